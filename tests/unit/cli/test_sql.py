@@ -337,6 +337,31 @@ def test_what_cannot_be_done_is_said_without_a_traceback(
     assert shown.out == ""
 
 
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "select id from orders-old",
+        "select id from orders order id",
+        "select count(*) from orders o group id",
+        "select id from orders as",
+        "select id from orders o as p",
+        "select id from (select /id from orders)",
+        "explain select id from (select /id from orders)",
+    ],
+)
+def test_what_stands_where_it_has_no_place_is_sparks_to_complain_about(
+    orders: House, to_spark: list[str], statement: str
+) -> None:
+    main(["sql", statement, "--warehouse", str(orders.folder)])
+    assert to_spark == [statement]
+
+
+def test_a_byte_order_mark_is_no_part_of_a_script(orders: House, as_json: AsJson, tmp_path: Path) -> None:
+    file = tmp_path / "counts.sql"
+    file.write_text("select count(*) as n from orders;", encoding="utf-8-sig")
+    assert as_json("sql", "-f", str(file)) == [{"n": 15}]
+
+
 def test_what_was_done_before_a_failure_is_shown(orders: House, capsys: pytest.CaptureFixture[str]) -> None:
     assert failing(orders, "select count(*) as n from orders; broken; select 1", "--json") == 2
     assert json.loads(capsys.readouterr().out) == [{"n": 15}]

@@ -9,16 +9,23 @@ from typing import Any, Final
 from dbt.adapters.silt.cli.queries.explained import explained
 from dbt.adapters.silt.cli.queries.names import Names
 from dbt.adapters.silt.cli.queries.quick import Quick
+from dbt.adapters.silt.cli.queries.select_text import table_select
 from dbt.adapters.silt.cli.shell.explaining import explanation
 from dbt.adapters.silt.cli.shell.results import Explanation, Result, RowsFound
 from dbt.adapters.silt.cli.shell.spark_process import STARTS, SparkProcess
 from dbt.adapters.silt.engine.arrow.types import uniform
 from dbt.adapters.silt.engine.catalog.catalog import Catalog
-from dbt.adapters.silt.engine.kernel.errors import SparkEndedError, StatementSyntaxError, UnsupportedStatementError
+from dbt.adapters.silt.engine.kernel.errors import (
+    RelationNotFoundError,
+    SparkEndedError,
+    StatementSyntaxError,
+    UnsupportedStatementError,
+)
 from dbt.adapters.silt.engine.sql import ast
 from dbt.adapters.silt.engine.sql.ast import Statement
 from dbt.adapters.silt.engine.sql.grammar.immediate import immediate
 from dbt.adapters.silt.engine.sql.grammar.parse import parse
+from dbt.adapters.silt.engine.sql.query.scanned_text import scanned
 
 _ZONE: Final = "spark.sql.session.timeZone"
 UNKNOWN_ZONE: Final = "(not known)"
@@ -153,7 +160,12 @@ class Statements:
                 "this session has changed what statements mean, so only Spark can explain them",
                 remedy="Ask for Spark's plan, `explain extended ...`, or use a new shell",
             )
-        return explanation(explained(quick, statement.statement))
+        try:
+            return explanation(explained(quick, statement.statement))
+        except RelationNotFoundError:
+            if table_select(scanned(statement.statement.text)) is None:
+                self.spark.run(statement.text)  # Spark's parser tells a missing table from a mistake in the text
+            raise
 
 
 def _changes_session(statement: Statement | None) -> bool:

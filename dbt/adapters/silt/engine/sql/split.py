@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dbt.adapters.silt.engine.sql.byte_order_marks import without_byte_order_marks
 from dbt.adapters.silt.engine.sql.tokens import Kind, tokenize
 
 
@@ -11,6 +12,7 @@ def split_statements(text: str) -> list[str]:
     Raises:
         StatementSyntaxError: a string, a quoted name or a comment is not closed.
     """
+    text = without_byte_order_marks(text)
     tokens = tokenize(text)
     if tokens[0].word == "BEGIN":
         return [text]

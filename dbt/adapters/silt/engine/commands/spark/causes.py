@@ -55,7 +55,7 @@ def causes(error: Exception) -> list[Cause]:
     return [_described(error)] if isinstance(error, PySparkException) else []
 
 
-def first_line(error: PySparkException | Py4JError) -> str:
+def first_line(error: Exception) -> str:
     """Spark's message, without its SQLSTATE, the plan and Java's stack; of the position of a syntax error, the line."""
     text = str(error)
     if isinstance(error, Py4JJavaError):

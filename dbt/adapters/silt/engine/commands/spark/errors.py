@@ -35,6 +35,9 @@ from dbt.adapters.silt.engine.kernel.errors import (
 SPARKS: Final = (PySparkException, Py4JError, ConnectionError, EOFError)
 """What Python sees of a failure of Spark's; the last two, where its Java process is gone."""
 
+SYNTAX: Final = frozenset(("PARSE_SYNTAX_ERROR", "INVALID_IDENTIFIER"))
+"""Spark's error conditions for a text that is no SQL."""
+
 _STATEMENT: Mapping[str, type[InvalidStatementError]] = {
     "UNRESOLVED_COLUMN": ColumnNotFoundError,
     "UNRESOLVED_FIELD": ColumnNotFoundError,
@@ -43,7 +46,7 @@ _STATEMENT: Mapping[str, type[InvalidStatementError]] = {
     "UNRESOLVED_ROUTINE": RelationNotFoundError,
     "ROUTINE_NOT_FOUND": RelationNotFoundError,
     "UNRESOLVABLE_TABLE_VALUED_FUNCTION": RelationNotFoundError,
-    "PARSE_SYNTAX_ERROR": StatementSyntaxError,
+    **dict.fromkeys(SYNTAX, StatementSyntaxError),
 }
 """What a statement's own text is at fault for, by the first part of Spark's error condition."""
 
@@ -119,7 +122,7 @@ def of_spark(error: Exception, table: str | None = None, version: int | None = N
     return _of_storage(found[-1], table, version) or _of_pyspark(error, found)
 
 
-def condition(error: PySparkException | Py4JJavaError) -> str:
+def condition(error: Exception) -> str:
     """Spark's error condition; empty where the error has none."""
     found = causes(error)
     return found[0].condition if found else ""

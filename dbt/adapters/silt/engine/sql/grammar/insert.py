@@ -109,7 +109,8 @@ def _with_alias(cursor: Cursor, statement: Insert) -> Insert:
 
 
 def _query(cursor: Cursor) -> str:
-    if not (cursor.at("(") or starts_query(cursor.tokens, cursor.at_token) or cursor.at_any("MAP", "REDUCE")):
+    scripts = cursor.at_any("MAP", "REDUCE") or cursor.at("(", "MAP") or cursor.at("(", "REDUCE")
+    if not (scripts or starts_query_in_parentheses(cursor.tokens, cursor.at_token)):
         raise cursor.expected("a query")
     refuse_multi_insert(cursor)
     return cursor.rest()

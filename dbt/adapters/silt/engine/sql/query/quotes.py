@@ -18,6 +18,7 @@ from enum import Enum
 from functools import lru_cache
 
 from dbt.adapters.silt.engine.kernel.identifiers import quote, string_literal
+from dbt.adapters.silt.engine.sql.byte_order_marks import without_byte_order_marks
 from dbt.adapters.silt.engine.sql.query import table_functions
 from dbt.adapters.silt.engine.sql.query.edits import Edit, edited
 from dbt.adapters.silt.engine.sql.spans import closing
@@ -58,13 +59,14 @@ SPARKS_DEFAULT = Quotes()
 
 
 def as_read(text: str, quotes: Quotes) -> str:
-    """A statement of a session in the form that this engine reads: its names in backquotes.
+    """A statement of a session in the form that this engine reads: its names in backquotes, without byte order marks.
 
     The arguments of the table functions that the engine itself answers become what they are at rest.
 
     Raises:
         StatementSyntaxError: as `tokenize`.
     """
+    text = without_byte_order_marks(text)
     if quotes == SPARKS_DEFAULT:
         return text
     names = _names_in_double_quotes(text) if quotes.double_quoted_identifiers else []

@@ -30,7 +30,8 @@ class Item:
         join: how it is joined with those before it.
         group: the number of the comma-separated part of the list that it is in.
         on: the tokens of its join's ON, closed by one of kind END.
-        is_plain: whether it is the table or view as it is: not sampled, its columns under their own names.
+        is_plain: whether it is the table or view as it is: not sampled, its columns under their own names, and nothing
+            behind its alias that has no place there.
     """
 
     reference: Reference | None
@@ -97,9 +98,10 @@ def _item(relation: Tokens, part: Part, before: list[Item], block: Block) -> Ite
     reference = next((each for each in block.scope.references if each.start == first), None)
     if reference is None:
         return Item(None, _join(part), group)
-    alias_at = reference.alias_at
-    renames = any(token.word == "(" and alias_at is not None and token.start >= alias_at for token in relation)
-    return Item(reference, _join(part), group, is_plain=alias_at == reference.end and not renames)
+    behind = [token for token in relation if token.start >= reference.end]
+    of_alias = 0 if reference.alias is None else 1 + (behind[0].word == "AS")
+    is_plain = reference.alias_at == reference.end and len(behind) == of_alias
+    return Item(reference, _join(part), group, is_plain=is_plain)
 
 
 def _join(part: Part) -> Join:

@@ -14,16 +14,17 @@ from dataclasses import dataclass, replace
 from dbt.adapters.silt.engine.catalog.documents import Function
 from dbt.adapters.silt.engine.catalog.names import RelationName
 from dbt.adapters.silt.engine.commands.commit import merged
-from dbt.adapters.silt.engine.kernel.errors import InvalidStatementError
+from dbt.adapters.silt.engine.kernel.errors import InvalidStatementError, RelationNotFoundError, SchemaNotFoundError
 from dbt.adapters.silt.engine.kernel.identifiers import quote
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
 from dbt.adapters.silt.engine.kernel.scan.consistent_cut import consistent_cut
 from dbt.adapters.silt.engine.kernel.table.schema import StructType
 from dbt.adapters.silt.engine.kernel.transaction.changes import ReadSet
+from dbt.adapters.silt.engine.statements.resolve import mistakes
 from dbt.adapters.silt.engine.statements.resolve.answering import Answering
 from dbt.adapters.silt.engine.statements.resolve.expander import Expander
-from dbt.adapters.silt.engine.statements.resolve.expansion import SqlFragment
+from dbt.adapters.silt.engine.statements.resolve.expansion import ExpandedQuery, SqlFragment
 from dbt.adapters.silt.engine.statements.resolve.namespace import Namespace
 from dbt.adapters.silt.engine.statements.resolve.reads import Read, ReadHistory, Resolved, read_set, versions_of
 from dbt.adapters.silt.engine.statements.resolve.render import Renderer
@@ -63,10 +64,11 @@ class Resolver:
         Raises:
             InvalidStatementError: a view reads itself.
             RelationNotFoundError: a name of the warehouse is not there.
+            StatementSyntaxError: a name is not there, and is none: Spark cannot parse the text that it was found in.
             UnsupportedStatementError: a reference asks for something that is not supported.
         """
         inside = () if view is None else (str(view),)
-        expanded = [self._expander.query(text, self.namespace, inside) for text in texts]
+        expanded = [self._expanded(text, inside) for text in texts]
         logs = [table.log for node in expanded for table in node.latest_tables()]
         cut = consistent_cut([*logs, *([] if target is None else [target])])
         earlier = self._earlier(target, cut)
@@ -103,6 +105,16 @@ class Resolver:
         called = self._expander.function(function, self.namespace, ())
         cut = consistent_cut([table.log for table in called.query.latest_tables()])
         self._renderer(cut, []).function(called)
+
+    def _expanded(self, text: SqlFragment, inside: tuple[str, ...]) -> ExpandedQuery:
+        """The text, expanded; a name that is missing may be a keyword, which a mistake before it has moved."""
+        try:
+            return self._expander.query(text, self.namespace, inside)
+        except (RelationNotFoundError, SchemaNotFoundError) as error:
+            mistake = mistakes.mistake(self.namespace, text.sql, is_query=not text.outer)
+            if mistake is None:
+                raise
+            raise mistake from error
 
     @property
     def _expander(self) -> Expander:

@@ -1,0 +1,26 @@
+"""Takes byte order marks, which editors put in front of a file's text, out of statements."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from dbt.adapters.silt.engine.sql.tokens import tokenize
+
+_MARK: Final = "\ufeff"
+
+
+def without_byte_order_marks(text: str) -> str:
+    """The text with a blank for each mark that is in no string, no quoted name and no comment.
+
+    The file of a model or a test becomes a part of a larger statement, so that its mark can be anywhere.
+
+    Raises:
+        StatementSyntaxError: as `tokenize`.
+    """
+    if _MARK not in text:
+        return text
+    characters = list(text)
+    for token in tokenize(text):
+        if token.word == _MARK:
+            characters[token.start] = " "
+    return "".join(characters)

@@ -1,0 +1,37 @@
+"""Asks Spark's own parser where the mistake in a text is."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from dbt.adapters.silt.engine.commands.spark.causes import first_line
+from dbt.adapters.silt.engine.commands.spark.errors import SPARKS, SYNTAX, condition
+from dbt.adapters.silt.engine.kernel.errors import StatementSyntaxError
+from dbt.adapters.silt.engine.sql.tokens import syntax_error
+from dbt.adapters.silt.engine.statements.resolve.namespace import Namespace
+
+_PLACE: Final = re.compile(r"\(line (\d+), pos (\d+)\)")
+
+
+def mistake(namespace: Namespace, sql: str, *, is_query: bool) -> StatementSyntaxError | None:
+    """The first mistake in a query or an expression; None where Spark can parse it.
+
+    The text is explained, not run: Spark parses it before it looks for its tables.
+    """
+    try:
+        namespace.spark.sql(f"{'explain' if is_query else 'explain select'}\n{sql}")
+    except SPARKS as error:
+        if condition(error) in SYNTAX:
+            return _placed(error, sql)
+    return None
+
+
+def _placed(error: Exception, sql: str) -> StatementSyntaxError:
+    """Spark's words, with the place in the text; the line of EXPLAIN is the first that Spark counts."""
+    said = first_line(error).partition(" (line ")[0].rstrip(".")
+    place = _PLACE.search(str(error))
+    if place is None:
+        return StatementSyntaxError(said)
+    line, column = int(place[1]) - 2, int(place[2])
+    return syntax_error(said, sql, sum(len(each) + 1 for each in sql.split("\n")[:line]) + column)
