@@ -43,8 +43,8 @@ class Aggregates:
         return [item.aggregates[0] for item in self.question.items]
 
     def of_log(self, snapshot: Snapshot, store: Store) -> pa.Table | None:
-        """The one row that the log knows; None where it does not say all of it exactly."""
-        files = metadata_answers.settled(self.question.predicate, snapshot)
+        """The one row that the log knows; None where it does not say all of it exactly. Raises as `settled`."""
+        files = metadata_answers.settled(self.question.predicate, snapshot, store)
         if files is None:
             return None
         found = [_known(call, snapshot, files, store) for call in self._calls]

@@ -79,6 +79,23 @@ def file_name(vector: DeletionVector, table: str | None = None) -> str | None:
     return f"{prefix}/{name}" if prefix else name
 
 
+def distant_files(files: pa.Table) -> Iterator[str]:
+    """The files of deletion vectors, as `file_name` gives them, that are not directly in the table's folder.
+
+    Args:
+        files: rows of `Snapshot.files`.
+
+    Raises:
+        CorruptDeletionVectorError: the descriptor of such a vector names no file.
+    """
+    vectors = files["deletion_vector"].combine_chunks().drop_null()
+    kinds, texts = (pc.struct_field(vectors, name) for name in ("storage_type", "path_or_inline_dv"))
+    has_folder = pc.greater(pc.utf8_length(texts), _UUID_CHARACTERS)
+    is_distant = pc.and_(pc.not_equal(kinds, INLINE), pc.or_(pc.equal(kinds, IN_FILE_OF_ABSOLUTE_PATH), has_folder))
+    distant = (DeletionVector(**each) for each in vectors.filter(is_distant).to_pylist())
+    yield from {name for name in map(file_name, distant) if name is not None}
+
+
 def read_all(store: Store, files: pa.Table, table: str) -> dict[str, BitMap64]:
     """Reads the deleted rows of those data files that have a vector.
 

@@ -21,6 +21,7 @@ import pyarrow.parquet as pq
 
 from dbt.adapters.silt.engine.kernel import foreign_json
 from dbt.adapters.silt.engine.kernel.errors import DataFileChangedError
+from dbt.adapters.silt.engine.kernel.files import deletion_vectors
 from dbt.adapters.silt.engine.kernel.files.data_files import Reach, check_reach, located
 from dbt.adapters.silt.engine.kernel.storage import few_requests
 from dbt.adapters.silt.engine.kernel.storage.local_store import LocalStore
@@ -44,12 +45,14 @@ class Expected:
         size: bytes; 0 where the log does not say.
         modified_ms: milliseconds since 1970-01-01 UTC.
         stats: the JSON text, or None.
+        has_vector: whether a deletion vector deletes rows of it.
     """
 
     name: str
     size: int
     modified_ms: int
     stats: str | None
+    has_vector: bool = False
 
 
 class FileGuard:
@@ -64,6 +67,8 @@ class FileGuard:
     def check(self, store: Store, files: pa.Table, metadata: Metadata, table: str, version: int) -> None:
         """Passes where each file is the one that the log names, as far as sizes and footers tell.
 
+        A deletion vector says nothing of the rows that its file has, so the footer of such a file is compared as well.
+
         A file that is not there, or cannot be opened, is left to its reader.
 
         Args:
@@ -77,7 +82,7 @@ class FileGuard:
             StorageError: the storage failed.
         """
         if not isinstance(store, LocalStore):
-            _check_places(store, files)
+            check_places(store, files)
             return
         doubtful = []
         for expected, found in _statuses(store, files):
@@ -86,7 +91,8 @@ class FileGuard:
             if problem := size_problem(expected, found.size):
                 raise changed(problem, absolute_name(store.root, expected.name), table, version)
             key = (expected.name, found.size, found.modified_ms)
-            if found.modified_ms != expected.modified_ms and key not in self._known:
+            is_doubtful = found.modified_ms != expected.modified_ms or expected.has_vector
+            if is_doubtful and key not in self._known:
                 doubtful.append((expected, key))
         if doubtful:
             for expected, problem in _footer_problems(store, [each for each, _ in doubtful], metadata):
@@ -94,6 +100,24 @@ class FileGuard:
             if len(self._known) + len(doubtful) > _MOST_KNOWN:
                 self._known.clear()
             self._known.update(key for _, key in doubtful)
+
+
+def check_places(store: Store, files: pa.Table) -> None:
+    """Passes if each file, and its deletion vector, is where a file of the table may be; asks the storage nothing.
+
+    Args:
+        store: the table's folder.
+        files: rows of `Snapshot.files`.
+
+    Raises:
+        ExternalPathError: the log names a file elsewhere.
+        CorruptDeletionVectorError: the descriptor of a deletion vector names no file.
+    """
+    may_leave = pc.match_substring_regex(files["path"], _MAY_LEAVE)
+    for path in files["path"].filter(may_leave).to_pylist():
+        check_reach(store, decode_path(path))
+    for name in deletion_vectors.distant_files(files):
+        check_reach(store, name)
 
 
 def first_changed(
@@ -137,16 +161,10 @@ def content_problem(footer: pq.FileMetaData, expected: Expected, metadata: Metad
 
 
 def _expected(files: pa.Table) -> Iterator[Expected]:
-    columns = (files[name].to_pylist() for name in ("path", "size", "modification_time", "stats"))
-    for path, size, modified_ms, stats in zip(*columns, strict=True):
-        yield Expected(decode_path(path), size or 0, modified_ms or 0, stats)
-
-
-def _check_places(store: Store, files: pa.Table) -> None:
-    """Passes where each file is where a file of the table may be; asks the storage nothing."""
-    may_leave = pc.match_substring_regex(files["path"], _MAY_LEAVE)
-    for path in files["path"].filter(may_leave).to_pylist():
-        check_reach(store, decode_path(path))
+    columns = [files[name].to_pylist() for name in ("path", "size", "modification_time", "stats")]
+    columns.append(pc.is_valid(files["deletion_vector"]).to_pylist())
+    for path, size, modified_ms, stats, has_vector in zip(*columns, strict=True):
+        yield Expected(decode_path(path), size or 0, modified_ms or 0, stats, has_vector)
 
 
 def _statuses(store: LocalStore, files: pa.Table) -> Iterator[tuple[Expected, FileStatus | None]]:

@@ -12,13 +12,15 @@ from dbt.adapters.silt.engine.kernel.files import stats_json
 
 
 def row_count(files: pa.Table) -> int | None:
-    """The rows of all files together, without deleted ones; None where a file has no count.
+    """The rows of all files together, without deleted ones; None where a file has no count, or fewer than are deleted.
 
     Args:
         files: rows of `Snapshot.files`.
     """
-    counts = num_records(files)
-    return None if counts.null_count else (pc.sum(counts).as_py() or 0) - deleted_rows(files)
+    left = pc.subtract(num_records(files), pc.fill_null(_cardinalities(files), 0))
+    if left.null_count or pc.any(pc.less(left, 0)).as_py():
+        return None
+    return pc.sum(left).as_py() or 0
 
 
 def num_records(files: pa.Table) -> pa.Array:
@@ -29,5 +31,8 @@ def num_records(files: pa.Table) -> pa.Array:
 
 def deleted_rows(files: pa.Table) -> int:
     """The rows deleted by deletion vectors, of all files together."""
-    cardinality = pc.struct_field(files["deletion_vector"].combine_chunks(), "cardinality")
-    return pc.sum(cardinality).as_py() or 0
+    return pc.sum(_cardinalities(files)).as_py() or 0
+
+
+def _cardinalities(files: pa.Table) -> pa.Array:
+    return pc.struct_field(files["deletion_vector"].combine_chunks(), "cardinality")

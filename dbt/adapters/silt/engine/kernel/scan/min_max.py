@@ -19,6 +19,7 @@ import pyarrow.parquet as pq
 
 from dbt.adapters.silt.engine.kernel.files import footers, stats_json
 from dbt.adapters.silt.engine.kernel.files.bounds import column_bounds
+from dbt.adapters.silt.engine.kernel.files.data_files import located
 from dbt.adapters.silt.engine.kernel.files.statistics import are_trusted
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
 from dbt.adapters.silt.engine.kernel.storage.store import ObjectMissing, Store
@@ -59,6 +60,9 @@ def extreme(store: Store, snapshot: Snapshot, files: pa.Table, name: str, end: E
     Args:
         files: rows of `snapshot.files`.
         name: of a top-level column.
+
+    Raises:
+        ExternalPathError, SymbolicLinkError: a file whose footer is needed is where no file of the table may be.
     """
     field = snapshot.schema.field(name)
     column = Column((name,))
@@ -114,8 +118,9 @@ def _by_footers(store: Store, files: pa.Table, physical_name: str, end: End) -> 
 
 
 def _of_footer(store: Store, path: str, physical_name: str, end: End) -> int | None:
+    where, own = located(store, path)
     try:
-        with store.open_input(path) as source:
+        with where.open_input(own) as source:
             chunks = footers.read(pq.read_metadata(source), [(physical_name,)]).get((physical_name,))
     except (ObjectMissing, pa.ArrowException, OSError):
         return None  # a reader of the rows gets the error

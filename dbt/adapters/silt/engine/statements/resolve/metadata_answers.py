@@ -16,6 +16,7 @@ from typing import Literal, TypeAlias
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from dbt.adapters.silt.engine.kernel.files.file_guard import check_places
 from dbt.adapters.silt.engine.kernel.files.row_counts import row_count
 from dbt.adapters.silt.engine.kernel.identifiers import quote
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
@@ -118,8 +119,8 @@ def questions(text: ScannedText, relations: Mapping[Reference, Relation], time_z
 
 
 def answer(question: Question, text: str, snapshot: Snapshot, store: Store) -> Answer | None:
-    """The answer of a snapshot's log; None where it does not say."""
-    files = settled(question.predicate, snapshot)
+    """The answer of a snapshot's log; None where it does not say. Raises as `settled`."""
+    files = settled(question.predicate, snapshot, store)
     if files is None:
         return None
     items, reads = [], []
@@ -296,13 +297,17 @@ class _ListReader:
         return path[0]
 
 
-def settled(condition: Expression, snapshot: Snapshot) -> pa.Table | None:
-    """The files whose rows all fulfil the condition; None where some file has rows of both kinds."""
-    if condition == TRUE:
-        return snapshot.files
-    files = skipping.prune(snapshot, condition)
-    is_settled = pc.all(skipping.fully_matched(snapshot, condition, files)).as_py()
-    return files if files.num_rows == 0 or is_settled else None
+def settled(condition: Expression, snapshot: Snapshot, store: Store) -> pa.Table | None:
+    """The files whose rows all fulfil the condition; None where some file has rows of both kinds.
+
+    Raises:
+        ExternalPathError, CorruptDeletionVectorError: as a read of the files by their places (`file_guard`).
+    """
+    files = snapshot.files if condition == TRUE else skipping.prune(snapshot, condition)
+    check_places(store, files)
+    if condition == TRUE or files.num_rows == 0:
+        return files
+    return files if pc.all(skipping.fully_matched(snapshot, condition, files)).as_py() else None
 
 
 def _known(aggregate: Aggregate, snapshot: Snapshot, files: pa.Table, store: Store) -> tuple[str, Expression] | None:
