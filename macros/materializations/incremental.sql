@@ -103,9 +103,9 @@
 {%- endmacro %}
 
 
-{#-- What `on_schema_change` asks for: the columns to write (`dest_columns`), and whether the statement itself adds those that the
-     table lacks (`evolve`). Dropped columns and changed types are applied here, before: no statement can do that and write
-     rows; it does no harm if the write then fails, or is repeated. --#}
+{#-- What `on_schema_change` asks for: the columns to write (`dest_columns`), and whether the statement itself adds what the table
+     lacks, columns and fields of structs (`evolve`). Dropped columns and changed types are applied here, before: no statement can
+     do that and write rows; it does no harm if the write then fails, or is repeated. --#}
 {% macro silt_follow_schema_change(on_schema_change, query, target_relation) %}
   {%- set target_columns = adapter.get_columns_in_relation(target_relation) -%}
   {%- set merges = (config.get('incremental_strategy') or 'merge') == 'merge' -%}
@@ -123,7 +123,7 @@
       {%- do alter_column_type(target_relation, column.name, column.data_type) -%}
     {%- endfor -%}
   {%- endif -%}
-  {{ return({'dest_columns': source_columns, 'evolve': changes['added'] | length > 0}) }}
+  {{ return({'dest_columns': source_columns, 'evolve': (changes['added'] + changes['retyped']) | length > 0}) }}
 {% endmacro %}
 
 

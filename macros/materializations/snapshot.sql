@@ -58,9 +58,7 @@
 {#-- Only current rows take part: files that hold closed rows alone are not read. --#}
 {% macro silt__snapshot_merge_sql(target, source, insert_cols) -%}
   {%- set names = silt_snapshot_names() -%}
-  {%- set known = adapter.get_columns_in_relation(target) | map(attribute='quoted') | map('lower') | list -%}
-  {%- set added = insert_cols | map('lower') | reject('in', known) | list -%}
-  merge {{ 'with schema evolution ' if added }}into {{ target }} as DBT_INTERNAL_DEST
+  merge with schema evolution into {{ target }} as DBT_INTERNAL_DEST
   using {{ source }} as DBT_INTERNAL_SOURCE
   on DBT_INTERNAL_SOURCE.{{ names.dbt_scd_id }} = DBT_INTERNAL_DEST.{{ names.dbt_scd_id }}
     and {{ silt_snapshot_is_current('DBT_INTERNAL_DEST.' ~ names.dbt_valid_to) }}

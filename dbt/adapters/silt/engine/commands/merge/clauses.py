@@ -18,7 +18,7 @@ from dbt.adapters.silt.engine.commands.spark import projection
 from dbt.adapters.silt.engine.commands.writing import checks, generated, row_ids, set_clause
 from dbt.adapters.silt.engine.commands.writing import rules as table_rules
 from dbt.adapters.silt.engine.commands.writing.checks import Check
-from dbt.adapters.silt.engine.commands.writing.conversion import fitted
+from dbt.adapters.silt.engine.commands.writing.conversion import fitted, lacking
 from dbt.adapters.silt.engine.commands.writing.set_clause import AssignedColumn, CastAssignment
 from dbt.adapters.silt.engine.kernel.errors import ColumnNotFoundError, InvalidStatementError
 from dbt.adapters.silt.engine.kernel.identifiers import quote
@@ -153,7 +153,7 @@ def new_rows(
         TypeMismatchError: a value's type cannot be stored in its column.
     """
     flat = [each for clause in clauses.all for each in clause.assignments]
-    made = iter(set_clause.settings(joined, flat, table, clauses.known_types))
+    made = iter(set_clause.settings(joined, flat, table, clauses.known_types, clauses.plan.schema_evolution))
     per_clause = [(clause, [next(made) for _ in clause.assignments]) for clause in clauses.all]
     by_column = [(clause, set_clause.by_column(own)) for clause, own in per_clause]
     columns = {member.name: _column(member, clauses, by_column, table) for member in clauses.new}
@@ -210,7 +210,7 @@ def _assignments(
         return action.assignments
     if isinstance(action, InsertValues):
         return _inserted(action, new, table)
-    missing = [member.name for member in new if member.name not in source and not member.is_computed]
+    missing = [path for member in new for path in _lacking(member, source)]
     if missing and not plan.schema_evolution:
         word = "INSERT *" if action.verb is RowVerb.INSERT else "UPDATE SET *"
         raise ColumnNotFoundError(
@@ -221,6 +221,14 @@ def _assignments(
     return [
         Assignment((name,), _source_column(plan, source.require(name).name)) for name in new.names if name in source
     ]
+
+
+def _lacking(member: StructField, source: StructType) -> Sequence[str]:
+    """The column, or the fields inside it, that a star finds nothing for in the source."""
+    given = source.field(member.name)
+    if given is None:
+        return [] if member.is_computed else [member.name]
+    return list(lacking(given.type, member.type, member.name))
 
 
 def _inserted(action: InsertValues, new: StructType, table: str) -> Sequence[Assignment]:
@@ -273,6 +281,9 @@ def _column(
     kept = F.expr(old) if before is None else set_clause.widened(F.expr(old), before.type, member.type)
     column = F.when(F.lit(False), kept)
     for clause, settings in takes:
-        start = fitted(F.expr(unnamed), declared_type(member)) if clause.clause.action.verb is RowVerb.INSERT else kept
-        column = column.when(F.expr(f"{ACTION} = {clause.number}"), set_clause.with_assignments(start, settings))
+        if clause.clause.action.verb is RowVerb.UPDATE:
+            value = set_clause.with_assignments(kept, settings)
+        else:
+            value = settings[0].value if settings else fitted(F.expr(unnamed), declared_type(member))
+        column = column.when(F.expr(f"{ACTION} = {clause.number}"), value)
     return column.otherwise(kept)

@@ -7,7 +7,7 @@ the length of a `char` or a `varchar` are cut off.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import reduce
 from operator import or_
@@ -17,6 +17,7 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 from dbt.adapters.silt.engine.commands.spark.types import spark_type
+from dbt.adapters.silt.engine.kernel.identifiers import quote_if_needed
 from dbt.adapters.silt.engine.kernel.table.schema import ArrayType, DataType, DecimalType, MapType, StructType, nullable
 from dbt.adapters.silt.engine.kernel.table.text_lengths import length_limit, plain_type
 
@@ -62,6 +63,54 @@ def conversion(source: DataType, target: DataType, by_name: bool) -> Conversion 
     if isinstance(source, StructType) and isinstance(target, StructType):
         return _struct(source, target, by_name)
     return _simple(source, target)
+
+
+def lacking(source: DataType, target: DataType, path: str) -> Iterator[str]:
+    """The paths of the members of structs that a type lacks for another, by name.
+
+    Args:
+        path: of the value itself; an array's elements are its `element`, a map's parts its `key` and `value`.
+    """
+    if isinstance(source, ArrayType) and isinstance(target, ArrayType):
+        yield from lacking(source.element_type, target.element_type, f"{path}.element")
+    if isinstance(source, MapType) and isinstance(target, MapType):
+        yield from lacking(source.key_type, target.key_type, f"{path}.key")
+        yield from lacking(source.value_type, target.value_type, f"{path}.value")
+    if isinstance(source, StructType) and isinstance(target, StructType):
+        for member in target:
+            given, name = source.field(member.name), f"{path}.{quote_if_needed(member.name)}"
+            yield from [name] if given is None else lacking(given.type, member.type, name)
+
+
+def over(source: DataType, target: DataType, value: Column, old: Column) -> Column:
+    """A value in another type, with the members that its structs lack as `old` has them.
+
+    A struct is null where both are; where nothing is kept, where the value is. Arrays and maps keep nothing, because
+    their elements have no counterparts.
+
+    Args:
+        source, target: types between which there is a `conversion` by name.
+        old: of the target type.
+    """
+    if not (isinstance(source, StructType) and isinstance(target, StructType) and _keeps(source, target)):
+        found = conversion(source, target, by_name=True)
+        return value if found is None else found.convert(value)
+    parts = []
+    for member in target:
+        given, kept = source.field(member.name), old.getField(member.name)
+        part = kept if given is None else over(given.type, member.type, value.getField(given.name), kept)
+        parts.append(part.alias(member.name))
+    return F.when(value.isNotNull() | old.isNotNull(), F.struct(*parts))
+
+
+def _keeps(source: StructType, target: StructType) -> bool:
+    """Whether the target has members, outside of arrays and maps, that the source lacks."""
+    pairs = [(source.field(member.name), member.type) for member in target]
+    return any(
+        given is None
+        or (isinstance(given.type, StructType) and isinstance(own, StructType) and _keeps(given.type, own))
+        for given, own in pairs
+    )
 
 
 def fitted(column: Column, wanted: DataType) -> Column:

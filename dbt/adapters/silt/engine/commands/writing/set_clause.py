@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import reduce
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -15,7 +16,7 @@ from pyspark.sql import functions as F
 from dbt.adapters.silt.engine.commands.spark.types import kernel_schema
 from dbt.adapters.silt.engine.commands.writing import numbering, rules
 from dbt.adapters.silt.engine.commands.writing.checks import Check, counted, shown
-from dbt.adapters.silt.engine.commands.writing.conversion import Conversion, conversion
+from dbt.adapters.silt.engine.commands.writing.conversion import Conversion, conversion, lacking, over
 from dbt.adapters.silt.engine.kernel.errors import (
     ColumnNotFoundError,
     InvalidStatementError,
@@ -91,6 +92,11 @@ class CastAssignment:
         value = F.expr(self.text)
         return value if self.way is None else self.way.convert(value)
 
+    def over(self, old: Column) -> Column:
+        """The value in the column's type, with the fields that its structs lack as the column has them."""
+        value = F.expr(self.text)
+        return value if self.way is None else over(self.given, self.assignment.type, value, old)
+
     @property
     def lost(self) -> Column | None:
         """The value as a string where the column cannot hold it, else null; None where it can hold every value."""
@@ -124,14 +130,20 @@ def resolve(
 
 
 def settings(
-    frame: DataFrame, assignments: Sequence[AssignedColumn], table: str, known: Mapping[str, DataType] | None = None
+    frame: DataFrame,
+    assignments: Sequence[AssignedColumn],
+    table: str,
+    known: Mapping[str, DataType] | None = None,
+    evolves: bool = False,
 ) -> tuple[CastAssignment, ...]:
     """The assignments over the frame's rows.
 
     Args:
         known: types of some values, by their text; Spark is asked for the others.
+        evolves: whether a struct may lack fields of its column.
 
     Raises:
+        ColumnNotFoundError: a struct lacks fields of its column.
         TypeMismatchError: a value's type cannot be stored in its column.
     """
     types = dict(known or {})
@@ -139,7 +151,10 @@ def settings(
     if unknown:
         asked = frame.selectExpr(*(f"({value}\n) as v{position}" for position, value in enumerate(unknown)))
         types.update(zip(unknown, (member.type for member in kernel_schema(asked.schema)), strict=True))
-    return tuple(_setting(each, types[each.value], table) for each in assignments)
+    found = tuple(_setting(each, types[each.value], table) for each in assignments)
+    if not evolves:
+        _check_whole(found, table)
+    return found
 
 
 def as_text(settings: Sequence[CastAssignment]) -> str | None:
@@ -154,9 +169,10 @@ def with_assignments(column: Column, settings: Sequence[CastAssignment]) -> Colu
     for setting in settings:
         inner = setting.assignment.path[1:]
         if inner:
-            column = column.withField(".".join(quote(member.name) for member in inner), setting.value)
+            old = reduce(lambda found, member: found.getField(member.name), inner, column)
+            column = column.withField(".".join(quote(member.name) for member in inner), setting.over(old))
         else:
-            column = setting.value
+            column = setting.over(column)
     return column
 
 
@@ -245,6 +261,20 @@ def _setting(assignment: AssignedColumn, given: DataType, table: str) -> CastAss
             details={"column": assignment.name},
         )
     return CastAssignment(assignment, given, None if nullable(given) == nullable(wanted) else found)
+
+
+def _check_whole(settings: Sequence[CastAssignment], table: str) -> None:
+    for setting in settings:
+        assignment = setting.assignment
+        missing = list(lacking(setting.given, assignment.type, assignment.name))
+        if missing:
+            raise ColumnNotFoundError(
+                f"the value for `{assignment.name}` lacks {', '.join(missing)}",
+                remedy="Give the value every field of its column, set single fields of it, or write MERGE WITH SCHEMA "
+                "EVOLUTION, which keeps the others",
+                table=table,
+                details={"column": assignment.name},
+            )
 
 
 def _lost_error(setting: CastAssignment, table: str) -> Callable[[int, str | None], SiltError]:
