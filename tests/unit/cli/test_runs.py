@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,10 +16,13 @@ from dbt.adapters.silt.cli.runs import answer
 from dbt.adapters.silt.engine.kernel.table.paths import commit_path
 from dbt.adapters.silt.engine.kernel.transaction.changes import Changes, Operation, ReadSet
 from dbt.adapters.silt.engine.kernel.transaction.commit import CommitSettings, commit
+from dbt.adapters.silt.records.command_result import CommandResult, Ending
 from dbt.adapters.silt.records.commit_facts import CommitFacts
+from dbt.adapters.silt.records.kept_results import KeptResults
+from dbt.adapters.silt.records.known_runs import known_runs
 from dbt.adapters.silt.records.project_records import ProjectRecords
 from dbt.adapters.silt.records.run_history import histories, runs
-from dbt.adapters.silt.records.run_registry import RunEntry
+from dbt.adapters.silt.records.run_registry import RunEntry, RunRegistry
 from tests.unit.cli.house import House, rows
 from tests.unit.engine.kernel.log_builder import stated_at
 
@@ -199,11 +203,111 @@ def test_a_run_is_shown_with_its_command_its_target_and_how_long_it_took(house: 
     again = RunEntry("2", command="dbt retry", started_at=f"{DAY}11:00:00", ended_at=f"{DAY}12:00:00", **command)
     killed = replace(first, invocation_id="3", run_id="a", finished=False, ended_at=None)
     records = ProjectRecords((first, again, killed))
-    newest, oldest = runs(histories(house.catalog))
-    found = answer([newest, oldest], [], records)
-    [block] = found.blocks
+    found = answer(known_runs(runs(histories(house.catalog)), records), [], records)
+    block = found.blocks[0]
     assert isinstance(block, Rows)
     shown = [dict(zip(block.columns, row, strict=True)) for row in block.rows]
     assert [(row["command"], row["took"]) for row in shown] == [("dbt retry", "3670.5s"), ("dbt run", "-")]
     assert [each["commands"] for each in found.document["runs"]] == [["dbt run", "dbt retry"], ["dbt run"]]
     assert [each["seconds"] for each in found.document["runs"]] == [3670.5, None]
+
+
+ORDERS, TEST = "model.shop.orders", "test.shop.unique_orders_id.0a1b2c3d4e"
+FAILED = [{"unique_id": ORDERS, "status": "success"}, {"unique_id": TEST, "status": "fail", "message": "Got 2 results"}]
+GOOD = CommandResult.of(Ending.SUCCESS, FAILED[:1])
+BAD = CommandResult.of(Ending.FAILED, FAILED)
+KILLED = None
+
+
+def ran(target: Path, run_id: str, day: int, result: CommandResult | None, **fields: Any) -> str:
+    """A command that is on record in a project's target folder."""
+    registry = RunRegistry(target)
+    entry = RunEntry(f"{run_id}-{day}", run_id, "dbt build", "/shop", f"2026-03-{day:02}T03:00:00+00:00", **fields)
+    registry.enter(entry)
+    registry.end(entry.invocation_id, finished=result is not None, result=result)
+    return entry.invocation_id
+
+
+def test_a_run_is_shown_with_its_result_and_the_names_of_what_failed(
+    house: House, tmp_path: Path, silt: Silt, as_json: AsJson
+) -> None:
+    house.running("a").create("main.orders", rows(0, 1))
+    ran(tmp_path, "a", 1, BAD)
+    place = ("--target-path", str(tmp_path))
+    heads, cells, *_ = silt("runs", *place).splitlines()
+    assert heads.split()[:3] == ["run", "result", "failed"]
+    assert "failed: 1 pass, 1 error  unique_orders_id  dbt build" in cells
+    [run] = as_json("runs", *place)["runs"]
+    assert (run["result"], run["counts"]["error"], run["failed"]) == ("failed", 1, ["unique_orders_id"])
+
+
+def test_a_run_that_committed_nothing_is_shown_and_found(house: House, tmp_path: Path, as_json: AsJson) -> None:
+    house.running("a").create("main.orders", rows(0, 1))
+    problem = CommandResult.of(Ending.FAILED, (), "Parsing Error")
+    ran(tmp_path, "a", 1, GOOD)
+    ran(tmp_path, "nightly", 2, problem, began=False)
+    place = ("--target-path", str(tmp_path))
+    found = {run["run_id"]: run for run in as_json("runs", *place)["runs"]}
+    assert set(found) == {"nightly", "a"}
+    assert (found["nightly"]["commits"], found["nightly"]["problems"]) == (0, ["Parsing Error"])
+    run = as_json("run", "nightly", *place)
+    assert (run["result"], run["commits"], run["commands"][0]["state"]) == ("failed", [], "failed")
+
+
+@pytest.mark.parametrize(
+    ("results", "state", "code"),
+    [
+        ([GOOD], "succeeded", 0),
+        ([BAD], "failed", 1),
+        ([BAD, GOOD], "succeeded", 0),
+        ([GOOD, KILLED], "broken off", 1),
+        ([CommandResult(Ending.INTERRUPTED)], "interrupted", 1),
+    ],
+)
+def test_a_check_of_the_last_run_fails_unless_its_last_command_succeeded(
+    house: House, tmp_path: Path, as_json: AsJson, results: list[CommandResult | None], state: str, code: int
+) -> None:
+    ran(tmp_path, "before", 1, BAD)
+    for day, result in enumerate(results, 2):
+        ran(tmp_path, "nightly", day, result)
+    place = ("--target-path", str(tmp_path))
+    assert [run["result"] for run in as_json("runs", "--last", "--check", *place, code=code)["runs"]] == [state]
+    assert as_json("run", "nightly", "--check", *place, code=code)["result"] == state
+
+
+def test_a_retry_takes_the_place_of_what_it_repeats_and_another_command_does_not(tmp_path: Path) -> None:
+    failed = ran(tmp_path, "a", 1, BAD, variables="{day: 1}")
+    ran(tmp_path, "b", 2, BAD, variables="{day: 1}")
+    ran(tmp_path, "a", 3, GOOD, repeats=failed)
+    ran(tmp_path, "b", 4, GOOD)
+    states = {each.run_id: each.state for each in known_runs((), ProjectRecords.of(tmp_path))}
+    assert states == {"a": "succeeded", "b": "failed"}
+
+
+def test_a_check_without_any_run_fails(house: House, silt: Silt) -> None:
+    silt("runs", "--last", "--check", code=1)
+
+
+def test_a_run_of_another_machine_has_no_result(house: House, as_json: AsJson) -> None:
+    house.running("a").create("main.orders", rows(0, 1))
+    assert as_json("runs", "--check", code=1)["runs"][0]["result"] is None
+
+
+def test_the_last_thirty_runs_are_a_line_of_marks(house: House, tmp_path: Path, silt: Silt) -> None:
+    for day, result in enumerate([*[GOOD] * 6, BAD, KILLED, GOOD], 1):
+        ran(tmp_path, f"nightly-{day}", day, result)
+    assert silt("runs", "--target-path", str(tmp_path)).splitlines()[-1] == ("last 9 runs, the newest last: ✓✓✓✓✓✓✗✗✓")
+
+
+def test_a_run_shows_its_nodes_in_the_order_of_time(house: House, tmp_path: Path, silt: Silt, as_json: AsJson) -> None:
+    invocation = ran(tmp_path, "a", 1, BAD)
+    timing = [{"started_at": "2026-03-01T03:00:01Z", "completed_at": "2026-03-01T03:00:03.5Z"}]
+    KeptResults(tmp_path).keep(invocation, "build", [{**each, "timing": timing} for each in FAILED])
+    place = ("--target-path", str(tmp_path))
+    lines = silt("run", "a", *place).splitlines()
+    assert any(line.split() == ["2026-03-01", "03:00:01", "2.5s", "-", ORDERS, "built", "-"] for line in lines)
+    assert any(line.endswith(f"{TEST}  failed  Got 2 results") for line in lines)
+    assert {each["node"]: each["state"] for each in as_json("run", "a", *place)["results"]} == {
+        ORDERS: "built",
+        TEST: "failed",
+    }

@@ -15,8 +15,10 @@ from typing import Any
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.transaction.changes import Changes, Operation, ReadSet
 from dbt.adapters.silt.engine.kernel.transaction.commit import CommitSettings, commit
+from dbt.adapters.silt.records.command_result import CommandResult, Ending
 from dbt.adapters.silt.records.commit_facts import CommitFacts
 from dbt.adapters.silt.records.journal import CommitJournal, JournalEntry
+from dbt.adapters.silt.records.kept_results import KeptResults
 from dbt.adapters.silt.records.run_registry import RunEntry
 from dbt.adapters.silt.report.document import Source, document
 from tests.unit.cli.house import House, rows
@@ -44,9 +46,11 @@ def build(house: House, target: Path) -> None:
     _write(target / "manifest.json", manifest())
     _write(target / "run_results.json", run_results())
     _write(target / "sources.json", sources())
-    _write(
-        target / "silt_runs.json", {"runs": [_entry("monday", 120), _entry("tuesday", 5), _entry("broken", 60, False)]}
-    )
+    good, bad = CommandResult.of(Ending.SUCCESS, ()), CommandResult.of(Ending.FAILED, run_results()["results"])
+    entries = [_entry("monday", 120, good), _entry("tuesday", 5, bad), _entry("broken", 60)]
+    _write(target / "silt_runs.json", {"runs": entries})
+    built = _result("model.shop.orders", "success", (0, 8), 1, "v0")
+    KeptResults(target).keep("monday-1", "build", [built])
     skip = JournalEntry(_time(4), "silt.main.customers", "tuesday-1", "dev", "tuesday", "model.shop.customers")
     journal = CommitJournal(target)
     journal.append(JournalEntry(**{**asdict(skip), "table_version": 0, "skipped": True}))
@@ -161,7 +165,8 @@ def _times(started: int, ended: int) -> dict[str, str]:
     return dict(zip(("started_at", "completed_at"), (each.isoformat() for each in moments), strict=True))
 
 
-def _entry(run_id: str, minutes: int, finished: bool = True) -> dict[str, Any]:
+def _entry(run_id: str, minutes: int, result: CommandResult | None = None) -> dict[str, Any]:
+    finished = result is not None
     entry = RunEntry(
         f"{run_id}-1",
         run_id,
@@ -174,7 +179,8 @@ def _entry(run_id: str, minutes: int, finished: bool = True) -> dict[str, Any]:
         ended_at=_time(minutes - 1) if finished else None,
         host=SECRET,
     )
-    return {name: value for name, value in asdict(entry).items() if name != "running"}
+    body = {name: value for name, value in asdict(entry).items() if name != "running"}
+    return {**body, "result": None if result is None else result.to_json()}
 
 
 def _time(minutes: float) -> str:

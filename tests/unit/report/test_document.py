@@ -26,7 +26,16 @@ def test_runs_come_from_logs_registry_and_results_the_newest_first(project: Proj
     assert [run["id"] for run in project["runs"]] == ["tuesday", "monday", "broken"]
     assert project["runs"][0]["commands"][0][1].startswith("dbt build --select")
     commands = {run["id"]: run["commands"][0][2] for run in project["runs"]}
-    assert commands == {"tuesday": "ended", "monday": "ended", "broken": "broken off"}
+    assert commands == {"tuesday": "failed", "monday": "succeeded", "broken": "broken off"}
+
+
+def test_each_run_has_its_result_what_failed_and_its_nodes_by_thread(project: Project) -> None:
+    runs = {run["id"]: run for run in project["runs"]}
+    tuesday, monday = runs["tuesday"], runs["monday"]
+    assert (tuesday["state"], tuesday["failed"]) == ("failed", ["late", "unique_id"])
+    assert tuesday["counts"] == {"pass": 1, "warn": 1, "error": 2, "skip": 1, "reused": 1}
+    assert [texts(project, node[:2]) for node in monday["nodes"]] == [["model.shop.orders", "built"]]
+    assert (runs["broken"]["state"], "nodes" in runs["broken"]) == ("broken off", False)
 
 
 def test_only_the_newest_runs_are_shown_and_all_tables(house: House, target: Path) -> None:

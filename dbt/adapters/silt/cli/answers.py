@@ -11,6 +11,12 @@ from dbt.adapters.silt.engine.kernel.clock import utc_moment, utc_text
 UNKNOWN = "-"
 """The cell of a value that is unknown or has no meaning."""
 
+RESULT = "result"
+"""The name of a column or line whose value begins with a state, which is coloured on a terminal."""
+
+MARKS = {"succeeded": "✓", "failed": "✗", "broken off": "✗", "interrupted": "!", "running": "…"}
+"""The mark of each state; of any other, and of an unknown one, a dot."""
+
 UTC = "(UTC)"
 """The end of the name of a column of times."""
 
@@ -39,7 +45,15 @@ class Facts:
     title: str = ""
 
 
-Block: TypeAlias = Rows | Facts | str
+@dataclass(frozen=True)
+class States:
+    """How each of several things stands, as a line of marks below a title."""
+
+    title: str
+    states: Sequence[str | None]
+
+
+Block: TypeAlias = Rows | Facts | States | str
 
 
 @dataclass(frozen=True)
@@ -64,6 +78,11 @@ def is_number(column: str) -> bool:
 def heading(column: str) -> str:
     """Returns the name of a column as it is shown."""
     return column.removeprefix("#")
+
+
+def mark(state: str | None) -> str:
+    """Returns the mark of a state."""
+    return MARKS.get(state or "", "·")
 
 
 def count(number: int | None) -> str:

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, TextIO
 
-from dbt.adapters.silt.cli.answers import Answer, Block, Facts, heading, is_number
+from dbt.adapters.silt.cli.answers import Answer, Block, Facts, States, heading, is_number, mark
 from dbt.adapters.silt.cli.tables.texts import padded, width
 from dbt.adapters.silt.engine.kernel.printable import json_text, line, lines
 from dbt.adapters.silt.lazy import lazy_module
@@ -44,6 +44,8 @@ def complain(problem: object) -> None:
 def _plain(block: Block) -> str:
     if isinstance(block, str):
         return f"{lines(block)}\n"
+    if isinstance(block, States):
+        return f"{line(block.title)}: {''.join(map(mark, block.states))}\n"
     title = f"{line(block.title)}\n" if block.title else ""
     if isinstance(block, Facts):
         return title + _aligned([[line(name), line(value)] for name, value in block.facts.items()], ())

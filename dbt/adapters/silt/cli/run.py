@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 from argparse import Namespace
+from collections.abc import Sequence
+from dataclasses import asdict
 from typing import Any
 
-from dbt.adapters.silt.cli.answers import UNKNOWN, UTC, Answer, Block, Facts, Rows, count, iso, utc
+from dbt.adapters.silt.cli.answers import RESULT, UNKNOWN, UTC, Answer, Block, Facts, Rows, count, duration, iso, utc
 from dbt.adapters.silt.cli.commits import commit_json, counts, rows_json
 from dbt.adapters.silt.cli.options import Subparsers, subcommand
 from dbt.adapters.silt.cli.rendering import show
-from dbt.adapters.silt.cli.runs import report_problems
+from dbt.adapters.silt.cli.runs import add_check, failed_check, report_problems, result_json, result_text
 from dbt.adapters.silt.cli.warehouses import open_warehouse
 from dbt.adapters.silt.engine.kernel.errors import RunNotFoundError
+from dbt.adapters.silt.records.command_result import COUNTED
 from dbt.adapters.silt.records.journal import JournalEntry
+from dbt.adapters.silt.records.kept_results import KeptResults
+from dbt.adapters.silt.records.known_runs import KnownRun, known_runs
 from dbt.adapters.silt.records.project_records import ProjectRecords
 from dbt.adapters.silt.records.run_history import LoggedCommit, Run, TableHistory, histories, runs
+from dbt.adapters.silt.records.run_registry import RunEntry
+from dbt.adapters.silt.report.results import NodeResult, node_results
 
 _COMMITS = (
     f"committed {UTC}",
@@ -29,28 +36,37 @@ _COMMITS = (
     "#statement runs",
     "now",
 )
+_COMMANDS = (f"started {UTC}", "command", RESULT, "took", *(f"#{name}" for name in COUNTED))
+_RESULTS = (f"node started {UTC}", "took", "thread", "node", RESULT, "message")
+_MESSAGE = 120
+"""Characters."""
 _SKIPS = (f"skipped {UTC}", "node", "batch", "table", "done by")
 _DESCRIPTION = """\
-Shows the commits of a run, in the order of time. The id may be shortened to its beginning, or be dbt's id of one of its
-commands. Skipped units of work are known from the dbt project's target/silt_commits.jsonl only."""
+Shows the result and the commands of a run, its nodes in the order of time, and its commits. The id may be shortened
+to its beginning, or be dbt's id of one of its commands. Results and nodes are known of the last commands of the dbt
+project that are kept in target/silt_runs.json and target/silt_results. Skipped units of work are known from the dbt
+project's target/silt_commits.jsonl only."""
 
 
 def add(subparsers: Subparsers) -> None:
     """Declares the subcommand."""
     parser = subcommand(subparsers, "run", "show the commits of one run", _DESCRIPTION)
     parser.add_argument("run", metavar="ID", help="a run's id, as `silt runs` shows it")
+    add_check(parser)
 
 
 def run(arguments: Namespace) -> int:
     """Prints the run."""
     warehouse = open_warehouse(arguments)
     found = histories(warehouse.catalog)
-    chosen = find_run(arguments.run, runs(found))
-    code = show(answer(chosen, found, ProjectRecords.of(warehouse.target_path)), arguments.json)
-    return max(code, report_problems(found))
+    records = ProjectRecords.of(warehouse.target_path)
+    chosen = find_run(arguments.run, known_runs(runs(found), records))
+    kept = [] if warehouse.target_path is None else _kept(chosen, KeptResults(warehouse.target_path))
+    code = show(answer(chosen, found, records, kept), arguments.json)
+    return max(code, report_problems(found), failed_check([chosen]) if arguments.check else 0)
 
 
-def find_run(text: str, made: list[Run]) -> Run:
+def find_run(text: str, made: list[KnownRun]) -> KnownRun:
     """Finds a run by its id, by that of one of its commands, or by the beginning of its id.
 
     Raises:
@@ -63,46 +79,109 @@ def find_run(text: str, made: list[Run]) -> Run:
     if found:
         ids = ", ".join(each.run_id for each in found[:5])
         raise RunNotFoundError(f"{len(found)} runs begin with `{text}`: {ids}", remedy="Give more of the id")
-    raise RunNotFoundError(f"no commit of a run `{text}` is in a table of this warehouse")
+    raise RunNotFoundError(f"no commit of a run `{text}` is in a table of this warehouse, and no record of it is here")
 
 
-def answer(chosen: Run, found: list[TableHistory], records: ProjectRecords) -> Answer:
-    """Renders the run's commits, which of them were rolled back, and the skipped units of work."""
+def _kept(chosen: KnownRun, results: KeptResults) -> list[NodeResult]:
+    """The results of the nodes of a run's commands, as far as they are kept, in the order of their times."""
+    documents = [results.of(each.invocation_id) for each in chosen.commands]
+    found = [each for document in documents if document is not None for each in node_results(document)]
+    return sorted(found, key=lambda each: (each.started_ms is None, each.started_ms or 0))
+
+
+def answer(
+    chosen: KnownRun, found: list[TableHistory], records: ProjectRecords, kept: Sequence[NodeResult] = ()
+) -> Answer:
+    """Renders the run's result, its nodes and commits, which of these were rolled back, and the skipped units of work.
+
+    Args:
+        kept: the results of its nodes.
+    """
+    made = chosen.commits or Run(chosen.run_id, ())
     undone = {(str(each.table), version): restore for each in found for version, restore in each.undone_by().items()}
     skipped = records.skipped(chosen.run_id)
     document = {
         "run_id": chosen.run_id,
+        **result_json(chosen),
         "started_at": records.started_at(chosen.run_id),
-        "first_commit_at": iso(chosen.first_ms),
-        "last_commit_at": iso(chosen.last_ms),
+        "first_commit_at": iso(made.first_ms if made.commits else None),
+        "last_commit_at": iso(made.last_ms if made.commits else None),
         "invocations": chosen.invocations,
         "targets": chosen.targets,
-        **rows_json(chosen.rows),
-        "commits": [_json(each, undone.get((each.table, each.version))) for each in chosen.commits],
+        **rows_json(made.rows),
+        "commands": [_command_json(each) for each in chosen.commands],
+        "results": [_result_json(each) for each in kept],
+        "commits": [_json(each, undone.get((each.table, each.version))) for each in made.commits],
         "skipped": None if skipped is None else [_skip_json(each) for each in skipped],
     }
-    rows = [_row(each, undone.get((each.table, each.version))) for each in chosen.commits]
-    blocks: list[Block] = [_facts(chosen, records, rows), Rows(_COMMITS, rows)]
+    rows = [_row(each, undone.get((each.table, each.version))) for each in made.commits]
+    blocks: list[Block] = [_facts(chosen, made, records, rows)]
+    if chosen.commands:
+        blocks.append(Rows(_COMMANDS, [_command_row(each) for each in chosen.commands]))
+    if kept:
+        blocks.append(Rows(_RESULTS, [_result_row(each) for each in kept]))
+    blocks.append(Rows(_COMMITS, rows, empty="it has committed nothing"))
     if skipped:
         blocks.append(Rows(_SKIPS, [_skip_row(each) for each in skipped], "skipped, because it had been done"))
     return Answer(document, blocks)
 
 
-def _facts(chosen: Run, records: ProjectRecords, rows: list[list[str]]) -> Facts:
-    changed = zip(counts(chosen.rows), ("inserted", "updated", "deleted"), strict=True)
+def _facts(chosen: KnownRun, made: Run, records: ProjectRecords, rows: list[list[str]]) -> Facts:
+    changed = zip(counts(made.rows), ("inserted", "updated", "deleted"), strict=True)
     skipped = records.skipped(chosen.run_id)
     undone = sum(row[-1] != UNKNOWN for row in rows)
     facts = {
         "run": chosen.run_id,
-        "committed": f"{utc(chosen.first_ms)} to {utc(chosen.last_ms)} UTC",
+        RESULT: result_text(chosen),
+        "failed": ", ".join(chosen.failed) or UNKNOWN,
+        "problem": "; ".join(chosen.problems) or UNKNOWN,
+        "committed": f"{utc(made.first_ms)} to {utc(made.last_ms)} UTC" if made.commits else "nothing",
         "commands": " ".join(chosen.invocations) or UNKNOWN,
         "target": " ".join(chosen.targets) or UNKNOWN,
-        "commits": f"{len(chosen.commits)}, tables: {len(chosen.tables)}",
+        "commits": f"{len(made.commits)}, tables: {len(made.tables)}",
         "rows": ", ".join(f"{number} {verb}" for number, verb in changed if number != UNKNOWN) or UNKNOWN,
         "skipped": count(None if skipped is None else len(skipped)),
         "rolled back": f"{undone} of {len(rows)} commits" if undone else "nothing",
     }
     return Facts({name: value for name, value in facts.items() if value != UNKNOWN})
+
+
+def _command_row(command: RunEntry) -> list[str]:
+    known = {} if command.result is None else command.result.counts
+    cells = [str(known[name]) if name in known else UNKNOWN for name in COUNTED]
+    return [utc(command.started_ms), command.command, command.state, duration(command.seconds), *cells]
+
+
+def _command_json(command: RunEntry) -> dict[str, Any]:
+    return {
+        "invocation_id": command.invocation_id,
+        "command": command.command,
+        "state": command.state,
+        "started_at": command.started_at,
+        "ended_at": command.ended_at,
+        "result": command.result and command.result.to_json(),
+    }
+
+
+def _result_row(result: NodeResult) -> list[str]:
+    seconds = None if None in (result.started_ms, result.ended_ms) else _seconds(result)
+    said = result.message.splitlines()
+    return [
+        utc(result.started_ms),
+        duration(seconds),
+        result.thread.partition(" ")[0] or UNKNOWN,
+        result.node,
+        result.state,
+        said[0][:_MESSAGE] if said else UNKNOWN,
+    ]
+
+
+def _seconds(result: NodeResult) -> float:
+    return ((result.ended_ms or 0) - (result.started_ms or 0)) / 1000
+
+
+def _result_json(result: NodeResult) -> dict[str, Any]:
+    return asdict(result)
 
 
 def _row(commit: LoggedCommit, undone: LoggedCommit | None) -> list[str]:

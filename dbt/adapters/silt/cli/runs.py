@@ -2,25 +2,27 @@
 
 from __future__ import annotations
 
-from argparse import Namespace
+from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
 from typing import Any
 
-from dbt.adapters.silt.cli.answers import UNKNOWN, UTC, Answer, Rows, count, duration, iso, utc
+from dbt.adapters.silt.cli.answers import RESULT, UNKNOWN, UTC, Answer, Block, Rows, States, count, duration, iso, utc
 from dbt.adapters.silt.cli.commits import counts, rows_json
 from dbt.adapters.silt.cli.options import Subparsers, subcommand
 from dbt.adapters.silt.cli.rendering import complain, show
 from dbt.adapters.silt.cli.warehouses import open_warehouse
+from dbt.adapters.silt.records.known_runs import KnownRun, known_runs
 from dbt.adapters.silt.records.project_records import ProjectRecords
 from dbt.adapters.silt.records.run_history import Run, TableHistory, histories, runs
 
 _COLUMNS = (
     "run",
+    RESULT,
+    "failed",
     "command",
     "target",
+    f"started {UTC}",
     "took",
-    f"first commit {UTC}",
-    f"last commit {UTC}",
     "#commands",
     "#nodes",
     "#tables",
@@ -31,27 +33,47 @@ _COLUMNS = (
     "#conflicts",
     "#skipped",
 )
+_LAST = 30
+_NAMED = 3
+_PROBLEM = 80
 _DESCRIPTION = """\
-Shows the runs that changed tables, from the tables' logs: commits of dropped tables are gone with them.
-Command (the last one of the run) and duration are known from the dbt project's target/silt_runs.json only.
-Conflicts are commits and statements that were tried again because another writer committed first. Skipped units of
-work are known from the dbt project's target/silt_commits.jsonl only; where that has no line of a run, - is shown."""
+Shows the runs that changed tables, from the tables' logs (commits of dropped tables are gone with them), and the runs
+that changed nothing, from the dbt project's target/silt_runs.json. The result, what failed, the command (the last one
+of the run) and the duration are known from that file only; of a run of another machine they are -. A run is `broken
+off` where its process was killed. The result counts nodes and tests; `reused` are nodes whose work an earlier commit
+holds. With --check the exit code is 0 where every run that is shown has succeeded, else 1, also while it is running:
+`silt runs --last --check` is for monitoring. Conflicts are commits and statements that were tried again because
+another writer committed first. Skipped units of work are known from the dbt project's target/silt_commits.jsonl only;
+where that has no line of a run, - is shown."""
 
 
 def add(subparsers: Subparsers) -> None:
     """Declares the subcommand."""
     parser = subcommand(subparsers, "runs", "show the runs that changed the warehouse, the newest first", _DESCRIPTION)
     parser.add_argument("-n", "--limit", type=int, metavar="N", help="only the newest N runs")
+    parser.add_argument("--last", action="store_const", const=1, dest="limit", help="only the newest run")
+    add_check(parser)
+
+
+def add_check(parser: ArgumentParser) -> None:
+    """Declares `--check`."""
+    parser.add_argument("--check", action="store_true", help="exit with 1 unless what is shown has succeeded")
 
 
 def run(arguments: Namespace) -> int:
     """Prints the runs."""
     warehouse = open_warehouse(arguments)
     found = histories(warehouse.catalog)
-    made = runs(found)
-    shown = made if arguments.limit is None else made[: max(arguments.limit, 0)]
-    code = show(answer(shown, found, ProjectRecords.of(warehouse.target_path)), arguments.json)
-    return max(code, report_problems(found))
+    records = ProjectRecords.of(warehouse.target_path)
+    known = known_runs(runs(found), records, None if warehouse.target is None else warehouse.target.name)
+    shown = known if arguments.limit is None else known[: max(arguments.limit, 0)]
+    code = show(answer(shown, found, records), arguments.json)
+    return max(code, report_problems(found), failed_check(shown) if arguments.check else 0)
+
+
+def failed_check(shown: Sequence[KnownRun]) -> int:
+    """Returns the exit code of `--check`."""
+    return 0 if shown and all(each.is_good for each in shown) else 1
 
 
 def report_problems(found: Sequence[TableHistory]) -> int:
@@ -62,51 +84,79 @@ def report_problems(found: Sequence[TableHistory]) -> int:
     return 1 if problems else 0
 
 
-def answer(shown: Sequence[Run], found: Sequence[TableHistory], records: ProjectRecords) -> Answer:
+def answer(shown: Sequence[KnownRun], found: Sequence[TableHistory], records: ProjectRecords) -> Answer:
     """Renders the runs, in the order given."""
     document = {
         "runs": [_json(each, records) for each in shown],
         "problems": [str(history.problem) for history in found if history.problem is not None],
     }
     rows = [_row(each, records) for each in shown]
-    return Answer(document, [Rows(_COLUMNS, rows, empty="no run has changed a table of this warehouse")])
+    blocks: list[Block] = [Rows(_COLUMNS, rows, empty="no run has changed a table of this warehouse")]
+    if len(shown) > 1:
+        last = [each.state for each in reversed(shown[:_LAST])]
+        blocks.append(States(f"last {len(last)} runs, the newest last", last))
+    return Answer(document, blocks)
 
 
-def _row(each: Run, records: ProjectRecords) -> list[str]:
-    skipped, commands = records.skipped(each.run_id), records.commands_of(each.run_id)
+def result_text(each: KnownRun) -> str:
+    """Spells a run's result, such as `failed: 11 pass, 2 error, 1 skip`."""
+    known = ", ".join(f"{number} {name}" for name, number in each.counts.items() if number)
+    return (each.state or UNKNOWN) + (f": {known}" if known else "")
+
+
+def _failed_text(each: KnownRun) -> str:
+    names = [*each.failed, *(problem[:_PROBLEM] for problem in each.problems)]
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return (", ".join(names[:_NAMED]) or UNKNOWN) + more
+
+
+def _row(each: KnownRun, records: ProjectRecords) -> list[str]:
+    skipped, made = records.skipped(each.run_id), each.commits or Run(each.run_id, ())
     return [
         each.run_id,
-        commands[-1].command if commands else UNKNOWN,
+        result_text(each),
+        _failed_text(each),
+        each.commands[-1].command if each.commands else UNKNOWN,
         ", ".join(each.targets) or UNKNOWN,
+        utc(each.started_ms),
         duration(records.seconds(each.run_id)),
-        utc(each.first_ms),
-        utc(each.last_ms),
         count(len(each.invocations)),
-        count(len(each.nodes)),
-        count(len(each.tables)),
-        count(len(each.commits)),
-        *counts(each.rows),
-        count(each.commit_retries + each.statement_reruns),
+        count(len(made.nodes)),
+        count(len(made.tables)),
+        count(len(made.commits)),
+        *counts(made.rows),
+        count(made.commit_retries + made.statement_reruns),
         count(None if skipped is None else len(skipped)),
     ]
 
 
-def _json(each: Run, records: ProjectRecords) -> dict[str, Any]:
-    skipped = records.skipped(each.run_id)
+def result_json(each: KnownRun) -> dict[str, Any]:
+    """Returns a run's result as members of a JSON object."""
+    return {
+        "result": each.state,
+        "counts": dict(each.counts),
+        "failed": list(each.failed),
+        "problems": list(each.problems),
+    }
+
+
+def _json(each: KnownRun, records: ProjectRecords) -> dict[str, Any]:
+    skipped, made = records.skipped(each.run_id), each.commits or Run(each.run_id, ())
     return {
         "run_id": each.run_id,
-        "commands": [command.command for command in records.commands_of(each.run_id)],
+        **result_json(each),
+        "commands": [command.command for command in each.commands],
         "started_at": records.started_at(each.run_id),
         "seconds": records.seconds(each.run_id),
-        "first_commit_at": iso(each.first_ms),
-        "last_commit_at": iso(each.last_ms),
+        "first_commit_at": iso(made.first_ms if made.commits else None),
+        "last_commit_at": iso(made.last_ms if made.commits else None),
         "invocations": each.invocations,
         "targets": each.targets,
-        "nodes": each.nodes,
-        "tables": each.tables,
-        "commits": len(each.commits),
-        **rows_json(each.rows),
-        "commit_retries": each.commit_retries,
-        "statement_reruns": each.statement_reruns,
+        "nodes": made.nodes,
+        "tables": made.tables,
+        "commits": len(made.commits),
+        **rows_json(made.rows),
+        "commit_retries": made.commit_retries,
+        "statement_reruns": made.statement_reruns,
         "skipped": None if skipped is None else len(skipped),
     }

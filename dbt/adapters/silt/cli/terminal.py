@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TextIO
+from typing import Final, TextIO
 
 from rich import box
 from rich.console import Console, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from dbt.adapters.silt.cli.answers import UNKNOWN, UTC, Block, Facts, Rows, heading, is_number
+from dbt.adapters.silt.cli.answers import RESULT, UNKNOWN, UTC, Block, Facts, Rows, States, heading, is_number, mark
 from dbt.adapters.silt.engine.kernel.printable import line, lines
+
+_STYLES: Final = {
+    "succeeded": "green",
+    "failed": "red",
+    "broken off": "red",
+    "interrupted": "yellow",
+    "running": "cyan",
+}
 
 
 def draw(blocks: Sequence[Block], out: TextIO) -> None:
@@ -26,6 +34,9 @@ def draw(blocks: Sequence[Block], out: TextIO) -> None:
 def _drawn(block: Block) -> RenderableType:
     if isinstance(block, str):
         return Text(lines(block))
+    if isinstance(block, States):
+        marks = (Text(mark(state), _STYLES.get(state or "", "")) for state in block.states)
+        return Text.assemble(f"{line(block.title)}: ", *marks)
     if isinstance(block, Rows):
         return _rows(block) if block.rows else Text(line(block.empty))
     return _facts(block)
@@ -43,7 +54,7 @@ def _rows(block: Rows) -> Table:
             Text(line(heading(column))), justify="right" if right else "left", overflow="fold", no_wrap=whole
         )
     for row in block.rows:
-        table.add_row(*(Text(line(row[index])) for index in known))
+        table.add_row(*(_cell(block.columns[index], row[index]) for index in known))
     return table
 
 
@@ -53,8 +64,13 @@ def _facts(block: Facts) -> Table:
     table.add_column(style="bold", no_wrap=True)
     table.add_column(overflow="fold")
     for name, value in block.facts.items():
-        table.add_row(Text(line(name)), Text(line(value)))
+        table.add_row(Text(line(name)), _cell(name, value))
     return table
+
+
+def _cell(name: str, value: str) -> Text:
+    found = [style for state, style in _STYLES.items() if name == RESULT and value.startswith(state)]
+    return Text(line(value), style=found[0] if found else "")
 
 
 def _table(title: str) -> Table:

@@ -12,6 +12,9 @@ from typing import Any, Final
 
 RESULTS_FILE: Final = "run_results.json"
 
+COUNTED: Final = ("pass", "warn", "error", "skip", "reused")
+"""What is counted, in the order in which it is shown."""
+
 _MOST_FAILED: Final = 200
 _LONGEST_PROBLEM: Final = 500
 """Characters."""
@@ -53,7 +56,7 @@ class CommandResult:
         outcomes = [(str(each.get("unique_id")), _outcome(each)) for each in results]
         counted = Counter(outcome for _, outcome in outcomes)
         failed = tuple(unique_id for unique_id, outcome in outcomes if outcome == "error")
-        counts = {name: counted[name] for name in _COUNTED} if results else {}
+        counts = {name: counted[name] for name in COUNTED} if results else {}
         return cls(ending, counts, failed[:_MOST_FAILED], problem and " ".join(problem.split())[:_LONGEST_PROBLEM])
 
     @classmethod
@@ -101,7 +104,11 @@ def results_of_command(folder: Path, invocation_id: str) -> Sequence[Mapping[str
         raise ValueError(f"{RESULTS_FILE} is not an artifact of dbt") from error
 
 
-_COUNTED: Final = ("pass", "warn", "error", "skip", "reused")
+def is_failed(result: Mapping[str, Any]) -> bool:
+    """Whether a node or test of dbt's results failed."""
+    return _outcome(result) == "error"
+
+
 _OUTCOMES: Final = {
     "success": "pass",
     "pass": "pass",

@@ -22,7 +22,7 @@ from typing import Any
 import yaml
 
 from dbt.adapters.silt.engine.kernel.errors import InvalidSettingError, NotWrittenError, StorageError
-from dbt.adapters.silt.records.command_result import CommandResult
+from dbt.adapters.silt.records.command_result import CommandResult, Ending
 
 RUN_ID_VARIABLE = "silt_run_id"
 REGISTRY_FILE = "silt_runs.json"
@@ -43,6 +43,7 @@ class RunEntry:
         target: the profile's target.
         started_at: when, in UTC, as ISO 8601.
         repeats: for `dbt retry`, the invocation id of the command whose results it repeats.
+        began: whether it came to its nodes; False where dbt could not read the project.
         finished: whether it ended by itself, with or without failed nodes.
         has_results: whether it was interrupted, and its results hold every node that it selected.
         ended_at: when it ended or was interrupted, as `started_at`; None where it was killed.
@@ -59,6 +60,7 @@ class RunEntry:
     variables: str = "{}"
     target: str = ""
     repeats: str | None = None
+    began: bool = True
     finished: bool = False
     has_results: bool = False
     ended_at: str | None = None
@@ -70,6 +72,23 @@ class RunEntry:
     @property
     def started(self) -> datetime:
         return parse_time(self.started_at)
+
+    @property
+    def started_ms(self) -> int:
+        """Milliseconds since 1970-01-01 UTC."""
+        return round(self.started.timestamp() * 1000)
+
+    @property
+    def state(self) -> str:
+        """How it stands: `running`, `succeeded`, `failed`, `interrupted`, or `broken off` where it was killed.
+
+        `ended` where an earlier version of this package has recorded its end, without a result.
+        """
+        if self.running:
+            return "running"
+        if self.result is not None:
+            return "succeeded" if self.result.ending is Ending.SUCCESS else self.result.ending.value
+        return "ended" if self.finished else "interrupted" if self.has_results else "broken off"
 
     @property
     def seconds(self) -> float | None:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from dbt.adapters.silt.engine.kernel.errors import SiltError
+from dbt.adapters.silt.records.kept_results import KeptResults
 from dbt.adapters.silt.records.project_records import ProjectRecords
 
 MANIFEST: Final = "manifest.json"
@@ -29,6 +30,7 @@ class Artifacts:
     Attributes:
         manifest, results, sources: the documents of these files; empty where they cannot be read.
         records: of the project's runs.
+        kept: the results of the project's last commands; None where there is no project.
         notes: why something is missing, as sentences for people.
     """
 
@@ -36,6 +38,7 @@ class Artifacts:
     results: Mapping[str, Any] = field(default_factory=dict)
     sources: Mapping[str, Any] = field(default_factory=dict)
     records: ProjectRecords = field(default_factory=ProjectRecords)
+    kept: KeptResults | None = None
     notes: tuple[str, ...] = ()
 
     @classmethod
@@ -48,7 +51,7 @@ class Artifacts:
         if not (target_path / MANIFEST).exists():
             notes.append(f"{MANIFEST} is not in {target_path.name}/: the graph of models is not known.")
         results, sources = (_document(target_path / name, notes) for name in (RESULTS, SOURCES))
-        return cls(manifest, results, sources, _records(target_path, notes), tuple(notes))
+        return cls(manifest, results, sources, _records(target_path, notes), KeptResults(target_path), tuple(notes))
 
 
 def members(document: Mapping[str, Any], name: str) -> Mapping[str, Mapping[str, Any]]:

@@ -66,7 +66,7 @@ def document(source: Source, now_ms: int) -> Document:
     nodes, texts = nodes_of(artifacts.manifest), Texts()
     tables = read_tables(source.catalog, keys_of(nodes), source.is_local)
     results = results_of(artifacts)
-    runs = runs_json(tables, artifacts.records, results, source.runs, texts)
+    runs = runs_json(tables, artifacts, results, source.runs, texts)
     body = {
         "made": now_ms,
         "by": version,

@@ -54,13 +54,18 @@ class CommandResults:
 def results_of(artifacts: Artifacts) -> CommandResults | None:
     """Returns the results of the command that `run_results.json` is of; None where there are none."""
     invocation = text(mapping(artifacts.results, "metadata"), "invocation_id")
-    found = tuple(_result(each) for each in items(artifacts.results, "results") if text(each, "unique_id"))
+    found = node_results(artifacts.results)
     if invocation is None or not found:
         return None
     recorded = (each.run_id for each in artifacts.records.commands if each.invocation_id == invocation)
     said = (text(mapping(each, "adapter_response"), "run_id") for each in items(artifacts.results, "results"))
     run_id = next(recorded, None) or next((each for each in said if each), None) or invocation
     return CommandResults(invocation, run_id, text(mapping(artifacts.results, "args"), "which") or "", found)
+
+
+def node_results(document: Mapping[str, Any]) -> tuple[NodeResult, ...]:
+    """Returns the results in a document of the form of `run_results.json`."""
+    return tuple(_result(each) for each in items(document, "results") if text(each, "unique_id"))
 
 
 def _result(body: Mapping[str, Any]) -> NodeResult:

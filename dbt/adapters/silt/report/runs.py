@@ -1,4 +1,4 @@
-"""Writes the newest runs into the page's data: their commands, what they skipped, and the results of the last command.
+"""Writes the newest runs into the page's data: their commands, what these came to, and what they skipped.
 
 What a run committed is in the rows of the tables' versions.
 """
@@ -7,19 +7,24 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, Final
 
+from dbt.adapters.silt.records.kept_results import KeptResults
+from dbt.adapters.silt.records.known_runs import KnownRun, known_runs
 from dbt.adapters.silt.records.project_records import ProjectRecords
 from dbt.adapters.silt.records.run_registry import RunEntry
-from dbt.adapters.silt.report.artifacts import milliseconds
+from dbt.adapters.silt.report.artifacts import Artifacts, milliseconds
 from dbt.adapters.silt.report.encoding import Texts, present, row
-from dbt.adapters.silt.report.results import CommandResults, NodeResult
+from dbt.adapters.silt.report.results import CommandResults, NodeResult, node_results
 from dbt.adapters.silt.report.tables import TableRead
+
+_TIMELINES: Final = 30
+"""Of how many of the newest runs the nodes are shown by threads."""
 
 
 def runs_json(
     tables: Iterable[TableRead],
-    records: ProjectRecords,
+    artifacts: Artifacts,
     results: CommandResults | None,
     most: int,
     texts: Texts,
@@ -29,11 +34,18 @@ def runs_json(
     Args:
         most: how many.
     """
+    records = artifacts.records
     ends = _last_moments(tables, records, results)
     newest = sorted(ends, key=lambda run_id: (ends[run_id], run_id), reverse=True)[: max(most, 0)]
-    commands, skips = _commands(records), _skips(records, texts)
+    known = {each.run_id: each for each in known_runs((), records)}
+    skips = _skips(records, texts)
+    timelines = {run_id: _timeline(known.get(run_id), artifacts.kept, texts) for run_id in newest[:_TIMELINES]}
     return [
-        {"id": run_id, "last": ends[run_id], **present(commands=commands.get(run_id), skips=skips.get(run_id))}
+        {
+            "id": run_id,
+            "last": ends[run_id],
+            **present(**_known_json(known.get(run_id)), skips=skips.get(run_id), nodes=timelines.get(run_id)),
+        }
         for run_id in newest
     ]
 
@@ -74,24 +86,37 @@ def _moments(
         yield results.run_id, max((each.ended_ms or 0 for each in results.results), default=0)
 
 
-def _commands(records: ProjectRecords) -> Mapping[str, list[Any]]:
-    found: dict[str, list[Any]] = defaultdict(list)
-    for each in records.commands:
-        started, ended = milliseconds(each.started_at), milliseconds(each.ended_at)
-        found[each.run_id].append([each.invocation_id, _typed(each.command), _state(each), each.target, started, ended])
-    return found
+def _known_json(known: KnownRun | None) -> Mapping[str, Any]:
+    """What a project has on record of a run."""
+    if known is None:
+        return {}
+    return {
+        "commands": [_command(each) for each in known.commands],
+        "state": known.state,
+        "counts": dict(known.counts),
+        "failed": list(known.failed),
+        "problems": list(known.problems),
+    }
+
+
+def _command(command: RunEntry) -> list[Any]:
+    times = (command.started_ms, milliseconds(command.ended_at))
+    return [command.invocation_id, _typed(command.command), command.state, command.target, *times]
+
+
+def _timeline(known: KnownRun | None, kept: KeptResults | None, texts: Texts) -> list[Any] | None:
+    """The results of the last command of a run whose results are kept."""
+    if known is None or kept is None:
+        return None
+    documents = (kept.of(each.invocation_id) for each in reversed(known.commands))
+    newest = next((each for each in documents if each is not None), {})
+    return [_result(each, texts) for each in node_results(newest)]
 
 
 def _typed(command: str) -> str:
     """Returns a command line without the folder of its program, which is one of the machine's."""
     program, space, rest = command.partition(" ")
     return program.rpartition("/")[2] + space + rest
-
-
-def _state(command: RunEntry) -> str:
-    if command.running:
-        return "running"
-    return "ended" if command.finished else "broken off"
 
 
 def _skips(records: ProjectRecords, texts: Texts) -> Mapping[str, list[Any]]:

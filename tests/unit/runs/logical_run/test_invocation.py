@@ -22,6 +22,7 @@ from dbt_common.invocation import get_invocation_id, reset_invocation_id
 from dbt.adapters.silt.credentials import SiltCredentials
 from dbt.adapters.silt.engine.sql.grammar.parse import parse
 from dbt.adapters.silt.records.command_result import CommandResult, Ending
+from dbt.adapters.silt.records.kept_results import KeptResults
 from dbt.adapters.silt.records.run_registry import RunEntry, RunRegistry
 from dbt.adapters.silt.runs.logical_run.invocation import Invocation
 
@@ -158,6 +159,32 @@ def test_a_run_leaves_the_counts_and_the_failures_in_its_results(tmp_path: Path)
     assert entry.result is not None
     assert entry.result.counts == {"pass": 1, "warn": 0, "error": 1, "skip": 0, "reused": 0}
     assert entry.result.failed == ("model.shop.late",)
+    kept = KeptResults(tmp_path / "target").of(run.id)
+    assert kept is not None and [each["unique_id"] for each in kept["results"]] == ["model.shop.late", "model.shop.a"]
+
+
+def test_a_run_that_cannot_begin_is_on_record_as_failed_and_nothing_continues_it(tmp_path: Path) -> None:
+    broken = invocation(config(tmp_path))
+    with contextlib.suppress(ExceptionExit):
+        try:
+            raise ExceptionExit(ValueError("Parsing Error"))
+        finally:
+            broken.finish()
+    [entry] = RunRegistry(tmp_path / "target").entries()
+    assert (entry.began, entry.result) == (False, CommandResult(Ending.FAILED, problem="Parsing Error"))
+    reset_invocation_id()
+    assert invocation(config(tmp_path, resume="2 hours")).run.run_id != entry.run_id
+
+
+@pytest.mark.parametrize("which", ["test", "run-operation"])
+def test_a_command_that_is_no_run_and_fails_leaves_no_record(tmp_path: Path, which: str) -> None:
+    command = invocation(config(tmp_path, which))
+    with contextlib.suppress(ExceptionExit):
+        try:
+            raise ExceptionExit(ValueError("Parsing Error"))
+        finally:
+            command.finish()
+    assert entered(tmp_path) == []
 
 
 @pytest.fixture
@@ -193,7 +220,7 @@ def test_a_run_within_a_programs_own_error_handling_is_finished(tmp_path: Path) 
 
 def test_a_run_whose_end_cannot_be_marked_fails_no_more_for_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     warnings: list[str] = []
-    monkeypatch.setattr("dbt.adapters.silt.runs.logical_run.invocation.logger.warning", warnings.append)
+    monkeypatch.setattr("dbt.adapters.silt.runs.logical_run.recorded_end.logger.warning", warnings.append)
     run = invocation(config(tmp_path))
     run.start()
     (tmp_path / "target" / "silt_runs.json").write_text("{")

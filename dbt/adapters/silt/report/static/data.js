@@ -60,7 +60,8 @@ const Silt = {};
       const skip = named(["node", "table", "ms", "version", "batch"], values);
       return { ...skip, node: text(skip.node), table: text(skip.table), batch: text(skip.batch) };
     });
-    return { id: raw.id, last: raw.last, commands, skips, commits: [] };
+    const recorded = { state: raw.state || null, counts: raw.counts || {}, failed: raw.failed || [], problems: raw.problems || [] };
+    return { id: raw.id, last: raw.last, commands, skips, commits: [], recorded, kept: raw.nodes ? results({ nodes: raw.nodes }, text) : null };
   }
 
   function results(raw, text) {
@@ -111,7 +112,7 @@ const Silt = {};
   function summarize(found, model) {
     found.commits.sort((one, other) => one.ms - other.ms);
     const { commits, commands } = found;
-    found.results = model.results && model.results.run === found.id ? model.results : null;
+    found.results = model.results && model.results.run === found.id ? model.results : found.kept;
     ["inserted", "updated", "deleted"].forEach((name) => { found[name] = total(commits.map((each) => each[name])); });
     found.retries = total(commits.map((each) => each.retries)) || 0;
     found.reruns = total(commits.map((each) => each.reruns)) || 0;
@@ -121,16 +122,16 @@ const Silt = {};
     const took = commands.map((each) => (each.ended ? each.ended - each.started : null));
     found.took = took.length && !took.includes(null) ? total(took) : found.last - found.started;
     found.isExact = took.length > 0 && !took.includes(null);
-    found.failed = found.results ? found.results.nodes.filter((each) => each.state === "failed").length : null;
+    const failing = found.results ? found.results.nodes.filter((each) => each.state === "failed").length : null;
+    found.failed = found.recorded.counts.error ?? failing;
     found.state = runState(found);
   }
 
   function runState(found) {
-    if (found.commands.some((each) => each.state === "running")) return "running";
-    const last = found.commands[found.commands.length - 1];
-    if (last && last.state === "broken off") return "broken off";
+    const { state } = found.recorded;
+    if (state && state !== "ended") return state;
     if (found.results) return found.failed ? "failed" : "succeeded";
-    return last ? "ended" : "committed";
+    return state || "committed";
   }
 
   /* The state of a node: what the last command said, unless a commit came later; then how old it is. */

@@ -2,10 +2,13 @@
 /* The views of runs: all of them over time, and one as a timeline of its nodes. */
 (() => {
   const { h, s, count, time, took, link, badge, tile, grid, filter, choice, section } = Silt;
-  const STATES = ["succeeded", "failed", "ended", "committed", "broken off", "running"];
+  const STATES = ["succeeded", "failed", "broken off", "interrupted", "running", "ended", "committed"];
+  const NEWEST = 30;
 
   const rows = (run) => Silt.total([run.inserted, run.updated, run.deleted]);
   const commandOf = (run) => (run.commands.length ? run.commands[run.commands.length - 1].command : "");
+  const outcome = (run) => [run.state, ...Object.entries(run.recorded.counts).filter(([, number]) => number).map(([name, number]) => `${number} ${name}`)].join(", ");
+  const said = (run) => [...run.recorded.failed, ...run.recorded.problems].join(", ") || (run.failed ? count(run.failed) : "");
   const howLong = (run) => (run.isExact ? took(run.took) : `≥ ${took(run.took)}`);
   const kind = (state) => state.replace(/ /g, "-");
 
@@ -37,6 +40,8 @@
     const inTime = [...found].reverse();
     const item = (run, value, label) => ({ value, label: `${run.id}: ${label}, ${run.state}`, kind: kind(run.state), href: `#/run/${encodeURIComponent(run.id)}` });
     return [
+      section(`Last ${Math.min(NEWEST, inTime.length)} runs`, h("div", { class: "nights" }, inTime.slice(-NEWEST).map((run) =>
+        h("a", { class: `night ${kind(run.state)}`, href: `#/run/${encodeURIComponent(run.id)}`, title: `${run.id}: ${outcome(run)}`, "aria-label": `${run.id}: ${run.state}` })))),
       h("div", { class: "columns" },
         section("Duration", Silt.charts.bars("duration of each run", inTime.map((run) => item(run, run.took, howLong(run))), took)),
         section("Rows changed", Silt.charts.bars("rows that each run changed", inTime.map((run) => item(run, rows(run), `${count(rows(run))} rows`)), count))),
@@ -44,6 +49,7 @@
       grid([
         { name: "run", tight: true, value: (run) => run.id, cell: (run) => link(["run", run.id], Silt.short(run.id, 36)) },
         { name: "state", value: (run) => run.state, cell: (run) => badge(run.state) },
+        { name: "failed", value: (run) => run.recorded.failed.length, cell: (run) => Silt.short(said(run), 80) },
         { name: "command", value: commandOf },
         { name: "started (UTC)", tight: true, value: (run) => run.started, cell: (run) => time(run.started) },
         { name: "took", number: true, value: (run) => run.took, cell: howLong },
@@ -52,7 +58,6 @@
         { name: "rows", number: true, value: rows, cell: (run) => count(rows(run)) },
         { name: "skipped", number: true, value: (run) => run.skips.length, cell: (run) => count(run.skips.length) },
         { name: "tried again", number: true, value: (run) => run.retries + run.reruns, cell: (run) => count(run.retries + run.reruns) },
-        { name: "failed", number: true, value: (run) => run.failed, cell: (run) => count(run.failed) },
       ], found, { empty: "No run is on record." })];
   }
 
@@ -81,7 +86,7 @@
     draw();
     const states = [...new Set(nodes.map(stateOf))];
     return [h("h1", {}, `Run ${run.id} `, badge(run.state)),
-      h("div", { class: "tiles" }, tile("took", howLong(run)), tile("nodes", count(nodes.length)), tile("commits", count(run.commits.length)),
+      h("div", { class: "tiles" }, tile("result", outcome(run)), tile("took", howLong(run)), tile("nodes", count(nodes.length)), tile("commits", count(run.commits.length)),
         tile("rows inserted", count(run.inserted)), tile("updated", count(run.updated)), tile("deleted", count(run.deleted)),
         tile("skipped", count(run.skips.length)), tile("tried again", count(run.retries + run.reruns), "after conflicts")),
       section("Commands", grid([
@@ -90,6 +95,7 @@
         { name: "started (UTC)", tight: true, value: (each) => each.started, cell: (each) => time(each.started) },
         { name: "took", number: true, value: (each) => (each.ended ? each.ended - each.started : null), cell: (each) => (each.ended ? took(each.ended - each.started) : Silt.UNKNOWN) },
         { name: "invocation", value: (each) => each.invocation }], run.commands, { empty: "No command of the run is on record in this project." })),
+      run.recorded.problems.length ? section("Problem", run.recorded.problems.map((each) => h("pre", {}, each))) : null,
       section("Timeline", timeline(model, run, nodes)),
       failures(nodes),
       section("Nodes", h("div", { class: "filters" }, filter("Find", "q", query, draw), choice("State", "state", query, states, draw)), list)];
@@ -141,7 +147,7 @@
       s("rect", { class: "bar built", x: 4 + ((each.ms - from) / span) * (wide - 12), y: 8, width: 3, height: 26 }, s("title", {}, `${each.table}@v${each.version} ${time(each.ms)}`))));
     return h("div", { class: "chart" }, s("svg", { viewBox: `0 0 ${wide} 54`, role: "img", "aria-label": "commits over time" }, drawn,
       s("text", { class: "axis", x: 0, y: 50 }, time(from)), s("text", { class: "axis", x: wide, y: 50, "text-anchor": "end" }, time(from + span))),
-    h("p", { class: "quiet" }, "The moments of its commits. Threads and durations are known of the last dbt command alone, whose run_results.json is there."));
+    h("p", { class: "quiet" }, "The moments of its commits. Threads and durations are known of the last 60 commands of this project."));
   }
 
   const nameOf = (model, node) => (model.nodeById.has(node) ? model.nodeById.get(node).name : node);

@@ -21,14 +21,13 @@ from dbt_common.invocation import get_invocation_id, get_invocation_started_at
 
 from dbt import selected_resources
 from dbt.adapters.silt.engine.kernel.errors import SiltError
-from dbt.adapters.silt.records.command_result import CommandResult, results_of_command
 from dbt.adapters.silt.records.run_registry import RunEntry, RunRegistry, variables_text
 from dbt.adapters.silt.records.units import RunContext
 from dbt.adapters.silt.runs.logical_run import termination
 from dbt.adapters.silt.runs.logical_run.announcement import Announcement
 from dbt.adapters.silt.runs.logical_run.command_end import CommandEnd
 from dbt.adapters.silt.runs.logical_run.dbt_command import RETRY, DbtCommand
-from dbt.adapters.silt.runs.logical_run.interrupted_results import advice, enter_unfinished
+from dbt.adapters.silt.runs.logical_run.recorded_end import RecordedEnd
 from dbt.adapters.silt.runs.logical_run.resume import ResumeRule, resumable
 from dbt.adapters.silt.runs.logical_run.retry import PreviousResults, Retry
 from dbt.adapters.silt.runs.logical_run.run_id import LogicalRun, RunSources, choose_run
@@ -190,51 +189,19 @@ class Invocation:
             entered, self._entered = self._entered, None
         error = sys.exc_info()[1]
         termination.set_exit_code(error)
+        end = self._recorded(CommandEnd.of(error, self._around))
         if entered is not None:
-            self._end(entered, CommandEnd.of(error, self._around))
+            retried = None if self._retry is None else self._retry.previous.unfinished
+            end.record(entered, selected_resources.SELECTED_RESOURCES if retried is None else retried)
+        elif end.end.problem is not None and self.writes and not self.is_operation:
+            with contextlib.suppress(SiltError):  # it is what ends the command
+                end.record_failure_to_begin(self._entry(self.run.run_id))
 
-    def _end(self, entered: str, end: CommandEnd) -> None:
-        has_results = end.interrupted and self._enter_unfinished()
-        self._mark(entered, end, has_results)
-        if end.interrupted:
-            self._advise(entered, has_results)
+    def _recorded(self, end: CommandEnd) -> RecordedEnd:
+        return RecordedEnd(self._registry, self.target_path, str(self._flag("which")), self._typed.directory, end)
 
     def _on_event(self, event: EventMsg) -> None:
         self._is_over = self._is_over or event.info.name == "CommandCompleted"
-
-    def _enter_unfinished(self) -> bool:
-        """Completes the results that dbt has written at Ctrl-C; False where it has written none."""
-        selected = selected_resources.SELECTED_RESOURCES if self._retry is None else self._retry.previous.unfinished
-        try:
-            return enter_unfinished(self.target_path, self.id, selected)
-        except OSError as error:
-            logger.warning(f"The nodes that had not run are not in dbt's results, so `dbt retry` will refuse: {error}")
-            return False
-
-    def _advise(self, entered: str, has_results: bool) -> None:
-        """Says last what to type; a registry that cannot be read has been warned of."""
-        reason = "Ended by SIGTERM" if termination.was_received() else "Interrupted"
-        with contextlib.suppress(SiltError):
-            entry = self._registry.find(entered)
-            if entry is not None:
-                logger.info(advice(entry, has_results, self._typed.directory, reason))
-
-    def _mark(self, entered: str, end: CommandEnd, has_results: bool) -> None:
-        """Marks the end; only warns where that fails: the commits stand, and dbt has still to write its results."""
-        try:
-            self._registry.end(entered, end.finished, has_results, self._result(entered, end))
-        except SiltError as error:
-            logger.warning(
-                f"The end of this run is not on record, so `dbt retry` will take it for a killed one: {error}"
-            )
-
-    def _result(self, entered: str, end: CommandEnd) -> CommandResult:
-        """What the command came to, by the results that dbt has written."""
-        try:
-            return CommandResult.of(end.ending, results_of_command(self.target_path, entered), end.problem)
-        except (OSError, ValueError) as error:
-            logger.warning(f"The record of this run lacks its nodes: {error}")
-            return CommandResult(end.ending, problem=end.problem)
 
     def _sources(self) -> RunSources:
         credentials = self._config.credentials
@@ -243,17 +210,21 @@ class Invocation:
             retried = partial(self._retry.run_id, self._known_entries(), self._of_commits)
         elif self.writes:
             rule = ResumeRule.of(credentials.resume, self._typed.by_a_person)
-            unfinished = resumable(self._registry.entries(), self._entry(""), rule)
+            unfinished = resumable(self._begun(), self._entry(""), rule)
         return RunSources(self.id, self._variables(), retried, credentials.run_id, unfinished)
+
+    def _begun(self) -> tuple[RunEntry, ...]:
+        """The project's commands that came to their nodes: any other has nothing to continue, repeat or warn of."""
+        return tuple(each for each in self._registry.entries() if each.began)
 
     def _known_entries(self) -> tuple[RunEntry, ...]:
         """The entries next to the results that are retried, then this project's."""
         of_state = () if self._state is None else RunRegistry(self._state).entries()
-        return (*of_state, *self._registry.entries())
+        return (*of_state, *self._begun())
 
     def _announcement(self, entry: RunEntry) -> Announcement:
         credentials = self._config.credentials
-        return Announcement(self.run, entry, self._registry.entries(), credentials.run_id, credentials.resume)
+        return Announcement(self.run, entry, self._begun(), credentials.run_id, credentials.resume)
 
     def _entry(self, run_id: str) -> RunEntry:
         """This command as it is entered: a retry has the command line of the run that it retries."""
@@ -285,7 +256,7 @@ class Invocation:
         retry = Retry(previous, self._own(suggested), from_state)
         if self._state is None:
             try:
-                retry.check(self._registry.entries(), str(self.target_path))
+                retry.check(self._begun(), str(self.target_path))
             except SiltError as error:
                 raise DbtRuntimeError(str(error)) from error
         return retry

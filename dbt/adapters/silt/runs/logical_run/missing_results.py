@@ -38,7 +38,8 @@ def continuing_advice(target: Path, directory: str) -> str | None:
         InvalidSettingError: the registry of runs is damaged.
         StorageError: it cannot be read.
     """
-    last = max(RunRegistry(target).entries(), key=lambda each: each.started, default=None)
+    begun = [each for each in RunRegistry(target).entries() if each.began]
+    last = max(begun, key=lambda each: each.started, default=None)
     if last is None or last.finished or (target / RESULTS_FILE).exists():
         return None
     return f"Run {last.run_id}, started at {last.started_at}, {last.ending}. {last.remedy(directory)}"

@@ -1,0 +1,107 @@
+"""Brings together what the logs and a project's records tell of each logical run, and whether it went well."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Final
+
+from dbt.adapters.silt.records.project_records import ProjectRecords
+from dbt.adapters.silt.records.run_history import Run
+from dbt.adapters.silt.records.run_registry import RunEntry
+
+GOOD: Final = "succeeded"
+_WORST_FIRST: Final = ("running", "broken off", "failed", "interrupted", "ended", GOOD)
+
+
+@dataclass(frozen=True)
+class KnownRun:
+    """A logical run: what it committed, the commands that worked under its id, or both.
+
+    Attributes:
+        commands: those on record, oldest first.
+        commits: None where it has committed nothing that is still there.
+    """
+
+    run_id: str
+    commands: Sequence[RunEntry] = ()
+    commits: Run | None = None
+
+    @property
+    def state(self) -> str | None:
+        """How it went: the worst of the commands that no later one repeats; None where no command is on record."""
+        states = {each.state for each in self._last_commands}
+        return next((state for state in _WORST_FIRST if state in states), None)
+
+    @property
+    def is_good(self) -> bool:
+        """Whether it is on record that everything under its id came to a good end."""
+        return self.state == GOOD
+
+    @property
+    def counts(self) -> Mapping[str, int]:
+        """How many nodes and tests had each outcome in its last commands; empty where that is not on record."""
+        counted: Counter[str] = Counter()
+        for each in self._last_commands:
+            counted.update(each.result.counts if each.result else {})
+        return dict(counted)
+
+    @property
+    def failed(self) -> tuple[str, ...]:
+        """The names of the nodes and tests that failed in its last commands."""
+        return tuple(name for each in self._last_commands if each.result for name in each.result.failed_names)
+
+    @property
+    def problems(self) -> tuple[str, ...]:
+        """The errors by which its last commands ended."""
+        found = (each.result.problem for each in self._last_commands if each.result)
+        return tuple(problem for problem in found if problem)
+
+    @property
+    def targets(self) -> list[str]:
+        """The profile's targets."""
+        committed = [] if self.commits is None else self.commits.targets
+        return list(dict.fromkeys([*committed, *(each.target for each in self.commands if each.target)]))
+
+    @property
+    def invocations(self) -> list[str]:
+        """dbt's ids of the commands that worked under it."""
+        committed = [] if self.commits is None else self.commits.invocations
+        return list(dict.fromkeys([*committed, *(each.invocation_id for each in self.commands)]))
+
+    @property
+    def started_ms(self) -> int:
+        """When it started, or else committed first, milliseconds since 1970-01-01 UTC."""
+        starts = [each.started_ms for each in self.commands]
+        return min([*starts, *([] if self.commits is None else [self.commits.first_ms])])
+
+    @property
+    def newest_ms(self) -> int:
+        """When its last command started or its last commit was made, whichever is later."""
+        starts = [each.started_ms for each in self.commands]
+        return max([*starts, *([] if self.commits is None else [self.commits.last_ms])])
+
+    @cached_property
+    def _last_commands(self) -> list[RunEntry]:
+        """Of each line that was typed the last command, unless a retry repeats it."""
+        repeated = {each.repeats for each in self.commands}
+        last: dict[str, RunEntry] = {}
+        for each in self.commands:
+            if each.invocation_id not in repeated:
+                last[str(each.work)] = each
+        return list(last.values())
+
+
+def known_runs(made: Iterable[Run], records: ProjectRecords, target: str | None = None) -> list[KnownRun]:
+    """Returns the runs of the logs and of the records, the newest first.
+
+    Args:
+        target: of runs that committed nothing, only those of this target of the profile; None: of all.
+    """
+    committed = {each.run_id: each for each in made}
+    known = dict.fromkeys(committed)
+    known.update(dict.fromkeys(each.run_id for each in records.commands if target in (None, each.target)))
+    found = [KnownRun(run_id, records.commands_of(run_id), committed.get(run_id)) for run_id in known]
+    return sorted(found, key=lambda each: (each.newest_ms, each.run_id), reverse=True)

@@ -1,0 +1,95 @@
+"""Records the end of a dbt command: its result, a copy of the results of its nodes, and what to type next."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from dbt.adapters.events.logging import AdapterLogger
+
+from dbt.adapters.silt.engine.kernel.errors import SiltError
+from dbt.adapters.silt.records.command_result import CommandResult, results_of_command
+from dbt.adapters.silt.records.kept_results import KeptResults
+from dbt.adapters.silt.records.run_registry import RunEntry, RunRegistry
+from dbt.adapters.silt.runs.logical_run import termination
+from dbt.adapters.silt.runs.logical_run.command_end import CommandEnd
+from dbt.adapters.silt.runs.logical_run.interrupted_results import advice, enter_unfinished
+
+logger = AdapterLogger("Silt")
+
+
+@dataclass(frozen=True)
+class RecordedEnd:
+    """The end of one dbt command.
+
+    Attributes:
+        registry: of the project.
+        target_path: dbt's.
+        which: dbt's name of the command.
+        directory: the folder that it was typed in.
+        end: how it ends.
+    """
+
+    registry: RunRegistry
+    target_path: Path
+    which: str
+    directory: str
+    end: CommandEnd
+
+    def record(self, invocation_id: str, selected: Iterable[str]) -> None:
+        """Records the end of a run, and says last what to type if it was interrupted.
+
+        Args:
+            selected: the unique ids of the nodes that it was to run.
+        """
+        has_results = self.end.interrupted and self._enter_unfinished(invocation_id, selected)
+        self._mark(invocation_id, has_results)
+        if self.end.interrupted:
+            self._advise(invocation_id, has_results)
+
+    def record_failure_to_begin(self, entry: RunEntry) -> None:
+        """Records a command that failed before it came to its nodes: else it would look as if it was never typed.
+
+        It has changed nothing, so no rerun needs the record, and a registry that cannot be written is no error.
+        """
+        with contextlib.suppress(SiltError):
+            self.registry.enter(replace(entry, began=False))
+            result = CommandResult.of(self.end.ending, (), self.end.problem)
+            self.registry.end(entry.invocation_id, finished=False, result=result)
+
+    def _enter_unfinished(self, invocation_id: str, selected: Iterable[str]) -> bool:
+        """Completes the results that dbt has written at Ctrl-C; False where it has written none."""
+        try:
+            return enter_unfinished(self.target_path, invocation_id, selected)
+        except OSError as error:
+            logger.warning(f"The nodes that had not run are not in dbt's results, so `dbt retry` will refuse: {error}")
+            return False
+
+    def _advise(self, invocation_id: str, has_results: bool) -> None:
+        """Says last what to type; a registry that cannot be read has been warned of."""
+        reason = "Ended by SIGTERM" if termination.was_received() else "Interrupted"
+        with contextlib.suppress(SiltError):
+            entry = self.registry.find(invocation_id)
+            if entry is not None:
+                logger.info(advice(entry, has_results, self.directory, reason))
+
+    def _mark(self, invocation_id: str, has_results: bool) -> None:
+        """Marks the end; only warns where that fails: the commits stand, and dbt has still to write its results."""
+        try:
+            self.registry.end(invocation_id, self.end.finished, has_results, self._result(invocation_id))
+        except SiltError as error:
+            logger.warning(
+                f"The end of this run is not on record, so `dbt retry` will take it for a killed one: {error}"
+            )
+
+    def _result(self, invocation_id: str) -> CommandResult:
+        """What the command came to, by the results that dbt has written, of which a copy is kept."""
+        try:
+            results = results_of_command(self.target_path, invocation_id)
+            KeptResults(self.target_path).keep(invocation_id, self.which, results)
+            return CommandResult.of(self.end.ending, results, self.end.problem)
+        except (OSError, ValueError) as error:
+            logger.warning(f"The record of this run lacks its nodes: {error}")
+            return CommandResult.of(self.end.ending, (), self.end.problem)
