@@ -31,6 +31,7 @@ FLOORS = (
     ("engine/kernel/scan", "engine/kernel/maintenance"),
     ("engine/kernel/transaction",),
     (
+        "engine/catalog/file_lists",
         "engine/catalog/names",
         "engine/catalog/locations",
         "engine/commands",

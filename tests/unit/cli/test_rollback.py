@@ -49,7 +49,10 @@ def test_the_tables_go_back_and_the_command_says_what_it_did_and_what_comes_next
         ["silt.main.payments", "1", "0", "2", "10", "0"],
     ]
     assert "Made by the run, and left as they are: silt.main.made" in printed
-    assert printed[-1] == "The run can be run again: `--vars 'silt_run_id: b'`"
+    assert printed[-1] == (
+        "To run all of it again, drop the tables that it created, `silt rollback b --drop-created`, "
+        "then type `--vars 'silt_run_id: b'`"
+    )
     assert (count(orders), count(payments)) == (10, 10)
     assert orders.snapshot().transaction_version("silt/shop/model.shop.orders/b/main") == -1
 
@@ -197,7 +200,7 @@ def test_a_run_that_is_still_running_is_left_alone(
     assert "run b is still running: `dbt run`, since 2026-03-01" in capsys.readouterr().err
     assert orders.snapshot().version == 2
     registry.end("i", finished=True)
-    assert main(arguments) == 0
+    assert main([*arguments, "--drop-created"]) == 0
     assert "The run can be run again: `dbt run --vars '{silt_run_id: b}'`" in capsys.readouterr().out
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from argparse import Namespace
 from dataclasses import replace
@@ -129,8 +130,15 @@ def _left(request: RollbackRequest, found: RunRollback) -> list[Block]:
         )
     if not request.dry_run:
         again = found.command or f"--vars '{RUN_ID_VARIABLE}: {request.run_id}'"
-        blocks.append(f"The run can be run again: `{again}`")
+        blocks.append(_next_step(request, found.done, again))
     return blocks
+
+
+def _next_step(request: RollbackRequest, done: Rollback, again: str) -> str:
+    if not done.kept:
+        return f"The run can be run again: `{again}`"
+    dropping = f"silt rollback {shlex.quote(request.run_id)} --drop-created"
+    return f"To run all of it again, drop the tables that it created, `{dropping}`, then type `{again}`"
 
 
 def _row(table: PutBack) -> list[str]:

@@ -8,32 +8,37 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from dbt.adapters.base.meta import AdapterMeta, available
+from dbt.adapters.events.logging import AdapterLogger
 from dbt_common.exceptions import DbtDatabaseError
 
+from dbt.adapters.silt.engine.catalog.names import RelationName
 from dbt.adapters.silt.engine.catalog.relations import RelationEntry, RelationKind
 from dbt.adapters.silt.engine.kernel.errors import RelationExistsError, ReplaceWhereMismatchError
 from dbt.adapters.silt.lazy import lazy_module
 from dbt.adapters.silt.materializations.incremental.microbatch import REMEDY
 from dbt.adapters.silt.records.units import Unit, clone_unit, main_unit, model_hook_scope
-from dbt.adapters.silt.runs.node_context import is_rebuilt, table_of
+from dbt.adapters.silt.runs.node_context import is_rebuilt, log_of, table_of
 
 if TYPE_CHECKING:
     from dbt.adapters.contracts.connection import AdapterResponse
 
     from dbt.adapters.silt.connections import SiltConnectionManager
-    from dbt.adapters.silt.engine.catalog.names import RelationName
     from dbt.adapters.silt.engine.sql import ast, split
     from dbt.adapters.silt.engine.statements.execute.written import Written
     from dbt.adapters.silt.materializations import seeds
     from dbt.adapters.silt.relation import SiltRelation
-    from dbt.adapters.silt.runs import cut_relations, skips
+    from dbt.adapters.silt.runs import cut_relations, done_again, skips
+    from dbt.adapters.silt.runs.done_again import Decision
     from dbt.adapters.silt.runs.response import SiltResponse
 else:
     ast = lazy_module("dbt.adapters.silt.engine.sql.ast")
     split = lazy_module("dbt.adapters.silt.engine.sql.split")
     cut_relations = lazy_module("dbt.adapters.silt.runs.cut_relations")
+    done_again = lazy_module("dbt.adapters.silt.runs.done_again")
     seeds = lazy_module("dbt.adapters.silt.materializations.seeds")
     skips = lazy_module("dbt.adapters.silt.runs.skips")
+
+logger = AdapterLogger("Silt")
 
 
 class UnitMethods(metaclass=AdapterMeta):
@@ -48,11 +53,19 @@ class UnitMethods(metaclass=AdapterMeta):
 
     @available.parse_none
     def main_unit(self, model: Mapping[str, Any], full_refresh: bool) -> Unit | None:
-        """The unit of work of a node's own write; None in a command whose writes are not units of work."""
-        if not self.connections.invocation.writes:
+        """The unit of work of a node's own write, with the version under which it is still to be done.
+
+        None in a command whose writes are not units of work.
+        """
+        unit = self._named_unit(model, full_refresh)
+        if unit is None:
             return None
-        with self.connections.exception_handler("name the unit of work"):
-            return main_unit(self.connections.invocation.context, model, full_refresh, _checksum(model))
+        with self.connections.exception_handler("look for an earlier commit"):
+            decision = self._decision(unit, model)
+        self.connections.node.context.decision = decision
+        if decision is not None and decision.reasons:
+            logger.info(f"Done again: {model['name']}: {', '.join(decision.reasons)}")
+        return unit if decision is None else decision.unit
 
     @available.parse_none
     def clone_unit(self, model: Mapping[str, Any], full_refresh: bool) -> Unit:
@@ -69,7 +82,9 @@ class UnitMethods(metaclass=AdapterMeta):
             entry = self._find(relation)
             if entry is None or entry.kind is not RelationKind.TABLE:
                 return None
-            response = skips.skipped(self.connections.catalog.table(entry.name), unit)
+            decision = self.connections.node.context.decision
+            hidden = () if decision is None else decision.hidden
+            response = skips.skipped(self.connections.catalog.table(entry.name), unit, hidden)
         if response is not None:
             self.connections.handle.warehouse.forget_reads(entry.name)
             self.connections.runner.note_skip(response, unit)
@@ -84,6 +99,23 @@ class UnitMethods(metaclass=AdapterMeta):
         for number, statement in enumerate(earlier, 1):
             self._write(statement, unit.part(number))
         return self._write(last, unit)
+
+    def _named_unit(self, model: Mapping[str, Any], full_refresh: bool) -> Unit | None:
+        if not self.connections.invocation.writes:
+            return None
+        with self.connections.exception_handler("name the unit of work"):
+            return main_unit(self.connections.invocation.context, model, full_refresh, _checksum(model))
+
+    def _decision(self, unit: Unit, model: Mapping[str, Any]) -> Decision | None:
+        """What is decided about a node's own write; None if its table does not exist, or the run is new."""
+        if self.connections.invocation.is_new_run:
+            return None
+        name = RelationName(model["database"] or self.config.credentials.database, model["schema"], model["alias"])
+        log = log_of(self.connections.catalog, name)
+        if log is None:
+            return None
+        upstream = self.connections.invocation.upstream_of_failures
+        return done_again.Rerun(self.connections.catalog, upstream).decide(unit, model, log)
 
     def _write(self, sql: str, unit: Unit) -> AdapterResponse:
         try:
@@ -129,7 +161,7 @@ class UnitMethods(metaclass=AdapterMeta):
             index = _index_of_write(written, table_of(work.node, self.config.credentials.database))
         if index is not None and work.scope is None:
             full_refresh = is_rebuilt(work.node, self.connections.invocation.full_refresh)
-            unit = self.main_unit(work.node.to_dict(omit_none=True), full_refresh)
+            unit = self._named_unit(work.node.to_dict(omit_none=True), full_refresh)
             work.named = [unit if number == index else None for number in range(len(statements))]
 
     @available.parse_none
@@ -141,11 +173,24 @@ class UnitMethods(metaclass=AdapterMeta):
         """Notes that a materialization of this adapter runs the node, and names its write itself."""
         self.connections.node.context.has_own_materialization = True
 
+    def set_macro_resolver(self, macro_resolver: Any) -> None:
+        """Takes dbt's manifest."""
+        super().set_macro_resolver(macro_resolver)  # type: ignore[misc]  # dbt's own adapter is the next base
+        self.connections.invocation.on_manifest(lambda unique_id: _parents(macro_resolver, unique_id))
+
     def pre_model_hook(self, config: Any) -> None:
         self.connections.node.begin(config)
 
     def post_model_hook(self, config: Any, context: Any) -> None:  # noqa: ARG002 - dbt's signature
         self.connections.node.leave()
+
+
+def _parents(manifest: Any, unique_id: str) -> Sequence[str]:
+    """What a node or a test is built from; empty for a source or a seed, and for what the manifest does not know."""
+    for known in (manifest.nodes, manifest.unit_tests):
+        if unique_id in known:
+            return tuple(getattr(known[unique_id].depends_on, "nodes", ()))
+    return ()
 
 
 def _index_of_write(written: Sequence[Written | None], table: RelationName) -> int | None:

@@ -39,6 +39,7 @@ class CommitFacts:
         node_checksum: of the node's raw code, or of a seed's file.
         query_comment: the one that dbt adds to the statement.
         rolled_back_run_id: the logical run that the commit undoes; the commit itself then belongs to no run.
+        code_hash: of the node's compiled code and its configs.
     """
 
     invocation_id: str | None = None
@@ -50,6 +51,7 @@ class CommitFacts:
     node_checksum: str | None = None
     query_comment: str | None = None
     rolled_back_run_id: str | None = None
+    code_hash: str | None = None
 
     @classmethod
     def of(cls, commit: Commit) -> CommitFacts | None:
@@ -76,13 +78,18 @@ class EarlierCommit:
     """An earlier commit of a unit of work.
 
     Attributes:
-        facts: of the dbt command that made it; empty where another writer did.
+        facts: of the dbt command that made it; empty if another writer did.
         emptied_at: the later version that deleted all rows of the table, if any.
     """
 
-    version: int
+    commit: Commit
     facts: CommitFacts
     emptied_at: int | None = None
+
+    @property
+    def version(self) -> int:
+        """The table's."""
+        return self.commit.version
 
 
 def find_unit(log: DeltaLog, app_id: str) -> EarlierCommit | None:
@@ -90,7 +97,7 @@ def find_unit(log: DeltaLog, app_id: str) -> EarlierCommit | None:
     found = transaction_ids.find_commit(log, app_id)
     if found is None:
         return None
-    return EarlierCommit(found.commit.version, CommitFacts.of(found.commit) or CommitFacts(), found.emptied_at)
+    return EarlierCommit(found.commit, CommitFacts.of(found.commit) or CommitFacts(), found.emptied_at)
 
 
 def find_run_id(logs: Iterable[DeltaLog], invocation_id: str, since: datetime) -> str | None:

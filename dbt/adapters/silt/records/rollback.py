@@ -20,11 +20,10 @@ from dbt.adapters.silt.records.commit_facts import CommitFacts
 from dbt.adapters.silt.records.journal import JournalEntry
 from dbt.adapters.silt.records.project_records import ProjectRecords
 from dbt.adapters.silt.records.run_history import TableHistory, histories
-from dbt.adapters.silt.records.run_registry import RunEntry
+from dbt.adapters.silt.records.run_registry import RunEntry, last_build
 from dbt.adapters.silt.records.units import run_id_of
 
 _TEMPORARY = "__dbt_"
-_OPERATION = "run-operation"
 
 
 @dataclass(frozen=True)
@@ -124,9 +123,9 @@ def _not_found(found: Sequence[TableHistory], run_id: str, journal: Iterable[Jou
 
 
 def _command(entries: Iterable[RunEntry], run_id: str) -> str | None:
-    """Returns the line that continues the run's newest command; operations, such as a rollback, do not count."""
-    commands = [each for each in entries if each.run_id == run_id and _OPERATION not in each.command.split()]
-    return commands[-1].continuing_command(os.getcwd()) if commands else None
+    """Returns the line that continues the run's newest command that builds."""
+    build = last_build(entries, run_id)
+    return None if build is None else build.continuing_command(os.getcwd())
 
 
 def _may_hold(history: TableHistory, run_id: str) -> bool:

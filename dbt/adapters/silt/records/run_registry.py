@@ -28,6 +28,7 @@ RUN_ID_VARIABLE = "silt_run_id"
 REGISTRY_FILE = "silt_runs.json"
 _ALIVE_FOLDER = "silt_runs"
 _KEPT_RUNS = 200
+_BUILD_NOTHING = frozenset(("run-operation", "test"))
 
 
 @dataclass(frozen=True)
@@ -254,6 +255,12 @@ def _entry(body: Mapping[str, Any]) -> RunEntry:
 def _entry_json(entry: RunEntry) -> dict[str, Any]:
     body = {each.name: getattr(entry, each.name) for each in fields(RunEntry) if each.name != "running"}
     return {**body, "result": None if entry.result is None else entry.result.to_json()}
+
+
+def last_build(entries: Iterable[RunEntry], run_id: str) -> RunEntry | None:
+    """Returns the newest command of a run that builds; tests, and operations such as a rollback, build nothing."""
+    builds = [each for each in entries if each.run_id == run_id and not _BUILD_NOTHING & set(each.command.split())]
+    return builds[-1] if builds else None
 
 
 def variables_text(variables: Mapping[str, Any]) -> str:

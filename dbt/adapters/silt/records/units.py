@@ -11,14 +11,15 @@ The role is `pre_hook` or `post_hook`; `python_model` for other tables that such
 what a model's SQL runs while it is compiled, and for other statements of a materialization of the project's own.
 
 The name is the `appId` of the `txn` action that the write commits together with its data; its version is 1, or 2 under
-`--full-refresh`. A clone is no build: under the same run id the node is still to be built. A statement may write any
-table, not only the node's own, so its name holds the node's relation and the profile's target. `--empty` and `--sample`
-runs have units of their own.
+`--full-refresh`, and 2 more each time that it is done again under the same run id. A clone is no build: under the same
+run id the node is still to be built. A statement may write any table, not only the node's own, so its name holds the
+node's relation and the profile's target. `--empty` and `--sample` runs have units of their own.
 """
 
 from __future__ import annotations
 
 import hashlib
+import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -28,13 +29,16 @@ from typing import Any
 FIRST, REFRESHED = 1, 2
 """The version of a unit, without and with `--full-refresh`."""
 
+AGAIN = 2
+"""What is added to a unit's version when it is done again, so that it still tells whether it is a full refresh."""
+
 _PREFIX = "silt"
 _MAIN = "main"
 _CLONE = "clone"
 _STATEMENT = "statement"
 _RUN_OPERATION = "run_operation"
 _BATCH_PARTS, _BATCH_STATEMENT_PARTS = 6, 9
-_LEAST_PARTS = 5
+_LEAST_PARTS, _NODE_PARTS, _STATEMENT_PARTS = 5, 4, 8
 _ON_RUN_HOOK = re.compile(r"operation\.(?P<package>[^.]+)\..*-(?P<role>on-run-start|on-run-end)-\d+")
 
 
@@ -44,9 +48,10 @@ class Unit:
 
     Attributes:
         app_id: the name, as in the module's docstring.
-        version: FIRST or REFRESHED.
+        version: FIRST or REFRESHED, and AGAIN more each time that it is done again.
         run_id: the logical run.
         checksum: of the node's raw code, or of a seed's file; None for a hook.
+        code_hash: of the node's compiled code and its configs; None for a hook.
         isolation_level: the node's own, where it asks for one.
         user_metadata: the node's own note on its commits, where it has one.
     """
@@ -55,12 +60,17 @@ class Unit:
     version: int
     run_id: str
     checksum: str | None = field(default=None, compare=False)
+    code_hash: str | None = field(default=None, compare=False)
     isolation_level: str | None = field(default=None, compare=False)
     user_metadata: str | None = field(default=None, compare=False)
 
     @property
     def txn(self) -> tuple[str, int]:
         return (self.app_id, self.version)
+
+    @property
+    def is_full_refresh(self) -> bool:
+        return is_full_refresh(self.version)
 
     @property
     def is_batch(self) -> bool:
@@ -147,13 +157,13 @@ def main_unit(context: RunContext, model: Mapping[str, Any], full_refresh: bool,
         checksum: see Unit.
     """
     batch = _batch_parts(model)
-    app_id = _path(context.project, model["unique_id"], context.run_id, *batch, f"{_MAIN}{context.suffix}")
     config = model["config"]
     return Unit(
-        app_id,
+        _path(context.project, model["unique_id"], context.run_id, *batch, f"{_MAIN}{context.suffix}"),
         _version(full_refresh),
         context.run_id,
         checksum,
+        text_hash(json.dumps([model.get("compiled_code"), config], sort_keys=True, default=str)),
         config.get("isolation_level"),
         config.get("user_metadata"),
     )
@@ -219,6 +229,17 @@ def is_forgotten_on_replace(app_id: str) -> bool:
     if len(parts) == _BATCH_PARTS:
         return "@" in parts[4] and parts[5].startswith(_MAIN)
     return len(parts) == _BATCH_STATEMENT_PARTS and "@" in parts[5] and parts[6].startswith(_STATEMENT)
+
+
+def is_full_refresh(version: int) -> bool:
+    """Whether a unit was done under `--full-refresh`, by its version."""
+    return version % AGAIN == REFRESHED % AGAIN
+
+
+def is_statement_of(app_id: str, main: Unit) -> bool:
+    """Whether it names a statement of a hook or of the code of the node whose own write is `main`, in the same run."""
+    node = "/".join(main.app_id.split("/")[:_NODE_PARTS])
+    return app_id.startswith(f"{node}/") and len(app_id.split("/")) >= _STATEMENT_PARTS
 
 
 def run_id_of(app_id: str) -> str | None:

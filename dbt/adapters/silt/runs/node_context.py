@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from dbt.adapters.silt.engine.catalog.names import RelationName
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
     from dbt.adapters.silt.engine.sql import ast
     from dbt.adapters.silt.engine.statements.execute.written import Written
+    from dbt.adapters.silt.runs.done_again import Decision
 else:
     ast = lazy_module("dbt.adapters.silt.engine.sql.ast")
 
@@ -35,6 +36,7 @@ class NodeContext:
         scope: the hook whose statements are units of their own.
         has_own_materialization: whether a materialization of this adapter runs the node. It names its write itself, and
             derives its changes of metadata from the table as it is, so that they may be repeated.
+        decision: what is decided about its own write.
         committed: the units of work that it has done so far.
         tags: the node's.
         batch_id: of the batch, where the node is one of a microbatch model.
@@ -46,6 +48,7 @@ class NodeContext:
     named: list[Unit | None] = field(default_factory=list)
     scope: StatementScope | None = None
     has_own_materialization: bool = False
+    decision: Decision | None = None
     committed: CommittedWork = field(default_factory=CommittedWork)
     tags: tuple[str, ...] = ()
     batch_id: str | None = None
@@ -56,6 +59,16 @@ class NodeContext:
     def is_writing_node(self) -> bool:
         """Whether it makes something in the warehouse; a test of any kind only reads what is there now."""
         return self.node is not None and str(self.node.resource_type) in _WRITING_NODES
+
+    @property
+    def is_done_again(self) -> bool:
+        """Whether its own write is done again in this command, although an earlier one of the same run has done it."""
+        return self.decision is not None and bool(self.decision.reasons)
+
+    def versioned(self, unit: Unit) -> Unit:
+        """Returns the unit of a statement that writes the node's own table: it is done again with the node's write."""
+        version = None if self.decision is None else self.decision.statements_version
+        return unit if version is None else replace(unit, version=version)
 
     def is_unit(self, written: Written) -> bool:
         """Whether a statement with this effect is a unit of work."""

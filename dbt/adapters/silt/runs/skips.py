@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import shlex
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from dbt.adapters.events.logging import AdapterLogger
 
 from dbt.adapters.silt.engine.commands.target import Outcome
 from dbt.adapters.silt.records.commit_facts import EarlierCommit, find_unit
+from dbt.adapters.silt.records.units import is_full_refresh
 from dbt.adapters.silt.runs.response import SiltResponse
 
 if TYPE_CHECKING:
@@ -17,10 +20,13 @@ if TYPE_CHECKING:
 logger = AdapterLogger("Silt")
 
 
-def skipped(log: DeltaLog, unit: Unit) -> SiltResponse | None:
+def skipped(log: DeltaLog, unit: Unit, hidden: Sequence[str] = ()) -> SiltResponse | None:
     """The response of a unit of work that the table holds already; None if it is still to be done.
 
-    Warns where the skip may surprise.
+    Warns if the skip may surprise.
+
+    Args:
+        hidden: what has changed since and led to a failure, although the unit cannot be done again.
     """
     snapshot = log.snapshot()
     if not snapshot.holds(unit.txn):
@@ -29,7 +35,10 @@ def skipped(log: DeltaLog, unit: Unit) -> SiltResponse | None:
     version, emptied_at = (earlier.version, earlier.emptied_at) if earlier else (None, None)
     outcome = Outcome("SKIP", log.name, version, skipped=True, emptied_at=emptied_at)
     response = SiltResponse.of(outcome, unit)
-    _warn(str(response), unit, snapshot.transaction_version(unit.app_id), earlier)
+    if hidden:
+        _warn_of_hidden(str(response), unit, hidden)
+    else:
+        _warn(str(response), unit, snapshot.transaction_version(unit.app_id), earlier)
     return response
 
 
@@ -46,11 +55,19 @@ def superseded(log: DeltaLog, unit: Unit, own_write: str) -> SiltResponse:
     return response
 
 
+def _warn_of_hidden(response: str, unit: Unit, hidden: Sequence[str]) -> None:
+    logger.warning(
+        f"{response}; since then {', '.join(hidden)}, but done again this model's write would apply rows twice. "
+        f"To apply the change, undo the run with `silt rollback {shlex.quote(unit.run_id)}` (with `--drop-created` if "
+        "the run created the table), then type the same command again"
+    )
+
+
 def _warn(response: str, unit: Unit, recorded: int | None, earlier: EarlierCommit | None) -> None:
     """Warns where a skip may surprise: the node changed since, a full refresh had done it, or the table was emptied."""
     remedy = "to build it again, give a new run id"
     was = earlier.facts.node_checksum if earlier else None
-    if recorded is not None and recorded > unit.version:
+    if recorded is not None and is_full_refresh(recorded) and not unit.is_full_refresh:
         logger.warning(f"{response}; that run was a full refresh; {remedy}")
     elif was is not None and unit.checksum is not None and was != unit.checksum:
         logger.warning(f"{response}; the node was changed since; {remedy}")

@@ -139,7 +139,9 @@ class StatementRunner:
         named = node.named.pop(0) if node.named else None
         if named is not None or change is None or change.scope is None or not node.is_unit(change.written):
             return named
-        return self._units.next(change.scope, text)
+        unit = self._units.next(change.scope, text)
+        is_own = node.node is not None and change.written.table == table_of(node.node, self._database)
+        return node.versioned(unit) if is_own else unit
 
     def _execute(
         self, warehouse: Warehouse, statement: Statement, unit: Unit | None, facts: CommitFacts, replace_tables: bool
@@ -157,6 +159,8 @@ class StatementRunner:
         """The response where a statement comes too late, because its node's own write was there before."""
         node = self._node.context.node
         if unit is None or change is None or change.scope is None or node is None or change.scope.own_write is None:
+            return None
+        if self._node.context.is_done_again:
             return None
         table = table_of(node, self._database)
         log = log_of(catalog, table) if change.written.table == table else None
@@ -190,5 +194,6 @@ class StatementRunner:
             batch_id=self._node.context.batch_id,
             app_id=unit.app_id if unit else None,
             node_checksum=(unit.checksum if unit else None) or node.get("node_checksum"),
+            code_hash=unit.code_hash if unit else None,
             query_comment=(self._query_comment() or "").strip() or None,
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
@@ -39,6 +40,12 @@ class View:
     current_database: str | None = None
     current_schema: str | None = None
     created_at: int | None = None
+
+    @property
+    def fingerprint(self) -> str:
+        """A hash of what its rows follow from: the text, the columns' names, and where names are resolved."""
+        names = tuple(column.name for column in self.columns)
+        return _hash(self.text, names, self.current_database, self.current_schema)
 
     def commented(self, schema: StructType) -> StructType:
         """The columns of its query, with the comments that the view's statement gave."""
@@ -83,6 +90,12 @@ class Function:
     current_database: str | None = None
     current_schema: str | None = None
     created_at: int | None = None
+
+    @property
+    def fingerprint(self) -> str:
+        """A hash of what its values follow from: the parameters, the body, and where names are resolved."""
+        own = (self.parameters, self.body, self.returns, self.python)
+        return _hash(own, self.current_database, self.current_schema)
 
 
 def serialize_view(view: View) -> bytes:
@@ -179,6 +192,10 @@ def _common_arguments(body: Mapping[str, Any]) -> dict[str, Any]:
 
 def _text(body: Mapping[str, Any], key: str) -> str:
     return required(text(body, key), key)
+
+
+def _hash(*parts: object) -> str:
+    return hashlib.sha256(repr(parts).encode()).hexdigest()[:16]
 
 
 def _serialize(kind: str, **body: Any) -> bytes:

@@ -6,7 +6,7 @@ import contextlib
 import os
 import sys
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from datetime import timezone
 from functools import partial
@@ -27,10 +27,11 @@ from dbt.adapters.silt.runs.logical_run import termination
 from dbt.adapters.silt.runs.logical_run.announcement import Announcement
 from dbt.adapters.silt.runs.logical_run.command_end import CommandEnd
 from dbt.adapters.silt.runs.logical_run.dbt_command import RETRY, DbtCommand
+from dbt.adapters.silt.runs.logical_run.failures import last_failures, with_upstream
 from dbt.adapters.silt.runs.logical_run.recorded_end import RecordedEnd
 from dbt.adapters.silt.runs.logical_run.resume import ResumeRule, resumable
 from dbt.adapters.silt.runs.logical_run.retry import PreviousResults, Retry
-from dbt.adapters.silt.runs.logical_run.run_id import LogicalRun, RunSources, choose_run
+from dbt.adapters.silt.runs.logical_run.run_id import LogicalRun, Origin, RunSources, choose_run
 
 if TYPE_CHECKING:
     from dbt_common.events.base_types import EventMsg
@@ -63,6 +64,8 @@ class Invocation:
         self._of_commits = of_commits
         self._lock = threading.RLock()
         self._run: LogicalRun | None = None
+        self._parents: Callable[[str], Iterable[str]] = lambda _: ()
+        self._upstream: frozenset[str] | None = None
         self._entered: str | None = None
         self._ended = False
         self._is_over = False
@@ -146,6 +149,28 @@ class Invocation:
         """The run id of what is written now; None before the run starts, and in a command that is no run."""
         return self.run.run_id if self.has_started else None
 
+    @property
+    def is_new_run(self) -> bool:
+        """Whether no earlier command can have worked under this run id."""
+        return self.run.origin is Origin.INVOCATION
+
+    @property
+    def upstream_of_failures(self) -> frozenset[str]:
+        """What failed in the last command of this run that came to its end, and all that it is built from.
+
+        Raises:
+            InvalidSettingError, StorageError: the registry cannot be read.
+        """
+        with self._lock:
+            if self._upstream is None:
+                others = [each for each in self._begun() if each.invocation_id != self.id]
+                self._upstream = with_upstream(last_failures(others, self.run.run_id), self._parents)
+            return self._upstream
+
+    def on_manifest(self, parents: Callable[[str], Iterable[str]]) -> None:
+        """Takes from dbt's manifest what each node and test is built from, by their unique ids."""
+        self._parents = parents
+
     def on_connection(self) -> None:
         """Starts the run when dbt asks for a connection, unless it is an operation, which may only read."""
         if not self.is_operation:
@@ -190,12 +215,30 @@ class Invocation:
         error = sys.exc_info()[1]
         termination.set_exit_code(error)
         end = self._recorded(CommandEnd.of(error, self._around))
+        if entered is None and end.end.finished and self._flag("which") == "test":
+            entered = self._enter_test()
         if entered is not None:
             retried = None if self._retry is None else self._retry.previous.unfinished
             end.record(entered, selected_resources.SELECTED_RESOURCES if retried is None else retried)
+            if not self.is_new_run:
+                end.name_next_step(entered, self.run.run_id, self._parents)
         elif end.end.problem is not None and self.writes and not self.is_operation:
             with contextlib.suppress(SiltError):  # it is what ends the command
                 end.record_failure_to_begin(self._entry(self.run.run_id))
+
+    def _enter_test(self) -> str | None:
+        """Enters `dbt test` under a given run id: what it found is corrected by a rerun of that run.
+
+        It is entered when it is over, because it writes nothing: one that is killed leaves nothing to continue.
+        """
+        try:
+            if self.is_new_run:
+                return None
+            self._registry.enter(self._entry(self.run.run_id))
+        except SiltError as error:
+            logger.warning(f"The result of this command is not on record: {error}")
+            return None
+        return self.id
 
     def _recorded(self, end: CommandEnd) -> RecordedEnd:
         return RecordedEnd(self._registry, self.target_path, str(self._flag("which")), self._typed.directory, end)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -12,9 +12,10 @@ from dbt.adapters.events.logging import AdapterLogger
 from dbt.adapters.silt.engine.kernel.errors import SiltError
 from dbt.adapters.silt.records.command_result import CommandResult, results_of_command
 from dbt.adapters.silt.records.kept_results import KeptResults
-from dbt.adapters.silt.records.run_registry import RunEntry, RunRegistry
+from dbt.adapters.silt.records.run_registry import RunEntry, RunRegistry, last_build
 from dbt.adapters.silt.runs.logical_run import termination
 from dbt.adapters.silt.runs.logical_run.command_end import CommandEnd
+from dbt.adapters.silt.runs.logical_run.failures import next_step
 from dbt.adapters.silt.runs.logical_run.interrupted_results import advice, enter_unfinished
 
 logger = AdapterLogger("Silt")
@@ -58,6 +59,19 @@ class RecordedEnd:
             self.registry.enter(replace(entry, began=False))
             result = CommandResult.of(self.end.ending, (), self.end.problem)
             self.registry.end(entry.invocation_id, finished=False, result=result)
+
+    def name_next_step(self, invocation_id: str, run_id: str, parents: Callable[[str], Iterable[str]]) -> None:
+        """Says last what to type if a test failed on what the command has not built.
+
+        Args:
+            parents: gives what a test is built from: dbt's unique ids.
+        """
+        with contextlib.suppress(SiltError, OSError, ValueError):  # `record` has warned of what cannot be read
+            results = results_of_command(self.target_path, invocation_id)
+            build = last_build(self.registry.entries(), run_id)
+            line = None if build is None else next_step(results, parents, build, self.directory)
+            if line is not None:
+                logger.info(line)
 
     def _enter_unfinished(self, invocation_id: str, selected: Iterable[str]) -> bool:
         """Completes the results that dbt has written at Ctrl-C; False where it has written none."""

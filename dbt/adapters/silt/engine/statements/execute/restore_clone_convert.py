@@ -20,6 +20,7 @@ from dbt.adapters.silt.engine.kernel.transaction.restore import RestorePoint
 from dbt.adapters.silt.engine.sql import ast
 from dbt.adapters.silt.engine.sql.ast import TimeTravel
 from dbt.adapters.silt.engine.statements.resolve import time_travel
+from dbt.adapters.silt.engine.statements.resolve.reads import Inputs
 from dbt.adapters.silt.engine.statements.steps.context import Context, Result
 from dbt.adapters.silt.engine.statements.steps.create_target import CreateTarget, create_target_of
 from dbt.adapters.silt.engine.statements.steps.on_table import (
@@ -70,13 +71,13 @@ def clone(context: Context, statement: ast.Clone) -> Result:
 def _clone(context: Context, statement: ast.Clone, target: CreateTarget, source: DeltaLog) -> Maker:
     cloned = CloneSource(source.name, source, _source_snapshot(context, source, statement.at))
     resolved = context.resolver.resolve([], target=target.log)
-    read = {**resolved.versions, source.name: (cloned.snapshot.version,)}
+    inputs = Inputs({source.name: (cloned.snapshot.version,)}).and_earlier(resolved.inputs)
     return lambda log: cloning.clone(
         TableLocation(log, resolved.target, is_managed=target.path is None),
         cloned,
         CloneOptions(statement.shallow, statement.properties),
         statement.mode,
-        settings_with(context, replace(resolved, versions=read)),
+        settings_with(context, replace(resolved, inputs=inputs)),
     )
 
 

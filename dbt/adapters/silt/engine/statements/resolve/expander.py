@@ -140,7 +140,8 @@ class Expander:
         view = meaning.view
         scope = namespace.within(view.current_database, view.current_schema)
         columns = tuple(column.name for column in view.columns)
-        return View(self._inner(self._at_rest(view.text), str(view.name), scope, inside), full_name(view.name), columns)
+        query = self._inner(self._at_rest(view.text), str(view.name), scope, inside)
+        return View(query, full_name(view.name), columns, view.fingerprint)
 
     def _at_rest(self, text: str) -> str:
         """A text that the catalog keeps, as the session reads it."""

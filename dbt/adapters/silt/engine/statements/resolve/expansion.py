@@ -75,11 +75,16 @@ class VirtualRelation:
 
 @dataclass(frozen=True)
 class View:
-    """A view, whose text is query; `columns` are the names that it gives its query's."""
+    """A view, whose text is query; `columns` are the names that it gives its query's.
+
+    Attributes:
+        fingerprint: of its document; None for a temporary view.
+    """
 
     query: ExpandedQuery
     name: Name
     columns: tuple[str, ...]
+    fingerprint: str | None = None
 
 
 @dataclass(frozen=True)
@@ -124,6 +129,24 @@ class ExpandedQuery:
             for reference, child in self.children.items()
             if isinstance(child, Table)
         }
+
+    def definitions(self) -> Iterable[tuple[str, str]]:
+        """Yields the views and functions that it names, through others too: full name, fingerprint."""
+        for child in (*self.children.values(), *self.calls.values()):
+            if isinstance(child, FunctionCall):
+                yield str(child.function.name), child.function.fingerprint
+            elif isinstance(child, View) and child.fingerprint is not None:
+                yield ".".join(child.name), child.fingerprint
+            if isinstance(child, View | FunctionCall):
+                yield from child.query.definitions()
+
+    def file_sources(self) -> Iterable[FileSource]:
+        """Yields the files that belong to no table and that it reads, through views and functions too."""
+        for child in (*self.children.values(), *self.calls.values()):
+            if isinstance(child, View | FunctionCall):
+                yield from child.query.file_sources()
+            elif isinstance(child, VirtualRelation) and isinstance(child.source, FileSource):
+                yield child.source
 
     def latest_tables(self) -> Iterable[Table | ChangeFeedScan]:
         """The tables that it reads at their newest version, those of its views and functions included."""

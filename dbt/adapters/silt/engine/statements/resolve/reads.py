@@ -9,14 +9,54 @@ from typing import TypeAlias
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from dbt.adapters.silt.engine.catalog.file_lists import fingerprint
 from dbt.adapters.silt.engine.commands.commit import merged
+from dbt.adapters.silt.engine.commands.spark.file_source import FileSource
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
+from dbt.adapters.silt.engine.kernel.table.actions import Json
 from dbt.adapters.silt.engine.kernel.table.expressions import TRUE, Expression
 from dbt.adapters.silt.engine.kernel.transaction.changes import ReadSet
 
 Versions: TypeAlias = Mapping[str, tuple[int, ...]]
 """A table's name -> its versions, in order: several where one reference travels in time, or the table moved on."""
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """What the rows of queries follow from, besides their texts.
+
+    Attributes:
+        versions: of each table that they read.
+        definitions: of each view and function of the warehouse, by its name: the fingerprint of its document.
+        files: the paths of files that belong to no table, each with its source.
+    """
+
+    versions: Versions = field(default_factory=dict)
+    definitions: Mapping[str, str] = field(default_factory=dict)
+    files: Mapping[str, FileSource] = field(default_factory=dict)
+
+    def and_earlier(self, earlier: Inputs) -> Inputs:
+        """Returns them with those of earlier queries of the same unit."""
+        versions = {name: set(each) for name, each in earlier.versions.items()}
+        for name, each in self.versions.items():
+            versions.setdefault(name, set()).update(each)
+        return Inputs(
+            {name: tuple(sorted(each)) for name, each in versions.items()},
+            {**earlier.definitions, **self.definitions},
+            {**earlier.files, **self.files},
+        )
+
+    def commit_info(self) -> dict[str, Json]:
+        """Returns the fields of `commitInfo` for what has no version: fingerprints, by name and by path.
+
+        The files are listed now, before Spark lists them: a file that arrives in between counts as changed later.
+        """
+        files: dict[str, Json] = {
+            path: fingerprint(source.path, source.open_store) for path, source in self.files.items()
+        }
+        known: dict[str, Json] = {"readDefinitions": dict(self.definitions), "readFiles": files}
+        return {name: value for name, value in known.items() if value}
 
 
 @dataclass(frozen=True)
@@ -36,7 +76,7 @@ class Resolved:
 
     Attributes:
         functions: identifiers of session functions in the texts -> the names of the functions that they replace.
-        versions: of each table that they read, and that earlier queries of the same unit did.
+        inputs: of the texts, and of earlier queries of the same unit.
     """
 
     texts: tuple[str, ...]
@@ -45,7 +85,7 @@ class Resolved:
     target_reads: ReadSet = field(default_factory=ReadSet)
     only_warehouse_tables: bool = False
     functions: Mapping[str, str] = field(default_factory=dict)
-    versions: Versions = field(default_factory=dict)
+    inputs: Inputs = field(default_factory=Inputs)
 
     @property
     def bytes_read(self) -> int | None:
@@ -70,11 +110,11 @@ class ReadHistory:
     """
 
     first: dict[DeltaLog, tuple[Snapshot, ReadSet]] = field(default_factory=dict)
-    versions: Versions = field(default_factory=dict)
+    inputs: Inputs = field(default_factory=Inputs)
 
-    def note(self, reads: Sequence[Read]) -> None:
-        """Keeps what a query read."""
-        self.versions = versions_of(reads, self.versions)
+    def note(self, reads: Sequence[Read], inputs: Inputs) -> None:
+        """Keeps what a query read, and its inputs with those of the queries before it."""
+        self.inputs = inputs
         for log in {read.log for read in reads if read.is_latest}:
             own = [read for read in reads if read.log is log and read.is_latest]
             snapshot, earlier = self.first.get(log, (own[0].snapshot, ReadSet()))
@@ -85,9 +125,9 @@ class ReadHistory:
         self.first.pop(log, None)
 
 
-def versions_of(reads: Iterable[Read], earlier: Versions) -> Versions:
-    """The versions of each table that was read, those of `earlier` included."""
-    found = {name: set(versions) for name, versions in earlier.items()}
+def versions_of(reads: Iterable[Read]) -> Versions:
+    """The versions of each table that was read."""
+    found: dict[str, set[int]] = {}
     for read in reads:
         found.setdefault(read.log.name, set()).add(read.snapshot.version)
     return {name: tuple(sorted(versions)) for name, versions in found.items()}

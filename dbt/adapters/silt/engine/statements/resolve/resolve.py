@@ -26,7 +26,14 @@ from dbt.adapters.silt.engine.statements.resolve.answering import Answering
 from dbt.adapters.silt.engine.statements.resolve.expander import Expander
 from dbt.adapters.silt.engine.statements.resolve.expansion import ExpandedQuery, SqlFragment
 from dbt.adapters.silt.engine.statements.resolve.namespace import Namespace
-from dbt.adapters.silt.engine.statements.resolve.reads import Read, ReadHistory, Resolved, read_set, versions_of
+from dbt.adapters.silt.engine.statements.resolve.reads import (
+    Inputs,
+    Read,
+    ReadHistory,
+    Resolved,
+    read_set,
+    versions_of,
+)
 from dbt.adapters.silt.engine.statements.resolve.render import Renderer
 from dbt.adapters.silt.engine.statements.resolve.snapshot_views import SnapshotViews
 
@@ -73,22 +80,23 @@ class Resolver:
         cut = consistent_cut([*logs, *([] if target is None else [target])])
         earlier = self._earlier(target, cut)
         reads: list[Read] = []
+        named = expanded
         answering = Answering(self.namespace, self.time_zone, cut, reads)
         expanded = [answering.query(node) for node in expanded]
         renderer = self._renderer(cut, reads)
         sql = tuple(renderer.query(node) for node in expanded)
         only_warehouse_tables = all(node.only_warehouse_tables for node in expanded)
         functions = self.snapshot_views.functions_in(sql)
-        versions = versions_of(reads, {} if self.read_history is None else self.read_history.versions)
+        inputs = self._inputs(reads, named)
         if target is None:
             if self.read_history is not None:
-                self.read_history.note(reads)
+                self.read_history.note(reads, inputs)
             return Resolved(
-                sql, tuple(reads), only_warehouse_tables=only_warehouse_tables, functions=functions, versions=versions
+                sql, tuple(reads), only_warehouse_tables=only_warehouse_tables, functions=functions, inputs=inputs
             )
         own = [read for read in reads if read.log is target and read.is_latest]
         return Resolved(
-            sql, tuple(reads), cut[target], merged(earlier, read_set(own)), only_warehouse_tables, functions, versions
+            sql, tuple(reads), cut[target], merged(earlier, read_set(own)), only_warehouse_tables, functions, inputs
         )
 
     def query(self, sql: str, view: RelationName | None = None) -> Resolved:
@@ -119,6 +127,13 @@ class Resolver:
     @property
     def _expander(self) -> Expander:
         return Expander(self.namespace, self.python_functions)
+
+    def _inputs(self, reads: Sequence[Read], expanded: Sequence[ExpandedQuery]) -> Inputs:
+        """What the texts read, with what earlier queries of the same unit did."""
+        definitions = dict(each for node in expanded for each in node.definitions())
+        sources = (source for node in expanded for source in node.file_sources())
+        own = Inputs(versions_of(reads), definitions, {source.path: source for source in sources})
+        return own if self.read_history is None else own.and_earlier(self.read_history.inputs)
 
     def _renderer(self, cut: Mapping[DeltaLog, Snapshot], reads: list[Read]) -> Renderer:
         catalog = self.namespace.catalog

@@ -221,11 +221,16 @@ def is_applied(context: Context, statement: Statement) -> bool:
 
 
 def settings_with(context: Context, resolved: Resolved) -> WriteSettings:
-    """The statement's settings, with what its texts read: of its table, and the versions of all."""
+    """The statement's settings, with what its texts read: of its table, and of all."""
+    commit = context.settings.commit
     return replace(
         context.settings,
         reads=merged(context.settings.reads, resolved.target_reads),
-        commit=replace(context.settings.commit, read_versions=resolved.versions),
+        commit=replace(
+            commit,
+            read_versions=resolved.inputs.versions,
+            commit_info={**commit.commit_info, **resolved.inputs.commit_info()},
+        ),
     )
 
 

@@ -1,0 +1,114 @@
+"""Finds what a commit's statement read that has changed since: tables by their logs, the rest by fingerprints.
+
+Nothing here needs dbt or Spark.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from dbt.adapters.silt.engine.catalog.catalog import Catalog
+from dbt.adapters.silt.engine.catalog.file_lists import fingerprint
+from dbt.adapters.silt.engine.catalog.names import RelationName
+from dbt.adapters.silt.engine.catalog.relations import RelationKind
+from dbt.adapters.silt.engine.kernel.errors import InvalidNameError
+from dbt.adapters.silt.engine.kernel.log.history import Commit
+from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
+from dbt.adapters.silt.engine.kernel.table.actions import AddFile, CommitInfo, RemoveFile
+
+_PARTS = 2
+
+
+@dataclass(frozen=True)
+class ChangedInput:
+    """An input that is not as the commit read it.
+
+    Attributes:
+        text: what changed, as the output shows it.
+        log: of the table that it is; None for anything else.
+    """
+
+    text: str
+    log: DeltaLog | None = None
+
+
+def changed_inputs(catalog: Catalog, own: DeltaLog, commit: Commit, code: str) -> list[ChangedInput]:
+    """Returns the inputs of a commit that have changed since; what cannot be known counts as changed.
+
+    Args:
+        own: the log that holds the commit: its table is not an input.
+        code: of the statement, as it is now. Only files that it names are listed: a log may name any.
+    """
+    info = commit.info
+    versions = {name: each for name, each in (info.read_versions or {}).items() if name != own.name}
+    tables = (_changed_table(catalog, name, each, info) for name, each in versions.items())
+    return [*filter(None, tables), *_definitions(catalog, info), *_files(catalog, info, code)]
+
+
+def _changed_table(catalog: Catalog, name: str, versions: Sequence[int], reader: CommitInfo) -> ChangedInput | None:
+    read = max(versions, default=0)
+    relation = _relation(name)
+    entry = None if relation is None else catalog.find(relation)
+    if entry is None or entry.kind is not RelationKind.TABLE:
+        return ChangedInput(f"{name} may have changed: it is not a table of this warehouse any more")
+    log = catalog.table(entry.name)
+    newest = _last_change(log, read)
+    if newest is not None and newest.version > read:
+        return ChangedInput(f"{name} changed (v{read} -> v{newest.version})", log)
+    if newest is None or newest.version < read or newest.timestamp_ms > (reader.timestamp or 0):
+        return ChangedInput(f"{name} was replaced", log)
+    return None
+
+
+def _last_change(log: DeltaLog, read: int) -> Commit | None:
+    """The newest commit after version `read` that changed data, else the commit of that version or below.
+
+    None if the log no longer goes back so far.
+    """
+    commits = log.newest_commits()
+    return next((each for each in commits if each.version <= read or _changes_data(each)), None)
+
+
+def _changes_data(commit: Commit) -> bool:
+    return any(isinstance(action, AddFile | RemoveFile) and action.data_change for action in commit.actions)
+
+
+def _definitions(catalog: Catalog, info: CommitInfo) -> Iterator[ChangedInput]:
+    for name, recorded in _texts(info, "readDefinitions").items():
+        if recorded != _definition(catalog, name):
+            yield ChangedInput(f"{name} is defined in another way")
+
+
+def _definition(catalog: Catalog, name: str) -> str | None:
+    """The fingerprint of a view or function as it is now; None if it does not exist."""
+    relation = _relation(name)
+    if relation is None:
+        return None
+    entry = catalog.find(relation)
+    if entry is not None and entry.kind is RelationKind.VIEW:
+        return catalog.view(relation).fingerprint
+    return catalog.function(relation).fingerprint if catalog.has_function(relation) else None
+
+
+def _files(catalog: Catalog, info: CommitInfo, code: str) -> Iterator[ChangedInput]:
+    for path, recorded in _texts(info, "readFiles").items():
+        if recorded is None or path not in code:
+            yield ChangedInput(f"the files of {path} may have changed")
+        elif recorded != fingerprint(path, catalog.store_at):
+            yield ChangedInput(f"the files of {path} changed")
+
+
+def _texts(info: CommitInfo, key: str) -> Mapping[str, object]:
+    """A field of `commitInfo` that holds texts by name; empty if it is not such a field."""
+    found = info.extra.get(key)
+    return found if isinstance(found, Mapping) else {}
+
+
+def _relation(name: str) -> RelationName | None:
+    """The name in three parts, of which the last may hold dots; None if it is a path."""
+    try:
+        database, schema, identifier = name.split(".", _PARTS)
+        return RelationName(database, schema, identifier)
+    except (ValueError, InvalidNameError):
+        return None

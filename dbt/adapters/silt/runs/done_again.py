@@ -1,0 +1,130 @@
+"""Decides which units of work a rerun under the same run id does again, although an earlier command has done them.
+
+After a kill, or after an answer that was lost, a rerun does what is left and changes nothing else. After a command that
+came to its end with failures, a person corrects a source or the code and types the same command: what led to the
+failures, and has changed since, is then done again, if that applies no row twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from dbt.adapters.silt.engine.catalog.catalog import Catalog
+from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
+from dbt.adapters.silt.records.changed_inputs import changed_inputs
+from dbt.adapters.silt.records.commit_facts import EarlierCommit, find_unit
+from dbt.adapters.silt.records.units import AGAIN, REFRESHED, Unit, is_full_refresh, is_statement_of, run_id_of
+
+_BY_KEY: Final = ("merge", "delete+insert")
+_BY_CONDITION: Final = ("insert_overwrite", "replace_where", "microbatch")
+_COMPUTED_UPDATES: Final = ("merge_clauses", "merge_update_set_expressions", "not_matched_by_source_action")
+
+
+@dataclass(frozen=True)
+class Decision:
+    """What a rerun does with a unit of work that its table may hold already.
+
+    Attributes:
+        unit: with the version to commit it under; the table holds that version if it is not done again.
+        statements_version: of the statements of hooks that write the same table, if it is not the usual one.
+        reasons: why it is done again, as the output shows it; empty if it is not.
+        hidden: what has changed since, if it cannot be done again without applying rows twice.
+    """
+
+    unit: Unit
+    statements_version: int | None = None
+    reasons: tuple[str, ...] = ()
+    hidden: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Rerun:
+    """An earlier command of the same run came to its end with failures.
+
+    Attributes:
+        upstream: dbt's unique ids of the nodes and tests that failed, and of all that they are built from.
+    """
+
+    catalog: Catalog
+    upstream: frozenset[str]
+
+    def decide(self, unit: Unit, model: Mapping[str, Any], log: DeltaLog) -> Decision:
+        """Decides about the own write of a node.
+
+        Args:
+            model: the node as macros see it.
+            log: of the node's table.
+        """
+        usual = usual_decision(unit, log)
+        if not (self.upstream and log.snapshot().holds(usual.unit.txn)):
+            return usual
+        earlier = find_unit(log, unit.app_id)
+        reasons = () if earlier is None else self._reasons(unit, model, log, earlier)
+        if not reasons:
+            return usual
+        if not is_repeatable(model) or _has_own_statements(unit, model, log):
+            return replace(usual, hidden=reasons)
+        version = _recorded(unit, log) + AGAIN
+        return Decision(replace(unit, version=version), version, reasons)
+
+    def _reasons(self, unit: Unit, model: Mapping[str, Any], log: DeltaLog, earlier: EarlierCommit) -> tuple[str, ...]:
+        """What changed since, if the node is upstream of a failure, or of an input that this run has done again."""
+        changed = changed_inputs(self.catalog, log, earlier.commit, str(model.get("compiled_code") or ""))
+        is_led_to = model["unique_id"] in self.upstream
+        if not is_led_to and not any(each.log and _is_done_again(each.log, unit.run_id) for each in changed):
+            return ()
+        code = ("its code or configs changed",) if _code_changed(unit, model, earlier) else ()
+        return (*code, *(each.text for each in changed))
+
+
+def usual_decision(unit: Unit, log: DeltaLog) -> Decision:
+    """What is decided where nothing has failed: a unit is done once, and a full refresh after what it replaces."""
+    recorded = _recorded(unit, log)
+    if unit.is_full_refresh and recorded > REFRESHED and not is_full_refresh(recorded):
+        unit = replace(unit, version=recorded + 1)
+    version = max(unit.version, recorded)
+    return Decision(unit, version if version > REFRESHED else None)
+
+
+def is_repeatable(model: Mapping[str, Any]) -> bool:
+    """Whether the node's own write, done twice, leaves what it leaves if it is done once."""
+    config = model["config"]
+    if config.get("materialized") != "incremental":
+        return True
+    if any(config.get(name) for name in _COMPUTED_UPDATES):
+        return False
+    strategy = config.get("incremental_strategy") or ("merge" if config.get("unique_key") else "append")
+    return strategy in _BY_CONDITION or (strategy in _BY_KEY and bool(config.get("unique_key")))
+
+
+def _code_changed(unit: Unit, model: Mapping[str, Any], earlier: EarlierCommit) -> bool:
+    """Compares the raw code or the seed's file, then the compiled code and the configs.
+
+    An incremental model is compiled to other code when it creates its table: its raw code alone is then compared.
+    """
+    facts = earlier.facts
+    if None not in (facts.node_checksum, unit.checksum) and facts.node_checksum != unit.checksum:
+        return True
+    created = (earlier.commit.info.operation or "").startswith("CREATE")
+    if facts.code_hash is None or (created and model["config"].get("materialized") == "incremental"):
+        return False
+    return facts.code_hash != unit.code_hash
+
+
+def _has_own_statements(unit: Unit, model: Mapping[str, Any], log: DeltaLog) -> bool:
+    """Whether statements of hooks changed the table in this run, and the node's own write does not replace it."""
+    if model["config"].get("materialized") not in ("incremental", "snapshot"):
+        return False
+    return any(is_statement_of(app_id, unit) for app_id in log.snapshot().transactions)
+
+
+def _is_done_again(log: DeltaLog, run_id: str) -> bool:
+    transactions = log.snapshot().transactions.items()
+    return any(each.version > REFRESHED and run_id_of(app_id) == run_id for app_id, each in transactions)
+
+
+def _recorded(unit: Unit, log: DeltaLog) -> int:
+    """The version under which the table holds the unit; 0 if it does not."""
+    return log.snapshot().transaction_version(unit.app_id) or 0

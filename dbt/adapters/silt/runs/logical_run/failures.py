@@ -1,0 +1,58 @@
+"""Finds the failures of a run that a rerun is to correct, and says what to type after one that it has not built."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Final
+
+from dbt.adapters.silt.records.command_result import node_name
+from dbt.adapters.silt.records.run_registry import RunEntry
+
+_TABLES: Final = ("model.", "seed.", "snapshot.")
+_FAILED: Final = ("fail", "error", "runtime error")
+
+
+def next_step(
+    results: Sequence[Mapping[str, Any]], parents: Callable[[str], Iterable[str]], build: RunEntry, directory: str
+) -> str | None:
+    """Returns the line for the end of a command; None if no test failed on what the command did not build.
+
+    Args:
+        results: of its nodes, as dbt's `run_results.json` has them.
+        parents: gives what a test is built from: dbt's unique ids.
+        build: the run's last command that builds.
+        directory: the folder to type it in.
+    """
+    failed = [each["unique_id"] for each in results if each["status"] in _FAILED]
+    tested = {parent for each in failed if each.startswith("test.") for parent in parents(each)}
+    left = sorted(node_name(each) for each in tested - _built(results) if each.startswith(_TABLES))
+    if not left:
+        return None
+    return (
+        f"A test failed on {', '.join(left)}, which run {build.run_id} had built before this command. Correct the "
+        f"source or the code, then type `{build.continuing_command(directory)}`: what changed since is built again. "
+        "A new run id builds everything again"
+    )
+
+
+def last_failures(entries: Iterable[RunEntry], run_id: str) -> tuple[str, ...]:
+    """Returns what failed in the last command of a run that came to its end: dbt's unique ids."""
+    ended = [each for each in entries if each.run_id == run_id and each.finished]
+    newest = max(ended, key=lambda each: each.started, default=None)
+    return () if newest is None or newest.result is None else newest.result.failed
+
+
+def with_upstream(failed: Iterable[str], parents: Callable[[str], Iterable[str]]) -> frozenset[str]:
+    """Returns these nodes and all that they are built from."""
+    found: set[str] = set()
+    left = list(failed)
+    while left:
+        node = left.pop()
+        if node not in found:
+            found.add(node)
+            left.extend(parents(node))
+    return frozenset(found)
+
+
+def _built(results: Sequence[Mapping[str, Any]]) -> set[str]:
+    return {each["unique_id"] for each in results if not (each.get("adapter_response") or {}).get("skipped")}

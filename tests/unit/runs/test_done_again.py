@@ -1,0 +1,73 @@
+"""Which units of work a rerun under the same id does again."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from dbt.adapters.silt.engine.kernel.table.actions import SetTransaction
+from dbt.adapters.silt.records.command_result import CommandResult, Ending
+from dbt.adapters.silt.records.run_registry import RunEntry
+from dbt.adapters.silt.records.units import Unit
+from dbt.adapters.silt.runs.done_again import is_repeatable, usual_decision
+from dbt.adapters.silt.runs.logical_run.failures import last_failures, with_upstream
+from tests.unit.engine.catalog.units_of_work import Works
+
+
+def entry(name: str, started_at: str, *failed: str, run_id: str = "night", finished: bool = True) -> RunEntry:
+    result = CommandResult(Ending.FAILED if failed else Ending.SUCCESS, failed=failed) if finished else None
+    return RunEntry(name, run_id, "dbt build", "/shop", started_at, finished=finished, result=result)
+
+
+def test_the_last_command_of_the_run_that_came_to_its_end_has_the_failures() -> None:
+    failed = entry("1", "2026-03-01T03:00:00", "test.shop.a")
+    killed = entry("2", "2026-03-01T07:00:00", finished=False)
+    other = entry("3", "2026-03-01T08:00:00", "test.shop.b", run_id="day")
+    good = entry("4", "2026-03-01T09:00:00")
+    assert last_failures([failed, killed, other], "night") == ("test.shop.a",)
+    assert last_failures([failed, killed, other, good], "night") == ()
+    assert last_failures([killed], "night") == ()
+
+
+def test_upstream_of_a_failure_is_what_it_is_built_from_and_nothing_beside_it() -> None:
+    parents = {"test": ["orders"], "orders": ["stg", "seed"], "stg": ["source"], "totals": ["orders"]}
+    assert with_upstream(["test"], lambda each: parents.get(each, [])) == {"test", "orders", "stg", "seed", "source"}
+
+
+@pytest.mark.parametrize(
+    ("config", "repeatable"),
+    [
+        ({"materialized": "table"}, True),
+        ({"materialized": "seed"}, True),
+        ({"materialized": "snapshot"}, True),
+        ({"materialized": "incremental"}, False),
+        ({"materialized": "incremental", "unique_key": "id"}, True),
+        ({"materialized": "incremental", "incremental_strategy": "append", "unique_key": "id"}, False),
+        ({"materialized": "incremental", "incremental_strategy": "merge"}, False),
+        ({"materialized": "incremental", "incremental_strategy": "delete+insert", "unique_key": ["a", "b"]}, True),
+        ({"materialized": "incremental", "incremental_strategy": "delete+insert"}, False),
+        ({"materialized": "incremental", "incremental_strategy": "insert_overwrite"}, True),
+        ({"materialized": "incremental", "incremental_strategy": "replace_where"}, True),
+        ({"materialized": "incremental", "incremental_strategy": "microbatch"}, True),
+        ({"materialized": "incremental", "unique_key": "id", "merge_clauses": {"when_matched": [{}]}}, False),
+        ({"materialized": "incremental", "unique_key": "id", "merge_update_set_expressions": {"n": "t.n + 1"}}, False),
+        ({"materialized": "incremental", "incremental_strategy": "of_the_project", "unique_key": "id"}, False),
+    ],
+)
+def test_a_write_is_repeatable_if_twice_is_as_good_as_once(config: dict[str, Any], repeatable: bool) -> None:
+    assert is_repeatable({"config": config}) is repeatable
+
+
+@pytest.mark.parametrize(
+    ("recorded", "asked", "version", "statements"),
+    [(1, 1, 1, None), (2, 1, 1, None), (1, 2, 2, None), (3, 1, 1, 3), (3, 2, 4, 4), (4, 2, 2, 4), (4, 1, 1, 4)],
+)
+def test_a_full_refresh_follows_what_was_done_again(
+    recorded: int, asked: int, version: int, statements: int | None
+) -> None:
+    works = Works()
+    works.create("t", "night", {1: 1})
+    works.table("t", "night").append({2: 2}, SetTransaction("unit", recorded))
+    decision = usual_decision(Unit("unit", asked, "night"), works.log("t"))
+    assert (decision.unit.version, decision.statements_version) == (version, statements)
