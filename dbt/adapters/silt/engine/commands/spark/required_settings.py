@@ -48,6 +48,9 @@ _REQUIRED: Mapping[str, _Required] = {
         "false", "true", "a table's readers need not know shredded variants"
     ),
     "spark.sql.variant.allowReadingShredded": _Required("true", "true", "shredded variants could not be read"),
+    "spark.sql.datetime.java8API.enabled": _Required(
+        "true", "false", "Parquet's filters would compare old dates and timestamps by another calendar, and lose rows"
+    ),
     "spark.sql.files.ignoreMissingFiles": _Required("false", "false", "rows of a file that is gone would be lost"),
     "spark.sql.files.ignoreCorruptFiles": _Required("false", "false", "rows of a damaged file would be lost"),
     "spark.sql.caseSensitive": _Required("false", "false", "columns of a table are distinguished without case"),
