@@ -115,6 +115,17 @@ def test_a_floating_point_column_is_never_answered(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("least", "greatest"), [("\U0001f600" * 16, "\U0001f600" * 20), ("a" + "\U0001f600" * 16, "日" * 33)]
+)
+def test_a_text_is_as_long_as_its_utf16_units(tmp_path: Path, least: str, greatest: str) -> None:
+    store, snapshot = snapshot_of(tmp_path, [[{"name": least + "x"}, {"name": greatest + "x"}]])
+    low, high = ends(store, snapshot, "name")
+    assert (low, high) == (None, None)
+    store, snapshot = snapshot_of(tmp_path, [[{"name": "\U0001f600" * 15}]])
+    assert ends(store, snapshot, "name") == (Extreme("\U0001f600" * 15),) * 2
+
+
+@pytest.mark.parametrize(
     "change",
     [
         {"tags": None},

@@ -82,7 +82,7 @@ def truncated_maximum(value: str, prefix_length: int) -> str | None:
     end = _prefix_end(value, prefix_length)
     while end < len(value) and value[end] == UTF8_MAX_CHARACTER:
         end += 1
-    if _utf16_length(value[:end]) > 2 * prefix_length:
+    if utf16_length(value[:end]) > 2 * prefix_length:
         return None
     if end == len(value):
         return value
@@ -97,9 +97,10 @@ def _prefix_end(value: str, units: int) -> int:
     for position, character in enumerate(value):
         if used >= units:
             return position
-        used += _utf16_length(character)
+        used += utf16_length(character)
     return len(value)
 
 
-def _utf16_length(text: str) -> int:
+def utf16_length(text: str) -> int:
+    """The number of UTF-16 units, by which bounds are shortened: a character beyond U+FFFF has two."""
     return len(text) + sum(character > "\uffff" for character in text)

@@ -21,6 +21,7 @@ from dbt.adapters.silt.engine.kernel.files import footers, stats_json
 from dbt.adapters.silt.engine.kernel.files.bounds import column_bounds
 from dbt.adapters.silt.engine.kernel.files.data_files import located
 from dbt.adapters.silt.engine.kernel.files.statistics import are_trusted
+from dbt.adapters.silt.engine.kernel.files.stats_literals import utf16_length
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
 from dbt.adapters.silt.engine.kernel.storage.store import ObjectMissing, Store
 from dbt.adapters.silt.engine.kernel.table.expressions import Column, Value
@@ -136,7 +137,7 @@ def _as_extreme(order: ValueOrder, form: Any, snapshot: Snapshot, data_type: Any
         return None
     if isinstance(order, Strings):
         # A string as long as a truncated one may be truncated.
-        return Extreme(form) if len(form) < snapshot.properties.string_prefix_length else None
+        return Extreme(form) if utf16_length(form) < snapshot.properties.string_prefix_length else None
     if isinstance(order, Timestamps):
         return _moment(form, order.zoned)
     if isinstance(order, Dates):
