@@ -1,0 +1,188 @@
+"""Compares every door of a warehouse with the values that another writer wrote."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from dbt.adapters.silt.engine.kernel.errors import TypeMismatchError
+from tests.unit.engine import doors
+from tests.unit.engine.datasource.tables import Tables
+from tests.unit.engine.foreign.cases import Case
+from tests.unit.engine.foreign.conditions import Condition, Leaf, compares, conditions, key, leaves
+from tests.unit.engine.foreign.kinds import DELTA_RS, Number, plain
+from tests.unit.engine.house import House
+
+
+def check(house: House, case: Case, table: str, data_source: float = 0.1) -> None:
+    """Makes the case a table of the warehouse and compares.
+
+    Raises:
+        AssertionError: a door differs; the message begins with the column.
+    """
+    folder = house.root / "main" / f"{table}_source"
+    case.write(folder)
+    if any(kind.refused for kind in case.kinds.values()):
+        _is_refused(house, case, folder)
+        return
+    chance = random.Random(case.seed + 1)
+    doors_of = Doors(house, _become_table(house, case, folder, table, chance), case)
+    rows = case.rows
+    doors_of.check_rows(rows)
+    doors_of.check_reads(rows, chance)
+    if chance.random() < data_source:
+        doors_of.check_data_source(rows, chance)
+    doors_of.check_change(rows, chance)
+
+
+def _is_refused(house: House, case: Case, folder: Path) -> None:
+    name = next(name for name, kind in case.kinds.items() if kind.refused)
+    with pytest.raises(TypeMismatchError, match=f"the column `{name}` is of the Parquet type"):
+        house.sql(f"convert to delta parquet.`{folder}`")
+    assert not (folder / "_delta_log").exists()
+
+
+def _become_table(house: House, case: Case, folder: Path, table: str, chance: random.Random) -> str:
+    """The table's name."""
+    if case.writer != DELTA_RS:
+        house.sql(f"convert to delta parquet.`{folder}`")
+    if chance.random() < 0.4:
+        if case.properties:
+            house.sql(f"alter table {folder.name} set tblproperties ({case.properties})")
+        return folder.name
+    kind = chance.choice(("shallow", "deep"))
+    properties = f"tblproperties ({case.properties})" if case.properties else ""
+    house.sql(f"create table {table} {kind} clone {folder.name} {properties}")
+    return table
+
+
+def texts(rows: pa.Table) -> dict[int, dict[str, str]]:
+    columns = {name: plain(rows[name]) for name in rows.column_names}
+    return {
+        number: {name: repr(values[at]) for name, values in columns.items() if name != "id"}
+        for at, number in enumerate(columns["id"])
+    }
+
+
+@dataclass(frozen=True)
+class Doors:
+    """A table of the case's rows, by every door."""
+
+    house: House
+    table: str
+    case: Case
+
+    def check_rows(self, rows: pa.Table, answers: Iterable[tuple[str, pa.Table]] | None = None) -> None:
+        wanted = texts(rows)
+        for door, answer in answers or self._all():
+            got = texts(answer)
+            assert sorted(got) == sorted(wanted), f"id: {door} has other rows"
+            for number, row in wanted.items():
+                for name, value in row.items():
+                    assert got[number][name] == value, (
+                        f"{name}: {door} gives {got[number][name]} for {value} at {number}"
+                    )
+
+    def _all(self) -> Iterator[tuple[str, pa.Table]]:
+        query = f"select * from main.{self.table}"
+        yield "SQL", self.house.sql(query).toArrow()
+        yield "silt.read", doors.read(self.house, self.table)
+        yield "the shell", doors.shell(self.house, query)
+        years = any(
+            "years 0 to 10000" in kind.name for kind in self.case.kinds.values()
+        )  # delta-rs reads no such bound
+        if self.case.writer == DELTA_RS and self.table.endswith("_source") and not self.case.properties and not years:
+            yield "delta-rs", self.house.delta_rs(self.table).to_pyarrow_table()
+
+    def check_data_source(self, rows: pa.Table, chance: random.Random) -> None:
+        self.check_rows(rows, [("the data source", Tables(self.house).read(self.table).toArrow())])
+        some = chance.choices(conditions(rows, self.case.kinds, chance, 4), k=3)
+        _agree("the data source", some, doors.by_data_source(self.house, self.table, [each.text for each in some]))
+
+    def check_reads(self, rows: pa.Table, chance: random.Random) -> None:
+        chosen = conditions(rows, self.case.kinds, chance, 4)
+        some = chance.sample(chosen, min(8, len(chosen)))
+        _agree("SQL", some, doors.by_sql(self.house, self.table, [each.text for each in some]))
+        _agree("silt.read", chosen, [doors.by_arrow(self.house, self.table, each.text) for each in chosen])
+        _agree("the shell", chosen, [doors.by_shell(self.house, self.table, each.text) for each in chosen])
+        compared = [leaf for name in self.case.kinds for leaf in leaves(rows, name) if compares(leaf)]
+        self._check_extremes(compared, rows.num_rows)
+        if compared:
+            self._check_beyond(chance.choices(compared, k=4), chance)
+
+    def _check_extremes(self, compared: Sequence[Leaf], length: int) -> None:
+        lists = [
+            f"min({leaf.path}) as a{at}, max({leaf.path}) as b{at}, count({leaf.path}) as c{at}"
+            for at, leaf in enumerate(compared)
+        ]
+        answers = [
+            ("SQL", self.house.sql(f"select {', '.join([*lists, 'count(*) as d'])} from main.{self.table}").toArrow())
+        ]
+        answers += [
+            (
+                "the shell",
+                doors.shell(self.house, f"select {some.rpartition(', ')[0]}, count(*) as d from main.{self.table}"),
+            )
+            for some in lists
+        ]
+        for door, answer in answers:
+            if answer is None:
+                continue
+            assert answer["d"][0].as_py() == length, f"id: {door} counts {answer['d'][0]} rows of {length}"
+            for name in answer.column_names[:-1]:
+                leaf, of = compared[int(name[1:])], name[0]
+                present = [value for value in leaf.values if value is not None]
+                want = len(present) if of == "c" else {"a": min, "b": max}[of](present, key=key) if present else None
+                (got,) = plain(answer[name])
+                assert _unsigned(got) == _unsigned(want), (
+                    f"{leaf.column}: {door} has {of}({leaf.path}) {got!r}, not {want!r}"
+                )
+
+    def _check_beyond(self, some: Sequence[Leaf], chance: random.Random) -> None:
+        """What is at or beyond an extreme: the usual incremental filter."""
+        parts, counts = [], []
+        for at, leaf in enumerate(some):
+            operator, end = chance.choice(((">=", "max"), ("<=", "min"), ("=", "max"), ("=", "min"), (">", "max")))
+            query = f"(select {end}({leaf.path}) from {self.table})"
+            parts.append(f"select {at} as at, count(*) as n from {self.table} where {leaf.path} {operator} {query}")
+            present = [key(value) for value in leaf.values if value is not None]
+            found = present and operator != ">"
+            counts.append(present.count((max if end == "max" else min)(present)) if found else 0)
+        for row in self.house.sql(" union all ".join(parts)).collect():
+            assert row.n == counts[row.at], (
+                f"{some[row.at].column}: {row.n} rows, not {counts[row.at]}: {parts[row.at]}"
+            )
+
+    def check_change(self, rows: pa.Table, chance: random.Random) -> None:
+        """A DELETE and an UPDATE by conditions, and the same reads again."""
+        condition, other = chance.choices(conditions(rows, self.case.kinds, chance, 3), k=2)
+        self.house.sql(f"update {self.table} set id = id + 1000 where {condition.text}")
+        moved = [number + 1000 if number in condition.ids else number for number in rows["id"].to_pylist()]
+        rows = rows.set_column(0, "id", pa.array(moved, pa.int64()))
+        self.house.sql(f"delete from {self.table} where {other.text}")
+        rows = rows.filter(pa.array([number % 1000 not in other.ids for number in moved], pa.bool_()))
+        try:
+            self.check_rows(rows)
+            self.check_reads(rows, chance)
+        except AssertionError as error:
+            raise AssertionError(
+                f"{error.args[0]}; after an update where {condition.text!r}, a delete where {other.text!r}"
+            ) from error
+
+
+def _agree(door: str, chosen: Sequence[Condition], found: Sequence[list[int] | None]) -> None:
+    for condition, ids in zip(chosen, found, strict=True):
+        assert ids is None or ids == sorted(condition.ids), (
+            f"{condition.column}: {door} finds {ids} where {condition.text!r}, not {sorted(condition.ids)}"
+        )
+
+
+def _unsigned(value: Any) -> Any:
+    """Both zeros alike, as they are for SQL."""
+    return Number(value.is_nan, value.value + 0.0) if isinstance(value, Number) else value

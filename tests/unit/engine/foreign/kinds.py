@@ -1,0 +1,291 @@
+"""Random Arrow columns of every type that Parquet has a meaning for, and their values in one plain form.
+
+A value is an int (64 bits without a sign: a Decimal), a Decimal, a str, bytes or a bool; a date is its days and a
+timestamp its microseconds since 1970; a float is a `Number`; a list, a struct and a map are tuples. So values outside
+of the ranges of Python's dates compare, too.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from decimal import Context, Decimal
+from typing import Any, TypeAlias
+
+import pyarrow as pa
+import pyarrow.types as pt
+
+Draw: TypeAlias = Callable[[random.Random], Any]
+
+EVERY, ARROW, POLARS, DUCKDB, DELTA_RS = (
+    ("pyarrow", "polars", "duckdb", "delta-rs"),
+    "pyarrow",
+    "polars",
+    "duckdb",
+    "delta-rs",
+)
+MICROSECONDS = {"s": 1_000_000, "ms": 1_000, "us": 1, "ns": 1}
+
+TEXTS = [
+    "", "a", "A", "a\0b", "it's", 'say "x"', "back\\slash\\", "100%", "a_b", "a%b_", " lead", "trail ", "a\nb\tc", "--",
+    "e\u0301", "é", "\u2028", "\x7f" * 40, "\uffff", "\uffff" * 30, "\ue000", "\ufffd", "\U0010ffff" * 9, "\U00010000",
+    "\U0001f600" * 20, "日" * 22, "語" * 22 + "x", "z" * 31, "z" * 32, "z" * 33, "z" * 64, "z" * 70, "ÿ" * 64,
+    "q" * 5000, "/*", "NaN", "null", "1", "true", "2024-01-01",
+]  # fmt: skip
+BYTES = [b"", b"\0", b"a", b"\x80", b"\xff" * 70, bytes(range(256)), b"\xff\xfe", b"z" * 65, b"q" * 5000]
+DAYS = [0, -1, 1, 19_000, 2_932_896, -719_162, -141_428, -141_427, -141_426]
+DAYS_BEYOND = [2_932_897, -719_163, 100_000_000]
+MOMENTS = [
+    0, -1, 1, 999, 1_000, 1_001, -62_135_596_800_000_000, 253_402_300_799_999_999, -12_219_292_800_000_000,
+    -2_208_988_800_000_001, 1_700_000_000_123_456, 1_700_000_000_123_999, 1_700_000_000_124_000,
+]  # fmt: skip
+MOMENTS_BEYOND = [253_402_300_800_000_000, -62_135_596_800_000_001, 9_000_000_000_000_000_000]
+
+
+@dataclass(frozen=True, order=True)
+class Number:
+    """A floating-point number as SQL orders it: NaN above all others, and the zeros alike."""
+
+    is_nan: bool
+    value: float
+
+
+def number(value: float) -> Number:
+    return Number(math.isnan(value), 0.0 if math.isnan(value) else value)
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A type of columns.
+
+    Attributes:
+        draw: a value that `array` takes, not null.
+        writers: those that can write it and keep it.
+        refused: whether no table has such columns.
+    """
+
+    name: str
+    arrow: pa.DataType
+    draw: Draw
+    writers: Sequence[str] = EVERY
+    refused: bool = False
+
+    def array(self, values: Sequence[Any]) -> pa.Array:
+        if pt.is_date32(self.arrow):
+            return pa.array(values, pa.int32()).cast(self.arrow)
+        if pt.is_timestamp(self.arrow):
+            return pa.array(values, pa.int64()).cast(self.arrow)
+        if pt.is_dictionary(self.arrow):
+            return pa.array(values, self.arrow.value_type).dictionary_encode().cast(self.arrow)
+        if isinstance(self.arrow, pa.BaseExtensionType):
+            return pa.ExtensionArray.from_storage(self.arrow, pa.array(values, self.arrow.storage_type))
+        return pa.array(values, self.arrow)
+
+    def column(self, chance: random.Random, length: int) -> pa.Array:
+        """Values that repeat, and nulls."""
+        nulls = chance.choice((0.0, 0.2, 0.2, 1.0 if chance.random() < 0.2 else 0.5))
+        pool = [self.draw(chance) for _ in range(chance.choice((1, 3, 12)))]
+        return self.array([None if chance.random() < nulls else chance.choice(pool) for _ in range(length)])
+
+
+def whole(bits: int, signed: bool) -> Draw:
+    low, high = (-(1 << bits - 1), (1 << bits - 1) - 1) if signed else (0, (1 << bits) - 1)
+    middle = [0, 1, -1 if signed else high // 2, high // 2 + 1 if not signed else 5]
+    return lambda chance: chance.choice([low, high, *middle, chance.randint(low, high), chance.randint(0, 100)])
+
+
+def decimals(precision: int, scale: int) -> Draw:
+    most, context = 10**precision - 1, Context(prec=80)
+
+    def scaled(unscaled: int) -> Decimal:
+        return Decimal(unscaled).scaleb(-scale, context)
+
+    return lambda chance: scaled(
+        chance.choice(
+            [most, -most, 0, 1, -1, chance.randint(-most, most), chance.randint(-min(most, 999), min(most, 999))]
+        )
+    )
+
+
+def doubles(width: int) -> Draw:
+    least, most = (5e-324, 1.7976931348623157e308) if width == 64 else (1.401298464324817e-45, 3.4028234663852886e38)
+    fixed = [math.nan, -math.nan, 0.0, -0.0, math.inf, -math.inf, least, -least, most, -most, 1.5, 100.0, 0.1]
+    return lambda chance: chance.choice([*fixed, chance.uniform(-1e6, 1e6)])
+
+
+def texts(chance: random.Random) -> str:
+    if chance.random() < 0.7:
+        return chance.choice(TEXTS)
+    letters = "ab\x7f\x80ÿ日\ue000\uffff\U00010000\U0010ffff"
+    return "".join(chance.choices(letters, k=chance.choice((1, 3, 31, 33, 70))))
+
+
+def some_of(values: Sequence[Any]) -> Draw:
+    return lambda chance: chance.choice(values)
+
+
+def instants(unit: str, beyond: bool) -> Draw:
+    parts = MICROSECONDS[unit]
+    values = [value // parts for value in [*MOMENTS, *(MOMENTS_BEYOND if beyond else [])]]
+    return lambda chance: chance.choice([*values, chance.randint(0, 2_000_000_000_000_000) // parts])
+
+
+def _integers() -> list[Kind]:
+    signed = [Kind(f"int{bits}", getattr(pa, f"int{bits}")(), whole(bits, True)) for bits in (8, 16, 32, 64)]
+    unsigned = [
+        Kind(f"u{kind.name}", getattr(pa, f"u{kind.name}")(), whole(kind.arrow.bit_width, False)) for kind in signed
+    ]
+    return [*signed, *(replace(kind, writers=EVERY[:3]) for kind in unsigned)]
+
+
+def _scalars() -> list[Kind]:
+    kinds = _integers()
+    for make, precisions in (
+        (pa.decimal32, [(9, 2), (1, 1)]), (pa.decimal64, [(18, 4), (10, 0)]),
+        (pa.decimal128, [(9, 0), (18, 18), (19, 0), (20, 5), (38, 0), (38, 10), (38, 38), (5, 2)]),
+        (pa.decimal256, [(38, 2)]),
+    ):  # fmt: skip
+        writers = EVERY if make is pa.decimal128 else (ARROW,)
+        kinds += [Kind(f"{make.__name__}({p},{s})", make(p, s), decimals(p, s), writers) for p, s in precisions]
+    kinds += [Kind("float", pa.float32(), doubles(32)), Kind("double", pa.float64(), doubles(64))] * 2
+    kinds += [Kind(f"{kind}", kind, texts) for kind in (pa.string(), pa.large_string(), pa.string())]
+    kinds += [
+        Kind("string_view", pa.string_view(), texts, (ARROW, POLARS)),
+        Kind("bool", pa.bool_(), some_of([True, False])),
+        Kind("binary", pa.binary(), some_of(BYTES)),
+        Kind("large_binary", pa.large_binary(), some_of(BYTES)),
+        Kind("fixed binary", pa.binary(4), some_of([b"\0\0\0\0", b"\xff\xff\xff\xff", b"abcd"]), (ARROW, DUCKDB)),
+        Kind("json", pa.json_(), some_of(['{"a": 1}', "[]", "null", '"日"']), (ARROW,)),
+        Kind("dictionary of strings", pa.dictionary(pa.int32(), pa.string()), texts, (ARROW, POLARS, DUCKDB)),
+        Kind("dictionary of ints", pa.dictionary(pa.int32(), pa.int64()), whole(64, True), (ARROW,)),
+        Kind("date", pa.date32(), some_of([*DAYS, *DAYS_BEYOND]), (ARROW,)),
+        Kind("date of years 0 to 10000", pa.date32(), some_of([*DAYS, *DAYS_BEYOND[:2]]), (DELTA_RS,)),
+        Kind("date of years 1 to 9999", pa.date32(), some_of(DAYS)),
+        Kind("timestamp[ms, UTC]", pa.timestamp("ms", "UTC"), instants("ms", False)),
+        Kind("timestamp[ms]", pa.timestamp("ms"), instants("ms", False), (ARROW, POLARS, DUCKDB)),
+        Kind("timestamp[s]", pa.timestamp("s"), instants("s", False), (ARROW, DUCKDB)),
+        Kind("timestamp[s, UTC]", pa.timestamp("s", "UTC"), instants("s", False), (ARROW,)),
+    ]
+    for beyond, writers in ((False, EVERY), (True, (ARROW,))):
+        kinds.append(Kind(f"timestamp[us, UTC]{beyond}", pa.timestamp("us", "UTC"), instants("us", beyond), writers))
+        kinds.append(Kind(f"timestamp[us]{beyond}", pa.timestamp("us"), instants("us", beyond), writers))
+    return kinds
+
+
+SCALARS = _scalars()
+REFUSED = [
+    Kind("timestamp[ns]", pa.timestamp("ns"), some_of([0, 1000]), EVERY[:3], True),
+    Kind("time[us]", pa.time64("us"), some_of([0, 5]), EVERY[:3], True),
+    Kind("time[ms]", pa.time32("ms"), some_of([0, 5]), (ARROW,), True),
+    Kind("time[ns]", pa.time64("ns"), some_of([0, 5000]), (ARROW, POLARS), True),
+    Kind("duration", pa.duration("us"), some_of([0, 5]), (ARROW, POLARS, DUCKDB), True),
+    Kind("half float", pa.float16(), some_of([1.5, 0.0]), (ARROW,), True),
+    Kind("uuid", pa.uuid(), some_of([b"0123456789abcdef"]), (ARROW, DUCKDB), True),
+    Kind("decimal256(50,2)", pa.decimal256(50, 2), decimals(50, 2), (ARROW,), True),
+]
+
+
+@dataclass(frozen=True)
+class Nested(Kind):
+    """A list, a struct or a map of other kinds, in `inner`."""
+
+    inner: tuple[Kind, ...] = ()
+
+    def column(self, chance: random.Random, length: int) -> pa.Array:
+        mask = pa.array([chance.random() < 0.2 for _ in range(length)], pa.bool_())
+        if pt.is_struct(self.arrow):
+            members = [kind.column(chance, length) for kind in self.inner]
+            return pa.StructArray.from_arrays(members, fields=list(self.arrow), mask=mask)
+        if pt.is_fixed_size_list(self.arrow):
+            child = self.inner[0].column(chance, 2 * length)
+            return pa.FixedSizeListArray.from_arrays(child, type=self.arrow, mask=mask)
+        sizes = [0 if null.as_py() else chance.choice((0, 1, 3)) for null in mask]
+        ends = [sum(sizes[:at]) for at in range(length + 1)]
+        offsets = pa.array([None if null.as_py() else end for null, end in zip(mask, ends, strict=False)] + ends[-1:],
+                           pa.int64() if pt.is_large_list(self.arrow) else pa.int32())  # fmt: skip
+        if pt.is_map(self.arrow):
+            keys = pa.array([f"k{each}" for size in sizes for each in range(size)], pa.string())
+            return pa.MapArray.from_arrays(offsets, keys, self.inner[0].column(chance, ends[-1]), type=self.arrow)
+        made = pa.LargeListArray if pt.is_large_list(self.arrow) else pa.ListArray
+        return made.from_arrays(offsets, self.inner[0].column(chance, ends[-1]), type=self.arrow)
+
+
+def nested(chance: random.Random, writer: str, depth: int = 2) -> Kind:
+    """A kind of lists, structs or maps that the writer keeps."""
+
+    def of() -> Kind:
+        if depth > 1 and chance.random() < 0.3:
+            return nested(chance, writer, depth - 1)
+        return chance.choice(
+            [
+                kind
+                for kind in SCALARS
+                if writer in kind.writers
+                and (writer != DELTA_RS or kind.arrow != pa.timestamp("us"))  # it asks for no feature for nested ones
+                and kind.arrow != pa.string_view()
+                and not pt.is_dictionary(kind.arrow)  # PyArrow counts no nulls of dictionaries in null structs
+                and not isinstance(kind.arrow, pa.BaseExtensionType)
+            ]
+        )
+
+    def never(_: random.Random) -> Any:
+        raise NotImplementedError
+
+    one, other = of(), of()
+    ways: list[tuple[str, Callable[[], pa.DataType], tuple[Kind, ...]]] = [
+        ("struct", lambda: pa.struct([("a", one.arrow), ("b", other.arrow)]), (one, other)),
+        ("struct", lambda: pa.struct([("a", one.arrow), ("b", other.arrow)]), (one, other)),
+        ("list", lambda: pa.list_(one.arrow), (one,)),
+        ("large list", lambda: pa.large_list(one.arrow), (one,)),
+    ]
+    if writer != POLARS:
+        ways.append(("map", lambda: pa.map_(pa.string(), one.arrow), (one,)))
+    if writer in (ARROW, POLARS):
+        ways.append(("fixed list", lambda: pa.list_(one.arrow, 2), (one,)))
+    name, arrow, inner = chance.choice(ways)
+    return Nested(f"{name} of {', '.join(kind.name for kind in inner)}", arrow(), never, inner=inner)
+
+
+def plain(values: pa.Array | pa.ChunkedArray) -> list[Any]:
+    """The values in the plain form; None for null."""
+    if isinstance(values, pa.ChunkedArray):
+        return [value for chunk in values.chunks for value in plain(chunk)]
+    kind = values.type
+    if isinstance(kind, pa.BaseExtensionType):
+        return plain(values.storage)
+    if pt.is_dictionary(kind):
+        return plain(values.dictionary_decode())
+    if pt.is_date32(kind):
+        return list(values.cast(pa.int32()).to_pylist())
+    if pt.is_timestamp(kind):
+        times = MICROSECONDS[kind.unit]
+        return [None if each is None else each * times for each in values.cast(pa.int64()).to_pylist()]
+    if pt.is_floating(kind):
+        return [None if each is None else number(each) for each in values.to_pylist()]
+    if kind == pa.uint64():
+        return [None if each is None else Decimal(each) for each in values.to_pylist()]
+    if pt.is_struct(kind):
+        members = [plain(each) for each in values.flatten()]
+        return [
+            row if valid.as_py() else None
+            for row, valid in zip(zip(*members, strict=True), values.is_valid(), strict=True)
+        ]
+    if pt.is_map(kind):
+        return [
+            None if each is None else tuple(sorted(each))
+            for each in _grouped(values, list(zip(*map(plain, (values.keys, values.items)), strict=True)))
+        ]
+    if pt.is_fixed_size_list(kind):
+        return plain(values.cast(pa.list_(kind.value_type)))
+    if pt.is_list_view(kind) or pt.is_large_list_view(kind):
+        return plain(values.cast(pa.list_(kind.value_type)))
+    if pt.is_list(kind) or pt.is_large_list(kind):
+        return [None if each is None else tuple(each) for each in _grouped(values, plain(values.values))]
+    return list(values.to_pylist())
+
+
+def _grouped(values: Any, inside: list[Any]) -> list[list[Any] | None]:
+    ends = values.offsets.to_pylist()
+    return [inside[ends[at] : ends[at + 1]] if values[at].is_valid else None for at in range(len(values))]
