@@ -102,6 +102,11 @@ class RunEntry:
         return not (self.finished or self.running)
 
     @property
+    def has_failed(self) -> bool:
+        """Whether it ended with failed nodes or tests, or by an error."""
+        return self.result is not None and self.result.ending is Ending.FAILED
+
+    @property
     def work(self) -> tuple[str, str, Mapping[str, Any]]:
         """What identifies the same command, typed again: command line, target, and variables without the run id."""
         variables = yaml.safe_load(self.variables) or {}
@@ -112,7 +117,9 @@ class RunEntry:
         """Why it left no results, as the end of a sentence about it."""
         if self.running:
             return f"is still running (process {self.process} of {self.host})"
-        return "left no results" if self.finished else "was killed or broken off: it left no results"
+        if self.finished:
+            return "left no results"
+        return f"{'ended with an error' if self.has_failed else 'was killed or broken off'}: it left no results"
 
     def remedy(self, directory: str) -> str:
         """Returns what a user in that folder does to complete it."""

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from dbt.adapters.silt.records.command_result import CommandResult, Ending
 from dbt.adapters.silt.records.run_registry import RunEntry
 from dbt.adapters.silt.runs.logical_run.announcement import Announcement
 from dbt.adapters.silt.runs.logical_run.run_id import LogicalRun, Origin
@@ -16,23 +18,62 @@ OWN = RunEntry("I9", "R9", "dbt run", "/shop", "2026-03-01T12:00:00+00:00")
 NEW = LogicalRun("R9", Origin.INVOCATION)
 
 
-def announced(*entries: RunEntry, run: LogicalRun = NEW, **fields: Any) -> list[str]:
-    return list(Announcement(run, OWN, (*entries, replace(OWN, running=True)), **fields).warnings())
+ORDERS, SLOW, HOOK = "model.shop.orders", "model.shop.slow", "operation.shop.shop-on-run-end-0"
+ERROR = CommandResult(Ending.FAILED, problem="Java is missing")
+ENDED = "2026-03-01T10:01:00+00:00"
+
+
+def announced(
+    *entries: RunEntry, run: LogicalRun = NEW, committed: Sequence[str] = (ORDERS,), **fields: Any
+) -> list[str]:
+    selected = fields.pop("selected", (ORDERS,))
+    entries = (*entries, replace(OWN, running=True))
+    return list(Announcement(run, OWN, entries, lambda _: committed, selected, **fields).warnings())
 
 
 def test_a_run_after_one_that_was_killed_says_what_may_double_and_what_to_type() -> None:
     [said] = announced(EARLIER)
     assert said == (
-        "The last run of this command, started at 2026-03-01T10:00:00+00:00, was killed or broken off; this is a new "
-        "run, and what both write by an append is then there twice. To continue that one instead, stop this run and "
-        "type `dbt run --vars '{silt_run_id: R1}'`. With `resume: 2 hours` in the profile the same command, typed "
-        "again, continues such a run"
+        "The last run of this command, started at 2026-03-01T10:00:00+00:00, was killed after it had committed orders. "
+        "This is a new run, which does that once more: what it appends is then there twice. To continue that run "
+        "instead, stop this one and type `dbt run --vars '{silt_run_id: R1}'`. With `resume: 2 hours` in the profile "
+        "the same command, typed again, continues such a run"
     )
 
 
-def test_a_run_after_one_that_ctrl_c_ended_says_so() -> None:
-    [said] = announced(replace(EARLIER, has_results=True))
-    assert "was stopped; this is a new run" in said
+@pytest.mark.parametrize(
+    ("earlier", "how"),
+    [
+        (replace(EARLIER, has_results=True, ended_at=ENDED), "was interrupted after"),
+        (replace(EARLIER, ended_at=ENDED, result=ERROR), "ended with an error after"),
+    ],
+)
+def test_a_run_after_one_that_did_not_finish_says_how_that_ended(earlier: RunEntry, how: str) -> None:
+    [said] = announced(earlier)
+    assert how in said
+
+
+@pytest.mark.parametrize(
+    ("committed", "selected"),
+    [((), (ORDERS,)), ((SLOW,), (ORDERS,)), ((HOOK,), (ORDERS,)), ((ORDERS,), ())],
+    ids=["nothing was committed", "other models", "only a hook", "nothing is selected"],
+)
+def test_nothing_is_said_of_another_command_whose_commits_this_run_does_not_repeat(
+    committed: Sequence[str], selected: Sequence[str]
+) -> None:
+    killed = replace(EARLIER, command="dbt run --select slow")
+    assert announced(killed, committed=committed, selected=selected) == []
+
+
+def test_the_hooks_of_the_same_command_are_applied_twice_too() -> None:
+    [said] = announced(EARLIER, committed=[HOOK], selected=[SLOW])
+    assert "had committed shop-on-run-end-0." in said
+
+
+def test_many_nodes_are_counted() -> None:
+    nodes = [f"model.shop.m{number}" for number in range(8)]
+    [said] = announced(EARLIER, committed=nodes, selected=nodes)
+    assert "had committed m0, m1, m2, m3, m4 and 3 more." in said
 
 
 @pytest.mark.parametrize(
@@ -94,6 +135,7 @@ def test_another_run_under_the_same_id_doubles_nothing() -> None:
 
 
 def test_the_run_that_is_continued_comes_before_the_run_id() -> None:
-    lines = list(Announcement(LogicalRun("R1", Origin.RESUME, EARLIER), OWN, (EARLIER,)).lines())
+    run = LogicalRun("R1", Origin.RESUME, EARLIER)
+    lines = list(Announcement(run, OWN, (EARLIER,), lambda _: (), ()).lines())
     assert lines[0].startswith("Continuing `dbt run`, started at 2026-03-01T10:00:00+00:00, which did not finish: ")
     assert lines[1] == "Run id R1 (a run that did not finish)"

@@ -19,9 +19,11 @@ from dbt_common.events.functions import fire_event
 from dbt_common.exceptions import DbtRuntimeError
 from dbt_common.invocation import get_invocation_id, reset_invocation_id
 
+from dbt import selected_resources
 from dbt.adapters.silt.credentials import SiltCredentials
 from dbt.adapters.silt.engine.sql.grammar.parse import parse
 from dbt.adapters.silt.records.command_result import CommandResult, Ending
+from dbt.adapters.silt.records.journal import CommitJournal, JournalEntry
 from dbt.adapters.silt.records.kept_results import KeptResults
 from dbt.adapters.silt.records.run_registry import RunEntry, RunRegistry
 from dbt.adapters.silt.runs.logical_run.invocation import Invocation
@@ -83,6 +85,13 @@ def enter(project: Path, invocation_id: str, run_id: str, command: str, started_
     registry = RunRegistry(project / "target")
     registry.enter(RunEntry(invocation_id, run_id, command, str(project), started_at))
     registry.end(invocation_id, finished)
+
+
+def committed(project: Path, run: Invocation, node: str) -> None:
+    """A commit of that run, in the project's journal."""
+    CommitJournal(project / "target").append(
+        JournalEntry(KILLED, "silt.main.t", run.id, "dev", run.run_id, node, operation="WRITE")
+    )
 
 
 @pytest.fixture
@@ -282,6 +291,8 @@ def test_a_plain_rerun_of_a_killed_run_says_so_first_with_the_line_to_type(
     killed = invocation(config(tmp_path))
     killed.start()
     killed._registry.end(killed.id, finished=False)  # its process is gone
+    committed(tmp_path, killed, "model.shop.orders")
+    monkeypatch.setattr(selected_resources, "SELECTED_RESOURCES", {"model.shop.orders"})
     first = killed.id
     reset_invocation_id()
     said.clear()
@@ -294,6 +305,42 @@ def test_a_plain_rerun_of_a_killed_run_says_so_first_with_the_line_to_type(
     said.clear()
     invocation(config(tmp_path)).start()
     assert said[0].startswith("Another run of this project is at work: ") and str(again.run_id) in said[0]
+
+
+@pytest.mark.parametrize("has_committed", [False, True])
+def test_a_run_that_an_error_ended_is_continued_only_if_it_had_committed_something(
+    tmp_path: Path, info: list[str], has_committed: bool
+) -> None:
+    first = invocation(config(tmp_path, resume="2 hours"))
+    first.start()
+    if has_committed:
+        committed(tmp_path, first, "model.shop.orders")
+    with contextlib.suppress(ExceptionExit):
+        try:
+            raise ExceptionExit(ValueError("Java is missing"))
+        finally:
+            first.finish()
+    earlier = first.id
+    reset_invocation_id()
+    info.clear()
+    again = invocation(config(tmp_path, resume="2 hours"))
+    again.start()
+    assert (again.run_id == earlier) == has_committed
+    assert info[0].startswith("Continuing" if has_committed else "Run id ")
+
+
+def test_a_run_that_was_killed_before_it_committed_anything_is_not_warned_of(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    warnings: list[str] = []
+    monkeypatch.setattr("dbt.adapters.silt.runs.logical_run.invocation.logger.warning", warnings.append)
+    monkeypatch.setattr(selected_resources, "SELECTED_RESOURCES", {"model.shop.orders"})
+    killed = invocation(config(tmp_path))
+    killed.start()
+    killed._registry.end(killed.id, finished=False)  # its process is gone
+    reset_invocation_id()
+    invocation(config(tmp_path)).start()
+    assert warnings == []
 
 
 @pytest.mark.usefixtures("retry")

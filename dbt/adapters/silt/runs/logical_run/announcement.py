@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Final
 
+from dbt.adapters.silt.records.command_result import node_name
 from dbt.adapters.silt.records.run_registry import RunEntry
 from dbt.adapters.silt.runs.logical_run.resume import OFF, last_of_work
 from dbt.adapters.silt.runs.logical_run.run_id import LogicalRun, Origin
 
-_AGAIN = "what both write by an append is then there twice"
+_AGAIN: Final = "what both write by an append is then there twice"
+_NAMED: Final = 5
+_HOOK: Final = "operation."
 
 
 @dataclass(frozen=True)
@@ -20,6 +24,8 @@ class Announcement:
         run: its logical run.
         own: its entry.
         entries: the project's commands, as they are now.
+        committed: gives the unique ids of the nodes that the run of a command has committed.
+        selected: the unique ids of the nodes that this command is to run; for an operation, its macro.
         profile_run_id: the profile's `run_id`.
         resume: the profile's `resume`.
     """
@@ -27,11 +33,17 @@ class Announcement:
     run: LogicalRun
     own: RunEntry
     entries: Sequence[RunEntry]
+    committed: Callable[[RunEntry], Collection[str]]
+    selected: Collection[str]
     profile_run_id: str | None = None
     resume: str | None = None
 
     def warnings(self) -> Iterator[str]:
-        """Yields what may apply a model twice: an unfinished run that is not continued, and other runs at work."""
+        """Yields what may apply a model twice: an unfinished run that is not continued, and other runs at work.
+
+        Raises:
+            StorageError: the project's journal cannot be read.
+        """
         unfinished = self._unfinished()
         if unfinished is not None:
             yield self._of_unfinished(unfinished)
@@ -61,15 +73,22 @@ class Announcement:
         of_target = [each for each in self._others() if each.target == self.own.target]
         newest = max(of_target, key=lambda each: each.started, default=None)
         found = (last_of_work(self.entries, self.own), newest)
-        return next((each for each in found if each is not None and each.is_unfinished), None)
+        return next((each for each in found if each is not None and each.is_unfinished and self._in_both(each)), None)
+
+    def _in_both(self, earlier: RunEntry) -> list[str]:
+        """The nodes that an earlier run has committed and this one is to run; hooks only count in the same command."""
+        is_same = earlier.work == self.own.work
+        committed = self.committed(earlier)
+        return sorted(each for each in committed if each in self.selected or (is_same and each.startswith(_HOOK)))
 
     def _of_unfinished(self, last: RunEntry) -> str:
-        same = last.work == self.own.work
-        which = "The last run of this command" if same else f"The last run here, `{last.command}`"
-        how = "was stopped" if last.has_results else "was killed or broken off"
+        is_same = last.work == self.own.work
+        which = "The last run of this command" if is_same else f"The last run here, `{last.command}`"
+        both = _named(self._in_both(last))
         return (
-            f"{which}, started at {last.started_at}, {how}; this is a new run, and {_AGAIN}. To continue that one "
-            f"instead, stop this run and type `{last.continuing_command(self.own.directory)}`{self._advice(same)}"
+            f"{which}, started at {last.started_at}, {_how(last)} after it had committed {both}. "
+            "This is a new run, which does that once more: what it appends is then there twice. To continue that run "
+            f"instead, stop this one and type `{last.continuing_command(self.own.directory)}`{self._advice(is_same)}"
         )
 
     def _advice(self, same: bool) -> str:
@@ -90,3 +109,14 @@ class Announcement:
             f"Another run of this project is at work: {other}; {_AGAIN}. If the two are to be one run, stop this one "
             f"and type `{newest.continuing_command(self.own.directory)}`: what one of them commits, the other skips"
         )
+
+
+def _how(last: RunEntry) -> str:
+    if last.has_failed:
+        return "ended with an error"
+    return "was interrupted" if last.ended_at else "was killed"
+
+
+def _named(nodes: Sequence[str]) -> str:
+    names = ", ".join(map(node_name, nodes[:_NAMED]))
+    return names if len(nodes) <= _NAMED else f"{names} and {len(nodes) - _NAMED} more"

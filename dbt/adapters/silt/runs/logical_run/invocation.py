@@ -26,6 +26,7 @@ from dbt.adapters.silt.records.units import RunContext
 from dbt.adapters.silt.runs.logical_run import termination
 from dbt.adapters.silt.runs.logical_run.announcement import Announcement
 from dbt.adapters.silt.runs.logical_run.command_end import CommandEnd
+from dbt.adapters.silt.runs.logical_run.committed_nodes import CommittedNodes
 from dbt.adapters.silt.runs.logical_run.dbt_command import RETRY, DbtCommand
 from dbt.adapters.silt.runs.logical_run.failures import last_failures, with_upstream
 from dbt.adapters.silt.runs.logical_run.recorded_end import RecordedEnd
@@ -80,6 +81,7 @@ class Invocation:
         self._typed = DbtCommand.current(str(self._flag("which")))
         if self._typed.announces_end:
             add_callback_to_manager(self._on_event)
+        self._committed = CommittedNodes(self.target_path)
         self._state = None if self._typed.state is None else self.project_root / self._typed.state
         self._retry = self._find_retry() if self.writes and self._typed.name == RETRY else None
 
@@ -253,12 +255,16 @@ class Invocation:
             retried = partial(self._retry.run_id, self._known_entries(), self._of_commits)
         elif self.writes:
             rule = ResumeRule.of(credentials.resume, self._typed.by_a_person)
-            unfinished = resumable(self._begun(), self._entry(""), rule)
+            unfinished = resumable(self._mattering(), self._entry(""), rule)
         return RunSources(self.id, self._variables(), retried, credentials.run_id, unfinished)
 
     def _begun(self) -> tuple[RunEntry, ...]:
         """The project's commands that came to their nodes: any other has nothing to continue, repeat or warn of."""
         return tuple(each for each in self._registry.entries() if each.began)
+
+    def _mattering(self) -> tuple[RunEntry, ...]:
+        """Those that may have committed something, are at work, or have come to their end."""
+        return tuple(filter(self._committed.may_matter, self._begun()))
 
     def _known_entries(self) -> tuple[RunEntry, ...]:
         """The entries next to the results that are retried, then this project's."""
@@ -267,7 +273,16 @@ class Invocation:
 
     def _announcement(self, entry: RunEntry) -> Announcement:
         credentials = self._config.credentials
-        return Announcement(self.run, entry, self._begun(), credentials.run_id, credentials.resume)
+        selected = frozenset(selected_resources.SELECTED_RESOURCES) if self.operation is None else {self.operation}
+        return Announcement(
+            self.run,
+            entry,
+            self._mattering(),
+            self._committed.of,
+            selected,
+            profile_run_id=credentials.run_id,
+            resume=credentials.resume,
+        )
 
     def _entry(self, run_id: str) -> RunEntry:
         """This command as it is entered: a retry has the command line of the run that it retries."""
