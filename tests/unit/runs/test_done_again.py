@@ -6,13 +6,11 @@ from typing import Any
 
 import pytest
 
-from dbt.adapters.silt.engine.kernel.table.actions import SetTransaction
 from dbt.adapters.silt.records.command_result import CommandResult, Ending
 from dbt.adapters.silt.records.run_registry import RunEntry
 from dbt.adapters.silt.records.units import Unit
 from dbt.adapters.silt.runs.done_again import is_repeatable, usual_decision
 from dbt.adapters.silt.runs.logical_run.failures import last_failures, with_upstream
-from tests.unit.engine.catalog.units_of_work import Works
 
 
 def entry(name: str, started_at: str, *failed: str, run_id: str = "night", finished: bool = True) -> RunEntry:
@@ -66,8 +64,5 @@ def test_a_write_is_repeatable_if_twice_is_as_good_as_once(config: dict[str, Any
 def test_a_full_refresh_follows_what_was_done_again(
     recorded: int, asked: int, version: int, statements: int | None
 ) -> None:
-    works = Works()
-    works.create("t", "night", {1: 1})
-    works.table("t", "night").append({2: 2}, SetTransaction("unit", recorded))
-    decision = usual_decision(Unit("unit", asked, "night"), works.log("t"))
+    decision = usual_decision(Unit("unit", asked, "night"), recorded)
     assert (decision.unit.version, decision.statements_version) == (version, statements)

@@ -107,7 +107,7 @@ class UnitMethods(metaclass=AdapterMeta):
             return main_unit(self.connections.invocation.context, model, full_refresh, _checksum(model))
 
     def _decision(self, unit: Unit, model: Mapping[str, Any]) -> Decision | None:
-        """What is decided about a node's own write; None if its table does not exist, or the run is new."""
+        """Decides about a node's own write; returns None if its table does not exist, or the run is new."""
         if self.connections.invocation.is_new_run:
             return None
         name = RelationName(model["database"] or self.config.credentials.database, model["schema"], model["alias"])
@@ -186,7 +186,7 @@ class UnitMethods(metaclass=AdapterMeta):
 
 
 def _parents(manifest: Any, unique_id: str) -> Sequence[str]:
-    """What a node or a test is built from; empty for a source or a seed, and for what the manifest does not know."""
+    """Returns the ids that a node or a test is built from; empty for a source, a seed, and an id that is unknown."""
     for known in (manifest.nodes, manifest.unit_tests):
         if unique_id in known:
             return tuple(getattr(known[unique_id].depends_on, "nodes", ()))

@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from dbt.adapters.silt.engine.catalog.catalog import Catalog
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
+from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
 from dbt.adapters.silt.records.changed_inputs import changed_inputs
 from dbt.adapters.silt.records.commit_facts import EarlierCommit, find_unit
 from dbt.adapters.silt.records.units import AGAIN, REFRESHED, Unit, is_full_refresh, is_statement_of, run_id_of
@@ -57,16 +58,18 @@ class Rerun:
             model: the node as macros see it.
             log: of the node's table.
         """
-        usual = usual_decision(unit, log)
-        if not (self.upstream and log.snapshot().holds(usual.unit.txn)):
+        snapshot = log.snapshot()
+        recorded = snapshot.transaction_version(unit.app_id) or 0
+        usual = usual_decision(unit, recorded)
+        if not self.upstream or recorded < usual.unit.version:
             return usual
         earlier = find_unit(log, unit.app_id)
         reasons = () if earlier is None else self._reasons(unit, model, log, earlier)
         if not reasons:
             return usual
-        if not is_repeatable(model) or _has_own_statements(unit, model, log):
+        if not is_repeatable(model) or _has_own_statements(unit, model, snapshot):
             return replace(usual, hidden=reasons)
-        version = _recorded(unit, log) + AGAIN
+        version = recorded + AGAIN
         return Decision(replace(unit, version=version), version, reasons)
 
     def _reasons(self, unit: Unit, model: Mapping[str, Any], log: DeltaLog, earlier: EarlierCommit) -> tuple[str, ...]:
@@ -79,9 +82,12 @@ class Rerun:
         return (*code, *(each.text for each in changed))
 
 
-def usual_decision(unit: Unit, log: DeltaLog) -> Decision:
-    """What is decided where nothing has failed: a unit is done once, and a full refresh after what it replaces."""
-    recorded = _recorded(unit, log)
+def usual_decision(unit: Unit, recorded: int) -> Decision:
+    """Decides if nothing has failed: a unit is done once, and a full refresh after what it replaces.
+
+    Args:
+        recorded: the version under which the table holds the unit; 0 if it does not.
+    """
     if unit.is_full_refresh and recorded > REFRESHED and not is_full_refresh(recorded):
         unit = replace(unit, version=recorded + 1)
     version = max(unit.version, recorded)
@@ -113,18 +119,13 @@ def _code_changed(unit: Unit, model: Mapping[str, Any], earlier: EarlierCommit) 
     return facts.code_hash != unit.code_hash
 
 
-def _has_own_statements(unit: Unit, model: Mapping[str, Any], log: DeltaLog) -> bool:
+def _has_own_statements(unit: Unit, model: Mapping[str, Any], snapshot: Snapshot) -> bool:
     """Whether statements of hooks changed the table in this run, and the node's own write does not replace it."""
     if model["config"].get("materialized") not in ("incremental", "snapshot"):
         return False
-    return any(is_statement_of(app_id, unit) for app_id in log.snapshot().transactions)
+    return any(is_statement_of(app_id, unit) for app_id in snapshot.transactions)
 
 
 def _is_done_again(log: DeltaLog, run_id: str) -> bool:
     transactions = log.snapshot().transactions.items()
     return any(each.version > REFRESHED and run_id_of(app_id) == run_id for app_id, each in transactions)
-
-
-def _recorded(unit: Unit, log: DeltaLog) -> int:
-    """The version under which the table holds the unit; 0 if it does not."""
-    return log.snapshot().transaction_version(unit.app_id) or 0

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
-from dbt.adapters.silt.records.command_result import node_name
+from dbt.adapters.silt.records.command_result import is_failed, node_name
 from dbt.adapters.silt.records.run_registry import RunEntry
 
 _TABLES: Final = ("model.", "seed.", "snapshot.")
-_FAILED: Final = ("fail", "error", "runtime error")
 
 
 def next_step(
@@ -23,7 +22,7 @@ def next_step(
         build: the run's last command that builds.
         directory: the folder to type it in.
     """
-    failed = [each["unique_id"] for each in results if each["status"] in _FAILED]
+    failed = [each["unique_id"] for each in results if is_failed(each)]
     tested = {parent for each in failed if each.startswith("test.") for parent in parents(each)}
     left = sorted(node_name(each) for each in tested - _built(results) if each.startswith(_TABLES))
     if not left:

@@ -24,7 +24,7 @@ Versions: TypeAlias = Mapping[str, tuple[int, ...]]
 
 @dataclass(frozen=True)
 class Inputs:
-    """What the rows of queries follow from, besides their texts.
+    """The inputs that decide about the rows of queries, besides their texts.
 
     Attributes:
         versions: of each table that they read.

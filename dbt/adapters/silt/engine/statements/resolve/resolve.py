@@ -129,7 +129,7 @@ class Resolver:
         return Expander(self.namespace, self.python_functions)
 
     def _inputs(self, reads: Sequence[Read], expanded: Sequence[ExpandedQuery]) -> Inputs:
-        """What the texts read, with what earlier queries of the same unit did."""
+        """Returns the inputs of the texts and of earlier queries of the same unit."""
         definitions = dict(each for node in expanded for each in node.definitions())
         sources = (source for node in expanded for source in node.file_sources())
         own = Inputs(versions_of(reads), definitions, {source.path: source for source in sources})
