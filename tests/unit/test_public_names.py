@@ -29,6 +29,7 @@ WAREHOUSE_METHODS = [
     "execute",
     "for_session",
     "forget_reads",
+    "names_in_use",
     "parsed",
     "query",
     "schema_of",

@@ -57,6 +57,7 @@ OF_THE_ENGINE = frozenset(
         "kernel.errors",
         "kernel.foreign_json",
         "kernel.identifiers",
+        "kernel.option_names",
         "kernel.printable",
         "kernel.storage.settings",
         "kernel.storage.urls",

@@ -84,6 +84,19 @@ def test_types_of_csv_are_guessed_where_none_is_declared(
     assert [each.types_are_guessed for each in others if each is not None] == [False, False]
 
 
+def test_options_of_a_source_reach_the_tables_whose_format_has_them() -> None:
+    shared = {"options": {"sep": ";", "mergeSchema": True, "spe": ";"}}
+    given = source({"external_location": "/x.parquet"}, source_meta=shared)
+    found = external_of(given, "/p")
+    assert found is not None
+    assert found.text == (
+        "read_files('/x.parquet', format => 'parquet', mergeSchema => true, spe => ';' /* source raw.orders */)"
+    )
+    of_the_table = external_of(source({"external_location": "/x.parquet", "options": {"sep": ";"}}), "/p")
+    assert of_the_table is not None
+    assert "sep => ';'" in of_the_table.text
+
+
 def test_the_tables_settings_win_over_the_sources_and_config_over_meta() -> None:
     config = SimpleNamespace(extra={"format": "json"}, meta={"external_location": "/of/config"})
     given = source({"external_location": "/of/table"}, source_meta={"format": "orc"}, config=config)

@@ -10,7 +10,8 @@
             columns: [{name: id, data_type: bigint}]   # by name; the types of other columns are inferred
                                                        # (in order, all of them, where `header` is false)
 
-As in dbt-duckdb, the settings are in `meta` or `config` of the source or of its table; the table's win.
+As in dbt-duckdb, the settings are in `meta` or `config` of the source or of its table; the table's win. Options of the
+source reach each table whose format has them.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from typing import TYPE_CHECKING, Any
 from dbt_common.exceptions import DbtRuntimeError
 
 from dbt.adapters.silt.engine.catalog.locations import local_path
-from dbt.adapters.silt.engine.commands.spark.file_formats import format_of
+from dbt.adapters.silt.engine.commands.spark.file_formats import belongs_to_other_formats, format_of
 from dbt.adapters.silt.engine.kernel.identifiers import quote, string_literal
 
 if TYPE_CHECKING:
@@ -70,9 +71,7 @@ def external_of(source: RelationConfig, project_root: str) -> External | None:
         raise _problem(name, f"the ending of `{location}` does not say its format: give `format`, such as `parquet`")
     if file_format == "delta":
         return External(_delta(location), location, file_format)
-    options = settings.get("options") or {}
-    if not isinstance(options, Mapping):
-        raise _problem(name, "`options` are names and values of options, such as `{sep: ';'}`")
+    options = _options(name, source, settings, file_format)
     hints = _hints(file_format, source, options)
     arguments = {"format": file_format, **_defaults(file_format, options), **hints}
     text = read_files(location, {**arguments, **options}, f"source {name}")
@@ -95,6 +94,16 @@ def _settings(source: RelationConfig) -> dict[str, Any]:
     own = config.extra if config is not None else {}
     parts = (getattr(source, "source_meta", None), source.meta, getattr(config, "meta", None), own)
     return {name: value for part in parts for name, value in (part or {}).items()}
+
+
+def _options(name: str, source: RelationConfig, settings: Mapping[str, Any], file_format: str) -> Mapping[str, Any]:
+    """Returns the options for the reader; of the source's own options those that are not for other formats alone."""
+    options = settings.get("options") or {}
+    if not isinstance(options, Mapping):
+        raise _problem(name, "`options` are names and values of options, such as `{sep: ';'}`")
+    if options != (getattr(source, "source_meta", None) or {}).get("options"):
+        return options
+    return {each: value for each, value in options.items() if not belongs_to_other_formats(str(each), file_format)}
 
 
 def _filled(pattern: str, name: str, source: RelationConfig, settings: Mapping[str, Any]) -> str:

@@ -87,8 +87,18 @@ def check_options(file_format: str, given: Iterable[str]) -> None:
     """
     if file_format not in _READ:
         return
-    known = (*_READ[file_format], *_OF_ALL, "schema", "schemaHints", "manifest", "format")
+    known = _options_of(file_format)
     lower = {each.lower() for each in known}
     for name in given:
         if name not in lower and "." not in name:
             raise option_names.unknown(name, known, f"the reader of {file_format} files")
+
+
+def belongs_to_other_formats(option: str, file_format: str) -> bool:
+    """Whether the reader of the format lacks an option that the reader of another format has."""
+    having = {each for each in _READ if option.lower() in {known.lower() for known in _options_of(each)}}
+    return bool(having) and file_format in _READ and file_format not in having
+
+
+def _options_of(file_format: str) -> tuple[str, ...]:
+    return (*_READ[file_format], *_OF_ALL, "schema", "schemaHints", "manifest", "format")
