@@ -44,6 +44,11 @@ class TestResponse:
         [
             (Outcome("WRITE", "t", 3, 1, files_added=1), "v3: 1 inserted in 1 file"),
             (Outcome("DELETE", "t", 3, rows_deleted=0), "v3: no row changed"),
+            (Outcome("WRITE", "t", 3, 0, rows_deleted=None, files_removed=2), "v3: 2 files removed"),
+            (Outcome("CREATE TABLE AS SELECT", "t", 0, 0), "v0: 0 rows"),
+            (Outcome("CREATE TABLE AS SELECT", "t", 4, 0, attempts=0), "v4: no row changed"),
+            (Outcome("CREATE OR REPLACE TABLE AS SELECT", "t", 1, 0, rows_before=2002), "v1: 0 rows, 2,002 before"),
+            (Outcome("CREATE OR REPLACE TABLE AS SELECT", "t", 1, 0, files_removed=1), "v1: 0 rows"),
             (Outcome("SET TBLPROPERTIES", "t", 4), "v4: set tblproperties"),
             (Outcome("DROP TABLE", "t", None), "drop table"),
         ],

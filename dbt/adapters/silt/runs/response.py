@@ -30,6 +30,7 @@ _COUNTS: Final = (
     "attempts",
     "statement_attempts",
 )
+_MAKES_TABLE: Final = ("CREATE", "REPLACE")
 
 
 @dataclass
@@ -104,20 +105,29 @@ def journal_entry(response: SiltResponse, facts: CommitFacts) -> JournalEntry:
 
 def _message(outcome: Outcome) -> str:
     """Such as "v12: 4,120 inserted, 310 updated in 3 files"."""
-    rows = [
-        f"{count:,} {verb}"
-        for count, verb in (
-            (outcome.rows_inserted, "inserted"),
-            (outcome.rows_updated, "updated"),
-            (outcome.rows_deleted, "deleted"),
-        )
-        if count
-    ]
-    files = f" in {outcome.files_added:,} file{'' if outcome.files_added == 1 else 's'}" if outcome.files_added else ""
+    files = f" in {_files(outcome.files_added)}" if outcome.files_added else ""
     version = "" if outcome.version is None else f"v{outcome.version}: "
-    counted = any(each is not None for each in (outcome.rows_inserted, outcome.rows_updated, outcome.rows_deleted))
-    what = (", ".join(rows) or "no row changed") if counted else outcome.operation.lower()
-    return f"{version}{what}{files}"
+    return f"{version}{_changed_rows(outcome)}{files}"
+
+
+def _changed_rows(outcome: Outcome) -> str:
+    """The rows that changed; of a table that is made without rows, how many it had."""
+    counts = (outcome.rows_inserted, outcome.rows_updated, outcome.rows_deleted)
+    if all(count is None for count in counts):
+        return outcome.operation.lower()
+    rows = [
+        f"{count:,} {verb}" for count, verb in zip(counts, ("inserted", "updated", "deleted"), strict=True) if count
+    ]
+    if rows:
+        return ", ".join(rows)
+    if outcome.operation.startswith(_MAKES_TABLE) and outcome.attempts:
+        return "0 rows" if outcome.rows_before is None else f"0 rows, {outcome.rows_before:,} before"
+    is_unknown = outcome.rows_deleted is None and outcome.files_removed
+    return f"{_files(outcome.files_removed)} removed" if is_unknown else "no row changed"
+
+
+def _files(count: int) -> str:
+    return f"{count:,} file{'' if count == 1 else 's'}"
 
 
 def _skip_message(outcome: Outcome, unit: Unit | None) -> str:

@@ -83,6 +83,7 @@ class Outcome:
         table: the table's name.
         version: the version that holds the result; None where nothing was committed and there is no table.
         rows_inserted, rows_updated, rows_deleted: None where not known or of no meaning.
+        rows_before: the rows of the table that an empty one has replaced; None where the log does not say how many.
         files_added, files_removed: by the commit.
         files_skipped: files of the table that the statement did not need to open.
         attempts: to commit; 0 where nothing was to be committed.
@@ -104,6 +105,7 @@ class Outcome:
     rows_inserted: int | None = None
     rows_updated: int | None = None
     rows_deleted: int | None = None
+    rows_before: int | None = None
     files_added: int = 0
     files_removed: int = 0
     files_skipped: int = 0

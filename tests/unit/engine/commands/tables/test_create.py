@@ -126,6 +126,19 @@ def test_replace_swaps_schema_and_rows_in_one_commit_and_keeps_the_tables_identi
     assert log.snapshot_at(0).num_files == outcome.files_removed
 
 
+@pytest.mark.parametrize("query", ["select id from range(0)", None])
+def test_replace_by_no_rows_says_how_many_there_were(tables: Tables, query: str | None) -> None:
+    log = tables.made("select id from range(3)")
+    columns = () if query else (ColumnDefinition("id", "bigint"),)
+    outcome = run(tables, log, query, CreateMode.CREATE_OR_REPLACE, Definition(columns))
+    assert (outcome.rows_inserted, outcome.rows_before) == (0, 3)
+
+
+def test_replace_by_rows_does_not_count_the_old_ones(tables: Tables) -> None:
+    log = tables.made("select id from range(3)")
+    assert run(tables, log, "select 1 id", CreateMode.CREATE_OR_REPLACE).rows_before is None
+
+
 def test_a_table_may_be_replaced_by_a_query_on_itself(tables: Tables) -> None:
     log = tables.made("select id from range(3)")
     frame = tables.read(log).selectExpr("id * 2 as id")

@@ -23,6 +23,7 @@ from dbt.adapters.silt.engine.kernel.errors import (
     InvalidPropertyError,
     InvalidStatementError,
 )
+from dbt.adapters.silt.engine.kernel.files import row_counts
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
 from dbt.adapters.silt.engine.kernel.table.actions import Json, Metadata, Protocol
@@ -236,11 +237,13 @@ def _commit(
     changes = replaced_whole(base, changes, settings)
     reads = ReadSet(whole_table=base is not None, transactions=base is not None)
     committed = commit(log, base, changes, reads, settings, () if written is None else (written,))
+    rows = 0 if written is None else written.rows
     return Outcome(
         operation,
         log.name,
         committed.version,
-        rows_inserted=0 if written is None else written.rows,
+        rows_inserted=rows,
+        rows_before=None if rows or base is None else row_counts.row_count(base.files),
         files_added=len(changes.adds),
         files_removed=len(changes.removes),
         attempts=committed.attempts,
