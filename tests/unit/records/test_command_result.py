@@ -49,7 +49,7 @@ def test_the_name_of_a_node_is_in_its_unique_id(unique_id: str, name: str) -> No
 
 
 def test_is_the_same_when_it_is_read_again() -> None:
-    found = CommandResult.of(Ending.FAILED, [result("model.shop.late", "error")], "no\n  connection")
+    found = CommandResult.of(Ending.FAILED, [result("model.shop.late", "error")], "no\n  connection", ("test.shop.a",))
     assert found.problem == "no connection"
     assert CommandResult.from_json(json.loads(json.dumps(found.to_json()))) == found
     bare = CommandResult(Ending.SUCCESS)

@@ -17,7 +17,7 @@ import pytest
 import yaml
 
 from dbt.adapters.silt.engine.kernel.errors import InvalidSettingError, NotWrittenError, StorageError
-from dbt.adapters.silt.records.run_registry import REGISTRY_FILE, RunEntry, RunRegistry, variables_text
+from dbt.adapters.silt.records.run_registry import REGISTRY_FILE, RunEntry, RunRegistry, last_build, variables_text
 
 
 def entry(invocation: str, run: str) -> RunEntry:
@@ -133,6 +133,14 @@ def test_a_run_is_alive_as_long_as_its_process_and_no_longer(tmp_path: Path) -> 
     registry.enter(entry("I3", "R3"))
     assert [path.stem for path in (tmp_path / "silt_runs").iterdir()] == ["I3"], "locks of the dead are swept"
     registry.end("I3", finished=True)
+
+
+def test_the_subcommand_alone_says_whether_a_command_builds() -> None:
+    first = replace(entry("I1", "R"), command="dbt run --select test run-operation", which="run")
+    tested = replace(entry("I2", "R"), command="dbt --quiet test --select build", which="test")
+    undone = replace(entry("I3", "R"), command="dbt run-operation silt_rollback", which="run-operation")
+    assert last_build([first, tested, undone], "R") == first
+    assert last_build([tested, undone], "R") is None
 
 
 class TestContinuingCommand:

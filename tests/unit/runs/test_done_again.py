@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -26,6 +27,18 @@ def test_the_last_command_of_the_run_that_came_to_its_end_has_the_failures() -> 
     assert last_failures([failed, killed, other], "night") == ("test.shop.a",)
     assert last_failures([failed, killed, other, good], "night") == ()
     assert last_failures([killed], "night") == ()
+
+
+def test_a_command_corrects_only_what_ran_in_it() -> None:
+    failed = entry("1", "2026-03-01T03:00:00", "test.shop.a", "test.shop.b", "model.shop.late")
+    results = [
+        {"unique_id": "test.shop.a", "status": "pass"},
+        {"unique_id": "test.shop.c", "status": "fail"},
+        {"unique_id": "model.shop.late", "status": "skipped"},
+    ]
+    result = CommandResult.of(Ending.FAILED, results, earlier=last_failures([failed], "night"))
+    later = replace(entry("2", "2026-03-01T07:00:00"), result=result)
+    assert set(last_failures([failed, later], "night")) == {"test.shop.b", "test.shop.c", "model.shop.late"}
 
 
 def test_upstream_of_a_failure_is_what_it_is_built_from_and_nothing_beside_it() -> None:

@@ -15,6 +15,8 @@ RESULTS_FILE: Final = "run_results.json"
 COUNTED: Final = ("pass", "warn", "error", "skip", "reused")
 """What is counted, in the order in which it is shown."""
 
+_RAN: Final = frozenset(COUNTED) - {"skip"}
+
 _MOST_FAILED: Final = 200
 _LONGEST_PROBLEM: Final = 500
 """Characters."""
@@ -38,26 +40,39 @@ class CommandResult:
             whose work an earlier commit holds. Empty where dbt has left no results.
         failed: the unique ids of the nodes and tests that failed, in the order of dbt's results; at most 200.
         problem: the error by which the command ended, where no node had it.
+        left: the unique ids of the nodes and tests that failed in an earlier command of the run and did not run in this
+            one; at most 200.
     """
 
     ending: Ending
     counts: Mapping[str, int] = field(default_factory=dict)
     failed: tuple[str, ...] = ()
     problem: str | None = None
+    left: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, ending: Ending, results: Sequence[Mapping[str, Any]], problem: str | None = None) -> CommandResult:
+    def of(
+        cls,
+        ending: Ending,
+        results: Sequence[Mapping[str, Any]],
+        problem: str | None = None,
+        earlier: Sequence[str] = (),
+    ) -> CommandResult:
         """Sums up a command.
 
         Args:
             results: of its nodes, as dbt's `run_results.json` has them.
             problem: the error's text; it is shortened.
+            earlier: the unique ids of what had failed in the run before this command.
         """
         outcomes = [(str(each.get("unique_id")), _outcome(each)) for each in results]
         counted = Counter(outcome for _, outcome in outcomes)
         failed = tuple(unique_id for unique_id, outcome in outcomes if outcome == "error")
+        ran = {unique_id for unique_id, outcome in outcomes if outcome in _RAN}
+        left = tuple(unique_id for unique_id in earlier if unique_id not in ran)
         counts = {name: counted[name] for name in COUNTED} if results else {}
-        return cls(ending, counts, failed[:_MOST_FAILED], problem and " ".join(problem.split())[:_LONGEST_PROBLEM])
+        shortened = problem and " ".join(problem.split())[:_LONGEST_PROBLEM]
+        return cls(ending, counts, failed[:_MOST_FAILED], shortened, left[:_MOST_FAILED])
 
     @classmethod
     def from_json(cls, body: Mapping[str, Any]) -> CommandResult:
@@ -67,10 +82,12 @@ class CommandResult:
             KeyError, ValueError: it has not.
         """
         counts = {str(name): int(count) for name, count in body.get("counts", {}).items()}
-        return cls(Ending(body["ending"]), counts, tuple(map(str, body.get("failed", ()))), body.get("problem"))
+        failed, left = (tuple(map(str, body.get(name, ()))) for name in ("failed", "left"))
+        return cls(Ending(body["ending"]), counts, failed, body.get("problem"), left)
 
     def to_json(self) -> dict[str, Any]:
-        kept = {"counts": dict(self.counts), "failed": list(self.failed), "problem": self.problem}
+        lists = {"failed": list(self.failed), "left": list(self.left)}
+        kept = {"counts": dict(self.counts), **lists, "problem": self.problem}
         return {"ending": self.ending.value, **{name: value for name, value in kept.items() if value}}
 
     @property

@@ -39,6 +39,8 @@ class RunEntry:
         invocation_id: dbt's id of the command.
         run_id: its logical run.
         command: its command line, without `--vars`.
+        which: dbt's name of the command ("build"), a retry by what it repeats; empty if an earlier version of this
+            package has entered it.
         directory: the folder that it was started in.
         variables: the value of its `--vars`, as YAML on one line.
         target: the profile's target.
@@ -58,6 +60,7 @@ class RunEntry:
     command: str
     directory: str
     started_at: str
+    which: str = ""
     variables: str = "{}"
     target: str = ""
     repeats: str | None = None
@@ -105,6 +108,11 @@ class RunEntry:
     def has_failed(self) -> bool:
         """Whether it ended with failed nodes or tests, or by an error."""
         return self.result is not None and self.result.ending is Ending.FAILED
+
+    @property
+    def builds(self) -> bool:
+        """Whether it builds nodes; tests, and operations such as a rollback, build nothing."""
+        return self.which not in _BUILD_NOTHING
 
     @property
     def work(self) -> tuple[str, str, Mapping[str, Any]]:
@@ -265,8 +273,8 @@ def _entry_json(entry: RunEntry) -> dict[str, Any]:
 
 
 def last_build(entries: Iterable[RunEntry], run_id: str) -> RunEntry | None:
-    """Returns the newest command of a run that builds; tests, and operations such as a rollback, build nothing."""
-    builds = [each for each in entries if each.run_id == run_id and not _BUILD_NOTHING & set(each.command.split())]
+    """Returns the newest command of a run that builds nodes; None if there is none."""
+    builds = [each for each in entries if each.run_id == run_id and each.builds]
     return builds[-1] if builds else None
 
 

@@ -35,10 +35,13 @@ def next_step(
 
 
 def last_failures(entries: Iterable[RunEntry], run_id: str) -> tuple[str, ...]:
-    """Returns what failed in the last command of a run that came to its end: dbt's unique ids."""
+    """Returns what is still to be corrected after the last command of a run that came to its end: dbt's unique ids.
+
+    That is what failed in it, and what failed before it and did not run in it.
+    """
     ended = [each for each in entries if each.run_id == run_id and each.finished]
     newest = max(ended, key=lambda each: each.started, default=None)
-    return () if newest is None or newest.result is None else newest.result.failed
+    return () if newest is None or newest.result is None else (*newest.result.failed, *newest.result.left)
 
 
 def with_upstream(failed: Iterable[str], parents: Callable[[str], Iterable[str]]) -> frozenset[str]:

@@ -158,7 +158,7 @@ class Invocation:
 
     @property
     def upstream_of_failures(self) -> frozenset[str]:
-        """What failed in the last command of this run that came to its end, and all that it is built from.
+        """What failed in this run and is not corrected yet, and all that it is built from.
 
         Raises:
             InvalidSettingError, StorageError: the registry cannot be read.
@@ -298,6 +298,7 @@ class Invocation:
             invocation_id=self.id,
             run_id=run_id,
             command=self._typed.line,
+            which=str(self._flag("which")),
             directory=self._typed.directory,
             started_at=get_invocation_started_at().replace(tzinfo=timezone.utc).isoformat(),
             variables=variables_text(self._variables()),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -15,7 +15,7 @@ from dbt.adapters.silt.records.kept_results import KeptResults
 from dbt.adapters.silt.records.run_registry import RunEntry, RunRegistry, last_build
 from dbt.adapters.silt.runs.logical_run import termination
 from dbt.adapters.silt.runs.logical_run.command_end import CommandEnd
-from dbt.adapters.silt.runs.logical_run.failures import next_step
+from dbt.adapters.silt.runs.logical_run.failures import last_failures, next_step
 from dbt.adapters.silt.runs.logical_run.interrupted_results import advice, enter_unfinished
 
 logger = AdapterLogger("Silt")
@@ -103,7 +103,18 @@ class RecordedEnd:
         try:
             results = results_of_command(self.target_path, invocation_id)
             KeptResults(self.target_path).keep(invocation_id, self.which, results)
-            return CommandResult.of(self.end.ending, results, self.end.problem)
         except (OSError, ValueError) as error:
             logger.warning(f"The record of this run lacks its nodes: {error}")
-            return CommandResult.of(self.end.ending, (), self.end.problem)
+            results = ()
+        return CommandResult.of(self.end.ending, results, self.end.problem, self._earlier_failures(invocation_id))
+
+    def _earlier_failures(self, invocation_id: str) -> Sequence[str]:
+        """What had failed in the run before this command.
+
+        Raises:
+            InvalidSettingError, StorageError: the registry cannot be read.
+        """
+        entries = self.registry.entries()
+        run_ids = [each.run_id for each in entries if each.invocation_id == invocation_id]
+        others = [each for each in entries if each.invocation_id != invocation_id]
+        return last_failures(others, run_ids[0]) if run_ids else ()
