@@ -252,7 +252,7 @@ def check_storage(credentials: SiltCredentials) -> None:
         places = locations.locations(given.database, given.warehouse, given.databases, Path())
         locations.storages_of(places, given.storage, given.databases)
     except InvalidSettingError as error:
-        raise ValidationError(f"{error.problem}. {error.action}") from error
+        raise ValidationError(error.sentences) from error
     services = {parse_url(place).service for place in places.values() if is_url(place)}
     for name in given.spark_conf:
         if any(service in services and pattern.search(name) for service, pattern in _OF_STORAGE.items()):

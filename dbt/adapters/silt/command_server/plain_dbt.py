@@ -8,6 +8,8 @@ from pathlib import Path
 
 from dbt.cli.main import cli
 
+from dbt.adapters.silt.engine.kernel.errors import sentence
+
 SAID = Path(".cache") / "dbt-silt" / "said"
 """The file, in the user's folder, of the reasons that were given before."""
 
@@ -23,7 +25,7 @@ def run(program: str, arguments: Sequence[str], reason: str) -> None:
         SystemExit: with dbt's exit code.
     """
     if reason and _is_news(reason):
-        print(f"silt: {reason}. `silt dbt` is plain `dbt` then, and says so this once", file=sys.stderr)
+        print(f"silt: {sentence(reason)} `silt dbt` is plain `dbt` then, and says so this once.", file=sys.stderr)
     sys.argv = [program, *arguments]
     sys.exit(cli())
 

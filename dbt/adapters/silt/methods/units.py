@@ -13,7 +13,7 @@ from dbt_common.exceptions import DbtDatabaseError
 
 from dbt.adapters.silt.engine.catalog.names import RelationName
 from dbt.adapters.silt.engine.catalog.relations import RelationEntry, RelationKind
-from dbt.adapters.silt.engine.kernel.errors import RelationExistsError, ReplaceWhereMismatchError
+from dbt.adapters.silt.engine.kernel.errors import RelationExistsError, ReplaceWhereMismatchError, sentence
 from dbt.adapters.silt.lazy import lazy_module
 from dbt.adapters.silt.materializations.incremental.microbatch import REMEDY
 from dbt.adapters.silt.records.units import Unit, clone_unit, main_unit, model_hook_scope
@@ -124,7 +124,7 @@ class UnitMethods(metaclass=AdapterMeta):
             if isinstance(error.__cause__, RelationExistsError):
                 raise DbtDatabaseError(_created_meanwhile(error.__cause__)) from error.__cause__
             if isinstance(error.__cause__, ReplaceWhereMismatchError) and unit.is_batch:
-                raise DbtDatabaseError(f"{error.msg.rstrip('.')}. {REMEDY}") from error.__cause__
+                raise DbtDatabaseError(f"{sentence(error.msg)} {sentence(REMEDY)}") from error.__cause__
             raise
 
     @available.parse(lambda *_, **__: None)

@@ -95,6 +95,10 @@ def test_values_that_yaml_has_read_are_written_as_sql() -> None:
         ),
         ({"merge_update_set_expressions": {"x": "1"}}, "`set_expressions` names x"),
         (
+            {"merge_update_set_expressions": {" ": "1"}},
+            "`set_expressions` names an empty text, which is not one of the columns id, Na`me",
+        ),
+        (
             {
                 "merge_clauses": {
                     "when_matched": [{"action": "do_nothing"}],
@@ -132,6 +136,11 @@ def test_an_expressions_columns_are_qualified(text: str, expected: str) -> None:
 def test_a_text_without_a_column_is_no_key() -> None:
     with pytest.raises(CompilationError, match="`unique_key` names nowhere, which is not one of the columns id"):
         qualified("nowhere", ["id"], "s", "unique_key")
+
+
+def test_an_empty_text_is_said_to_be_one() -> None:
+    with pytest.raises(CompilationError, match="`unique_key` names an empty text, which is not one of the columns id"):
+        qualified(" ", ["id"], "s", "unique_key")
 
 
 def test_columns_by_position_are_as_many_as_the_tables() -> None:

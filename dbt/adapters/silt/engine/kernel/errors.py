@@ -84,12 +84,23 @@ _NARROWER = (
 )
 
 
+def sentence(text: str) -> str:
+    """Returns a text with a full stop, unless it ends with an exclamation mark, a question mark or an ellipsis."""
+    text = _unstopped(text)
+    return text if text.endswith(("!", "?", "...", "…")) else f"{text}."
+
+
+def _unstopped(text: str) -> str:
+    text = text.strip()
+    return text if text.endswith("...") else text.rstrip(". \n")
+
+
 class SiltError(Exception):
     """The base of all errors of this package.
 
     Args:
         problem: what happened, in the user's terms, without a full stop.
-        remedy: what to do now, as a sentence without its full stop; None takes the class's own.
+        remedy: what to do now, without a full stop; None takes the class's own.
         table: the table's name or path.
         version: the version of the table at which the problem occurred.
         details: values for a program to act on (winner's version, column, rows ...).
@@ -107,7 +118,7 @@ class SiltError(Exception):
         version: int | None = None,
         details: Mapping[str, Any] | None = None,
     ) -> None:
-        self.problem = problem
+        self.problem = _unstopped(problem)
         self.table = table
         self.version = version
         self.details: Mapping[str, Any] = dict(details or {})
@@ -119,8 +130,12 @@ class SiltError(Exception):
         if self.table is not None:
             at = "" if self.version is None else f"@v{self.version}"
             place = f"{self.table}{at}: "
-        action = self.action if self.action.endswith("?") else f"{self.action.rstrip('.')}."
-        return lines(f"[{self.code}] {place}{self.problem.rstrip('.')}. {action}")
+        return lines(f"[{self.code}] {place}{self.sentences}")
+
+    @property
+    def sentences(self) -> str:
+        """The problem and the remedy, each as a sentence; without code and table."""
+        return f"{sentence(self.problem)} {sentence(self.action)}"
 
 
 class RunAgainError(SiltError):

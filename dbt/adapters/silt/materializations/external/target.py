@@ -114,7 +114,7 @@ def _url(location: str, taken: Iterable[str]) -> str:
     try:
         url = parse_url(location)
     except InvalidSettingError as error:
-        raise DbtRuntimeError(f"`location`: {error.problem}. {error.action}") from error
+        raise DbtRuntimeError(f"`location`: {error.sentences}") from error
     if not url.prefix:
         raise DbtRuntimeError(f"`location: {location}` is a whole bucket; name a file or a folder in it")
     for other in (parse_url(each) for each in taken if not is_local(each)):

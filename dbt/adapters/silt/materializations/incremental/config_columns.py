@@ -31,7 +31,7 @@ def required_column(text: str, columns: Sequence[str], setting: str) -> str:
     """
     found = column_named(text, columns)
     if found is None:
-        raise CompilationError(f"`{setting}` names {text}, which is not one of the columns {', '.join(columns)}")
+        raise _no_column(text, columns, setting)
     return found
 
 
@@ -48,7 +48,7 @@ def qualified(text: str, columns: Sequence[str], alias: str, setting: str) -> st
         return f"{alias}.{quote(column)}"
     written = qualify.Scope(alias, columns, other="", clause=f"`{setting}`").qualify(text)
     if written == text:
-        raise CompilationError(f"`{setting}` names {text}, which is not one of the columns {', '.join(columns)}")
+        raise _no_column(text, columns, setting)
     return f"({written})"
 
 
@@ -62,3 +62,8 @@ def without_quotes(text: str) -> str:
     if len(text) > 1 and text[0] == text[-1] == '"':
         return text[1:-1].replace('""', '"')
     return unquote(text)
+
+
+def _no_column(text: str, columns: Sequence[str], setting: str) -> CompilationError:
+    named = text.strip() or "an empty text"
+    return CompilationError(f"`{setting}` names {named}, which is not one of the columns {', '.join(columns)}")

@@ -14,6 +14,7 @@ from dbt.adapters.silt.engine.commands.tables.alter import (
 from dbt.adapters.silt.engine.commands.target import Outcome
 from dbt.adapters.silt.engine.kernel.errors import (
     CheckViolationError,
+    ColumnNotFoundError,
     ConcurrentAppendError,
     InvalidPropertyError,
     InvalidStatementError,
@@ -43,6 +44,23 @@ def test_setting_what_is_set_commits_nothing(tables: Tables) -> None:
     log = tables.made("select 1L as id", properties={"a": "1"})
     assert set_properties(tables.target(log), {"a": "1"}, PLAIN).version == 0
     assert set_properties(tables.target(log), {"a": "2"}, PLAIN).version == 1
+
+
+STATS_COLUMNS = "delta.dataSkippingStatsColumns"
+
+
+def test_columns_with_statistics_must_exist(tables: Tables) -> None:
+    log = tables.made("select 1L as id, named_struct('x', 1) as s, array(1) as a, map('k', 1) as m, 2 as `a.b`")
+    for wanted in ("ID", "s", "`s`.X, id", "a", "m,`a.b`"):
+        set_properties(tables.target(log), {STATS_COLUMNS: wanted}, PLAIN)
+        assert log.snapshot().metadata.configuration[STATS_COLUMNS] == wanted
+    before = log.snapshot().version
+    for missing in ("nope", "id,nope", "s.y", "`s.x`", "a.element", "m.key", "id.x", "a.b"):
+        with pytest.raises(ColumnNotFoundError, match=f"`{STATS_COLUMNS}` names .*, which is not a column"):
+            set_properties(tables.target(log), {STATS_COLUMNS.upper(): missing}, PLAIN)
+        with pytest.raises(ColumnNotFoundError, match="columns: id"):
+            tables.made("select 1L as id", properties={STATS_COLUMNS: missing})
+    assert log.snapshot().version == before
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ from dbt.adapters.silt.engine.commands.tables.clone import CloneOptions, CloneSo
 from dbt.adapters.silt.engine.commands.tables.table_location import TableLocation
 from dbt.adapters.silt.engine.commands.target import Outcome, WriteSettings
 from dbt.adapters.silt.engine.kernel.errors import (
+    ColumnNotFoundError,
     DataFileMissingError,
     RelationExistsError,
     RelationNotFoundError,
@@ -121,6 +122,11 @@ def test_the_history_says_what_was_cloned(bank: Writer, tmp_path: Path) -> None:
         "copiedFilesSize": size,
     }
     assert to.log.snapshot().transaction_version("copy") == 1
+
+
+def test_a_clones_columns_with_statistics_must_exist(bank: Writer, tmp_path: Path) -> None:
+    with pytest.raises(ColumnNotFoundError, match="names nope, which is not a column"):
+        cloned(place(tmp_path), source(bank), CloneOptions(True, {"delta.dataSkippingStatsColumns": "nope"}))
 
 
 def test_properties_are_the_sources_with_those_of_the_statement_over_them(bank: Writer, tmp_path: Path) -> None:

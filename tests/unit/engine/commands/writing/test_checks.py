@@ -8,7 +8,8 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from dbt.adapters.silt.engine.commands.writing import checks
+from dbt.adapters.silt.engine.commands.spark.types import kernel_schema
+from dbt.adapters.silt.engine.commands.writing import checks, examples
 from dbt.adapters.silt.engine.kernel.errors import SiltError
 from dbt.adapters.silt.engine.kernel.table.properties import TableProperties
 from dbt.adapters.silt.engine.kernel.table.schema import ArrayType, MapType, PrimitiveType, StructField, StructType
@@ -83,6 +84,56 @@ def test_a_text_longer_than_its_column_is_found(spark: SparkSession) -> None:
     assert "1 row has a text in `x` that is longer than varchar(3), for example abcd" in str(error)
 
 
+def test_an_example_begins_with_the_columns_of_the_rule(spark: SparkSession) -> None:
+    names = [f"c{at}" for at in range(10)]
+    schema = StructType((*(StructField(name, LONG) for name in names), StructField("s", STRICT)))
+    row = ", ".join(f"{at}L as c{at}" for at in range(10))
+    (error,) = broken(
+        spark.sql(f"select {row}, named_struct('a', -1L) as s"), schema, {"delta.constraints.c": "s.a > 0 or C9 < 0"}
+    )
+    assert 'for example {"c9":"9","s":{"a":-1},"c0":"0",' in str(error)
+    assert "c6" not in str(error)
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "expected"),
+    [
+        ("struct<a: bigint, b: binary>", "named_struct('a', -1L, 'b', x'00')", '{"a":-1}'),
+        ("struct<a: bigint, v: variant>", "named_struct('a', -1L, 'v', parse_json('1'))", '{"a":-1}'),
+        ("struct<m: map<string, bigint>>", "named_struct('m', cast(map() as map<string, bigint>))", '{"m":{}}'),
+        ("map<string, bigint>", "cast(map() as map<string, bigint>)", "{}"),
+        ("array<struct<a: int, b: binary>>", "array(named_struct('a', 1, 'b', x'00'), null)", '[{"a":1},null]'),
+        ("map<string, struct<a: int, b: binary>>", "map('k', named_struct('a', 1, 'b', x'00'))", '{"k":{"a":1}}'),
+        (
+            "struct<s: struct<a: int, b: binary>>",
+            "named_struct('s', named_struct('a', 1, 'b', x'00'))",
+            '{"s":{"a":1}}',
+        ),
+        ("struct<a: int, b: binary>", "null", "null"),
+    ],
+)
+def test_an_example_leaves_out_no_more_of_a_column_than_what_cannot_be_shown(
+    spark: SparkSession, kind: str, value: str, expected: str
+) -> None:
+    row = spark.sql(f"select cast({value} as {kind}) as x, x'00' as b, 1L as id")
+    schema = kernel_schema(row.schema)
+    (error,) = broken(row, schema, {"delta.constraints.c": "size(array(x)) > 1"})
+    assert f'for example {{"x":{expected},"id":"1"}}. ' in str(error)
+
+
+def test_a_rule_is_shown_on_one_line(spark: SparkSession) -> None:
+    schema = StructType(
+        (
+            StructField("id", LONG),
+            StructField("twice", LONG, True, {"delta.generationExpression": "id\n  * 2L -- twice"}),
+        )
+    )
+    rows = spark.sql("select 1L as id, 3L as twice")
+    for error in broken(rows, schema, {"delta.constraints.c": "id > 1 -- one\n  and true"}):
+        assert "\n" not in str(error)
+        assert "`c`, id > 1 and true, for" in str(error) or "`twice`, `twice` <=> (id * 2L), for" in str(error)
+
+
 def test_an_example_is_cut_where_it_is_long() -> None:
-    assert checks.shown("x" * 1000).endswith("xxx...")
-    assert checks.shown(None) == ""
+    assert examples.shown("x" * 1000).endswith("xxx...")
+    assert examples.shown(None) == ""

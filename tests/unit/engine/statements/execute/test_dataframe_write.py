@@ -87,6 +87,14 @@ def test_columns_that_only_the_rows_have_are_refused_or_merged_or_take_the_table
         orders.warehouse.write(more, "orders", mode="overwrite", overwrite_schema=True)
 
 
+def test_the_columns_that_have_statistics_stay_those_that_the_table_still_has(orders: House) -> None:
+    key = "delta.dataSkippingStatsColumns"
+    orders.sql(f"alter table orders set tblproperties ('{key}' = 'name, ID')")
+    for query, left in (("select 5L as id, true as is_new", "ID"), ("select true as is_new", None)):
+        orders.warehouse.write(frame(orders, query), "orders", mode="overwrite", overwrite_schema=True)
+        assert orders.log("orders").snapshot().metadata.configuration.get(key) == left
+
+
 def test_defaults_and_generated_columns_are_filled_in(house: House) -> None:
     house.sql(
         "create table events (id bigint not null, kind string default 'click', day date generated always as "

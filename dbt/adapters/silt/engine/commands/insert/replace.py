@@ -25,7 +25,8 @@ from dbt.adapters.silt.engine.commands.merge.source import StableSource
 from dbt.adapters.silt.engine.commands.reading import partition_match
 from dbt.adapters.silt.engine.commands.rows.selection import Rows
 from dbt.adapters.silt.engine.commands.target import Outcome, Target, WriteSettings
-from dbt.adapters.silt.engine.commands.writing.checks import Check, counted, example_row, shown
+from dbt.adapters.silt.engine.commands.writing.checks import Check, counted
+from dbt.adapters.silt.engine.commands.writing.examples import example_row, shown
 from dbt.adapters.silt.engine.kernel.errors import ReplaceWhereMismatchError, SiltError
 from dbt.adapters.silt.engine.kernel.identifiers import quote
 from dbt.adapters.silt.engine.kernel.scan import skipping
@@ -33,6 +34,7 @@ from dbt.adapters.silt.engine.kernel.table import expressions
 from dbt.adapters.silt.engine.kernel.table.expressions import And
 from dbt.adapters.silt.engine.kernel.table.schema import StructType
 from dbt.adapters.silt.engine.kernel.transaction.changes import ReadSet
+from dbt.adapters.silt.engine.sql.query.rule_texts import one_line
 
 _OVERWRITE = "Overwrite"
 _OUTSIDE = "__silt_outside"
@@ -155,7 +157,7 @@ def _inside(placed: Placed, rows: Rows, table: str) -> Placed:
     def error(count: int, example: str | None) -> SiltError:
         return ReplaceWhereMismatchError(
             f"{counted(count, 'of the query lie', 'of the query lies')} outside of what is replaced, "
-            f"{str(rows.condition).strip()}{shown(example)}",
+            f"{one_line(str(rows.condition))}{shown(example)}",
             remedy="Nothing was written: filter the query by the same condition, or widen the condition",
             table=table,
             details={"rows": count},
@@ -164,7 +166,7 @@ def _inside(placed: Placed, rows: Rows, table: str) -> Placed:
     schema = StructType.from_json(placed.metadata.schema_string)
     outside = ~_is_true(str(rows.condition))
     marked = placed.df.alias(rows.alias).withColumn(_OUTSIDE, outside)
-    check = Check(F.col(_OUTSIDE), example_row(schema), error)
+    check = Check(F.col(_OUTSIDE), example_row(schema, str(rows.condition)), error)
     return replace(placed, df=marked, checks=(check, *placed.checks))
 
 

@@ -19,6 +19,7 @@ from dbt.adapters.silt.engine.commands.rows.selection import Limits
 from dbt.adapters.silt.engine.commands.spark import errors
 from dbt.adapters.silt.engine.commands.target import Target
 from dbt.adapters.silt.engine.commands.writing import checks
+from dbt.adapters.silt.engine.commands.writing.examples import example_row
 from dbt.adapters.silt.engine.kernel.errors import MultipleSourceRowsError
 from dbt.adapters.silt.engine.kernel.table import active_files
 from dbt.adapters.silt.engine.kernel.table.schema import StructType
@@ -171,7 +172,7 @@ def multiple_matches(sides: Sides) -> MultipleSourceRowsError | None:
     """
     schema = sides.target.snapshot.schema
     keys = dict.fromkeys(key.column.parts[0] for key in sides.plan.keys if key.column.parts[0] in schema)
-    example = checks.example_row(StructType(tuple(schema.require(name) for name in keys)) if keys else schema)
+    example = example_row(StructType(tuple(schema.require(name) for name in keys)) if keys else schema)
     target = sides.target_rows(with_position=True).withColumn(_EXAMPLE, example).alias(sides.plan.target_alias)
     matches = (
         target.join(sides.source_rows(), F.expr(sides.on()), "inner")

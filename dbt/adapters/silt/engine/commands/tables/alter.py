@@ -12,6 +12,7 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as spark_types
 
 from dbt.adapters.silt.engine.commands.spark.types import spark_schema
+from dbt.adapters.silt.engine.commands.tables import stats_columns
 from dbt.adapters.silt.engine.commands.tables.metadata_commit import (
     MetadataChange,
     check_rows,
@@ -38,6 +39,7 @@ from dbt.adapters.silt.engine.kernel.table.properties import (
 from dbt.adapters.silt.engine.kernel.table.schema import nullable_schema
 from dbt.adapters.silt.engine.kernel.transaction import row_tracking
 from dbt.adapters.silt.engine.kernel.transaction.changes import Operation, ReadSet, as_json
+from dbt.adapters.silt.engine.sql.query.rule_texts import one_line
 
 _ROW_TRACKING = "delta.enableRowTracking"
 _COMMENT = "comment"
@@ -52,6 +54,7 @@ def set_properties(target: Target, properties: Mapping[str, str], settings: Writ
     Raises:
         InvalidPropertyError: a `delta.` property is unknown, has a value that it cannot have, or is set by a statement
             of its own.
+        ColumnNotFoundError: a property names a column that does not exist.
         UnsupportedFeatureError: a property needs a table feature that this engine does not write.
         ConcurrentModificationError: another writer changed the table's metadata.
     """
@@ -59,6 +62,7 @@ def set_properties(target: Target, properties: Mapping[str, str], settings: Writ
     asked = checked({key: value for key, value in properties.items() if key.lower() != _COMMENT})
     features = {key: value for key, value in asked.items() if key.startswith(FEATURE_PREFIX)}
     _check_asked(target, asked, features)
+    stats_columns.check(asked, target.snapshot.schema, target.name)
     kept = {key: value for key, value in asked.items() if not _VERSIONS.fullmatch(key)}
     before = target.snapshot.metadata
     metadata = with_configuration(before, {**before.configuration, **kept})
@@ -239,16 +243,17 @@ def _constraint_named(name: str, target: Target) -> str | None:
 def _check_condition(spark: SparkSession, target: Target, name: str, condition: str) -> None:
     """Passes where the condition is a boolean expression over the table's columns."""
     runs = table_rules.condition(name, condition, target.name)
+    shown = one_line(condition)
     empty = spark.createDataFrame([], spark_schema(nullable_schema(target.snapshot.schema)))
     try:
         found = empty.select(F.expr(f"({runs}\n)")).schema.fields[0].dataType
     except (AnalysisException, ParseException) as error:
         reason = str(error).partition("\n")[0]
         raise InvalidStatementError(
-            f"the condition of the constraint `{name}`, {condition}, cannot be used: {reason}", table=target.name
+            f"the condition of the constraint `{name}`, {shown}, cannot be used: {reason}", table=target.name
         ) from error
     if not isinstance(found, spark_types.BooleanType):
         raise InvalidStatementError(
-            f"the condition of the constraint `{name}`, {condition}, is of type {found.simpleString()}, not boolean",
+            f"the condition of the constraint `{name}`, {shown}, is of type {found.simpleString()}, not boolean",
             table=target.name,
         )

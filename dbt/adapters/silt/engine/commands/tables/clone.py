@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from dbt.adapters.silt.engine.commands.commit import commit, replaced_whole
-from dbt.adapters.silt.engine.commands.tables import copies
+from dbt.adapters.silt.engine.commands.tables import copies, stats_columns
 from dbt.adapters.silt.engine.commands.tables.table_location import TableLocation, check_mode, ended_domains
 from dbt.adapters.silt.engine.commands.target import Outcome, WriteSettings
 from dbt.adapters.silt.engine.commands.writing.files import Written
@@ -156,6 +156,7 @@ def _described(location: TableLocation, source: Snapshot, options: CloneOptions)
     metadata = row_tracking.enabled(metadata, (), clock.new_id, location.log.name)
     protocol = source.protocol if base is None else merged(base.protocol, source.protocol)
     schema = StructType.from_json(metadata.schema_string)
+    stats_columns.check(asked, schema, location.log.name)
     return metadata, upgraded(protocol, needed_features(schema, {**metadata.configuration, **asked}))
 
 

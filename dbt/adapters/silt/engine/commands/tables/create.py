@@ -11,6 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 from dbt.adapters.silt.engine.commands.commit import commit, replaced_whole
 from dbt.adapters.silt.engine.commands.spark.partitions import check_partitionable
 from dbt.adapters.silt.engine.commands.spark.types import column_type, query_schema
+from dbt.adapters.silt.engine.commands.tables import stats_columns
 from dbt.adapters.silt.engine.commands.tables.table_location import TableLocation, check_mode, ended_domains
 from dbt.adapters.silt.engine.commands.target import Outcome, WriteSettings
 from dbt.adapters.silt.engine.commands.writing import defaults, files, generated, numbering, reserved_names
@@ -82,7 +83,7 @@ def create(
 
     Raises:
         RelationExistsError, RelationNotFoundError: as `mode` says.
-        InvalidNameError, TypeMismatchError, InvalidPropertyError, ...: such a table cannot be.
+        InvalidNameError, TypeMismatchError, ColumnNotFoundError, InvalidPropertyError, ...: such a table cannot be.
         DataRejectedError: a row breaks a rule that the definition sets.
         ConcurrentCreateError: another writer made the table first.
     """
@@ -118,6 +119,7 @@ def _described(location: TableLocation, definition: Definition, query: DataFrame
         raise InvalidStatementError("an identity column cannot be a partition column", table=name)
     asked = checked(definition.properties) | {f"{CONSTRAINT_PREFIX}{k}": v for k, v in definition.constraints.items()}
     _check_features(asked, name)
+    stats_columns.check(asked, schema, name)
     kept = {key: value for key, value in asked.items() if not _is_command(key)}
     kept |= key_properties(checked_keys(definition.keys, schema, name))
     described = Metadata(

@@ -1,24 +1,46 @@
-"""Adapts `delta.dataSkippingStatsColumns`, which names columns as users see them, to renamed and dropped columns."""
+"""Checks `delta.dataSkippingStatsColumns`, which names columns as users see them, and adapts it to changed columns."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
+from dbt.adapters.silt.engine.kernel.errors import ColumnNotFoundError
 from dbt.adapters.silt.engine.kernel.identifiers import quote_if_needed, split_name
 from dbt.adapters.silt.engine.kernel.table.actions import Metadata
 from dbt.adapters.silt.engine.kernel.table.properties import TableProperties
+from dbt.adapters.silt.engine.kernel.table.schema import StructType
 from dbt.adapters.silt.engine.sql.ast import Name
 
 _PROPERTY: Final = "delta.dataSkippingStatsColumns"
 
 
+def check(asked: Mapping[str, str], schema: StructType, table: str) -> None:
+    """Passes if the property, where a statement sets it, names columns of the table, or members of its structs.
+
+    Args:
+        asked: the properties that the statement sets, in the protocol's spelling.
+
+    Raises:
+        ColumnNotFoundError: a column that it names does not exist.
+    """
+    columns = _columns(asked)
+    known = set(_paths(schema)) if columns else set()
+    missing = [path for path in columns if _folded(path) not in known]
+    if missing:
+        raise ColumnNotFoundError(
+            f"`{_PROPERTY}` names {_text(missing[0])}, which is not a column; columns: {', '.join(schema.names)}",
+            remedy="Name columns, or members of structs such as `address.city`",
+            table=table,
+        )
+
+
 def without(metadata: Metadata, gone: Sequence[Name]) -> Metadata:
     """The metadata without columns that go, and those inside of them."""
-    return _with_columns(
-        metadata, [path for path in _columns(metadata) if not any(_is_within(path, each) for each in gone)]
-    )
+    columns = _columns(metadata.configuration)
+    kept = [path for path in columns if not any(_is_within(path, each) for each in gone)]
+    return _with_columns(metadata, kept)
 
 
 def renamed(metadata: Metadata, new_names: Mapping[Name, str]) -> Metadata:
@@ -27,20 +49,41 @@ def renamed(metadata: Metadata, new_names: Mapping[Name, str]) -> Metadata:
     Args:
         new_names: by the paths that the columns had before any was renamed.
     """
-    return _with_columns(metadata, [_renamed(path, new_names) for path in _columns(metadata)])
+    return _with_columns(metadata, [_renamed(path, new_names) for path in _columns(metadata.configuration)])
 
 
-def _columns(metadata: Metadata) -> list[Name]:
-    return [split_name(name) for name in TableProperties(metadata.configuration).data_skipping_stats_columns or ()]
+def among(configuration: Mapping[str, str], schema: StructType) -> dict[str, str]:
+    """The properties of a table that gets other columns: of those that are named, the ones that it still has."""
+    known = set(_paths(schema))
+    return _configuration(configuration, [path for path in _columns(configuration) if _folded(path) in known])
+
+
+def _columns(configuration: Mapping[str, str]) -> list[Name]:
+    return [split_name(name) for name in TableProperties(configuration).data_skipping_stats_columns or ()]
 
 
 def _with_columns(metadata: Metadata, columns: Sequence[Name]) -> Metadata:
-    if columns == _columns(metadata):
-        return metadata
-    configuration = {key: value for key, value in metadata.configuration.items() if key != _PROPERTY}
-    if columns:
-        configuration[_PROPERTY] = ",".join(".".join(map(quote_if_needed, path)) for path in columns)
-    return replace(metadata, configuration=configuration)
+    return replace(metadata, configuration=_configuration(metadata.configuration, columns))
+
+
+def _configuration(configuration: Mapping[str, str], columns: Sequence[Name]) -> dict[str, str]:
+    if columns == _columns(configuration):
+        return dict(configuration)
+    kept = {key: value for key, value in configuration.items() if key != _PROPERTY}
+    return {**kept, _PROPERTY: _text(*columns)} if columns else kept
+
+
+def _text(*columns: Name) -> str:
+    return ",".join(".".join(map(quote_if_needed, path)) for path in columns)
+
+
+def _paths(schema: StructType, above: Name = ()) -> Iterator[Name]:
+    """The paths of all columns and members of structs, in lower case."""
+    for member in schema:
+        path = (*above, member.name.lower())
+        yield path
+        if isinstance(member.type, StructType):
+            yield from _paths(member.type, path)
 
 
 def _renamed(path: Name, new_names: Mapping[Name, str]) -> Name:

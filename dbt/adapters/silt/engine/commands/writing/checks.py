@@ -15,6 +15,7 @@ from pyspark.sql import functions as F
 
 from dbt.adapters.silt.engine.commands.writing import rules
 from dbt.adapters.silt.engine.commands.writing.conversion import fitted
+from dbt.adapters.silt.engine.commands.writing.examples import example_row, shown
 from dbt.adapters.silt.engine.kernel import foreign_json
 from dbt.adapters.silt.engine.kernel.errors import (
     CheckViolationError,
@@ -32,14 +33,11 @@ from dbt.adapters.silt.engine.kernel.table.schema import (
     StructType,
     all_fields,
     nullable,
-    primitive_types,
 )
 from dbt.adapters.silt.engine.kernel.table.text_lengths import declared_type, has_lengths, length_limit
+from dbt.adapters.silt.engine.sql.query.rule_texts import one_line
 
 Test = Callable[[Column], Column]
-
-_SHOWN_COLUMNS = 8
-_SHOWN_CHARACTERS = 200
 
 
 @dataclass(frozen=True)
@@ -85,30 +83,15 @@ def constraint_checks(schema: StructType, properties: TableProperties, table: st
     """One for each CHECK constraint: a row must make its condition true, null breaks it."""
     if not properties.constraints:
         return ()
-    example = example_row(schema)
     return tuple(
-        _condition_check(f"the check constraint `{name}`", condition, example, table)
+        _condition_check(f"the check constraint `{name}`", condition, example_row(schema, condition), table)
         for name, condition in properties.constraints.items()
     )
-
-
-def example_row(schema: StructType) -> Column:
-    """A row's first columns, as JSON: those inside of others are whole, binary values and variants are left out."""
-    shown = [_shown(member) for member in schema if _can_show(member.type)]
-    return F.to_json(F.struct(*shown[:_SHOWN_COLUMNS]), {"ignoreNullFields": "false"}) if shown else F.lit("")
 
 
 def counted(count: int, verb: str, verb_of_one: str) -> str:
     """`1 row breaks`, `3 rows break`."""
     return f"1 row {verb_of_one}" if count == 1 else f"{count} rows {verb}"
-
-
-def shown(example: str | None) -> str:
-    """An example as the end of an error's message."""
-    if not example:
-        return ""
-    text = example if len(example) <= _SHOWN_CHARACTERS else example[:_SHOWN_CHARACTERS] + "..."
-    return f", for example {text}"
 
 
 def _length_checks(schema: StructType, table: str) -> Iterator[Check]:
@@ -147,7 +130,7 @@ def _invariant_checks(schema: StructType, table: str) -> Iterator[Check]:
         if text is not None:
             condition = foreign_json.loads(text)["expression"]["expression"]
             yield _condition_check(
-                f"the invariant of the column `{member.name}`", condition, example_row(schema), table
+                f"the invariant of the column `{member.name}`", condition, example_row(schema, condition), table
             )
 
 
@@ -189,12 +172,11 @@ def _inner_nulls(data_type: DataType, name: str) -> Iterator[tuple[str, Test]]:
 def _generation_checks(schema: StructType, table: str) -> Iterator[Check]:
     for member in schema:
         if member.generation_expression is not None:
-            rule = member.generation_expression
-            what = f"the rule of the generated column `{member.name}`"
-            error = _check_error(what, f"{quote(member.name)} <=> ({rule.strip()})", table)
+            rule = f"{quote(member.name)} <=> ({one_line(member.generation_expression)})"
+            error = _check_error(f"the rule of the generated column `{member.name}`", rule, table)
             # A text is compared in the form in which it is stored.
             computed = fitted(F.expr(f"({rules.generation(member, table)}\n)"), declared_type(member))
-            yield Check(~F.col(quote(member.name)).eqNullSafe(computed), example_row(schema), error)
+            yield Check(~F.col(quote(member.name)).eqNullSafe(computed), example_row(schema, rule), error)
 
 
 def _where_present(test: Test) -> Test:
@@ -237,17 +219,7 @@ def _check_error(what: str, condition: str, table: str) -> Callable[[int, str | 
     def error(count: int, example: str | None) -> SiltError:
         rows = counted(count, "break", "breaks")
         return CheckViolationError(
-            f"{rows} {what}, {condition.strip()}{shown(example)}", table=table, details={"rows": count}
+            f"{rows} {what}, {one_line(condition)}{shown(example)}", table=table, details={"rows": count}
         )
 
     return error
-
-
-def _shown(member: StructField) -> Column:
-    column = F.col(quote(member.name))
-    is_nested = isinstance(member.type, ArrayType | MapType | StructType)
-    return (column if is_nested else column.cast("string")).alias(member.name)
-
-
-def _can_show(data_type: DataType) -> bool:
-    return not any(each.name in ("binary", "variant", "void") for each in primitive_types(data_type))

@@ -31,6 +31,7 @@ from dbt.adapters.silt.engine.kernel.table.schema import (
 )
 from dbt.adapters.silt.engine.kernel.table.text_lengths import declared_type
 from dbt.adapters.silt.engine.sql.query.quotes import without_quoted
+from dbt.adapters.silt.engine.sql.query.rule_texts import one_line
 
 T = TypeVar("T")
 
@@ -105,14 +106,14 @@ def check_not_used(spark: SparkSession, schema: StructType, names: Iterable[str]
             if member.name.lower() != name.lower() and not _resolves(spark, without, member, table):
                 raise InvalidStatementError(
                     f"the column `{name}` cannot be changed: the generated column `{member.name}` is computed from it, "
-                    f"as {member.generation_expression}",
+                    f"as {one_line(str(member.generation_expression))}",
                     remedy=f"Drop the column `{member.name}` first, or re-create the table",
                     table=table,
                 )
 
 
 def _check_expression(spark: SparkSession, base: StructType, member: StructField, table: str) -> None:
-    text = str(member.generation_expression)
+    text = one_line(str(member.generation_expression))
 
     def refused(reason: str) -> SiltError:
         return InvalidStatementError(
@@ -121,7 +122,7 @@ def _check_expression(spark: SparkSession, base: StructType, member: StructField
             table=table,
         )
 
-    plain = without_quoted(text)
+    plain = without_quoted(str(member.generation_expression))
     found = _OF_THE_STATEMENT.search(plain)
     if found is not None:
         raise refused(f"{found.group()} differs from one statement to the next")

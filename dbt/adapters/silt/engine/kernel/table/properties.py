@@ -69,7 +69,7 @@ class TableProperties:
     data_skipping_stats_columns = Property[tuple[str, ...] | None](
         "delta.dataSkippingStatsColumns", values.columns, None
     )
-    """The columns that have statistics, by name, as written; None where the number of columns decides."""
+    """The existing columns that have statistics, by name, as written; None where the number of columns decides."""
     string_prefix_length = Property("delta.dataSkippingStringPrefixLength", values.not_negative, 32)
     """How many characters of a string its statistics keep."""
     checkpoint_write_stats_as_json = Property("delta.checkpoint.writeStatsAsJson", values.boolean, True)

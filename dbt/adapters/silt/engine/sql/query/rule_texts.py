@@ -77,3 +77,18 @@ def _call(tokens: Tokens, at: int, allowed: frozenset[str]) -> str | None:
 def _is_type(tokens: Tokens, at: int) -> bool:
     inside = tokens[at + 2 : closing(tokens, at + 1)]
     return tokens[at].word in _TYPES and all(each.kind is Kind.NUMBER or each.word == "," for each in inside)
+
+
+def one_line(text: str) -> str:
+    """Returns an expression as a message shows it: on one line, without comments; a text in it keeps its escapes.
+
+    Raises:
+        StatementSyntaxError: as `tokenize`.
+    """
+    tokens = tokenize(text)
+    shown, end = [], tokens[0].start
+    for token in tokens[:-1]:
+        gap = text[end : token.start]
+        shown += [gap if gap.strip(" ") == "" else " ", token.text.replace("\n", "\\n")]
+        end = token.end
+    return "".join(shown)

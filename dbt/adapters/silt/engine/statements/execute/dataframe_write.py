@@ -7,6 +7,8 @@ from dataclasses import replace
 from typing import Any, Final, TypedDict
 
 from dbt.adapters.silt.engine.catalog.relations import RelationKind
+from dbt.adapters.silt.engine.commands.spark.types import query_schema
+from dbt.adapters.silt.engine.commands.tables import stats_columns
 from dbt.adapters.silt.engine.kernel import option_names
 from dbt.adapters.silt.engine.kernel.errors import (
     ConcurrentCreateError,
@@ -101,7 +103,7 @@ def write(context: Context, statement: ast.WriteRows) -> Result:
         return _create(context, statement, target)
     snapshot = target.log.snapshot()
     if statement.overwrite_schema:
-        return create_table.create_table(context, _replacement(statement, target, snapshot))
+        return create_table.create_table(context, _replacement(context, statement, target, snapshot))
     _check_partitions(statement, snapshot)
     return insert.insert(context, _insert(statement, target))
 
@@ -190,7 +192,7 @@ def _create(context: Context, statement: ast.WriteRows, target: CreateTarget) ->
         return write(context, statement)
 
 
-def _replacement(statement: ast.WriteRows, target: CreateTarget, there: Snapshot) -> ast.CreateTable:
+def _replacement(context: Context, statement: ast.WriteRows, target: CreateTarget, there: Snapshot) -> ast.CreateTable:
     """The statement that replaces the table by one of the rows' columns."""
     constraints = constraint_names(there.metadata.configuration)
     if constraints:
@@ -200,13 +202,15 @@ def _replacement(statement: ast.WriteRows, target: CreateTarget, there: Snapshot
             remedy="Drop them first, with alter table ... drop constraint, or use create or replace table",
         )
     partition_by = there.partition_columns if statement.partition_by is None else statement.partition_by
+    columns = query_schema(context.spark.table(quote(statement.view)))
+    properties = stats_columns.among(there.metadata.configuration, columns)
     return ast.CreateTable(
         text=statement.text,
         table=_full_name(target),
         mode=CreateMode.CREATE_OR_REPLACE,
         partitioned_by=partition_by,
         comment=there.metadata.description,
-        properties={key: value for key, value in there.metadata.configuration.items() if is_settable(key)},
+        properties={key: value for key, value in properties.items() if is_settable(key)},
         query=_rows(statement),
     )
 
