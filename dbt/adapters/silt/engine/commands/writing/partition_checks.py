@@ -11,7 +11,8 @@ from collections.abc import Callable
 from pyspark.sql import functions as F
 
 from dbt.adapters.silt.engine.commands.spark import partitions
-from dbt.adapters.silt.engine.commands.writing.checks import Check, counted, shown
+from dbt.adapters.silt.engine.commands.writing.checks import Check, counted
+from dbt.adapters.silt.engine.commands.writing.examples import shown
 from dbt.adapters.silt.engine.kernel.errors import PartitionValueError, SiltError
 from dbt.adapters.silt.engine.kernel.identifiers import quote
 from dbt.adapters.silt.engine.kernel.table.actions import Metadata
