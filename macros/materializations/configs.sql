@@ -16,3 +16,13 @@
   {%- set macro = adapter.other_materialization(name) -%}
   {{ return(none if macro is none else context[macro.package_name][macro.name]) }}
 {% endmacro %}
+
+
+{#-- Warns of the rows or versions that the write takes from the table that is there. Before the write, so that `--warn-error`
+     prevents it. --#}
+{% macro silt_warn_of_losses(existing_relation, target_relation) %}
+  {%- set warning = adapter.loss_warning(model, existing_relation, target_relation) -%}
+  {%- if warning -%}
+    {%- do exceptions.warn(warning) -%}
+  {%- endif -%}
+{% endmacro %}

@@ -10,6 +10,7 @@
 
   {{ silt_run_pre_hooks(pre_hooks) }}
   {%- set existing_relation = load_cached_relation(this) -%}
+  {%- do silt_warn_of_losses(existing_relation, target_relation) -%}
 
   {%- set query = silt_model_query(make_temp_relation(target_relation)) -%}
   {%- if config.get('contract').enforced -%}

@@ -18,6 +18,7 @@
   {%- if earlier is not none -%}
     {%- do silt_skip(earlier) -%}
   {%- else -%}
+    {%- do silt_warn_of_losses(existing_relation, target_relation) -%}
     {%- set temp_relation = make_temp_relation(target_relation) -%}
     {%- set query = silt_model_query(temp_relation) -%}
 

@@ -23,6 +23,7 @@
       model, 'snapshotted_data', 'source_data', model['config'], target_exists
     ) -%}
     {%- if target_exists -%}
+      {%- do silt_warn_of_losses(target_relation, target_relation) -%}
       {%- do silt_follow_definition(target_relation) -%}
       {%- set columns = config.get('snapshot_table_column_names') or get_snapshot_table_column_names() -%}
       {%- do adapter.assert_valid_snapshot_target_given_strategy(target_relation, columns, strategy) -%}

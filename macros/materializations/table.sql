@@ -13,6 +13,7 @@
   {%- if earlier is not none -%}
     {%- do silt_skip(earlier) -%}
   {%- else -%}
+    {%- do silt_warn_of_losses(existing_relation, target_relation) -%}
     {%- set query = silt_model_query(make_temp_relation(target_relation)) -%}
     {%- call silt_write(unit) -%}
       {{ create_table_as(False, target_relation.incorporate(replaces=existing_relation is not none), query) }}

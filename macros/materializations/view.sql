@@ -7,6 +7,7 @@
 
   {{ silt_run_pre_hooks(pre_hooks) }}
   {%- set existing_relation = load_cached_relation(this) -%}
+  {%- do silt_warn_of_losses(existing_relation, target_relation) -%}
 
   {%- call silt_write_view(existing_relation) -%}
     {{ get_create_view_as_sql(target_relation, sql) }}

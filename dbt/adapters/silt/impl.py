@@ -31,6 +31,7 @@ from dbt.adapters.silt.materializations.partitioning import Partitioning, partit
 from dbt.adapters.silt.methods.contracts import ContractMethods
 from dbt.adapters.silt.methods.documentation import DocumentationMethods
 from dbt.adapters.silt.methods.incremental import IncrementalMethods
+from dbt.adapters.silt.methods.losses import LossMethods
 from dbt.adapters.silt.methods.overrides import OverrideMethods
 from dbt.adapters.silt.methods.registration import RegistrationMethods
 from dbt.adapters.silt.methods.rollback import RollbackMethods
@@ -124,6 +125,7 @@ class SiltAdapter(  # type: ignore[misc]  # dbt hands an adapter relations of it
     ContractMethods,
     DocumentationMethods,
     IncrementalMethods,
+    LossMethods,
     OverrideMethods,
     RegistrationMethods,
     RollbackMethods,

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from dbt.tests.util import run_dbt, write_file
+from dbt.tests.util import run_dbt, run_dbt_and_capture, write_file
 
 from dbt.adapters.silt.engine.catalog.catalog import Catalog
 from dbt.adapters.silt.engine.catalog.names import RelationName
@@ -61,3 +62,26 @@ class TestChangeOfMaterialization:
     @staticmethod
     def _name(project: Any) -> RelationName:
         return RelationName(project.database, project.test_schema, "turning")
+
+
+class TestATableThatAViewReplaces:
+    @pytest.fixture(scope="class")
+    def models(self) -> dict[str, str]:
+        return {"orders.sql": "{{ config(materialized='incremental') }} select id from range(3)"}
+
+    def test_is_named_with_what_is_lost_and_can_be_copied_as_the_warning_says(self, project: Any) -> None:
+        run_dbt(["run"])
+        run_dbt(["run"])
+        write_file("select id from range(1)", project.project_root, "models", "orders.sql")
+        run_dbt(["--warn-error", "run"], expect_pass=False)
+        assert project.run_sql("select count(*) from {schema}.orders", fetch="one") == (6,)
+
+        _, said = run_dbt_and_capture(["run"])
+        name = f"{project.database}.{project.test_schema}.orders"
+        assert f"{name} is a table of 2 versions with 6 rows: this run replaces it by a view" in " ".join(said.split())
+        copy = re.search(r"`(create table .* version as of 1)`", " ".join(said.split()))
+        assert copy is not None, said
+        project.run_sql(copy[1])
+        assert project.run_sql("select count(*) from {schema}.orders_kept", fetch="one") == (6,)
+        _, said = run_dbt_and_capture(["run"])
+        assert "replaces it by a view" not in said

@@ -125,3 +125,11 @@ def test_a_config_that_is_empty_or_has_an_empty_text_is_refused(given: dict[str,
 
 def test_an_empty_list_of_partitions_is_a_table_without_them() -> None:
     assert checked(node("table", partition_by=[], unique_key=None)) == []
+
+
+def test_a_model_that_appends_because_it_has_no_key_is_named_once_in_a_command() -> None:
+    given = node("incremental", incremental_strategy="merge")
+    [said] = checked(given)
+    assert said.startswith("orders: `merge` without `unique_key` finds no row of the table again")
+    assert check_configs(given, NAMES, "shop", []) == []
+    assert checked(node("table", incremental_strategy="merge")) == []

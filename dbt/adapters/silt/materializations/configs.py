@@ -10,6 +10,7 @@ from dbt_common.exceptions import CompilationError
 from dbt.adapters.silt.materializations import unused_configs
 from dbt.adapters.silt.materializations.incremental.config import blank_names, named_twice
 from dbt.adapters.silt.materializations.incremental.config import problems as incremental_problems
+from dbt.adapters.silt.materializations.incremental.strategies import key_warning
 from dbt.adapters.silt.runs.once import first_time
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ def check_configs(node: Node, names: ConfigNames, project: str, others: Collecti
         others: all nodes of the run; a warning names those that it is about, too.
 
     Returns:
-        Warnings about configs without effect, each once in a run.
+        Warnings, each once in a run: of configs without effect, and of a strategy that lacks its key.
 
     Raises:
         CompilationError: the configuration cannot be used; the message lists all problems.
@@ -50,7 +51,11 @@ def check_configs(node: Node, names: ConfigNames, project: str, others: Collecti
     if found:
         listed = "\n".join(f"  - {each}" for each in found)
         raise CompilationError(f"The configuration of this {_kind(node)} cannot be used:\n{listed}")
-    return [*_of_a_package({} if is_own else misspelt, node), *unused_configs.warnings(node, others)]
+    return [
+        *_of_a_package({} if is_own else misspelt, node),
+        *_of_no_key(node),
+        *unused_configs.warnings(node, others),
+    ]
 
 
 def _unknown(name: str, nearest: str) -> str:
@@ -60,6 +65,12 @@ def _unknown(name: str, nearest: str) -> str:
 def _kind(node: Node) -> str:
     config, kind = node["config"], node.get("resource_type", "model")
     return f"{config['materialized']} model" if kind == "model" and config.get("materialized") else str(kind)
+
+
+def _of_no_key(node: Node) -> Iterator[str]:
+    warning = key_warning(node["config"]) if node["config"].get("materialized") == "incremental" else None
+    if warning is not None and first_time(f"{node.get('unique_id')} has no key"):
+        yield f"{node['name']}: {warning}"
 
 
 def _of_a_package(misspelt: Mapping[str, str], node: Node) -> Iterator[str]:

@@ -1,11 +1,13 @@
-"""Which incremental strategies there are, and what is said of one that there is not."""
+"""Which incremental strategies there are, and what is said of an unknown one and of one that lacks its key."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import pytest
 from dbt_common.exceptions import CompilationError
 
-from dbt.adapters.silt.materializations.incremental.strategies import STRATEGIES, check_strategy
+from dbt.adapters.silt.materializations.incremental.strategies import STRATEGIES, check_strategy, key_warning
 
 MACROS = [
     "ref",
@@ -38,3 +40,30 @@ def test_an_unknown_one_is_refused_with_the_nearest_and_all_that_there_are(strat
     assert f'an incremental strategy macro with the name "get_incremental_{strategy}_sql" in shop{hint} ' in said
     known = "append, merge, delete+insert, insert_overwrite, replace_where, microbatch, only_new"
     assert said.endswith(f"`incremental_strategy` is one of {known}, or the project has such a macro")
+
+
+@pytest.mark.parametrize("strategy", ["merge", "delete+insert"])
+@pytest.mark.parametrize("key", [None, [], ""])
+def test_a_strategy_that_finds_rows_by_a_key_and_has_none_says_that_it_appends(strategy: str, key: Any) -> None:
+    said = key_warning({"incremental_strategy": strategy, "unique_key": key})
+    assert said is not None
+    assert said.startswith(f"`{strategy}` without `unique_key` finds no row of the table again: each run appends")
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        {"incremental_strategy": "merge", "unique_key": "id"},
+        {"incremental_strategy": "merge", "merge_on_using_columns": ["id"]},
+        {"incremental_strategy": "merge", "not_matched_by_source_action": "delete"},
+        {"incremental_strategy": "merge", "not_matched_condition": "source.id > 3"},
+        {"incremental_strategy": "merge", "skip_not_matched_step": "true"},
+        {"incremental_strategy": "delete+insert", "unique_key": ["id", "day"]},
+        {"incremental_strategy": "append"},
+        {"incremental_strategy": "insert_overwrite"},
+        {"incremental_strategy": None},
+        {},
+    ],
+)
+def test_a_strategy_that_has_its_key_or_needs_none_passes(config: dict[str, Any]) -> None:
+    assert key_warning(config) is None

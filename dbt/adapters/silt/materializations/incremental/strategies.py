@@ -1,12 +1,15 @@
-"""The names of incremental strategies: this adapter's, and those of the project's macros."""
+"""Checks the strategy of an incremental model: whether a macro writes it, and whether it has the key that it needs."""
 
 from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 from dbt_common.exceptions import CompilationError
+
+from dbt.adapters.silt.materializations.incremental.merge_clauses import is_on
 
 STRATEGIES = ("append", "merge", "delete+insert", "insert_overwrite", "replace_where", "microbatch")
 
@@ -38,3 +41,34 @@ def check_strategy(strategy: str, macros: Iterable[str], project: str) -> None:
         f'dbt could not find an incremental strategy macro with the name "{macro}" in {project}{hint} '
         f"`incremental_strategy` is one of {', '.join(known)}, or the project has such a macro"
     )
+
+
+def key_warning(config: Mapping[str, Any]) -> str | None:
+    """Returns the warning that a strategy which looks for rows has no key to find them by; None if it may find rows.
+
+    Args:
+        config: the whole configuration of an incremental model, by dbt's names.
+    """
+    strategy = config.get("incremental_strategy")
+    if strategy not in ("merge", "delete+insert") or config.get("unique_key"):
+        return None
+    if strategy == "merge" and _chooses_rows_otherwise(config):
+        return None
+    return (
+        f"`{strategy}` without `unique_key` finds no row of the table again: each run appends all rows of the query. "
+        "Name the key by `unique_key`, or write `incremental_strategy: append` if the rows are to be appended"
+    )
+
+
+def _chooses_rows_otherwise(config: Mapping[str, Any]) -> bool:
+    """Whether a merge has another key, or says itself which rows it adds or what becomes of the others."""
+    return any(config.get(name) for name in _OTHER_CHOICES) or is_on(config.get("skip_not_matched_step"))
+
+
+_OTHER_CHOICES = (
+    "merge_on_using_columns",
+    "merge_clauses",
+    "merge_insert_condition",
+    "not_matched_condition",
+    "not_matched_by_source_action",
+)

@@ -1,0 +1,83 @@
+"""Says which rows and versions of a table a write takes away although it ends without an error."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from dbt.adapters.silt.engine.catalog.log_end import readable
+from dbt.adapters.silt.engine.kernel.files.row_counts import row_count
+from dbt.adapters.silt.engine.kernel.identifiers import quote, quote_if_needed
+from dbt.adapters.silt.runs.once import first_time
+
+if TYPE_CHECKING:
+    from dbt.adapters.silt.engine.catalog.names import RelationName
+    from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
+    from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
+    from dbt.adapters.silt.records.units import RunContext
+
+_REPLACE_ROWS = frozenset(("insert_overwrite", "replace_where", "microbatch"))
+"""The strategies that delete rows of the table which the query does not name."""
+
+
+def replaced_by_view(name: RelationName, log: DeltaLog) -> str:
+    """Returns the warning that a view takes the place of a table, whose versions end with it."""
+    snapshot = readable(log)
+    until = "until the view is made again" if log.store.has_folders else "for a day"
+    kept = ""
+    if snapshot is not None:
+        source = f"delta.{quote(log.store.root)} version as of {snapshot.version}"
+        kept = f" Its rows can be copied {until}: `create table {_copy_of(name)} deep clone {source}`"
+    return (
+        f"{name} is {_described(snapshot)}: this run replaces it by a view, and its versions are lost. "
+        f"To keep a table, configure `materialized`; with `--warn-error` no table becomes a view.{kept}"
+    )
+
+
+def emptied(name: RelationName, snapshot: Snapshot, context: RunContext) -> str | None:
+    """Returns the warning that a command with `--empty` or `--sample` takes rows from tables, once in a command.
+
+    Args:
+        name: of the table that the command is about to write.
+        snapshot: the table as it is now.
+    """
+    if not snapshot.num_files or not first_time("tables lose rows by --empty or --sample"):
+        return None
+    flag, gives = ("--empty", "without rows") if context.empty else ("--sample", "from a part of the rows")
+    rows = row_count(snapshot.files)
+    return (
+        f"`{flag}` builds {gives}, and {name} has {'rows' if rows is None else _counted(rows, 'row')}: this command "
+        "replaces the rows of the tables here, and ends those of snapshots with `hard_deletes`. "
+        f"Build with `{flag}` in a schema of its own, by `--target`. To undo it: `silt rollback {context.run_id}`"
+    )
+
+
+def loses_rows(config: Mapping[str, Any], full_refresh: bool) -> bool:
+    """Whether a node's write takes rows from its table if its query gives none.
+
+    Args:
+        config: of the node.
+        full_refresh: whether the command has the flag.
+    """
+    kind = config.get("materialized")
+    if kind == "incremental":
+        return full_refresh or config.get("incremental_strategy") in _REPLACE_ROWS
+    if kind == "snapshot":
+        return bool(config.get("invalidate_hard_deletes")) or config.get("hard_deletes") not in (None, "ignore")
+    return kind == "table"
+
+
+def _described(snapshot: Snapshot | None) -> str:
+    if snapshot is None:
+        return "a table whose log cannot be read"
+    rows = row_count(snapshot.files)
+    versions = f"a table of {_counted(snapshot.version + 1, 'version')}"
+    return versions if rows is None else f"{versions} with {_counted(rows, 'row')}"
+
+
+def _counted(count: int, what: str) -> str:
+    return f"{count:,} {what}{'' if count == 1 else 's'}"
+
+
+def _copy_of(name: RelationName) -> str:
+    return f"{quote_if_needed(name.schema)}.{quote_if_needed(f'{name.identifier}_kept')}"
