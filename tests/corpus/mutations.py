@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import io
 import json
 import random
-from collections.abc import Callable
+import zlib
+from collections.abc import Callable, Sequence
 from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
 
 Files = dict[str, bytes]
 Mutation = Callable[[Files, random.Random], str]
@@ -19,9 +24,9 @@ _STRANGE: tuple[Any, ...] = (
 _TOKENS = (b"\x00", b"\xff", b"\xc3", b"{", b"}", b'"', b"\\", b",", b":", b"[", b"]", b"\n", b"\r\n", b"9", b"NaN")
 
 
-def mutate(files: Files, chance: random.Random) -> str:
+def mutate(files: Files, chance: random.Random, kinds: Sequence[Mutation] | None = None) -> str:
     """Damages one file, in place; says how."""
-    kind = chance.choice(_KINDS)
+    kind = chance.choice(kinds or KINDS)
     return kind(files, chance)
 
 
@@ -130,10 +135,90 @@ def _exchanged(files: Files, chance: random.Random) -> str:
     return f"{name} holds what is in {other}"
 
 
-_KINDS: tuple[Mutation, ...] = (
+def _within(files: Files, chance: random.Random) -> str:
+    """A field of the JSON that a text of the log holds: of a schema, of statistics."""
+    name = _any_json(files, chance)
+    lines = files[name].split(b"\n")
+    at = chance.randrange(len(lines))
+    document = _parsed(lines[at])
+    found = [(holder, key) for holder, key in _places(document) if _is_json(holder[key])]
+    if not found:
+        return _field(files, chance)
+    holder, key = chance.choice(found)
+    inner = json.loads(holder[key])
+    inside, place = chance.choice(list(_places(inner)) or [({}, "x")])
+    inside[place] = chance.choice(_STRANGE)
+    holder[key] = json.dumps(inner)
+    lines[at] = json.dumps(document).encode()
+    files[name] = b"\n".join(lines)
+    return f"{place!r} in the text {key!r} of line {at} in {name} set to {str(inside[place])[:40]!r}"
+
+
+def _cell(files: Files, chance: random.Random) -> str:
+    """A value in a file of Parquet exchanged for another, of the same or of another type; or its column left out."""
+    names = [name for name in sorted(files) if name.endswith(".parquet")]
+    if not names:
+        return _field(files, chance)
+    name = chance.choice(names)
+    try:
+        rows = pq.read_table(io.BytesIO(files[name])).to_pylist()
+        holder, key = chance.choice([place for row in rows for place in _places(row)])
+        is_typed = chance.random() < 0.7 and isinstance(holder[key], str | int)
+        holder[key] = chance.choice(_of_type(type(holder[key]))) if is_typed else chance.choice(_STRANGE)
+        sink = io.BytesIO()
+        pq.write_table(pa.Table.from_pylist(rows), sink)
+    except (pa.ArrowException, OSError, ValueError, IndexError, TypeError, OverflowError):
+        return _flip(files, chance)
+    files[name] = sink.getvalue()
+    return f"the value {key!r} in {name} set to {str(holder[key])[:40]!r}"
+
+
+def _vector(files: Files, chance: random.Random) -> str:
+    """Bytes of a deletion vector exchanged, with the checksum that belongs to them."""
+    names = [name for name in sorted(files) if name.endswith(".bin") and len(files[name]) > _VECTOR_BEGINS + 8]
+    if not names:
+        return _flip(files, chance)
+    name = chance.choice(names)
+    data = bytearray(files[name])
+    size = min(int.from_bytes(data[1:_VECTOR_BEGINS], "big"), len(data) - _VECTOR_BEGINS - 4)
+    for _ in range(chance.choice((1, 1, 2, 4))):
+        data[_VECTOR_BEGINS + chance.randrange(max(size, 1))] = chance.choice((0, 1, 0x7F, 0x80, 0xFF))
+    body = bytes(data[_VECTOR_BEGINS : _VECTOR_BEGINS + size])
+    data[_VECTOR_BEGINS + size :] = zlib.crc32(body).to_bytes(4, "big")
+    files[name] = bytes(data)
+    return f"a bitmap in {name} changed, with its checksum"
+
+
+KINDS: tuple[Mutation, ...] = (
     _flip, _flip, _cut, _hole, _zeros, _insert, _insert, _lines, _lines,
     *(_field,) * 8, _depth, _gone, _exchanged,
 )  # fmt: skip
+"""Of a log that is JSON for the most part."""
+
+DEEPER: tuple[Mutation, ...] = (*(_within,) * 4, *(_cell,) * 6, *(_vector,) * 3)
+"""Of what is inside of texts, checkpoints and vectors, each valid in its form."""
+
+_VECTOR_BEGINS = 5  # after the version of the file, and the size
+
+
+def texts_set(texts: Sequence[str]) -> Mutation:
+    """A mutation that puts one of these texts in the place of a text of the log, however deep."""
+
+    def exchange(files: Files, chance: random.Random) -> str:
+        name = _any_json(files, chance)
+        lines = files[name].split(b"\n")
+        at = chance.randrange(len(lines))
+        document = _parsed(lines[at])
+        found = [(holder, key) for holder, key in _places(document) if isinstance(holder[key], str)]
+        if not found:
+            return _flip(files, chance)
+        holder, key = chance.choice(found)
+        holder[key] = chance.choice(texts)
+        lines[at] = json.dumps(document).encode()
+        files[name] = b"\n".join(lines)
+        return f"text {key!r} of line {at} in {name} set to {holder[key]!r}"
+
+    return exchange
 
 
 def _any_file(files: Files, chance: random.Random) -> str:
@@ -151,3 +236,22 @@ def _places(document: Any) -> Any:
     for key in keys:
         yield document, key
         yield from _places(document[key])
+
+
+def _parsed(line: bytes) -> Any:
+    """The value of a line of JSON; None where it is no JSON."""
+    try:
+        return json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _is_json(value: Any) -> bool:
+    return isinstance(value, str) and value[:1] in ("{", "[") and isinstance(_parsed(value.encode()), dict | list)
+
+
+def _of_type(kind: type) -> Sequence[Any]:
+    """Strange values of the same type, so that a column of Parquet keeps its own."""
+    if kind is bool:
+        return (True, False)
+    return tuple(each for each in _STRANGE if type(each) is kind and (kind is not int or -(2**63) <= each < 2**63))

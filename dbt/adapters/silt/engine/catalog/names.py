@@ -14,6 +14,7 @@ from functools import lru_cache
 
 from dbt.adapters.silt.engine.kernel.errors import InvalidNameError
 from dbt.adapters.silt.engine.kernel.identifiers import unquote
+from dbt.adapters.silt.engine.kernel.printable import is_visible
 
 MAX_NAME_BYTES = 200
 """UTF-8 bytes: a file system takes 255 for a file's name, of which documents and their temporary files need some."""
@@ -117,7 +118,7 @@ def check_new_names(*names: str) -> None:
         InvalidNameError: a name has a character without a shape, so that it looks like another name.
     """
     for name in names:
-        if any(unicodedata.category(character) == _WITHOUT_SHAPE for character in name):
+        if not is_visible(name):
             raise InvalidNameError(
                 f"`{_printable(name)}` cannot be a new name: it holds a character that cannot be seen, so that it "
                 "looks like another name",
@@ -129,7 +130,6 @@ _PART = re.compile(r"(?:`(?:[^`]|``)+`|[^`.]+)(?=\.|\Z)")
 _FORBIDDEN = re.compile(r"""[/\\'"`*?\[\]{}:#%<>|]""")  # separators, quotes, and what has a meaning in Hadoop's paths
 _VERSION_SUFFIX = re.compile(r"@v?\d+$")
 _UNPRINTABLE = ("Cc", "Cs", "Zl", "Zp")  # control characters, lone surrogates, line and paragraph separators
-_WITHOUT_SHAPE = "Cf"  # characters that join, separate or turn around others
 _SHOWN_CHARACTERS = 60
 
 

@@ -25,6 +25,11 @@ def lines(text: str) -> str:
     return "".join(each if each in _KEPT or unicodedata.category(each) == "Zs" else _printable(each) for each in text)
 
 
+def is_visible(name: str) -> bool:
+    """Whether each character of a name can be seen: not those that join, separate or turn around others."""
+    return not any(unicodedata.category(character) == "Cf" for character in name)
+
+
 def json_text(document: Any) -> str:
     """Returns a value as JSON of several lines, in which every character that has no shape is escaped."""
     text = json.dumps(document, ensure_ascii=False, indent=2, default=str)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Final
 
 from dbt.adapters.silt.engine.kernel.errors import InvalidNameError, TypeMismatchError, UnsupportedStatementError
 from dbt.adapters.silt.engine.kernel.identifiers import listed
+from dbt.adapters.silt.engine.kernel.printable import is_visible, line
 from dbt.adapters.silt.engine.kernel.table.collations import check_collations
 from dbt.adapters.silt.engine.kernel.table.features import PRIMITIVE_TYPES
 from dbt.adapters.silt.engine.kernel.table.schema import (
@@ -91,10 +91,9 @@ def _check_names(schema: StructType, table: str | None) -> None:
 
 def _check_new_names(names: Iterable[str], table: str | None) -> None:
     for name in names:
-        if any(unicodedata.category(character) == "Cf" for character in name):
-            shown = name.encode("unicode_escape").decode("ascii")
+        if not is_visible(name):
             raise InvalidNameError(
-                f"the column `{shown}` has a character in its name that cannot be seen, so that it looks like another",
+                f"the column `{line(name)}` has a character that cannot be seen: its name looks like another",
                 table=table,
             )
 

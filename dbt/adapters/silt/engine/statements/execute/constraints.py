@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
+from dbt.adapters.silt.engine.catalog.names import check_new_names
 from dbt.adapters.silt.engine.kernel.errors import InvalidStatementError, UnsupportedStatementError
 from dbt.adapters.silt.engine.kernel.table.keys import Key, KeyKind
 from dbt.adapters.silt.engine.sql.ast import Constraint, ConstraintKind, Name
@@ -39,6 +40,7 @@ def named(
 
     Raises:
         InvalidStatementError: two have the same name.
+        InvalidNameError: a name holds a character without a shape.
         UnsupportedStatementError: a key is to be enforced.
     """
     constraints = list(constraints)
@@ -51,6 +53,7 @@ def named(
             raise InvalidStatementError(
                 f"there is a constraint `{name}` already", remedy="Give each constraint a name of its own", table=table
             )
+        check_new_names(name)
         names.add(name.lower())
         if each.kind is ConstraintKind.CHECK:
             found.checks[name] = str(each.condition)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from dbt.adapters.silt.engine.catalog.documents import Function, PythonHandler
-from dbt.adapters.silt.engine.catalog.names import RelationName
+from dbt.adapters.silt.engine.catalog.names import RelationName, check_new_names
 from dbt.adapters.silt.engine.commands.spark import python_function
 from dbt.adapters.silt.engine.kernel.errors import (
     InvalidStatementError,
@@ -16,6 +16,7 @@ from dbt.adapters.silt.engine.kernel.identifiers import quote
 from dbt.adapters.silt.engine.sql import ast
 from dbt.adapters.silt.engine.sql.ast import CreateMode
 from dbt.adapters.silt.engine.sql.query.references import function_calls, table_references
+from dbt.adapters.silt.engine.sql.tokens import tokenize
 from dbt.adapters.silt.engine.statements.resolve import function_text
 from dbt.adapters.silt.engine.statements.steps.context import Context, Result
 from dbt.adapters.silt.engine.statements.steps.on_table import refuse_unsupported
@@ -98,9 +99,13 @@ def _function(context: Context, name: RelationName, statement: ast.CreateFunctio
     """The function as the catalog keeps it.
 
     Raises:
+        InvalidNameError: a parameter or a column has a name with a character without a shape.
         UnsupportedStatementError: it is in a language that cannot be run.
     """
     refuse_unsupported(statement, str(name))
+    given = tokenize(statement.returns or "")
+    check_new_names(*(each.name for each in statement.parameters))
+    check_new_names(*(token.identifier for token in given if token.is_identifier))
     language = statement.language or ast.Language("SQL")
     if statement.body is None or language.name not in ("SQL", "PYTHON"):
         raise UnsupportedStatementError(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from dbt.adapters.silt.engine.catalog.documents import View
-from dbt.adapters.silt.engine.catalog.names import RelationName
+from dbt.adapters.silt.engine.catalog.names import RelationName, check_new_names
 from dbt.adapters.silt.engine.kernel.errors import (
     InvalidStatementError,
     RelationExistsError,
@@ -127,6 +127,7 @@ def _check_columns(name: str, columns: tuple[str, ...], found: list[str]) -> Non
         raise InvalidStatementError(
             f"the view names {len(columns)} columns and its query gives {len(found)}", table=name
         )
+    check_new_names(*(columns or found))
     seen: dict[str, str] = {}
     for column in columns or found:
         if column.lower() in seen:

@@ -1,0 +1,70 @@
+"""Warehouses damaged by chance: no door crashes, hangs, takes much memory, or touches a file outside of the warehouse.
+
+`SILT_ATTACKS` is how many warehouses the tests marked long damage; `SILT_FIRST_SEED` is the first seed.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from tests.security import fuzz
+
+ROUNDS, DOORS = 20, 3
+ATTACKS = int(os.environ.get("SILT_ATTACKS", "4000"))
+FIRST = int(os.environ.get("SILT_FIRST_SEED", "0"))
+SAMPLE, SAMPLE_OF_BUCKETS = 100, 300
+
+
+def test_a_few_damaged_warehouses_are_answered_for(tmp_path: Path) -> None:
+    scene = fuzz.own_scene(tmp_path)
+    for seed in range(SAMPLE):
+        fuzz.attack(scene, seed, doors=1)
+
+
+def test_a_few_damaged_documents_of_a_bucket_are_answered_for() -> None:
+    documents = fuzz.bucket_documents()
+    for seed in range(SAMPLE_OF_BUCKETS):
+        fuzz.attack_bucket(documents, seed)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("number", range(ROUNDS))
+def test_damaged_warehouses_are_answered_for(number: int, tmp_path: Path) -> None:
+    scenes = [fuzz.own_scene(tmp_path / "own"), *fuzz.corpus_scenes(tmp_path / "corpus")]
+    documents = fuzz.bucket_documents()
+    for index in range(ATTACKS // ROUNDS):
+        seed = FIRST + number * ATTACKS // ROUNDS + index
+        fuzz.attack(scenes[index % len(scenes)], seed, DOORS)
+        fuzz.attack_bucket(documents, seed)
+
+
+def test_what_is_done_to_the_folder_next_to_the_warehouse_is_seen(tmp_path: Path) -> None:
+    scene = fuzz.own_scene(tmp_path)
+    assert scene.problems() == []
+    (scene.canary / "id_rsa").unlink()
+    assert scene.problems()
+    (scene.canary / "id_rsa").write_bytes(fuzz.SECRET)
+    assert scene.problems()
+    assert scene.problems() == []
+    (scene.canary / "new").touch()
+    assert scene.problems()
+
+
+def test_a_read_is_seen_if_the_file_system_keeps_the_times_of_reads(tmp_path: Path) -> None:
+    probe = tmp_path / "probe"
+    probe.write_bytes(b"x")
+    os.utime(probe, (1, 2))
+    probe.read_bytes()
+    scene = fuzz.own_scene(tmp_path / "scene")
+    (scene.canary / "sub" / "letter.json").read_bytes()
+    assert bool(scene.problems()) == (probe.stat().st_atime != 1)
+
+
+def test_the_undamaged_files_are_put_back(tmp_path: Path) -> None:
+    scene = fuzz.own_scene(tmp_path)
+    for seed in range(8):
+        fuzz.attack(scene, seed, doors=1)
+    assert fuzz.attacks.silt(fuzz.House(scene.house), "check").code == 0
