@@ -38,7 +38,8 @@ MACROS = DOCS.parent / "macros"
 PROFILE_GROUPS: Mapping[str, Sequence[str]] = {
     "Where the tables are": ("database", "schema", "warehouse", "databases", "storage"),
     "Which Spark runs": (
-        *("master", "remote", "keep_alive", "spark_conf", "storage_jars", "python_functions", "external_paths"),
+        *("master", "remote", "keep_alive", "spark_conf", "storage_jars"),
+        *("python_functions", "stored_code", "external_paths"),
     ),
     "Where others find the tables": ("catalog",),
     "How a run is continued": ("run_id", "resume"),

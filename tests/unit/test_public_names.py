@@ -100,6 +100,7 @@ ERRORS = [
     "StatementSyntaxError",
     "StorageError",
     "StorageRefusedError",
+    "StoredCodeError",
     "SymbolicLinkError",
     "TableDamagedError",
     "TypeMismatchError",

@@ -54,6 +54,8 @@ class SiltCredentials(Credentials):
         max_commit_attempts: how often a commit is tried against other writers' commits.
         statement_attempts: how often a statement that lost a conflict is run on a fresh snapshot; 1 is once only.
         python_functions: whether functions in Python, whose code is kept in the warehouse, may be made and called.
+        stored_code: whether views and SQL functions of the warehouse may run scripts, call methods of Java and read by
+            any provider.
         target_type: what `target.type` is to projects and packages, such as `spark`; by default `silt`. With
             `databricks`, their macros for Databricks are taken before those for Spark.
         resume: for how long ("2 hours") the same command continues its last run, if that did not finish; by default a
@@ -80,6 +82,7 @@ class SiltCredentials(Credentials):
     statement_attempts: int = 5
     resume: str | None = None
     python_functions: bool = False
+    stored_code: bool = False
     target_type: str | None = None
     external_paths: bool = False
     keep_alive: str | None = None
@@ -149,6 +152,7 @@ class SiltCredentials(Credentials):
             "statement_attempts",
             "resume",
             "python_functions",
+            "stored_code",
             "target_type",
             "external_paths",
             "keep_alive",

@@ -67,6 +67,7 @@ from dbt.adapters.silt.engine.statements.resolve.namespace import Namespace
 from dbt.adapters.silt.engine.statements.resolve.reads import ReadHistory
 from dbt.adapters.silt.engine.statements.resolve.resolve import Resolver
 from dbt.adapters.silt.engine.statements.resolve.snapshot_views import SnapshotViews
+from dbt.adapters.silt.engine.statements.resolve.stored_code import Allowed
 from dbt.adapters.silt.engine.statements.retry_queue import RetryQueue
 from dbt.adapters.silt.engine.statements.steps import skips
 from dbt.adapters.silt.engine.statements.steps.context import Context, Result
@@ -91,6 +92,8 @@ class WarehouseSettings:
         is_forgotten_on_replace: the transaction identifiers that are forgotten when a whole table is replaced; none by
             default. The others are remembered until the table is dropped.
         python_functions: whether functions in Python, which are code in the warehouse, may be made and called.
+        stored_code: whether views and SQL functions of the warehouse may run scripts, call methods of Java and read by
+            any provider.
         external_paths: whether tables may name files that are neither in their own folders nor in the warehouse.
         log_skips: whether a skipped write is named in the log of the package, `dbt.adapters.silt`.
         progress: is called with how far OPTIMIZE, VACUUM, CONVERT TO DELTA and deep clones are: what is counted, how
@@ -107,6 +110,7 @@ class WarehouseSettings:
     clock: Clock = field(default_factory=SystemClock)
     is_forgotten_on_replace: Callable[[str], bool] = never
     python_functions: bool = False
+    stored_code: bool = False
     external_paths: bool = False
     log_skips: bool = True
     progress: Progress = silent
@@ -473,9 +477,8 @@ class Warehouse:
     def _context(self, settings: WriteSettings) -> Context:
         namespace = self._looking()
         time_zone = self.spark.conf.get("spark.sql.session.timeZone") or "UTC"
-        resolver = Resolver(
-            namespace, self._snapshot_views, time_zone, self._read_history, self.settings.python_functions
-        )
+        allowed = Allowed(self.settings.python_functions, self.settings.stored_code)
+        resolver = Resolver(namespace, self._snapshot_views, time_zone, allowed, self._read_history)
         return Context(self.spark, namespace, resolver, settings)
 
     def _looking(self) -> Namespace:

@@ -159,6 +159,7 @@ class Environment:
                 statement_attempts=given.statement_attempts,
                 is_forgotten_on_replace=is_forgotten_on_replace,
                 python_functions=given.python_functions,
+                stored_code=given.stored_code,
                 external_paths=given.external_paths,
                 log_skips=False,  # dbt's log and results report them
             ),

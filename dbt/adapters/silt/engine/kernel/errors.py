@@ -33,6 +33,7 @@
         ChangeDataNotRecordedError
         RollbackRefusedError
         RuleNotAllowedError
+        StoredCodeError
       DataRejectedError                correct the data
         NotNullViolationError
         CheckViolationError
@@ -366,6 +367,17 @@ class RuleNotAllowedError(InvalidStatementError):
     remedy = (
         "Its text runs as the user that writes: drop it (`alter table ... drop constraint`, `alter column ... drop "
         "default`, `drop column`), or let the table's owner write it with deterministic built-in functions alone"
+    )
+
+
+class StoredCodeError(InvalidStatementError):
+    """The stored text of a view or a SQL function runs code, or reads by a provider other than those of plain files."""
+
+    code = "SILT_STORED_CODE"
+    remedy = (
+        "Its text runs as the user that reads it: if you trust all who can write the warehouse, set "
+        "`stored_code: true` in the profile (`WarehouseSettings(stored_code=True)` in a program); "
+        "else drop it, or write it without"
     )
 
 

@@ -1,4 +1,4 @@
-"""Sorts Spark's built-in functions by whether a table's rule, which another writer may have written, may call them."""
+"""Sorts Spark's built-in functions by what a text that somebody else may have written may call."""
 
 from __future__ import annotations
 
@@ -84,3 +84,9 @@ REFUSED = frozenset(
     """.split()
 )
 """They run code, read files, reveal facts of the session, or need more than one row."""
+
+RUNS_CODE = frozenset("from_protobuf java_method reflect to_protobuf try_reflect".split())
+"""Of those that are refused: they call methods of any Java class, or load one."""
+
+WITH_OPTIONS_THAT_OPEN_FILES = {"from_avro": 2, "from_xml": 2, "schema_of_avro": 1, "schema_of_xml": 1}
+"""Of those that are refused: their options, which come behind so many arguments, can name files."""

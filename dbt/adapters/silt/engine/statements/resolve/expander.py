@@ -31,6 +31,7 @@ from dbt.adapters.silt.engine.statements.resolve.namespace import (
     WarehouseTable,
     WarehouseView,
 )
+from dbt.adapters.silt.engine.statements.resolve.stored_code import Allowed
 
 
 @dataclass(frozen=True)
@@ -39,26 +40,32 @@ class Expander:
 
     Args:
         session: what names mean to the session itself.
-        python_functions: whether functions in Python may be called.
+        allowed: what the texts of views and functions may do.
     """
 
     session: Namespace
-    python_functions: bool
+    allowed: Allowed
 
-    def query(self, text: SqlFragment, namespace: Namespace, inside: tuple[str, ...]) -> ExpandedQuery:
+    def query(
+        self, text: SqlFragment, namespace: Namespace, inside: tuple[str, ...], owner: str | None = None
+    ) -> ExpandedQuery:
         """The text, expanded.
 
         Args:
             namespace: what names in the text mean.
             inside: the views and functions that the text is in, the outermost first.
+            owner: the view or the function whose stored text it is; None for the session's own.
 
         Raises:
             InvalidStatementError: a view reads itself, or a function calls itself.
             RelationNotFoundError: a name of the warehouse is not there.
+            StoredCodeError: a stored text holds what it may not.
             UnsupportedStatementError: a reference asks for something that is not supported.
         """
+        if owner is not None:
+            self.allowed.check_text(text.sql, owner)
         scan = text.text.scan
-        expanded = {each: self._reference(each, namespace, inside) for each in scan.references}
+        expanded = {each: self._reference(each, namespace, inside, owner) for each in scan.references}
         children = {reference: child for reference, child in expanded.items() if child is not None}
         functions = {name: namespace.function(name) for name in {call.parts for call in scan.calls}}
         called = {
@@ -82,18 +89,16 @@ class Expander:
             raise InvalidStatementError(
                 f"the function {function.name} calls itself: {' -> '.join((*inside, key))}", remedy="Break the cycle"
             )
-        if function.python is not None and not self.python_functions:
-            raise UnsupportedStatementError(
-                "Python functions are disabled",
-                table=str(function.name),
-                remedy="Set `python_functions: true` in the profile to allow them; "
-                "all who can write the warehouse can then run code",
-            )
+        self.allowed.check_function(function)
         body = self._at_rest(function.body) if function.python is None else ""
-        return FunctionCall(self.query(SqlFragment(body), scope, (*inside, key)), function)
+        return FunctionCall(self.query(SqlFragment(body), scope, (*inside, key), str(function.name)), function)
 
-    def _reference(self, reference: Reference, namespace: Namespace, inside: tuple[str, ...]) -> Child | None:
+    def _reference(
+        self, reference: Reference, namespace: Namespace, inside: tuple[str, ...], owner: str | None
+    ) -> Child | None:
         """What the reference means; None for a relation of Spark's."""
+        if owner is not None:
+            self.allowed.check_reference(reference, owner)
         if reference.files is not None:
             files = reference.files
             return VirtualRelation(FileSource(files.path, files.options, files.text, namespace.catalog.store_at))
@@ -102,6 +107,8 @@ class Expander:
             return VirtualRelation(listed)
         meaning = namespace.meaning(reference.parts)
         if isinstance(meaning, SparkRelation):
+            if owner is not None:
+                self.allowed.check_sparks(reference, namespace, owner)
             return None
         if reference.options is not None:
             raise UnsupportedStatementError(
@@ -136,21 +143,25 @@ class Expander:
 
     def _view(self, meaning: WarehouseView | TemporaryView, namespace: Namespace, inside: tuple[str, ...]) -> View:
         if isinstance(meaning, TemporaryView):
-            return View(self._inner(self._at_rest(meaning.text), meaning.text, namespace, inside), (), meaning.columns)
+            own = self._inner(self._at_rest(meaning.text), meaning.text, namespace, inside)
+            return View(own, (), meaning.columns)
         view = meaning.view
+        self.allowed.check_text(view.text, str(view.name))
         scope = namespace.within(view.current_database, view.current_schema)
         columns = tuple(column.name for column in view.columns)
-        query = self._inner(self._at_rest(view.text), str(view.name), scope, inside)
+        query = self._inner(self._at_rest(view.text), str(view.name), scope, inside, str(view.name))
         return View(query, full_name(view.name), columns, view.fingerprint)
 
     def _at_rest(self, text: str) -> str:
         """A text that the catalog keeps, as the session reads it."""
         return for_session(text, quotes_for(self.session.spark, text))
 
-    def _inner(self, text: str, key: str, namespace: Namespace, inside: tuple[str, ...]) -> ExpandedQuery:
+    def _inner(
+        self, text: str, key: str, namespace: Namespace, inside: tuple[str, ...], owner: str | None = None
+    ) -> ExpandedQuery:
         """The text of a view, expanded; `key` tells the view from those that it is in."""
         _check_no_cycle(key, inside)
-        return self.query(SqlFragment(text), namespace, (*inside, key))
+        return self.query(SqlFragment(text), namespace, (*inside, key), owner)
 
 
 def _check_no_cycle(key: str, inside: tuple[str, ...]) -> None:

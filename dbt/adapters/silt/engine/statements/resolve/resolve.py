@@ -36,6 +36,7 @@ from dbt.adapters.silt.engine.statements.resolve.reads import (
 )
 from dbt.adapters.silt.engine.statements.resolve.render import Renderer
 from dbt.adapters.silt.engine.statements.resolve.snapshot_views import SnapshotViews
+from dbt.adapters.silt.engine.statements.resolve.stored_code import Allowed
 
 _logger = logging.getLogger(__name__)
 
@@ -48,16 +49,16 @@ class Resolver:
         namespace: what names mean to the session.
         snapshot_views: the session's views over pinned snapshots.
         time_zone: the session's, for literals without one.
+        allowed: what the texts of views and functions may do.
         read_history: what earlier statements of the same unit have read; None where each statement is on its own.
-        python_functions: whether functions in Python may be called.
         lists_views: whether the information schema lists the columns of views, which are analysed for it.
     """
 
     namespace: Namespace
     snapshot_views: SnapshotViews
     time_zone: str
+    allowed: Allowed
     read_history: ReadHistory | None = None
-    python_functions: bool = False
     lists_views: bool = True
 
     def resolve(
@@ -71,6 +72,7 @@ class Resolver:
         Raises:
             InvalidStatementError: a view reads itself.
             RelationNotFoundError: a name of the warehouse is not there.
+            StoredCodeError: the text of a view or function holds what it may not.
             StatementSyntaxError: a name is not there, and is none: Spark cannot parse the text that it was found in.
             UnsupportedStatementError: a reference asks for something that is not supported.
         """
@@ -117,7 +119,7 @@ class Resolver:
     def _expanded(self, text: SqlFragment, inside: tuple[str, ...]) -> ExpandedQuery:
         """The text, expanded; a name that is missing may be a keyword, which a mistake before it has moved."""
         try:
-            return self._expander.query(text, self.namespace, inside)
+            return self._expander.query(text, self.namespace, inside, inside[0] if inside else None)
         except (RelationNotFoundError, SchemaNotFoundError) as error:
             mistake = mistakes.mistake(self.namespace, text.sql, is_query=not text.outer)
             if mistake is None:
@@ -126,7 +128,7 @@ class Resolver:
 
     @property
     def _expander(self) -> Expander:
-        return Expander(self.namespace, self.python_functions)
+        return Expander(self.namespace, self.allowed)
 
     def _inputs(self, reads: Sequence[Read], expanded: Sequence[ExpandedQuery]) -> Inputs:
         """Returns the inputs of the texts and of earlier queries of the same unit."""

@@ -1,0 +1,142 @@
+"""Says what the stored text of a view or a SQL function holds that runs code, or that hides what it reads.
+
+A catalog may have been written by somebody else, and its texts run as the user that reads them. The tokens of a text
+are searched, not its meaning, so that a text is judged before Spark sees it.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import Final
+
+from dbt.adapters.silt.engine.sql.ast import Parameter
+from dbt.adapters.silt.engine.sql.query.rule_functions import RUNS_CODE, WITH_OPTIONS_THAT_OPEN_FILES
+from dbt.adapters.silt.engine.sql.query.rule_texts import problem
+from dbt.adapters.silt.engine.sql.query.scanned_text import ScannedText, scanned
+from dbt.adapters.silt.engine.sql.spans import Tokens, closings
+from dbt.adapters.silt.engine.sql.tokens import Kind, Token, syntax_error, tokenize
+
+FILE_FORMATS: Final = frozenset(("parquet", "csv", "json", "orc", "text"))
+"""The providers that a stored text may read files by: they give rows, and nothing else."""
+
+OTHER_PROVIDERS: Final = frozenset(
+    "avro binaryfile console delta hive hudi iceberg image jdbc kafka libsvm memory noop rate rate-micro-batch silt "
+    "socket state-metadata statestore xml".split()
+)
+_VARIABLE: Final = re.compile(r"\$\{[^}$ ]+\}")
+"""What Spark replaces, in strings and comments too, by a setting, a Java property or a variable of the environment."""
+
+_OF_PATHS: Final = re.compile(r"[/\\:]")
+_STRINGS: Final = (Kind.STRING, Kind.DOUBLE_QUOTED)
+_IN_TYPES: Final = frozenset("( ) < > , : .".split())
+_NOT_IN_TYPES: Final = frozenset(("RETURN", "RETURNS", "DEFAULT", "AS", "SELECT", "WITH", "FROM", "VALUES"))
+
+
+@lru_cache(maxsize=1024)
+def forbidden(sql: str) -> str | None:
+    """Returns what the query, or the body, holds that a stored text may not; None if it is allowed.
+
+    Raises:
+        StatementSyntaxError: as `ScannedText`, or parentheses do not match.
+        UnsupportedStatementError: as `ScannedText`.
+    """
+    if _VARIABLE.search(sql):
+        return "a variable `${...}`"
+    text = scanned(sql)
+    closed = closings(text.tokens)
+    if len(closed) * 2 != sum(token.word in ("(", ")") for token in text.tokens):
+        raise syntax_error("parentheses do not match", sql, 0)
+    found = (_at(text.tokens, at, closed) for at in range(len(text.tokens) - 1))
+    return next((each for each in found if each is not None), None) or _unseen(text)
+
+
+def names_files(name: tuple[str, ...]) -> bool:
+    """Whether a name, which is no table's, asks a provider for files: ``csv.`/data/x.csv` ``."""
+    if len(name) != 2:
+        return False
+    provider = name[0].lower()
+    return provider in FILE_FORMATS | OTHER_PROVIDERS or "." in provider or bool(_OF_PATHS.search(name[1]))
+
+
+@lru_cache(maxsize=1024)
+def forbidden_in_signature(parameters: tuple[Parameter, ...], returns: str | None) -> str | None:
+    """Returns what the types and defaults of a function hold that a stored text may not; None if they are allowed.
+
+    Raises:
+        StatementSyntaxError: as `tokenize`.
+    """
+    types = [each.type for each in parameters] + ([] if returns is None else [returns])
+    if any(not _is_type(text) for text in types):
+        return "a type that is none"
+    defaults = (problem(each.default, with_chance=True) for each in parameters if each.default is not None)
+    return next((found for found in defaults if found is not None), None)
+
+
+def _at(tokens: Tokens, at: int, closed: dict[int, int]) -> str | None:
+    token, following = tokens[at], tokens[at + 1]
+    if token.word == "USING" and (following.kind in _STRINGS or following.word in ("?", ":")):
+        return "a script (`using '...'`)"
+    if following.word != "(":
+        return None
+    if token.word == "IDENTIFIER":
+        return "`identifier(...)`, which hides a name"
+    if token.kind is Kind.DOUBLE_QUOTED:
+        return f"the function {token.text}"
+    return _call(tokens, at, closed) if token.is_identifier else None
+
+
+def _call(tokens: Tokens, at: int, closed: dict[int, int]) -> str | None:
+    name = tokens[at].identifier.lower()
+    if name in RUNS_CODE:
+        return f"the function `{name}`"
+    most = WITH_OPTIONS_THAT_OPEN_FILES.get(name)
+    if most is not None and _arguments(tokens[at + 2 : closed[at + 1]]) > most:
+        return f"options of the function `{name}`"
+    return None
+
+
+def _arguments(inside: tuple[Token, ...]) -> int:
+    """The number of arguments between the parentheses of a call."""
+    depth, commas = 0, 0
+    for token in inside:
+        depth += {"(": 1, "[": 1, ")": -1, "]": -1}.get(token.word, 0)
+        commas += token.word == "," and not depth
+    return commas + 1
+
+
+def _unseen(text: ScannedText) -> str | None:
+    """Returns what the scan for names may have taken for something else than it is to Spark.
+
+    A word that is an operator may also be a name (`select end from t`), so that the scan sees no query there.
+    """
+    seen = {part.at for block in text.scan.blocks for part in block.parts}
+    references = {reference.start for reference in text.scan.references}
+    for at, token in enumerate(text.tokens):
+        is_field = at > 0 and text.tokens[at - 1].word == "."
+        if token.word == "SELECT" and at not in seen and not is_field:
+            return "`select` as a name, or before a word that is no column's"
+        if token.start not in references and not is_field and _is_path(text.tokens, at):
+            return f"the path {text.tokens[at + 2].text}"
+    return None
+
+
+def _is_path(tokens: Tokens, at: int) -> bool:
+    """Whether a provider and a path begin here: two names, of which the second is surely no column's."""
+    if not tokens[at].is_identifier or tokens[at + 1].word != "." or not tokens[at + 2].is_identifier:
+        return False
+    if tokens[at + 3].word == ".":  # they qualify a column
+        return False
+    provider, path = tokens[at].identifier, tokens[at + 2].identifier
+    is_provider = provider.lower() in FILE_FORMATS | OTHER_PROVIDERS or "." in provider
+    return is_provider and bool(_OF_PATHS.search(path))
+
+
+def _is_type(text: str) -> bool:
+    tokens = tokenize(f"({text}\n)")
+    if closings(tokens).get(0) != len(tokens) - 2 or _VARIABLE.search(text):
+        return False
+    return not any(each.word in _NOT_IN_TYPES for each in tokens) and all(
+        each.is_identifier or each.kind in (Kind.NUMBER, Kind.STRING, Kind.END) or each.word in _IN_TYPES
+        for each in tokens
+    )
