@@ -33,6 +33,8 @@ from tests.unit.engine.catalog.conftest import commit_first, in_folders, make_ta
 
 Create = Callable[..., DeltaLog]
 ORDERS = named("orders")
+WRITE = "9bf66de0-8cef-4bf4-89b6-363c318599d5"
+"""A folder of a write's data files."""
 
 
 def entries(catalog: Catalog, schema: str = "main") -> dict[str, str]:
@@ -195,6 +197,35 @@ def test_a_folder_that_is_no_table_is_named_where_a_table_is_expected(catalog: C
         assert "remove the folder" in str(caught.value)
     catalog.drop_table(ORDERS, if_exists=True)
     assert (warehouse / "main" / "orders" / "data.csv").exists()
+
+
+@in_folders
+@pytest.mark.parametrize("left", [(), ("_delta_log",), ("_delta_log", f"{WRITE}/p=1", "_change_data"), (WRITE,)])
+def test_a_table_whose_creation_failed_is_said_not_to_be_built(
+    catalog: Catalog, warehouse: Path, left: tuple[str, ...]
+) -> None:
+    folder = warehouse / "main" / "orders"
+    folder.mkdir()
+    for each in left:
+        (folder / each).mkdir(parents=True)
+        (folder / each / ".part-0.parquet.crc").touch()
+    assert catalog.find(ORDERS) is None
+    for ask in (catalog.table, catalog.drop_table):
+        with pytest.raises(RelationNotFoundError, match=r"silt\.main\.orders: the table is not built yet"):
+            ask(ORDERS)
+    catalog.drop_table(ORDERS, if_exists=True)
+    commit_first(catalog.new_table(ORDERS))
+    assert entries(catalog) == {"orders": "table"}
+
+
+@in_folders
+@pytest.mark.parametrize("other", ["part-0.parquet", "day=2026-03-01/part-0.parquet", f"{WRITE}0/part-0.parquet"])
+def test_files_of_others_are_no_table_that_is_to_be_built(catalog: Catalog, warehouse: Path, other: str) -> None:
+    file = warehouse / "main" / "orders" / other
+    file.parent.mkdir(parents=True)
+    file.touch()
+    with pytest.raises(NotATableError, match="holds no log of a table"):
+        catalog.table(ORDERS)
 
 
 # tables

@@ -45,3 +45,12 @@ def is_no_view(name: RelationName) -> RelationNotFoundError:
 def nothing(name: RelationName, kind: str) -> RelationNotFoundError:
     """There is no relation of that kind, such as `table or view`."""
     return RelationNotFoundError(f"there is no such {kind}", table=str(name))
+
+
+def not_built(name: RelationName) -> RelationNotFoundError:
+    """There is the folder of a table whose first commit is still to come."""
+    return RelationNotFoundError(
+        "the table is not built yet: a statement that was to create it failed, was cut off, or is at work",
+        table=str(name),
+        remedy="Build the model, or run the statement that creates it; what is left in its folder does no harm",
+    )

@@ -116,11 +116,11 @@ class FolderDatabase:
             renames.rename(self._tables, self._store, name, new_name)
 
     def table(self, name: RelationName) -> DeltaLog:
-        """Raises NotATableError, too: there is a folder of that name without a log."""
+        """Raises NotATableError, too: there is a folder of that name with something else than a table."""
         self._require(name.schema)
         if self._tables.has(self._store, name):
             return self._tables.log_of(self._store, name)
-        raise no_table(self._store, name)
+        raise no_table(self._tables, self._store, name)
 
     def table_of_file(self, path: str) -> RelationName | None:
         before, root, below = path.partition(f"{self._store.root.rstrip('/')}/")
@@ -160,7 +160,7 @@ class FolderDatabase:
         with layout.locked_schema(self._store, name.schema, self._clock):
             was_table = self._drop_table(name, version)
             if not was_table and (not if_exists or has_view(self._store, name)):
-                raise no_table(self._store, name)
+                raise no_table(self._tables, self._store, name)
         layout.empty_trash(self._store, name.schema)
 
     def _drop_table(self, name: RelationName, version: int | None) -> bool:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from typing import Final
+
 from dbt.adapters.silt.engine.catalog import name_errors
 from dbt.adapters.silt.engine.catalog.documents import VIEW_SUFFIX
 from dbt.adapters.silt.engine.catalog.folders import layout
@@ -9,6 +12,12 @@ from dbt.adapters.silt.engine.catalog.folders.folder_tables import FolderTables
 from dbt.adapters.silt.engine.catalog.names import RelationName
 from dbt.adapters.silt.engine.kernel.errors import NotATableError, SiltError
 from dbt.adapters.silt.engine.kernel.storage.store import ObjectMissing, Store
+
+_OF_A_WRITE: Final = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+"""The folder of one write's data files, named by an id of the clock."""
+
+_HIDDEN: Final = ("_", ".")
+"""How the names begin that are no data to any reader: logs, change data, markers."""
 
 
 def has_view(store: Store, name: RelationName) -> bool:
@@ -36,18 +45,34 @@ def check_no_view(store: Store, name: RelationName) -> None:
         raise name_errors.view_in_the_way(name)
 
 
-def no_table(store: Store, name: RelationName) -> SiltError:
-    """Returns the error for a table that does not exist."""
+def no_table(tables: FolderTables, store: Store, name: RelationName) -> SiltError:
+    """Returns the error for a table that does not exist: why not, where its folder tells."""
     if has_view(store, name):
         return name_errors.is_no_table(name)
     folder = layout.table_folder(name)
     try:
-        store.list_folders(folder)
+        if tables.log_of(store, name).exists():  # of a dropped table, whose folder is still there
+            return name_errors.nothing(name, "table or view")
+        is_left = _is_left_by_writes(store, folder)
     except ObjectMissing:
-        return name_errors.nothing(name, "table")
+        return name_errors.nothing(name, "table or view")
+    return name_errors.not_built(name) if is_left else _no_tables_folder(store, name)
+
+
+def _is_left_by_writes(store: Store, folder: str) -> bool:
+    """Whether the folder holds no more than what is left of a creation that failed before its commit.
+
+    Raises:
+        ObjectMissing: there is no such folder.
+    """
+    files = [file.name for file in store.list_from(folder)] + store.list_links(folder)
+    folders = [name for name in store.list_folders(folder) if not _OF_A_WRITE.fullmatch(name)]
+    return all(name.startswith(_HIDDEN) for name in (*files, *folders))
+
+
+def _no_tables_folder(store: Store, name: RelationName) -> NotATableError:
     return NotATableError(
-        f"the folder {store.root}/{folder} holds no log of a table",
+        f"the folder {store.root}/{layout.table_folder(name)} holds no log of a table",
         table=str(name),
-        remedy="Create the table (a creation that was cut off leaves such a folder), or remove the folder "
-        "if nothing of value is in it",
+        remedy="Make a table of its files with `convert to delta`, or remove the folder if nothing of value is in it",
     )

@@ -131,7 +131,7 @@ class ObjectDatabase:
         entry = self._ends.current(name, names.find(name))
         if isinstance(entry, TableEntry):
             return self._ends.log(name, entry)
-        raise name_errors.nothing(name, "table") if entry is None else name_errors.is_no_table(name)
+        raise name_errors.nothing(name, "table or view") if entry is None else name_errors.is_no_table(name)
 
     def table_of_file(self, path: str) -> RelationName | None:
         root = f"{self._store.root.rstrip('/')}/"
@@ -308,7 +308,7 @@ class ObjectDatabase:
             if entry is not None:
                 raise name_errors.is_no_table(name)
             if not if_exists:
-                raise name_errors.nothing(name, "table")
+                raise name_errors.nothing(name, "table or view")
             return names
 
         entry = self._register.change(mark).find(name)

@@ -202,7 +202,7 @@ class Namespace:
         full = RelationName(self.database, self.schema, identifier)
         found = self._find(full)
         if isinstance(found, SparkRelation) and not self.spark.catalog.tableExists(quote(identifier)):
-            raise RelationNotFoundError("there is no such table or view", table=str(full))
+            return WarehouseTable(self.catalog.table(full), full)  # raises: the catalog says why there is none
         return found
 
     def _short_function(self, identifier: str) -> Function | None:
