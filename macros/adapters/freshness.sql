@@ -1,31 +1,77 @@
 {% macro silt__collect_freshness(source, loaded_at_field, filter) %}
-  {%- set query -%}
-    select max({{ loaded_at_field }}) from {{ source }}
-    {%- if filter %} where {{ filter }}{% endif -%}
-  {%- endset -%}
-  {{ return(silt_collect_freshness('collect_freshness', query)) }}
+  {%- set rows = source ~ (' where ' ~ filter if filter else '') -%}
+  {%- set what = '`loaded_at_field: ' ~ loaded_at_field ~ '` of the source ' ~ source -%}
+  {%- set query = 'select max(' ~ loaded_at_field ~ ') from ' ~ rows -%}
+  {%- if silt_type_of_newest(query) == 'text' -%}
+    {#-- The greatest text need not be the latest time. --#}
+    {%- do silt_check_texts(what, 'select ' ~ loaded_at_field ~ ' as loaded_at from ' ~ rows) -%}
+    {%- set query = 'select max(' ~ silt_instant_of_text(loaded_at_field) ~ ') from ' ~ rows -%}
+  {%- endif -%}
+  {{ return(silt_collect_freshness('collect_freshness', what, query)) }}
 {% endmacro %}
 
 
 {% macro silt__collect_freshness_custom_sql(source, loaded_at_query) %}
-  {{ return(silt_collect_freshness('collect_freshness_custom_sql', loaded_at_query)) }}
+  {%- set what = 'what the `loaded_at_query` of the source ' ~ source ~ ' gives' -%}
+  {%- set query = loaded_at_query -%}
+  {%- if silt_type_of_newest(query) == 'text' -%}
+    {%- set newest = 'with newest(loaded_at) as (' ~ query ~ '\n) select ' -%}
+    {%- do silt_check_texts(what, newest ~ 'loaded_at from newest') -%}
+    {%- set query = newest ~ silt_instant_of_text('loaded_at') ~ ' from newest' -%}
+  {%- endif -%}
+  {{ return(silt_collect_freshness('collect_freshness_custom_sql', what, query)) }}
 {% endmacro %}
 
 
 {#-- dbt takes a time without a zone for one of UTC; rows are fetched with the time of the session's zone. --#}
-{% macro silt_collect_freshness(name, query) %}
-  {%- set kind = adapter.get_column_schema_from_query(query)[0].dtype -%}
+{% macro silt_collect_freshness(name, what, query) %}
+  {%- set kind = silt_type_of_newest(query) -%}
   {%- set newest = '(select * from newest)' -%}
+  {%- if kind not in ('timestamp', 'timestamp_ntz', 'date') -%}
+    {%- do exceptions.raise_compiler_error(
+        what ~ ' is of type ' ~ kind ~ ', which is no date and no time: give an expression that is one, such as '
+        ~ '`timestamp_seconds(...)` for seconds since 1970') -%}
+  {%- endif -%}
   {% call statement(name, fetch_result=True, auto_begin=False) -%}
     with newest as (
       {{ query }}
     )
     select
-      {{ silt_in_utc(newest) if kind == 'timestamp' else newest }} as max_loaded_at,
+      {{ silt_in_utc(newest) if kind == 'timestamp' else 'cast(' ~ newest ~ ' as timestamp_ntz)' }} as max_loaded_at,
       {{ silt_in_utc(current_timestamp()) }} as snapshotted_at
   {%- endcall %}
   {{ return(load_result(name)) }}
 {% endmacro %}
+
+
+{#-- The type of a query's only column; `text` for every type of texts. --#}
+{% macro silt_type_of_newest(query) %}
+  {%- set kind = adapter.get_column_schema_from_query(query)[0].dtype -%}
+  {{ return('text' if kind.split('(')[0] in ('string', 'varchar', 'char') else kind) }}
+{% endmacro %}
+
+
+{#-- Refuses a query of which a text is neither a date nor a time: it would be overlooked. --#}
+{% macro silt_check_texts(what, query) %}
+  {%- set found = run_query(
+      'select loaded_at from (' ~ query ~ '\n) where loaded_at is not null and ' ~ silt_instant_of_text('loaded_at')
+      ~ ' is null limit 1') -%}
+  {%- if found.rows -%}
+    {%- do exceptions.raise_compiler_error(
+        what ~ ' is of type string, and has a text that is no date and no time: ' ~ found.rows[0][0]
+        ~ '. Give an expression that reads it, such as `to_timestamp(..., \'dd.MM.yyyy HH:mm\')`') -%}
+  {%- endif -%}
+{% endmacro %}
+
+
+{#-- A text without a zone is one of UTC, as a time without a zone is; null for a text that is neither a date nor a time. --#}
+{% macro silt_instant_of_text(text) -%}
+  case when trim({{ text }}) rlike '^[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}' then coalesce(
+    try_cast(concat(trim({{ text }}), 'Z') as timestamp_ltz),
+    try_cast(concat(trim({{ text }}), ' 00:00:00Z') as timestamp_ltz),
+    try_cast(trim({{ text }}) as timestamp_ltz)
+  ) end
+{%- endmacro %}
 
 
 {% macro silt_in_utc(instant) -%}

@@ -57,3 +57,51 @@ class TestFreshness:
     def _results(project: Any) -> list[dict[str, Any]]:
         results: list[dict[str, Any]] = get_artifact(project.project_root, "target", "sources.json")["results"]
         return results
+
+
+TYPED = """
+version: 2
+sources:
+  - name: typed
+    schema: "{{ target.schema }}"
+    freshness: {warn_after: {count: 1, period: hour}}
+    tables:
+      - {name: of_date, identifier: loads, loaded_at_field: day}
+      - {name: of_text, identifier: loads, loaded_at_field: written}
+      - {name: of_text_with_zone, identifier: loads, loaded_at_field: "zoned", filter: "day > date'2026-01-01'"}
+      - {name: of_text_of_day, identifier: loads, loaded_at_field: "cast(day as string)"}
+      - {name: of_query, identifier: loads, loaded_at_query: "select max(written) from {{ this }}"}
+      - {name: of_query_of_day, identifier: loads, loaded_at_query: "select max(day) from {{ this }} -- newest"}
+      - {name: of_number, identifier: loads, loaded_at_field: id}
+      - {name: of_other_text, identifier: loads, loaded_at_field: "date_format(day, 'dd.MM.yyyy')"}
+      - {name: of_year, identifier: loads, loaded_at_query: "select '2026'"}
+"""
+
+
+class TestTypesOfLoadedAt:
+    @pytest.fixture(scope="class")
+    def models(self) -> dict[str, str]:
+        return {"sources.yml": TYPED}
+
+    def test_dates_and_texts_are_read_as_times_and_other_types_are_named(self, project: Any) -> None:
+        project.run_sql(
+            f"create table {project.test_schema}.loads as select * from values"
+            " (1L, date'2026-03-01', '2026-03-01 9:30:00', '2026-03-01T09:30:00+01:00'),"
+            " (2L, date'2026-03-01', '2026-03-01 10:00:00', '2026-03-01T10:30:00+05:00'),"
+            " (3L, null, null, null) as t(id, day, written, zoned)"
+        )
+        _, text = run_dbt_and_capture(["source", "freshness"], expect_pass=False)
+        results = get_artifact(project.project_root, "target", "sources.json")["results"]
+        found = {each["unique_id"].rpartition(".")[2]: each.get("max_loaded_at") for each in results}
+        assert {name: at[:19] for name, at in found.items() if at} == {
+            "of_date": "2026-03-01T00:00:00",
+            "of_text": "2026-03-01T10:00:00",
+            "of_text_with_zone": "2026-03-01T08:30:00",
+            "of_text_of_day": "2026-03-01T00:00:00",
+            "of_query": "2026-03-01T09:30:00",
+            "of_query_of_day": "2026-03-01T00:00:00",
+        }
+        plain = " ".join(text.split())
+        assert "`loaded_at_field: id` of the source" in plain and "is of type bigint, which is no date" in plain
+        assert "is of type string, and has a text that is no date and no time: 01.03.2026. Give" in plain
+        assert "what the `loaded_at_query` of the source" in plain and "no time: 2026. Give" in plain
