@@ -48,6 +48,19 @@ PROFILE_GROUPS: Mapping[str, Sequence[str]] = {
 }
 """The fields of a profile by what they are about; `tests/documentation/test_site.py` holds it to be whole."""
 
+SPARK_CONF = (
+    "Every setting of Spark can be given, except those that correct tables depend on; the error names these. "
+    "The usual ones:\n\n"
+    "- `spark.driver.memory`, such as `4g`: the memory of an embedded Spark, which does all its work in the driver. "
+    "The default is half of the machine's memory (of the container's), at least 1 GiB and at most 8 GiB.\n"
+    "- `spark.sql.shuffle.partitions`: into how many parts joins and aggregates divide their rows. The default is "
+    "eight for each core, at least 16 and at most 200.\n"
+    "- `spark.local.dir`: the folder on a large, fast disk for rows that do not fit into memory.\n"
+    "- `spark.sql.session.timeZone`: the time zone in which timestamps are shown and texts are read.\n\n"
+    "[Growing data](../running/growing-data.md) says when to change them.\n"
+)
+"""The part of the page about settings that the profile hands to Spark."""
+
 OTHER_PROPERTIES: Mapping[str, str] = {
     **dict.fromkeys(
         (f"delta.enableIcebergCompatV{number}" for number in (1, 2, 3)), "The table is read here, and not written."
@@ -76,6 +89,7 @@ def profile_page() -> str:
     for title, names in PROFILE_GROUPS.items():
         rows = [(f"`{name}`", kind_of(own[name]), _default(own[name]), sentence(described[name])) for name in names]
         parts += [f"## {title}\n", table(("field", "type", "default", "what it is"), rows)]
+    parts.append(f"## Settings of `spark_conf`\n\n{SPARK_CONF}")
     parts += _storage_fields()
     parts.append("## From dbt\n")
     parts.append(table(("field", "default", "what it is"), [("`threads`", "1", "How many nodes run side by side.")]))

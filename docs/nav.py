@@ -25,6 +25,8 @@ FIRST: Mapping[str, Sequence[str]] = {
     "running": (
         "exactly-once",
         "orchestrators",
+        "team",
+        "growing-data",
         "object-stores",
         "clusters",
         "metastore",

@@ -53,6 +53,12 @@ def test_an_unknown_field_is_named_with_the_known_one_nearest_to_it(written: str
         credentials_of(**{written: "x"})
 
 
+@pytest.mark.parametrize("written", ["memory", "driver_memory", "spark_memory"])
+def test_a_field_for_memory_is_refused_with_the_setting_of_spark_for_it(written: str) -> None:
+    with pytest.raises(ValidationError, match=r"by `spark_conf: {spark\.driver\.memory: 4g}`"):
+        credentials_of(**{written: "4g"})
+
+
 def test_an_unknown_field_that_resembles_none_lists_all() -> None:
     with pytest.raises(ValidationError, match=r"`zzz` is not a field .*; the fields are .*, warehouse"):
         credentials_of(zzz=1)

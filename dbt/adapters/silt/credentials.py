@@ -231,6 +231,8 @@ def check_fields(data: Mapping[str, Any]) -> None:
             continue
         nearest = difflib.get_close_matches(name, sorted(known | {"threads"}), n=1, cutoff=0.5)
         hint = f"; did you mean `{nearest[0]}`?" if nearest else f"; the fields are {', '.join(sorted(known))}"
+        if "memory" in name.lower():
+            hint = "; give Spark its memory by `spark_conf: {spark.driver.memory: 4g}`"
         raise ValidationError(f"`{name}` is not a field of a silt profile{hint}")
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-import os
 import stat
 import subprocess
 import sys
@@ -23,6 +22,7 @@ from dbt.adapters.silt.cli.shell.drawing import drawn, summary
 from dbt.adapters.silt.cli.shell.results import Change, Result, RowsFound, StatementFailedError
 from dbt.adapters.silt.cli.shell.spark_process import SparkProcess
 from dbt.adapters.silt.engine.catalog.documents import View
+from dbt.adapters.silt.kept_spark.surroundings import umask
 from tests.unit.cli.house import House, rows
 
 Silt = Callable[..., str]
@@ -273,13 +273,7 @@ def test_a_parquet_file_has_the_types_of_the_table(orders: House, silt: Silt, tm
         "decimal128(12, 2)",
         "timestamp[us, tz=UTC]",
     ]
-    assert stat.S_IMODE(file.stat().st_mode) & 0o077 == 0o077 & ~_umask() & 0o066
-
-
-def _umask() -> int:
-    current = os.umask(0)
-    os.umask(current)
-    return current
+    assert stat.S_IMODE(file.stat().st_mode) & 0o077 == 0o077 & ~umask() & 0o066
 
 
 def test_a_file_is_written_whole_or_not_at_all(

@@ -137,6 +137,24 @@ def test_an_embedded_spark_starts_quietly_and_leaves_nothing_in_the_working_dire
     assert os.listdir(tmp_path) == []
 
 
+WRITES_FOR_A_GROUP = """
+import os
+from dbt.adapters.silt.engine import Warehouse
+from dbt.adapters.silt.session.spark import SessionSettings, open_session
+os.umask(0o007)
+warehouse = Warehouse(open_session(SessionSettings(master="local[1]")), "warehouse")
+warehouse.sql("create table orders partitioned by (day) as select 1 as id, 'monday' as day")
+"""
+
+
+def test_a_colleague_of_the_group_may_write_what_spark_wrote_if_the_umask_lets_him(tmp_path: Path) -> None:
+    run(WRITES_FOR_A_GROUP, tmp_path)
+    made = [each for each in tmp_path.rglob("*") if each.name != ".silt.lock"]
+    modes = {each.relative_to(tmp_path).as_posix(): each.stat().st_mode & 0o777 for each in made}
+    assert sum(name.endswith(".parquet") for name in modes) == 1
+    assert {name: oct(mode) for name, mode in modes.items() if mode not in (0o770, 0o660)} == {}
+
+
 FAILS_TO_START = """
 from dbt.adapters.silt.engine.kernel.errors import SparkUnavailableError
 from dbt.adapters.silt.session.spark import SessionSettings, open_session

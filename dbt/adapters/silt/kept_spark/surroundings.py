@@ -48,7 +48,7 @@ def surroundings(environment: Mapping[str, str] | None = None) -> dict[str, obje
         "pyspark": metadata.version("pyspark"),
         "python": [sys.executable, sys.prefix, platform.python_version()],
         "time zone": os.path.realpath("/etc/localtime"),
-        "umask": _umask(),
+        "umask": umask(),
         "user": os.geteuid(),
     }
 
@@ -75,6 +75,17 @@ def _counts(name: str) -> bool:
     return name.upper() in _NAMES or name.startswith(_PREFIXES)
 
 
+def umask() -> int:
+    """The permissions that new files of this process do not get, as a mode."""
+    status = _text(_content, "/proc/self/status")
+    for line in status.splitlines():
+        if line.startswith("Umask:"):
+            return int(line.split()[1], 8)
+    mask = os.umask(0o077)  # without /proc, Python can ask only by changing it, for all threads
+    os.umask(mask)
+    return mask
+
+
 def _java(variables: Mapping[str, str]) -> list[object]:
     """The Java that Spark would start, and when it was installed; empty where there is none."""
     home = variables.get("JAVA_HOME")
@@ -83,12 +94,6 @@ def _java(variables: Mapping[str, str]) -> list[object]:
         return []
     real = os.path.realpath(path)
     return [real, os.stat(real).st_mtime_ns]
-
-
-def _umask() -> str:
-    """The modes that new files do not get; Python itself can ask only by changing them, for all threads."""
-    status = _text(_content, "/proc/self/status")
-    return next((line.split()[1] for line in status.splitlines() if line.startswith("Umask:")), "")
 
 
 def _content(path: str) -> str:

@@ -33,6 +33,7 @@ from pyspark.sql import SparkSession
 from dbt.adapters.silt.engine.commands.spark import required_settings, shown_settings
 from dbt.adapters.silt.engine.commands.spark.shown_settings import setting
 from dbt.adapters.silt.engine.kernel.errors import InvalidSettingError, SparkUnavailableError
+from dbt.adapters.silt.kept_spark.surroundings import umask
 from dbt.adapters.silt.lazy import lazy_module
 from dbt.adapters.silt.session import cluster, hadoop_defaults, java_launch, kept, python_sources, temporary
 from dbt.adapters.silt.session.java import (
@@ -314,6 +315,8 @@ def _local_conf(master: str) -> dict[str, str]:
         "spark.driver.host": "127.0.0.1",
         # Spark then makes a secret in Java, without which its block manager gives other users no cached rows.
         "spark.authenticate": "true",
+        # Hadoop knows the user's umask only from here, and otherwise lets no colleague of a group write.
+        "spark.hadoop.fs.permissions.umask-mode": f"{umask():03o}",
         "spark.sql.shuffle.partitions": str(min(200, max(16, _PARTITIONS_PER_CORE * cores))),
     }
 

@@ -16,6 +16,7 @@ from dbt.adapters.silt.cli.shell.results import Result, RowsFound
 from dbt.adapters.silt.cli.tables.rows import ShownRows, cell
 from dbt.adapters.silt.engine.kernel import printable
 from dbt.adapters.silt.engine.kernel.errors import InvalidArgumentError, UnavailableError
+from dbt.adapters.silt.kept_spark.surroundings import umask
 
 
 def check_target(file: str, overwrite: bool) -> None:
@@ -90,7 +91,7 @@ def _replacing(file: str) -> Iterator[str]:
         handle, partial = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
         os.close(handle)
         yield partial
-        os.chmod(partial, 0o666 & ~_umask())
+        os.chmod(partial, 0o666 & ~umask())
         os.replace(partial, path)
         partial = None
     except (OSError, pa.ArrowException) as error:
@@ -99,9 +100,3 @@ def _replacing(file: str) -> Iterator[str]:
         if partial is not None:
             with contextlib.suppress(FileNotFoundError):
                 os.unlink(partial)
-
-
-def _umask() -> int:
-    current = os.umask(0)
-    os.umask(current)
-    return current

@@ -1,0 +1,1 @@
+"""Measures how a project's runs grow with its rows: time, memory and disk."""
