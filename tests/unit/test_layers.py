@@ -22,7 +22,7 @@ MODULES = {
 # The folders, the lowest floor first. A module imports from its own folder and from the floors below it. A file of the
 # package's root, of the engine's, the catalog's and the kernel's stands for itself.
 FLOORS = (
-    ("engine/kernel/owned_folders", "engine/kernel/printable"),
+    ("engine/kernel/near_names", "engine/kernel/owned_folders", "engine/kernel/printable"),
     ("__version__", "lazy", "engine/kernel/errors", "engine/kernel/identifiers", "engine/kernel/foreign_json"),
     ("engine/kernel/clock", "engine/kernel/option_names", "engine/kernel/progress"),
     ("engine/kernel/table", "engine/kernel/storage", "engine/sql"),

@@ -65,6 +65,7 @@ ERRORS = [
     "ExecutorLostError",
     "ExternalPathError",
     "FilesNotFoundError",
+    "FunctionNotFoundError",
     "InternalError",
     "InvalidArgumentError",
     "InvalidNameError",

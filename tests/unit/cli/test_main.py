@@ -93,12 +93,18 @@ def test_it_tells_its_version(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().out == f"silt {version}\n"
 
 
-@pytest.mark.parametrize("arguments", [[], ["walk"], ["show"], ["runs", "--no-such"]])
+@pytest.mark.parametrize("arguments", [["walk"], ["show"], ["runs", "--no-such"]])
 def test_arguments_that_are_none_end_with_2(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as ended:
         main(arguments)
     assert ended.value.code == 2
     assert capsys.readouterr().err.startswith("usage: silt")
+
+
+def test_without_a_subcommand_it_lists_them(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([]) == 2
+    printed = capsys.readouterr().out
+    assert all(f"\n    {name} " in printed for name in SUBCOMMANDS)
 
 
 def test_an_error_is_one_line_with_its_remedy_and_no_traceback(tmp_path: Path) -> None:

@@ -71,7 +71,9 @@ def test_the_second_time_there_is_nothing_to_do(house: House, silt: Silt, as_jso
         "not_found": [],
         "command": None,
     }
-    assert silt("rollback", "b").startswith("nothing to roll back: what run b changed is as it was before the run\n")
+    assert silt("rollback", "b").startswith(
+        "nothing to roll back: the tables that run b changed are back as they were before it\n"
+    )
 
 
 class _Terminal(io.StringIO):
@@ -225,3 +227,15 @@ def test_what_the_run_wrote_and_is_not_found_any_more_is_named(house: House, tmp
 )
 def test_the_run_of_a_unit_of_work_is_read_from_its_name(app_id: str, run_id: str | None) -> None:
     assert run_id_of(app_id) == run_id
+
+
+def test_the_id_may_be_shortened_to_its_beginning(house: House, silt: Silt, as_json: AsJson) -> None:
+    made = house.running("night-2026-03-01").create("main.orders", rows(0, 10))
+    house.running("night-2026-03-02").append(made, rows(10, 5))
+    silt("rollback", "night", code=2)
+    assert (count(made), made.snapshot().version) == (15, 1)
+    assert silt("rollback", "night-2026-03-02", "--dry-run").startswith("run night-2026-03-02: would be rolled back")
+    silt("rollback", "night-2026-03-02")
+    house.running("day").append(made, rows(20, 5))
+    assert as_json("rollback", "d")["run_id"] == "day"
+    assert count(made) == 10

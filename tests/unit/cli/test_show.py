@@ -131,3 +131,29 @@ def test_an_empty_table_is_shown(house: House, as_json: AsJson) -> None:
     shown = as_json("show", "main.orders")
     assert (shown["rows"], shown["files"], shown["size_in_bytes"]) == (0, 0, 0)
     assert [(each["min"], each["max"], each["nulls"]) for each in shown["columns"]] == [(None, None, 0)] * 4
+
+
+def test_a_table_of_another_schema_is_found_by_its_name_alone_if_it_is_the_only_one(
+    house: House, as_json: AsJson, capsys: pytest.CaptureFixture[str]
+) -> None:
+    house.create("staging.payments", rows(0, 3))
+    assert as_json("show", "payments")["table"] == "silt.staging.payments"
+    assert as_json("show", "payments@v0")["rows"] == 3
+    assert as_json("history", "payments")["table"] == "silt.staging.payments"
+    house.create("other.payments", rows(0, 3))
+    house.create("main.orders", rows(0, 3))
+    for name in ("payments", "main.payments"):
+        assert main(["show", name, "--warehouse", str(house.folder)]) == 2
+        said = "silt.main.payments: there is no such table or view. Did you mean other.payments or staging.payments?"
+        assert said in capsys.readouterr().err
+
+
+def test_a_name_that_is_mistyped_is_refused_with_those_that_are_near(
+    orders: House, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in ("ordrs", "main.ordrs", "man.orders", "Orders@v9"):
+        assert main(["show", name, "--warehouse", str(orders.folder)]) == 2
+    errors = capsys.readouterr().err.splitlines()
+    assert [each.rpartition(". ")[2] for each in errors[:3]] == ["Did you mean main.orders?"] * 3
+    assert main(["show", "qqqqqqqq", "--warehouse", str(orders.folder)]) == 2
+    assert "there is no such table. Check the name" in capsys.readouterr().err

@@ -196,6 +196,21 @@ def test_statements_come_from_a_file_or_the_standard_input(
     assert as_json("sql") == [{"n": 15}]
 
 
+def test_commands_of_the_shell_run_in_a_pipe_too(
+    orders: House, silt: Silt, as_json: AsJson, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "stdin", io.StringIO("\\d\n"))
+    assert silt("sql").split() == ["schema", "name", "kind", "main", "orders", "table"]
+    typed = "\\d orders;\nselect count(*) as n from orders /*\n\\d\n*/;\nhelp\nquit\nselect 1/0"
+    monkeypatch.setattr(sys, "stdin", io.StringIO(typed))
+    columns, counted, said = as_json("sql")
+    assert [each["column"] for each in columns] == ["id", "name", "price", "sold"]
+    assert counted == [{"n": 15}]
+    assert any("Ctrl-D" in line for line in said["help"])
+    assert silt("sql", "\\d orders").startswith("column")
+    silt("sql", "\\x", code=2)
+
+
 def test_rows_are_aligned_in_a_pipe_and_all_are_there(house: House, silt: Silt) -> None:
     house.create("main.many", rows(0, 250))
     assert (

@@ -34,7 +34,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         argv: the arguments, without the program's name; by default the process's own.
 
     Returns:
-        The exit code: 0; 1 where problems were found; 2 where the request cannot be answered; 130 after Ctrl-C.
+        The exit code: 0; 1 where problems were found; 2 where the request cannot be answered, also where there is no
+            subcommand, which lists them; 130 after Ctrl-C.
 
     Raises:
         SystemExit: after `--help` and `--version`, and for invalid arguments.
@@ -44,6 +45,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     given = sys.argv[1:] if argv is None else argv
     if given[:1] == [DBT]:
         return client.main(given[1:])
+    if not given:
+        parser_of(SUBCOMMANDS).print_help()
+        return BAD_INPUT
     arguments = parser_of(given[:1] if given and given[0] in SUBCOMMANDS else SUBCOMMANDS).parse_args(given)
     try:
         return _subcommand(arguments.subcommand).run(arguments)

@@ -17,7 +17,7 @@ from dbt.adapters.silt.engine.catalog.rollback import PutBack, Rollback
 from dbt.adapters.silt.engine.kernel.errors import RollbackRefusedError
 from dbt.adapters.silt.engine.kernel.log.history import Commit
 from dbt.adapters.silt.records.project_records import ProjectRecords
-from dbt.adapters.silt.records.rollback import RollbackRequest, RunRollback, author, roll_back_run
+from dbt.adapters.silt.records.rollback import RollbackRequest, RunRollback, author, roll_back_run, with_full_id
 from dbt.adapters.silt.records.run_registry import RUN_ID_VARIABLE
 
 _COLUMNS = ("table", "#from version", "#to version", "#new version", "#rows", "#discarded commits")
@@ -32,7 +32,7 @@ run dropped, renamed or replaced by a view."""
 def add(subparsers: Subparsers) -> None:
     """Declares the subcommand."""
     parser = subcommand(subparsers, "rollback", "undo a run", _DESCRIPTION)
-    parser.add_argument("run", metavar="ID", help="a run's id, as `silt runs` shows it")
+    parser.add_argument("run", metavar="ID", help="a run's id, as `silt runs` shows it, or its beginning")
     parser.add_argument("--dry-run", action="store_true", help="show what would be done, and change nothing")
     parser.add_argument(
         "--discard-later-commits", action="store_true", help="also undo the later changes of others in these tables"
@@ -57,6 +57,7 @@ def run(arguments: Namespace) -> int:
         frozenset(map(warehouse.name, arguments.exclude)),
     )
     records = ProjectRecords.of(warehouse.target_path)
+    request = with_full_id(warehouse.catalog, request, records)
     try:
         if _asks(arguments) and not _confirmed(warehouse, request, records):
             complain("nothing was changed")
@@ -109,7 +110,7 @@ def _done(request: RollbackRequest, done: Rollback) -> list[Block]:
     if done.dropped:
         blocks.append(f"Made by the run, and {would}dropped: {names_text(done.dropped)}")
     if not (done.put_back or done.dropped):
-        blocks.append(f"nothing to roll back: what run {run_id} changed is as it was before the run")
+        blocks.append(f"nothing to roll back: the tables that run {run_id} changed are back as they were before it")
     return blocks
 
 

@@ -17,7 +17,7 @@ from dbt.adapters.silt.engine.kernel.errors import RunNotFoundError
 from dbt.adapters.silt.records.command_result import COUNTED
 from dbt.adapters.silt.records.journal import JournalEntry
 from dbt.adapters.silt.records.kept_results import KeptResults
-from dbt.adapters.silt.records.known_runs import KnownRun, known_runs
+from dbt.adapters.silt.records.known_runs import KnownRun, find_run, known_runs
 from dbt.adapters.silt.records.project_records import ProjectRecords
 from dbt.adapters.silt.records.run_history import LoggedCommit, Run, TableHistory, histories, runs
 from dbt.adapters.silt.records.run_registry import RunEntry
@@ -61,25 +61,12 @@ def run(arguments: Namespace) -> int:
     found = histories(warehouse.catalog)
     records = ProjectRecords.of(warehouse.target_path)
     chosen = find_run(arguments.run, known_runs(runs(found), records))
+    if chosen is None:
+        problem = f"no commit of a run `{arguments.run}` is in a table of this warehouse, and no record of it is here"
+        raise RunNotFoundError(problem)
     kept = [] if warehouse.target_path is None else _kept(chosen, KeptResults(warehouse.target_path))
     code = show(answer(chosen, found, records, kept), arguments.json)
     return max(code, report_problems(found), failed_check([chosen]) if arguments.check else 0)
-
-
-def find_run(text: str, made: list[KnownRun]) -> KnownRun:
-    """Finds a run by its id, by that of one of its commands, or by the beginning of its id.
-
-    Raises:
-        RunNotFoundError: there is none, or there are several.
-    """
-    exact = [each for each in made if each.run_id == text] or [each for each in made if text in each.invocations]
-    found = exact or [each for each in made if each.run_id.startswith(text)]
-    if len(found) == 1:
-        return found[0]
-    if found:
-        ids = ", ".join(each.run_id for each in found[:5])
-        raise RunNotFoundError(f"{len(found)} runs begin with `{text}`: {ids}", remedy="Give more of the id")
-    raise RunNotFoundError(f"no commit of a run `{text}` is in a table of this warehouse, and no record of it is here")
 
 
 def _kept(chosen: KnownRun, results: KeptResults) -> list[NodeResult]:

@@ -15,18 +15,17 @@ from dbt.adapters.silt.lazy import lazy_module
 
 if TYPE_CHECKING:
     from dbt.adapters.silt.cli.project.profile import Target
-    from dbt.adapters.silt.cli.shell import drawing, output, prompt, results, spark_process, statements
+    from dbt.adapters.silt.cli.shell import commands, drawing, output, prompt, results, spark_process, statements
     from dbt.adapters.silt.cli.shell.results import Result
     from dbt.adapters.silt.cli.shell.statements import Statements
-    from dbt.adapters.silt.engine.sql import split
 else:
+    commands = lazy_module("dbt.adapters.silt.cli.shell.commands")
     drawing = lazy_module("dbt.adapters.silt.cli.shell.drawing")
     output = lazy_module("dbt.adapters.silt.cli.shell.output")
     prompt = lazy_module("dbt.adapters.silt.cli.shell.prompt")
     results = lazy_module("dbt.adapters.silt.cli.shell.results")
     spark_process = lazy_module("dbt.adapters.silt.cli.shell.spark_process")
     statements = lazy_module("dbt.adapters.silt.cli.shell.statements")
-    split = lazy_module("dbt.adapters.silt.engine.sql.split")
 
 _FAILED, _DAMAGE, _CANCELLED = 2, 1, 130
 _STANDARD = "-"
@@ -52,7 +51,7 @@ def run(arguments: Namespace) -> int:
     """Runs the statements, or the shell."""
     _check(arguments)
     text = _text(arguments)
-    texts = None if text is None else split.split_statements(text)
+    texts = None if text is None else commands.pieces(text)
     _check_one(arguments, texts)
     opened = statements.Statements(_surroundings(open_warehouse(arguments)))
     try:
@@ -147,7 +146,7 @@ def _run_all(texts: list[str], opened: Statements, arguments: Namespace) -> int:
     found: list[Result] = []
     try:
         for number, text in enumerate(texts):
-            result = opened.run(text, most)
+            result = commands.answer(text, opened.names) if commands.is_command(text) else opened.run(text, most)
             found.append(result)
             if arguments.csv is not None or arguments.parquet is not None:
                 _write(result, arguments)

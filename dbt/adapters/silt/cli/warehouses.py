@@ -22,9 +22,15 @@ from dbt.adapters.silt.engine.catalog.locations import (
 from dbt.adapters.silt.engine.catalog.names import RelationName, name_parts
 from dbt.adapters.silt.engine.catalog.open_databases import open_databases
 from dbt.adapters.silt.engine.catalog.relations import RelationKind
-from dbt.adapters.silt.engine.kernel.errors import InvalidSettingError, InvalidStatementError
+from dbt.adapters.silt.engine.kernel.errors import (
+    InvalidSettingError,
+    InvalidStatementError,
+    RelationNotFoundError,
+    SchemaNotFoundError,
+)
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
+from dbt.adapters.silt.engine.kernel.near_names import near_names
 from dbt.adapters.silt.engine.kernel.storage.local_store import LocalStore
 from dbt.adapters.silt.engine.kernel.storage.settings import Storages
 from dbt.adapters.silt.engine.kernel.storage.urls import is_url
@@ -65,6 +71,34 @@ class OpenWarehouse:
         if len(parts) > 3:
             raise InvalidStatementError(f"`{text}` has more than three parts", remedy="Write it `schema.table`")
         return RelationName(*(self.database, self.schema)[: 3 - len(parts)], *parts)
+
+    def existing(self, text: str) -> RelationName:
+        """Returns the full name of a table or view; one without a schema may be in any schema of the database.
+
+        A name that nothing is like is returned as `name` has it, for the catalog to say what is there.
+
+        Raises:
+            InvalidNameError, InvalidStatementError: as of `name`.
+            RelationNotFoundError, SchemaNotFoundError: there is no such table or view, and there are others of nearly
+                that name.
+        """
+        name = self.name(text)
+        if self.catalog.find(name) is not None or name.database not in self.catalog.databases():
+            return name
+        known = {f"{each.schema}.{each.identifier}": each for each in self._relations(name.database)}
+        same = [short for short, each in known.items() if each.identifier.lower() == name.identifier.lower()]
+        if len(same) == 1 and len(name_parts(text)) == 1:
+            return known[same[0]]
+        near = same or near_names(f"{name.schema}.{name.identifier}", known)
+        if not near:
+            return name
+        remedy = f"Did you mean {' or '.join(near)}?"
+        if not self.catalog.has_schema(name.database, name.schema):
+            raise SchemaNotFoundError(f"there is no schema `{name.schema}`", table=str(name), remedy=remedy)
+        raise RelationNotFoundError("there is no such table or view", table=str(name), remedy=remedy)
+
+    def _relations(self, database: str) -> list[RelationName]:
+        return [each.name for each in self.catalog.all_relations(database)]
 
 
 def add_warehouse_options(parser: ArgumentParser) -> None:
@@ -115,7 +149,7 @@ def table_of(text: str, arguments: Namespace) -> DeltaLog:
         store = _catalog_for(path, arguments).store_at(path if is_url(path) else os.path.expanduser(path))
         return DeltaLog(store, path)
     warehouse = open_warehouse(arguments)
-    return warehouse.catalog.table(warehouse.name(text))
+    return warehouse.catalog.table(warehouse.existing(text))
 
 
 def _catalog_for(path: str, arguments: Namespace) -> Catalog:
@@ -141,7 +175,7 @@ def view_of(text: str, arguments: Namespace) -> View | None:
     if _path(name) is not None:
         return None
     warehouse = open_warehouse(arguments)
-    full = warehouse.name(name)
+    full = warehouse.existing(name)
     found = warehouse.catalog.find(full)
     if found is None or found.kind is not RelationKind.VIEW:
         return None

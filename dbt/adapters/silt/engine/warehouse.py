@@ -58,6 +58,7 @@ from dbt.adapters.silt.engine.sql.ast import Query, Statement, is_path
 from dbt.adapters.silt.engine.sql.grammar.immediate import immediate
 from dbt.adapters.silt.engine.sql.grammar.parse import parse
 from dbt.adapters.silt.engine.sql.query.quotes import as_read
+from dbt.adapters.silt.engine.statements import missing_functions
 from dbt.adapters.silt.engine.statements.conflict_retry import ConflictRetry
 from dbt.adapters.silt.engine.statements.execute import dataframe_write
 from dbt.adapters.silt.engine.statements.execute.affected_tables import affected_tables, names_in_use
@@ -295,7 +296,6 @@ class Warehouse:
         """
         return dataframe_write.recorded_version(self._looking(), self._read(table), app_id)
 
-    @errors.mapped()
     def query(self, text: str, parameters: dict[str, Any] | list[Any]) -> DataFrame:
         """The rows of a query with parameters, named (`:name`) or not (`?`), as `SparkSession.sql` takes them.
 
@@ -303,8 +303,9 @@ class Warehouse:
             >>> warehouse.query("select id from orders where amount > :least", {"least": 5}).collect()
             [Row(id=1)]
         """
-        resolved = self._context(WriteSettings()).resolver.query(self._read(text))
-        return self.spark.sql(resolved.texts[0], parameters)
+        with missing_functions.mapped(self._namespace):
+            resolved = self._context(WriteSettings()).resolver.query(self._read(text))
+            return self.spark.sql(resolved.texts[0], parameters)
 
     def table(self, name: str, version: int | None = None) -> DataFrame:
         """The rows of a table or view, by its SQL name, as of the newest version or of the one given.
@@ -316,12 +317,12 @@ class Warehouse:
         travel = "" if version is None else f" version as of {int(version)}"
         return self.sql(f"select * from {name}{travel}")
 
-    @errors.mapped()
     def tables(self, names: Sequence[str]) -> list[DataFrame]:
         """The rows of several tables and views, by their SQL names, all as of one moment."""
-        resolver = self._context(WriteSettings()).resolver
-        resolved = resolver.resolve([SqlFragment(self._read(f"select * from {name}")) for name in names])
-        return [self.spark.sql(text) for text in resolved.texts]
+        with missing_functions.mapped(self._namespace):
+            resolver = self._context(WriteSettings()).resolver
+            resolved = resolver.resolve([SqlFragment(self._read(f"select * from {name}")) for name in names])
+            return [self.spark.sql(text) for text in resolved.texts]
 
     @errors.mapped()
     def execute(
@@ -400,7 +401,6 @@ class Warehouse:
         """
         return names_in_use(self._looking(), statement)
 
-    @errors.mapped()
     def schema_of(self, query: str) -> StructType:
         """The schema of a query, without running it.
 
@@ -408,9 +408,10 @@ class Warehouse:
             >>> warehouse.schema_of("select id from orders").simpleString()
             'struct<id:bigint>'
         """
-        context = self._context(WriteSettings())
-        alone = replace(context, resolver=replace(context.resolver, read_history=None))
-        return alone.dataframe(self._read(query)).schema
+        with missing_functions.mapped(self._namespace):
+            context = self._context(WriteSettings())
+            alone = replace(context, resolver=replace(context.resolver, read_history=None))
+            return alone.dataframe(self._read(query)).schema
 
     def snapshot(self, name: RelationName) -> Snapshot:
         """The newest snapshot of a table of the warehouse.
@@ -447,7 +448,7 @@ class Warehouse:
         return as_read(text, quotes_for(self.spark, text)) if isinstance(text, str) else text
 
     def _text_of(self, expression: str) -> str:
-        with errors.mapped():
+        with missing_functions.mapped(self._namespace):
             value = self._context(WriteSettings()).dataframe(f"select ({expression}\n)").collect()[0][0]
         if not isinstance(value, str):
             found = "null" if value is None else repr(value)

@@ -54,6 +54,7 @@ class RollbackMethods(metaclass=AdapterMeta):
                 str(getattr(self.config, "target_name", "")),
             )
             records = ProjectRecords.of(invocation.target_path)
+            request = rollback_of_runs.with_full_id(warehouse.catalog, request, records)
             done = rollback_of_runs.roll_back_run(warehouse.catalog, request, records)
             return _text(rollback_command.answer(request, done))
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
 
+from dbt.adapters.silt.engine.kernel.errors import RunNotFoundError
 from dbt.adapters.silt.records.project_records import ProjectRecords
 from dbt.adapters.silt.records.run_history import Run
 from dbt.adapters.silt.records.run_registry import RunEntry
@@ -105,3 +106,17 @@ def known_runs(made: Iterable[Run], records: ProjectRecords, target: str | None 
     known.update(dict.fromkeys(each.run_id for each in records.commands if target in (None, each.target)))
     found = [KnownRun(run_id, records.commands_of(run_id), committed.get(run_id)) for run_id in known]
     return sorted(found, key=lambda each: (each.newest_ms, each.run_id), reverse=True)
+
+
+def find_run(text: str, made: Sequence[KnownRun]) -> KnownRun | None:
+    """Finds a run by its id, by that of one of its commands, or by the beginning of its id; None if there is none.
+
+    Raises:
+        RunNotFoundError: there are several.
+    """
+    exact = [each for each in made if each.run_id == text] or [each for each in made if text in each.invocations]
+    found = exact or [each for each in made if text and each.run_id.startswith(text)]
+    if len(found) > 1:
+        ids = ", ".join(each.run_id for each in found[:5])
+        raise RunNotFoundError(f"{len(found)} runs begin with `{text}`: {ids}", remedy="Give more of the id")
+    return found[0] if found else None

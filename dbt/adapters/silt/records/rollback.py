@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from dbt.adapters.silt.engine.catalog import rollback, rollback_plan
 from dbt.adapters.silt.engine.catalog.catalog import Catalog
@@ -18,8 +18,9 @@ from dbt.adapters.silt.engine.kernel.errors import ConcurrentModificationError, 
 from dbt.adapters.silt.engine.kernel.log.history import Commit
 from dbt.adapters.silt.records.commit_facts import CommitFacts
 from dbt.adapters.silt.records.journal import JournalEntry
+from dbt.adapters.silt.records.known_runs import find_run, known_runs
 from dbt.adapters.silt.records.project_records import ProjectRecords
-from dbt.adapters.silt.records.run_history import TableHistory, histories
+from dbt.adapters.silt.records.run_history import TableHistory, histories, runs
 from dbt.adapters.silt.records.run_registry import RunEntry, last_build
 from dbt.adapters.silt.records.units import run_id_of
 
@@ -94,6 +95,19 @@ def roll_back_run(catalog: Catalog, request: RollbackRequest, records: ProjectRe
     else:
         done = rollback.roll_back(catalog, findings, scope, settings)
     return RunRollback(done, _not_found(found, run_id, records.journal), _command(records.commands, run_id))
+
+
+def with_full_id(catalog: Catalog, request: RollbackRequest, records: ProjectRecords) -> RollbackRequest:
+    """Returns the request with the whole id of its run, which may be shortened to its beginning.
+
+    Raises:
+        RunNotFoundError: several runs begin with it.
+    """
+    if any(each.run_id == request.run_id for each in records.commands):
+        return request
+    chosen = find_run(request.run_id, known_runs(runs(histories(catalog)), records))
+    # Tables may have units of work of a run whose commits their logs no longer hold.
+    return request if chosen is None else replace(request, run_id=chosen.run_id)
 
 
 def scope_of(run_id: str) -> RollbackScope:

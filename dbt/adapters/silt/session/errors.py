@@ -9,7 +9,7 @@ from pyspark.errors import AnalysisException, PySparkException
 
 from dbt.adapters.silt.engine.catalog.catalog import Catalog
 from dbt.adapters.silt.engine.commands.spark.errors import of_spark, without_java_stack
-from dbt.adapters.silt.engine.kernel.errors import SiltError, TableDamagedError
+from dbt.adapters.silt.engine.kernel.errors import FilesNotFoundError, SiltError, TableDamagedError
 from dbt.adapters.silt.engine.kernel.printable import lines
 from dbt.adapters.silt.engine.statements import damaged_tables
 
@@ -27,7 +27,7 @@ def as_dbt_error(error: Exception, catalog: Callable[[], Catalog]) -> DbtDatabas
 def known_error(error: Exception, catalog: Callable[[], Catalog]) -> SiltError | PySparkException | None:
     """The error as the engine or Spark has it; arguments as of `as_dbt_error`."""
     known = of_spark(error)
-    if isinstance(known, TableDamagedError):
+    if isinstance(known, TableDamagedError | FilesNotFoundError):
         known = damaged_tables.named(catalog(), known)
     return known if isinstance(known, SiltError | PySparkException) else None
 

@@ -37,6 +37,34 @@ def test_a_mistake_that_makes_names_of_keywords_is_a_syntax_error(house: House, 
     assert str(caught.value).endswith("Correct the statement.")
 
 
+@pytest.mark.parametrize(
+    "statement",
+    [
+        'select * from "t"',
+        'select * from t join "t" on true',
+        'select x from main."t"',
+        'select x as "t" from t',
+        'create table u as select * from "t"',
+        'create table "t" (x int)',
+        'create view "t" as select 1',
+        'insert into "t" select 1',
+        'update "t" set x = 1',
+        'delete from "t"',
+        'merge into "t" using t s on true when matched then delete',
+        'merge into t using "t" on true when matched then delete',
+        'alter table "t" add column y int',
+        'alter table t add column "t" int',
+        'drop table "t"',
+        'describe "t"',
+        'truncate table "t"',
+    ],
+)
+def test_a_name_in_double_quotes_is_said_to_be_a_text(house: House, statement: str) -> None:
+    house.sql("create table t (x int)")
+    with pytest.raises(StatementSyntaxError, match=r'"t".*double quotes make a text: .* in backticks, `t`'):
+        house.fetched(statement)
+
+
 def test_every_call_of_a_program_tells_a_mistake(house: House) -> None:
     query = "select * from (select /x from t)"
     with pytest.raises(StatementSyntaxError, match="near '/'"):

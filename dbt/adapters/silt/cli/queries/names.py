@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 from dbt.adapters.silt.engine.catalog.catalog import Catalog
@@ -12,10 +10,10 @@ from dbt.adapters.silt.engine.catalog.names import RelationName
 from dbt.adapters.silt.engine.catalog.relations import RelationKind
 from dbt.adapters.silt.engine.kernel.errors import InvalidNameError, RelationNotFoundError, SiltError
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
+from dbt.adapters.silt.engine.kernel.near_names import near_names
 from dbt.adapters.silt.engine.sql.ast import Name
 
 _OF_THE_ENGINE = "information_schema"
-_SIMILAR, _MOST_NEAR = 0.6, 3
 
 
 @dataclass(frozen=True)
@@ -75,10 +73,3 @@ class Names:
             return [each.name.identifier for each in self.catalog.relations(name.database, name.schema)]
         except SiltError:  # what is not there has no names
             return []
-
-
-def near_names(wanted: str, known: Iterable[str]) -> list[str]:
-    """The names that are spelled nearly as the wanted one, the nearest first."""
-    by_lower = {name.lower(): name for name in known}
-    near = difflib.get_close_matches(wanted.lower(), list(by_lower), n=_MOST_NEAR, cutoff=_SIMILAR)
-    return [by_lower[each] for each in near]

@@ -8,7 +8,7 @@ from enum import Enum
 import pyarrow as pa
 
 from dbt.adapters.silt.cli.queries.log_answers import Aggregates, aggregates
-from dbt.adapters.silt.cli.queries.names import Names, near_names
+from dbt.adapters.silt.cli.queries.names import Names
 from dbt.adapters.silt.cli.queries.select_text import ListedColumn, TableSelect, table_select
 from dbt.adapters.silt.engine.arrow.read import TableRead
 from dbt.adapters.silt.engine.arrow.scan import ArrowScan
@@ -19,6 +19,7 @@ from dbt.adapters.silt.engine.kernel.errors import (
 )
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
+from dbt.adapters.silt.engine.kernel.near_names import near_names
 from dbt.adapters.silt.engine.kernel.table.expressions import TRUE, Expression, columns
 from dbt.adapters.silt.engine.kernel.table.schema import StructField, StructType
 from dbt.adapters.silt.engine.sql.ast import Name, Query, Statement

@@ -9,10 +9,12 @@ import pyarrow as pa
 
 from dbt.adapters.silt.cli.queries.names import Names
 from dbt.adapters.silt.cli.shell.drawing import drawn
+from dbt.adapters.silt.cli.shell.results import Explanation, RowsFound
 from dbt.adapters.silt.engine.catalog.documents import View
-from dbt.adapters.silt.engine.kernel.errors import UnsupportedStatementError
+from dbt.adapters.silt.engine.kernel.errors import StatementSyntaxError, UnsupportedStatementError
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
-from dbt.adapters.silt.engine.sql.tokens import identifiers
+from dbt.adapters.silt.engine.sql.split import split_statements
+from dbt.adapters.silt.engine.sql.tokens import identifiers, tokenize
 
 QUIT: Final = frozenset(("quit", "exit", "\\q"))
 HELP: Final = (
@@ -26,25 +28,63 @@ HELP: Final = (
 )
 
 
+def answer(text: str, names: Names) -> RowsFound | Explanation:
+    """What a command answers.
+
+    Args:
+        text: without `quit` and its other words.
+
+    Raises:
+        SiltError: there is no such command, or table.
+    """
+    word, _, rest = text.strip().rstrip("; ").partition(" ")
+    if word.lower() in ("help", "\\?", "\\h"):
+        return Explanation(HELP, {"help": list(HELP)})
+    if word != "\\d":
+        raise UnsupportedStatementError(f"there is no command {word}", remedy="Type `help`")
+    return RowsFound(_columns(names, rest.strip()) if rest.strip() else _relations(names))
+
+
 def command_lines(text: str, names: Names, columns: int | None) -> Iterator[str]:
     """The lines that a command answers.
 
     Args:
-        text: without blanks around it.
         columns: of the terminal.
 
     Raises:
         SiltError: there is no such command, or table.
     """
-    word, _, rest = text.partition(" ")
-    if word.lower() in ("help", "\\?", "\\h"):
-        yield from HELP
-    elif word == "\\d" and rest.strip():
-        yield from drawn(_columns(names, rest.strip()), columns)
-    elif word == "\\d":
-        yield from drawn(_relations(names), columns)
-    else:
-        raise UnsupportedStatementError(f"there is no command {word}", remedy="Type `help`")
+    found = answer(text, names)
+    yield from found.lines if isinstance(found, Explanation) else drawn(found.rows, columns)
+
+
+def pieces(text: str) -> list[str]:
+    """The statements and commands of a text, in turn, up to a command that ends the shell.
+
+    Raises:
+        StatementSyntaxError: a string, a quoted name or a comment is not closed.
+    """
+    found: list[str] = []
+    lines: list[str] = []
+    for line in text.split("\n"):
+        if not (is_command(line) and _is_whole("\n".join(lines))):
+            lines.append(line)
+            continue
+        found += split_statements("\n".join(lines))
+        lines.clear()
+        if line.strip().rstrip("; ").lower() in QUIT:
+            return found
+        found.append(line.strip())
+    return [*found, *split_statements("\n".join(lines))]
+
+
+def _is_whole(text: str) -> bool:
+    """Whether no statement is open at the end of a text."""
+    try:
+        tokens = tokenize(text)
+    except StatementSyntaxError:  # a string, a name or a comment is open
+        return False
+    return len(tokens) == 1 or tokens[-2].word == ";"
 
 
 def is_command(text: str) -> bool:

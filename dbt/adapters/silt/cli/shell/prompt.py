@@ -66,7 +66,7 @@ class Prompt:
         """Runs the statements of a text, up to the first that fails."""
         try:
             if commands.is_command(text):
-                self._print(commands.command_lines(text.strip().rstrip(";"), self.statements.names, terminal_columns()))
+                self._print(commands.command_lines(text, self.statements.names, terminal_columns()))
                 return
             for statement in split_statements(text):
                 started = time.monotonic()

@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 from dbt.adapters.silt.engine.catalog.names import RelationName
-from dbt.adapters.silt.engine.kernel.errors import RelationExistsError, RelationNotFoundError, SchemaNotFoundError
+from dbt.adapters.silt.engine.kernel.errors import (
+    FunctionNotFoundError,
+    RelationExistsError,
+    RelationNotFoundError,
+    SchemaNotFoundError,
+)
 
 
 def no_schema(schema: str) -> SchemaNotFoundError:
@@ -44,7 +49,8 @@ def is_no_view(name: RelationName) -> RelationNotFoundError:
 
 def nothing(name: RelationName, kind: str) -> RelationNotFoundError:
     """There is no relation of that kind, such as `table or view`."""
-    return RelationNotFoundError(f"there is no such {kind}", table=str(name))
+    found = FunctionNotFoundError if kind == "function" else RelationNotFoundError
+    return found(f"there is no such {kind}", table=str(name))
 
 
 def not_built(name: RelationName) -> RelationNotFoundError:

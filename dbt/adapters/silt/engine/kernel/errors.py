@@ -21,6 +21,7 @@
         InvalidArgumentError
         InvalidNameError
         RelationNotFoundError
+          FunctionNotFoundError
         FilesNotFoundError
         RelationExistsError
         SchemaNotFoundError
@@ -276,6 +277,13 @@ class RelationNotFoundError(InvalidStatementError):
 
     code = "SILT_RELATION_NOT_FOUND"
     remedy = "Check the name, or build the model that makes it"
+
+
+class FunctionNotFoundError(RelationNotFoundError):
+    """There is no such function."""
+
+    code = "SILT_FUNCTION_NOT_FOUND"
+    remedy = "Check the name; `show functions` lists all functions"
 
 
 class FilesNotFoundError(InvalidStatementError):

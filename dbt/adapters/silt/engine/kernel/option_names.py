@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Collection, Iterable
 
 from dbt.adapters.silt.engine.kernel.errors import InvalidArgumentError
+from dbt.adapters.silt.engine.kernel.near_names import nearest
 
 
 def check(given: Iterable[str], known: Collection[str], what: str) -> None:
@@ -24,7 +24,6 @@ def check(given: Iterable[str], known: Collection[str], what: str) -> None:
 
 def unknown(name: str, known: Collection[str], what: str) -> InvalidArgumentError:
     """The error for an option that does not exist; its remedy is the nearest name, or all of them."""
-    by_lower = {each.lower(): each for each in known}
-    near = difflib.get_close_matches(name.lower(), by_lower, n=1)
-    remedy = f"Did you mean `{by_lower[near[0]]}`?" if near else f"The options are {', '.join(known)}"
+    near = nearest(name, known)
+    remedy = f"The options are {', '.join(known)}" if near is None else f"Did you mean `{near}`?"
     return InvalidArgumentError(f"{what} has no option `{name}`", remedy=remedy)

@@ -8,7 +8,7 @@ from typing import TypeVar
 from dbt.adapters.silt.engine.kernel.errors import StatementSyntaxError, UnsupportedStatementError
 from dbt.adapters.silt.engine.sql.ast import Name, PartitionValue, TimeTravel
 from dbt.adapters.silt.engine.sql.spans import after_time_travel, closing
-from dbt.adapters.silt.engine.sql.tokens import Kind, Token, string_value, syntax_error
+from dbt.adapters.silt.engine.sql.tokens import Kind, Token, double_quotes_remedy, string_value, syntax_error
 
 T = TypeVar("T")
 
@@ -69,9 +69,9 @@ class Cursor:
         if not self.take(*words):
             raise self.expected(f"{' '.join(words)}")
 
-    def error(self, problem: str) -> StatementSyntaxError:
+    def error(self, problem: str, remedy: str | None = None) -> StatementSyntaxError:
         """The error for the current token."""
-        return syntax_error(problem, self.source, self.token.start)
+        return syntax_error(problem, self.source, self.token.start, remedy)
 
     def expected(self, what: str) -> StatementSyntaxError:
         """The error for a current token that is not what was expected."""
@@ -94,6 +94,9 @@ class Cursor:
     # Names and literals
 
     def identifier(self, what: str = "a name") -> str:
+        if self.token.kind is Kind.DOUBLE_QUOTED:
+            said = self.token.text
+            raise self.error(f"expected {what}, found the text {said}", double_quotes_remedy(said))
         if not self.token.is_identifier:
             raise self.expected(f"{what}")
         self.at_token += 1

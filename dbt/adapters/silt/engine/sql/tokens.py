@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from dbt.adapters.silt.engine.kernel.errors import InternalError, StatementSyntaxError
-from dbt.adapters.silt.engine.kernel.identifiers import unquote
+from dbt.adapters.silt.engine.kernel.identifiers import quote, unquote
 
 
 class Kind(Enum):
@@ -134,16 +134,31 @@ def _after_comment(text: str, start: int, tokens: list[Token]) -> int:
     raise syntax_error("a comment is not closed", text, start)
 
 
-def syntax_error(problem: str, text: str, position: int) -> StatementSyntaxError:
-    """The error that names the problem, its line and column (both from 1) and the text around it."""
+def syntax_error(problem: str, text: str, position: int, remedy: str | None = None) -> StatementSyntaxError:
+    """The error that names the problem, its line and column (both from 1) and the text around it.
+
+    Args:
+        remedy: what to do; None asks to correct the statement.
+    """
     before = text[:position]
     line = before.count("\n") + 1
     column = position - (before.rfind("\n") + 1) + 1
     nearby = " ".join(text[max(0, position - 30) : position + 30].split())
     where = f"near `{nearby}`" if nearby else "the text is empty"
     return StatementSyntaxError(
-        f"{problem} (line {line}, column {column}, {where})", details={"line": line, "column": column}
+        f"{problem} (line {line}, column {column}, {where})",
+        remedy=remedy,
+        details={"line": line, "column": column},
     )
+
+
+def double_quotes_remedy(text: str) -> str:
+    """What to do about a text in double quotes where Spark expects a name.
+
+    Args:
+        text: with its quotes.
+    """
+    return f"In Spark, double quotes make a text: write the name in backticks, {quote(text[1:-1])}"
 
 
 def string_value(token: Token, doubled_is_one: bool = True) -> str:

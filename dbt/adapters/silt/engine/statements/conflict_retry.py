@@ -7,7 +7,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Final
 
-from dbt.adapters.silt.engine.commands.spark import errors
 from dbt.adapters.silt.engine.commands.target import WriteSettings
 from dbt.adapters.silt.engine.kernel.clock import Clock, back_off
 from dbt.adapters.silt.engine.kernel.errors import (
@@ -19,7 +18,7 @@ from dbt.adapters.silt.engine.kernel.errors import (
     SiltError,
 )
 from dbt.adapters.silt.engine.sql.ast import Statement
-from dbt.adapters.silt.engine.statements import damaged_tables
+from dbt.adapters.silt.engine.statements import damaged_tables, missing_functions
 from dbt.adapters.silt.engine.statements.retry_queue import RetryQueue
 from dbt.adapters.silt.engine.statements.route import route
 from dbt.adapters.silt.engine.statements.steps.context import Context, Result
@@ -58,7 +57,7 @@ class ConflictRetry:
             while True:
                 context = context_with(_of_attempt(settings, attempt))
                 try:
-                    with errors.mapped():
+                    with missing_functions.mapped(context.namespace):
                         result = route(statement, context)
                 except CommitStateUnknownError:
                     raise

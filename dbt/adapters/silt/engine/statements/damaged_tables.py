@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 from dbt.adapters.silt.engine.catalog.catalog import Catalog
-from dbt.adapters.silt.engine.kernel.errors import SiltError, TableDamagedError
+from dbt.adapters.silt.engine.kernel.errors import (
+    DataFileMissingError,
+    FilesNotFoundError,
+    SiltError,
+    TableDamagedError,
+)
 from dbt.adapters.silt.engine.kernel.log import origins
 from dbt.adapters.silt.engine.kernel.table.paths import decode_path
 
@@ -13,12 +18,16 @@ def named(catalog: Catalog, error: Exception) -> Exception:
 
     The version is the newest, where that one has the file.
     """
-    if not isinstance(error, TableDamagedError) or error.table is not None or "path" not in error.details:
+    if not isinstance(error, TableDamagedError | FilesNotFoundError):
+        return error
+    if error.table is not None or "path" not in error.details:
         return error
     path = decode_path(str(error.details["path"]))
     name = catalog.table_of_file(path)
     if name is None:
         return error
+    if isinstance(error, FilesNotFoundError):
+        error = DataFileMissingError(f"the data file {error.details['path']} is not there", details=error.details)
     problem, details = error.problem, error.details
     try:
         log = catalog.table(name)

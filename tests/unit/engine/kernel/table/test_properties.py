@@ -88,3 +88,29 @@ def test_constraints_are_found_by_their_prefix() -> None:
 def test_names_of_statistics_columns_keep_commas_inside_backticks() -> None:
     properties = TableProperties({"delta.dataSkippingStatsColumns": "a, b.c ,`x,y`"})
     assert properties.data_skipping_stats_columns == ("a", "b.c", "`x,y`")
+
+
+@pytest.mark.parametrize(
+    ("key", "meant"),
+    [
+        ("delta.enableChangeDataFed", "delta.enableChangeDataFeed"),
+        ("DELTA.enabledeletionvector", "delta.enableDeletionVectors"),
+        ("delta.colmunMapping.mode", "delta.columnMapping.mode"),
+        ("dleta.enableDeletionVectors", "delta.enableDeletionVectors"),
+        ("enableChangeDataFeed", "delta.enableChangeDataFeed"),
+        ("columnMapping.mode", "delta.columnMapping.mode"),
+    ],
+)
+def test_a_misspelt_property_is_refused_with_the_name_that_it_may_mean(key: str, meant: str) -> None:
+    with pytest.raises(InvalidPropertyError, match=f"no table property `{key}`. Did you mean `{meant}`"):
+        checked({key: "true"})
+
+
+@pytest.mark.parametrize("key", ["owner", "team.mode", "enableNothing", "my.enableDeletionVectors", ""])
+def test_a_property_of_the_users_own_may_have_any_name(key: str) -> None:
+    assert checked({key: "x"}) == {key: "x"}
+
+
+def test_a_property_that_is_like_no_other_is_refused_without_a_guess() -> None:
+    with pytest.raises(InvalidPropertyError, match=r"no table property `delta.qqqqqqqqqq`\. Correct the property"):
+        checked({"delta.qqqqqqqqqq": "x"})

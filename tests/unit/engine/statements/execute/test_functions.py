@@ -7,6 +7,7 @@ from pyspark.errors import PySparkException
 
 from dbt.adapters.silt.engine.kernel.errors import (
     ColumnNotFoundError,
+    FunctionNotFoundError,
     InvalidStatementError,
     RelationExistsError,
     RelationNotFoundError,
@@ -139,8 +140,41 @@ def test_a_function_goes_with_its_schema(shop: House) -> None:
 def test_a_call_of_what_is_not_there_names_what_is_near(shop: House) -> None:
     with pytest.raises(RelationNotFoundError, match=r"silt\.main\.twise: .*call silt\.main\.twice"):
         shop.sql("select main.twise(1)")
-    with pytest.raises(RelationNotFoundError, match="nothing_like_it"):
+    with pytest.raises(FunctionNotFoundError, match=r"nothing_like_it`\. Check the name"):
         shop.sql("select nothing_like_it(1)")
+
+
+@pytest.mark.parametrize(
+    ("statement", "said"),
+    [
+        ("select cuont(id) from main.orders", r"no function `cuont`\. Did you mean `count`"),
+        ("select twise(1)", r"no function `twise`\. Did you mean .*`twice`"),
+        ("select iff(true, 1, 2)", r"no function `iff`\. In Spark, write if\(\.\.\.\) or case\."),
+        ("select * from rang(3)", r"no function `rang`\. Did you mean `range`"),
+        ("create table t as select cuont(1) as x", "`count`"),
+        ("create view v as select cuont(1) as x", "`count`"),
+        ("create function main.f(x int) returns int return cuont(x)", "`count`"),
+        ("insert into numbers select cuont(1)", "`count`"),
+        ("update numbers set x = twise(1)", "`twice`"),
+        ("delete from numbers where x = (select cuont(1))", "`count`"),
+        ("merge into numbers n using (select cuont(1) as y) on x = y when matched then delete", "`count`"),
+    ],
+)
+def test_a_call_of_an_unknown_function_names_those_that_are_near(shop: House, statement: str, said: str) -> None:
+    shop.sql("create table numbers as select 1 as x")
+    with pytest.raises(FunctionNotFoundError, match=said) as caught:
+        shop.fetched(statement)
+    assert str(caught.value).startswith("[SILT_FUNCTION_NOT_FOUND] ")
+
+
+def test_every_call_of_a_program_names_the_functions_that_are_near(shop: House) -> None:
+    for call in (
+        lambda: shop.warehouse.schema_of("select cuont(1)"),
+        lambda: shop.warehouse.query("select cuont(:x)", {"x": 1}),
+        lambda: shop.warehouse.tables(["rang(3)"]),
+    ):
+        with pytest.raises(FunctionNotFoundError, match="Did you mean"):
+            call()
 
 
 @pytest.mark.parametrize(

@@ -154,3 +154,19 @@ def test_options_of_hadoop_and_of_other_formats_are_left_to_them(house: House) -
     for file_format, names in given.items():
         check_options(file_format, names)
     check_options("of_another_package", ["anything"])
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "select * from parquet.`/missing`",
+        "select * from csv.`/missing`",
+        "insert into t select * from parquet.`/missing`",
+        "create table u as select * from parquet.`/missing`",
+        "create view v as select * from parquet.`/missing`",
+    ],
+)
+def test_a_path_in_a_statement_that_does_not_exist_is_said_to_be_missing(house: House, statement: str) -> None:
+    house.sql("create table t (x int)")
+    with pytest.raises(FilesNotFoundError, match=r"no files to read at `file:/missing`, which the statement names"):
+        house.fetched(statement)

@@ -20,6 +20,8 @@ from dbt.adapters.silt.engine.kernel.errors import (
     DataFileMissingError,
     DataRejectedError,
     ExecutorLostError,
+    FilesNotFoundError,
+    FunctionNotFoundError,
     InvalidStatementError,
     NoSpaceError,
     ReadOnlyStorageError,
@@ -31,6 +33,7 @@ from dbt.adapters.silt.engine.kernel.errors import (
     StorageError,
     TableDamagedError,
 )
+from dbt.adapters.silt.engine.sql.tokens import double_quotes_remedy
 
 SPARKS: Final = (PySparkException, Py4JError, ConnectionError, EOFError)
 """What Python sees of a failure of Spark's; the last two, where its Java process is gone."""
@@ -43,15 +46,15 @@ _STATEMENT: Mapping[str, type[InvalidStatementError]] = {
     "UNRESOLVED_FIELD": ColumnNotFoundError,
     "FIELD_NOT_FOUND": ColumnNotFoundError,
     "TABLE_OR_VIEW_NOT_FOUND": RelationNotFoundError,
-    "UNRESOLVED_ROUTINE": RelationNotFoundError,
-    "ROUTINE_NOT_FOUND": RelationNotFoundError,
-    "UNRESOLVABLE_TABLE_VALUED_FUNCTION": RelationNotFoundError,
     **dict.fromkeys(SYNTAX, StatementSyntaxError),
 }
 """What a statement's own text is at fault for, by the first part of Spark's error condition."""
 
-_MISSING = frozenset(("PATH_NOT_FOUND", "FAILED_READ_FILE.FILE_NOT_EXIST"))
+_NO_FUNCTION: Final = frozenset(("UNRESOLVED_ROUTINE", "ROUTINE_NOT_FOUND", "UNRESOLVABLE_TABLE_VALUED_FUNCTION"))
+_NO_PATH: Final = "PATH_NOT_FOUND"
+_MISSING = frozenset((_NO_PATH, "FAILED_READ_FILE.FILE_NOT_EXIST"))
 _UNREADABLE = "FAILED_READ_FILE"
+_AT_TEXT: Final = re.compile(r"""at or near '(?P<text>"[^"]+")'""")
 _RAISED = "USER_RAISED_EXCEPTION"
 _LOST = "CHECKPOINT_RDD_BLOCK_ID_NOT_FOUND"
 _NOT_ALLOWED = re.compile(r"Permission denied|AccessDeniedException|AccessControlException")
@@ -79,7 +82,7 @@ def mapped(table: str | None = None, version: int | None = None) -> Iterator[Non
         DataFileMissingError: a data file is not there.
         DataFileChangedError: a data file has other rows than the log says.
         TableDamagedError: a data file cannot be read.
-        InvalidStatementError: a name in the statement is unknown.
+        InvalidStatementError: a name in the statement is unknown; FilesNotFoundError: a path is.
         ExecutorLostError: rows that Spark kept are gone.
         StorageError: a file cannot be read or written; NoSpaceError: for want of space; StorageRefusedError: an object
             store refused it.
@@ -132,8 +135,11 @@ def _of_condition(cause: Cause, root: Cause, table: str | None, version: int | N
     """The error for a condition that the engine knows."""
     name, path = cause.condition, cause.parameters.get("path", "")
     family = name.partition(".")[0]
+    if name in _NO_FUNCTION:
+        return _no_function(cause, table, version)
     if family in _STATEMENT:
-        return _STATEMENT[family](cause.message, table=table, version=version)
+        remedy = syntax_remedy(cause.message) if family in SYNTAX else None
+        return _STATEMENT[family](cause.message, remedy=remedy, table=table, version=version)
     if name == _LOST:
         return ExecutorLostError("Spark lost an executor with rows of this statement", table=table, version=version)
     if name == _RAISED and cause.parameters.get("errorMessage") == OTHER_ROWS:
@@ -141,6 +147,8 @@ def _of_condition(cause: Cause, root: Cause, table: str | None, version: int | N
     if name not in _MISSING and family != _UNREADABLE:
         return None
     details = {"path": path}
+    if name == _NO_PATH and table is None:
+        return FilesNotFoundError(f"there are no files to read at `{path}`, which the statement names", details=details)
     if _NOT_ALLOWED.search(root.text):
         return StorageError(
             f"the data file {path} cannot be read ({root.text})",
@@ -160,6 +168,22 @@ def _of_condition(cause: Cause, root: Cause, table: str | None, version: int | N
     return TableDamagedError(
         f"the data file {path} cannot be read ({root.text})", table=table, version=version, details=details
     )
+
+
+def syntax_remedy(said: str) -> str | None:
+    """What to do about a mistake that Spark's parser names; None if it is not a text where a name is expected."""
+    found = _AT_TEXT.search(said)
+    return None if found is None else double_quotes_remedy(found["text"])
+
+
+def _no_function(cause: Cause, table: str | None, version: int | None) -> FunctionNotFoundError:
+    """The error for a call; its details name the function if it is called by a name of one part."""
+    said = str(cause.parameters.get("routineName") or cause.parameters.get("name") or "")
+    name = said.removeprefix("`spark_catalog`.").removeprefix("`default`.").strip("`")
+    if not name:
+        return FunctionNotFoundError(cause.message, table=table, version=version)
+    details = {} if "." in name else {"function": name}
+    return FunctionNotFoundError(f"there is no function `{name}`", table=table, version=version, details=details)
 
 
 def _of_storage(root: Cause, table: str | None, version: int | None) -> SiltError | None:

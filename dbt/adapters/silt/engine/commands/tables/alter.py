@@ -27,6 +27,7 @@ from dbt.adapters.silt.engine.kernel.errors import (
     InvalidStatementError,
     UnsupportedFeatureError,
 )
+from dbt.adapters.silt.engine.kernel.near_names import nearest
 from dbt.adapters.silt.engine.kernel.table.column_mapping import MAX_COLUMN_ID, MODE, is_mapped, mapped
 from dbt.adapters.silt.engine.kernel.table.keys import Key, checked_keys, constraint_names, key_properties, table_keys
 from dbt.adapters.silt.engine.kernel.table.properties import (
@@ -98,11 +99,9 @@ def unset_properties(target: Target, keys: Sequence[str], if_exists: bool, setti
         if found is not None:
             del configuration[found]
         elif not if_exists:
-            raise InvalidPropertyError(
-                f"the table property `{key}` is not set",
-                remedy="Use `unset tblproperties if exists`",
-                table=target.name,
-            )
+            near = nearest(key, configuration)
+            remedy = "Use `unset tblproperties if exists`" if near is None else f"Did you mean `{near}`?"
+            raise InvalidPropertyError(f"the table property `{key}` is not set", remedy=remedy, table=target.name)
     parameters = {"properties": as_json(list(keys)), "ifExists": if_exists}
     changed = replace(metadata, configuration=configuration)
     return commit_metadata(target, MetadataChange(Operation("UNSET TBLPROPERTIES", parameters), changed), settings)

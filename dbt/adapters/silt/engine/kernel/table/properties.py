@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Generic, TypeVar
 
 from dbt.adapters.silt.engine.kernel.errors import InvalidPropertyError
+from dbt.adapters.silt.engine.kernel.near_names import nearest
 from dbt.adapters.silt.engine.kernel.table import property_values as values
 from dbt.adapters.silt.engine.kernel.table.property_values import IsolationLevel
 
@@ -21,6 +22,7 @@ KEY_PREFIX: Final = "silt.constraints."
 ENABLEMENT_VERSION: Final = "delta.inCommitTimestampEnablementVersion"
 ENABLEMENT_TIMESTAMP: Final = "delta.inCommitTimestampEnablementTimestamp"
 
+_PREFIX: Final = "delta."
 _PREFIXES = (CONSTRAINT_PREFIX, FEATURE_PREFIX)
 
 T = TypeVar("T")
@@ -129,7 +131,8 @@ def checked(properties: Mapping[str, str]) -> dict[str, str]:
     """Checks properties that a user sets, and returns them with `delta.` keys in the protocol's spelling.
 
     Raises:
-        InvalidPropertyError: a `delta.` key is unknown, cannot be set by hand, or has an invalid value.
+        InvalidPropertyError: a `delta.` key is unknown, cannot be set by hand, or has an invalid value; or a key is a
+            known one but for its `delta.`.
     """
     return dict(_checked_entry(key, value) for key, value in properties.items())
 
@@ -147,16 +150,31 @@ def _checked_entry(key: str, value: str) -> tuple[str, str]:
             f"the key `{key[len(KEY_PREFIX) :]}` cannot be set as a property",
             remedy="Use a PRIMARY KEY, UNIQUE or FOREIGN KEY clause",
         )
-    if not folded.startswith("delta."):
+    if not folded.startswith(_PREFIX):
+        _check_is_own(key)
         return key, value
     for prefix in _PREFIXES:
         if folded.startswith(prefix):
             return prefix + key[len(prefix) :], value
     name = _KNOWN_BY_FOLDED_NAME.get(folded)
     if name is None:
-        raise InvalidPropertyError(f"there is no table property `{key}`")
+        raise _unknown(key)
     _read(name, value, _KNOWN[name])
     return name, value
+
+
+def _check_is_own(key: str) -> None:
+    """Passes for a property of the user's own; a known one whose `delta.` is missing or misspelt would do nothing."""
+    first, _, rest = key.lower().partition(".")
+    is_bare = f"{_PREFIX}{key.lower()}" in _KNOWN_BY_FOLDED_NAME
+    if is_bare or (f"{_PREFIX}{rest}" in _KNOWN_BY_FOLDED_NAME and nearest(first, ("delta",))):
+        raise _unknown(key)
+
+
+def _unknown(key: str) -> InvalidPropertyError:
+    near = nearest(key, _KNOWN_BY_FOLDED_NAME.values())
+    remedy = None if near is None else f"Did you mean `{near}`?"
+    return InvalidPropertyError(f"there is no table property `{key}`", remedy=remedy)
 
 
 def _read(key: str, text: str, read: Callable[[str], Any]) -> Any:

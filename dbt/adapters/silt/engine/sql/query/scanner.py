@@ -13,7 +13,7 @@ from dbt.adapters.silt.engine.sql.query.parts import AFTER_ROW, Part, is_alias, 
 from dbt.adapters.silt.engine.sql.query.relations import after_name, after_sample, has_rows, travelled
 from dbt.adapters.silt.engine.sql.query.scans import Block, Call, Chain, Reference, Scan, Scope
 from dbt.adapters.silt.engine.sql.spans import Tokens, after_group, starts_query, starts_query_in_parentheses
-from dbt.adapters.silt.engine.sql.tokens import Kind, syntax_error
+from dbt.adapters.silt.engine.sql.tokens import Kind, double_quotes_remedy, syntax_error
 
 
 def scan(text: str, tokens: Tokens) -> Scan:
@@ -179,7 +179,9 @@ class _Scanner:
         if tokens[at].word == "VALUES" and has_rows(tokens, at + 1):
             return self._inline_table(at + 1, ctes, scope)
         if tokens[at].kind is Kind.DOUBLE_QUOTED:
-            raise syntax_error("a table's name is quoted with backquotes, not with", self.text, tokens[at].start)
+            said = tokens[at].text
+            problem = f"expected the name of a table, found the text {said}"
+            raise syntax_error(problem, self.text, tokens[at].start, double_quotes_remedy(said))
         if not tokens[at].is_identifier:
             return at if tokens[at].word == ")" or tokens[at].kind is Kind.END else at + 1
         return self._table(at, ctes, scope, scope)

@@ -6,7 +6,7 @@ import re
 from typing import Final
 
 from dbt.adapters.silt.engine.commands.spark.causes import first_line
-from dbt.adapters.silt.engine.commands.spark.errors import SPARKS, SYNTAX, condition
+from dbt.adapters.silt.engine.commands.spark.errors import SPARKS, SYNTAX, condition, syntax_remedy
 from dbt.adapters.silt.engine.kernel.errors import StatementSyntaxError
 from dbt.adapters.silt.engine.sql.tokens import syntax_error
 from dbt.adapters.silt.engine.statements.resolve.namespace import Namespace
@@ -31,7 +31,8 @@ def _placed(error: Exception, sql: str) -> StatementSyntaxError:
     """Spark's words, with the place in the text; the line of EXPLAIN is the first that Spark counts."""
     said = first_line(error).partition(" (line ")[0].rstrip(".")
     place = _PLACE.search(str(error))
+    remedy = syntax_remedy(said)
     if place is None:
-        return StatementSyntaxError(said)
+        return StatementSyntaxError(said, remedy=remedy)
     line, column = int(place[1]) - 2, int(place[2])
-    return syntax_error(said, sql, sum(len(each) + 1 for each in sql.split("\n")[:line]) + column)
+    return syntax_error(said, sql, sum(len(each) + 1 for each in sql.split("\n")[:line]) + column, remedy)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import difflib
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -14,12 +13,14 @@ from dbt.adapters.silt.engine.catalog.documents import Function, View
 from dbt.adapters.silt.engine.catalog.names import RelationName
 from dbt.adapters.silt.engine.catalog.relations import RelationKind
 from dbt.adapters.silt.engine.kernel.errors import (
+    FunctionNotFoundError,
     InvalidNameError,
     RelationNotFoundError,
     SchemaNotFoundError,
 )
 from dbt.adapters.silt.engine.kernel.identifiers import quote
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
+from dbt.adapters.silt.engine.kernel.near_names import near_names
 from dbt.adapters.silt.engine.sql.ast import Name, is_path
 
 
@@ -134,6 +135,11 @@ class Namespace:
             raise self._no_function(full)
         return self.catalog.function(full)
 
+    def functions(self) -> list[str]:
+        """The names of one part that can be called: of the current schema's functions and of Spark's own."""
+        own = [each.identifier for each in self.catalog.functions(self.database, self.schema)]
+        return [*own, *(row[0] for row in self.spark.sql("show system functions").collect())]
+
     def writable(self, name: Name) -> RelationName | None:
         """The full name of a relation to make or change; None if it is Spark's.
 
@@ -214,11 +220,11 @@ class Namespace:
             return None
         return self.catalog.function(full)
 
-    def _no_function(self, full: RelationName) -> RelationNotFoundError:
+    def _no_function(self, full: RelationName) -> FunctionNotFoundError:
         names = {each.identifier: str(each) for each in self.catalog.functions(full.database, full.schema)}
-        near = difflib.get_close_matches(full.identifier, names, n=3, cutoff=0.5)
+        near = near_names(full.identifier, names)
         remedy = f"Create it first, or call {' or '.join(names[each] for each in near)}" if near else "Create it first"
-        return RelationNotFoundError("there is no such function", table=str(full), remedy=remedy)
+        return FunctionNotFoundError("there is no such function", table=str(full), remedy=remedy)
 
     def _is_known(self, identifier: str) -> bool:
         """Whether a name of one part, which may be no valid name, is a relation of the warehouse."""
