@@ -16,6 +16,7 @@ from dbt_common.exceptions import DbtRuntimeError
 
 from dbt.adapters.silt.command_server import staying
 from dbt.adapters.silt.lazy import lazy_module
+from dbt.adapters.silt.records import locations
 from dbt.adapters.silt.records.journal import CommitJournal
 from dbt.adapters.silt.runs import ending
 from dbt.adapters.silt.runs.current_node import CurrentNode
@@ -63,6 +64,7 @@ class SiltConnectionManager(SQLConnectionManager):
         add_callback_to_manager(self.node.on_event)
         ending.end_quickly()
         self._display = wanted.display_of(profile.credentials.spark_conf)
+        self._new_folders = self._find_new_folders() if self.invocation.queries else {}
         if self.invocation.queries:
             # Spark needs as long as dbt needs to read a project, and nothing of it.
             threading.Thread(target=lambda: self.environment.warm_up(), name="silt-warm-up", daemon=True).start()
@@ -106,7 +108,22 @@ class SiltConnectionManager(SQLConnectionManager):
         # dbt asks for a connection, on its main thread, before the first node: from then on this command is a run.
         with self.exception_handler("start the run"):
             self.invocation.on_connection()
+        self.say_new_folder(self.profile.credentials.database)
         return super().set_connection_name(name)
+
+    def _find_new_folders(self) -> dict[str, str]:
+        """Returns the folders of databases that this command makes if it writes to them, by database."""
+        given = cast("SiltCredentials", self.profile.credentials)
+        return locations.new_folders(
+            locations.locations(given.database, given.warehouse, given.databases, self.invocation.project_root)
+        )
+
+    def say_new_folder(self, database: str) -> None:
+        """Logs that this command makes the folder of a database, once: it may be a path with a mistake in it."""
+        folder = self._new_folders.pop(database, None)
+        if folder is not None:
+            field = "warehouse" if database == self.profile.credentials.database else "databases"
+            logger.info(f"New warehouse at {folder} (`{field}` in the profile): no folder was there before")
 
     @property
     def catalog(self) -> Catalog:

@@ -41,6 +41,7 @@ class SiltCredentials(Credentials):
         schema: the schema that models are built in.
         warehouse: where the tables are: a folder, relative to the project, a `file://` URI, or a place in an object
             store: `s3://bucket/prefix`, `abfss://container@account.dfs.core.windows.net/prefix`, `gs://bucket/prefix`.
+            The first command makes the folder and says so; the folder above it must exist.
         storage: how object stores are reached; by default as the environment says. Its fields are below.
         master: the Spark master of an embedded session or a cluster; not with `remote`.
         remote: the address of a Spark Connect server (`sc://host:port`).

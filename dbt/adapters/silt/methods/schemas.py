@@ -55,6 +55,7 @@ class SchemaMethods(metaclass=AdapterMeta):
         """Makes a schema; one that dbt cannot make before a run is refused again by each node in it."""
         try:
             super().create_schema(relation)  # type: ignore[misc]
+            self.connections.say_new_folder(relation.database or self._own_database)
         except DbtRuntimeError as error:
             if not (self._prepares_run(relation) and isinstance(error.__cause__, InvalidStatementError | StorageError)):
                 raise

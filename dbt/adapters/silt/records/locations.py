@@ -37,6 +37,16 @@ def locations(database: str, warehouse: str, databases: Mapping[str, object], pr
     return {name: _absolute(folder, project_root) for name, folder in folders.items()}
 
 
+def new_folders(locations: Mapping[str, str]) -> dict[str, str]:
+    """Returns those of the locations that are folders which do not exist, each in a folder that does.
+
+    Args:
+        locations: as `locations` returns them.
+    """
+    folders = {name: Path(place) for name, place in locations.items() if "://" not in place}
+    return {name: str(each) for name, each in folders.items() if not each.exists() and each.parent.is_dir()}
+
+
 def storages_of(
     locations: Mapping[str, str], storage: Mapping[str, Any] | None, databases: Mapping[str, object]
 ) -> Storages:

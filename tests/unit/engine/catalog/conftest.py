@@ -27,7 +27,7 @@ in_folders = pytest.mark.parametrize("catalog", ["folders"], indirect=True)
 
 @pytest.fixture
 def warehouse(tmp_path: Path) -> Path:
-    return tmp_path / "not made yet" / "warehouse"
+    return tmp_path / "warehouse"
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

@@ -85,6 +85,18 @@ def test_a_warehouse_that_cannot_be_written_is_named_with_the_remedy(tmp_path: P
         assert str(caught.value).endswith("Move it away, or set `warehouse` to another folder.")
 
 
+def test_the_root_is_made_and_no_folder_above_it(tmp_path: Path) -> None:
+    above = tmp_path / "wharehouses"
+    place = Catalog({"silt": LocalStore(above / "shop")})
+    with pytest.raises(StorageError, match=f"there is no folder {above}") as raised:
+        place.create_schema("silt", "main")
+    assert raised.value.action.startswith("Make that folder, or correct the path: `warehouse` in the profile")
+    assert not above.exists()
+    above.mkdir()
+    place.create_schema("silt", "main")
+    assert place.schemas("silt") == ["main"]
+
+
 def test_a_schema_with_something_in_it_is_dropped_only_with_cascade(
     catalog: Catalog, create: Create, warehouse: Path
 ) -> None:

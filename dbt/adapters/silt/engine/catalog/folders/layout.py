@@ -42,12 +42,13 @@ def is_schema(store: Store, schema: str) -> bool:
 
 
 def make_schema(store: Store, schema: str, clock: Clock) -> PutResult:
-    """Makes the folder of a schema, and the root where it does not exist.
+    """Makes the folder of a schema, and the root where it does not exist, but no folder above it.
 
     Raises:
         StorageError: the root cannot be made or written.
     """
     try:
+        _check_above(store)
         store.make_folder("")
         with exclusive(store, "", clock):
             store.make_folder(schema)
@@ -60,6 +61,17 @@ def make_schema(store: Store, schema: str, clock: Clock) -> PutResult:
 
 _IN_THE_WAY = "a file, or a link that leads nowhere, is where a folder is to be"
 _AWAY = "Move it away, or set `warehouse` to another folder"
+
+
+def _check_above(store: Store) -> None:
+    """Passes if the root is there, or the folder above it: a path with a mistake in it is not made whole."""
+    root = store.local_path("")
+    above = None if root is None else os.path.dirname(os.path.abspath(root))
+    if above is not None and not os.path.exists(above):
+        raise StorageError(
+            f"there is no folder {above}",
+            remedy="Make that folder, or correct the path: `warehouse` in the profile, or the one in `databases`",
+        )
 
 
 def _not_made(store: Store, schema: str, reason: StorageError) -> StorageError:
