@@ -41,21 +41,28 @@
 {% endmacro %}
 
 
-{#-- Prints the versions of the table, the newest first. --#}
+{#-- Prints the versions of the table, the newest first, as `silt history` does. --#}
 {% macro silt_history(table, limit=none) %}
-  {%- set shown = ['version', 'timestamp', 'operation', 'operationParameters', 'operationMetrics', 'userMetadata'] -%}
-  {%- set statement = 'describe history ' ~ table ~ (' limit ' ~ limit if limit is not none else '') -%}
-  {{ return(silt_carry_out(statement, shown)) }}
+  {%- if model is defined and model['resource_type'] != 'macro' -%}
+    {{ return('describe history ' ~ table ~ (' limit ' ~ limit if limit is not none else '')) }}
+  {%- endif -%}
+  {%- if execute -%}
+    {%- do print(adapter.table_history(table, limit)) -%}
+  {%- endif -%}
 {% endmacro %}
 
 
-{#-- In an operation, `model` is the macro that is run; in a hook it is a node. `shown`: the columns to print, by default all. --#}
-{% macro silt_carry_out(statement, shown=none) %}
+{#-- In an operation, `model` is the macro that is run; in a hook it is a node. A statement that gives no rows, such as a restore, has
+     only a response to print. --#}
+{% macro silt_carry_out(text) %}
   {%- if model is defined and model['resource_type'] != 'macro' -%}
-    {{ return(statement) }}
+    {{ return(text) }}
   {%- endif -%}
   {%- if execute -%}
-    {%- set rows = run_query(statement) -%}
-    {%- do print(adapter.text_table(rows.select(shown) if shown else rows)) -%}
+    {%- call statement('silt_operation', fetch_result=true, auto_begin=false) -%}
+      {{ text }}
+    {%- endcall -%}
+    {%- set result = load_result('silt_operation') -%}
+    {%- do print(adapter.text_table(result['table'], result['response'])) -%}
   {%- endif -%}
 {% endmacro %}

@@ -118,3 +118,11 @@ def test_dbt_finds_the_adapter_and_its_macros_in_the_source_tree(tmp_path: Path)
 def test_the_newest_version_of_the_changelog_is_the_packages() -> None:
     text = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
     assert re.findall(r"^## \[(\d+\.\d+\.\d+)\]", text, re.MULTILINE)[0] == version
+
+
+def test_dbt_lists_the_adapter_of_an_editable_install_and_python_imports_the_checkout(tmp_path: Path) -> None:
+    code = "import sys; from hatchling.build import build_editable; print(build_editable(sys.argv[1]))"
+    command = [sys.executable, "-c", code, str(tmp_path)]
+    subprocess.run(command, cwd=ROOT, check=True, capture_output=True, timeout=120)
+    (built,) = tmp_path.glob("*.whl")
+    assert names(built) == {"_dbt_silt.pth", "dbt/adapters/silt/__version__.py"}

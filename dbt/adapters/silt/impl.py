@@ -252,8 +252,10 @@ class SiltAdapter(  # type: ignore[misc]  # dbt hands an adapter relations of it
             return self._snapshot(relation).metadata.description
 
     @available
-    def text_table(self, rows: agate.Table) -> str:
-        """A result as text for a terminal."""
+    def text_table(self, rows: agate.Table, response: AdapterResponse | None = None) -> str:
+        """A result as text for a terminal: its rows, or the response if it has no columns."""
+        if response is not None and not rows.columns:
+            return text_tables.response_table(response)
         return text_tables.text_table(rows)
 
     # Files outside of the warehouse

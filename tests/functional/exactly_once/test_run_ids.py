@@ -115,7 +115,7 @@ class TestOrderOfIds(Project):
     def _is_found_beside_the_state(self, project: Any, orchestrator: pytest.MonkeyPatch) -> None:
         orchestrator.setenv("ORCHESTRATOR_RUN_ID", "day 2")
         _, output = run_dbt_and_capture(["retry", "--state", "yesterday"], expect_pass=False)
-        assert shown(output) == ["day 1/äö (the run that is retried; the profile's run_id day 2 is not that run's)"]
+        assert shown(output) == ["day 1/äö (the run that is retried; the profile's run_id day 2 is not used)"]
         _, output = run_dbt_and_capture(["retry", *CALM])
         assert shown(output)[0].startswith("day 1/äö (the run that is retried"), "of a retry"
         assert output.count("skipped, nothing written: run day 1/äö") == 3, "a seed, a snapshot and a model"

@@ -52,7 +52,8 @@ class TestUpkeep:
         shown = self.operation("silt_vacuum", table=table, retain_hours=200, dry_run=True)
         assert "part-" not in shown
 
-        self.operation("silt_restore", table=table, version=3)
+        shown = self.operation("silt_restore", table=table, version=3)
+        assert re.search(r"^operation +RESTORE\b", shown, re.MULTILINE)
         assert project.run_sql(f"select count(*) from {table}", fetch="one")[0] == 10
         both = json.dumps({"table": table, "version": 1, "timestamp": "2024-01-01"})
         run_dbt(["run-operation", "silt_restore", "--args", both], expect_pass=False)

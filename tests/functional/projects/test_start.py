@@ -57,6 +57,7 @@ OF_THE_ENGINE = frozenset(
         "kernel.errors",
         "kernel.foreign_json",
         "kernel.identifiers",
+        "kernel.near_names",
         "kernel.option_names",
         "kernel.printable",
         "kernel.storage.settings",

@@ -1,4 +1,4 @@
-"""Macro API of the operation `silt_rollback`."""
+"""Macro API of the operations `silt_rollback` and `silt_history`."""
 
 from __future__ import annotations
 
@@ -7,23 +7,28 @@ from typing import TYPE_CHECKING, Any
 
 from dbt.adapters.base.meta import AdapterMeta, available
 
+from dbt.adapters.silt.engine.catalog.names import name_parts
 from dbt.adapters.silt.lazy import lazy_module
 from dbt.adapters.silt.records.project_records import ProjectRecords
 
 if TYPE_CHECKING:
     from dbt.adapters.silt.cli import answers, rendering, warehouses
+    from dbt.adapters.silt.cli import history as history_command
     from dbt.adapters.silt.cli import rollback as rollback_command
     from dbt.adapters.silt.connections import SiltConnectionManager
     from dbt.adapters.silt.records import rollback as rollback_of_runs
+    from dbt.adapters.silt.records import run_history
 else:
+    history_command = lazy_module("dbt.adapters.silt.cli.history")
     rendering = lazy_module("dbt.adapters.silt.cli.rendering")
     rollback_command = lazy_module("dbt.adapters.silt.cli.rollback")
     warehouses = lazy_module("dbt.adapters.silt.cli.warehouses")
     rollback_of_runs = lazy_module("dbt.adapters.silt.records.rollback")
+    run_history = lazy_module("dbt.adapters.silt.records.run_history")
 
 
 class RollbackMethods(metaclass=AdapterMeta):
-    """The part of the adapter that undoes a run. Needs no Spark."""
+    """The part of the adapter that undoes a run and shows the versions of a table. Needs no Spark."""
 
     config: Any
     connections: SiltConnectionManager
@@ -57,6 +62,22 @@ class RollbackMethods(metaclass=AdapterMeta):
             request = rollback_of_runs.with_full_id(warehouse.catalog, request, records)
             done = rollback_of_runs.roll_back_run(warehouse.catalog, request, records)
             return _text(rollback_command.answer(request, done))
+
+    @available.parse(lambda *_, **__: "")
+    def table_history(self, table: str, limit: int | None = None) -> str:
+        """The versions of a table, the newest first: the text that `silt history` prints.
+
+        Args:
+            table: its name, as on the command line, or a relation.
+            limit: how many versions at most.
+        """
+        warehouse = self._warehouse()
+        with self.connections.exception_handler(f"show the history of {table}"):
+            catalog, parts = warehouse.catalog, name_parts(str(table))
+            is_path = len(parts) == 2 and parts[0].lower() == "delta"
+            log = catalog.table_at(parts[1]) if is_path else catalog.table(warehouse.name(str(table)))
+            commits = run_history.log_history(log)[::-1]
+            return _text(history_command.answer(log, commits if limit is None else commits[: int(limit)]))
 
     def _warehouse(self) -> warehouses.OpenWarehouse:
         """The warehouse, as the command `silt` takes one."""

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import agate
+from dbt.adapters.contracts.connection import AdapterResponse
 from rich import box
 from rich.console import Console
 from rich.table import Table
@@ -17,6 +18,7 @@ from rich.text import Text
 from dbt.adapters.silt.engine.kernel.printable import line, lines
 
 _LEAST_WIDTH = 120
+_NOT_SHOWN = ("code", "app_id", "txn_version")
 
 
 def text_table(rows: agate.Table) -> str:
@@ -30,6 +32,12 @@ def text_table(rows: agate.Table) -> str:
         names = list(rows.column_names)
         shown = [[_text(value) for value in row] for row in rows.rows]
     return _rendered(names, shown)
+
+
+def response_table(response: AdapterResponse) -> str:
+    """What a statement without rows did: names and values below each other."""
+    done = {name: value for name, value in response.to_dict(omit_none=True).items() if name not in _NOT_SHOWN}
+    return _rendered(["", ""], [[name.lstrip("_"), _text(value)] for name, value in done.items()])
 
 
 def _pairs(name: str, value: Any) -> Iterator[list[str]]:

@@ -351,7 +351,7 @@ def test_a_retry_works_under_the_id_of_what_it_repeats_and_says_that_the_profile
     write_results(tmp_path, "I1")
     again = invocation(config(tmp_path, run_id="P"))
     again.start()
-    assert info == ["Run id R1 (the run that is retried; the profile's run_id P is not that run's)"]
+    assert info == ["Run id R1 (the run that is retried; the profile's run_id P is not used)"]
     entry = RunRegistry(tmp_path / "target").entries()[-1]
     assert (entry.run_id, entry.command, entry.repeats) == ("R1", "dbt run", "I1")
 

@@ -60,7 +60,7 @@ class Announcement:
                 "what it committed is skipped. To do everything again, type the command once more after this run"
             )
         unused = self.run.origin is Origin.RETRY and self.profile_run_id not in (None, "", self.run.run_id)
-        note = f"; the profile's run_id {self.profile_run_id} is not that run's" if unused else ""
+        note = f"; the profile's run_id {self.profile_run_id} is not used" if unused else ""
         yield f"Run id {self.run.run_id} ({self.run.origin.value}{note})"
 
     def _others(self) -> list[RunEntry]:

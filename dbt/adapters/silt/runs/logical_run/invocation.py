@@ -23,7 +23,7 @@ from dbt import selected_resources
 from dbt.adapters.silt.engine.kernel.errors import SiltError
 from dbt.adapters.silt.records.run_registry import RunEntry, RunRegistry, variables_text
 from dbt.adapters.silt.records.units import RunContext
-from dbt.adapters.silt.runs.logical_run import termination
+from dbt.adapters.silt.runs.logical_run import shown_interrupts, termination
 from dbt.adapters.silt.runs.logical_run.announcement import Announcement
 from dbt.adapters.silt.runs.logical_run.command_end import CommandEnd
 from dbt.adapters.silt.runs.logical_run.committed_nodes import CommittedNodes
@@ -81,6 +81,7 @@ class Invocation:
         self._typed = DbtCommand.current(str(self._flag("which")))
         if self._typed.announces_end:
             add_callback_to_manager(self._on_event)
+            shown_interrupts.shorten()
         self._committed = CommittedNodes(self.target_path)
         self._state = None if self._typed.state is None else self.project_root / self._typed.state
         self._retry = self._find_retry() if self.writes and self._typed.name == RETRY else None

@@ -1,0 +1,48 @@
+"""What dbt prints of the error that ends a command."""
+
+from __future__ import annotations
+
+import io
+import traceback
+from collections.abc import Iterator
+
+import pytest
+from dbt.events.types import MainEncounteredError, MainStackTrace
+from dbt_common.events.base_types import EventLevel
+from dbt_common.events.event_manager_client import cleanup_event_logger, get_event_manager
+from dbt_common.events.functions import fire_event
+from dbt_common.events.logger import LoggerConfig
+
+from dbt.adapters.silt.runs.logical_run import shown_interrupts
+
+
+@pytest.fixture
+def streams() -> Iterator[dict[str, io.StringIO]]:
+    """The screen, and the file."""
+    cleanup_event_logger()
+    found = {name: io.StringIO() for name in ("stdout_log", "file_log")}
+    for name, stream in found.items():
+        get_event_manager().add_logger(LoggerConfig(name=name, output_stream=stream, level=EventLevel.DEBUG))
+    shown_interrupts.shorten()
+    yield found
+    cleanup_event_logger()
+
+
+def end_by(error: BaseException) -> None:
+    """Tells the end of a command as dbt does."""
+    try:
+        raise error
+    except BaseException as ended:
+        fire_event(MainEncounteredError(exc=str(ended)))
+        fire_event(MainStackTrace(stack_trace=traceback.format_exc()))
+
+
+def test_the_traceback_of_a_ctrl_c_is_in_the_log_file_alone(streams: dict[str, io.StringIO]) -> None:
+    end_by(KeyboardInterrupt())
+    assert streams["stdout_log"].getvalue() == ""
+    assert "KeyboardInterrupt" in streams["file_log"].getvalue()
+
+
+def test_the_traceback_of_any_other_error_is_on_the_screen(streams: dict[str, io.StringIO]) -> None:
+    end_by(ValueError("a bug"))
+    assert "ValueError: a bug" in streams["stdout_log"].getvalue()
