@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import fcntl
 import json
 import os
 import shlex
@@ -53,6 +55,32 @@ def test_forgets_the_oldest_runs(tmp_path: Path) -> None:
         registry.enter(entry(f"I{number}", f"R{number}"))
         registry.end(f"I{number}", finished=True)
     assert [registry.entries()[0].run_id, registry.entries()[-1].run_id] == ["R5", "R204"]
+
+
+def test_a_full_disk_leaves_no_temporary_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    registry = RunRegistry(tmp_path)
+    registry.enter(entry("I1", "R1"))
+
+    def full(descriptor: int) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(NotWrittenError):
+        registry.enter(entry("I2", "R2"))
+    monkeypatch.undo()
+    assert list(tmp_path.glob("*.tmp")) == []
+    assert [each.run_id for each in registry.entries()] == ["R1"]
+
+
+def test_a_run_whose_lock_cannot_be_asked_counts_as_running(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    registry = RunRegistry(tmp_path)
+    registry.enter(entry("I1", "R1"))
+
+    def unsupported(descriptor: int, operation: int) -> None:
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    monkeypatch.setattr(fcntl, "flock", unsupported)
+    assert [each.running for each in registry.entries()] == [True]
 
 
 def test_a_damaged_file_is_an_error_and_never_an_empty_answer(tmp_path: Path) -> None:

@@ -64,12 +64,24 @@ class Lease:
     def __init__(self, name: str, gate: Lock, own: Lock) -> None:
         self.name = name
         self._locks = (gate, own)
-        os.register_at_fork(after_in_child=self.release)  # a child does not keep its parent's Spark
+        _held.add(self)
 
     def release(self) -> None:
         """Ends the use; the keeper closes its sessions."""
         for lock in self._locks:
             lock.release()
+        _held.discard(self)
+
+
+_held: set[Lease] = set()
+
+
+def _release_in_child() -> None:
+    for lease in tuple(_held):
+        lease.release()
+
+
+os.register_at_fork(after_in_child=_release_in_child)  # a child does not keep its parent's Spark
 
 
 def take(folder: Path, use: Use) -> Lease:

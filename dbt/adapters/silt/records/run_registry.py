@@ -222,11 +222,15 @@ class RunRegistry:
         temporary = self._path.with_suffix(f".{os.getpid()}.tmp")
         flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW
         descriptor = os.open(temporary, flags, 0o600)  # it holds the values of --vars
-        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-            json.dump({"runs": runs}, file, indent=1)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, self._path)
+        try:
+            with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+                json.dump({"runs": runs}, file, indent=1)
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(temporary, self._path)
+        except BaseException:
+            temporary.unlink(missing_ok=True)
+            raise
 
     @contextlib.contextmanager
     def _locked(self) -> Iterator[None]:
@@ -301,15 +305,15 @@ _Dumper.add_multi_representer(object, lambda dumper, value: dumper.represent_str
 
 
 def _is_held(path: Path) -> bool:
-    """Whether a process, this one included, holds the lock of that file."""
+    """Whether a process, this one included, holds the lock of that file; a lock that cannot be asked counts as held."""
     try:
         file = os.open(path, os.O_RDONLY)
+        try:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        finally:
+            os.close(file)
     except FileNotFoundError:
         return False
-    try:
-        fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
+    except OSError:
         return True
-    finally:
-        os.close(file)
     return False

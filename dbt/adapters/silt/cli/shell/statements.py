@@ -154,7 +154,7 @@ class Statements:
     def _explained(self, statement: ast.Explain) -> Explanation:
         quick = self._quick()
         if not isinstance(statement.statement, ast.Query):
-            raise UnsupportedStatementError("only a query can be explained", remedy="ast.Explain the query in it")
+            raise UnsupportedStatementError("only a query can be explained", remedy="Explain the query in it")
         if quick is None:
             raise UnsupportedStatementError(
                 "this session has changed what statements mean, so only Spark can explain them",

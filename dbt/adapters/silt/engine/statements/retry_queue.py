@@ -9,13 +9,14 @@ from __future__ import annotations
 import contextlib
 import threading
 from collections.abc import Iterator
+from weakref import WeakValueDictionary
 
 
 class RetryQueue:
     """A lock for each table. Safe for threads."""
 
     def __init__(self) -> None:
-        self._locks: dict[str, threading.Lock] = {}
+        self._locks: WeakValueDictionary[str, threading.Lock] = WeakValueDictionary()  # those that somebody waits for
         self._guard = threading.Lock()
 
     @contextlib.contextmanager

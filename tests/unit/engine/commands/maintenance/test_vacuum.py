@@ -157,6 +157,19 @@ def test_on_a_full_disk_files_are_deleted_until_there_is_room_to_begin(lite: boo
     assert len(vacuumed.garbage.files) == (3 if lite else 4)
 
 
+def test_on_a_full_disk_a_file_that_a_restore_brought_back_meanwhile_is_kept() -> None:
+    log, _ = aged((Fault("put_if_absent", FaultKind.FULL, skip=1, times=3),))
+    restored = [add(f"old{number}") for number in range(3)]
+
+    def restore(what: str, done: int, total: int | None = None) -> None:
+        if restored:
+            put(reopened(log), 3, CommitInfo(operation="RESTORE"), *restored)
+            restored.clear()
+
+    vacuum(log, WEEK, WriteSettings(progress=restore))
+    assert files(log) == {"kept", "young", "old0", "old1", "old2"}
+
+
 def test_where_all_garbage_makes_no_room_the_table_stays_and_the_disk_is_named() -> None:
     log, _ = aged((Fault("put*", FaultKind.FULL),))
     with pytest.raises(NoSpaceError, match="drop a table, or free space by other means"):

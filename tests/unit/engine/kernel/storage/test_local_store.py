@@ -307,6 +307,18 @@ def test_a_folder_that_never_comes_to_rest_is_an_error(tmp_path: Path, monkeypat
         LocalStore(tmp_path).delete_folder("part")
 
 
+def test_a_folder_from_which_a_file_vanishes_at_each_try_is_an_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(path: str) -> None:
+        raise FileNotFoundError(errno.ENOENT, "renamed", path)
+
+    (tmp_path / "part").mkdir()
+    monkeypatch.setattr(shutil, "rmtree", interrupted)
+    with pytest.raises(StorageError, match="part cannot be deleted"):
+        LocalStore(tmp_path).delete_folder("part")
+
+
 def test_of_a_link_to_a_folder_only_the_link_is_deleted(tmp_path: Path) -> None:
     (tmp_path / "data").mkdir()
     (tmp_path / "data" / "a").write_bytes(b"x")

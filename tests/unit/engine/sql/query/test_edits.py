@@ -24,7 +24,7 @@ def test_what_is_not_replaced_is_found_where_it_moved_to(edits: list[Edit]) -> N
     text = edited(TEXT, edits)
     replaced = {position for start, end, _ in edits for position in range(start, end)}
     for position, character in enumerate(TEXT):
-        there = moved(position, edits)
+        there = moved([position], edits).get(position)
         assert there is None if position in replaced else there is not None and text[there] == character
     assert len(text) == len(TEXT) - len(replaced) + sum(len(new) for *_, new in edits)
 
@@ -32,10 +32,10 @@ def test_what_is_not_replaced_is_found_where_it_moved_to(edits: list[Edit]) -> N
 def test_an_insertion_goes_before_what_is_replaced_there_and_moves_it() -> None:
     edits = [Edit(2, 4, "XY"), Edit(2, 2, "+"), Edit(4, 4, "!")]
     assert edited(TEXT, edits) == "ab+XY!efghij"
-    assert (moved(1, edits), moved(2, edits), moved(4, edits)) == (1, None, 6)
+    assert moved([1, 2, 4], edits) == {1: 1, 4: 6}
 
 
 def test_an_edit_inside_another_is_lost_with_it() -> None:
     edits = [Edit(3, 5, "inner"), Edit(2, 8, "O")]
     assert edited(TEXT, edits) == "abOij"
-    assert (moved(4, edits), moved(6, edits), moved(8, edits)) == (None, None, 3)
+    assert moved([4, 6, 8], edits) == {8: 3}

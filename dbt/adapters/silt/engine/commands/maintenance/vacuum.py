@@ -124,7 +124,7 @@ def vacuum(
     if dry_run:
         return Vacuumed(None, garbage)
     run = _Run(log, retention, settings)
-    started = _start_with_room(run, garbage)
+    started = _start_with_room(run, garbage, cutoff_ms)
     if started.version != snapshot.version + 1:
         garbage = _still_garbage(log, garbage, cutoff_ms)
     deleted, failure = _delete(log, garbage.files, settings.progress)
@@ -182,8 +182,8 @@ def _try_to_delete(log: DeltaLog, path: str) -> StorageError | None:
     return None
 
 
-def _start_with_room(run: _Run, garbage: Garbage) -> CommitResult:
-    """Writes that it begins. Where there is no space for that, garbage goes before, the largest file first.
+def _start_with_room(run: _Run, garbage: Garbage, cutoff_ms: int) -> CommitResult:
+    """Commits that the run begins. If the disk has no space for that, garbage is deleted first, the largest file first.
 
     Raises:
         NoSpaceError: there is no garbage that would make room.
@@ -196,7 +196,9 @@ def _start_with_room(run: _Run, garbage: Garbage) -> CommitResult:
             if not largest:
                 remedy = "VACUUM may delete nothing more of this table now: drop a table, or free space by other means"
                 raise NoSpaceError(error.problem, remedy=remedy, table=run.log.name) from error
-            run.log.store.delete(largest.pop().path)
+            file = largest.pop()
+            if _still_garbage(run.log, replace(garbage, files=(file,)), cutoff_ms).files:
+                run.log.store.delete(file.path)
 
 
 def _start(run: _Run, garbage: Garbage) -> CommitResult:

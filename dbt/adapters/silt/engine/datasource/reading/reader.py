@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any
 
 import pyarrow as pa
@@ -22,7 +23,11 @@ from dbt.adapters.silt.engine.kernel.scan.changed_files import ChangedFile
 from dbt.adapters.silt.engine.kernel.table.active_files import files_table
 from dbt.adapters.silt.engine.kernel.table.expressions import TRUE, And, Expression
 
-_GUARD = FileGuard()
+
+@lru_cache(maxsize=64)
+def _guard(_root: str) -> FileGuard:
+    """Of the table in that folder: a worker's process may read several tables whose files have the same names."""
+    return FileGuard()
 
 
 class TableReader(DataSourceReader):
@@ -95,7 +100,7 @@ def file_rows(scan: ArrowScan, place: TablePlace, part: InputPartition) -> Itera
     """
     store = place.open()
     for file in part.files if isinstance(part, FilePart) else ():
-        _GUARD.check(store, files_table([file]), scan.metadata, scan.table, scan.version)
+        _guard(store.root).check(store, files_table([file]), scan.metadata, scan.table, scan.version)
         yield from read_file(scan, file, store)
 
 

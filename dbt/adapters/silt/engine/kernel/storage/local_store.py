@@ -197,6 +197,10 @@ class LocalStore:
             except StorageError as error:
                 if not left or not _is_not_empty(error):
                     raise
+        raise StorageError(
+            f"{path} cannot be deleted: files were put into it, or renamed, each time",
+            remedy="End the programs that work in the folder, then run the command again",
+        )
 
     def _delete_tree(self, folder: str) -> bool:
         """Deletes a folder, or the link in its place; returns whether something may be left."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from bisect import bisect_right
+from collections.abc import Iterable, Mapping
+from itertools import accumulate
 from typing import NamedTuple
 
 
@@ -24,15 +26,14 @@ def edited(text: str, edits: Iterable[Edit]) -> str:
     return "".join(pieces) + text[done:]
 
 
-def moved(position: int, edits: Iterable[Edit]) -> int | None:
-    """Where a position of the text is once it is edited; None where its span is replaced."""
-    shift = 0
-    for start, end, new in _outermost(edits):
-        if start <= position < end:
-            return None
-        if end <= position:
-            shift += len(new) - (end - start)
-    return position + shift
+def moved(positions: Iterable[int], edits: Iterable[Edit]) -> Mapping[int, int]:
+    """The positions of a text -> where they are once it is edited; without those whose span is replaced."""
+    kept = _outermost(edits)
+    ends = [edit.end for edit in kept]
+    shifts = [0, *accumulate(len(edit.new) - (edit.end - edit.start) for edit in kept)]
+    after = {position: bisect_right(ends, position) for position in positions}
+    is_left = {at: count == len(kept) or at < kept[count].start for at, count in after.items()}
+    return {position: position + shifts[count] for position, count in after.items() if is_left[position]}
 
 
 def _outermost(edits: Iterable[Edit]) -> list[Edit]:

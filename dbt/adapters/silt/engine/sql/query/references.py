@@ -6,6 +6,7 @@ everything else, so that it stays right for expressions it has never heard of an
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TypeVar
@@ -69,7 +70,7 @@ def rewrite(
         functions: by call, as `function_calls` of this text gave them, the identifier of the function to call instead.
     """
     found = text.scan
-    aliases = {reference: _alias(reference, scope) for reference, scope in found.scopes.items()}
+    aliases = _aliases(found.scopes)
     edits = [edit for reference in replacements for edit in _reference_edits(reference, replacements, aliases)]
     for chain in found.chains:
         qualifier = _new_qualifier(chain, replacements, aliases, outer or {})
@@ -83,15 +84,23 @@ def rewrite(
     return edited(text.sql, edits)
 
 
-def _alias(reference: Reference, scope: Scope) -> str:
-    """The identifier that qualifies the reference's columns: its alias, or the one that it gets.
+def _aliases(scopes: Mapping[Reference, Scope]) -> Mapping[Reference, str]:
+    """The identifiers that qualify the columns of each reference: its alias, or the name that it gets.
 
     Two tables of one FROM with the same last part, from different schemas, get theirs from all their parts.
     """
+    names: dict[int, Counter[str]] = {}
+    for scope in scopes.values():
+        if id(scope) not in names:
+            names[id(scope)] = Counter(each.parts[-1].lower() for each in set(scope.references) if each.alias is None)
+    return {each: _alias(each, names[id(scope)]) for each, scope in scopes.items()}
+
+
+def _alias(reference: Reference, names: Mapping[str, int]) -> str:
     if reference.alias is not None:
         return reference.alias
-    same = [r for r in scope.references if r.alias is None and r.parts[-1].lower() == reference.parts[-1].lower()]
-    return reference.parts[-1] if len(same) < 2 or len(set(same)) < 2 else ".".join(reference.parts)
+    last = reference.parts[-1]
+    return last if names[last.lower()] < 2 else ".".join(reference.parts)
 
 
 def _reference_edits(

@@ -116,10 +116,9 @@ class ExpandedQuery:
         text = replace(self.text, sql=edited(self.text.sql, edits))
         references = {each.start: each for each in text.text.scan.references}
         called = {each.start: each for each in text.text.scan.calls}
-        left = {moved(each.start, edits): child for each, child in self.children.items()}
-        left_calls = {moved(each.start, edits): function for each, function in self.calls.items()}
-        children = {references[start]: child for start, child in left.items() if start is not None}
-        calls = {called[start]: function for start, function in left_calls.items() if start is not None}
+        starts = moved([*(each.start for each in self.children), *(each.start for each in self.calls)], edits)
+        children = {references[starts[at.start]]: each for at, each in self.children.items() if at.start in starts}
+        calls = {called[starts[at.start]]: each for at, each in self.calls.items() if at.start in starts}
         return replace(self, text=text, children=children, calls=calls)
 
     def relations(self, cut: Mapping[DeltaLog, Snapshot]) -> Mapping[Reference, Relation]:
