@@ -1,12 +1,15 @@
 {#-- Runs a node's own write, the call's block, as its unit of work, and reports it as the node's result. For a
-     seed, a write that fails for a value names it. --#}
-{% macro silt_write(unit, staged_seed=none) %}
+     seed, a write that fails for a value names it; of a write that changes a table (`change`: its relation and its query), one
+     that fails for a column names that. --#}
+{% macro silt_write(unit, staged_seed=none, change=none) %}
   {%- set statement = silt_written(caller()) -%}
   {%- if execute -%}
-    {%- if staged_seed is none -%}
-      {%- set response = adapter.write_unit(statement, unit) -%}
-    {%- else -%}
+    {%- if staged_seed is not none -%}
       {%- set response = adapter.write_seed(statement, unit, staged_seed) -%}
+    {%- elif change is not none -%}
+      {%- set response = adapter.write_change(statement, unit, model, change.relation, change.query) -%}
+    {%- else -%}
+      {%- set response = adapter.write_unit(statement, unit) -%}
     {%- endif -%}
     {%- do store_result('main', response=response) -%}
   {%- endif -%}

@@ -51,7 +51,7 @@
         'evolve': columns['evolve'],
       } -%}
       {%- set statements = strategy_macro(arguments) -%}
-      {%- call silt_write(unit) -%}
+      {%- call silt_write(unit, change={'relation': existing_relation, 'query': silt_with_header(query)}) -%}
         {{ statements if statements is string else statements | join(';\n') }}
       {%- endcall -%}
     {%- endif -%}
@@ -117,7 +117,7 @@
   {%- set source_columns = adapter.get_column_schema_from_query(query) -%}
   {%- set changes = adapter.schema_changes(source_columns, target_columns) -%}
   {%- if on_schema_change == 'fail' and changes['any'] -%}
-    {%- do silt_fail_on_schema_change(changes) -%}
+    {%- do silt_fail_on_schema_change(changes, target_relation) -%}
   {%- elif on_schema_change == 'sync_all_columns' -%}
     {%- do silt__alter_relation_add_remove_columns(target_relation, none, changes['removed']) -%}
     {%- for column in changes['retyped'] -%}
@@ -139,18 +139,28 @@
 {% endmacro %}
 
 
-{% macro silt_fail_on_schema_change(changes) %}
+{% macro silt_fail_on_schema_change(changes, target_relation) %}
   {%- set message -%}
     The source and target schemas on this incremental model are out of sync!
     They can be reconciled in several ways:
       - set the `on_schema_change` config to either append_new_columns or sync_all_columns, depending on your situation.
-      - Re-run the incremental model with `full_refresh: True` to update the target schema.
+      - Re-run the incremental model with `--full-refresh` to update the target schema.
       - update the schema manually and re-run the process.
 
-    Additional troubleshooting context:
-       Source columns not in target: {{ changes['added'] }}
-       Target columns not in source: {{ changes['removed'] }}
-       New column types: {{ changes['retyped'] }}
+    Additional troubleshooting context, of {{ target_relation.render() | replace('`', '') }}:
+       Source columns not in target: {{ silt_listed_columns(changes['added']) }}
+       Target columns not in source: {{ silt_listed_columns(changes['removed']) }}
+       New column types: {{ silt_listed_columns(changes['retyped']) }}
   {%- endset -%}
   {%- do exceptions.raise_compiler_error(message) -%}
 {% endmacro %}
+
+
+{#-- Columns for a message: each with its type. --#}
+{% macro silt_listed_columns(columns) -%}
+  {%- for column in columns -%}
+    {{ column.quoted }} {{ column.dtype }}{{ ', ' if not loop.last }}
+  {%- else -%}
+    none
+  {%- endfor -%}
+{%- endmacro %}

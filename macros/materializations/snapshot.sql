@@ -28,7 +28,7 @@
       {%- set columns = config.get('snapshot_table_column_names') or get_snapshot_table_column_names() -%}
       {%- do adapter.assert_valid_snapshot_target_given_strategy(target_relation, columns, strategy) -%}
       {%- set staging = snapshot_staging_table(strategy, sql, target_relation) -%}
-      {%- call silt_write(unit) -%}
+      {%- call silt_write(unit, change={'relation': target_relation, 'query': silt_with_header(model['compiled_code'])}) -%}
         {{ silt_snapshot_merge(strategy, staging, target_relation) }}
       {%- endcall -%}
     {%- else -%}
@@ -49,7 +49,7 @@
 
 {#-- The staging query's column `dbt_change_type` is for the merge, not for the table. --#}
 {% macro silt_snapshot_merge(strategy, staging, target_relation) %}
-  {%- set columns = adapter.get_column_schema_from_query(staging) | rejectattr('name', 'eq', 'dbt_change_type') -%}
+  {%- set columns = adapter.columns_of_changes(staging, model, target_relation, silt_with_header(model['compiled_code'])) | rejectattr('name', 'eq', 'dbt_change_type') -%}
   {{ return(snapshot_merge_sql(
     target=target_relation, source='(\n' ~ staging ~ '\n)', insert_cols=columns | map(attribute='quoted') | list
   )) }}

@@ -28,6 +28,7 @@ from dbt.adapters.silt.materializations.config_names import ConfigNames
 from dbt.adapters.silt.materializations.configs import check_configs
 from dbt.adapters.silt.materializations.incremental.config import IncrementalConfig
 from dbt.adapters.silt.materializations.partitioning import Partitioning, partitioning
+from dbt.adapters.silt.methods.changes import ChangeMethods
 from dbt.adapters.silt.methods.contracts import ContractMethods
 from dbt.adapters.silt.methods.documentation import DocumentationMethods
 from dbt.adapters.silt.methods.incremental import IncrementalMethods
@@ -39,7 +40,6 @@ from dbt.adapters.silt.methods.schemas import SchemaMethods
 from dbt.adapters.silt.methods.seeds import SeedMethods
 from dbt.adapters.silt.methods.snapshots import SnapshotMethods
 from dbt.adapters.silt.methods.unit_tests import UnitTestMethods
-from dbt.adapters.silt.methods.units import UnitMethods
 from dbt.adapters.silt.relation import SiltRelation
 from dbt.adapters.silt.runs.node_context import full_refresh_of
 from dbt.adapters.silt.runs.response import SiltResponse
@@ -132,7 +132,7 @@ class SiltAdapter(  # type: ignore[misc]  # dbt hands an adapter relations of it
     SchemaMethods,
     SeedMethods,
     SnapshotMethods,
-    UnitMethods,
+    ChangeMethods,
     UnitTestMethods,
     SparkAdapter,
 ):

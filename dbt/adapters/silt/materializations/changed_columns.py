@@ -1,0 +1,113 @@
+"""Explains a write that failed because its query has other columns than its table.
+
+The query is compared with the table after the failure alone: a write that succeeds pays nothing for it, and a
+strategy that does not need a column may go without it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from dbt.adapters.silt.engine.kernel.errors import (
+    ColumnNotFoundError,
+    SiltError,
+    TypeMismatchError,
+    ValueNotCastableError,
+)
+from dbt.adapters.silt.engine.kernel.identifiers import quote
+from dbt.adapters.silt.materializations.incremental.config_columns import without_quotes
+
+_OF_MISSING = re.compile(r"SILT_COLUMN_NOT_FOUND|UNRESOLVED_COLUMN")
+_OF_TYPES = re.compile(r"SILT_TYPE_MISMATCH|DATATYPE_MISMATCH")
+_OF_VALUES = re.compile(r"SILT_VALUE_NOT_CASTABLE|CAST_INVALID_INPUT|CAST_OVERFLOW|SQLSTATE: 22(003|018)")
+_VALUE = re.compile(r"The value (.+?) of the type")
+
+
+@dataclass(frozen=True)
+class ChangedColumns:
+    """The columns of a query and of the table that it is written to, each with its type, in order.
+
+    Attributes:
+        table: the table's name.
+        query, stored: type by name.
+        keys: what the config `unique_key` names.
+        is_snapshot: whether the table is a snapshot, which is never built again.
+    """
+
+    table: str
+    query: Mapping[str, str]
+    stored: Mapping[str, str]
+    keys: Sequence[str] = ()
+    is_snapshot: bool = False
+
+    def explained(self, failure: str, cause: BaseException | None) -> SiltError | None:
+        """Returns the error that says which column the write failed for; None if it failed for another reason.
+
+        Args:
+            failure: the message of the failed write.
+            cause: what it was raised from.
+        """
+        if _OF_MISSING.search(failure) and self._missing():
+            problem = f"the query no longer gives {_listed(self._missing())}, which the table has"
+            return ColumnNotFoundError(problem, remedy=self._remedy_of_missing(), table=self.table)
+        is_of_value, retyped = _OF_VALUES.search(failure), self._retyped()
+        if not retyped or not (is_of_value or _OF_TYPES.search(failure)):
+            return None
+        if isinstance(cause, TypeMismatchError | ValueNotCastableError):
+            return type(cause)(cause.problem, remedy=self._remedy_of_types(), table=self.table, details=cause.details)
+        keys = [each for each in retyped if each.lower() in self._key_names()]
+        kind = ValueNotCastableError if is_of_value else TypeMismatchError
+        return kind(self._of_types(keys or retyped, failure), remedy=self._remedy_of_types(), table=self.table)
+
+    def _missing(self) -> list[str]:
+        given = {name.lower() for name in self.query}
+        return [f"{quote(name)} ({kind})" for name, kind in self.stored.items() if name.lower() not in given]
+
+    def _retyped(self) -> list[str]:
+        """The names of the query's columns that the table has with another type."""
+        stored = {name.lower(): kind for name, kind in self.stored.items()}
+        return [name for name, kind in self.query.items() if stored.get(name.lower(), kind) != kind]
+
+    def _key_names(self) -> set[str]:
+        return {without_quotes(each.strip()).lower() for each in self.keys}
+
+    def _of_types(self, names: Sequence[str], failure: str) -> str:
+        value = _VALUE.search(failure)
+        found = "" if value is None else f": the value {value[1]} cannot be compared with the table's"
+        return f"{', '.join(self._differences(names))}{found}"
+
+    def _differences(self, names: Sequence[str]) -> Iterator[str]:
+        stored = {name.lower(): kind for name, kind in self.stored.items()}
+        for name in names:
+            of_key = " of the `unique_key`" if name.lower() in self._key_names() else ""
+            kinds = f"as {self.query[name]}, and the table has it as {stored[name.lower()]}"
+            yield f"the query gives {quote(name)}{of_key} {kinds}"
+
+    def _remedy_of_missing(self) -> str:
+        if self.is_snapshot:
+            return f"Nothing was written: give the column in the query again. {_NEW_HISTORY}"
+        return (
+            "Nothing was written: give the column in the query again, or configure `on_schema_change`: "
+            "`append_new_columns` leaves it null in new rows, and `sync_all_columns` drops it. `--full-refresh` builds "
+            "the table again from the query"
+        )
+
+    def _remedy_of_types(self) -> str:
+        cast = "Nothing was written: correct the data, or cast the column in the query to the table's type"
+        if self.is_snapshot:
+            return f"{cast}. {_NEW_HISTORY}"
+        return (
+            f"{cast}. `--full-refresh` builds the table again with the query's type, and "
+            "`on_schema_change: sync_all_columns` changes the column's if its values can be cast"
+        )
+
+
+_NEW_HISTORY = (
+    "A snapshot is not rebuilt by `--full-refresh`, and has no `on_schema_change`: an `alias` begins a new history"
+)
+
+
+def _listed(columns: Sequence[str]) -> str:
+    return f"the column {columns[0]}" if len(columns) == 1 else f"the columns {', '.join(columns)}"

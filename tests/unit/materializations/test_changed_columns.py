@@ -1,0 +1,66 @@
+"""What is said of a write that failed because its query has other columns than its table."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from dbt.adapters.silt.engine.kernel.errors import TypeMismatchError, ValueNotCastableError
+from dbt.adapters.silt.materializations.changed_columns import ChangedColumns
+
+STORED = {"id": "bigint", "name": "string", "note": "string"}
+MISSING = ChangedColumns("silt.main.orders", {"ID": "bigint"}, STORED)
+RETYPED = ChangedColumns("silt.main.orders", {**STORED, "id": "string"}, STORED, ("`ID`",))
+CAST = 'The value \'a1\' of the type "STRING" cannot be cast to "BIGINT" because it is malformed. SQLSTATE: 22018'
+
+
+def test_columns_that_the_query_no_longer_gives_are_named_with_all_ways_out() -> None:
+    failure = "[SILT_COLUMN_NOT_FOUND] [UNRESOLVED_COLUMN.WITH_SUGGESTION] `DBT_INTERNAL_SOURCE`.`name` ..."
+    said = str(MISSING.explained(failure, None))
+    assert said == (
+        "[SILT_COLUMN_NOT_FOUND] silt.main.orders: the query no longer gives the columns `name` (string), `note` "
+        "(string), which the table has. Nothing was written: give the column in the query again, or configure "
+        "`on_schema_change`: `append_new_columns` leaves it null in new rows, and `sync_all_columns` drops it. "
+        "`--full-refresh` builds the table again from the query."
+    )
+
+
+def test_a_key_of_another_type_is_named_with_the_value_that_cannot_be_compared() -> None:
+    explained = RETYPED.explained(f"[CAST_INVALID_INPUT] {CAST}", None)
+    assert isinstance(explained, ValueNotCastableError)
+    assert str(explained).startswith(
+        "[SILT_VALUE_NOT_CASTABLE] silt.main.orders: the query gives `id` of the `unique_key` as string, and the table "
+        "has it as bigint: the value 'a1' cannot be compared with the table's. Nothing was written: correct the data"
+    )
+    assert "on_schema_change" in str(explained)
+    assert "--full-refresh" in str(explained)
+
+
+@pytest.mark.parametrize("kind", [TypeMismatchError, ValueNotCastableError])
+def test_what_the_engine_says_of_a_value_stays_and_gets_the_ways_out(kind: type[TypeMismatchError]) -> None:
+    cause = kind("3 rows have a value of type string", table="silt.main.orders")
+    said = str(RETYPED.explained(str(cause), cause))
+    assert said.startswith(f"[{kind.code}] silt.main.orders: 3 rows have a value of type string. Nothing was written")
+    assert "`--full-refresh` builds the table again with the query's type" in said
+
+
+def test_a_snapshot_which_is_never_rebuilt_gets_other_advice() -> None:
+    failure = "[DATATYPE_MISMATCH.BINARY_OP_DIFF_TYPES] SQLSTATE: 42K09; line 83 pos 9"
+    said = str(replace(RETYPED, is_snapshot=True).explained(failure, None))
+    assert said.startswith("[SILT_TYPE_MISMATCH] silt.main.orders: the query gives `id` of the `unique_key` as string")
+    assert said.endswith("an `alias` begins a new history.")
+
+
+@pytest.mark.parametrize(
+    ("columns", "failure"),
+    [
+        (MISSING, "[SILT_CONCURRENT_APPEND] another writer"),
+        (MISSING, f"[CAST_INVALID_INPUT] {CAST}"),
+        (replace(MISSING, query=STORED), "[SILT_COLUMN_NOT_FOUND] `nmae`"),
+        (replace(RETYPED, query=STORED), f"[CAST_INVALID_INPUT] {CAST}"),
+        (RETYPED, "[SILT_CHECK_VIOLATION] a row"),
+    ],
+)
+def test_a_write_that_failed_for_another_reason_is_not_explained(columns: ChangedColumns, failure: str) -> None:
+    assert columns.explained(failure, None) is None
