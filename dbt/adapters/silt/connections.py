@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Container, Iterator
 from typing import TYPE_CHECKING, Any, cast
 
 from dbt.adapters.contracts.connection import AdapterResponse, Connection, ConnectionState
@@ -63,6 +63,7 @@ class SiltConnectionManager(SQLConnectionManager):
         self.node = CurrentNode(self._recorder.batches)
         add_callback_to_manager(self.node.on_event)
         ending.end_quickly()
+        self.declared_files: Callable[[], Container[str]] = tuple
         self._display = wanted.display_of(profile.credentials.spark_conf)
         self._new_folders = self._find_new_folders() if self.invocation.queries else {}
         if self.invocation.queries:
@@ -134,7 +135,7 @@ class SiltConnectionManager(SQLConnectionManager):
         if connection.state == ConnectionState.OPEN:
             return connection
         with self.exception_handler("open a session"):
-            connection.handle = self.environment.open(self.runner, self._display)
+            connection.handle = self.environment.open(self.runner, self._display, self.declared_files())
         connection.state = ConnectionState.OPEN
         return connection
 

@@ -61,7 +61,8 @@ class SiltCredentials(Credentials):
             `databricks`, their macros for Databricks are taken before those for Spark.
         resume: for how long ("2 hours") the same command continues its last run, if that did not finish; by default a
             killed run on a terminal for 12 hours, and nothing else; `off` is never.
-        external_paths: whether tables may name files that are neither in their own folders nor in the warehouse.
+        external_paths: whether tables may name files that are neither in their own folders nor in the warehouse, and
+            views files that the project does not declare.
         keep_alive: for how long ("15 minutes") a Spark of this user's own stays for the next command after the last
             one; only with a local `master`. By default Spark ends with the command.
         catalog: where tables are registered after their commits, so that other engines find them by name: `hive` is the

@@ -125,6 +125,8 @@ def _surroundings(opened: OpenWarehouse) -> Any:
     else:
         request = {"project_root": str(target.project_root), "profiles_dir": str(target.profiles_dir)}
         request |= {"profile": target.profile, "target": target.name}
+        if opened.target_path is not None:
+            request["manifest"] = str(opened.target_path / "manifest.json")
     request["shows_progress"] = sys.stdout.isatty() and sys.stderr.isatty()
     conf = {} if target is None else target.spark_conf
     has_own_spark = target is None or target.has_own_spark

@@ -29,7 +29,7 @@ Each table records its own application ids. Skipped writes are named in the log 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
@@ -95,7 +95,9 @@ class WarehouseSettings:
         python_functions: whether functions in Python, which are code in the warehouse, may be made and called.
         stored_code: whether views and SQL functions of the warehouse may run scripts, call methods of Java and read by
             any provider.
-        external_paths: whether tables may name files that are neither in their own folders nor in the warehouse.
+        external_paths: whether tables may name files that are neither in their own folders nor in the warehouse, and
+            views and SQL functions files that are in no table.
+        file_locations: else the files and folders that views and SQL functions may read, each as their texts name it.
         log_skips: whether a skipped write is named in the log of the package, `dbt.adapters.silt`.
         progress: is called with how far OPTIMIZE, VACUUM, CONVERT TO DELTA and deep clones are: what is counted, how
             many of them are done, and of how many, or None.
@@ -113,6 +115,7 @@ class WarehouseSettings:
     python_functions: bool = False
     stored_code: bool = False
     external_paths: bool = False
+    file_locations: Container[str] = ()
     log_skips: bool = True
     progress: Progress = silent
 
@@ -478,7 +481,8 @@ class Warehouse:
     def _context(self, settings: WriteSettings) -> Context:
         namespace = self._looking()
         time_zone = self.spark.conf.get("spark.sql.session.timeZone") or "UTC"
-        allowed = Allowed(self.settings.python_functions, self.settings.stored_code)
+        given = self.settings
+        allowed = Allowed(given.python_functions, given.stored_code, given.external_paths, given.file_locations)
         resolver = Resolver(namespace, self._snapshot_views, time_zone, allowed, self._read_history)
         return Context(self.spark, namespace, resolver, settings)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from dbt.adapters.base.meta import AdapterMeta, available
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from dbt.adapters.silt.engine.sql import ast, split
     from dbt.adapters.silt.engine.statements.execute.written import Written
     from dbt.adapters.silt.materializations import seeds
+    from dbt.adapters.silt.materializations.external import project_files
     from dbt.adapters.silt.relation import SiltRelation
     from dbt.adapters.silt.runs import cut_relations, done_again, skips
     from dbt.adapters.silt.runs.done_again import Decision
@@ -33,6 +35,7 @@ if TYPE_CHECKING:
 else:
     ast = lazy_module("dbt.adapters.silt.engine.sql.ast")
     split = lazy_module("dbt.adapters.silt.engine.sql.split")
+    project_files = lazy_module("dbt.adapters.silt.materializations.external.project_files")
     cut_relations = lazy_module("dbt.adapters.silt.runs.cut_relations")
     done_again = lazy_module("dbt.adapters.silt.runs.done_again")
     seeds = lazy_module("dbt.adapters.silt.materializations.seeds")
@@ -177,6 +180,7 @@ class UnitMethods(metaclass=AdapterMeta):
         """Takes dbt's manifest."""
         super().set_macro_resolver(macro_resolver)  # type: ignore[misc]  # dbt's own adapter is the next base
         self.connections.invocation.on_manifest(lambda unique_id: _parents(macro_resolver, unique_id))
+        self.connections.declared_files = cache(lambda: project_files.declared_by(macro_resolver, self.config))
 
     def pre_model_hook(self, config: Any) -> None:
         self.connections.node.begin(config)

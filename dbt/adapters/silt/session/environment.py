@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import logging
 import threading
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -76,11 +77,12 @@ class Environment:
         """
         return open_location(location, self.storages)
 
-    def open(self, runner: Runner, shown_on: Display | None = None) -> SiltHandle:
+    def open(self, runner: Runner, shown_on: Display | None = None, file_locations: Container[str] = ()) -> SiltHandle:
         """Returns a handle on a session of its own; starts Spark if it does not run yet.
 
         Args:
             shown_on: shows how far its statements are; None shows nothing.
+            file_locations: the files and folders that views may read.
 
         Raises:
             SiltError: Spark cannot be started, or the warehouse cannot be used.
@@ -90,13 +92,16 @@ class Environment:
         assert self._warehouse is not None
         line = None if shown_on is None else shown_on.line(find.stages_of(session))
         warehouse = self._warehouse.for_session(session, one_cut=True, progress=None if line is None else line.report)
+        warehouse.settings = replace(warehouse.settings, file_locations=file_locations)
         return SiltHandle(pool, session, warehouse, runner, line)
 
-    def warehouse(self) -> Warehouse:
-        """The warehouse for a session of its own, each statement of which stands for itself; raises as `open`."""
+    def warehouse(self, file_locations: Container[str] = ()) -> Warehouse:
+        """The warehouse for a session of its own, each statement of which stands for itself; as `open`."""
         session = self._started().acquire()
         assert self._warehouse is not None
-        return self._warehouse.for_session(session)
+        warehouse = self._warehouse.for_session(session)
+        warehouse.settings = replace(warehouse.settings, file_locations=file_locations)
+        return warehouse
 
     def warm_up(self) -> None:
         """Starts Spark, where it does not run; for a thread of its own. The next connection raises what went wrong."""

@@ -626,7 +626,7 @@ class ConditionsIgnoredError(InvalidSettingError):
 
 
 class ExternalPathError(UnavailableError):
-    """A table's log names a file that is neither in the table's folder nor in the warehouse."""
+    """A table's log, or the stored text of a view, names a file outside of the table's folder and of the warehouse."""
 
     code = "SILT_EXTERNAL_PATH"
     remedy = (

@@ -5,12 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Final
 
 from dbt.adapters.silt.materializations.external.target import ExternalTarget, refused
-
-MARKER: Final = "_dbt_silt.json"
-"""Its name; readers of files skip names that begin with an underscore."""
 
 
 @dataclass(frozen=True)

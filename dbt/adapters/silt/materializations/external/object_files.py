@@ -29,7 +29,8 @@ from dbt.adapters.silt.engine.kernel.clock import Clock, SystemClock
 from dbt.adapters.silt.engine.kernel.errors import NotWrittenError, SiltError, StorageError
 from dbt.adapters.silt.engine.kernel.storage.few_requests import files_below
 from dbt.adapters.silt.engine.kernel.storage.store import FileStatus, ObjectMissing, PrefixStore, PutResult, Tag, joined
-from dbt.adapters.silt.materializations.external.marker import MARKER, Marker, is_data
+from dbt.adapters.silt.engine.statements.resolve.exported_folders import MARKER
+from dbt.adapters.silt.materializations.external.marker import Marker, is_data
 from dbt.adapters.silt.materializations.external.target import ExternalTarget, refused
 
 _STAGED: Final = ".dbt_silt"

@@ -75,7 +75,7 @@ def target_of(model: Mapping[str, Any], location: str, project_root: str, taken:
         DbtRuntimeError: the location or format cannot be used.
     """
     config = model["config"]
-    place = _place(location, project_root, taken)
+    place = place_of(location, project_root, taken)
     named = format_of(place)
     file_format = str(config.get("format") or named or "parquet").lower()
     if file_format not in _FORMATS:
@@ -92,7 +92,8 @@ def refused(where: str, reason: str) -> DbtRuntimeError:
     return DbtRuntimeError(f"`{where}` would be overwritten, and {reason}")
 
 
-def _place(location: str, project_root: str, taken: Iterable[str]) -> str:
+def place_of(location: str, project_root: str, taken: Iterable[str] = ()) -> str:
+    """The absolute path or URL that a config's `location` means; arguments and errors are those of `target_of`."""
     if not location:
         raise DbtRuntimeError("the materialization `external` needs a `location`: the file or folder to write")
     if any(letter in local_path(location) for letter in _OF_PATTERNS):

@@ -39,6 +39,7 @@ from dbt.adapters.silt.engine.kernel.errors import (
     TableDamagedError,
 )
 from dbt.adapters.silt.engine.warehouse import Warehouse
+from dbt.adapters.silt.materializations.external.declared import DeclaredFiles, of_artifact
 from dbt.adapters.silt.runs.response import SiltResponse
 from dbt.adapters.silt.session.environment import Environment, environment_of
 from dbt.adapters.silt.session.errors import known_error, shown
@@ -65,7 +66,9 @@ def main() -> int:
     try:
         credentials = _credentials(given)
         environment = environment_of(credentials, Path(given["project_root"]))
-        warehouse = environment.warehouse()
+        root, manifest = given["project_root"], given.get("manifest")
+        declared = DeclaredFiles(lambda: of_artifact(Path(manifest), root) if manifest else ())
+        warehouse = environment.warehouse(declared)
     except Exception as error:  # whoever waits for it reports it
         answers.failed(error, None)
         return 1

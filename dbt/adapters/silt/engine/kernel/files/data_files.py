@@ -107,6 +107,13 @@ def check_reach(store: Store, name: str) -> None:
     )
 
 
+def is_allowed(store: Store) -> bool:
+    """Whether the folder of this store, links resolved, is in one of those that the store allows."""
+    if not isinstance(store, (LocalStore, ObjectStore)) or store.allowed is None:
+        return True
+    return _is_url_within(store.root, store.allowed) or _top_of(store.root, store.allowed) is not None
+
+
 def _local_folder(folder: str, store: Store) -> LocalStore:
     """The store of a folder that `check_reach` let pass; no link below the allowed folder that holds it is followed."""
     allowed = store.allowed if isinstance(store, (LocalStore, ObjectStore)) else None

@@ -59,6 +59,7 @@ class Expander:
         Raises:
             InvalidStatementError: a view reads itself, or a function calls itself.
             RelationNotFoundError: a name of the warehouse is not there.
+            ExternalPathError: a stored text reads files that it may not.
             StoredCodeError: a stored text holds what it may not.
             UnsupportedStatementError: a reference asks for something that is not supported.
         """
@@ -98,7 +99,7 @@ class Expander:
     ) -> Child | None:
         """What the reference means; None for a relation of Spark's."""
         if owner is not None:
-            self.allowed.check_reference(reference, owner)
+            self.allowed.check_reference(reference, namespace, owner)
         if reference.files is not None:
             files = reference.files
             return VirtualRelation(FileSource(files.path, files.options, files.text, namespace.catalog.store_at))

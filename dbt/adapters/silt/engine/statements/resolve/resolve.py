@@ -14,7 +14,12 @@ from dataclasses import dataclass, replace
 from dbt.adapters.silt.engine.catalog.documents import Function
 from dbt.adapters.silt.engine.catalog.names import RelationName
 from dbt.adapters.silt.engine.commands.commit import merged
-from dbt.adapters.silt.engine.kernel.errors import InvalidStatementError, RelationNotFoundError, SchemaNotFoundError
+from dbt.adapters.silt.engine.kernel.errors import (
+    ExternalPathError,
+    InvalidStatementError,
+    RelationNotFoundError,
+    SchemaNotFoundError,
+)
 from dbt.adapters.silt.engine.kernel.identifiers import quote
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
@@ -36,7 +41,7 @@ from dbt.adapters.silt.engine.statements.resolve.reads import (
 )
 from dbt.adapters.silt.engine.statements.resolve.render import Renderer
 from dbt.adapters.silt.engine.statements.resolve.snapshot_views import SnapshotViews
-from dbt.adapters.silt.engine.statements.resolve.stored_code import Allowed
+from dbt.adapters.silt.engine.statements.resolve.stored_code import Allowed, name_files
 
 _logger = logging.getLogger(__name__)
 
@@ -70,6 +75,7 @@ class Resolver:
             view: the view whose query the text is to be.
 
         Raises:
+            ExternalPathError: a view reads files that it may not.
             InvalidStatementError: a view reads itself.
             RelationNotFoundError: a name of the warehouse is not there.
             StoredCodeError: the text of a view or function holds what it may not.
@@ -77,6 +83,8 @@ class Resolver:
             UnsupportedStatementError: a reference asks for something that is not supported.
         """
         inside = () if view is None else (str(view),)
+        if view is not None:
+            name_files(texts[0].sql)
         expanded = [self._expanded(text, inside) for text in texts]
         logs = [table.log for node in expanded for table in node.latest_tables()]
         cut = consistent_cut([*logs, *([] if target is None else [target])])
@@ -112,6 +120,8 @@ class Resolver:
             InvalidStatementError: it calls itself.
             RelationNotFoundError: its body names something of the warehouse that is not there.
         """
+        if function.python is None:
+            name_files(function.body)
         called = self._expander.function(function, self.namespace, ())
         cut = consistent_cut([table.log for table in called.query.latest_tables()])
         self._renderer(cut, []).function(called)
@@ -149,7 +159,7 @@ class Resolver:
         alone = replace(self, read_history=None, lists_views=False)
         try:
             return self.snapshot_views.schema(alone.query(f"select * from {name}").texts[0])
-        except InvalidStatementError as error:
+        except (InvalidStatementError, ExternalPathError) as error:
             _logger.warning("information_schema has no columns of the view %s: %s", view, error)
             return None
 

@@ -1,0 +1,49 @@
+"""Finds the files that a dbt project declares in its manifest."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from typing import Any
+
+from dbt.clients.jinja import get_rendered
+from dbt.context.configured import generate_schema_yml_context
+from dbt_common.exceptions import DbtBaseException
+
+from dbt.adapters.silt.engine.catalog.locations import local_path
+from dbt.adapters.silt.materializations.external.declared import DeclaredFiles
+from dbt.adapters.silt.materializations.external.sources import external_of
+from dbt.adapters.silt.materializations.external.target import place_of
+
+
+def declared_by(manifest: Any, config: Any) -> DeclaredFiles:
+    """The files that the project of dbt's manifest declares.
+
+    Args:
+        config: of the project and its profile.
+    """
+    return DeclaredFiles(lambda: _locations(manifest, config), lambda: _codes(manifest))
+
+
+def _locations(manifest: Any, config: Any) -> Iterator[str]:
+    """Yields the configured locations; a source or model that is configured wrong has none."""
+    for source in getattr(manifest, "sources", {}).values():
+        with contextlib.suppress(DbtBaseException):
+            files = external_of(source, config.project_root)
+            if files is not None:
+                yield local_path(files.location) if files.format == "delta" else files.location
+    for node in getattr(manifest, "nodes", {}).values():
+        if node.config.materialized == "external":
+            with contextlib.suppress(DbtBaseException):
+                location = _rendered(str(node.config.get("location") or ""), config)
+                yield place_of(location, config.project_root)
+
+
+def _codes(manifest: Any) -> Iterator[str]:
+    """Yields the code of the manifest's models, with its Jinja."""
+    yield from (str(getattr(node, "raw_code", "")) for node in getattr(manifest, "nodes", {}).values())
+
+
+def _rendered(text: str, config: Any) -> str:
+    """The text with its Jinja rendered, which may use the target, and variables of the project and the environment."""
+    return str(get_rendered(text, generate_schema_yml_context(config, config.project_name)))

@@ -1,0 +1,65 @@
+"""Views over files: a later command reads those that the project declares, and no others."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from dbt.tests.util import run_dbt, run_dbt_and_capture, write_file
+
+from dbt.adapters.silt.engine.statements.resolve import stored_code
+from dbt.adapters.silt.materializations.external.declared import DeclaredFiles, of_artifact
+
+SOURCES = """
+sources:
+  - name: raw
+    meta: {external_location: "landing/{name}.csv"}
+    tables: [{name: orders, columns: [{name: id, data_type: bigint}]}]
+"""
+DOWNSTREAM = "{{ config(materialized='table') }} select * from {{ ref('%s') }}"
+VIEWS = ("of_source", "of_code", "exported")
+
+
+@pytest.mark.manifest
+class TestViewsOverFiles:
+    @pytest.fixture(scope="class")
+    def models(self, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+        files = tmp_path_factory.mktemp("files")
+        (files / "a.csv").write_text("id\n1\n")
+        location = f"{files}/{{{{ target.schema }}}}/rows.csv"
+        return {
+            "sources.yml": SOURCES,
+            "of_source.sql": "{{ config(materialized='view') }} select * from {{ source('raw', 'orders') }}",
+            "of_code.sql": f"select * from read_files('{files}/a.csv', header => true)",
+            "exported.sql": f"{{{{ config(materialized='external', location='{location}') }}}} select 1L as id",
+            **{f"from_{each}.sql": DOWNSTREAM % each for each in VIEWS},
+        }
+
+    @pytest.fixture(autouse=True)
+    def landed(self, project: Any) -> None:
+        Path(project.project_root, "landing").mkdir(exist_ok=True)
+        write_file("id\n1\n", project.project_root, "landing", "orders.csv")
+
+    def test_a_later_command_reads_them(self, project: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+        run_dbt(["run"])
+        monkeypatch.setattr(stored_code, "_named", set())
+        results = run_dbt(["run", "--select", *(f"from_{each}" for each in VIEWS)])
+        assert [result.status for result in results] == ["success"] * 3
+        run_dbt(["docs", "generate"])
+        root = Path(project.project_root)
+        # As `silt sql` finds them.
+        declared = DeclaredFiles(lambda: of_artifact(root / "target" / "manifest.json", str(root)))
+        assert f"{root}/landing/orders.csv" in declared
+        assert "/etc/passwd" not in declared
+
+    def test_a_view_of_somebody_else_reads_none(
+        self, project: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        (tmp_path / "id_rsa").write_text("s3cr3t")
+        run_dbt(["run"])
+        project.run_sql(f"create or replace view of_source as select * from text.`{tmp_path}/id_rsa`")
+        monkeypatch.setattr(stored_code, "_named", set())
+        _, said = run_dbt_and_capture(["run", "--select", "from_of_source"], expect_pass=False)
+        assert "SILT_EXTERNAL_PATH" in said
+        assert "s3cr3t" not in said
