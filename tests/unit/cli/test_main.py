@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -122,7 +123,8 @@ def test_a_damaged_log_is_a_problem_found(filled: House, capsys: pytest.CaptureF
 
 
 def test_a_reader_that_goes_away_is_no_error(filled: House) -> None:
-    command = f"{sys.executable} -m dbt.adapters.silt.cli show main.künden --warehouse {filled.folder} | true"
+    show = [sys.executable, "-m", "dbt.adapters.silt.cli", "show", "main.künden", "--warehouse", str(filled.folder)]
+    command = f"{shlex.join(show)} | true"
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     done = subprocess.run(
         command, shell=True, env=environment, capture_output=True, text=True, timeout=120, check=False

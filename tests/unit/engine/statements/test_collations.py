@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from dbt.adapters.silt import engine as silt
+from dbt.adapters.silt.engine.catalog.names import RelationName
 from dbt.adapters.silt.engine.kernel.errors import UnsupportedFeatureError
 from dbt.adapters.silt.engine.kernel.storage.store import Store
 from tests.unit.engine.house import House
@@ -82,8 +83,13 @@ def test_a_table_of_another_writer_with_a_collation_is_refused(filled: House) ->
     other = filled.another()
     for read in (
         lambda: other.rows("select * from t"),
+        lambda: other.rows("describe table t"),
+        lambda: other.rows("show create table t"),
+        lambda: other.sql("insert into t values ('a')"),
         lambda: other.sql("create table n shallow clone t"),
         lambda: silt.read("main.t", filled.place.location),
     ):
         with pytest.raises(UnsupportedFeatureError, match="the column `x` has the collation UNICODE_CI"):
             read()
+    other.sql("drop table t")
+    assert other.warehouse.catalog.find(RelationName("silt", "main", "t")) is None
