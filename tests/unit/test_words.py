@@ -36,7 +36,15 @@ PATTERNS = {
 }
 FILES = sorted(
     file
-    for pattern in ("dbt/**/*.py", "macros/**/*.sql", "docs/**/*.md", "README.md", "CONTRIBUTING.md", "CHANGELOG.md")
+    for pattern in (
+        "dbt/**/*.py",
+        "macros/**/*.sql",
+        "docs/**/*.md",
+        "README.md",
+        "CONTRIBUTING.md",
+        "CHANGELOG.md",
+        "SECURITY.md",
+    )
     for file in ROOT.glob(pattern)
 )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from jinja2 import StrictUndefined, TemplateError
+from jinja2 import StrictUndefined
 from jinja2.sandbox import SandboxedEnvironment
 
 _FILTERS = ("as_text", "as_native", "as_bool", "as_number")
@@ -17,11 +17,11 @@ def rendered(text: str, functions: Mapping[str, Callable[..., str]]) -> str:
         functions: the functions that it may call, by name.
 
     Raises:
-        ValueError: it is not a template, or calls something else.
+        ValueError: it is not a template, calls something else, or fails.
     """
     environment = SandboxedEnvironment(undefined=StrictUndefined)
     environment.filters.update(dict.fromkeys(_FILTERS, str))
     try:
         return environment.from_string(text).render(functions)
-    except TemplateError as error:
+    except Exception as error:  # what a template computes fails as Python fails: by a division, a type, a limit
         raise ValueError(str(error)) from error
