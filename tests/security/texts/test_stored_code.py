@@ -20,7 +20,7 @@ from tests.unit.engine.place import Place
 
 pytestmark = pytest.mark.in_folders("the attacks run processes and write files on this machine")
 
-TRUSTING = WarehouseSettings(stored_code=True)
+TRUSTING = WarehouseSettings(stored_code=True, external_paths=True)
 PROPERTY = "silt.attacked"
 SECRET = "s3cr3t"
 

@@ -156,4 +156,4 @@ def test_a_name_that_is_mistyped_is_refused_with_those_that_are_near(
     errors = capsys.readouterr().err.splitlines()
     assert [each.rpartition(". ")[2] for each in errors[:3]] == ["Did you mean main.orders?"] * 3
     assert main(["show", "qqqqqqqq", "--warehouse", str(orders.folder)]) == 2
-    assert "there is no such table. Check the name" in capsys.readouterr().err
+    assert "there is no such table or view. Check the name" in capsys.readouterr().err

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from dbt.adapters.base.impl import BaseAdapter
+
 from dbt.adapters.silt.engine.catalog.log_end import readable
 from dbt.adapters.silt.engine.kernel.files.row_counts import row_count
 from dbt.adapters.silt.engine.kernel.identifiers import quote, quote_if_needed
@@ -63,7 +65,7 @@ def loses_rows(config: Mapping[str, Any], full_refresh: bool) -> bool:
     if kind == "incremental":
         return full_refresh or config.get("incremental_strategy") in _REPLACE_ROWS
     if kind == "snapshot":
-        return bool(config.get("invalidate_hard_deletes")) or config.get("hard_deletes") not in (None, "ignore")
+        return bool(BaseAdapter.get_hard_deletes_behavior(dict(config)) != "ignore")
     return kind == "table"
 
 

@@ -27,6 +27,9 @@ OTHER_PROVIDERS: Final = frozenset(
 _VARIABLE: Final = re.compile(r"\$\{[^}$ ]+\}")
 """What Spark replaces, in strings and comments too, by a setting, a Java property or a variable of the environment."""
 
+HIDDEN_SELECT: Final = "`select` as a name, or before a word that is no column's"
+"""A SELECT that the scan for names did not see; a mistake in a text is another reason for it."""
+
 _OF_PATHS: Final = re.compile(r"[/\\:]")
 _STRINGS: Final = (Kind.STRING, Kind.DOUBLE_QUOTED)
 _IN_TYPES: Final = frozenset("( ) < > , : .".split())
@@ -115,7 +118,7 @@ def _unseen(text: ScannedText) -> str | None:
     for at, token in enumerate(text.tokens):
         is_field = at > 0 and text.tokens[at - 1].word == "."
         if token.word == "SELECT" and at not in seen and not is_field:
-            return "`select` as a name, or before a word that is no column's"
+            return HIDDEN_SELECT
         if token.start not in references and not is_field and _is_path(text.tokens, at):
             return f"the path {text.tokens[at + 2].text}"
     return None

@@ -19,6 +19,7 @@ from dbt.adapters.silt.engine.kernel.errors import (
     InvalidStatementError,
     RelationNotFoundError,
     SchemaNotFoundError,
+    StoredCodeError,
 )
 from dbt.adapters.silt.engine.kernel.identifiers import quote
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
@@ -26,6 +27,7 @@ from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
 from dbt.adapters.silt.engine.kernel.scan.consistent_cut import consistent_cut
 from dbt.adapters.silt.engine.kernel.table.schema import StructType
 from dbt.adapters.silt.engine.kernel.transaction.changes import ReadSet
+from dbt.adapters.silt.engine.sql.query.stored_texts import HIDDEN_SELECT
 from dbt.adapters.silt.engine.statements.resolve import mistakes
 from dbt.adapters.silt.engine.statements.resolve.answering import Answering
 from dbt.adapters.silt.engine.statements.resolve.expander import Expander
@@ -130,7 +132,9 @@ class Resolver:
         """The text, expanded; a name that is missing may be a keyword, which a mistake before it has moved."""
         try:
             return self._expander.query(text, self.namespace, inside, inside[0] if inside else None)
-        except (RelationNotFoundError, SchemaNotFoundError) as error:
+        except (RelationNotFoundError, SchemaNotFoundError, StoredCodeError) as error:
+            if isinstance(error, StoredCodeError) and HIDDEN_SELECT not in error.problem:
+                raise
             mistake = mistakes.mistake(self.namespace, text.sql, is_query=not text.outer)
             if mistake is None:
                 raise
