@@ -11,12 +11,13 @@ from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
 def consistent_cut(logs: Iterable[DeltaLog]) -> dict[DeltaLog, Snapshot]:
     """One snapshot per table, all of them the newest at one moment since the call began.
 
-    They are pinned, and pinned again until none has moved in between. A table that was re-created has moved.
+    Each is pinned once, and all are pinned again until none has moved in between. A table that was re-created has
+    moved.
 
     Raises:
         The errors of `DeltaLog.snapshot`.
     """
-    pinned = {log: log.snapshot() for log in logs}
+    pinned = {log: log.snapshot() for log in dict.fromkeys(logs)}
     while len(pinned) > 1:
         again = {log: log.snapshot() for log in pinned}
         if _versions(again) == _versions(pinned):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta, timezone
 from typing import Any
 
@@ -23,7 +23,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
 @dataclass(frozen=True)
 class Answering:
-    """Answers from the snapshots of one consistent cut.
+    """Answers from the snapshots of one consistent cut; the text of a view once, however often it is named.
 
     Args:
         session: evaluates expressions of literals.
@@ -36,9 +36,19 @@ class Answering:
     time_zone: str
     cut: Mapping[DeltaLog, Snapshot]
     reads: list[Read]
+    _known: dict[int, ExpandedQuery] = field(default_factory=dict, init=False, repr=False)
 
     def query(self, node: ExpandedQuery) -> ExpandedQuery:
-        """The query, and those of its views, with what the logs alone can answer answered."""
+        """The query, and those of its views, with what the logs alone can answer answered.
+
+        Args:
+            node: to be kept as long as this is asked.
+        """
+        if id(node) not in self._known:
+            self._known[id(node)] = self._answered(node)
+        return self._known[id(node)]
+
+    def _answered(self, node: ExpandedQuery) -> ExpandedQuery:
         answers = self._answers(node)
         if answers:
             node = node.with_edits(metadata_answers.edits(answers))

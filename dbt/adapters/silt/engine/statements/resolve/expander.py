@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from dbt.adapters.silt.engine.catalog import documents
 from dbt.adapters.silt.engine.catalog.documents import Function
 from dbt.adapters.silt.engine.commands.spark.file_source import FileSource
 from dbt.adapters.silt.engine.commands.spark.session_settings import quotes_for
 from dbt.adapters.silt.engine.kernel.errors import InvalidStatementError, UnsupportedStatementError
+from dbt.adapters.silt.engine.kernel.identifiers import quote
 from dbt.adapters.silt.engine.sql.ast import TimeTravel
 from dbt.adapters.silt.engine.sql.query.quotes import for_session
 from dbt.adapters.silt.engine.sql.query.scans import Reference
@@ -23,6 +25,7 @@ from dbt.adapters.silt.engine.statements.resolve.expansion import (
     VirtualRelation,
     full_name,
 )
+from dbt.adapters.silt.engine.statements.resolve.extent import Extent
 from dbt.adapters.silt.engine.statements.resolve.information_schema import listing
 from dbt.adapters.silt.engine.statements.resolve.namespace import (
     Namespace,
@@ -36,7 +39,7 @@ from dbt.adapters.silt.engine.statements.resolve.stored_code import Allowed
 
 @dataclass(frozen=True)
 class Expander:
-    """Expands the texts of one session.
+    """Expands the texts of one statement; the text of a view or function is expanded once, however often it is named.
 
     Args:
         session: what names mean to the session itself.
@@ -45,6 +48,7 @@ class Expander:
 
     session: Namespace
     allowed: Allowed
+    _known: dict[tuple[str | None, ...], ExpandedQuery] = field(default_factory=dict, init=False, repr=False)
 
     def query(
         self, text: SqlFragment, namespace: Namespace, inside: tuple[str, ...], owner: str | None = None
@@ -61,8 +65,10 @@ class Expander:
             RelationNotFoundError: a name of the warehouse is not there.
             ExternalPathError: a stored text reads files that it may not.
             StoredCodeError: a stored text holds what it may not.
-            UnsupportedStatementError: a reference asks for something that is not supported.
+            UnsupportedStatementError: a reference asks for something that is not supported, or the views and functions
+                are too many (`Extent.check`).
         """
+        Extent.of(text.sql).check(inside)
         if owner is not None:
             self.allowed.check_text(text.sql, owner)
         scan = text.text.scan
@@ -80,7 +86,9 @@ class Expander:
             child.query.only_warehouse_tables if isinstance(child, View | FunctionCall) else isinstance(child, Table)
             for child in (*children.values(), *calls.values())
         )
-        return ExpandedQuery(text, children, calls, inner and len(children) == len(scan.references))
+        query = ExpandedQuery(text, children, calls, inner and len(children) == len(scan.references))
+        query.extent.check(inside)
+        return query
 
     def function(self, function: Function, namespace: Namespace, inside: tuple[str, ...]) -> FunctionCall:
         """The function, its body expanded; arguments and errors are those of `query`."""
@@ -91,8 +99,8 @@ class Expander:
                 f"the function {function.name} calls itself: {' -> '.join((*inside, key))}", remedy="Break the cycle"
             )
         self.allowed.check_function(function)
-        body = self._at_rest(function.body) if function.python is None else ""
-        return FunctionCall(self.query(SqlFragment(body), scope, (*inside, key), str(function.name)), function)
+        body = function.body if function.python is None else ""
+        return FunctionCall(self._inner(body, scope, (*inside, key), str(function.name)), function)
 
     def _reference(
         self, reference: Reference, namespace: Namespace, inside: tuple[str, ...], owner: str | None
@@ -125,7 +133,9 @@ class Expander:
                 f"`{'.'.join(reference.parts)}` is a view, and a view has no versions",
                 remedy="Ask for the version of a table inside the view",
             )
-        return self._view(meaning, namespace, inside)
+        if isinstance(meaning, TemporaryView):
+            return self._temporary_view(reference, meaning, namespace, inside)
+        return self._view(meaning.view, namespace, inside)
 
     def _table(self, reference: Reference, meaning: WarehouseTable) -> Table:
         if reference.version is None and reference.timestamp is None:
@@ -142,27 +152,30 @@ class Expander:
         start, *end = (table_changes_function.bound(self.session.spark, text) for text in reference.changes or ())
         return ChangeFeedScan(meaning, start, end[0] if end else None)
 
-    def _view(self, meaning: WarehouseView | TemporaryView, namespace: Namespace, inside: tuple[str, ...]) -> View:
-        if isinstance(meaning, TemporaryView):
-            own = self._inner(self._at_rest(meaning.text), meaning.text, namespace, inside)
-            return View(own, (), meaning.columns)
-        view = meaning.view
-        self.allowed.check_text(view.text, str(view.name))
+    def _temporary_view(
+        self, reference: Reference, meaning: TemporaryView, namespace: Namespace, inside: tuple[str, ...]
+    ) -> View:
+        key = quote(reference.parts[-1].lower())
+        _check_no_cycle(key, inside)
+        return View(self._inner(meaning.text, namespace, (*inside, key), None), (), meaning.columns)
+
+    def _view(self, view: documents.View, namespace: Namespace, inside: tuple[str, ...]) -> View:
+        key = str(view.name)
+        _check_no_cycle(key, inside)
         scope = namespace.within(view.current_database, view.current_schema)
         columns = tuple(column.name for column in view.columns)
-        query = self._inner(self._at_rest(view.text), str(view.name), scope, inside, str(view.name))
-        return View(query, full_name(view.name), columns, view.fingerprint)
+        return View(self._inner(view.text, scope, (*inside, key), key), full_name(view.name), columns, view.fingerprint)
 
-    def _at_rest(self, text: str) -> str:
-        """A text that the catalog keeps, as the session reads it."""
-        return for_session(text, quotes_for(self.session.spark, text))
-
-    def _inner(
-        self, text: str, key: str, namespace: Namespace, inside: tuple[str, ...], owner: str | None = None
-    ) -> ExpandedQuery:
-        """The text of a view, expanded; `key` tells the view from those that it is in."""
-        _check_no_cycle(key, inside)
-        return self.query(SqlFragment(text), namespace, (*inside, key), owner)
+    def _inner(self, text: str, namespace: Namespace, inside: tuple[str, ...], owner: str | None) -> ExpandedQuery:
+        """The text of the last view or function that it is inside, expanded when it is first asked for."""
+        known = (inside[-1], owner, text, namespace.database, namespace.schema)
+        if known not in self._known:
+            if owner is not None:
+                self.allowed.check_text(text, owner)
+            # The catalog keeps the text with quotes of its own.
+            sql = for_session(text, quotes_for(self.session.spark, text))
+            self._known[known] = self.query(SqlFragment(sql), namespace, inside, owner)
+        return self._known[known]
 
 
 def _check_no_cycle(key: str, inside: tuple[str, ...]) -> None:

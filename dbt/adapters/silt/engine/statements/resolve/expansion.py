@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import TypeAlias
 
 from dbt.adapters.silt.engine.catalog.documents import Function
@@ -16,6 +18,7 @@ from dbt.adapters.silt.engine.sql.conditions.predicates import Relation
 from dbt.adapters.silt.engine.sql.query.edits import Edit, edited, moved
 from dbt.adapters.silt.engine.sql.query.scanned_text import ScannedText, scanned
 from dbt.adapters.silt.engine.sql.query.scans import Call, Reference
+from dbt.adapters.silt.engine.statements.resolve.extent import Extent
 from dbt.adapters.silt.engine.statements.resolve.information_schema import Listing
 from dbt.adapters.silt.engine.statements.resolve.namespace import WarehouseTable
 from dbt.adapters.silt.engine.statements.resolve.table_changes_function import Bound
@@ -102,6 +105,8 @@ Child: TypeAlias = Table | ChangeFeedScan | VirtualRelation | View
 class ExpandedQuery:
     """A text whose references to the warehouse, and calls of its functions, are found; Spark's own are left.
 
+    A view that several references name is one value in all of them.
+
     Attributes:
         only_warehouse_tables: whether it reads nothing but tables of the warehouse, of which the size is known.
     """
@@ -110,6 +115,17 @@ class ExpandedQuery:
     children: Mapping[Reference, Child]
     calls: Mapping[Call, FunctionCall]
     only_warehouse_tables: bool
+
+    @property
+    def inner(self) -> list[ExpandedQuery]:
+        """The texts of its views and functions, one for each reference and call."""
+        children = (*self.children.values(), *self.calls.values())
+        return [child.query for child in children if isinstance(child, View | FunctionCall)]
+
+    @cached_property
+    def extent(self) -> Extent:
+        """How much it becomes with its views and functions written out."""
+        return Extent.of(self.text.sql).around(query.extent for query in self.inner)
 
     def with_edits(self, edits: Sequence[Edit]) -> ExpandedQuery:
         """The same with some spans replaced by text that names nothing; what is not replaced means what it did."""
@@ -131,29 +147,52 @@ class ExpandedQuery:
 
     def definitions(self) -> Iterable[tuple[str, str]]:
         """Yields the views and functions that it names, through others too: full name, fingerprint."""
-        for child in (*self.children.values(), *self.calls.values()):
+        for child in self._all_children():
             if isinstance(child, FunctionCall):
                 yield str(child.function.name), child.function.fingerprint
             elif isinstance(child, View) and child.fingerprint is not None:
                 yield ".".join(child.name), child.fingerprint
-            if isinstance(child, View | FunctionCall):
-                yield from child.query.definitions()
 
     def file_sources(self) -> Iterable[FileSource]:
         """Yields the files that belong to no table and that it reads, through views and functions too."""
-        for child in (*self.children.values(), *self.calls.values()):
-            if isinstance(child, View | FunctionCall):
-                yield from child.query.file_sources()
-            elif isinstance(child, VirtualRelation) and isinstance(child.source, FileSource):
+        for child in self._all_children():
+            if isinstance(child, VirtualRelation) and isinstance(child.source, FileSource):
                 yield child.source
 
     def latest_tables(self) -> Iterable[Table | ChangeFeedScan]:
         """The tables that it reads at their newest version, those of its views and functions included."""
-        for child in (*self.children.values(), *self.calls.values()):
-            if isinstance(child, View | FunctionCall):
-                yield from child.query.latest_tables()
-            elif isinstance(child, ChangeFeedScan) or (isinstance(child, Table) and child.fixed is None):
+        for child in self._all_children():
+            if isinstance(child, ChangeFeedScan) or (isinstance(child, Table) and child.fixed is None):
                 yield child
+
+    def _all_children(self) -> Iterable[Child | FunctionCall]:
+        """Yields what it names, and what its views and functions name; of each text once."""
+        for query in distinct([self]):
+            yield from (*query.children.values(), *query.calls.values())
+
+
+def distinct(queries: Iterable[ExpandedQuery]) -> list[ExpandedQuery]:
+    """The queries and the texts of their views and functions, through others too: each once, after its inner texts."""
+    found: dict[int, ExpandedQuery] = {}
+
+    def note(query: ExpandedQuery) -> None:
+        if id(query) not in found:
+            for inner in query.inner:
+                note(inner)
+            found[id(query)] = query
+
+    for query in queries:
+        note(query)
+    return list(found.values())
+
+
+def occurrences(queries: Sequence[ExpandedQuery]) -> Counter[int]:
+    """How often each text is in the queries when all are written out, by the text's `id`."""
+    times = Counter(id(query) for query in queries)
+    for query in reversed(distinct(queries)):
+        for inner in query.inner:
+            times[id(inner)] += times[id(query)]
+    return times
 
 
 def full_name(name: RelationName | None) -> Name:

@@ -61,13 +61,18 @@ class Inputs:
 
 @dataclass(frozen=True)
 class Read:
-    """One table as one reference reads it: which files of which snapshot, under which predicate."""
+    """One table as one reference reads it: which files of which snapshot, under which predicate.
+
+    Attributes:
+        times: how often the statement holds the text that has the reference; a view may be named several times.
+    """
 
     log: DeltaLog
     snapshot: Snapshot
     files: pa.Table
     predicate: Expression
     is_latest: bool
+    times: int = 1
 
 
 @dataclass(frozen=True)
@@ -92,7 +97,7 @@ class Resolved:
         """How much data the texts read; None where they read anything but tables of the warehouse."""
         if not self.only_warehouse_tables or not self.reads:
             return None
-        return sum(pc.sum(read.files["size"]).as_py() or 0 for read in self.reads)
+        return sum((pc.sum(read.files["size"]).as_py() or 0) * read.times for read in self.reads)
 
     def shown(self, column: str) -> str:
         """A column's name, with the own name of a function of the warehouse whose call gave it."""

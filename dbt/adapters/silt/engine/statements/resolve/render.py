@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 from dbt.adapters.silt.engine.catalog.catalog import Catalog
 from dbt.adapters.silt.engine.commands.spark.file_source import FileSource
@@ -16,7 +17,6 @@ from dbt.adapters.silt.engine.sql.conditions.predicates import Relation
 from dbt.adapters.silt.engine.sql.conditions.pruning import pruning_predicates
 from dbt.adapters.silt.engine.sql.query.references import Replacement, rewrite
 from dbt.adapters.silt.engine.sql.query.scans import Reference
-from dbt.adapters.silt.engine.sql.spans import Tokens
 from dbt.adapters.silt.engine.statements.resolve import information_schema, table_changes_function
 from dbt.adapters.silt.engine.statements.resolve.expansion import (
     ChangeFeedScan,
@@ -27,6 +27,7 @@ from dbt.adapters.silt.engine.statements.resolve.expansion import (
     View,
     VirtualRelation,
     full_name,
+    occurrences,
 )
 from dbt.adapters.silt.engine.statements.resolve.information_schema import SCHEMA, Listing, ViewColumns
 from dbt.adapters.silt.engine.statements.resolve.reads import Read
@@ -35,7 +36,7 @@ from dbt.adapters.silt.engine.statements.resolve.snapshot_views import SnapshotV
 
 @dataclass(frozen=True)
 class Renderer:
-    """Renders texts over the snapshots of one consistent cut.
+    """Renders texts over the snapshots of one consistent cut; the text of a view once, however often it is named.
 
     Args:
         snapshot_views: the session's views and functions.
@@ -52,14 +53,30 @@ class Renderer:
     view_columns: ViewColumns
     cut: Mapping[DeltaLog, Snapshot]
     reads: list[Read]
+    _times: Counter[int] = field(default_factory=Counter, init=False, repr=False)
+    _known: dict[int, str] = field(default_factory=dict, init=False, repr=False)
 
-    def query(self, node: ExpandedQuery) -> str:
-        """The text, less the files of its tables that its own predicates rule out."""
+    def queries(self, nodes: Sequence[ExpandedQuery]) -> tuple[str, ...]:
+        """The texts, less the files of their tables that their own predicates rule out."""
+        self._times.update(occurrences(nodes))
+        return tuple(self._query(node) for node in nodes)
+
+    def function(self, called: FunctionCall) -> str:
+        """The identifier of a session function that does what the function does."""
+        body = called.function.body if called.function.python else self._query(called.query)
+        return self.snapshot_views.function(called.function, body)
+
+    def _query(self, node: ExpandedQuery) -> str:
+        if id(node) not in self._known:
+            self._known[id(node)] = self._rendered(node)
+        return self._known[id(node)]
+
+    def _rendered(self, node: ExpandedQuery) -> str:
         text = node.text.text
         relations = {**node.relations(self.cut), **_listed(node)}
         predicates = pruning_predicates(text, relations, self.time_zone)
         replacements = {
-            reference: self._replacement(child, predicates.get(reference, TRUE), text.tokens)
+            reference: self._replacement(child, predicates.get(reference, TRUE), node)
             for reference, child in node.children.items()
         }
         distinct = {called.function.name: called for called in node.calls.values()}
@@ -67,27 +84,22 @@ class Renderer:
         functions = {call: labels[called.function.name] for call, called in node.calls.items()}
         return rewrite(text, replacements, node.text.outer, functions)
 
-    def function(self, called: FunctionCall) -> str:
-        """The identifier of a session function that does what the function does."""
-        body = called.function.body if called.function.python else self.query(called.query)
-        return self.snapshot_views.function(called.function, body)
-
-    def _replacement(self, child: Child, predicate: Expression, text: Tokens) -> Replacement:
+    def _replacement(self, child: Child, predicate: Expression, node: ExpandedQuery) -> Replacement:
         if isinstance(child, View):
             return Replacement(self._view(child), child.name)
         if isinstance(child, VirtualRelation):
-            return Replacement(self._virtual(child.source, predicate, text))
+            return Replacement(self._virtual(child.source, predicate, node))
         if isinstance(child, ChangeFeedScan):
             return self._changes(child)
-        read = self._read(child, predicate)
+        read = self._read(child, predicate, self._times[id(node)])
         self.reads.append(read)
         sql = self.snapshot_views.view(read.log, read.snapshot, read.files)
         return Replacement(sql, full_name(child.meaning.name))
 
-    def _read(self, table: Table, predicate: Expression) -> Read:
+    def _read(self, table: Table, predicate: Expression, times: int) -> Read:
         snapshot = table.snapshot(self.cut)
         files = snapshot.files if predicate == TRUE else skipping.prune(snapshot, predicate)
-        return Read(table.log, snapshot, files, predicate, is_latest=table.fixed is None)
+        return Read(table.log, snapshot, files, predicate, table.fixed is None, times)
 
     def _changes(self, child: ChangeFeedScan) -> Replacement:
         latest = self.cut[child.log]
@@ -96,14 +108,15 @@ class Renderer:
         self.reads.append(Read(child.log, latest, latest.files.slice(0, 0), TRUE, is_latest=True))
         return Replacement(self.snapshot_views.changes(child.log, found), full_name(child.meaning.name))
 
-    def _virtual(self, source: FileSource | Listing, predicate: Expression, text: Tokens) -> str:
+    def _virtual(self, source: FileSource | Listing, predicate: Expression, node: ExpandedQuery) -> str:
         if isinstance(source, FileSource):
             return self.snapshot_views.files(source)
-        rows = source.rows(self.catalog, information_schema.asked(text, predicate), self.view_columns)
+        asked = information_schema.asked(node.text.text.tokens, predicate)
+        rows = source.rows(self.catalog, asked, self.view_columns)
         return self.snapshot_views.rows(rows)
 
     def _view(self, view: View) -> str:
-        inner = self.query(view.query)
+        inner = self._query(view.query)
         if not view.columns:
             return f"({inner}\n)"
         columns = ", ".join(quote(column) for column in view.columns)

@@ -87,7 +87,8 @@ class Resolver:
         inside = () if view is None else (str(view),)
         if view is not None:
             name_files(texts[0].sql)
-        expanded = [self._expanded(text, inside) for text in texts]
+        expander = Expander(self.namespace, self.allowed)
+        expanded = [self._expanded(expander, text, inside) for text in texts]
         logs = [table.log for node in expanded for table in node.latest_tables()]
         cut = consistent_cut([*logs, *([] if target is None else [target])])
         earlier = self._earlier(target, cut)
@@ -95,8 +96,7 @@ class Resolver:
         named = expanded
         answering = Answering(self.namespace, self.time_zone, cut, reads)
         expanded = [answering.query(node) for node in expanded]
-        renderer = self._renderer(cut, reads)
-        sql = tuple(renderer.query(node) for node in expanded)
+        sql = self._renderer(cut, reads).queries(expanded)
         only_warehouse_tables = all(node.only_warehouse_tables for node in expanded)
         functions = self.snapshot_views.functions_in(sql)
         inputs = self._inputs(reads, named)
@@ -124,14 +124,14 @@ class Resolver:
         """
         if function.python is None:
             name_files(function.body)
-        called = self._expander.function(function, self.namespace, ())
+        called = Expander(self.namespace, self.allowed).function(function, self.namespace, ())
         cut = consistent_cut([table.log for table in called.query.latest_tables()])
         self._renderer(cut, []).function(called)
 
-    def _expanded(self, text: SqlFragment, inside: tuple[str, ...]) -> ExpandedQuery:
+    def _expanded(self, expander: Expander, text: SqlFragment, inside: tuple[str, ...]) -> ExpandedQuery:
         """The text, expanded; a name that is missing may be a keyword, which a mistake before it has moved."""
         try:
-            return self._expander.query(text, self.namespace, inside, inside[0] if inside else None)
+            return expander.query(text, self.namespace, inside, inside[0] if inside else None)
         except (RelationNotFoundError, SchemaNotFoundError, StoredCodeError) as error:
             if isinstance(error, StoredCodeError) and HIDDEN_SELECT not in error.problem:
                 raise
@@ -139,10 +139,6 @@ class Resolver:
             if mistake is None:
                 raise
             raise mistake from error
-
-    @property
-    def _expander(self) -> Expander:
-        return Expander(self.namespace, self.allowed)
 
     def _inputs(self, reads: Sequence[Read], expanded: Sequence[ExpandedQuery]) -> Inputs:
         """Returns the inputs of the texts and of earlier queries of the same unit."""

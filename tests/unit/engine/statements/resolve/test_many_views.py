@@ -1,0 +1,134 @@
+"""Views that name views: each text is expanded and rendered once for a statement, however often it is named."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from dbt.adapters.silt.engine.catalog.documents import View
+from dbt.adapters.silt.engine.catalog.names import RelationName
+from dbt.adapters.silt.engine.kernel.errors import UnsupportedStatementError
+from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
+from dbt.adapters.silt.engine.statements.resolve import expander, render
+from dbt.adapters.silt.engine.statements.resolve.extent import DEEPEST
+from dbt.adapters.silt.engine.statements.resolve.reads import Resolved
+from dbt.adapters.silt.engine.statements.resolve.resolve import Resolver
+from tests.unit.engine.house import House
+
+
+def put(house: House, number: int, query: str) -> None:
+    """Stores the view so as somebody does who writes the catalog's files: nothing is checked."""
+    name = RelationName("silt", "main", f"v{number}")
+    house.warehouse.catalog.put_view(View(name, query, current_database="silt", current_schema="main"))
+
+
+def chain(house: House, levels: int, query: str) -> None:
+    """Views v1, v2 ... of which each reads the one below, the first the table t of three rows."""
+    house.sql("create table t as select id from range(3)")
+    for number in range(1, levels + 1):
+        put(house, number, query.format(below="t" if number == 1 else f"v{number - 1}"))
+
+
+def counted(monkeypatch: pytest.MonkeyPatch, owner: Any, name: str, key: Callable[..., object]) -> Counter[object]:
+    """How often the function is called from now on, by the key of its arguments."""
+    calls: Counter[object] = Counter()
+    real = getattr(owner, name)
+
+    def counting(*arguments: Any, **named: Any) -> Any:
+        calls[key(*arguments)] += 1
+        return real(*arguments, **named)
+
+    monkeypatch.setattr(owner, name, counting)
+    return calls
+
+
+def test_a_view_that_is_named_twice_at_each_level_is_expanded_once(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    chain(house, 5, "select * from {below} a union all select * from {below} b")
+    expanded = counted(monkeypatch, expander.Expander, "query", lambda _, text, *__: text.sql)
+    rendered = counted(monkeypatch, render, "rewrite", lambda text, *_: text.sql)
+    pinned = counted(monkeypatch, DeltaLog, "snapshot", lambda log: log.name)
+    assert house.rows("select count(*) from v5 where id = 1") == [(32,)]
+    assert set(expanded.values()) == {1}
+    assert len(expanded) == 6
+    assert rendered == expanded
+    assert set(pinned.values()) == {1}
+
+
+def test_a_function_that_two_functions_call_is_expanded_once(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    house.sql("create function one() returns int return 1")
+    house.sql("create function two() returns int return one() + one()")
+    house.sql("create function three() returns int return one() + two()")
+    expanded = counted(monkeypatch, expander.Expander, "query", lambda _, text, *__: text.sql)
+    assert house.rows("select three(), two(), one()") == [(3, 2, 1)]
+    assert set(expanded.values()) == {1}
+
+
+def test_the_data_behind_a_view_counts_as_often_as_the_view_is_named(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    chain(house, 2, "select * from {below} a union all select * from {below} b")
+    found: list[int] = []
+    real = Resolver.resolve
+
+    def noting(*arguments: Any, **named: Any) -> Resolved:
+        resolved = real(*arguments, **named)
+        found.append(resolved.bytes_read or 0)
+        return resolved
+
+    monkeypatch.setattr(Resolver, "resolve", noting)
+    for source in ("t", "v2", "v1 union all select * from v2"):
+        house.sql(f"select * from {source}")
+    once, four, six = found
+    assert (four, six) == (4 * once, 6 * once)
+
+
+def test_one_view_from_two_schemas_means_two_things(house: House) -> None:
+    for schema, value in (("one", 1), ("two", 2)):
+        house.sql(f"create schema {schema}")
+        house.sql(f"create table {schema}.t as select {value} as id")
+        name = RelationName("silt", schema, "v")
+        house.warehouse.catalog.put_view(View(name, "select * from t", current_database="silt", current_schema=schema))
+    assert house.rows("select * from one.v union all select * from two.v") == [(1,), (2,)]
+
+
+def test_temporary_views_with_one_text_keep_their_own_columns(house: House) -> None:
+    chain(house, 0, "")
+    house.sql("create temporary view a (x) as select id from t")
+    house.sql("create temporary view b (y) as select id from t")
+    assert house.rows("select count(*) from a join b on a.x = b.y") == [(3,)]
+
+
+def test_views_may_be_nested_to_the_limit(house: House) -> None:
+    chain(house, DEEPEST, "select * from {below}")
+    assert house.rows(f"select count(id) from v{DEEPEST}") == [(3,)]
+
+
+@pytest.mark.parametrize("statement", ["select * from v299", "create table made as select * from v299"])
+def test_a_longer_chain_is_refused_by_the_name_of_its_first_view(house: House, statement: str) -> None:
+    chain(house, 299, "select * from {below}")
+    with pytest.raises(UnsupportedStatementError, match=r"silt\.main\.v299: below it, .* more than 100 deep"):
+        house.sql(statement)
+    assert house.warehouse.catalog.find(RelationName("silt", "main", "made")) is None
+
+
+def test_a_chain_that_was_met_before_counts_whole(house: House) -> None:
+    chain(house, DEEPEST + 1, "select * from {below}")
+    with pytest.raises(UnsupportedStatementError, match="nested more than 100 deep"):
+        house.sql(f"select * from v60 union all select * from v{DEEPEST + 1}")
+
+
+def test_no_view_is_made_that_nobody_could_read(house: House) -> None:
+    chain(house, DEEPEST, "select * from {below}")
+    with pytest.raises(UnsupportedStatementError, match=r"silt\.main\.top: below it"):
+        house.sql(f"create view top as select * from v{DEEPEST}")
+
+
+def test_views_that_come_to_too_many_texts_are_refused_by_name(house: House) -> None:
+    chain(house, 40, "select * from {below} a union all select * from {below} b")
+    with pytest.raises(UnsupportedStatementError, match=r"silt\.main\.v14: .* has 16,383 texts"):
+        house.sql("select * from v40")
