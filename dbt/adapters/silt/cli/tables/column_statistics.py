@@ -76,7 +76,8 @@ def _fields(
 
 
 def _null_counts(files: pa.Table, paths: list[tuple[str, ...]]) -> dict[tuple[str, ...], int | None]:
-    leaves = [path for path in paths if not any(other[:-1] == path for other in paths)]
+    above = {path[:-1] for path in paths}
+    leaves = [path for path in paths if path not in above]
     found = stats_json.read(files["stats"].combine_chunks(), {("nullCount", *path): None for path in leaves})
     counts = {path: found[("nullCount", *path)] for path in leaves}
     return {path: _sum(counts[path]) if path in counts else None for path in paths}

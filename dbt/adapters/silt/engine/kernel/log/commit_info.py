@@ -1,20 +1,24 @@
 """Reads the `commitInfo` of a commit without its other actions.
 
-It is the first line of every commit of this engine, so that only that line is read.
+It is the first line of every commit of this engine, so that only that line is read. Of other engines it may be any
+line, and each line of the file is looked at.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Final
 
 from dbt.adapters.silt.engine.kernel.log.commit_file import corrupt_commit
 from dbt.adapters.silt.engine.kernel.log.log_segment import missing_version
-from dbt.adapters.silt.engine.kernel.storage.store import DOCUMENT_BYTES, FileStatus, ObjectMissing, Store
+from dbt.adapters.silt.engine.kernel.storage.store import FileStatus, ObjectMissing, Store
 from dbt.adapters.silt.engine.kernel.table.actions import CommitInfo, parse
 
 _PIECE: Final = 64 << 10
 _DOUBLED: Final = 6
 """How often the size of a piece is doubled."""
+LONGEST: Final = 16 << 20
+"""How many bytes a line with a `commitInfo` can have; it may hold the text of a condition, and many names."""
 
 
 def read_info(store: Store, version: int, file: FileStatus, table: str) -> CommitInfo:
@@ -22,15 +26,13 @@ def read_info(store: Store, version: int, file: FileStatus, table: str) -> Commi
 
     Raises:
         MissingLogVersionError: the commit disappeared since it was listed.
-        CorruptLogError: it cannot be read.
+        CorruptLogError: it cannot be read, or is longer than `LONGEST`.
         StorageError: the storage failed.
     """
     try:
-        first = _first_line(store, file)
-        infos = [action for action in parse(first) if isinstance(action, CommitInfo)]
-        if not infos:  # other engines write it at any line, or not at all
-            lines = [line for line in store.read(file.path).split(b"\n") if b'"commitInfo"' in line]
-            infos = [action for action in parse(b"\n".join(lines)) if isinstance(action, CommitInfo)]
+        infos = _infos([_first_line(store, file)])
+        if not infos:
+            infos = _infos(line for line in store.read(file.path).split(b"\n") if b'"commitInfo"' in line)
     except ObjectMissing as error:
         raise missing_version(version, table) from error
     except (ValueError, KeyError, TypeError, AttributeError) as error:
@@ -38,13 +40,24 @@ def read_info(store: Store, version: int, file: FileStatus, table: str) -> Commi
     return infos[0] if infos else CommitInfo()
 
 
+def _infos(lines: Iterable[bytes]) -> list[CommitInfo]:
+    found = []
+    for line in lines:
+        if len(line) > LONGEST:
+            raise ValueError(f"its commitInfo has more than {LONGEST} bytes")
+        found += [action for action in parse(line) if isinstance(action, CommitInfo)]
+    return found
+
+
 def _first_line(store: Store, file: FileStatus) -> bytes:
+    """The first line, or its first bytes where it is too long; nothing where it is long and another action."""
     if file.size <= _PIECE:
         return store.read(file.path).partition(b"\n")[0]
     pieces: list[bytes] = []
     with store.open_input(file.path) as source:
         while not (pieces and b"\n" in pieces[-1]) and (piece := source.read(_PIECE << min(len(pieces), _DOUBLED))):
             pieces.append(piece)
-            if sum(map(len, pieces)) > DOCUMENT_BYTES:
-                raise ValueError(f"its first line has more than {DOCUMENT_BYTES} bytes")
-    return b"".join(pieces).partition(b"\n")[0]
+            if sum(map(len, pieces)) > LONGEST:
+                break
+    line = b"".join(pieces).partition(b"\n")[0]
+    return line if len(line) <= LONGEST or b'"commitInfo"' in line[:_PIECE] else b""
