@@ -15,7 +15,7 @@ from tests.security import fuzz
 ROUNDS, DOORS = 20, 3
 ATTACKS = int(os.environ.get("SILT_ATTACKS", "4000"))
 FIRST = int(os.environ.get("SILT_FIRST_SEED", "0"))
-SAMPLE, SAMPLE_OF_BUCKETS = 100, 300
+SAMPLE, SAMPLE_OF_BUCKETS = 60, 300
 
 
 def test_a_few_damaged_warehouses_are_answered_for(tmp_path: Path) -> None:

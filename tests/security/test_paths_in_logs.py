@@ -38,7 +38,8 @@ SPELLINGS: dict[str, Callable[[str], str]] = {
     "with a NUL": lambda path: f"{path}\0",
     "with a question mark": lambda path: f"{path}?x",
 }
-SECRET = 666
+SECRET = 666_000_666_000
+"""A number of which no identifier that is shown happens to hold the digits."""
 
 
 @pytest.fixture
@@ -148,3 +149,19 @@ def test_a_linked_sidecar_is_not_read(house: House, tmp_path: Path) -> None:
     (log_folder(house) / "_sidecars").mkdir()
     (log_folder(house) / "_sidecars" / "own.parquet").symlink_to(outside)
     assert silt(house, "show", "main.hostile").code != 0
+
+
+def test_a_drop_deletes_links_and_nothing_behind_them(house: House, tmp_path: Path) -> None:
+    table = house.folder / "main" / "hostile"
+    (table / "k.parquet").symlink_to(tmp_path / "home" / "part.parquet")
+    (table / "sub").symlink_to(tmp_path / "home")
+    (table / "_delta_log" / "sub").symlink_to(tmp_path / "home")
+    (table / "good").symlink_to(house.folder / "main" / "good")
+    house.catalog.drop_table(house.name("main.hostile"))
+    assert not table.exists()
+    assert [path.name for path in (tmp_path / "home").iterdir()] == ["part.parquet"]
+    assert silt_engine.read("main.good", warehouse=str(house.folder)).num_rows == 6
+    house.catalog.create_schema("silt", "other")
+    (house.folder / "other" / "sub").symlink_to(tmp_path / "home")
+    house.catalog.drop_schema("silt", "other", cascade=True)
+    assert [path.name for path in (tmp_path / "home").iterdir()] == ["part.parquet"]

@@ -35,7 +35,7 @@ def test_each_setting_is_named_or_opens_nothing() -> None:
 
 
 def test_each_test_of_an_attack_is_named() -> None:
-    there = {path.relative_to(ROOT).as_posix() for path in (ROOT / "tests" / "security").glob("test_*.py")}
+    there = {path.relative_to(ROOT).as_posix() for path in (ROOT / "tests" / "security").rglob("test_*.py")}
     assert there <= set(TESTS)
 
 
