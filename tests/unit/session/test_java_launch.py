@@ -116,7 +116,7 @@ def started(settings):
     session.range(3).write.parquet(str(folder / f"rows_{len(found)}"))
     java = module._running.java.pid
     python = [each for each in Path("/proc").glob("[0-9]*/cmdline") if b"pyspark.daemon" in text_of(each, java)]
-    return {"options": sorted(each for each in map(str, of_java) if "derby.system" not in each),
+    return {"options": sorted(each for each in map(str, of_java) if "=/tmp/silt-spark-" not in each),
             "values": values, "scripts": scripts[:], "workers": len(python)}
 
 def text_of(path, parent):
@@ -127,7 +127,7 @@ def text_of(path, parent):
         return b""
 
 OWN = ("spark.app.id", "spark.app.startTime", "spark.app.submitTime", "spark.driver.port", "spark.sql.warehouse.dir",
-       "spark.driver.extraJavaOptions", "spark.repl.local.jars", "spark.submit.pyFiles")
+       "spark.local.dir", "spark.driver.extraJavaOptions", "spark.repl.local.jars", "spark.submit.pyFiles")
 folder, found, scripts = Path(sys.argv[1]), [], []
 real = module.launch_gateway
 module.launch_gateway = lambda *a, **k: (scripts.append(1), real(*a, **k))[1]

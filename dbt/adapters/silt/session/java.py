@@ -80,10 +80,11 @@ def driver_options(temporary: str, archive: Path | None) -> list[str]:
     """The options that Spark's Java is started with, in addition to the user's.
 
     Args:
-        temporary: a folder for what would else be left in the working directory.
+        temporary: a folder for what would else be left in the working directory, or be read by others in `/tmp`.
         archive: the class-data archive to start from (`class_archive`), if there is one.
     """
-    options = [f"-Dlog4j2.configurationFile={_LOGGING.as_uri()}", f"-Dderby.system.home={temporary}", *_SHORT_PROCESSES]
+    places = (f"-Dderby.system.home={temporary}", f"-Djava.io.tmpdir={temporary}")
+    options = [f"-Dlog4j2.configurationFile={_LOGGING.as_uri()}", *places, *_SHORT_PROCESSES]
     if archive is not None:
         options += [f"-XX:SharedArchiveFile={archive}", "-Xlog:cds=off", "-Xlog:cds+dynamic=off"]
     return options

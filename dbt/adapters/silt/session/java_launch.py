@@ -25,6 +25,7 @@ from pyspark import SparkConf, SparkContext
 from pyspark.java_gateway import launch_gateway
 from pyspark.serializers import UTF8Deserializer, read_int
 
+from dbt.adapters.silt.engine.commands.spark.shown_settings import may_be_secret
 from dbt.adapters.silt.session.java import Java, spark_home
 
 
@@ -72,11 +73,20 @@ def needs_scripts(conf: Mapping[str, str]) -> bool:
     return "-Xmx" in conf.get("spark.driver.extraJavaOptions", "") or any(key.startswith(_OF_SCRIPTS) for key in conf)
 
 
+def without_secrets(conf: Mapping[str, str]) -> dict[str, str]:
+    """The settings that may stand on Java's command line, which every user of the machine can read.
+
+    The others reach Spark by the gateway, when its context is made. What starts Java, and what brings jars and files
+    before that, has to stand there.
+    """
+    return {key: value for key, value in conf.items() if key.startswith(_OF_START) or not may_be_secret(key, value)}
+
+
 def start(java: Java, line: CommandLine, conf: Mapping[str, str], log: IO[bytes] | None) -> Any | None:
     """Starts Java with Spark in it, and connects this process to it.
 
     Args:
-        conf: all that Spark is started with.
+        conf: what Spark is started with, `without_secrets`.
         log: where Java's output and standard error go; None: to this process's.
 
     Returns:
@@ -102,6 +112,14 @@ def start(java: Java, line: CommandLine, conf: Mapping[str, str], log: IO[bytes]
 
 _POLL_SECONDS: Final = 0.01
 _MAIN: Final = "org.apache.spark.deploy.SparkSubmit"
+_OF_START: Final = (
+    "spark.driver.",
+    "spark.submit.",
+    "spark.jars",
+    "spark.files",
+    "spark.archives",
+    "spark.kerberos.",
+)
 _OF_SCRIPTS: Final = (
     "spark.driver.defaultJavaOptions",
     "spark.driver.extraClassPath",

@@ -141,18 +141,21 @@ class _Running:
     Attributes:
         java: its process; None where the program had started Java before.
         temporary: the folder of its log and of what it would else leave in the working directory.
+        local: the folders of the rows that it writes for its own use.
     """
 
     settings: SessionSettings
     context: SparkContext
     java: subprocess.Popen[bytes] | None
     temporary: str
+    local: tuple[str, ...] = ()
 
     def stop(self) -> None:
         self.context.stop()
         if self.java is not None:
             _end_java(self.java)
-        shutil.rmtree(self.temporary, ignore_errors=True)
+        for folder in (self.temporary, *self.local):
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 _lock = threading.Lock()
@@ -207,13 +210,15 @@ def _start(settings: SessionSettings) -> _Running:
     java = find_java()
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     folder = temporary.make()
-    conf = _launch_conf(settings, folder, driver_options(folder, _archive(java)))
+    local = _local_folders(settings, folder)
+    conf = _launch_conf(settings, folder, driver_options(folder, _archive(java))) | temporary.local_conf(local)
     log = Path(folder, "spark.log")
     started = None
     try:
         if SparkContext._gateway is None:
             _logger.debug("Java is started")
-            started = _launch(java, settings, conf, log)
+            with temporary.local_environment(conf):
+                started = _launch(java, settings, conf, log)
             _logger.debug("Java answers")
         context = SparkContext(conf=_spark_conf(conf), gateway=started)
         if _LOCAL_MASTER.fullmatch(settings.master):
@@ -221,7 +226,7 @@ def _start(settings: SessionSettings) -> _Running:
             python_sources.forget_none(context, conf)
         _reach_storage(context, settings)
         _logger.debug("Spark runs")
-        return _Running(settings, context, None if started is None else started.proc, folder)
+        return _Running(settings, context, None if started is None else started.proc, folder, local)
     except (PySparkException, Py4JError) as error:
         failure = _did_not_start(settings.master, error, log)
         if started is not None:
@@ -260,14 +265,15 @@ def _launch(java: Java, settings: SessionSettings, conf: Mapping[str, str], log:
     """
     archive = _archive(java)
     line = None if archive is None else java_launch.noted(archive)
+    told = java_launch.without_secrets(conf)
     with log.open("wb") as output:
         kept = None if _shows_log(settings) else output
         started = None
         if line is not None and _LOCAL_MASTER.fullmatch(settings.master) and not java_launch.needs_scripts(conf):
-            started = java_launch.start(java, line, conf, kept)
+            started = java_launch.start(java, line, told, kept)
         if started is None:
             popen = {} if kept is None else {"stdout": kept, "stderr": kept}
-            started = launch_gateway(_spark_conf(conf), popen_kwargs=popen)  # type: ignore[no-untyped-call]
+            started = launch_gateway(_spark_conf(told), popen_kwargs=popen)  # type: ignore[no-untyped-call]
         return started
 
 
@@ -319,6 +325,24 @@ def _local_conf(master: str) -> dict[str, str]:
         "spark.hadoop.fs.permissions.umask-mode": f"{umask():03o}",
         "spark.sql.shuffle.partitions": str(min(200, max(16, _PARTITIONS_PER_CORE * cores))),
     }
+
+
+def _local_folders(settings: SessionSettings, folder: str) -> tuple[str, ...]:
+    """Where a Spark of this machine writes rows for its own use; a cluster's workers know their own places.
+
+    Raises:
+        SparkUnavailableError: no folder can be made where the user wants it.
+    """
+    if _LOCAL_MASTER.fullmatch(settings.master) is None:
+        return ()
+    named = os.environ.get(temporary.LOCAL_VARIABLE) or settings.spark_conf.get(temporary.LOCAL)
+    try:
+        return (folder,) if named is None else temporary.make_below(str(named))
+    except OSError as error:
+        raise SparkUnavailableError(
+            f"{temporary.LOCAL} is {named}, where no folder can be made ({error.strerror})",
+            remedy="Let `spark_conf` name a folder that you may write to",
+        ) from error
 
 
 def _shows_log(settings: SessionSettings) -> bool:
@@ -439,7 +463,7 @@ def _check_fixed(session: SparkSession, key: str, value: str) -> None:
     """Refuses a setting that the running Spark has another value of, and cannot change."""
     current = session.conf.get(key, None)
     appended = key.endswith("JavaOptions") and value in (current or "")
-    if current != value and not appended:
+    if current != value and not appended and not (key == temporary.LOCAL and temporary.is_below(current or "", value)):
         shown = {"value": setting(key, value), "current": None if current is None else setting(key, current)}
         raise InvalidSettingError(
             f"`spark_conf` sets {key} to {shown['value']}, and the Spark that runs already has {shown['current']}",

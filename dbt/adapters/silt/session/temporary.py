@@ -1,4 +1,6 @@
-"""The folder of a Spark's log and leftovers, and the deletion of those that killed processes have left.
+"""The folders of a Spark's log, rows and leftovers, and the deletion of those that killed processes have left.
+
+Nobody else may look into them: Spark lets every user of the machine read the rows that it writes for its own use.
 
 A process that is killed deletes nothing. Each folder holds a file that its process keeps locked, which the system
 releases however the process ends: process ids say nothing where containers share a temporary folder.
@@ -7,12 +9,15 @@ releases however the process ends: process ids say nothing where containers shar
 from __future__ import annotations
 
 import atexit
+import contextlib
 import fcntl
 import os
 import shutil
 import tempfile
 import time
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Final
 
 _PREFIX = "silt-spark-"
 _LOCK = "alive.lock"
@@ -20,14 +25,61 @@ _UNLOCKED_SECONDS = 86_400
 """How old a folder without the file has to be: its process may be about to make it."""
 
 
-def make() -> str:
-    """A new folder, which goes when this process ends; those of processes that are gone are deleted."""
-    _sweep(Path(tempfile.gettempdir()))
-    folder = tempfile.mkdtemp(prefix=_PREFIX)
+def make(place: str | None = None) -> str:
+    """A new folder of this user's alone, which goes when this process ends; those of gone processes are deleted.
+
+    Args:
+        place: the folder to make it in, which is made if it is not there; None: the system's temporary folder.
+
+    Raises:
+        OSError: it cannot be made.
+    """
+    above = Path(tempfile.gettempdir() if place is None else place)
+    above.mkdir(parents=True, exist_ok=True)
+    _sweep(above)
+    folder = tempfile.mkdtemp(prefix=_PREFIX, dir=above)  # of mode 0700
     held = os.open(Path(folder, _LOCK), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     fcntl.flock(held, fcntl.LOCK_EX)
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     return folder
+
+
+LOCAL: Final = "spark.local.dir"
+LOCAL_VARIABLE: Final = "SPARK_LOCAL_DIRS"
+"""The variable that Spark prefers to the setting."""
+
+
+def make_below(folders: str) -> tuple[str, ...]:
+    """A new folder in each of the folders that the setting lists; raises as `make` does."""
+    return tuple(make(each) for each in _listed(folders))
+
+
+def is_below(folders: str, above: str) -> bool:
+    """Whether the first setting is what `make_below` can have made of the second."""
+    return [Path(each).parent for each in _listed(folders)] == [Path(each) for each in _listed(above)]
+
+
+def local_conf(folders: Sequence[str]) -> dict[str, str]:
+    """The setting of Spark for these folders; none for none."""
+    return {LOCAL: ",".join(folders)} if folders else {}
+
+
+@contextlib.contextmanager
+def local_environment(conf: Mapping[str, str]) -> Iterator[None]:
+    """Lets the variable say what the setting says to the processes that are started meanwhile, where it is set."""
+    named = os.environ.get(LOCAL_VARIABLE)
+    if named is None or LOCAL not in conf:
+        yield
+        return
+    os.environ[LOCAL_VARIABLE] = conf[LOCAL]
+    try:
+        yield
+    finally:
+        os.environ[LOCAL_VARIABLE] = named
+
+
+def _listed(folders: str) -> list[str]:
+    return [each.strip() for each in folders.split(",")]
 
 
 def _sweep(temporary: Path) -> None:

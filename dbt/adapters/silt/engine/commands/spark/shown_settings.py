@@ -63,6 +63,11 @@ def settings(values: Mapping[str, object]) -> dict[str, str]:
     return {name: setting(name, value) for name, value in values.items()}
 
 
+def may_be_secret(name: str, value: str) -> bool:
+    """Whether the name or the value speaks of a secret, or the value is an address with a secret in it."""
+    return _TELLING.search(f"{name} {value}") is not None or address(value) != value
+
+
 def address(text: str) -> str:
     """A URL without the user, the password and the parameters in it; a path as it is."""
     if not _SCHEME.match(text):

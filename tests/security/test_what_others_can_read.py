@@ -1,0 +1,97 @@
+"""What another user of the machine can read of a Spark: neither its rows in files nor a secret on its command line."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dbt.adapters.silt.engine.kernel.errors import SparkUnavailableError
+from dbt.adapters.silt.session import java_launch, temporary
+from dbt.adapters.silt.session.spark import SessionSettings, _local_folders
+from tests.unit.session.processes import run
+
+SECRET = "S3CRET-0f1e2d"
+LOOKS = """
+import json, os, sys
+from pathlib import Path
+from pyspark import StorageLevel
+from dbt.adapters.silt.session import java_launch, spark as module
+from dbt.adapters.silt.session.spark import SessionSettings, open_session
+
+def open_to_others(folder):
+    if not folder.stat().st_mode & 0o001:
+        return []
+    below = [each for each in folder.iterdir() if not each.is_symlink()]
+    files = [each.name for each in below if each.is_file() and each.stat().st_mode & 0o004]
+    return files + [name for each in below if each.is_dir() for name in open_to_others(each)]
+
+if sys.argv[1] == "open":
+    module._local_folders = lambda settings, folder: ()
+    java_launch.without_secrets = dict
+secret = {"spark.hadoop.fs.s3a.secret.key": sys.argv[2]}
+session = open_session(SessionSettings(master="local[1]", spark_conf={"spark.driver.memory": "1g", **secret}))
+session.range(1000).repartition(2).persist(StorageLevel.DISK_ONLY).count()
+rows = [each.name for each in Path.cwd().rglob("*") if each.name.startswith(("rdd_", "shuffle_"))]
+line = Path(f"/proc/{module._running.java.pid}/cmdline").read_text()
+known = session._jsc.hadoopConfiguration().get("fs.s3a.secret.key")
+print(json.dumps({"rows": rows, "open": open_to_others(Path.cwd()), "line": line, "known": known == sys.argv[2]}))
+"""
+
+
+def look(folder: Path, how: str) -> dict[str, Any]:
+    folder.chmod(0o755)
+    place = {"TMPDIR": str(folder), "SPARK_LOCAL_DIRS": str(folder)}
+    return dict(json.loads(run(LOOKS, folder, how, SECRET, **place).stdout.splitlines()[-1]))
+
+
+def test_without_the_protection_others_read_rows_and_secrets(tmp_path: Path) -> None:
+    found = look(tmp_path, "open")
+    assert set(found["rows"]) <= set(found["open"])
+    assert SECRET in found["line"] and found["known"]
+
+
+def test_others_read_neither_rows_nor_secrets(tmp_path: Path) -> None:
+    found = look(tmp_path, "closed")
+    assert found["rows"] and found["open"] == []
+    assert SECRET not in found["line"] and found["known"]
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("spark.hadoop.fs.s3a.secret.key", "S"),
+        ("spark.hadoop.fs.azure.account.key.a.dfs.core.windows.net", "S"),
+        ("spark.authenticate.secret", "S"),
+        ("spark.ssl.keyPassword", "S"),
+        ("spark.hadoop.javax.jdo.option.ConnectionURL", "jdbc:postgresql://host/db?password=S"),
+        ("spark.hadoop.x", "https://user:S@host/"),
+    ],
+)
+def test_a_secret_setting_is_not_on_the_command_line(name: str, value: str) -> None:
+    conf = {
+        "spark.master": "local",
+        name: value,
+        "spark.driver.extraJavaOptions": "-Da=b",
+        "spark.jars.packages": "a:b:1",
+    }
+    assert java_launch.without_secrets(conf) == {key: conf[key] for key in conf if key != name}
+
+
+def test_rows_are_kept_in_folders_of_ones_own_wherever_the_user_wants_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("SPARK_LOCAL_DIRS", raising=False)
+    named = f"{tmp_path}/a, {tmp_path}/b"
+    settings = SessionSettings(spark_conf={"spark.local.dir": named})
+    folders = [Path(each) for each in _local_folders(settings, "/tmp")]
+    assert [each.parent.name for each in folders] == ["a", "b"]
+    assert {each.stat().st_mode & 0o777 for each in folders} == {0o700}
+    assert temporary.is_below(",".join(map(str, folders)), named) and not temporary.is_below(named, named)
+    assert _local_folders(SessionSettings(), "/own") == ("/own",)
+    assert _local_folders(SessionSettings(master="spark://host:7077"), "/own") == ()
+    (tmp_path / "file").touch()
+    with pytest.raises(SparkUnavailableError, match=r"spark\.local\.dir is .*file"):
+        _local_folders(SessionSettings(spark_conf={"spark.local.dir": f"{tmp_path}/file"}), "/tmp")
