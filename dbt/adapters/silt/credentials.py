@@ -24,11 +24,12 @@ from dbt.adapters.silt.records import locations
 from dbt.adapters.silt.runs.logical_run.missing_results import explain_missing_results
 from dbt.adapters.silt.runs.logical_run.resume import OFF, is_off, parse_duration, parse_resume
 from dbt.adapters.silt.runs.logical_run.run_id import run_id_text
-from dbt.adapters.silt.runs.target_type import show_target_type
 
 if TYPE_CHECKING:
     from dbt.adapters.silt.engine.sql.query import quotes as sql_quotes
+    from dbt.adapters.silt.runs import target_type as shown_type
 else:
+    shown_type = lazy_module("dbt.adapters.silt.runs.target_type")
     sql_quotes = lazy_module("dbt.adapters.silt.engine.sql.query.quotes")
 
 
@@ -103,7 +104,7 @@ class SiltCredentials(Credentials):
             if getattr(self, name) < 1:
                 raise ValidationError(f"`{name}` is at least 1, not {getattr(self, name)}")
         if self.target_type:
-            show_target_type()
+            shown_type.show_target_type()
         if is_off(self.resume):
             self.resume = OFF
         parse_resume(self.resume)

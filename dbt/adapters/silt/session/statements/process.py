@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import signal
 import sys
 import threading
@@ -18,11 +19,10 @@ from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, BinaryIO, cast
+from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
 import pyarrow as pa
-from dbt.config.profile import Profile, read_profile
-from dbt.config.renderer import ProfileRenderer
+import yaml
 from dbt_common.context import set_invocation_context
 from dbt_common.dataclass_schema import ValidationError
 from dbt_common.exceptions import DbtBaseException
@@ -39,6 +39,7 @@ from dbt.adapters.silt.engine.kernel.errors import (
     TableDamagedError,
 )
 from dbt.adapters.silt.engine.warehouse import Warehouse
+from dbt.adapters.silt.lazy import lazy_module
 from dbt.adapters.silt.materializations.external.declared import DeclaredFiles, of_artifact
 from dbt.adapters.silt.runs.response import SiltResponse
 from dbt.adapters.silt.session.environment import Environment, environment_of
@@ -50,10 +51,19 @@ from dbt.adapters.silt.session.statements.metastore_entries import MetastoreEntr
 from dbt.adapters.silt.status_lines import wanted
 from dbt.adapters.silt.status_lines.display import Display, StatusLine
 
+if TYPE_CHECKING:
+    from dbt.config import profile as profiles
+    from dbt.config import renderer
+else:
+    profiles = lazy_module("dbt.config.profile")
+    renderer = lazy_module("dbt.config.renderer")
+
 _INTERRUPT_SECONDS = 0.1
 _AGAIN = (
     "Run it again; where Spark ends often, give it more memory: `spark.driver.memory` in the profile's `spark_conf`"
 )
+_CHANGED_BY_RENDERING = re.compile(r"[{|>\\]")
+"""Jinja, and what can end a text with a line break, which Jinja drops."""
 _NAME = "sql"
 """What a status line calls the statements."""
 
@@ -89,15 +99,29 @@ def _credentials(given: Mapping[str, Any]) -> SiltCredentials:
     """
     if given["profile"] is None:
         return SiltCredentials(**given["credentials"])
-    set_invocation_context(os.environ)  # which `env_var` in a profile asks
     try:
-        raw = read_profile(given["profiles_dir"])[given["profile"]]
-        _, fields = Profile.render_profile(raw, given["profile"], given["target"], ProfileRenderer({}))
+        fields = fields_of_target(Path(given["profiles_dir"], "profiles.yml"), given["profile"], given["target"])
         of_warehouse = {name: value for name, value in fields.items() if name not in ("type", "threads")}
         SiltCredentials.validate(of_warehouse)
         return SiltCredentials.from_dict(of_warehouse)
     except (DbtBaseException, ValidationError) as error:
         raise InvalidSettingError(str(error).strip(), remedy="Correct the profile") from error
+
+
+def fields_of_target(path: Path, profile: str, target: str) -> Mapping[str, Any]:
+    """Returns the fields of a target as dbt renders them, without dbt, which takes seconds to import, if it can."""
+    text = path.read_text(encoding="utf-8")
+    if not _CHANGED_BY_RENDERING.search(text):
+        fields = yaml.safe_load(text)[profile]["outputs"][target]
+        return dict(json.loads(json.dumps(fields, default=str)))  # a date of YAML's is a text to dbt
+    return fields_by_dbt(path.parent, profile, target)
+
+
+def fields_by_dbt(profiles_dir: Path, profile: str, target: str) -> Mapping[str, Any]:
+    """Returns the fields of a target, rendered by dbt."""
+    set_invocation_context(os.environ)  # which `env_var` in a profile asks
+    raw = profiles.read_profile(str(profiles_dir))[profile]
+    return dict(profiles.Profile.render_profile(raw, profile, target, renderer.ProfileRenderer({}))[1])
 
 
 @dataclass(frozen=True)
