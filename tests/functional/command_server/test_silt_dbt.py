@@ -22,7 +22,13 @@ from dbt.adapters.silt.command_server.client import SWITCH
 
 _PROJECT = {
     "dbt_project.yml": "{name: shop, version: '1.0', profile: shop, flags: {send_anonymous_usage_stats: false}}",
-    "profiles.yml": "{shop: {target: dev, outputs: {dev: {type: silt, master: 'local[1]', threads: 1}}}}",
+    "profiles.yml": """
+    shop:
+      target: dev
+      outputs:
+        dev: &dev {type: silt, master: 'local[1]', threads: 1}
+        kept: {<<: *dev, keep_alive: 5 minutes}
+    """,
     "models/orders.sql": "select 1 as id, '{{ env_var('SHOP_COUNTRY', 'none') }}' as country",
     "models/broken.sql": """
     {{ config(materialized='table') }}
@@ -105,6 +111,20 @@ def test_one_server_answers_all_commands_with_one_thread_and_no_connection(shop:
     assert [each for each in threads if each != "jemalloc_bg_thd"] == ["python"]
     kinds = [os.readlink(f"/proc/{server.process}/fd/{each}") for each in os.listdir(f"/proc/{server.process}/fd")]
     assert len([each for each in kinds if each.startswith("socket:")]) == 1, kinds  # that on which it listens
+
+
+def test_statements_on_a_kept_spark_are_run_by_the_same_server(shop: Shop) -> None:
+    before = shop.servers()[0].commands
+    (shop.folder / "warehouse").mkdir(exist_ok=True)
+    try:
+        code, output, errors = shop.run("silt", "sql", "--target", "kept", "select id + 1 as n from range(2)")
+        assert (code, output) == (0, "n\n1\n2\n"), errors
+        code, output, errors = shop.run("silt", "sql", "--target", "kept", "select assert_true(id > 5) from range(1)")
+        assert code == 2 and output == "" and "is not true" in errors
+        (server,) = shop.servers()
+        assert server.commands > before + 1
+    finally:
+        shop.run("silt", "session", "stop")
 
 
 def test_a_change_of_a_file_is_seen(shop: Shop) -> None:

@@ -176,7 +176,7 @@ class TestMacrosForDatabricks:
     def models(self) -> dict[str, str]:
         return {
             "which.sql": "select '{{ which() }}' as a, '{{ own() }}' as b, '{{ old() }}' as c, "
-            "'{{ adapter.type() }}' as d",
+            "'{{ adapter.type() }}' as d, {{ 'sql/protocol' in target.http_path }} as is_cluster",
             "clustered.sql": CLUSTERED,
             "optimized.sql": "{{ config(materialized='table', post_hook='{{ optimize(this) }}') }} select 1 as n",
             "copied.sql": "{{ config(materialized='table', post_hook=\"copy into {{ this }} from '/x' "
@@ -186,7 +186,7 @@ class TestMacrosForDatabricks:
     def test_they_are_found_behind_this_adapters_own_and_before_those_for_spark(self, project: Any) -> None:
         run_dbt(["run", "--exclude", "copied"])
         found = project.run_sql(f"select * from {project.test_schema}.which", fetch="one")
-        assert found == ("databricks", "silt", "spark", "silt")
+        assert found == ("databricks", "silt", "spark", "silt", True)
 
     def test_what_is_not_here_is_refused_by_name(self, project: Any) -> None:
         [result] = run_dbt(["run", "--select", "copied"], expect_pass=False)

@@ -40,11 +40,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     Raises:
         SystemExit: after `--help` and `--version`, and for invalid arguments.
     """
-    if argv is None:
-        _leave_out("numpy", "pandas")
     given = sys.argv[1:] if argv is None else argv
     if given[:1] == [DBT]:
         return client.main(given[1:])
+    if given == [client.STATEMENTS]:
+        return client.run_statements()
+    if argv is None:
+        _leave_out("numpy", "pandas")
     if not given:
         parser_of(SUBCOMMANDS).print_help()
         return BAD_INPUT

@@ -1,4 +1,4 @@
-"""Runs `silt dbt ...`: by a command server where that can be, else as dbt itself.
+"""Runs `silt dbt ...`, and the statements of `silt sql`: by a command server where that can be, else without it.
 
 It imports next to nothing: the start of dbt is what it is there to avoid.
 """
@@ -13,6 +13,9 @@ from typing import Any, Final, NoReturn
 
 SWITCH: Final = "SILT_COMMAND_SERVER"
 """The environment variable that keeps `silt dbt` from using a server: `off`."""
+STATEMENTS: Final = "run-statements"
+"""The subcommand that `silt sql` starts, and no person: it runs the statements that it is sent."""
+STATEMENTS_MODULE: Final = "dbt.adapters.silt.session.statements.process"
 
 
 def main(arguments: Sequence[str]) -> NoReturn:
@@ -27,6 +30,17 @@ def main(arguments: Sequence[str]) -> NoReturn:
         reason = _module("handing_over").run(program, arguments)
     _module("plain_dbt").run(program, arguments, reason)
     raise AssertionError("dbt's command line ends the process")
+
+
+def run_statements() -> NoReturn:
+    """Runs the statements that are sent to the standard input, and ends with them.
+
+    Raises:
+        SystemExit: with the exit code.
+    """
+    if _why_not() is None:
+        _module("handing_over").run(STATEMENTS, ())
+    sys.exit(importlib.import_module(STATEMENTS_MODULE).main())
 
 
 def _why_not() -> str | None:

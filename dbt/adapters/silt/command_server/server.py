@@ -16,6 +16,7 @@ from types import FrameType
 from typing import Final
 
 from dbt.adapters.silt.command_server import packages, place, surroundings, warmth
+from dbt.adapters.silt.command_server.client import STATEMENTS, STATEMENTS_MODULE
 from dbt.adapters.silt.command_server.command import become
 from dbt.adapters.silt.command_server.keeper import Keeper, ServerState
 from dbt.adapters.silt.command_server.staying import DEFAULT, Stay
@@ -164,8 +165,10 @@ def _now() -> float:
 
 
 def main() -> None:
-    """Serves; a fork goes on as the dbt command that it is for."""
+    """Serves; a fork goes on as the command that it is for: one of dbt's, or the statements of `silt sql`."""
     serve(warmth.steps())
+    if sys.argv == [STATEMENTS]:
+        sys.exit(importlib.import_module(STATEMENTS_MODULE).main())
     sys.exit(importlib.import_module("dbt.cli.main").cli())
 
 

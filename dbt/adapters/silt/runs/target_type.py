@@ -10,6 +10,8 @@ from dbt.config.profile import Profile
 _SILT = "silt"
 _DIALECTS_OF_SPARK = ("databricks",)
 """Adapters whose macros are SQL for Spark, other than dbt-spark, which dispatch knows anyway."""
+_HTTP_PATH = "sql/protocolv1/o/0/silt"
+"""`target.http_path`, from which packages read whether Spark is that of a cluster, as here, or of an SQL warehouse."""
 
 _target_of_dbt = Profile.to_target_dict
 _names_of_dbt = AdapterContainer.get_adapter_type_names
@@ -26,8 +28,10 @@ def show_target_type() -> None:
 
 
 def _to_target_dict(profile: Profile) -> dict[str, Any]:
-    shown = getattr(profile.credentials, "target_type", None)
-    return {**_target_of_dbt(profile), **({"type": shown} if shown else {})}
+    target, shown = _target_of_dbt(profile), getattr(profile.credentials, "target_type", None)
+    if shown in _DIALECTS_OF_SPARK:
+        target = {"http_path": _HTTP_PATH, **target}
+    return {**target, **({"type": shown} if shown else {})}
 
 
 def _adapter_type_names(container: AdapterContainer, name: str | None) -> list[str]:

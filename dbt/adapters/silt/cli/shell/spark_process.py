@@ -15,9 +15,9 @@ from typing import Any, Final
 import pyarrow as pa
 
 from dbt.adapters.silt.cli.shell.results import CancelledError, Change, Result, RowsFound, StatementFailedError
+from dbt.adapters.silt.command_server import client
 from dbt.adapters.silt.engine.kernel.errors import CommitStateUnknownError, SiltError, SparkEndedError
 
-_MODULE = "dbt.adapters.silt.session.statements.process"
 _END_SECONDS: Final = 20
 STARTS: Final = "silt: this statement needs Spark, which starts now"
 CONNECTS: Final = "silt: this statement needs Spark, which is reached by Spark Connect"
@@ -82,7 +82,7 @@ class SparkProcess:
         print(self.notice, file=sys.stderr, flush=True)
         # A group of its own: a terminal's Ctrl-C is for the shell, which says here what is cancelled.
         self._process = subprocess.Popen(
-            [sys.executable, "-m", _MODULE], stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True
+            self._command(), stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True
         )
         try:
             self._send(self.profile)
@@ -93,6 +93,17 @@ class SparkProcess:
         except StatementFailedError:
             self.close()
             raise
+
+    def _command(self) -> list[str]:
+        """Returns the command line of the process.
+
+        If Spark is kept between commands, it is that of this process with another subcommand, as a command server
+        takes commands that were started as its first one was.
+        """
+        own = sys.argv[1:]
+        if self.notice == STAYS and own[:1] == ["sql"] and sys.orig_argv[-len(own) :] == own:
+            return [sys.executable, *sys.orig_argv[1 : -len(own)], client.STATEMENTS]
+        return [sys.executable, "-m", client.STATEMENTS_MODULE]
 
     def _cancelled(self, may_commit: bool) -> Result:
         """What the statement gives after all; a second Ctrl-C ends Spark."""
