@@ -12,7 +12,7 @@ from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.projects.cases import CASES, Case, Step
+from tests.projects.cases import CASES, PACKAGES, Case, Step
 from tests.projects.workplace import MissingError, Workplace
 
 PASSED = ("success", "pass", "warn", "skipped", "no-op")
@@ -53,7 +53,7 @@ def main() -> int:
     arguments = parser.parse_args()
     workplace = Workplace(arguments.folder.resolve(), arguments.scratch.resolve())
     known = [case for case in CASES if not arguments.only or case.name in arguments.only]
-    unknown = [] if arguments.only else workplace.unknown({case.folder.split("/")[0] for case in CASES} | {"dbt-date"})
+    unknown = [] if arguments.only else workplace.unknown({case.folder.split("/")[0] for case in CASES} | PACKAGES)
     outcomes = [build(case, workplace) for case in (*known, *(Case(name, name) for name in unknown))]
     return 0 if all(outcomes) else 1
 

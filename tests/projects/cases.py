@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
+
+Counts = Mapping[str, int]
 
 
 @dataclass(frozen=True)
@@ -87,6 +89,29 @@ models:
         data_tests:
           - accepted_values: {arguments: {values: [completed]}, config: {severity: warn}}
 """
+
+
+JSON_OF_TEXT = """{% macro silt__json_parse(string, string_path) %}
+  get_json_object({{ string }}, '$
+    {%- for step in string_path %}{{ '[%s]' % step if step is number else '.' ~ step }}{% endfor -%} ')
+{% endmacro %}
+"""
+"""Spark's `text : path`, which the package of macros has for Spark and Databricks, takes variants only."""
+
+
+def _of_fivetran(name: str, schema: str, seed: Counts, run: Counts, test: Counts) -> Case:
+    """A package of Fivetran's, which has macros for Databricks; its sources are seeds in the schema."""
+    return Case(
+        f"fivetran {name}",
+        f"dbt_{name}/integration_tests",
+        (Step(("seed",), seed), Step(("run",), run), Step(("test",), test)),
+        files={"macros/json_of_text.sql": JSON_OF_TEXT},
+        profile={"target_type": "databricks", "schema": schema},
+    )
+
+
+PACKAGES: Final = frozenset(("dbt-data-reliability", "dbt-date", "fivetran_utils", "spark-utils"))
+"""Folders of packages that the projects need, and that are no projects."""
 
 CASES = (
     Case("jaffle-shop-classic", "jaffle-shop-classic", (Step(counts={"success": 8, "pass": 20}),)),
@@ -191,4 +216,8 @@ CASES = (
             ),
         ),
     ),
+    _of_fivetran("github", "github_integration_tests_1", {"success": 14}, {"success": 34}, {"pass": 20}),
+    _of_fivetran("stripe", "stripe_integrations_tests", {"success": 27}, {"success": 63}, {"pass": 15}),
+    _of_fivetran("zendesk", "zendesk_integration_tests", {"success": 23}, {"success": 75}, {"pass": 14}),
+    _of_fivetran("hubspot", "hubspot_integration_tests", {"success": 56}, {"success": 121}, {"pass": 65}),
 )
