@@ -1,4 +1,4 @@
-"""What another user of the machine can read of a Spark: neither its rows in files nor a secret on its command line."""
+"""What another user of the machine can read of a Spark: neither rows, nor secrets, nor files of its sessions."""
 
 from __future__ import annotations
 
@@ -15,10 +15,11 @@ from tests.unit.session.processes import run
 
 SECRET = "S3CRET-0f1e2d"
 LOOKS = """
-import json, os, sys
+import json, os, socket, struct, sys
 from pathlib import Path
 from pyspark import StorageLevel
 from dbt.adapters.silt.session import java_launch, spark as module
+from dbt.adapters.silt.session.ports import file_server
 from dbt.adapters.silt.session.spark import SessionSettings, open_session
 
 def open_to_others(folder):
@@ -28,7 +29,19 @@ def open_to_others(folder):
     files = [each.name for each in below if each.is_file() and each.stat().st_mode & 0o004]
     return files + [name for each in below if each.is_dir() for name in open_to_others(each)]
 
+def answer_of_port(path):
+    "What the driver's port answers who asks for a file (a StreamRequest, of type 6) and knows no secret."
+    port = int(session.sparkContext.getConf().get("spark.driver.port"))
+    body = struct.pack(">bi", 6, len(path)) + path.encode()
+    with socket.create_connection(("127.0.0.1", port), timeout=30) as connection:
+        connection.sendall(struct.pack(">q", 8 + len(body)) + body)
+        answer = connection.recv(65536)
+        while b"requirement" not in answer and b"not found" not in answer and sys.argv[2].encode() not in answer:
+            answer += connection.recv(65536)
+        return answer.decode(errors="replace")
+
 if sys.argv[1] == "open":
+    file_server.hide_name = lambda context: None
     module._local_folders = lambda settings, folder: ()
     java_launch.without_secrets = dict
 secret = {"spark.hadoop.fs.s3a.secret.key": sys.argv[2]}
@@ -37,7 +50,14 @@ session.range(1000).repartition(2).persist(StorageLevel.DISK_ONLY).count()
 rows = [each.name for each in Path.cwd().rglob("*") if each.name.startswith(("rdd_", "shuffle_"))]
 line = Path(f"/proc/{module._running.java.pid}/cmdline").read_text()
 known = session._jsc.hadoopConfiguration().get("fs.s3a.secret.key")
-print(json.dumps({"rows": rows, "open": open_to_others(Path.cwd()), "line": line, "known": known == sys.argv[2]}))
+[folder] = Path.cwd().rglob("artifacts-*")
+for kept in (folder / "of_a_session.py", Path("id_rsa")):
+    kept.write_text(sys.argv[2])
+    kept.chmod(0o600)
+paths = ["of_a_session.py", "../" * len(folder.parts) + str(Path.cwd() / "id_rsa").lstrip("/")]
+asked = [answer_of_port(f"/{name}/{path}") for name in ("artifacts", "classes", "files", "jars") for path in paths]
+found = {"rows": rows, "open": open_to_others(Path.cwd()), "line": line, "known": known == sys.argv[2]}
+print(json.dumps({**found, "asked": asked}))
 """
 
 
@@ -47,16 +67,18 @@ def look(folder: Path, how: str) -> dict[str, Any]:
     return dict(json.loads(run(LOOKS, folder, how, SECRET, **place).stdout.splitlines()[-1]))
 
 
-def test_without_the_protection_others_read_rows_and_secrets(tmp_path: Path) -> None:
+def test_without_the_protection_others_read_rows_secrets_and_artifacts(tmp_path: Path) -> None:
     found = look(tmp_path, "open")
     assert set(found["rows"]) <= set(found["open"])
     assert SECRET in found["line"] and found["known"]
+    assert SECRET in found["asked"][0]
 
 
-def test_others_read_neither_rows_nor_secrets(tmp_path: Path) -> None:
+def test_others_read_neither_rows_nor_secrets_nor_artifacts(tmp_path: Path) -> None:
     found = look(tmp_path, "closed")
     assert found["rows"] and found["open"] == []
     assert SECRET not in found["line"] and found["known"]
+    assert not [each for each in found["asked"] if SECRET in each]
 
 
 @pytest.mark.parametrize(

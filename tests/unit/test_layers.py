@@ -73,7 +73,7 @@ FLOORS = (
     ("cli", "runs/logical_run"),
     ("runs",),
     ("credentials", "materializations/incremental", "materializations/external"),
-    ("session/stages", "session/storage", "registration"),
+    ("session/stages", "session/storage", "session/ports", "registration"),
     ("materializations", "relation", "session"),
     ("connections", "materializations/python_models", "materializations/unit_tests", "session/statements"),
     ("methods",),
@@ -98,7 +98,7 @@ LOOK_BEHIND_SPARK = tuple(
     f"{PACKAGE}.{name}"
     for name in (
         *(f"session.{name}" for name in ("spark", "hadoop_defaults", "connect_service", "java_launch")),
-        *("session.python_sources", "session.stages.embedded", "session.storage.hadoop"),
+        *("session.python_sources", "session.stages.embedded", "session.storage.hadoop", "session.ports.file_server"),
         "registration.hive_metastore",
     )
 )

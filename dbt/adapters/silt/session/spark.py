@@ -35,7 +35,14 @@ from dbt.adapters.silt.engine.commands.spark.shown_settings import setting
 from dbt.adapters.silt.engine.kernel.errors import InvalidSettingError, SparkUnavailableError
 from dbt.adapters.silt.kept_spark.surroundings import umask
 from dbt.adapters.silt.lazy import lazy_module
-from dbt.adapters.silt.session import cluster, hadoop_defaults, java_launch, kept, python_sources, temporary
+from dbt.adapters.silt.session import (
+    cluster,
+    hadoop_defaults,
+    java_launch,
+    kept,
+    python_sources,
+    temporary,
+)
 from dbt.adapters.silt.session.java import (
     Java,
     archive_path,
@@ -44,6 +51,7 @@ from dbt.adapters.silt.session.java import (
     find_java,
     spark_home,
 )
+from dbt.adapters.silt.session.ports import file_server
 from dbt.adapters.silt.session.storage import hadoop, jars
 from dbt.adapters.silt.session.storage.jars import SparkStorage, not_brought
 
@@ -222,6 +230,7 @@ def _start(settings: SessionSettings) -> _Running:
             _logger.debug("Java answers")
         context = SparkContext(conf=_spark_conf(conf), gateway=started)
         if _LOCAL_MASTER.fullmatch(settings.master):
+            file_server.hide_name(context)
             hadoop_defaults.forget_unused(context)
             python_sources.forget_none(context, conf)
         _reach_storage(context, settings)

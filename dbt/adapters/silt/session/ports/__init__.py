@@ -1,0 +1,1 @@
+"""What a Spark of this machine answers to other processes."""

@@ -1,0 +1,41 @@
+"""Hides the name under which Spark's RPC port gives out files.
+
+The port gives files to everybody who can connect, whatever `spark.authenticate` says, and before Spark 4.3 also those
+above the folder that the name stands for (SPARK-58056): another user of the machine could read each file that this
+user can read. Every session registers the folder of its artifacts, under one name. So that name is made a secret,
+which Spark's own processes learn from the address of each file (decision 0082).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import secrets
+from typing import Any, Final
+
+from py4j.protocol import Py4JError
+from pyspark import SparkContext
+
+_OWNER: Final = "org.apache.spark.sql.artifact.ArtifactManager$"
+_NAME: Final = "ARTIFACT_DIRECTORY_PREFIX"
+
+
+def hide_name(context: SparkContext) -> None:
+    """Gives the folder of artifacts a name that nobody can guess.
+
+    Args:
+        context: of this machine; no session of it has run a statement yet. A Spark that keeps the name elsewhere is
+            left as it is.
+    """
+    assert context._jvm is not None
+    with contextlib.suppress(Py4JError):
+        _set(context._jvm, f"artifacts-{secrets.token_hex(16)}")
+
+
+def _set(jvm: Any, name: str) -> None:
+    language = jvm.java.lang
+    unsafe = language.Class.forName("sun.misc.Unsafe").getDeclaredField("theUnsafe")
+    unsafe.setAccessible(True)
+    memory = unsafe.get(None)
+    # The field is final: reflection reads it, and may not set it.
+    field = language.Class.forName(_OWNER).getDeclaredField(_NAME)
+    memory.putObject(memory.staticFieldBase(field), memory.staticFieldOffset(field), name)
