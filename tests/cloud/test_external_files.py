@@ -10,10 +10,9 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from dbt.adapters.silt.engine.kernel.errors import FilesNotFoundError, SiltError
+from dbt.adapters.silt.engine.kernel.errors import DataRejectedError, FilesNotFoundError, SiltError
 from dbt.adapters.silt.engine.kernel.storage import object_store
 from dbt.adapters.silt.engine.kernel.storage.few_requests import files_below
 from dbt.adapters.silt.engine.kernel.storage.object_store import ObjectStore
@@ -159,7 +158,7 @@ def test_a_file_is_replaced_whole(exports: Exports, monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(object_store, "_COPIED_BYTES", 100)  # so that this machine copies it
     exports.write("one.parquet", "select id, 'x' as v from range(0, 5, 1, 2)")
     assert exports.rows(f"select count(v) from read_files('{exports.store.root}/one.parquet')") == [(5,)]
-    with pytest.raises(PySparkException, match="no"):
+    with pytest.raises(DataRejectedError, match="no"):
         exports.write("one.parquet", "select raise_error('no') as id from range(3)")
     assert [file.path for file in files_below(exports.store, "") if file.size] == ["one.parquet"]
 

@@ -34,6 +34,9 @@ FLOORS = (
         "engine/catalog/file_lists",
         "engine/catalog/names",
         "engine/catalog/locations",
+        "engine/commands/spark/failures",
+    ),
+    (
         "engine/commands",
         "engine/commands/spark",
     ),

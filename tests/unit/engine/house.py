@@ -10,9 +10,7 @@ from deltalake import DeltaTable
 from pyspark.sql import DataFrame, Row, SparkSession
 
 from dbt.adapters.silt.engine.catalog.names import RelationName
-from dbt.adapters.silt.engine.commands.spark.errors import SPARKS, of_spark
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
-from dbt.adapters.silt.engine.statements import damaged_tables
 from dbt.adapters.silt.engine.warehouse import Warehouse, WarehouseSettings
 from tests.cloud.servers import ObjectServer
 from tests.unit.engine.place import Place
@@ -34,12 +32,8 @@ class House:
         return sorted((tuple(row) for row in self.fetched(text)), key=repr)
 
     def fetched(self, text: str) -> list[Row]:
-        """What a statement answers; what Spark meets only then is told as dbt's sessions tell it."""
-        frame = self.sql(text)
-        try:
-            return frame.collect()
-        except SPARKS as error:
-            raise damaged_tables.named(self.warehouse.catalog, of_spark(error)) from error
+        """What a statement answers."""
+        return self.sql(text).collect()
 
     def another(self) -> House:
         """The same warehouse as another session sees it, with nothing shared but the files."""

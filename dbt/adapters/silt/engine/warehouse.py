@@ -32,6 +32,7 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import DataFrame, SparkSession
@@ -41,7 +42,7 @@ from dbt.adapters.silt.engine.catalog.catalog import Catalog
 from dbt.adapters.silt.engine.catalog.locations import Location, check_locations
 from dbt.adapters.silt.engine.catalog.names import RelationName
 from dbt.adapters.silt.engine.catalog.open_databases import OpenDatabases, open_databases
-from dbt.adapters.silt.engine.commands.spark import errors, frame_source
+from dbt.adapters.silt.engine.commands.spark import errors, frame_source, frames
 from dbt.adapters.silt.engine.commands.spark.required_settings import configure
 from dbt.adapters.silt.engine.commands.spark.session_settings import quotes_for
 from dbt.adapters.silt.engine.commands.spark.storage import hadoop_storage
@@ -58,7 +59,7 @@ from dbt.adapters.silt.engine.sql.ast import Query, Statement, is_path
 from dbt.adapters.silt.engine.sql.grammar.immediate import immediate
 from dbt.adapters.silt.engine.sql.grammar.parse import parse
 from dbt.adapters.silt.engine.sql.query.quotes import as_read
-from dbt.adapters.silt.engine.statements import missing_functions
+from dbt.adapters.silt.engine.statements import damaged_tables, missing_functions
 from dbt.adapters.silt.engine.statements.conflict_retry import ConflictRetry
 from dbt.adapters.silt.engine.statements.execute import dataframe_write
 from dbt.adapters.silt.engine.statements.execute.affected_tables import affected_tables, names_in_use
@@ -225,7 +226,9 @@ class Warehouse:
                 session's setting `spark.databricks.delta.commitInfo.userMetadata`, if it is set.
 
         Raises:
-            SiltError: see `kernel.errors`; nothing is applied unless the error says otherwise.
+            SiltError: see `kernel.errors`; nothing is applied unless the error says otherwise. What fails when the rows
+                are computed raises it too: in `collect()` and all other methods of the DataFrame, and of those made of
+                it. A wrong call of such a method raises Python's own TypeError, ValueError or AttributeError.
 
         Example:
             >>> delete = "delete from orders where id = 1"
@@ -234,7 +237,7 @@ class Warehouse:
             >>> warehouse.sql(delete, txn=("clean-up", 1)).first().skipped
             True
         """
-        return self.execute(text, txn, user_metadata=user_metadata).rows(self.spark)
+        return self._mapping(self.execute(text, txn, user_metadata=user_metadata).rows(self.spark))
 
     @errors.mapped()
     def write(
@@ -308,7 +311,7 @@ class Warehouse:
         """
         with missing_functions.mapped(self._namespace):
             resolved = self._context(WriteSettings()).resolver.query(self._read(text))
-            return self.spark.sql(resolved.texts[0], parameters)
+            return self._mapping(self.spark.sql(resolved.texts[0], parameters))
 
     def table(self, name: str, version: int | None = None) -> DataFrame:
         """The rows of a table or view, by its SQL name, as of the newest version or of the one given.
@@ -325,7 +328,7 @@ class Warehouse:
         with missing_functions.mapped(self._namespace):
             resolver = self._context(WriteSettings()).resolver
             resolved = resolver.resolve([SqlFragment(self._read(f"select * from {name}")) for name in names])
-            return [self.spark.sql(text) for text in resolved.texts]
+            return [self._mapping(self.spark.sql(text)) for text in resolved.texts]
 
     @errors.mapped()
     def execute(
@@ -359,7 +362,8 @@ class Warehouse:
             isolation_level=isolation_level or self.settings.isolation_level,
             commit_info=dict(commit_info or {}),
         )
-        return self._run(parsed, replace(settings, commit=commit, replace_tables=replace_tables))
+        result = self._run(parsed, replace(settings, commit=commit, replace_tables=replace_tables))
+        return result if result.dataframe is None else replace(result, dataframe=self._mapping(result.dataframe))
 
     def parsed(self, text: str) -> Statement:
         """The statement in a text, whose quotes are read as the session's settings say.
@@ -449,6 +453,10 @@ class Warehouse:
     def _read(self, text: str) -> str:
         """The text in the form that the engine reads; what is no text is left for others to refuse."""
         return as_read(text, quotes_for(self.spark, text)) if isinstance(text, str) else text
+
+    def _mapping(self, rows: DataFrame) -> DataFrame:
+        """The rows; what fails when they are computed is mapped, and names the table of a file that cannot be read."""
+        return frames.mapping(rows, partial(damaged_tables.mapped, self._namespace))
 
     def _text_of(self, expression: str) -> str:
         with missing_functions.mapped(self._namespace):

@@ -21,7 +21,7 @@ from dbt.adapters.silt.materializations.incremental.config_columns import withou
 
 _OF_MISSING = re.compile(r"SILT_COLUMN_NOT_FOUND|UNRESOLVED_COLUMN")
 _OF_TYPES = re.compile(r"SILT_TYPE_MISMATCH|DATATYPE_MISMATCH")
-_OF_VALUES = re.compile(r"SILT_VALUE_NOT_CASTABLE|CAST_INVALID_INPUT|CAST_OVERFLOW|SQLSTATE: 22(003|018)")
+_OF_VALUES = re.compile(r"SILT_VALUE_NOT_CASTABLE|CAST_INVALID_INPUT|CONVERSION_INVALID_INPUT|ARITHMETIC_OVERFLOW")
 _VALUE = re.compile(r"The value (.+?) of the type")
 
 
@@ -55,7 +55,8 @@ class ChangedColumns:
         is_of_value, retyped = _OF_VALUES.search(failure), self._retyped()
         if not retyped or not (is_of_value or _OF_TYPES.search(failure)):
             return None
-        if isinstance(cause, TypeMismatchError | ValueNotCastableError):
+        # A problem that begins with a condition of Spark's names no column.
+        if isinstance(cause, TypeMismatchError | ValueNotCastableError) and not cause.problem.startswith("["):
             return type(cause)(cause.problem, remedy=self._remedy_of_types(), table=self.table, details=cause.details)
         keys = [each for each in retyped if each.lower() in self._key_names()]
         kind = ValueNotCastableError if is_of_value else TypeMismatchError

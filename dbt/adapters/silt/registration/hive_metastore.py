@@ -16,7 +16,7 @@ from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from dbt.adapters.silt.engine.commands.spark.causes import causes
+from dbt.adapters.silt.engine.commands.spark.failures.causes import causes
 from dbt.adapters.silt.engine.kernel.errors import RegistrationError
 from dbt.adapters.silt.engine.kernel.storage.urls import is_url
 

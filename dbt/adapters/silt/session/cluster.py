@@ -17,7 +17,7 @@ from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from dbt.adapters.silt.engine.commands.spark.causes import first_line
+from dbt.adapters.silt.engine.commands.spark.failures.causes import first_line
 from dbt.adapters.silt.engine.kernel.errors import SparkUnavailableError
 
 logger = AdapterLogger("Silt")

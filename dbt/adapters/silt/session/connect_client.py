@@ -18,7 +18,7 @@ from pyspark.sql.connect.client.retries import DefaultPolicy
 from pyspark.sql.connect.session import SparkSession
 
 from dbt.adapters.silt.engine.commands.spark import shown_settings
-from dbt.adapters.silt.engine.commands.spark.java_process import End, SparkGone
+from dbt.adapters.silt.engine.commands.spark.failures.java_process import End, SparkGone
 from dbt.adapters.silt.engine.kernel.errors import SparkUnavailableError
 from dbt.adapters.silt.kept_spark.finding import Attached
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from dbt_common.exceptions import DbtDatabaseError
-from pyspark.errors import AnalysisException, PySparkException
+from pyspark.errors import PySparkException
 
 from dbt.adapters.silt.engine.catalog.catalog import Catalog
-from dbt.adapters.silt.engine.commands.spark.errors import of_spark, without_java_stack
+from dbt.adapters.silt.engine.commands.spark.errors import of_spark
+from dbt.adapters.silt.engine.commands.spark.failures.texts import without_java_stack
 from dbt.adapters.silt.engine.kernel.errors import FilesNotFoundError, SiltError, TableDamagedError
 from dbt.adapters.silt.engine.kernel.printable import lines
 from dbt.adapters.silt.engine.statements import damaged_tables
@@ -25,7 +26,7 @@ def as_dbt_error(error: Exception, catalog: Callable[[], Catalog]) -> DbtDatabas
 
 
 def known_error(error: Exception, catalog: Callable[[], Catalog]) -> SiltError | PySparkException | None:
-    """The error as the engine or Spark has it; arguments as of `as_dbt_error`."""
+    """The error as the engine has it, or PySpark of a wrong call of its own methods; arguments as of `as_dbt_error`."""
     known = of_spark(error)
     if isinstance(known, TableDamagedError | FilesNotFoundError):
         known = damaged_tables.named(catalog(), known)
@@ -34,9 +35,4 @@ def known_error(error: Exception, catalog: Callable[[], Catalog]) -> SiltError |
 
 def shown(error: SiltError | PySparkException) -> str:
     """The message of an error, for people."""
-    return lines(str(error) if isinstance(error, SiltError) else without_java_stack(_without_plan(error)))
-
-
-def _without_plan(error: Exception) -> str:
-    """The message of an error; that of a query that Spark cannot make sense of ends with its plan, of many lines."""
-    return str(error).partition(";\n")[0] if isinstance(error, AnalysisException) else str(error)
+    return lines(str(error) if isinstance(error, SiltError) else without_java_stack(str(error)))

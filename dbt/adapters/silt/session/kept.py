@@ -12,8 +12,8 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from dbt.adapters.silt.engine.commands.spark import java_process
-from dbt.adapters.silt.engine.commands.spark.java_process import End
+from dbt.adapters.silt.engine.commands.spark.failures import java_process
+from dbt.adapters.silt.engine.commands.spark.failures.java_process import End
 from dbt.adapters.silt.engine.commands.spark.storage import hadoop_storage, shared_storage
 from dbt.adapters.silt.kept_spark import finding, private_files, starting, surroundings
 from dbt.adapters.silt.kept_spark.finding import Attached

@@ -419,7 +419,7 @@ class MultipleSourceRowsError(DataRejectedError):
 
 
 class ValueNotCastableError(DataRejectedError):
-    """A value cannot be stored in the column's type without loss."""
+    """A value cannot be cast to a type, or cannot be stored in a column's type without loss."""
 
     code = "SILT_VALUE_NOT_CASTABLE"
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
+
 from dbt.adapters.silt.engine.catalog.catalog import Catalog
 from dbt.adapters.silt.engine.kernel.errors import (
     DataFileMissingError,
@@ -11,6 +14,28 @@ from dbt.adapters.silt.engine.kernel.errors import (
 )
 from dbt.adapters.silt.engine.kernel.log import origins
 from dbt.adapters.silt.engine.kernel.table.paths import decode_path
+from dbt.adapters.silt.engine.statements import missing_functions
+from dbt.adapters.silt.engine.statements.resolve.namespace import Namespace
+
+
+@contextlib.contextmanager
+def mapped(namespace: Namespace) -> Iterator[None]:
+    """Turns Spark's failures into errors of this engine; an error about a data file names the table.
+
+    Args:
+        namespace: of the session that the failure is of.
+
+    Raises:
+        SiltError: as of `missing_functions.mapped`.
+    """
+    try:
+        with missing_functions.mapped(namespace):
+            yield
+    except (TableDamagedError, FilesNotFoundError) as error:
+        known = named(namespace.catalog.for_statement(), error)
+        if known is error:
+            raise
+        raise known from error
 
 
 def named(catalog: Catalog, error: Exception) -> Exception:

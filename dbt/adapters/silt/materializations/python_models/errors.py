@@ -11,7 +11,8 @@ from typing import Any
 from dbt_common.exceptions import DbtRuntimeError
 from pyspark.errors import PySparkException
 
-from dbt.adapters.silt.engine.commands.spark.errors import of_spark, without_java_stack
+from dbt.adapters.silt.engine.commands.spark.errors import of_spark
+from dbt.adapters.silt.engine.commands.spark.failures.texts import without_java_stack
 from dbt.adapters.silt.engine.kernel.errors import SiltError
 
 

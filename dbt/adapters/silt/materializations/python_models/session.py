@@ -6,12 +6,11 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from dbt_common.exceptions import DbtRuntimeError
-from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame
 from pyspark.sql.types import StructType
 
 from dbt.adapters.silt.engine.catalog.names import RelationName
-from dbt.adapters.silt.engine.kernel.errors import RelationNotFoundError, SchemaNotFoundError
+from dbt.adapters.silt.engine.kernel.errors import InvalidStatementError, RelationNotFoundError, SchemaNotFoundError
 from dbt.adapters.silt.engine.kernel.identifiers import quote
 from dbt.adapters.silt.engine.sql.tokens import identifiers
 from dbt.adapters.silt.session.handle import SiltHandle
@@ -79,7 +78,7 @@ class ModelSession:
             self.table(tableName if dbName is None else f"{quote(dbName)}.{tableName}").columns  # noqa: B018
         except (RelationNotFoundError, SchemaNotFoundError):
             return False
-        except AnalysisException:
+        except InvalidStatementError:
             return self._handle.session.catalog.tableExists(str(tableName), dbName)
         return True
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from dbt.adapters.silt.engine.kernel.errors import (
@@ -45,7 +44,7 @@ def test_code_of_a_warehouse_is_run_where_that_is_allowed(trusting: House) -> No
     described = "\n".join(row[0] for row in trusting.sql("describe function extended main.root").collect())
     assert "PYTHON, handler root" in described
     assert "math.sqrt(x)" in described
-    with pytest.raises(PySparkException, match=r"<function silt\.main\.root>"):
+    with pytest.raises(InvalidStatementError, match=r"<function silt\.main\.root>"):
         trusting.rows("select main.root(-1)")
 
 

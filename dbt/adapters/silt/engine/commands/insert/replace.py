@@ -22,9 +22,10 @@ from dbt.adapters.silt.engine.commands.merge import char_keys
 from dbt.adapters.silt.engine.commands.merge import source as merge_source
 from dbt.adapters.silt.engine.commands.merge.plan import KeyEquality, MergePlan
 from dbt.adapters.silt.engine.commands.merge.source import StableSource
-from dbt.adapters.silt.engine.commands.reading import partition_match
-from dbt.adapters.silt.engine.commands.rows.selection import Rows
+from dbt.adapters.silt.engine.commands.reading import partition_match, scan
+from dbt.adapters.silt.engine.commands.rows.selection import Rows, check_condition
 from dbt.adapters.silt.engine.commands.target import Outcome, Target, WriteSettings
+from dbt.adapters.silt.engine.commands.writing import conditions
 from dbt.adapters.silt.engine.commands.writing.checks import Check, counted
 from dbt.adapters.silt.engine.commands.writing.examples import example_row, shown
 from dbt.adapters.silt.engine.kernel.errors import ReplaceWhereMismatchError, SiltError
@@ -53,11 +54,13 @@ def replace_where(
     """Deletes the rows for which a condition is true, and inserts those of a query, for which it must be true.
 
     Raises:
+        InvalidStatementError: the condition is not boolean.
         ReplaceWhereMismatchError: the condition is not true for a row of the query.
         As `insert.append`, and ConcurrentModificationError: another writer changed rows for which it may be true.
     """
     if rows.condition is None:
         raise ValueError("REPLACE WHERE has a condition")
+    check_condition(spark, target, rows)
     placed = _inside(place(query, target, placement).with_numbers(), rows, target.name)
     candidates = skipping.prune(target.snapshot, rows.predicate)
     is_whole = skipping.fully_matched(target.snapshot, rows.predicate, candidates)
@@ -131,10 +134,21 @@ def replace_on(
         placed = place(query, target, placement).with_numbers()
         return _replace_files(target, placed, replacement, settings, null_safe)
     place(query, target, placement)  # refused before the query is run
+    plan = _with_boolean_condition(target, query, plan)
     plan = char_keys.as_stored(plan, query, target.snapshot.schema)
     source = _source(target, query, plan)
     placed = place(source.frame, target, placement).with_numbers()
     return _replace_rows(target, placed, source, plan, replacement, settings)
+
+
+def _with_boolean_condition(target: Target, query: DataFrame, plan: MergePlan) -> MergePlan:
+    def pairs() -> DataFrame:
+        nothing = target.snapshot.files.slice(0, 0)
+        rows = scan.read(query.sparkSession, target.log, target.snapshot, nothing).alias(plan.target_alias)
+        return rows.join(query.alias(plan.source_alias), F.lit(False))
+
+    checked = conditions.checked(plan.condition, "the condition of REPLACE ON", pairs, target.name)
+    return plan if checked == plan.condition else replace(plan, as_run=checked)
 
 
 def overwrite_partitions(target: Target, query: DataFrame, placement: Placement, settings: WriteSettings) -> Outcome:

@@ -33,7 +33,7 @@ def as_stored(plan: MergePlan, source: DataFrame, schema: StructType) -> MergePl
     # From the last one on: what comes before it stays in its place.
     for key in sorted(_of_texts(list(lengths), source, plan.source_alias), key=lambda each: each.start, reverse=True):
         on = on[: key.start] + _padded(key.source, lengths[key]) + on[key.start + len(key.source) :]
-    return replace(plan, padded=on)
+    return replace(plan, as_run=on)
 
 
 def _of_texts(keys: Sequence[KeyEquality], source: DataFrame, alias: str) -> list[KeyEquality]:

@@ -21,6 +21,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from dbt.adapters.silt.engine.commands.merge import char_keys, join
 from dbt.adapters.silt.engine.commands.merge import clauses as merge_clauses
+from dbt.adapters.silt.engine.commands.merge import conditions as merge_conditions
 from dbt.adapters.silt.engine.commands.merge import marking as merge_marking
 from dbt.adapters.silt.engine.commands.merge import matched as merge_matched
 from dbt.adapters.silt.engine.commands.merge import plan as merge_plan
@@ -90,7 +91,8 @@ def merge(
     plan = char_keys.as_stored(plan, source, target.snapshot.schema)
     metadata, clauses = _checked(target, plan, query_schema(source))
     bounds = limits or Limits()
-    found = _find(Sides(spark, target, clauses, _as_it_is(source, plan, bounds), target.snapshot.files), source, bounds)
+    sides = Sides(spark, target, clauses, _as_it_is(source, plan, bounds), target.snapshot.files)
+    found = _find(merge_conditions.checked(sides), source, bounds)
     found = _as_wanted(found)
     result = _run(found, metadata, bounds)
     metrics = _metrics(found, result, target.log.clock.now_ms() - started)

@@ -56,7 +56,8 @@ class MergePlan:
         target_predicate: what ON demands of the target's columns alone.
         source_bytes: at most so much data lies behind the source; None where that is not known.
         keys_only: whether ON demands nothing but the keys.
-        padded: ON with those keys' texts padded that are compared with a `char`; None if no key is.
+        as_run: ON in other words, where it cannot be run as it is: its texts are padded if they are compared with a
+            `char`, and it has a type if it is NULL. Otherwise None.
     """
 
     target_alias: str
@@ -68,12 +69,12 @@ class MergePlan:
     target_predicate: Expression = TRUE
     source_bytes: int | None = None
     keys_only: bool = False
-    padded: str | None = None
+    as_run: str | None = None
 
     @property
     def pairing(self) -> str:
         """The text of the condition by which rows are paired."""
-        return self.padded or self.condition
+        return self.as_run or self.condition
 
     def of(self, kind: MatchKind) -> tuple[MergeClause, ...]:
         """The clauses about such pairs, in order."""

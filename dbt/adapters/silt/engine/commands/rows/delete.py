@@ -13,7 +13,7 @@ from dbt.adapters.silt.engine.commands.commit import discarded_on_error
 from dbt.adapters.silt.engine.commands.reading import scan
 from dbt.adapters.silt.engine.commands.rows import committing, file_changes, file_rows, marking
 from dbt.adapters.silt.engine.commands.rows.file_changes import FileChanges, RowResult
-from dbt.adapters.silt.engine.commands.rows.selection import Limits, Rows
+from dbt.adapters.silt.engine.commands.rows.selection import Limits, Rows, check_condition
 from dbt.adapters.silt.engine.commands.target import Outcome, Target, WriteSettings
 from dbt.adapters.silt.engine.commands.writing import change_data, files
 from dbt.adapters.silt.engine.kernel.files import row_counts
@@ -33,12 +33,14 @@ def delete(
     A delete of whole files, as far as partition values and statistics prove it, runs no Spark job.
 
     Raises:
+        InvalidStatementError: the condition is not boolean.
         UnsupportedFeatureError: the table needs a feature that this engine cannot write.
         ConcurrentModificationError: another writer's commit conflicts.
         DataFileMissingError, TableDamagedError: a data file cannot be read.
     """
     started = target.log.clock.now_ms()
     target.check_writable()
+    check_condition(spark, target, rows)
     result = _run(spark, target, rows, limits or Limits())
     operation = Operation(OPERATION, metrics=as_strings({"numDeletedRows": result.changed}))
     outcome = committing.commit_rows(target, operation, rows, result, settings, started)

@@ -4,6 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from pyspark.sql import SparkSession
+
+from dbt.adapters.silt.engine.commands.reading import scan
+from dbt.adapters.silt.engine.commands.target import Target
+from dbt.adapters.silt.engine.commands.writing import conditions
 from dbt.adapters.silt.engine.kernel.table.expressions import Expression
 
 
@@ -39,3 +44,19 @@ class Limits:
     single_task: int = 2 << 20
     single_task_rows: int = 20_000
     broadcast: int = 64 << 20
+
+
+def check_condition(spark: SparkSession, target: Target, rows: Rows) -> None:
+    """Passes if the rows of a table are chosen by a condition that is boolean, or that is NULL and so never true.
+
+    Raises:
+        InvalidStatementError: it is of another type.
+    """
+    if rows.condition is not None:
+        nothing = target.snapshot.files.slice(0, 0)
+        conditions.checked(
+            rows.condition,
+            "the condition of WHERE",
+            lambda: scan.read(spark, target.log, target.snapshot, nothing).alias(rows.alias),
+            target.name,
+        )

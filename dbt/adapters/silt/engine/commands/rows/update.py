@@ -12,7 +12,7 @@ from pyspark.sql import functions as F
 from dbt.adapters.silt.engine.commands.reading import scan
 from dbt.adapters.silt.engine.commands.rows import committing, file_changes, file_rows, marking
 from dbt.adapters.silt.engine.commands.rows.file_changes import FileChanges, RowResult
-from dbt.adapters.silt.engine.commands.rows.selection import Limits, Rows
+from dbt.adapters.silt.engine.commands.rows.selection import Limits, Rows, check_condition
 from dbt.adapters.silt.engine.commands.spark import projection
 from dbt.adapters.silt.engine.commands.target import Outcome, Target, WriteSettings
 from dbt.adapters.silt.engine.commands.writing import (
@@ -54,7 +54,8 @@ def update(
         assignments: a column's name may begin with the alias of `rows`.
 
     Raises:
-        ColumnNotFoundError, InvalidStatementError, TypeMismatchError: an assignment cannot be made.
+        ColumnNotFoundError, InvalidStatementError, TypeMismatchError: an assignment cannot be made, or the condition is
+            not boolean.
         DataRejectedError: a new value breaks a rule of the table, or does not fit into its column.
         UnsupportedFeatureError: the table needs a feature that this engine cannot write.
         ConcurrentModificationError: another writer's commit conflicts.
@@ -63,6 +64,7 @@ def update(
     started = target.log.clock.now_ms()
     target.check_writable()
     reserved_names.check_names(target.snapshot.schema, target.name)
+    check_condition(spark, target, rows)
     assigned = set_clause.resolve(assignments, target.snapshot.schema, rows.alias, target.name)
     result = _run(spark, target, assigned, rows, limits or Limits())
     operation = Operation(OPERATION, metrics=as_strings({"numUpdatedRows": result.changed}))

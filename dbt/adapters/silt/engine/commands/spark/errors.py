@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
+from pickle import PicklingError
 from typing import Final
 
 from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.errors import PySparkException
 
-from dbt.adapters.silt.engine.commands.spark import java_process
-from dbt.adapters.silt.engine.commands.spark.causes import Cause, causes
+from dbt.adapters.silt.engine.commands.spark.failures import java_process
+from dbt.adapters.silt.engine.commands.spark.failures.causes import Cause, causes
+from dbt.adapters.silt.engine.commands.spark.failures.conditions import kind_of
+from dbt.adapters.silt.engine.commands.spark.failures.storage_errors import of_object_store
+from dbt.adapters.silt.engine.commands.spark.failures.texts import without_java_stack, without_own_names
 from dbt.adapters.silt.engine.commands.spark.file_formats import format_of
-from dbt.adapters.silt.engine.commands.spark.storage_errors import of_object_store
 from dbt.adapters.silt.engine.kernel.errors import (
-    ColumnNotFoundError,
     DataFileChangedError,
     DataFileMissingError,
     DataRejectedError,
@@ -25,11 +27,9 @@ from dbt.adapters.silt.engine.kernel.errors import (
     InvalidStatementError,
     NoSpaceError,
     ReadOnlyStorageError,
-    RelationNotFoundError,
     SiltError,
     SparkEndedError,
     SparkFailedError,
-    StatementSyntaxError,
     StorageError,
     TableDamagedError,
 )
@@ -38,18 +38,10 @@ from dbt.adapters.silt.engine.sql.tokens import double_quotes_remedy
 SPARKS: Final = (PySparkException, Py4JError, ConnectionError, EOFError)
 """What Python sees of a failure of Spark's; the last two, where its Java process is gone."""
 
-SYNTAX: Final = frozenset(("PARSE_SYNTAX_ERROR", "INVALID_IDENTIFIER"))
-"""Spark's error conditions for a text that is no SQL."""
-
-_STATEMENT: Mapping[str, type[InvalidStatementError]] = {
-    "UNRESOLVED_COLUMN": ColumnNotFoundError,
-    "UNRESOLVED_FIELD": ColumnNotFoundError,
-    "FIELD_NOT_FOUND": ColumnNotFoundError,
-    "TABLE_OR_VIEW_NOT_FOUND": RelationNotFoundError,
-    **dict.fromkeys(SYNTAX, StatementSyntaxError),
-}
-"""What a statement's own text is at fault for, by the first part of Spark's error condition."""
-
+_OF_CALLS = (
+    *(TypeError, ValueError, AttributeError, IndexError, KeyError, AssertionError),
+    *(NotImplementedError, ImportError, RuntimeError, PicklingError),
+)
 _NO_FUNCTION: Final = frozenset(("UNRESOLVED_ROUTINE", "ROUTINE_NOT_FOUND", "UNRESOLVABLE_TABLE_VALUED_FUNCTION"))
 _NO_PATH: Final = "PATH_NOT_FOUND"
 _MISSING = frozenset((_NO_PATH, "FAILED_READ_FILE.FILE_NOT_EXIST"))
@@ -73,23 +65,24 @@ _WHEN_THERE = "When Spark is there again, run `dbt retry`: what was committed is
 
 @contextlib.contextmanager
 def mapped(table: str | None = None, version: int | None = None) -> Iterator[None]:
-    """Turns Spark's failures into errors of this engine; those that PySpark has a class for pass as they are.
+    """Turns Spark's failures into errors of this engine; a wrong call of PySpark's own methods passes as it is.
 
     Args:
         table: the table that is read; None where more than one may be.
 
     Raises:
+        InvalidStatementError, DataRejectedError, or one of their kinds: Spark refused the statement, or the data.
         DataFileMissingError: a data file is not there.
         DataFileChangedError: a data file has other rows than the log says.
         TableDamagedError: a data file cannot be read.
-        InvalidStatementError: a name in the statement is unknown; FilesNotFoundError: a path is.
+        FunctionNotFoundError, FilesNotFoundError: a function or a path that the statement names is not there.
         ExecutorLostError: rows that Spark kept are gone.
         StorageError: a file cannot be read or written; NoSpaceError: for want of space; StorageRefusedError: an object
             store refused it.
         SparkUnavailableError: Spark has no connector for an object store.
         SparkEndedError: Spark's Java process ended.
-        SparkFailedError: Spark failed for a reason that PySpark has no class for.
-        PySparkException: any other failure.
+        SparkFailedError: Spark failed for any other reason.
+        TypeError, ValueError and other errors of Python: PySpark was called with a wrong argument.
     """
     try:
         yield
@@ -97,12 +90,14 @@ def mapped(table: str | None = None, version: int | None = None) -> Iterator[Non
         translated = of_spark(error, table, version)
         if translated is error:
             raise
-        raise translated from error
+        # What the user has to correct is in the message; Spark's own error comes with a plan, and with Java's stack.
+        is_the_users = isinstance(translated, InvalidStatementError | DataRejectedError)
+        raise translated from (None if is_the_users else error)
 
 
 def of_spark(error: Exception, table: str | None = None, version: int | None = None) -> Exception:
-    """The engine's error for a failure of Spark's; PySpark's own where there is none; any other error as it is."""
-    if isinstance(error, SiltError) or not isinstance(error, SPARKS):
+    """The engine's error for a failure of Spark's; any other error, and one of a wrong call of PySpark's, as it is."""
+    if isinstance(error, SiltError) or not isinstance(error, SPARKS) or _is_of_call(error):
         return error
     if isinstance(error, java_process.SparkGone):
         return java_process.of_end(error.end, table, version)
@@ -118,11 +113,26 @@ def of_spark(error: Exception, table: str | None = None, version: int | None = N
         if named is not None:
             return named
     if not found:
-        return SparkFailedError(f"Spark did not answer ({error})") if isinstance(error, Py4JError) else error
+        return (
+            SparkFailedError(f"Spark did not answer ({without_java_stack(str(error))})")
+            if isinstance(error, Py4JError)
+            else error
+        )
     if any(_STOPPED.search(cause.text) for cause in found):
         said = f"Spark was stopped while a statement used it ({found[-1].text})"
         return SparkEndedError(said, remedy=_WHEN_THERE, table=table, version=version)
-    return _of_storage(found[-1], table, version) or _of_pyspark(error, found)
+    return (
+        _of_kind(found, table, version)
+        or _of_storage(found[-1], table, version)
+        or SparkFailedError(
+            f"Spark could not carry it out ({without_own_names(found[-1].text)})", table=table, version=version
+        )
+    )
+
+
+def _is_of_call(error: Exception) -> bool:
+    """Whether PySpark refused an argument in this process, by an error that is one of Python's own as well."""
+    return isinstance(error, PySparkException) and isinstance(error, _OF_CALLS)
 
 
 def condition(error: Exception) -> str:
@@ -137,9 +147,6 @@ def _of_condition(cause: Cause, root: Cause, table: str | None, version: int | N
     family = name.partition(".")[0]
     if name in _NO_FUNCTION:
         return _no_function(cause, table, version)
-    if family in _STATEMENT:
-        remedy = syntax_remedy(cause.message) if family in SYNTAX else None
-        return _STATEMENT[family](cause.message, remedy=remedy, table=table, version=version)
     if name == _LOST:
         return ExecutorLostError("Spark lost an executor with rows of this statement", table=table, version=version)
     if name == _RAISED and cause.parameters.get("errorMessage") == OTHER_ROWS:
@@ -205,14 +212,11 @@ def _of_storage(root: Cause, table: str | None, version: int | None) -> SiltErro
     return None
 
 
-def _of_pyspark(error: Exception, found: Sequence[Cause]) -> Exception:
-    """The error as PySpark has it, of the last cause that it has a class for; py4j's own is never given."""
-    if isinstance(error, PySparkException):
-        return error
-    named = (converted for converted in (cause.converted() for cause in reversed(found)) if converted is not None)
-    return next(named, None) or SparkFailedError(f"Spark could not carry it out ({found[-1].text})")
-
-
-def without_java_stack(text: str) -> str:
-    """The message of an error of Spark's, without the lines that say where in Spark it was raised."""
-    return text.partition("\nJVM stacktrace:")[0].partition("\n\tat ")[0].strip()
+def _of_kind(found: Sequence[Cause], table: str | None, version: int | None) -> SiltError | None:
+    """The error for what is the statement's or the data's: by the last condition, else by the last exception."""
+    for cause in (*(each for each in reversed(found) if each.condition), *reversed(found)):
+        kind = kind_of(cause.condition, cause.state, cause.exception)
+        if kind is not None:
+            remedy = syntax_remedy(cause.message) or kind.remedy
+            return kind.error(cause.message, remedy=remedy, table=table, version=version)
+    return None

@@ -19,7 +19,7 @@ from pyspark.sql import DataFrame, DataFrameReader, SparkSession
 from pyspark.sql.types import CharType, DataType, StringType, StructField, StructType, VarcharType
 
 from dbt.adapters.silt.engine.commands.spark import errors, file_manifest, stored_columns
-from dbt.adapters.silt.engine.commands.spark.causes import first_line
+from dbt.adapters.silt.engine.commands.spark.failures.causes import first_line
 from dbt.adapters.silt.engine.commands.spark.file_formats import check_options, format_of
 from dbt.adapters.silt.engine.kernel.errors import (
     ColumnNotFoundError,

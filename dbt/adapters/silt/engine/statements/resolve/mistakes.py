@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from dbt.adapters.silt.engine.commands.spark.causes import first_line
-from dbt.adapters.silt.engine.commands.spark.errors import SPARKS, SYNTAX, condition, syntax_remedy
+from dbt.adapters.silt.engine.commands.spark.errors import SPARKS, condition, syntax_remedy
+from dbt.adapters.silt.engine.commands.spark.failures.causes import first_line
+from dbt.adapters.silt.engine.commands.spark.failures.conditions import SYNTAX
 from dbt.adapters.silt.engine.kernel.errors import StatementSyntaxError
 from dbt.adapters.silt.engine.sql.tokens import syntax_error
 from dbt.adapters.silt.engine.statements.resolve.namespace import Namespace

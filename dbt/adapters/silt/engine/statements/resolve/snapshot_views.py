@@ -19,8 +19,8 @@ from pyspark.sql import SparkSession
 from dbt.adapters.silt.engine.catalog.documents import Function
 from dbt.adapters.silt.engine.commands.reading import change_feed, scan
 from dbt.adapters.silt.engine.commands.spark import arrow_rows, file_source, python_function
-from dbt.adapters.silt.engine.commands.spark.causes import first_line
 from dbt.adapters.silt.engine.commands.spark.errors import SPARKS
+from dbt.adapters.silt.engine.commands.spark.failures.causes import first_line
 from dbt.adapters.silt.engine.commands.spark.file_source import FileSource
 from dbt.adapters.silt.engine.commands.spark.types import kernel_schema
 from dbt.adapters.silt.engine.kernel.errors import InvalidStatementError

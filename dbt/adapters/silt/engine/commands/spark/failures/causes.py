@@ -9,8 +9,9 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from py4j.protocol import Py4JError, Py4JJavaError
-from pyspark.errors import PySparkException, UnknownException
-from pyspark.errors.exceptions import captured
+from pyspark.errors import PySparkException
+
+from dbt.adapters.silt.engine.commands.spark.failures.texts import sentence, without_java_stack
 
 _DEEPEST: Final = 30
 """Longer chains of causes are cut: Java does not forbid a ring."""
@@ -22,28 +23,21 @@ class Cause:
 
     Attributes:
         text: its class and the first line of its message.
-        message: the first line of its message, as a statement's author needs it.
+        message: its message, as a statement's author needs it.
         condition: Spark's error condition; empty where it has none.
+        state: the condition's SQLSTATE; empty where it has none.
         parameters: those of the condition.
-        java: the exception itself; None where Python sees its description only.
+        exception: the name of its class, of one of Java with its package.
         code: what a service of AWS has refused, by its error code; empty where that is not known.
     """
 
     text: str
     message: str
     condition: str = ""
+    state: str = ""
     parameters: Mapping[str, Any] = field(default_factory=dict)
-    java: Any = None
+    exception: str = ""
     code: str = ""
-
-    def converted(self) -> PySparkException | None:
-        """As PySpark's own error; None where that has no class for it, and for Java's own errors."""
-        if self.java is None or not self.text.startswith("org.apache.spark."):
-            return None
-        with contextlib.suppress(Py4JError):
-            converted = captured.convert_exception(self.java)
-            return None if isinstance(converted, UnknownException) else converted
-        return None
 
 
 def causes(error: Exception) -> list[Cause]:
@@ -52,7 +46,7 @@ def causes(error: Exception) -> list[Cause]:
     if java is not None:
         with contextlib.suppress(Py4JError):
             return list(_chain(java))
-    return [_described(error)] if isinstance(error, PySparkException) else []
+    return [_described(error), *_in_text(str(error))] if isinstance(error, PySparkException) else []
 
 
 def first_line(error: Exception) -> str:
@@ -76,21 +70,34 @@ def _first_line(text: str) -> str:
 
 def _chain(java: Any) -> Iterator[Cause]:
     for _ in range(_DEEPEST):
-        condition, parameters = _condition(java)
-        text = str(java.toString()).partition("\n")[0]
-        yield Cause(text, _first_line(str(java.getMessage())), condition, parameters, java, _code(java, text))
-        told = str(java.getMessage())
+        told, text = str(java.getMessage()), str(java.toString()).partition("\n")[0]
+        condition, state, parameters = _condition(java)
+        exception = str(java.getClass().getName())
+        yield Cause(text, _message(told, exception), condition, state, parameters, exception, _code(java, text))
         java = java.getCause()
         if java is None:
-            # What Spark could not bring from a task to here is in the text of the job's failure only.
-            yield from (Cause(each, _first_line(each.partition(": ")[2])) for each in _CAUSED_BY.findall(told))
+            yield from _in_text(told)
             return
 
 
-def _condition(java: Any) -> tuple[str, Mapping[str, Any]]:
+def _in_text(told: str) -> Iterator[Cause]:
+    """The causes that Spark could not bring from a task to here: they are in the text of the job's failure only."""
+    for each in (*_LOST_TASK.findall(told), *_CAUSED_BY.findall(told)):
+        exception, _, message = each.partition(": ")
+        yield Cause(each, sentence(message), exception=exception)
+
+
+def _message(told: str, exception: str) -> str:
+    """What an exception says; of one that Python raised in a function of the user's with the lines that raised it."""
+    if exception.endswith("PythonException"):
+        return _STATE.sub("", without_java_stack(told[max(told.find("[PYTHON_"), 0) :]))
+    return sentence(told)
+
+
+def _condition(java: Any) -> tuple[str, str, Mapping[str, Any]]:
     with contextlib.suppress(Py4JError, TypeError):  # it is not Spark's own, and has no such methods
-        return java.getCondition() or "", dict(java.getMessageParameters())
-    return "", {}
+        return java.getCondition() or "", java.getSqlState() or "", dict(java.getMessageParameters())
+    return "", "", {}
 
 
 def _code(java: Any, text: str) -> str:
@@ -102,10 +109,13 @@ def _code(java: Any, text: str) -> str:
 
 
 def _described(error: PySparkException) -> Cause:
-    """As a server of Spark Connect describes a failure; its text ends with the causes."""
-    last = _CAUSED_BY.findall(str(error))
-    message = first_line(error)
-    return Cause(last[-1] if last else message, message, error.getCondition() or "", error.getMessageParameters() or {})
+    """As a server of Spark Connect describes a failure."""
+    exception = type(error).__name__
+    message = _message(str(error), exception)
+    condition, state = error.getCondition() or "", error.getSqlState() or ""
+    return Cause(message, message, condition, state, error.getMessageParameters() or {}, exception)
 
 
 _CAUSED_BY = re.compile(r"^Caused by: (.*)$", re.MULTILINE)
+_LOST_TASK = re.compile(r"Lost task [^\n]*?\): ([\w.$]+(?:Exception|Error)\b[^\n]*)")
+_STATE = re.compile(r"\s*SQLSTATE: [0-9A-Z]{5}\s*$")

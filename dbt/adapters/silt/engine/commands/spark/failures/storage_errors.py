@@ -10,7 +10,7 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
-from dbt.adapters.silt.engine.commands.spark.causes import Cause
+from dbt.adapters.silt.engine.commands.spark.failures.causes import Cause
 from dbt.adapters.silt.engine.kernel.errors import SiltError, SparkUnavailableError, StorageError, StorageRefusedError
 from dbt.adapters.silt.engine.kernel.storage.refusals import named_in
 

@@ -12,13 +12,13 @@ from types import SimpleNamespace
 import pytest
 from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark import SparkContext
-from pyspark.errors import ArithmeticException
 from pyspark.errors.exceptions.connect import SparkConnectGrpcException
 from pyspark.sql import SparkSession
 
 from dbt.adapters.silt.engine.commands.spark.errors import mapped
 from dbt.adapters.silt.engine.kernel.errors import (
     DataFileMissingError,
+    DataRejectedError,
     NoSpaceError,
     ReadOnlyStorageError,
     SparkEndedError,
@@ -28,7 +28,7 @@ from dbt.adapters.silt.engine.kernel.errors import (
 )
 
 pytestmark = pytest.mark.skipif("config.getoption('--connect')", reason="makes exceptions of Java's own")
-ROOT = Path(__file__).parents[5]
+ROOT = Path(__file__).parents[6]
 
 
 def thrown(spark: SparkSession, *chain: tuple[str, str]) -> Py4JJavaError:
@@ -95,10 +95,16 @@ def test_a_server_of_spark_connect_that_is_being_stopped_is_said_to_have_ended()
         )
 
 
-def test_what_pyspark_has_a_class_for_is_given_as_it_has_it(spark: SparkSession) -> None:
+def test_what_is_wrong_with_the_data_is_said_in_sparks_words_and_without_its_stack(spark: SparkSession) -> None:
     frame = spark.range(3).selectExpr("id / 0 as x")
-    with pytest.raises(ArithmeticException, match="DIVIDE_BY_ZERO"), mapped():
+    with pytest.raises(DataRejectedError, match=r"^\[SILT_DATA_REJECTED\] \[DIVIDE_BY_ZERO\] ") as caught, mapped():
         frame.write.format("noop").mode("overwrite").save()
+    assert "\n" not in str(caught.value) and "SQLSTATE" not in str(caught.value)
+
+
+def test_a_wrong_call_of_pysparks_own_methods_is_an_error_of_python(spark: SparkSession) -> None:
+    with pytest.raises(TypeError), mapped():
+        spark.range(3).select(object())  # type: ignore[call-overload]
 
 
 def test_a_failure_of_py4js_own_is_never_given(spark: SparkSession) -> None:

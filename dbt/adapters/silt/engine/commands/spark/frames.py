@@ -1,0 +1,74 @@
+"""Gives out DataFrames whose failures are errors of this engine, although Spark computes their rows only later."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
+from typing import Any, Final, TypeVar
+
+T = TypeVar("T")
+Mapped = Callable[[], AbstractContextManager[None]]
+"""Makes a context that turns Spark's failures into errors of this engine."""
+
+_MAPPED: Final = "_silt_mapped"
+_MADE: Final = frozenset(("DataFrame", "GroupedData", "DataFrameWriter", "DataFrameWriterV2"))
+"""What methods of a DataFrame give and Spark computes later; Spark Connect has classes of its own by these names."""
+
+
+def mapping(made: T, mapped: Mapped) -> T:
+    """The same DataFrame: all its methods, and those of all DataFrames made of it, map what they raise.
+
+    PySpark decides itself which class a DataFrame has. This one gets a class below that, because others ask by
+    `isinstance` whether it is a DataFrame.
+
+    Args:
+        made: a DataFrame, a group of its rows or a writer of them.
+        mapped: is entered by each method.
+    """
+    if _MAPPED not in vars(made):
+        vars(made)[_MAPPED] = mapped
+        made.__class__ = _mapping_class(type(made))  # type: ignore[arg-type]
+    return made
+
+
+@functools.cache
+def _mapping_class(kind: type[Any]) -> type[Any]:
+    """The class below one of PySpark's, with its public methods and properties."""
+    names = (name for name in dir(kind) if not name.startswith("_") or name == "__getitem__")
+    members = {name: _mapping_member(inspect.getattr_static(kind, name)) for name in names}
+    return type(kind.__name__, (kind,), {**members, "__module__": kind.__module__, "__doc__": kind.__doc__})
+
+
+def _mapping_member(member: Any) -> Any:
+    if isinstance(member, property | functools.cached_property):
+        return property(lambda self: _called(self, lambda: member.__get__(self, type(self))), doc=member.__doc__)
+    if not callable(member):
+        return member
+
+    @functools.wraps(member)
+    def call(self: Any, *args: Any, **kwargs: Any) -> Any:
+        return _called(self, lambda: member(self, *args, **kwargs))
+
+    return call
+
+
+def _called(of: Any, call: Callable[[], Any]) -> Any:
+    mapped = vars(of)[_MAPPED]
+    with mapped():
+        return _carried(call(), mapped)
+
+
+def _carried(given: Any, mapped: Mapped) -> Any:
+    """What a method gives; if that is computed later, its failures are mapped too."""
+    if type(given).__name__ in _MADE and type(given).__module__.startswith("pyspark.sql."):
+        return mapping(given, mapped)
+    if isinstance(given, list) and given and type(given[0]).__name__ == "DataFrame":
+        return [_carried(each, mapped) for each in given]
+    return _each(given, mapped) if isinstance(given, Iterator) else given
+
+
+def _each(given: Iterator[T], mapped: Mapped) -> Iterator[T]:
+    with mapped():
+        yield from given
