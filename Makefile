@@ -17,10 +17,12 @@ export PYTHON
 # Runs a command with the Java that Spark is to use.
 WITH_JAVA = JAVA_HOME="$$(cat $(VENV)/java-home)"
 
+OF_SHARD = $(if $(SHARD),--shard $(SHARD))
+
 # The engine's tests that ask Spark.
 ENGINE_ON_SPARK = tests/unit/engine tests/corpus --ignore tests/unit/engine/kernel --ignore tests/unit/engine/sql --ignore tests/unit/engine/catalog
 
-.PHONY: help setup java demo test test-long test-connect test-kept test-cloud test-projects check bench simulate processes processes-spark chaos places cluster-faults race docs clean
+.PHONY: help setup java demo test test-changed test-long test-connect test-kept test-cloud test-projects check bench simulate processes processes-spark chaos places cluster-faults race docs clean
 .DEFAULT_GOAL := help
 
 help: ## this list
@@ -31,14 +33,17 @@ setup: $(SHARED) ## the virtual environment in .venv, and Java
 demo: $(RUNS) java ## a year of flights: two months land, build, and build again
 	@cd sample_project && $(subst $(VENV),../$(VENV),$(WITH_JAVA)) ../$(BIN)/python demo.py
 
-test: check $(SHARED) ## check, then all tests but the long ones, and a few of them over Spark Connect
+test: check $(SHARED) ## check, then all tests but the long ones, and a few of them over Spark Connect; SHARD=2/4 for a part of them
 	@export $(WITH_JAVA); \
-	$(BIN)/python -m pytest --connect -m connect >$(CONNECT) 2>&1 & \
+	$(BIN)/python -m pytest --connect -m connect $(OF_SHARD) >$(CONNECT) 2>&1 & \
 	connect=$$!; trap "kill $$connect" INT TERM; ended=0; \
-	$(BIN)/python -m pytest -m "not long" -n $(WORKERS) --dist loadscope --no-loadscope-reorder \
+	$(BIN)/python -m pytest -m "not long" -n $(WORKERS) --dist loadscope --no-loadscope-reorder $(OF_SHARD) \
 		--durations 20 --durations-min 1 || ended=1; \
 	wait $$connect || ended=1; \
 	echo; echo "over Spark Connect:"; cat $(CONNECT); exit $$ended
+
+test-changed: $(SHARED) ## the tests that the change since BASE (HEAD) reaches, the nearest first, for MINUTES (5), and a smoke test of dbt
+	@$(WITH_JAVA) $(BIN)/python -m tests.changed --base $(or $(BASE),HEAD) --minutes $(or $(MINUTES),5) --workers $(WORKERS)
 
 test-long: $(SHARED) ## versions and the wheel, each in an environment of its own, and the tests marked long; LANE for one lane
 	@export $(WITH_JAVA); ended=0; \

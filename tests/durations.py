@@ -1,4 +1,5 @@
 """Lets the longest tests begin first, by the seconds that an earlier run took; `--keep-durations` writes them down.
+`--shard 2/4` runs the second of four parts that take about as long as each other.
 
 A worker gets tests in scopes, a class or a module at a time. A long scope that begins last keeps one worker busy while
 the other has nothing left.
@@ -21,6 +22,7 @@ _UNKNOWN_SECONDS = 5.0
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--keep-durations", action="store_true", help=f"write the seconds of each scope to {FILE.name}")
+    parser.addoption("--shard", metavar="K/N", type=shard, help="run the K-th of N parts that take about equally long")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -30,11 +32,42 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Sorts the tests of a worker; a run in one process keeps the order of its files."""
+    """Leaves the tests of one shard, and sorts those of a worker; a run in one process keeps the order of its files."""
+    seconds = json.loads(FILE.read_text(encoding="utf-8"))
+    known = {scope.partition("::")[0] for scope in seconds}
+    expected = {
+        scope: _expected(scope, seconds, known) for scope in dict.fromkeys(scope_of(each.nodeid) for each in items)
+    }
+    if config.getoption("--shard"):
+        number, count = config.getoption("--shard")
+        mine = shards(expected, count)[number - 1]
+        config.hook.pytest_deselected(items=[each for each in items if scope_of(each.nodeid) not in mine])
+        items[:] = [each for each in items if scope_of(each.nodeid) in mine]
     if hasattr(config, "workerinput"):
-        seconds = json.loads(FILE.read_text(encoding="utf-8"))
-        known = {scope.partition("::")[0] for scope in seconds}
-        items.sort(key=lambda item: -_expected(scope_of(item.nodeid), seconds, known))
+        items.sort(key=lambda item: -expected[scope_of(item.nodeid)])
+
+
+def shard(text: str) -> tuple[int, int]:
+    """The number of a shard, and how many there are.
+
+    Raises:
+        ValueError: the text is not of the form K/N with K from 1 to N.
+    """
+    number, _, count = text.partition("/")
+    if not 1 <= int(number) <= int(count):
+        raise ValueError(f"{text}: the number of a shard is from 1 to {count}")
+    return int(number), int(count)
+
+
+def shards(expected: dict[str, float], count: int) -> list[set[str]]:
+    """The scopes in parts of about the same length: each goes, the longest first, to the part that is shortest yet."""
+    parts: list[set[str]] = [set() for _ in range(count)]
+    lengths = [0.0] * count
+    for scope in sorted(expected, key=lambda each: (-expected[each], each)):
+        shortest = lengths.index(min(lengths))
+        parts[shortest].add(scope)
+        lengths[shortest] += expected[scope]
+    return parts
 
 
 def scope_of(nodeid: str) -> str:

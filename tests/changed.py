@@ -1,0 +1,147 @@
+"""Runs the tests that a change can reach through imports, the nearest first, and a smoke test of dbt.
+
+A test of a central module would bring nearly all tests with it. So tests are taken by their distance from the change,
+until the minutes are spent that earlier runs say they take; the report says how many are left to `make test`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import json
+import subprocess
+import sys
+from collections import defaultdict, deque
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from tests.durations import FILE as DURATIONS
+
+ROOT: Final = Path(__file__).parents[1]
+FOLDERS: Final = ("dbt", "tests", "benchmarks", "docs")
+SMOKE: Final = tuple(
+    f"tests/functional/suite/materializations/test_basic.py::{name}"
+    for name in ("TestSimpleMaterializations", "TestIncremental", "TestSnapshotTimestamp")
+)
+_SHORT_SECONDS: Final = 1.0
+"""What a file of tests is taken for whose seconds are not written down."""
+
+
+@dataclass(frozen=True)
+class Selection:
+    """Test files, as paths below the project's folder.
+
+    Attributes:
+        run: what is run, the nearest to the change first.
+        left_out: what the change reaches, too, and the minutes do not allow.
+    """
+
+    run: tuple[str, ...]
+    left_out: tuple[str, ...]
+
+
+def imports(root: Path) -> dict[str, set[str]]:
+    """Returns for each Python file the files that it imports; all are paths below the root."""
+    files = {path.relative_to(root).as_posix() for folder in FOLDERS for path in (root / folder).rglob("*.py")}
+    return {file: set(_imported(root / file, files)) - {file} for file in files}
+
+
+def _imported(path: Path, files: set[str]) -> Iterator[str]:
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        names: list[str] = []
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            names = [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            names = [node.value]
+        for name in names:
+            yield from _files_of(name, files)
+
+
+def _files_of(name: str, files: set[str]) -> Iterator[str]:
+    """The files of a module, of a package that may be run, or of all modules whose names begin with `package.`."""
+    place = name.replace(".", "/")
+    yield from (file for file in (f"{place}.py", f"{place}/__init__.py", f"{place}/__main__.py") if file in files)
+    if place.endswith("/") and f"{place}__init__.py" in files:
+        yield from (file for file in files if file.startswith(place) and "/" not in file[len(place) :])
+
+
+def distances(graph: Mapping[str, Iterable[str]], changed: Iterable[str]) -> dict[str, int]:
+    """Returns each file that the changed ones reach, and by how many imports."""
+    importers = defaultdict(set)
+    for file, targets in graph.items():
+        for target in targets:
+            importers[target].add(file)
+    found = dict.fromkeys(changed, 0)
+    queue = deque(found)
+    while queue:
+        file = queue.popleft()
+        for importer in sorted(importers[file] - found.keys()):
+            found[importer] = found[file] + 1
+            queue.append(importer)
+    return found
+
+
+def selected(reached: Mapping[str, int], seconds: Mapping[str, float], budget: float) -> Selection:
+    """Selects the nearest test files that fit.
+
+    Args:
+        reached: files, with their distances.
+        seconds: what a test file takes.
+        budget: the seconds that all may take together; a changed test file is run in any case.
+    """
+    tests = [file for file in reached if file.startswith("tests/") and Path(file).name.startswith("test_")]
+    run, left_out = [], []
+    for file in sorted(tests, key=lambda each: (reached[each], seconds.get(each, 0.0), each)):
+        budget -= seconds.get(file, _SHORT_SECONDS)
+        (run if reached[file] == 0 or budget >= 0 else left_out).append(file)
+    return Selection(tuple(run), tuple(left_out))
+
+
+def seconds_of_files() -> dict[str, float]:
+    """Returns what each test file took when the durations were written down."""
+    found: dict[str, float] = defaultdict(float)
+    for scope, took in json.loads(DURATIONS.read_text(encoding="utf-8")).items():
+        found[scope.partition("::")[0]] += took
+    return found
+
+
+def changed_files(base: str) -> list[str]:
+    """Returns the files that differ from a revision, new ones included and deleted ones not."""
+    commands = (("diff", "--name-only", "--diff-filter=d", base), ("ls-files", "--others", "--exclude-standard"))
+    outputs = (subprocess.check_output(("git", *each), cwd=ROOT, text=True) for each in commands)
+    return sorted({line for output in outputs for line in output.splitlines()})
+
+
+def main() -> int:
+    """Runs the tests; returns pytest's exit code."""
+    parser = argparse.ArgumentParser(prog="python -m tests.changed")
+    parser.add_argument("--base", default="HEAD", help="the revision that the change starts from")
+    parser.add_argument("--minutes", type=float, default=5.0)
+    parser.add_argument("--workers", type=int, default=2)
+    arguments = parser.parse_args()
+    changed = changed_files(arguments.base)
+    reached = distances(imports(ROOT), changed)
+    found = selected(reached, seconds_of_files(), arguments.minutes * 60 * arguments.workers)
+    pages = [file for file in changed if file.startswith("docs/") and file.endswith(".md")]
+    print(f"{len(changed)} changed files reach {len(found.run) + len(found.left_out)} test files", flush=True)
+    if found.left_out:
+        print(f"{len(found.left_out)} of them are left to `make test`", flush=True)
+    tests = [*found.run, *SMOKE]
+    code = _pytest("-n", str(arguments.workers), "--dist", "loadscope", *tests)
+    if pages:
+        code = (
+            _pytest("tests/documentation/test_pages.py", "-k", " or ".join(Path(file).name for file in pages)) or code
+        )
+    return code
+
+
+def _pytest(*arguments: str) -> int:
+    return subprocess.run([sys.executable, "-m", "pytest", "-q", "-m", "not long", *arguments], cwd=ROOT).returncode
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,55 @@
+"""The tests of a change are those that it reaches through imports, the nearest first."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.changed import distances, imports, selected
+
+FILES = {
+    "dbt/core.py": "x = 1",
+    "dbt/near.py": "from dbt import core",
+    "dbt/far.py": "import dbt.near",
+    "dbt/cli/__init__.py": "",
+    "dbt/cli/__main__.py": "from dbt.cli import main",
+    "dbt/cli/main.py": "import importlib\ndef run(name): return importlib.import_module(f'dbt.cli.{name}')",
+    "dbt/cli/show.py": "x = 1",
+    "tests/test_near.py": "from dbt.near import core",
+    "tests/test_far.py": "from dbt.far import near",
+    "tests/test_command.py": "COMMAND = ['python', '-m', 'dbt.cli']",
+    "tests/test_other.py": "x = 'dbt'",
+    "tests/helper.py": "import dbt.core",
+}
+
+
+def graph(root: Path) -> dict[str, set[str]]:
+    for name, text in FILES.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(text)
+    return imports(root)
+
+
+def test_a_test_is_as_far_from_a_change_as_its_imports_say(tmp_path: Path) -> None:
+    reached = distances(graph(tmp_path), ["dbt/core.py"])
+    assert reached == {
+        "dbt/core.py": 0,
+        "dbt/near.py": 1,
+        "dbt/far.py": 2,
+        "tests/test_near.py": 2,
+        "tests/test_far.py": 3,
+        "tests/helper.py": 1,
+    }
+
+
+def test_a_module_that_is_loaded_or_run_by_its_name_is_reached(tmp_path: Path) -> None:
+    reached = distances(graph(tmp_path), ["dbt/cli/show.py"])
+    assert "tests/test_command.py" in reached and "tests/test_other.py" not in reached
+
+
+def test_the_nearest_tests_that_fit_are_run_and_a_changed_test_always() -> None:
+    reached = {"dbt/core.py": 0, "tests/test_own.py": 0, "tests/test_near.py": 1, "tests/test_far.py": 2}
+    seconds = {"tests/test_own.py": 50.0, "tests/test_near.py": 20.0, "tests/test_far.py": 20.0}
+    found = selected(reached, seconds, budget=75)
+    assert found.run == ("tests/test_own.py", "tests/test_near.py")
+    assert found.left_out == ("tests/test_far.py",)
+    assert selected(reached, seconds, budget=0).run == ("tests/test_own.py",)

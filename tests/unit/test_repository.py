@@ -1,0 +1,52 @@
+"""The files for contributors agree with the project: links, lanes, parts of the gate, and targets of make."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.lanes.lanes import LANES
+
+ROOT = Path(__file__).parents[2]
+PAGES = sorted(ROOT.glob("*.md"))
+MAKEFILE = (ROOT / "Makefile").read_text(encoding="utf-8")
+WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
+FORMS = sorted(path for path in (ROOT / ".github").rglob("*.yml") if path not in WORKFLOWS)
+
+
+def jobs(name: str) -> dict[str, Any]:
+    found: dict[str, Any] = yaml.safe_load((ROOT / ".github" / "workflows" / name).read_text())["jobs"]
+    return found
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_the_links_of_a_page_lead_to_files(page: Path) -> None:
+    links = re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8"))
+    assert [link for link in links if not (page.parent / link).exists()] == []
+
+
+def test_each_lane_is_run_every_night() -> None:
+    assert jobs("nightly.yml")["lanes"]["strategy"]["matrix"]["lane"] == [lane.name for lane in LANES]
+
+
+def test_the_parts_of_the_gate_are_the_whole_gate() -> None:
+    parts = jobs("gate.yml")["test"]["strategy"]["matrix"]["shard"]
+    assert parts == [f"{number}/{len(parts)}" for number in range(1, len(parts) + 1)]
+
+
+def test_what_pages_and_workflows_have_made_is_a_target() -> None:
+    texts = [path.read_text(encoding="utf-8") for path in (*PAGES, *WORKFLOWS, ROOT / ".pre-commit-config.yaml")]
+    called = {target for text in texts for target in re.findall(r"(?:^|`|: )make ([a-z][a-z-]+)", text, re.M)}
+    assert {"check", "test", "test-changed", "docs"} <= called
+    assert {
+        target for target in called if f"\n{target}: " not in MAKEFILE and f"\n{target}:\n" not in MAKEFILE
+    } == set()
+
+
+@pytest.mark.parametrize("form", FORMS, ids=lambda form: form.name)
+def test_a_form_is_yaml(form: Path) -> None:
+    assert yaml.safe_load(form.read_text(encoding="utf-8"))
