@@ -206,6 +206,28 @@ def test_a_run_that_is_still_running_is_left_alone(
     assert "The run can be run again: `dbt run --vars '{silt_run_id: b}'`" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize(
+    ("option", "left"),
+    [
+        ([], True),
+        (["--drop-created"], False),
+        (["--drop-created", "--dry-run"], True),
+        (["--drop-created", "--exclude", "main.orders"], True),
+    ],
+)
+def test_a_run_of_which_nothing_is_left_is_not_unfinished_any_more(
+    house: House, tmp_path: Path, option: list[str], left: bool
+) -> None:
+    two_runs(house)
+    registry = RunRegistry(tmp_path)
+    for run_id in ("a", "b"):
+        registry.enter(RunEntry(f"of {run_id}", run_id, "dbt run", os.getcwd(), "2026-03-01T00:00:00+00:00"))
+        registry.end(f"of {run_id}", finished=False)
+    arguments = ["rollback", "b", "--warehouse", str(house.folder), "--target-path", str(tmp_path), *option]
+    assert main(arguments) == 0
+    assert [each.is_unfinished for each in registry.entries()] == [True, left]
+
+
 def test_what_the_run_wrote_and_is_not_found_any_more_is_named(house: House, tmp_path: Path, as_json: AsJson) -> None:
     two_runs(house)
     for table in ("silt.main.orders", "silt.main.gone", "silt.main.gone__dbt_tmp", "delta.`/elsewhere`"):

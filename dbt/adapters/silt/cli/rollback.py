@@ -17,7 +17,14 @@ from dbt.adapters.silt.engine.catalog.rollback import PutBack, Rollback
 from dbt.adapters.silt.engine.kernel.errors import RollbackRefusedError
 from dbt.adapters.silt.engine.kernel.log.history import Commit
 from dbt.adapters.silt.records.project_records import ProjectRecords
-from dbt.adapters.silt.records.rollback import RollbackRequest, RunRollback, author, roll_back_run, with_full_id
+from dbt.adapters.silt.records.rollback import (
+    RollbackRequest,
+    RunRollback,
+    author,
+    note_rolled_back,
+    roll_back_run,
+    with_full_id,
+)
 from dbt.adapters.silt.records.run_registry import RUN_ID_VARIABLE
 
 _COLUMNS = ("table", "#from version", "#to version", "#new version", "#rows", "#discarded commits")
@@ -63,6 +70,7 @@ def run(arguments: Namespace) -> int:
             complain("nothing was changed")
             return 1
         found = roll_back_run(warehouse.catalog, request, records)
+        note_rolled_back(warehouse.target_path, request, found)
     except RollbackRefusedError as error:
         complain(error)
         return show(Answer(_refused_json(request, error), (), 1), arguments.json)

@@ -61,6 +61,7 @@ class RollbackMethods(metaclass=AdapterMeta):
             records = ProjectRecords.of(invocation.target_path)
             request = rollback_of_runs.with_full_id(warehouse.catalog, request, records)
             done = rollback_of_runs.roll_back_run(warehouse.catalog, request, records)
+            rollback_of_runs.note_rolled_back(invocation.target_path, request, done)
             return _text(rollback_command.answer(request, done))
 
     @available.parse(lambda *_, **__: "")

@@ -5,23 +5,30 @@ Nothing here needs dbt or Spark.
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 from dbt.adapters.silt.engine.catalog import rollback, rollback_plan
 from dbt.adapters.silt.engine.catalog.catalog import Catalog
 from dbt.adapters.silt.engine.catalog.names import RelationName
 from dbt.adapters.silt.engine.catalog.rollback import Rollback, RollbackSettings
 from dbt.adapters.silt.engine.catalog.rollback_plan import RollbackScope
-from dbt.adapters.silt.engine.kernel.errors import ConcurrentModificationError, RelationNotFoundError, RunNotFoundError
+from dbt.adapters.silt.engine.kernel.errors import (
+    ConcurrentModificationError,
+    NotWrittenError,
+    RelationNotFoundError,
+    RunNotFoundError,
+)
 from dbt.adapters.silt.engine.kernel.log.history import Commit
 from dbt.adapters.silt.records.commit_facts import CommitFacts
 from dbt.adapters.silt.records.journal import JournalEntry
 from dbt.adapters.silt.records.known_runs import find_run, known_runs
 from dbt.adapters.silt.records.project_records import ProjectRecords
 from dbt.adapters.silt.records.run_history import TableHistory, histories, runs
-from dbt.adapters.silt.records.run_registry import RunEntry, last_build
+from dbt.adapters.silt.records.run_registry import RunEntry, RunRegistry, last_build
 from dbt.adapters.silt.records.units import run_id_of
 
 _TEMPORARY = "__dbt_"
@@ -95,6 +102,18 @@ def roll_back_run(catalog: Catalog, request: RollbackRequest, records: ProjectRe
     else:
         done = rollback.roll_back(catalog, findings, scope, settings)
     return RunRollback(done, _not_found(found, run_id, records.journal), _command(records.commands, run_id))
+
+
+def note_rolled_back(target_path: Path | None, request: RollbackRequest, found: RunRollback) -> None:
+    """Notes in a project's registry that nothing of a run is left in tables: a later command need not continue it.
+
+    Args:
+        target_path: dbt's; None stands for no project.
+    """
+    if target_path is None or request.dry_run or request.exclude or found.done.kept:
+        return
+    with contextlib.suppress(NotWrittenError):  # then a later command warns of a run that is undone
+        RunRegistry(target_path).mark_rolled_back(request.run_id)
 
 
 def with_full_id(catalog: Catalog, request: RollbackRequest, records: ProjectRecords) -> RollbackRequest:

@@ -51,6 +51,7 @@ class RunEntry:
         has_results: whether it was interrupted, and its results hold every node that it selected.
         ended_at: when it ended or was interrupted, as `started_at`; None where it was killed.
         result: what it came to; None where it was killed.
+        rolled_back: whether all that its run had changed was undone.
         host, process: where it ran, for people.
         running: whether it runs now; found out when the registry is read, and not written.
     """
@@ -69,6 +70,7 @@ class RunEntry:
     has_results: bool = False
     ended_at: str | None = None
     result: CommandResult | None = None
+    rolled_back: bool = False
     host: str = ""
     process: int = 0
     running: bool = False
@@ -101,8 +103,8 @@ class RunEntry:
 
     @property
     def is_unfinished(self) -> bool:
-        """Whether it was stopped, killed or broken off before its end."""
-        return not (self.finished or self.running)
+        """Whether it was stopped, killed or broken off before its end, and what it did was not undone."""
+        return not (self.finished or self.running or self.rolled_back)
 
     @property
     def has_failed(self) -> bool:
@@ -203,6 +205,17 @@ class RunRegistry:
             if held is not None:
                 self._lock_file(invocation_id).unlink(missing_ok=True)
                 os.close(held)
+
+    def mark_rolled_back(self, run_id: str) -> None:
+        """Records that all that a run had changed was undone.
+
+        Raises:
+            InvalidSettingError: the file is not what this class wrote.
+            NotWrittenError: the folder cannot be written.
+        """
+        if any(each.run_id == run_id for each in self._read()):
+            with self._locked():
+                self._write(replace(each, rolled_back=True) if each.run_id == run_id else each for each in self._read())
 
     def _read(self) -> tuple[RunEntry, ...]:
         try:
