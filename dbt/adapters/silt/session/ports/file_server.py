@@ -8,12 +8,14 @@ which Spark's own processes learn from the address of each file (decision 0082).
 
 from __future__ import annotations
 
-import contextlib
+import logging
 import secrets
 from typing import Any, Final
 
 from py4j.protocol import Py4JError
 from pyspark import SparkContext
+
+_logger = logging.getLogger(__name__)
 
 _OWNER: Final = "org.apache.spark.sql.artifact.ArtifactManager$"
 _NAME: Final = "ARTIFACT_DIRECTORY_PREFIX"
@@ -23,12 +25,14 @@ def hide_name(context: SparkContext) -> None:
     """Gives the folder of artifacts a name that nobody can guess.
 
     Args:
-        context: of this machine; no session of it has run a statement yet. A Spark that keeps the name elsewhere is
-            left as it is.
+        context: of this machine; no session of it has run a statement yet. If a Spark keeps the name
+            elsewhere, a warning says so.
     """
     assert context._jvm is not None
-    with contextlib.suppress(Py4JError):
+    try:
         _set(context._jvm, f"artifacts-{secrets.token_hex(16)}")
+    except Py4JError:
+        _logger.warning("This Spark's RPC port gives out the files of sessions under a name that others can guess")
 
 
 def _set(jvm: Any, name: str) -> None:
