@@ -79,7 +79,8 @@ def configs_page() -> str:
         "# Configs\n",
         "What a model, seed or snapshot may set in `config(...)`, in a properties file or in `dbt_project.yml`. A "
         "name that is close to one of these is refused as misspelt, before anything is written; in a package, whose "
-        "user cannot change it, it is a warning. Configs of your own belong into `meta`.\n",
+        "user cannot change it, it is a warning. Configs of your own belong into `meta`. "
+        "[configs.schema.json](configs.schema.json) describes them for editors.\n",
         "## The adapter's own\n",
     ]
     for title, names in groups.items():

@@ -21,6 +21,7 @@ from dbt.adapters.silt.engine.kernel.errors import SiltError
 from dbt.adapters.silt.engine.kernel.storage.settings import StorageSettings
 from dbt.adapters.silt.engine.kernel.table.properties import OTHERS, Property, TableProperties
 from dbt.adapters.silt.engine.kernel.table.property_values import IsolationLevel
+from docs import schemas
 from docs.configs_page import configs_page
 from docs.markdown import (
     GENERATED,
@@ -83,7 +84,8 @@ def profile_page() -> str:
         GENERATED,
         "# Profile\n",
         "A target of `profiles.yml` with `type: silt` needs no other field. A field that is not listed here is "
-        "refused, and the error names the nearest one.\n",
+        "refused, and the error names the nearest one. An editor with YAML support completes and checks the file by "
+        "[profile.schema.json](profile.schema.json).\n",
         '```yaml title="profiles.yml"\nshop:\n  target: dev\n  outputs:\n    dev:\n      type: silt\n```\n',
     ]
     for title, names in PROFILE_GROUPS.items():
@@ -328,6 +330,8 @@ PAGES = {
     "reference/errors.md": errors_page,
     "reference/macros-and-variables.md": macros_page,
     "running/silt-command.md": command_page,
+    "reference/profile.schema.json": schemas.profile_schema,
+    "reference/configs.schema.json": schemas.configs_schema,
 }
 
 
