@@ -1,4 +1,4 @@
-"""Finds the Spark of a folder, or has one started: of commands that begin at once, one starts it."""
+"""Finds the Spark of a folder, or starts it; if several commands begin at once, only the first starts it."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ class Attached:
     """A Spark that runs, and the right to use it.
 
     Attributes:
-        folder: its own.
-        is_new: whether it was started for this command.
+        folder: the folder of the Spark.
+        is_new: whether this command started the Spark.
     """
 
     folder: Path
@@ -33,22 +33,22 @@ class Attached:
     is_new: bool
 
     def is_alive(self) -> bool:
-        """Whether it is this one that runs: another may have been started in its folder since it ended."""
+        """Whether this Spark still runs, and not a later Spark of the same folder."""
         return running(self.folder) == self.record
 
 
 Start = Callable[[Path, Lock], None]
-"""Starts the keeper of a folder, hands it the lock that says that it lives, and waits until Spark can be reached."""
+"""Starts the keeper of a folder with the lock that the keeper holds while it lives, and waits until Spark answers."""
 
 
 def attach(folder: Path, use: Use, start: Start) -> Attached:
-    """Uses the Spark of a folder, which is started if it does not run.
+    """Attaches to the Spark of a folder, and starts it if it does not run.
 
     Raises:
-        SparkUnavailableError: it cannot be started, or the folder cannot be used.
+        SparkUnavailableError: if Spark cannot be started, or the folder cannot be used.
     """
     private_files.private_folder(folder)
-    lease = uses.take(folder, use)  # from here on it does not end for its age
+    lease = uses.take(folder, use)  # from here on the Spark does not end because of its age
     try:
         record = running(folder)
         if record is not None:
@@ -83,12 +83,12 @@ def _attach_first(folder: Path, lease: Lease, start: Start) -> Attached:
 
 
 def running(folder: Path) -> Record | None:
-    """The Spark of a folder, if it can be reached."""
+    """Returns the Spark of a folder, or None if no Spark of it answers."""
     return Record.read(folder / RECORD) if is_held(folder / ALIVE) else None
 
 
 def _awaited(folder: Path) -> Record | None:
-    """The Spark of a folder, also one that is about to be there: whoever started it was killed meanwhile."""
+    """Returns the Spark of a folder; waits for a Spark that still starts although its first command was killed."""
     while is_held(folder / ALIVE):
         record = Record.read(folder / RECORD)
         if record is not None:

@@ -1,4 +1,4 @@
-"""Looks at the kept Sparks of this user, and ends them."""
+"""Lists and ends the kept Sparks of this user."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ class KeptSpark:
     """A kept Spark that runs.
 
     Attributes:
-        folder: its own.
-        users: the commands that use it now.
-        idle_since: when the last one ended, in seconds since 1970; None while it is used.
+        folder: the folder of the Spark.
+        users: the commands that use the Spark now.
+        idle_since: when the last command ended, in seconds since 1970; None while a command uses the Spark.
     """
 
     folder: Path
@@ -43,13 +43,13 @@ class KeptSpark:
 
 
 def running(base: Path | None = None) -> Iterator[KeptSpark]:
-    """The kept Sparks of this user on this machine, the oldest first.
+    """Yields the kept Sparks of this user on this machine, the oldest first.
 
     Args:
-        base: the folder that they are in; by default this user's.
+        base: the folder of all kept Sparks; by default this user's.
 
     Raises:
-        KeptSparkError: a file is not this user's alone.
+        KeptSparkError: if another user can read or write a file.
     """
     base = base or private_files.base_folder()
     if not base.is_dir():
@@ -64,7 +64,7 @@ def running(base: Path | None = None) -> Iterator[KeptSpark]:
 
 
 def memory(spark: KeptSpark) -> int | None:
-    """The bytes of memory that its two processes take; None where the system does not say."""
+    """Returns the bytes of memory that the two processes of a Spark take, or None if the system does not know."""
     known = [_resident(pid) for pid in (spark.record.java, spark.record.keeper)]
     return sum(each for each in known if each is not None) or None
 
@@ -79,7 +79,7 @@ def _resident(pid: int) -> int | None:
 
 
 def _ask(what: str, pid: int) -> str:
-    """What `ps` says of a process; empty where there is no such process, or no `ps`."""
+    """Returns what `ps` prints about a process; empty if the process or `ps` does not exist."""
     with contextlib.suppress(OSError):
         command = ["ps", "-ww", "-o", what, "-p", str(pid)]
         return subprocess.run(command, capture_output=True, text=True, check=False).stdout
@@ -94,14 +94,14 @@ def _command_line(pid: int) -> str:
 
 
 def stop(spark: KeptSpark, *, force: bool = False) -> None:
-    """Ends a kept Spark, and waits until it is gone.
+    """Ends a kept Spark, and waits for its end.
 
     Args:
-        force: whether also under the commands that use it; their statements fail, and commit nothing.
+        force: whether to end the Spark while commands use it; their statements fail and commit nothing.
 
     Raises:
-        KeptSparkInUseError: commands use it; it goes on.
-        KeptSparkError: it does not end.
+        KeptSparkInUseError: if commands use the Spark, which then continues to run.
+        KeptSparkError: if the Spark does not end.
     """
     if spark.users and not force:
         raise _in_use(spark)
@@ -119,12 +119,12 @@ def stop(spark: KeptSpark, *, force: bool = False) -> None:
 
 
 def _is_there(spark: KeptSpark) -> bool:
-    """Whether that very Spark lives: another may be in its place already."""
+    """Whether this Spark still lives, and not a later Spark of the same folder."""
     return is_held(spark.folder / ALIVE) and finding.running(spark.folder) in (spark.record, None)
 
 
 def _kill(spark: KeptSpark, force: bool) -> None:
-    """Kills a keeper that does not obey; Java ends with it."""
+    """Kills a keeper that does not end when it is asked to; Java ends with the keeper."""
     if not force or str(spark.folder) not in _command_line(spark.record.keeper):
         raise KeptSparkError(f"the Spark {spark.name} does not end", remedy="Try again with `--force`")
     with contextlib.suppress(ProcessLookupError):

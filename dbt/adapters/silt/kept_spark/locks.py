@@ -1,4 +1,4 @@
-"""Locks of files: the system releases them however their process ends, and process ids are used again."""
+"""Locks files. The system releases a lock however its process ends; process ids are used again."""
 
 from __future__ import annotations
 
@@ -14,31 +14,31 @@ _FLAGS = os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW
 
 
 class Lock:
-    """A lock that is held, as long as this object is not released and its process lives.
+    """A held lock, until it is released or its process ends.
 
     Attributes:
-        descriptor: of the open file; a process that inherits it holds the lock, too.
+        descriptor: the descriptor of the open file; a process that inherits it holds the lock, too.
     """
 
     def __init__(self, descriptor: int) -> None:
         self.descriptor = descriptor
 
     def release(self) -> None:
-        """Gives the lock back; the second time does nothing."""
+        """Releases the lock; the second call does nothing."""
         descriptor, self.descriptor = self.descriptor, -1
         if descriptor >= 0:
             os.close(descriptor)
 
 
 def acquire(path: Path, *, shared: bool = False, wait: bool = True) -> Lock | None:
-    """Locks a file, which is made if it is not there.
+    """Locks a file, and creates it if it is missing.
 
     Args:
-        shared: whether others may hold it shared, too.
-        wait: whether to wait for it; without, None where somebody else holds it.
+        shared: whether other processes may hold the lock shared at the same time.
+        wait: whether to wait for the lock; if False, returns None if another process holds it.
 
     Raises:
-        KeptSparkError: the file or its file system cannot be locked.
+        KeptSparkError: if the file or its file system cannot be locked.
     """
     operation = (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | (0 if wait else fcntl.LOCK_NB)
     while True:
@@ -52,11 +52,11 @@ def acquire(path: Path, *, shared: bool = False, wait: bool = True) -> Lock | No
             raise _unlockable(path, error) from error
         if _is_still_there(path, lock.descriptor):
             return lock
-        lock.release()  # somebody deleted the file before it was locked
+        lock.release()  # another process deleted the file before it was locked
 
 
 def is_held(path: Path) -> bool:
-    """Whether a process holds the file's lock for itself alone."""
+    """Whether a process holds the file's lock exclusively."""
     try:
         descriptor = _open(path)
     except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""Folders and files that are this user's alone: a server's token is in them."""
+"""Creates and reads folders and files that only this user can read: they hold a server's token."""
 
 from __future__ import annotations
 
@@ -14,9 +14,10 @@ _OTHERS = 0o077
 
 
 def base_folder() -> Path:
-    """The folder of all kept Sparks of this user.
+    """Returns the folder of all kept Sparks of this user.
 
-    Not in XDG_RUNTIME_DIR: a scheduler's commands have none, and it goes when the user's last login ends.
+    It is not in XDG_RUNTIME_DIR: a scheduler's commands have no such folder, and it is deleted when the user's last
+    login ends.
     """
     named = os.environ.get("XDG_CACHE_HOME", "")
     cache = Path(named) if os.path.isabs(named) else Path.home() / ".cache"
@@ -24,10 +25,10 @@ def base_folder() -> Path:
 
 
 def private_folder(folder: Path) -> Path:
-    """Makes the folder if it is not there; nobody else may look into it.
+    """Creates the folder if it is missing; no other user can list it.
 
     Raises:
-        KeptSparkError: it cannot be made, or it is another user's.
+        KeptSparkError: if the folder cannot be created, or belongs to another user.
     """
     try:
         folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -46,10 +47,10 @@ def private_folder(folder: Path) -> Path:
 
 
 def write(path: Path, content: bytes) -> None:
-    """Puts a file in place as a whole; only this user can read it.
+    """Writes a file atomically; only this user can read it.
 
     Raises:
-        KeptSparkError: it cannot be written.
+        KeptSparkError: if the file cannot be written.
     """
     try:
         _write(path, content)
@@ -72,10 +73,10 @@ def _write(path: Path, content: bytes) -> None:
 
 
 def read(path: Path) -> bytes | None:
-    """The file's content; None where it is not there.
+    """Reads a file, or returns None if it is missing.
 
     Raises:
-        KeptSparkError: it is another user's, or others may read or write it.
+        KeptSparkError: if the file belongs to another user, or another user can read or write it.
     """
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)

@@ -1,4 +1,4 @@
-"""What a kept Spark writes down about itself, for the commands that look for it."""
+"""Describes a kept Spark in a file, by which commands find the Spark."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from dbt.adapters.silt.kept_spark import private_files
 
 @dataclass(frozen=True)
 class Record:
-    """How to reach a kept Spark, and what it is.
+    """Describes how to reach a kept Spark.
 
     Attributes:
-        port: where it listens, on 127.0.0.1.
-        token: what whoever connects has to show; in no log and no message.
-        keeper: the id of the process that looks after it.
-        java: the id of Spark's own process.
-        started: when, in seconds since 1970; for people only.
+        port: the port on 127.0.0.1 on which the Spark listens.
+        token: the secret that a client must present; it is in no log and no message.
+        keeper: the id of the process that watches over the Spark.
+        java: the id of the Java process.
+        started: the time of the start, in seconds since 1970; for people only.
         spark: the version of Spark.
         package: the version of this package.
-        application: its id as a Spark application.
-        master: where its tasks run.
-        folder: the folder that it works in: the project's.
-        machine: which running system it is on, as `surroundings.machine` names it.
+        application: the id of the Spark application.
+        master: the Spark master.
+        folder: the working directory: the project's folder.
+        machine: the running system, as `surroundings.machine` names it.
     """
 
     port: int
@@ -49,10 +49,10 @@ class Record:
 
     @classmethod
     def read(cls, path: Path) -> Record | None:
-        """The record in a file; None where there is none that this version of the package understands.
+        """Reads a record, or returns None if the file is missing or another version of this package wrote it.
 
         Raises:
-            KeptSparkError: the file is not this user's alone.
+            KeptSparkError: if another user can read or write the file.
         """
         values = read_json(path)
         if values is None or set(values) != {each.name for each in fields(cls)}:
@@ -61,10 +61,10 @@ class Record:
 
 
 def read_json(path: Path) -> dict[str, Any] | None:
-    """The object in a file of this user's; None where there is no file, or nothing that can be read.
+    """Reads the JSON object in a file of this user, or returns None if the file is missing or holds no object.
 
     Raises:
-        KeptSparkError: the file is not this user's alone.
+        KeptSparkError: if another user can read or write the file.
     """
     try:
         values = json.loads(private_files.read(path) or b"null")

@@ -1,4 +1,4 @@
-"""Starts the keeper of a Spark: a process of its own, which outlives the command that needed it first."""
+"""Starts the keeper of a Spark: a process that outlives the command that needed the Spark first."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from dbt.adapters.silt.kept_spark.locks import Lock, is_held
 from dbt.adapters.silt.kept_spark.watch import ALIVE, LOG
 
 READY, LIVING = 3, 4
-"""The descriptors by which the keeper says that it is ready, and holds the lock that says that it lives."""
+"""The descriptors on which the keeper answers when Spark is ready, and holds the lock of a living keeper."""
 
 _KEEPER = "dbt.adapters.silt.session.keeper"
 _HANDLED = (signal.SIGINT, signal.SIGTERM, signal.SIGQUIT, signal.SIGPIPE, signal.SIGCHLD)
@@ -28,10 +28,10 @@ _SECONDS_UNUSED = 14 * 86400
 
 
 def keeper_of(settings: Mapping[str, object]) -> Start:
-    """A starter of keepers.
+    """Returns a function that starts keepers.
 
     Args:
-        settings: what the keeper reads; never on a command line, as they may hold secrets.
+        settings: settings of the keeper. They may hold secrets, so they are never on a command line.
     """
     return lambda folder, alive: _start(settings, folder, alive)
 
@@ -50,14 +50,14 @@ def _start(settings: Mapping[str, object], folder: Path, alive: Lock) -> None:
     with contextlib.suppress(BrokenPipeError), os.fdopen(gives, "wb") as file:
         file.write(json.dumps(settings).encode())
     with os.fdopen(answers, "rb") as file:
-        answer = file.read()  # until it is ready, or gone
+        answer = file.read()  # until the keeper is ready or has ended
     if answer:
         raise_problem(json.loads(answer), folder)
 
 
 def _spawn(folder: Path, descriptors: Mapping[int, int]) -> None:
-    """Starts the process, in a session of its own: what happens to the terminal is not for it."""
-    above = len(descriptors)  # one descriptor must not be overwritten before it is copied
+    """Starts the process in a session of its own, which gets no signals of the terminal."""
+    above = len(descriptors)  # no descriptor may be overwritten before it is copied
     copies = {number: fcntl.fcntl(each, fcntl.F_DUPFD_CLOEXEC, above) for number, each in descriptors.items()}
     try:
         os.posix_spawn(
@@ -75,17 +75,17 @@ def _spawn(folder: Path, descriptors: Mapping[int, int]) -> None:
 
 
 def answer(problem: BaseException | None) -> None:
-    """Says, in the keeper, that Spark can be used, or why it did not start."""
+    """Reports from the keeper that Spark can be used, or why it did not start."""
     with os.fdopen(READY, "wb") as file:
         said = {"ready": problem is None, "problem": getattr(problem, "problem", None) or repr(problem)}
         file.write(json.dumps({**said, "remedy": getattr(problem, "action", None)}).encode())
 
 
 def raise_problem(answered: Mapping[str, object], folder: Path) -> None:
-    """Passes where Spark can be used.
+    """Raises what a keeper answered, if it is a problem.
 
     Raises:
-        SparkUnavailableError: it did not start.
+        SparkUnavailableError: if Spark did not start.
     """
     if not answered["ready"]:
         log = folder / LOG
@@ -94,7 +94,7 @@ def raise_problem(answered: Mapping[str, object], folder: Path) -> None:
 
 
 def sweep(base: Path) -> None:
-    """Deletes the folders that no command has used for weeks."""
+    """Deletes the folders that no command has used for two weeks."""
     oldest = time.time() - _SECONDS_UNUSED
     for folder in base.iterdir():
         with contextlib.suppress(OSError, KeptSparkError):

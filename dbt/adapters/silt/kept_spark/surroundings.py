@@ -1,4 +1,4 @@
-"""What of a process the Spark that it starts takes on: a command with other surroundings needs another Spark."""
+"""Reads the surroundings of a process that a Spark inherits: a command with other surroundings needs another Spark."""
 
 from __future__ import annotations
 
@@ -21,22 +21,22 @@ _NAMES = (
 ).split()
 _PREFIXES = ("AWS_", "AZURE_", "GOOGLE_", "HADOOP_", "HIVE_", "KRB5", "LC_", "PYARROW_", "PYSPARK_", "SPARK_", "YARN_")
 _OF_CONNECT = ("SPARK_REMOTE", "SPARK_LOCAL_REMOTE", "SPARK_API_MODE", "SPARK_CONNECT_")
-"""They say which Spark a client uses; a command sets some of them itself once it is connected."""
+"""They name the Spark that a client uses; a connected command sets some of them itself."""
 
 _SECRETS = ("DBT_ENV_SECRET", "DBT_ENGINE_ENV_SECRET")
 
 
 def name_of(settings: Mapping[str, object], surroundings: Mapping[str, object]) -> str:
-    """The name of the Spark for these settings in these surroundings: a hash, from which neither can be read."""
+    """Returns the name of the Spark for these settings and surroundings: a hash that reveals neither of them."""
     text = json.dumps([settings, surroundings], sort_keys=True, default=str)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def surroundings(environment: Mapping[str, str] | None = None) -> dict[str, object]:
-    """What this process would hand on to a Spark that it starts.
+    """Returns the parts of this process that a Spark inherits from it.
 
     Args:
-        environment: its variables; by default those that it has.
+        environment: the variables; by default the variables of this process.
     """
     variables = os.environ if environment is None else environment
     return {
@@ -54,14 +54,14 @@ def surroundings(environment: Mapping[str, str] | None = None) -> dict[str, obje
 
 
 def machine() -> str:
-    """Names this running system, and the container in it: homes are shared, ports and process ids are not."""
+    """Returns a name of the running system and container: machines share home folders, but no ports and process ids."""
     namespaces = [_text(os.readlink, f"/proc/self/ns/{name}") for name in ("net", "mnt", "pid")]
     system = _text(_content, "/proc/sys/kernel/random/boot_id") or socket.gethostname()
     return hashlib.sha256("|".join([system, *namespaces]).encode()).hexdigest()[:16]
 
 
 def environment_of_server() -> dict[str, str]:
-    """The environment for a server that this process starts: without dbt's secrets and what only clients read."""
+    """Returns the environment of a server that this process starts: without dbt's secrets and variables of clients."""
     return {
         name: value
         for name, value in os.environ.items()
@@ -76,18 +76,18 @@ def _counts(name: str) -> bool:
 
 
 def umask() -> int:
-    """The permissions that new files of this process do not get, as a mode."""
+    """Returns the permissions that new files of this process do not get, as a mode."""
     status = _text(_content, "/proc/self/status")
     for line in status.splitlines():
         if line.startswith("Umask:"):
             return int(line.split()[1], 8)
-    mask = os.umask(0o077)  # without /proc, Python can ask only by changing it, for all threads
+    mask = os.umask(0o077)  # without /proc, Python can only read it by a change for all threads
     os.umask(mask)
     return mask
 
 
 def _java(variables: Mapping[str, str]) -> list[object]:
-    """The Java that Spark would start, and when it was installed; empty where there is none."""
+    """Returns the Java that Spark would start and the time of its installation, or an empty list if Java is missing."""
     home = variables.get("JAVA_HOME")
     path = shutil.which("java", path=str(Path(home) / "bin") if home else variables.get("PATH"))
     if path is None:
@@ -104,4 +104,4 @@ def _text(read: Callable[[str], str], path: str) -> str:
     try:
         return read(path)
     except OSError:
-        return ""  # a system that has no such file
+        return ""  # the file does not exist on this system

@@ -1,8 +1,8 @@
-"""Who uses a kept Spark: each command holds a lock for as long as it lives.
+"""Records which commands use a kept Spark: each command holds two locks for as long as it lives.
 
-Two locks say so. The gate is held shared by every command, and alone by a Spark that ends: it can end only where
-nobody uses it, and nobody begins to use one that ends. A file of the command's own, whose name is the user id of its
-sessions, tells the keeper whose sessions to close when that lock is gone.
+Every command holds the gate shared, and a Spark that ends holds it exclusively: so a Spark ends only if no command uses
+it, and no command begins to use a Spark that ends. The second lock is on a file of the command's own, named after the
+user id of its sessions: when the lock is released, the keeper closes these sessions.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ USES = "uses"
 
 @dataclass(frozen=True)
 class Use:
-    """What a command says of itself.
+    """Describes a command that uses a Spark.
 
     Attributes:
-        pid: its process.
-        command: its command line, without the values of options that may be secret.
-        keep_alive: how long the Spark is to stay after it, in seconds.
-        started: when it began, in seconds since 1970; for people only.
+        pid: the process id.
+        command: the command line, without the values of options that may be secret.
+        keep_alive: how long to keep the Spark after the command, in seconds.
+        started: the time of the start, in seconds since 1970; for people only.
     """
 
     pid: int
@@ -41,11 +41,11 @@ class Use:
 
 @dataclass(frozen=True)
 class Found:
-    """A use that the keeper found.
+    """A command that the keeper found.
 
     Attributes:
         name: the user id of the command's sessions.
-        use: what the command says of itself; None where that cannot be read.
+        use: the description of the command, or None if its file cannot be read.
         is_live: whether the command still lives.
     """
 
@@ -67,7 +67,7 @@ class Lease:
         _held.add(self)
 
     def release(self) -> None:
-        """Ends the use; the keeper closes its sessions."""
+        """Ends the use of the Spark; the keeper closes the sessions of the command."""
         for lock in self._locks:
             lock.release()
         _held.discard(self)
@@ -85,10 +85,10 @@ os.register_at_fork(after_in_child=_release_in_child)  # a child does not keep i
 
 
 def take(folder: Path, use: Use) -> Lease:
-    """Begins to use whatever Spark is in the folder, or will be; waits for one that ends.
+    """Begins to use the Spark of the folder, which may still have to start; waits while a Spark ends.
 
     Raises:
-        KeptSparkError: the folder cannot be used.
+        KeptSparkError: if the folder cannot be used.
     """
     gate = acquire(folder / GATE, shared=True)
     assert gate is not None
@@ -98,12 +98,12 @@ def take(folder: Path, use: Use) -> Lease:
     private_files.write(unfinished, json.dumps(asdict(use)).encode())
     own = acquire(unfinished)
     assert own is not None
-    os.rename(unfinished, uses / name)  # by now it is locked: nobody sees a use that looks ended
+    os.rename(unfinished, uses / name)  # it is locked by now, so it never looks like the file of an ended command
     return Lease(name, gate, own)
 
 
 def found(folder: Path) -> Iterator[Found]:
-    """The uses in the folder, those that ended among them."""
+    """Yields the commands of the folder, also the ended commands."""
     for path in sorted((folder / USES).glob("[0-9a-f]*")):
         values = read_json(path)
         is_live = is_held(path)
@@ -111,10 +111,10 @@ def found(folder: Path) -> Iterator[Found]:
 
 
 def forget(folder: Path, name: str) -> None:
-    """Deletes a use that ended."""
+    """Deletes the file of an ended command."""
     (folder / USES / name).unlink(missing_ok=True)
 
 
 def close_gate(folder: Path) -> Lock | None:
-    """Keeps everybody from beginning to use the Spark until the lock is released; None where somebody uses it."""
+    """Lets no command begin to use the Spark until the lock is released; returns None if a command uses the Spark."""
     return acquire(folder / GATE, wait=False)

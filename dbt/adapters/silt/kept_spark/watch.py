@@ -1,4 +1,4 @@
-"""Decides when a kept Spark ends: the rule of its keeper, one step at a time."""
+"""Decides when a kept Spark ends: the rule that its keeper applies step by step."""
 
 from __future__ import annotations
 
@@ -35,29 +35,29 @@ class Reason(str, Enum):
 
 
 class Spark(Protocol):
-    """The Spark that is looked after."""
+    """The Spark that a keeper watches over."""
 
     def is_alive(self) -> bool:
         """Whether its process runs."""
         ...
 
     def close_sessions(self, user: str) -> None:
-        """Ends what a client's sessions run, and everything that they hold."""
+        """Cancels the statements of a client's sessions, and closes the sessions."""
         ...
 
     def tidy(self) -> bool:
-        """Forgets what sessions share and may have left; nobody has one. Whether nothing is left."""
+        """Deletes what sessions share and may have left; returns whether nothing is left. No session is open."""
         ...
 
 
 @dataclass
 class Watch:
-    """Looks after one Spark.
+    """Watches over a Spark.
 
     Args:
-        folder: where its record and its users' locks are.
-        record: what its record has to be: another one means that this Spark cannot be found any more.
-        now: seconds of a clock that is never set, and does not run while the machine sleeps.
+        folder: the folder of the record and of the locks of commands.
+        record: the expected record; a different record in the folder means that commands can no longer find this Spark.
+        now: returns the seconds of a clock that is never set and stops while the machine sleeps.
     """
 
     folder: Path
@@ -69,10 +69,10 @@ class Watch:
     _is_clean: bool = True
     _newest: float = field(default=float("-inf"))
     gate: Lock | None = None
-    """Held from the moment that it is decided that Spark ends, to the end of this process."""
+    """Held from the decision that Spark ends to the end of this process."""
 
     def step(self) -> Reason | None:
-        """Closes the sessions of commands that ended; why this Spark ends now, or None where it stays."""
+        """Closes the sessions of commands that ended; returns why this Spark ends now, or None if it continues."""
         if not self.spark.is_alive():
             return Reason.DIED
         forced = self._asked() == "force"
@@ -112,14 +112,14 @@ class Watch:
         return live
 
     def _learn(self, use: uses.Use | None) -> None:
-        """The command that came last says how long Spark stays."""
+        """Takes over how long the newest command wants Spark to be kept."""
         if use is not None and use.started >= self._newest:
             self._newest, self.keep_alive = use.started, use.keep_alive
 
     def _become_idle(self) -> None:
         gate = uses.close_gate(self.folder)
         if gate is None:
-            return  # somebody comes right now
+            return  # a command begins at this moment
         try:
             self._is_clean = self.spark.tidy()
         finally:
@@ -136,29 +136,29 @@ class Watch:
         self._idle_since = since
 
     def _asked(self) -> str | None:
-        """How `silt session stop` asked for the end, if it did."""
+        """Returns the request of `silt session stop`, or None without a request."""
         asked = private_files.read(self.folder / STOP)
         return None if asked is None else asked.decode()
 
     def _refuse_to_stop(self) -> None:
-        """Takes the request away: somebody uses this Spark, and whoever asked sees that it goes on."""
+        """Deletes the request, because commands use this Spark; `silt session stop` then reports that it continues."""
         if self._asked() is not None:
             (self.folder / STOP).unlink(missing_ok=True)
 
 
 def write_end(folder: Path, reason: Reason, exit_code: int | None) -> None:
-    """Leaves word for the commands that this Spark ends under."""
+    """Records why this Spark ended, for the commands that still use it."""
     private_files.write(folder / ENDED, json.dumps({"reason": reason.name, "code": exit_code}).encode())
 
 
 def withdraw(folder: Path) -> None:
-    """Has nobody find this Spark any more; a request to stop goes last, as its absence before would be a refusal."""
+    """Hides this Spark from new commands. The request to stop is deleted last: its absence would mean a refusal."""
     for left in (RECORD, IDLE, STOP):
         (folder / left).unlink(missing_ok=True)
 
 
 def how_it_ended(folder: Path) -> tuple[Reason | None, int | None]:
-    """Why the last Spark of a folder ended, and the exit code of its Java process; None where nobody could say."""
+    """Returns why the last Spark of a folder ended, and the exit code of its Java process; None for an unknown part."""
     values = read_json(folder / ENDED) or {}
     name, code = values.get("reason"), values.get("code")
     reason = next((each for each in Reason if each.name == name), None)
