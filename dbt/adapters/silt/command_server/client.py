@@ -1,6 +1,6 @@
-"""Runs `silt dbt ...`, and the statements of `silt sql`: by a command server where that can be, else without it.
+"""Runs `silt dbt ...` and the statements of `silt sql`: by a command server if possible, else in this process.
 
-It imports next to nothing: the start of dbt is what it is there to avoid.
+It imports next to nothing, because its purpose is to avoid the start of dbt.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any, Final, NoReturn
 SWITCH: Final = "SILT_COMMAND_SERVER"
 """The environment variable that keeps `silt dbt` from using a server: `off`."""
 STATEMENTS: Final = "run-statements"
-"""The subcommand that `silt sql` starts, and no person: it runs the statements that it is sent."""
+"""The subcommand that `silt sql` starts, and no user: it runs the statements that it receives."""
 STATEMENTS_MODULE: Final = "dbt.adapters.silt.session.statements.process"
 
 
@@ -33,7 +33,7 @@ def main(arguments: Sequence[str]) -> NoReturn:
 
 
 def run_statements() -> NoReturn:
-    """Runs the statements that are sent to the standard input, and ends with them.
+    """Runs the statements that arrive on the standard input, and ends this process at its end.
 
     Raises:
         SystemExit: with the exit code.
@@ -44,7 +44,7 @@ def run_statements() -> NoReturn:
 
 
 def _why_not() -> str | None:
-    """Why no server is asked; empty where that need not be said, and None where one is."""
+    """Returns why no server runs the command; empty if the user asked for that, None if a server runs it."""
     if os.environ.get(SWITCH, "").lower() == "off":
         return ""
     if sys.platform != "linux":
@@ -53,11 +53,11 @@ def _why_not() -> str | None:
 
 
 def _module(name: str) -> Any:
-    """A module of this package: only what is needed is imported."""
+    """Imports a module of this package when it is needed."""
     return importlib.import_module(f"dbt.adapters.silt.command_server.{name}")
 
 
 def dbt_program() -> str:
-    """The file of dbt's own command, next to that of this one."""
+    """Returns the file of dbt's own command, which is next to the file of this command."""
     own = sys.argv[0] if os.path.basename(sys.argv[0]).startswith("silt") else sys.executable
     return os.path.join(os.path.dirname(os.path.abspath(own)), "dbt")

@@ -1,4 +1,4 @@
-"""Makes a fork of the server the process that `dbt` would have been, started where its client was."""
+"""Turns a fork of the server into the process that `dbt` would have been if the client had started it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from dbt.adapters.silt.command_server.request import STANDARD, Request, valid_si
 
 
 def become(command: Command) -> None:
-    """Takes over all that a client's process was started with."""
+    """Takes over everything that a client's process was started with."""
     request = command.request
     _take_streams(request.streams, command.descriptors)
     os.umask(request.mask)
@@ -28,7 +28,7 @@ def become(command: Command) -> None:
 
 
 def _take_streams(streams: tuple[int, ...], descriptors: list[int]) -> None:
-    """Puts the client's streams in the place of the server's, and goes to the client's folder."""
+    """Replaces the server's streams by the client's, and changes to the client's folder."""
     *given, folder = descriptors
     os.fchdir(folder)
     for number, descriptor in zip(streams, given, strict=True):
@@ -54,7 +54,7 @@ def _take_environment(request: Request) -> None:
 
 
 def _take_limits(request: Request) -> None:
-    """Sets what is allowed now; what is allowed at most is the server's, too (see `surroundings`)."""
+    """Sets the soft limits; the hard limits of server and client are the same (see `surroundings`)."""
     for number, limit in request.limits:
         with suppress(ValueError, OSError):
             resource.setrlimit(number, (limit, resource.getrlimit(number)[1]))
@@ -63,7 +63,7 @@ def _take_limits(request: Request) -> None:
 
 
 def _take_program(request: Request) -> None:
-    """Names the program as Python would for dbt's own command, by which dbt names itself in its messages."""
+    """Names the program as Python does for dbt's own command; dbt's messages contain this name."""
     sys.argv = [os.fsdecode(each) for each in request.arguments]
     sys.orig_argv = [sys.executable, *sys.argv]
     sys.path[:] = request.path
@@ -74,7 +74,7 @@ def _take_program(request: Request) -> None:
 
 
 def _renew() -> None:
-    """Renews what imports have left, and what would be the same in every fork."""
+    """Renews caches of the import system, and state that would be equal in every fork."""
     importlib.invalidate_caches()
     for module, function in (("numpy.random", "seed"), ("dbt_common.events.functions", "reset_metadata_vars")):
         if module in sys.modules:

@@ -19,12 +19,12 @@ class ServerStatus:
     """A command server that runs.
 
     Attributes:
-        process: its process id.
-        seconds: its age.
-        commands: how many commands and questions it has answered.
-        keep_alive: how many seconds it stays without a command.
-        memory: the bytes that it keeps in memory; its commands share most of them.
-        log: the file of what went wrong in it.
+        process: the process id.
+        seconds: the age.
+        commands: the number of commands and requests that it has answered.
+        keep_alive: how many seconds it runs without a command.
+        memory: the bytes that it holds in memory; its commands share most of them.
+        log: the file of its errors.
     """
 
     process: int
@@ -36,17 +36,17 @@ class ServerStatus:
 
 
 def status() -> tuple[ServerStatus, ...]:
-    """The command servers of this user, whatever environment they are of.
+    """Returns the command servers of this user, of every environment.
 
     Raises:
-        UnsafePlaceError: another user could reach their sockets.
-        OSError: the folder of their sockets cannot be used.
+        UnsafePlaceError: if another user could reach their sockets.
+        OSError: if the folder of their sockets cannot be used.
     """
     return tuple(_status(name, answer) for name, answer in _answers(STATUS) if answer)
 
 
 def stop() -> int:
-    """Ends the command servers of this user, and returns how many there were. Commands that run go on to their end.
+    """Ends the command servers of this user, and returns their number. Running commands continue to their end.
 
     Raises:
         UnsafePlaceError, OSError: see `status`.
@@ -65,7 +65,7 @@ def _answers(verb: bytes) -> Iterator[tuple[str, bytes]]:
 
 
 def _answer(connection: socket.socket, verb: bytes) -> bytes:
-    """What a server answers; nothing where it ends just now, or takes too long."""
+    """Returns the answer of a server; empty if the server ends at this moment or takes too long."""
     connection.settimeout(_ANSWER_SECONDS)
     try:
         send(connection, Request(verb, ""))
@@ -81,7 +81,7 @@ def _status(name: str, answer: bytes) -> ServerStatus:
 
 
 def _memory(process: int) -> int:
-    """The bytes that a process has in memory; 0 where it is gone."""
+    """Returns the bytes that a process holds in memory, or 0 if it has ended."""
     try:
         pages = Path(f"/proc/{process}/statm").read_text(encoding="ascii").split()[1]
     except OSError:

@@ -1,4 +1,4 @@
-"""Passes on the signals of a client to its command, and takes over how that ends."""
+"""Passes the signals of a client on to its command, and ends the client as the command ends."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ NUMBER_LENGTH: Final = 4
 """Bytes of a process id and of an exit status."""
 
 _TO_GROUP: Final = (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGWINCH)
-"""What a terminal sends to every process of a command."""
+"""The signals that a terminal sends to every process of a command."""
 _TO_COMMAND: Final = (signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2, signal.SIGALRM)
 
 
@@ -25,7 +25,7 @@ class Followed:
     """The command that a server runs for this process.
 
     Args:
-        connection: on which the server sends the command's process id, and its status when it has ended.
+        connection: the connection on which the server sends the command's process id and, at its end, its status.
     """
 
     def __init__(self, connection: socket.socket) -> None:
@@ -33,7 +33,7 @@ class Followed:
         self._process = 0
 
     def end(self) -> int:
-        """Waits for the end of the command, and returns its exit code; a signal that ended it ends this process."""
+        """Waits for the end of the command, and returns its exit code; a signal that ended it ends this process too."""
         self._install()
         try:
             self._process = int.from_bytes(exactly(self._connection, NUMBER_LENGTH), "big")
@@ -47,13 +47,13 @@ class Followed:
 
     def _install(self) -> None:
         for each in (*_TO_GROUP, *_TO_COMMAND, signal.SIGTSTP, signal.SIGCONT):
-            # What this process was started to ignore, such as SIGHUP by nohup, the command ignores, too.
+            # The command ignores the signals that this process was started to ignore, such as SIGHUP by nohup.
             if signal.getsignal(each) is not signal.SIG_IGN:
                 signal.signal(each, self._pass_on)
 
     def _pass_on(self, number: int, _frame: FrameType | None) -> None:
         if not self._process:
-            # The server ends a command whose client is gone.
+            # The server ends a command whose client has ended.
             _end_by(number)
         elif number == signal.SIGTSTP:
             self._stop()
@@ -66,7 +66,7 @@ class Followed:
             self._send_to_group(number)
 
     def _stop(self) -> None:
-        """Stops the command, and this process, for which the shell waits. SIGTSTP stops no group without a terminal."""
+        """Stops the command, and then this process, which the shell waits for."""
         self._send_to_group(signal.SIGSTOP)
         signal.signal(signal.SIGTSTP, signal.SIG_DFL)
         os.kill(os.getpid(), signal.SIGTSTP)
@@ -77,7 +77,7 @@ class Followed:
             os.killpg(self._process, number)
 
     def _lost(self) -> int:
-        """The process that watched over the command is gone, and nobody learns how the command ends."""
+        """Kills the command, because the process that watched over it has ended and its exit code will not be known."""
         if self._process:
             self._send_to_group(signal.SIGKILL)
         print("silt: the process that ran dbt for this command was killed", file=sys.stderr)
@@ -85,7 +85,7 @@ class Followed:
 
 
 def _end_by(number: int) -> None:
-    """Ends this process by a signal, as whoever waits for it is to see; returns where the signal ends none."""
+    """Ends this process by a signal, which its parent then sees; returns if the signal ends no process."""
     resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
     if number not in (signal.SIGKILL, signal.SIGSTOP):
         signal.signal(number, signal.SIG_DFL)

@@ -1,4 +1,4 @@
-"""Hands a command to a command server, which is started where none is for these surroundings."""
+"""Hands a command to the command server of these surroundings, which is started if it is missing."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ from dbt.adapters.silt.command_server.request import READY, REFUSED, STALE, STAR
 
 _ATTEMPTS: Final = 3
 _ANSWER_SECONDS: Final = 120
-"""How long a server may take until it is ready: it imports dbt first, perhaps on a busy machine."""
+"""The time until a server must be ready: it imports dbt first, perhaps on a busy machine."""
 
 
 Start = Callable[[socket.socket, str, str], None]
-"""Starts a server that accepts from a socket, whose files are in a folder under a name."""
+"""Starts a server that accepts from a socket; the other arguments are the folder and the name of its files."""
 
 
 def _start(listener: socket.socket, folder: str, name: str) -> None:
-    # It imports what only a start needs.
+    # The module imports packages that only a start needs.
     importlib.import_module("dbt.adapters.silt.command_server.starting").start(listener, folder, name)
 
 
 def run(program: str, arguments: Sequence[str], start: Start = _start) -> str:
-    """Has a server run dbt, and ends this process as dbt ends. Returns why where none takes the command.
+    """Lets a server run dbt, and ends this process as dbt ends. Returns the reason if no server takes the command.
 
     Args:
         program: the file of dbt's own command.
-        start: starts a server where there is none.
+        start: starts a server.
     """
     try:
         connection, reason = _accepted((program, *arguments), start)
@@ -39,12 +39,12 @@ def run(program: str, arguments: Sequence[str], start: Start = _start) -> str:
         return str(error)
     if connection is None:
         return reason
-    # Nothing is left to be done here, and to take Python down takes time.
+    # Nothing is left to do, and an orderly end of Python takes time.
     os._exit(Followed(connection).end())
 
 
 def _accepted(command: tuple[str, ...], start: Start) -> tuple[socket.socket | None, str]:
-    """The connection to a server that is about to run the command; None, and why, where there is none."""
+    """Returns the connection to a server that is about to run the command, or None and the reason."""
     answer = b""
     for _ in range(_ATTEMPTS):
         connection = _handed_over(command, start)

@@ -1,6 +1,6 @@
-"""Answers one connection in a fork of the server: forks once more for the command, and tells the client how that ends.
+"""Answers a connection in a fork of the server: forks again for the command, and sends the client its exit status.
 
-The server never reads what a client sends, and its end ends no command: a keeper is in a session of its own.
+The server itself never reads from a client, and its end ends no command, because a keeper has a session of its own.
 """
 
 from __future__ import annotations
@@ -29,21 +29,21 @@ from dbt.adapters.silt.command_server.request import (
 )
 
 _CLIENT_SECONDS = 10
-"""How long a client may take to send its request."""
+"""The time that a client has for sending its request."""
 
 
 class ServerState(NamedTuple):
-    """A server when it forked.
+    """The state of a server at the time of a fork.
 
     Attributes:
-        process: its process id.
-        folder, name: where its files are.
-        socket_file: the device and the number of its socket's file.
-        key: its surroundings.
-        packages: what it has imported.
-        commands: how many connections it has answered, this one included.
-        seconds: its age.
-        keep_alive: how many seconds it stays without a command.
+        process: the process id.
+        folder, name: the folder of the server's files, and the beginning of their names.
+        socket_file: the device and the inode of the socket's file.
+        key: the surroundings.
+        packages: the imported packages.
+        commands: the number of connections that the server has answered, this connection included.
+        seconds: the age.
+        keep_alive: how many seconds the server runs without a command.
     """
 
     process: int
@@ -68,8 +68,8 @@ class Keeper:
     """The fork that answers a connection.
 
     Args:
-        connection: to the client.
-        server: the process that forked it.
+        connection: the connection to the client.
+        server: the server that forked this process.
     """
 
     def __init__(self, connection: socket.socket, server: ServerState) -> None:
@@ -77,7 +77,7 @@ class Keeper:
         self._server = server
 
     def command(self) -> Command:
-        """Answers, and ends this process. Returns in a fork, which is to become the command."""
+        """Answers the client, and ends this process. Returns only in a fork, which then becomes the command."""
         try:
             self._connection.settimeout(_CLIENT_SECONDS)
             if place.peer_user(self._connection) != os.geteuid():
@@ -93,7 +93,7 @@ class Keeper:
         return self._forked(command)
 
     def _check(self, request: Request) -> None:
-        """Goes on where the request is a command that this server can run; else answers it, and ends."""
+        """Returns if the request is a command that this server can run; otherwise answers it, and ends this process."""
         if request.verb == STATUS:
             self._end(self._description())
         if request.verb == STOP:
@@ -119,13 +119,13 @@ class Keeper:
         for each in command.descriptors:
             os.close(each)
         with contextlib.suppress(OSError):
-            os.setpgid(child, child)  # whoever of the two comes first: its client may send a signal to the group
+            os.setpgid(child, child)  # both processes set it, because the client may send the group a signal at once
         with contextlib.suppress(OSError):
             self._watch(child, wakes)
         self._end()
 
     def _watch(self, child: int, wakes: int) -> None:
-        """Waits until the command ends, and sends its status; a command whose client was killed is killed."""
+        """Waits for the end of the command, and sends its status; kills the command if its client was killed."""
         self._connection.sendall(child.to_bytes(NUMBER_LENGTH, "big"))
         while True:
             ready, _, _ = select.select([self._connection, wakes], (), ())
@@ -146,7 +146,7 @@ class Keeper:
             return True
 
     def _retire_server(self) -> None:
-        """Has the server end, and nobody connect to it any more."""
+        """Ends the server, and deletes its socket, so that no client connects to it."""
         with place.locked(self._server.folder, self._server.name):
             place.remove(self._server.folder, self._server.name, self._server.socket_file)
         os.kill(self._server.process, signal.SIGTERM)

@@ -1,4 +1,4 @@
-"""Finds out whether the packages on the path of modules are still those that this process has imported."""
+"""Checks whether the packages on the module path are unchanged since this process imported them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _OF_PACKAGES = (".dist-info", ".egg-info", ".egg-link", ".pth")
 
 
 class File(NamedTuple):
-    """What tells one state of a file from another."""
+    """The state of a file: two different states differ in at least one member."""
 
     number: int
     size: int
@@ -20,34 +20,34 @@ class File(NamedTuple):
 
 
 class Packages(NamedTuple):
-    """What was imported, and what could have been.
+    """The imported modules, and the modules that could be imported.
 
     Attributes:
-        modules: the files of the modules.
-        listings: of each folder on the path of modules, the names in it.
+        modules: the state of each imported file.
+        listings: the names in each folder on the module path.
     """
 
     modules: Mapping[str, File | None]
     listings: Mapping[str, object]
 
     def are_unchanged(self) -> bool:
-        """Whether a new process would import the same."""
+        """Whether a new process would import the same modules."""
         return all(_file(path) == file for path, file in self.modules.items()) and all(
             _listing(path) == names for path, names in self.listings.items()
         )
 
 
 def on_path() -> Packages:
-    """What can be imported, of which nothing counts as imported yet."""
+    """Returns the packages on the module path, with no module imported yet."""
     return Packages({}, {path: _listing(path) for path in sys.path})
 
 
 def with_imported(before: Packages, since: int) -> Packages:
-    """The same packages, with what this process has imported by now.
+    """Returns the packages with the modules that this process has imported by now.
 
     Args:
-        since: when it began, in nanoseconds of the time of files. A file that was written after that may have been
-            imported as it was before.
+        since: the start of this process, in nanoseconds since 1970. If a file was written later, the process may have
+            imported an earlier state of it.
     """
     files = (getattr(module, "__file__", None) for module in tuple(sys.modules.values()))
     new = {path for path in files if isinstance(path, str)} - before.modules.keys()
@@ -66,11 +66,11 @@ def _file(path: str) -> File | None:
 
 
 _UNKNOWN = File(0, 0, 0)
-"""No file is like it."""
+"""A state that no file has."""
 
 
 def _listing(path: str) -> object:
-    """The names in a folder, and when the folders that describe packages were written; None where there is none."""
+    """Returns the names in a folder, with the times of the folders that describe packages; None if it is missing."""
     try:
         with os.scandir(path) as found:
             return frozenset(_described(each) for each in found if each.name != "__pycache__")

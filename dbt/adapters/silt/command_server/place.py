@@ -1,4 +1,4 @@
-"""Finds the socket of a command server, in a folder that is this user's alone; makes one where nobody listens."""
+"""Finds the socket of a command server in a folder that only this user can use, or starts a server."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SOCKET, LOCK, LOG = ".socket", ".lock", ".log"
 
 _FOLDERS: Final = ("dbt-silt", "commands")
 _LONGEST_PATH: Final = 107
-"""Bytes that the address of a Unix socket has room for."""
+"""The most bytes of the address of a Unix socket."""
 _WAITING: Final = 128
 
 
@@ -28,11 +28,11 @@ class UnsafePlaceError(Exception):
 
 
 def folder() -> str:
-    """The folder of this user's sockets, which is made here.
+    """Creates the folder of this user's sockets if it is missing, and returns it.
 
     Raises:
-        UnsafePlaceError: it is not this user's alone.
-        OSError: it cannot be made.
+        UnsafePlaceError: if another user can use the folder.
+        OSError: if the folder cannot be created.
     """
     path = _above()
     os.makedirs(path, mode=0o700, exist_ok=True)
@@ -58,11 +58,11 @@ def _above() -> str:
 
 
 def connect(folder: str, name: str) -> socket.socket | None:
-    """A connection to the server of that name; None where nothing listens.
+    """Connects to the server of a name; returns None if no server listens.
 
     Raises:
-        UnsafePlaceError: another user listens.
-        OSError: it cannot be reached.
+        UnsafePlaceError: if another user listens.
+        OSError: if the server cannot be reached.
     """
     connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
@@ -77,10 +77,10 @@ def connect(folder: str, name: str) -> socket.socket | None:
 
 
 def connect_or_start(folder: str, name: str, start: Callable[[socket.socket], None]) -> socket.socket:
-    """A connection to the server of that name, which is started if none listens; of two starts at once one does it.
+    """Connects to the server of a name, and starts it if no server listens; of two clients only the first does.
 
     Args:
-        start: starts a server that accepts from the socket it is given. Whoever connects before it does, waits.
+        start: starts a server that accepts from the given socket. A client that connects earlier waits.
 
     Raises:
         UnsafePlaceError, OSError: see `connect`.
@@ -101,7 +101,7 @@ def connect_or_start(folder: str, name: str, start: Callable[[socket.socket], No
 
 @contextmanager
 def locked(folder: str, name: str) -> Iterator[None]:
-    """Keeps others from starting or ending the server of that name."""
+    """Prevents other processes from starting or ending the server of a name."""
     flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
     file = os.open(os.path.join(folder, name + LOCK), flags, 0o600)
     try:
@@ -112,7 +112,7 @@ def locked(folder: str, name: str) -> Iterator[None]:
 
 
 def _listen(folder: str, name: str) -> socket.socket:
-    """A socket in the place of one that nobody listens on."""
+    """Listens on a new socket, which replaces the file of a server that has ended."""
     path = os.path.join(folder, name + SOCKET)
     if os.path.lexists(path):
         os.unlink(path)
@@ -128,7 +128,7 @@ def _listen(folder: str, name: str) -> socket.socket:
 
 
 def file_of(folder: str, name: str) -> tuple[int, int] | None:
-    """The device and the number of the file of a server's socket; None where there is none."""
+    """Returns the device and the inode of the file of a server's socket, or None if it is missing."""
     try:
         found = os.stat(os.path.join(folder, name + SOCKET))
     except OSError:
@@ -137,14 +137,14 @@ def file_of(folder: str, name: str) -> tuple[int, int] | None:
 
 
 def remove(folder: str, name: str, file: tuple[int, int] | None) -> None:
-    """Removes the file of a server's socket, unless another server has put its own there. Call it `locked`."""
+    """Deletes the file of a server's socket, unless another server has replaced it. Call it `locked`."""
     if file is not None and file_of(folder, name) == file:
         os.unlink(os.path.join(folder, name + SOCKET))
 
 
 @contextmanager
 def _address(folder: str, name: str) -> Iterator[str]:
-    """An address that is short enough, whatever the folder's path."""
+    """Returns an address that is short enough for every path of the folder."""
     path = os.path.join(folder, name)
     if len(os.fsencode(path)) <= _LONGEST_PATH:
         yield path
@@ -157,7 +157,7 @@ def _address(folder: str, name: str) -> Iterator[str]:
 
 
 def peer_user(connection: socket.socket) -> int:
-    """The user at the other end, from the kernel."""
+    """Returns the user at the other end, as the kernel knows it."""
     size = struct.calcsize("3i")
     _, user, _ = struct.unpack("3i", connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, size))
     return int(user)

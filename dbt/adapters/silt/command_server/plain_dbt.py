@@ -1,4 +1,4 @@
-"""Runs dbt in this process, where no command server does it."""
+"""Runs dbt in this process if no command server runs it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from dbt.cli.main import cli
 from dbt.adapters.silt.engine.kernel.errors import sentence
 
 SAID = Path(".cache") / "dbt-silt" / "said"
-"""The file, in the user's folder, of the reasons that were given before."""
+"""The file in the user's home folder that holds the reasons that were shown before."""
 
 
 def run(program: str, arguments: Sequence[str], reason: str) -> None:
@@ -19,7 +19,7 @@ def run(program: str, arguments: Sequence[str], reason: str) -> None:
 
     Args:
         program: the file of dbt's own command.
-        reason: why no command server does it, which is said once; empty where there is nothing to say.
+        reason: why no command server runs it, which is shown once; empty to show nothing.
 
     Raises:
         SystemExit: with dbt's exit code.
@@ -31,7 +31,7 @@ def run(program: str, arguments: Sequence[str], reason: str) -> None:
 
 
 def _is_news(reason: str) -> bool:
-    """Whether the reason was not given before; from now on it was."""
+    """Records the reason as shown, and returns whether it is new."""
     try:
         path = Path.home() / SAID
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -41,5 +41,5 @@ def _is_news(reason: str) -> bool:
                 return False
             print(reason, file=file)
     except (OSError, RuntimeError):
-        return True  # once too often rather than never
+        return True  # rather shown twice than never
     return True

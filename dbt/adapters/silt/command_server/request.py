@@ -1,4 +1,4 @@
-"""What a client asks of a command server: a command line, and all that its process was started with."""
+"""Encodes the request of a client: a command line, and everything that its process was started with."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from typing import Final, NamedTuple
 from dbt.adapters.silt.command_server import surroundings
 
 RUN, STATUS, STOP = b"run", b"status", b"stop"
-"""What can be asked."""
+"""The requests."""
 
 READY, STALE, REFUSED, START = b"R", b"S", b"N", b"G"
-"""READY: the server waits for START to run the command. STALE: its packages have changed, and it ends: another one is
-to be started. REFUSED: it does not answer this client; the reason follows."""
+"""READY: the server waits for START to run the command. STALE: installed packages have changed and the server ends, so
+the client starts a new server. REFUSED: the server does not serve this client."""
 
 STANDARD: Final = (0, 1, 2)
 _LENGTH: Final = 4
@@ -25,23 +25,23 @@ _NOT_SENT: Final = (signal.SIGKILL, signal.SIGSTOP)
 
 
 class BrokenOffError(ConnectionError):
-    """The other end is gone, or does not speak this protocol."""
+    """The other end has closed the connection, or does not speak this protocol."""
 
 
 class Request(NamedTuple):
     """A command as its client was started.
 
     Attributes:
-        verb: RUN, or a question to the server.
+        verb: RUN, STATUS or STOP.
         key: the client's surroundings.
-        arguments: the command line, dbt's own name first.
-        path: of modules, as `sys.path`.
+        arguments: the command line, which begins with dbt's own file.
+        path: the module path, as `sys.path`.
         environment: all variables, `NAME=VALUE`.
-        mask: the bits of files that are made without.
-        ignored, blocked: signals.
-        limits: of resources, by their number: what is allowed now; -1 is no limit.
-        processors: those that it may run on.
-        streams: which of the descriptors 0, 1 and 2 are open.
+        mask: the umask.
+        ignored, blocked: numbers of signals.
+        limits: pairs of a resource and its soft limit; -1 is no limit.
+        processors: the processors that the command may run on.
+        streams: the open descriptors among 0, 1 and 2.
     """
 
     verb: bytes
@@ -58,7 +58,7 @@ class Request(NamedTuple):
 
 
 def of_this_process(arguments: tuple[str, ...], key: str) -> Request:
-    """The command as this process would run it."""
+    """Returns a request for a command with everything that this process was started with."""
     return Request(
         RUN,
         key,
@@ -75,12 +75,12 @@ def of_this_process(arguments: tuple[str, ...], key: str) -> Request:
 
 
 def valid_signals() -> tuple[int, ...]:
-    """The signals that a process can choose what to do about."""
+    """Returns the signals that a process can handle or ignore."""
     return tuple(sorted(int(each) for each in signal.valid_signals() if each not in _NOT_SENT))
 
 
 def send(connection: socket.socket, request: Request, descriptors: tuple[int, ...] = ()) -> None:
-    """Sends a request; the descriptors are those of its streams, and then that of its folder."""
+    """Sends a request with the descriptors of its streams and, last, of its folder."""
     data = b"\0".join(_fields(request))
     header = len(data).to_bytes(_LENGTH, "big")
     if descriptors:
@@ -91,10 +91,10 @@ def send(connection: socket.socket, request: Request, descriptors: tuple[int, ..
 
 
 def receive(connection: socket.socket) -> tuple[Request, list[int]]:
-    """The request of a client, and the descriptors that came with it.
+    """Receives the request of a client, and the descriptors that came with it.
 
     Raises:
-        BrokenOffError: there is none.
+        BrokenOffError: if the client sends no request.
     """
     header, descriptors, _, _ = socket.recv_fds(
         connection, _LENGTH, len(STANDARD) + 1, socket.MSG_WAITALL | socket.MSG_CMSG_CLOEXEC
@@ -106,10 +106,10 @@ def receive(connection: socket.socket) -> tuple[Request, list[int]]:
 
 
 def exactly(connection: socket.socket, size: int) -> bytes:
-    """The next bytes.
+    """Receives the next bytes.
 
     Raises:
-        BrokenOffError: the other end closes before.
+        BrokenOffError: if the other end closes the connection before.
     """
     data = bytearray()
     while len(data) < size:
@@ -124,7 +124,7 @@ _LISTS: Final = 8
 
 
 def _fields(request: Request) -> list[bytes]:
-    """The request as texts: the lengths of its lists first, which may be empty."""
+    """Returns the request as texts; the lengths of its lists precede them."""
     lists = [
         list(request.arguments),
         [os.fsencode(each) for each in request.path],

@@ -1,4 +1,4 @@
-"""The process that stays: it imports what dbt needs, and forks for whoever connects. It runs nothing of dbt itself."""
+"""Serves forks of a process that has imported dbt's modules. The server itself runs no command of dbt."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ from dbt.adapters.silt.command_server.keeper import Keeper, ServerState
 from dbt.adapters.silt.command_server.staying import DEFAULT, Stay
 
 _LONGEST_WAIT_SECONDS: Final = 30
-"""The sleep of the machine counts, and no wait ends because of it."""
+"""Waits are short, because the sleep of the machine counts for `keep_alive` and ends no wait."""
 
 
 class CommandServer:
-    """Forks a keeper for each connection, until it was not needed for a while, or is to end.
+    """Forks a keeper for each connection, until no command has come for a while or it is asked to end.
 
     Args:
         listener: the socket that clients connect to.
-        folder, name: where its file is.
-        steps: make this process ready, one at a time; no command is answered before the first.
-        keep_alive_seconds: how long it stays without a command, until one says how long.
+        folder, name: the folder of the socket's file, and its name.
+        steps: prepare this process; the first step precedes all commands.
+        keep_alive_seconds: how long the server runs without a command, until a command sends a different time.
     """
 
     def __init__(
@@ -60,7 +60,7 @@ class CommandServer:
         listener.setblocking(False)
 
     def serve(self) -> Keeper | None:
-        """Answers until the end, and returns None then; in a fork it returns the keeper of a connection."""
+        """Answers until the end, and then returns None; in a fork, returns the keeper of a connection."""
         self._install_signals()
         next(self._steps)
         self._note_imports()
@@ -73,7 +73,7 @@ class CommandServer:
             elif self._is_over():
                 if self._socket_file is None:
                     return None
-                self._withdraw()  # and once more: somebody may have connected just before
+                self._withdraw()  # and serves once more: a client may have connected just before
 
     def _install_signals(self) -> None:
         signal.set_wakeup_fd(self._waker, warn_on_full_buffer=False)
@@ -90,7 +90,7 @@ class CommandServer:
         self._packages = packages.with_imported(self._packages, self._began)
 
     def _wait(self, seconds: float) -> bool:
-        """Waits for a connection, a signal, or the time; whether there is a connection."""
+        """Waits for a connection, a signal or the end of the time; returns whether a client has connected."""
         ready, _, _ = select.select([self._listener, self._wakes, self._stay], (), (), seconds)
         self._stay.learn()
         with contextlib.suppress(BlockingIOError):
@@ -111,14 +111,14 @@ class CommandServer:
         return self._is_to_end or is_unused or place.file_of(self._folder, self._name) != self._socket_file
 
     def _withdraw(self) -> None:
-        """Takes the socket's file away, so that nobody connects any more."""
+        """Deletes the socket's file, so that no further client connects."""
         with place.locked(self._folder, self._name):
             place.remove(self._folder, self._name, self._socket_file)
         self._socket_file = None
         self._is_to_end = True
 
     def _fork(self) -> Keeper | None:
-        """Forks for the next connection; returns its keeper in the fork, and None here."""
+        """Forks for the next connection; returns its keeper in the fork, and None in the server."""
         try:
             connection, _ = self._listener.accept()
         except (BlockingIOError, ConnectionError):
@@ -149,7 +149,7 @@ class CommandServer:
         )
 
     def _leave_to_parent(self) -> None:
-        """Gives back, in a fork, what is the server's alone."""
+        """Closes and resets in a fork the descriptors and signals that only the server needs."""
         signal.set_wakeup_fd(-1)
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
         self._listener.close()
@@ -160,12 +160,12 @@ class CommandServer:
 
 
 def _now() -> float:
-    """Seconds of a clock that nobody sets, and that goes on while the machine sleeps."""
+    """Returns the seconds of a clock that is never set and runs while the machine sleeps."""
     return time.clock_gettime(time.CLOCK_BOOTTIME)
 
 
 def main() -> None:
-    """Serves; a fork goes on as the command that it is for: one of dbt's, or the statements of `silt sql`."""
+    """Serves; a fork continues as its command: a command of dbt, or the statements of `silt sql`."""
     serve(warmth.steps())
     if sys.argv == [STATEMENTS]:
         sys.exit(importlib.import_module(STATEMENTS_MODULE).main())
@@ -173,7 +173,7 @@ def main() -> None:
 
 
 def serve(steps: Iterator[str], keep_alive_seconds: float = DEFAULT.total_seconds()) -> None:
-    """Serves as `starting` has started this process, which then ends; returns in a fork that has become a command."""
+    """Serves with the arguments of `starting`, and ends the process; returns only in a fork, as its command."""
     descriptor, folder, name, path = sys.argv[1:]
     sys.path[:] = json.loads(path)
     listener = socket.socket(fileno=int(descriptor))

@@ -1,4 +1,4 @@
-"""Starts a command server, which outlives the client that needed one."""
+"""Starts a command server, which outlives its first client."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ _LOG_FLAGS: Final = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_
 def start(listener: socket.socket, folder: str, name: str) -> None:
     """Starts the server that accepts from this socket, in a session of its own.
 
-    It has the interpreter, the options, the variables and the limits of this process, and nothing of its terminal.
+    The server has the interpreter, the options, the variables and the limits of this process, and no terminal.
 
     Args:
-        listener: a socket that is listened on already: clients may connect while the server starts.
-        folder, name: where its files are.
+        listener: a listening socket: clients may connect while the server starts.
+        folder, name: the folder of the server's files, and the beginning of their names.
     """
     options = subprocess._args_from_interpreter_flags()  # type: ignore[attr-defined]  # as multiprocessing does
     given = [str(listener.fileno()), folder, name, json.dumps(sys.path)]

@@ -1,4 +1,4 @@
-"""How long a command server stays without a command: what the profile of the last one said, through a pipe."""
+"""Keeps the time that a command server runs without a command; commands send it through a pipe, from their profile."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from datetime import timedelta
 from typing import Final
 
 DEFAULT: Final = timedelta(minutes=15)
-"""How long it stays where the profile has no `keep_alive`."""
+"""The time for profiles without `keep_alive`."""
 
 _NUMBER: Final = struct.Struct("!d")
 _AT_ONCE: Final = 512
-"""How many numbers are read at once; each is written whole, as it is shorter than PIPE_BUF."""
+"""The most numbers of a read; a number is written atomically, because it is shorter than PIPE_BUF."""
 
 
 class Stay:
     """The end of the pipe that a server reads.
 
     Args:
-        seconds: how long it stays until a command says something else.
+        seconds: the time until a command sends a different time.
     """
 
     def __init__(self, seconds: float) -> None:
@@ -29,29 +29,29 @@ class Stay:
         _to_server.append(writes)
 
     def fileno(self) -> int:
-        """The descriptor that is ready when a command has said something."""
+        """Returns the descriptor that is ready when a command has sent a time."""
         return self._reads
 
     def learn(self) -> None:
-        """Reads what commands have said since the last time: the last one decides."""
+        """Reads the times that commands have sent; the newest counts."""
         with contextlib.suppress(BlockingIOError):
             *_, (self.seconds,) = _NUMBER.iter_unpack(os.read(self._reads, _NUMBER.size * _AT_ONCE))
 
     def close(self) -> None:
-        """Gives the reading end back, in a fork."""
+        """Closes the reading end in a fork."""
         os.close(self._reads)
 
 
 _to_server: list[int] = []
-"""The end that commands write to; none in a process that is no fork of a server."""
+"""The end that commands write to; empty in a process that is no fork of a server."""
 
 
 def tell(keep_alive: timedelta | None) -> None:
-    """Has the server that this process is a fork of, if it is one, stay for so long after its last command.
+    """Sends the time to the server that this process is a fork of, if it is a fork.
 
     Args:
-        keep_alive: what the profile says; None where it says nothing.
+        keep_alive: the value in the profile, or None.
     """
     for each in _to_server:
-        with contextlib.suppress(OSError):  # the server is gone, or others say it a thousand times
+        with contextlib.suppress(OSError):  # the server has ended, or the pipe is full
             os.write(each, _NUMBER.pack((keep_alive or DEFAULT).total_seconds()))

@@ -1,7 +1,7 @@
-"""Says what of a process decides which command server answers it: all that Python and its packages take in at start.
+"""Identifies the command server of a process by everything that Python and its packages read at their start.
 
-What dbt reads while it runs (its arguments, its folder, most variables) is no part of it: a fork gets that from its
-client.
+The arguments, the folder and most variables are no part of it: dbt reads them while it runs, and a fork gets them from
+its client.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ READ_AT_START: Final = (
     "DBT_ENGINE_RECORDER_", "DBT_RECORDER_", "DBT_MACRO_DEBUGGING",
     "DBT_PACKAGE_HUB_URL", "DBT_ENGINE_PACKAGE_HUB_URL", "DBT_SPARK_LOG_LEVEL",
 )  # fmt: skip
-"""The beginnings of the names of variables that are read before dbt has its arguments."""
+"""Prefixes of variables that are read before dbt has its arguments."""
 
 _NAMESPACES: Final = ("mnt", "net", "pid", "user")
 
 
 def key() -> str:
-    """The surroundings of this process as text; equal texts have one server."""
+    """Returns the surroundings of this process as a text; processes with equal texts share a server."""
     return "\n".join((*_of_python(), *_of_variables(), *_of_system()))
 
 
 def short_name(text: str) -> str:
-    """A name of 16 digits for a key: the path of a socket has room for little more."""
+    """Returns a name of 16 digits for a key, because the path of a socket must be short."""
     data = text.encode("utf-8", "surrogateescape")
     return f"{zlib.crc32(data):08x}{zlib.adler32(data):08x}"
 
@@ -53,7 +53,7 @@ def _of_variables() -> Iterator[str]:
 
 
 def _of_system() -> Iterator[str]:
-    """What a fork cannot change for itself: user, groups, limits that only fall, and what it sees of the machine."""
+    """Yields the properties that a fork cannot change: user, groups, hard limits, and its view of the machine."""
     yield repr((os.getuid(), os.geteuid(), os.getgid(), os.getegid(), sorted(os.getgroups())))
     yield f"{os.getpriority(os.PRIO_PROCESS, 0)} {os.uname().nodename}"
     yield repr([resource.getrlimit(each)[1] for each in limits()])
@@ -63,5 +63,5 @@ def _of_system() -> Iterator[str]:
 
 
 def limits() -> tuple[int, ...]:
-    """The resources whose limits a process has."""
+    """Returns the numbers of the resources that have limits."""
     return tuple(sorted({number for name, number in vars(resource).items() if name.startswith("RLIMIT_")}))

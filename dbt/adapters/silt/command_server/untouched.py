@@ -1,4 +1,4 @@
-"""Puts the globals of modules back as they were: what prepares dbt's classes may fill caches of dbt's on its way."""
+"""Restores the globals of modules, because the preparation of dbt's classes may fill dbt's caches."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _PACKAGES: Final = ("dbt", "dbt_common", "dbt_semantic_interfaces")
 
 
 class _Global(NamedTuple):
-    """What a module's name is bound to, and what that holds where it is a collection."""
+    """The value of a module's global, and its members if the value is a collection."""
 
     value: Any
     content: Any
@@ -20,7 +20,7 @@ class _Global(NamedTuple):
 
 @contextmanager
 def untouched() -> Iterator[None]:
-    """Undoes what happens within to the globals of dbt's modules, and to the collections that they are bound to."""
+    """Undoes changes of the globals of dbt's modules, and of collections in them, when the block ends."""
     before = {name: _globals(module) for name, module in _modules()}
     try:
         yield
@@ -40,7 +40,7 @@ def _globals(module: ModuleType) -> dict[str, _Global]:
 
 
 def _content(value: Any) -> tuple[Any, ...] | None:
-    """What a collection holds: pairs of a mapping, else members; None of anything else."""
+    """Returns the pairs of a mapping or the members of another collection; None for any other value."""
     if isinstance(value, MutableMapping):
         return tuple(value.items())
     return tuple(value) if isinstance(value, (MutableSequence, MutableSet)) else None
@@ -55,7 +55,7 @@ def _restore(module: ModuleType, before: dict[str, _Global]) -> None:
 
 
 def _is_same(now: Any, before: Any) -> bool:
-    """Whether two contents are of the same objects: to compare them may not mean anything."""
+    """Whether two contents hold the same objects; `==` of arbitrary objects may not be meaningful."""
     if isinstance(now, tuple) and isinstance(before, tuple) and len(now) == len(before):
         return all(_is_same(*pair) for pair in zip(now, before, strict=True))
     return now is before
