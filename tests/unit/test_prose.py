@@ -33,7 +33,25 @@ class Figures(NamedTuple):
 PATTERNS: Final = ("where", "what", "one|ones|none|those|others", "whoever|nobody|somebody")
 """In the order of the figures."""
 ALLOWED: Final = {
-    ".": Figures(8.9, 8.3, 20.5, 0.8),
+    "cli": Figures(13.0, 14.0, 21.6, 0.2),
+    "command_server": Figures(0.0, 0.0, 4.4, 0.0),
+    "engine/arrow": Figures(8.4, 5.3, 17.7, 1.3),
+    "engine/catalog": Figures(10.7, 4.6, 17.3, 1.7),
+    "engine/commands": Figures(9.3, 7.4, 21.0, 0.2),
+    "engine/datasource": Figures(11.0, 11.7, 25.3, 0.4),
+    "engine/kernel": Figures(8.3, 4.7, 21.4, 0.5),
+    "engine/sql": Figures(9.9, 8.8, 20.4, 0.3),
+    "engine/statements": Figures(7.2, 12.2, 22.1, 0.8),
+    "kept_spark": Figures(0.0, 1.8, 7.3, 0.0),
+    "materializations": Figures(5.2, 6.8, 19.2, 0.8),
+    "methods": Figures(5.0, 9.4, 19.4, 0.0),
+    "records": Figures(11.3, 9.9, 26.7, 0.2),
+    "registration": Figures(14.0, 8.0, 20.0, 0.0),
+    "report": Figures(11.0, 12.6, 26.4, 2.4),
+    "runs": Figures(9.0, 13.3, 17.3, 0.3),
+    "session": Figures(7.7, 12.2, 17.5, 2.0),
+    "status_lines": Figures(13.3, 17.3, 17.3, 2.7),
+    "tools": Figures(0.0, 32.8, 0.0, 0.0),
 }
 """The figures of each room when they were last lowered."""
 
