@@ -46,12 +46,12 @@ ALLOWED: Final = {
     "materializations": Figures(5.2, 6.8, 19.2, 0.8),
     "methods": Figures(5.0, 9.4, 19.4, 0.0),
     "records": Figures(11.3, 9.9, 26.7, 0.2),
-    "registration": Figures(14.0, 8.0, 20.0, 0.0),
+    "registration": Figures(0.0, 0.0, 9.7, 0.0),
     "report": Figures(11.0, 12.6, 26.4, 2.4),
     "runs": Figures(9.0, 13.3, 17.3, 0.3),
     "session": Figures(7.7, 12.2, 17.5, 2.0),
-    "status_lines": Figures(13.3, 17.3, 17.3, 2.7),
-    "tools": Figures(0.0, 32.8, 0.0, 0.0),
+    "status_lines": Figures(0.0, 1.3, 9.4, 0.0),
+    "tools": Figures(0.0, 16.7, 0.0, 0.0),
 }
 """The figures of each room when they were last lowered."""
 

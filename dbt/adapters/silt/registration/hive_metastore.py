@@ -1,7 +1,7 @@
-"""The Hive metastore that Spark's settings name, by Spark's own client for it.
+"""Reads and writes the Hive metastore that Spark's settings name, through Spark's own client.
 
-The session's catalog stays in memory: statements never look into the metastore. Spark's client brings the jars of Hive
-along and speaks to each version of the metastore (`spark.sql.hive.metastore.version`).
+The session's catalog remains in memory: statements never read the metastore. Spark's client includes the jars of Hive
+and supports each version of the metastore (`spark.sql.hive.metastore.version`).
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ from dbt.adapters.silt.engine.kernel.errors import RegistrationError
 from dbt.adapters.silt.engine.kernel.storage.urls import is_url
 
 _WAREHOUSE: Final = "dbt_silt.warehouse"
-"""The property by which a table's registration is known as this package's."""
+"""The property that marks a table's registration as made by this package."""
 _PROVIDER: Final = "delta"
 
 
 @dataclass(frozen=True)
 class RegisteredTable:
-    """A table as the metastore has it.
+    """A table in the metastore.
 
     Attributes:
         location: the folder of the table, as Hadoop writes it: `file:/data/shop/main/orders`.
-        warehouse: the place of the database that it was registered for; None where others have made the entry.
+        warehouse: the location of the database that registered the table; None if another program created the entry.
     """
 
     schema: str
@@ -44,10 +44,11 @@ class HiveMetastore:
     """A Hive metastore. Safe for threads, as Spark's client is.
 
     Args:
-        session: of a driver in this process; its settings name the metastore, `spark.hadoop.hive.metastore.uris`.
+        session: a session of a driver in this process; its setting `spark.hadoop.hive.metastore.uris` names the
+            metastore.
 
     Raises:
-        RegistrationError: of every method, where the metastore cannot be reached, or refuses.
+        RegistrationError: by every method, if the metastore cannot be reached, or refuses.
     """
 
     def __init__(self, session: SparkSession) -> None:
@@ -59,12 +60,12 @@ class HiveMetastore:
             self._client.databaseExists("default")
 
     def find(self, schema: str, name: str) -> RegisteredTable | None:
-        """The table of that name."""
+        """Returns the table of a name, or None if the entry is missing."""
         with _explained(f"asked for {schema}.{name}"):
             return self._registered(self._client.getTable(schema, name)) if self._has(schema, name) else None
 
     def tables(self, schema: str) -> Iterator[RegisteredTable]:
-        """The tables of a schema, views excepted; none where there is no such schema."""
+        """Yields the tables of a schema, without its views; empty if the schema does not exist."""
         with _explained(f"asked for the tables of {schema}"):
             if self._client.databaseExists(schema):
                 named = self._client.getTablesByName(schema, self._client.listTables(schema))
@@ -73,18 +74,18 @@ class HiveMetastore:
                         yield self._registered(table)
 
     def add(self, table: RegisteredTable) -> None:
-        """Adds a table, and its schema where there is none; no file is read or written for it."""
+        """Adds a table, and its schema if it is missing; reads and writes no file."""
         with _explained(f"given {table.schema}.{table.name}"):
             self._add_schema(table.schema)
             self._client.createTable(self._catalog_table(table), False)
 
     def remove(self, schema: str, name: str) -> None:
-        """Removes the entry of a table, and none of its files."""
+        """Removes the entry of a table, but no file of the table."""
         with _explained(f"asked to forget {schema}.{name}"):
             self._client.dropTable(schema, name, True, False)
 
     def location_of(self, root: str) -> str:
-        """A table's folder as the metastore gives it back.
+        """Returns a table's folder as the metastore returns it.
 
         Args:
             root: an absolute local path or a URL.
@@ -105,7 +106,7 @@ class HiveMetastore:
         )
 
     def _add_schema(self, schema: str) -> None:
-        """In the metastore's own folder, as `create database` has it: `drop database cascade` empties that folder."""
+        """Adds a schema in the metastore's own folder: `drop database cascade` empties the folder of a schema."""
         if not self._client.databaseExists(schema):
             root = self._client.getDatabase("default").locationUri()
             folder = self._path(self._path(root), f"{schema}.db").toUri()
@@ -114,7 +115,7 @@ class HiveMetastore:
             self._client.createDatabase(made, True)
 
     def _catalog_table(self, table: RegisteredTable) -> Any:
-        """Without columns: engines that read Delta tables take them from the log."""
+        """Returns an entry without columns: engines that read Delta tables read the columns from the log."""
         some, none = self._jvm.scala.Some, self._jvm.scala.Option.empty()
         location = some(self._path(table.location).toUri())
         storage = self._made("CatalogStorageFormat", location, none, none, none, False, self._scala_map({}))
@@ -129,7 +130,7 @@ class HiveMetastore:
         )
 
     def _made(self, name: str, *first: Any, properties: Any = None) -> Any:
-        """A case class of Spark's from its first values; the others, which versions differ in, have their defaults."""
+        """Creates a case class of Spark from its first values; later values, which vary by version, are defaults."""
         kind = self._catalog_class(name)
         (constructor, *_) = self._jvm.java.lang.Class.forName(f"{_CATALOG}.{name}").getConstructors()
         rest = range(len(first) + 1, constructor.getParameterCount() + 1)
@@ -151,13 +152,13 @@ class HiveMetastore:
         return self._jvm.org.apache.hadoop.fs.Path(*parts)
 
     def _uri(self, root: str) -> Any:
-        """Of a URL the text is a plain name, whose signs are not quoted yet."""
+        """Returns the URI of a root; the text of a URL is a plain name, whose characters are not quoted yet."""
         return self._path(root).toUri() if is_url(root) else self._jvm.java.net.URI(PurePath(root).as_uri())
 
 
 _CATALOG: Final = "org.apache.spark.sql.catalyst.catalog"
 _PROPERTIES_PLACE: Final = 12
-"""Of `properties` among the values of a CatalogTable, counted from one; the same since Spark 2.2."""
+"""The position of `properties` among the values of a CatalogTable, from 1; unchanged since Spark 2.2."""
 
 
 @contextlib.contextmanager
@@ -165,7 +166,7 @@ def _explained(doing: str) -> Iterator[None]:
     """Raises the failures of Spark's client as RegistrationError."""
     try:
         yield
-    except (PySparkException, Py4JError, TypeError) as error:  # a class that is not there is no callable to py4j
+    except (PySparkException, Py4JError, TypeError) as error:  # a missing class is no callable to py4j
         found = causes(error)
         reason = found[-1].text if found else str(error)
         raise RegistrationError(f"the Hive metastore could not be {doing} ({reason})") from error

@@ -1,6 +1,6 @@
-"""Keeps a metastore's entries as the tables of the warehouse are.
+"""Keeps a metastore's entries equal to the tables of the warehouse.
 
-An entry is a name and a place. It is settled after a commit: what a metastore says never decides what a statement does.
+An entry is a name and a location. It is updated after a commit; an entry never decides the effect of a statement.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from dbt.adapters.silt.registration.hive_metastore import HiveMetastore, Registe
 
 
 class Settled(enum.Enum):
-    """What became of a name in the metastore."""
+    """The outcome for a name in the metastore."""
 
     REGISTERED = "registered"
     MOVED = "registered at its new place"
@@ -30,10 +30,10 @@ class Settled(enum.Enum):
 
 @dataclass(frozen=True)
 class SettledName:
-    """A name, and what became of it.
+    """A name, and its outcome.
 
     Attributes:
-        taken_by: where another table has the name, its place.
+        taken_by: the location of another table that has the name, or None.
     """
 
     name: RelationName
@@ -47,12 +47,12 @@ class SettledName:
 class Registration:
     """The entries of one warehouse's tables in a metastore; may be used by several threads.
 
-    The metastore is opened by the first use. One that cannot be opened is an error once, and not tried again.
+    The first use opens the metastore. A failure to open it is an error once; it is not tried again.
 
     Args:
         open_metastore: opens the metastore.
-        catalog: the warehouse's.
-        locations: the places of the databases, by name.
+        catalog: the catalog of the warehouse.
+        locations: the location of each database, by name.
     """
 
     def __init__(
@@ -71,10 +71,10 @@ class Registration:
         return self._metastore is not None
 
     def settle(self, name: RelationName) -> SettledName:
-        """Registers the table of that name, or removes its entry where there is no such table any more.
+        """Registers the table of a name, or removes its entry if the table no longer exists.
 
         Raises:
-            RegistrationError: the metastore cannot be reached, or refuses.
+            RegistrationError: if the metastore cannot be reached, or refuses.
         """
         metastore = self._opened()
         if metastore is None:
@@ -93,10 +93,10 @@ class Registration:
         return SettledName(name, Settled.MOVED if found else Settled.REGISTERED)
 
     def settle_all(self, database: str) -> Iterator[SettledName]:
-        """Does so for every table of a database, and for every entry of its schemas that was made for it.
+        """Settles every table of a database, and every entry that was created for the database.
 
         Raises:
-            RegistrationError: the metastore cannot be reached, or refuses.
+            RegistrationError: if the metastore cannot be reached, or refuses.
         """
         for schema in self._catalog.schemas(database):
             tables = {each.name for each in self._catalog.relations(database, schema) if _is_table(each.kind)}
@@ -116,7 +116,7 @@ class Registration:
         return RegisteredTable(name.schema, name.identifier, location, self._locations[name.database])
 
     def _opened(self) -> HiveMetastore | None:
-        """None where it could not be opened before."""
+        """Returns the open metastore, or None if an earlier use could not open it."""
         with self._lock:
             if not self._was_tried:
                 self._was_tried = True

@@ -1,4 +1,4 @@
-"""Keeps the lines of the statements that run, and draws them twice a second from a thread of its own."""
+"""Keeps the lines of running statements, and draws them twice a second on a thread of its own."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ class StatusLine:
     """The line of one connection, which runs one statement at a time.
 
     Args:
-        display: shows it.
-        stages: says how far Spark is with the connection's session.
+        display: the display that shows the line.
+        stages: returns the progress of Spark with the connection's session.
     """
 
     def __init__(self, display: Display, stages: Callable[[], Stages]) -> None:
@@ -41,7 +41,7 @@ class StatusLine:
 
     @contextlib.contextmanager
     def running(self, name: str, text: str) -> Iterator[None]:
-        """Shows a statement while the block runs, where that takes long."""
+        """Shows a statement while the block runs, if the block takes long."""
         self._counted = None
         self._running = Running(name, text, self._display.clock())
         self._display.begin(self)
@@ -52,11 +52,11 @@ class StatusLine:
             self._display.end(self)
 
     def report(self, what: str, done: int, total: int | None = None, /) -> None:
-        """Takes how far the statement's work is, as a `Progress`."""
+        """Takes the progress of the statement, as a `Progress`."""
         self._counted = counted_text(what, done, total)
 
     def text(self, now: float) -> str | None:
-        """The line as it is to be shown; None where nothing runs, or not for long yet."""
+        """Returns the line to show, or None if no statement has run for long enough."""
         running = self._running
         if running is None or now - running.started < _SHOWN_AFTER_SECONDS:
             return None
@@ -67,9 +67,9 @@ class Display:
     """The lines of the statements of one dbt command. Safe for threads.
 
     Args:
-        screen: what they are drawn on.
-        streams: those that lead to the same terminal.
-        clock: gives seconds.
+        screen: the screen that the lines are drawn on.
+        streams: the streams that lead to the same terminal.
+        clock: returns seconds.
     """
 
     def __init__(self, screen: Screen, streams: Streams, clock: Callable[[], float] = time.monotonic) -> None:
@@ -84,15 +84,15 @@ class Display:
         self._thread: threading.Thread | None = None
 
     def line(self, stages: Callable[[], Stages]) -> StatusLine:
-        """A line for a new connection.
+        """Returns a line for a new connection.
 
         Args:
-            stages: says how far Spark is with the connection's session.
+            stages: returns the progress of Spark with the connection's session.
         """
         return StatusLine(self, stages)
 
     def begin(self, line: StatusLine) -> None:
-        """Takes a line whose statement begins; the first starts the thread."""
+        """Adds a line whose statement begins; the first line starts the thread."""
         with self._lock:
             self._lines.append(line)
             if self._thread is None:
@@ -104,7 +104,7 @@ class Display:
                 atexit.register(self.stop)
 
     def end(self, line: StatusLine) -> None:
-        """Gives a line up; one that was drawn is gone at once."""
+        """Removes a line, and erases it at once."""
         with self._lock:
             self._lines.remove(line)
         with self._showing:
@@ -113,7 +113,7 @@ class Display:
                 self._show(others)
 
     def stop(self) -> None:
-        """Erases all lines, and ends the thread; the next statement that begins starts it again."""
+        """Erases all lines, and ends the thread; the next statement starts it again."""
         with self._lock:
             thread, self._thread = self._thread, None
             self._stopped.set()
@@ -124,7 +124,7 @@ class Display:
                 self._streams.restore()
 
     def draw(self) -> None:
-        """Draws the lines of the statements that have run for long enough; asks Spark how far each is."""
+        """Draws the lines of the statements that have run for long enough, with their progress in Spark."""
         now = self.clock()
         texts = [(line, line.text(now)) for line in self._running()]
         with self._showing:
@@ -140,7 +140,7 @@ class Display:
             self.draw()
 
     def _show(self, shown: list[tuple[StatusLine, str]]) -> None:
-        """Draws these lines; a terminal that is gone takes nothing with it."""
+        """Draws the lines; a closed terminal ends no statement."""
         self._shown = shown
         try:
             if shown:
@@ -152,6 +152,6 @@ class Display:
 
 
 def on_terminal(terminal: TextIO) -> Display:
-    """A display on a terminal that has a file descriptor."""
+    """Returns a display on a terminal that has a file descriptor."""
     screen = Screen(terminal, lambda: os.get_terminal_size(terminal.fileno()))
     return Display(screen, Streams(screen))

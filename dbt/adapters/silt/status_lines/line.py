@@ -1,4 +1,4 @@
-"""A status line: what one connection runs now, and how far that is."""
+"""Writes a status line: the statement that a connection runs now, and its progress."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ _UNITS = ((1_000_000_000, "G"), (1_000_000, "M"), (1_000, "k"))
 
 @dataclass(frozen=True)
 class Stages:
-    """How far Spark is with the stages that it runs for a session.
+    """The progress of the stages that Spark runs for a session.
 
     Attributes:
-        tasks_done, tasks: of its jobs.
-        rows: that the stages have read, or else written; 0 where Spark does not say.
-        size: bytes that they have read; 0 likewise.
+        tasks_done, tasks: the number of finished tasks and of all tasks.
+        rows: the rows that the stages have read, or else written; 0 if Spark does not know.
+        size: the bytes that the stages have read; 0 if Spark does not know.
     """
 
     tasks_done: int = 0
@@ -30,12 +30,12 @@ class Stages:
 
 @dataclass(frozen=True)
 class Running:
-    """A statement that runs.
+    """A running statement.
 
     Attributes:
-        name: of the node, or of what else of dbt's runs it.
-        text: the statement; empty where it is Python.
-        started: when, in seconds of the display's clock.
+        name: the name of the node or of another part of dbt that runs the statement.
+        text: the statement; empty for Python.
+        started: the time of the start, in seconds of the display's clock.
     """
 
     name: str
@@ -43,17 +43,17 @@ class Running:
     started: float
 
     def line(self, now: float, stages: Stages, counted: str | None = None) -> str:
-        """The line, below dbt's own: how long it runs, what it is, and how far it is.
+        """Returns the line: elapsed time, name and kind of the statement, and its progress.
 
         Args:
-            counted: how far the work is that is not Spark's.
+            counted: the progress of work outside of Spark.
         """
         parts = (_kind(self.text), counted, *_of_spark(stages))
         return line(f"{_clock(now - self.started):>8}  {self.name}: {', '.join(part for part in parts if part)}")
 
 
 def counted_text(what: str, done: int, total: int | None = None) -> str:
-    """Says how far work is: `31 of 80 files copied`; takes what a `Progress` takes."""
+    """Returns progress as text, such as `31 of 80 files copied`; the arguments are those of a `Progress`."""
     return f"{done:,} {what}" if total is None else f"{done:,} of {total:,} {what}"
 
 
@@ -64,7 +64,7 @@ def _of_spark(stages: Stages) -> list[str]:
 
 
 def _kind(text: str) -> str:
-    """The first word of a statement, or what it is called where that says little."""
+    """Returns the first word of a statement, or a better name if the word is too general."""
     if not text:
         return "python"
     try:

@@ -1,7 +1,7 @@
-"""The last lines of a terminal: drawn below what is printed, and gone again before anything else is printed.
+"""Draws the last lines of a terminal: below the printed text, and erased before more text is printed.
 
-The cursor is always in the row below the lines, in the first column: what a key or Ctrl-C echoes is erased with them.
-It is never hidden, so that a process that is killed leaves the terminal as usable as it was.
+The cursor is always in the first column of the row below the lines, so that the echo of a key or of Ctrl-C is erased
+with them. The cursor is never hidden: a killed process leaves the terminal usable.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ else:
     cells = lazy_module("rich.cells")
 
 _SIZE = os.terminal_size((80, 24))
-"""Where a terminal does not say its size, or says that it has none."""
+"""The size of a terminal that reports no size or 0 columns."""
 _MOST_OF_ROWS = 2
 
 
@@ -28,7 +28,7 @@ class Screen:
 
     Args:
         out: the terminal.
-        size: its columns and rows, which change when its window does.
+        size: returns the columns and rows, which change with the window.
     """
 
     def __init__(self, out: TextIO, size: Callable[[], os.terminal_size]) -> None:
@@ -40,10 +40,10 @@ class Screen:
         self._is_at_start = True
 
     def draw(self, lines: Sequence[str]) -> None:
-        """Draws the lines in place of those before.
+        """Draws the lines in place of the previous lines.
 
         Raises:
-            OSError, ValueError: the terminal is gone.
+            OSError, ValueError: if the terminal is closed.
         """
         with self._lock:
             if lines or self._lines:
@@ -51,7 +51,7 @@ class Screen:
                 self._write(self._erased() + self._shown())
 
     def write(self, stream: TextIO, text: str) -> int:
-        """Writes a text to a stream of the same terminal, above the lines; they come back once its line has ended."""
+        """Writes a text to a stream of the terminal, above the lines, which return when the text has ended its line."""
         with self._lock:
             erased = self._erased()
             if erased:
@@ -65,7 +65,7 @@ class Screen:
             return written
 
     def _erased(self) -> str:
-        """What erases the lines. A terminal that became narrower has broken them into more rows."""
+        """Returns the characters that erase the lines, which a narrower terminal has broken into more rows."""
         if not self._drawn:
             return ""
         columns = self._now().columns
@@ -74,7 +74,7 @@ class Screen:
         return f"\r\x1b[{rows}A\x1b[J"
 
     def _shown(self) -> str:
-        """The lines as far as they fit; nothing while somebody else's line has not ended."""
+        """Returns the lines as far as they fit; empty while a printed line has not ended."""
         if not self._is_at_start:
             return ""
         size = self._now()
@@ -98,7 +98,7 @@ class Screen:
 
 
 def _fitting(lines: Sequence[str], rows: int) -> Sequence[str]:
-    """The lines that leave half of the rows to what is printed; the last says how many there are more."""
+    """Returns the lines that leave half of the rows to printed text; the last line counts the omitted lines."""
     most = max(1, rows // _MOST_OF_ROWS)
     if len(lines) <= most:
         return lines

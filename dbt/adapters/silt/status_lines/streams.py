@@ -1,4 +1,4 @@
-"""Lets what is printed on a terminal while lines are drawn there go by way of the screen: dbt's log, and `print`."""
+"""Routes text for a terminal with status lines through the screen: dbt's log, and `print`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _DBTS_LOGGER = "stdout_log"
 
 
 class Guarded:
-    """A stream of the terminal, whose texts are written above the lines."""
+    """A stream of the terminal that writes texts above the lines."""
 
     def __init__(self, stream: TextIO, screen: Screen) -> None:
         self._stream = stream
@@ -40,7 +40,7 @@ class Streams:
         self._standard: dict[str, tuple[TextIO, TextIO]] = {}
 
     def guard(self) -> None:
-        """Puts a guarded stream in the place of each that is not guarded yet; to be called whenever lines are drawn."""
+        """Replaces each unguarded stream by a guarded stream; call it whenever lines are drawn."""
         for name in ("stdout", "stderr"):
             stream = getattr(sys, name)
             if name not in self._standard and _is_terminal(stream):
@@ -53,7 +53,7 @@ class Streams:
                 handler.setStream(guarded)
 
     def restore(self) -> None:
-        """Puts the streams back, where nobody else has put one in their place meanwhile."""
+        """Restores the streams, unless other code has replaced them meanwhile."""
         handlers, self._handlers = self._handlers, []
         standard, self._standard = self._standard, {}
         for handler, stream, guarded in handlers:
@@ -70,6 +70,6 @@ class Streams:
 def _is_terminal(stream: object) -> bool:
     """Whether a stream is Python's own, on a terminal.
 
-    One that stands for it, as while a python model runs, may log what it gets: not within the screen's lock.
+    A substitute, as during a python model, may log its texts, which must not happen within the screen's lock.
     """
     return isinstance(stream, TextIOBase) and not stream.closed and stream.isatty()

@@ -1,4 +1,4 @@
-"""Says whether a dbt command shows status lines: on a terminal that can draw, where dbt prints lines for people."""
+"""Decides whether a dbt command shows status lines: on a terminal that can draw, if dbt prints lines for people."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ else:
     display = lazy_module("dbt.adapters.silt.status_lines.display")
 
 _NOT_DRAWN = ("", "dumb", "unknown")
-"""The values of TERM of terminals that cannot move the cursor."""
+"""The values of TERM for terminals that cannot move the cursor."""
 _OF_SPARKS_OWN = ("spark.log.level", "spark.ui.showConsoleProgress")
-"""Settings by which Java writes to the terminal itself, at any time."""
+"""Settings that make Java write to the terminal at any time."""
 
 
 def display_of(spark_conf: Mapping[str, object]) -> display.Display | None:
-    """The display of the command that begins; None where nothing is shown.
+    """Returns the display of a command, or None if it shows no lines.
 
     Args:
-        spark_conf: of the profile.
+        spark_conf: the profile's `spark_conf`.
     """
     return display_on(sys.stdout, spark_conf) if _is_for_people() else None
 
 
 def display_on(out: TextIO | None, spark_conf: Mapping[str, object]) -> display.Display | None:
-    """A display on a stream; None where that is no terminal that can draw, or Java writes to it too."""
+    """Returns a display on a stream, or None if the stream is no terminal that can draw, or Java writes to it, too."""
     is_drawn = out is not None and out.isatty() and os.environ.get("TERM", "") not in _NOT_DRAWN
     if out is None or not is_drawn or any(name in spark_conf for name in _OF_SPARKS_OWN):
         return None

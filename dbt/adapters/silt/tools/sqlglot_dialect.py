@@ -10,4 +10,4 @@ from sqlglot.dialects.spark import Spark
 
 
 class Silt(Spark):
-    """Spark's SQL: what tools read are compiled models."""
+    """Spark's SQL, because tools read compiled models."""
