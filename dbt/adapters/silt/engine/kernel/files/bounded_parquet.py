@@ -1,4 +1,4 @@
-"""Reads columns of a checkpoint's Parquet file, and refuses those that would take far more memory than they can need.
+"""Reads columns of a checkpoint's Parquet file, and refuses columns that would take far too much memory.
 
 A text that a file holds once may be the value of every row: a file of some kilobytes can take gigabytes when its rows
 are decoded. So texts are first read with their dictionaries if that may happen, and measured.
@@ -19,24 +19,24 @@ from dbt.adapters.silt.engine.kernel.files.plain_types import BATCH_ROWS, plain
 from dbt.adapters.silt.engine.kernel.files.stats_parsed_read import INT96_UNIT
 
 MOST_DECODED: Final = 2 << 30
-"""Bytes of the decoded rows of one batch, and of all that is kept of one file."""
+"""Bytes of the decoded rows of one batch, and of all kept rows of a file."""
 
 _MOST_OF_A_COLUMN: Final = 512 << 20
 """Bytes that a column may take for certain, before it is measured row by row."""
 _FEW_ROWS: Final = 8_192
-"""Of so many rows it costs nothing to read all texts with their dictionaries."""
+"""Rows up to which all texts are measured, which costs almost nothing."""
 _VIEW_ROWS: Final = 256
 """Rows that are read at a time if some columns are list views, whose texts are not measured."""
 
 
 class BoundedParquet:
-    """A Parquet file that somebody else may have written. Closing it does not close its source.
+    """A Parquet file that another program may have written. Closing it does not close its source.
 
     Args:
-        source: what Arrow reads it from.
+        source: a source that Arrow can read.
 
     Raises:
-        pa.ArrowException, OSError: it is no Parquet file.
+        pa.ArrowException, OSError: if it is not a Parquet file.
     """
 
     def __init__(self, source: Any) -> None:
@@ -47,14 +47,14 @@ class BoundedParquet:
         self._list_views = [path for member in self.schema for path in _list_views(member.type, member.name)]
 
     def batches(self, columns: Sequence[str]) -> Iterator[dict[str, pa.Array]]:
-        """The rows of columns, by the outermost names, some at a time, in types that Arrow can compute with.
+        """Yields the rows of columns in batches, by the outermost names, in types that Arrow can compute with.
 
         Args:
-            columns: with dots between a struct and its member.
+            columns: paths, with dots between a struct and its member.
 
         Raises:
-            ValueError: the rows take far more memory than a checkpoint's can.
-            pa.ArrowException, OSError: they cannot be read.
+            ValueError: if the rows take far more memory than a checkpoint's rows can.
+            pa.ArrowException, OSError: if they cannot be read.
         """
         wanted, total = list(columns), 0
         self._measure(wanted)
@@ -84,7 +84,7 @@ class BoundedParquet:
             )
 
     def _unbounded_texts(self, columns: Sequence[str]) -> list[str]:
-        """The columns of texts whose decoded size has to be measured."""
+        """Returns the columns of texts whose decoded size has to be measured."""
         texts = [path for path in self._texts() if any(path == each or path.startswith(f"{each}.") for each in columns)]
         if not texts or self.metadata.num_rows <= _FEW_ROWS:
             return texts
@@ -98,9 +98,9 @@ class BoundedParquet:
         return [path for path in texts if longest[path] * self.metadata.num_rows > _MOST_OF_A_COLUMN]
 
     def _texts(self) -> list[str]:
-        """The columns of texts, but for those in list views, of which Arrow reads no dictionaries.
+        """Returns the columns of texts, except in list views, whose dictionaries Arrow cannot read.
 
-        The schema names them: Arrow ends the process if the footer's statistics of a column's chunk are damaged.
+        The schema is read instead: Arrow ends the process if the footer's statistics of a column's chunk are damaged.
         """
         schema = self._file.schema
         found = (schema.column(number) for number in range(len(schema.names)))
@@ -109,7 +109,7 @@ class BoundedParquet:
         return [path for path in paths if not path.startswith(views)]
 
     def _opened(self, with_dictionaries: Sequence[str] = ()) -> pq.ParquetFile:
-        """The file, whose damage is noticed."""
+        """Opens the file, with checksums of its pages verified."""
         return pq.ParquetFile(
             self._source,
             coerce_int96_timestamp_unit=INT96_UNIT,
@@ -125,7 +125,7 @@ def opened(source: Any) -> Iterator[BoundedParquet]:
 
 
 def _list_views(kind: pa.DataType, path: str) -> Iterator[str]:
-    """The paths of the list views in a column."""
+    """Yields the paths of the list views in a column."""
     if pt.is_list_view(kind) or pt.is_large_list_view(kind):
         yield path
     elif pt.is_struct(kind):
@@ -134,7 +134,7 @@ def _list_views(kind: pa.DataType, path: str) -> Iterator[str]:
 
 
 def _dictionaries(values: pa.Array) -> Iterator[pa.DictionaryArray]:
-    """The arrays within that have a dictionary, each as long as its own values."""
+    """Yields the nested arrays that have a dictionary, each as long as its own values."""
     if pt.is_dictionary(values.type):
         yield values
     elif pt.is_struct(values.type):
@@ -148,7 +148,7 @@ def _dictionaries(values: pa.Array) -> Iterator[pa.DictionaryArray]:
 
 
 def _decoded_bytes(values: pa.Array) -> int:
-    """The bytes that the values take without dictionaries."""
+    """Returns the bytes that the values take without dictionaries."""
     texts = sum(_text_bytes(each) for each in _dictionaries(values) if _is_text(each.type.value_type))
     return int(values.nbytes) + texts
 

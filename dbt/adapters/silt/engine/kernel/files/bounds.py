@@ -46,11 +46,11 @@ class Bounds:
     """The bounds of one column, one entry per file.
 
     Attributes:
-        order: how its values compare; None where they never do.
-        minimum: no non-null value is below it; null where unknown.
-        maximum: no non-null value is above it; null where unknown.
-        may_be_null: false where certainly no row is null.
-        may_be_value: false where certainly every row is null.
+        order: how its values compare, or None if they cannot be compared.
+        minimum: no non-null value is below it; null if unknown.
+        maximum: no non-null value is above it; null if unknown.
+        may_be_null: false if certainly no row is null.
+        may_be_value: false if certainly every row is null.
     """
 
     order: ValueOrder | None
@@ -72,11 +72,11 @@ class _Leaf:
 def column_bounds(
     files: pa.Table, metadata: Metadata, columns: Iterable[Column], read: Read | None = None
 ) -> dict[Column, Bounds]:
-    """The bounds of these columns in each of the files, for the columns that have any.
+    """Returns the bounds of these columns in each file, for the columns that have bounds.
 
     Args:
-        files: with the columns `partition_values`, `stats` and `tags` of `active_files.FILES`.
-        read: gives the files' statistics, where `stats` is not among the columns.
+        files: a table with the columns `partition_values`, `stats` and `tags` of `active_files.FILES`.
+        read: reads the files' statistics, if `stats` is not a column of the table.
     """
     schema = StructType.from_json(metadata.schema_string)
     partitioning = {name.lower() for name in metadata.partition_columns}
@@ -95,7 +95,7 @@ def column_bounds(
 
 
 def _resolved(schema: StructType, column: Column) -> list[StructField]:
-    """The fields on the column's path; empty if there is no such column."""
+    """Returns the fields on the column's path, or an empty list if the column does not exist."""
     fields: list[StructField] = []
     inside: object = schema
     for part in column.parts:
@@ -113,7 +113,7 @@ def _order_in_statistics(field: StructField) -> ValueOrder | None:
 
 
 def _order(field: StructField) -> ValueOrder | None:
-    """None where the field's values compare by a collation, or not at all."""
+    """Returns None if the field's values compare by a collation, or not at all."""
     return None if "__COLLATIONS" in field.metadata else value_order_of(field.type)
 
 
@@ -144,7 +144,7 @@ def _statistics_bounds(files: pa.Table, columns: Mapping[Column, _Leaf], read: R
 def _of_one_column(found: Mapping[stats_json.Statistic, pa.Array], leaf: _Leaf, trusted: pa.Array) -> Bounds:
     path, order = leaf.path, leaf.order
     nulls, rows = found[("nullCount", *path)], found[stats_json.NUM_RECORDS]
-    # A deletion vector makes all other counts uncertain, and no bound depends on others.
+    # Only 0 and the number of rows are used: a deletion vector makes every other count uncertain.
     may_be_null = pc.fill_null(pc.not_equal(nulls, 0), True)
     may_be_value = pc.fill_null(pc.not_equal(nulls, rows), True)
     if isinstance(leaf.type, ArrayType | MapType):
@@ -163,7 +163,7 @@ def _of_one_column(found: Mapping[stats_json.Statistic, pa.Array], leaf: _Leaf, 
 
 
 def _believed(order: ValueOrder, low: pa.Array, high: pa.Array, trusted: pa.Array) -> tuple[pa.Array, pa.Array]:
-    """The bounds without those that other writers are known to get wrong.
+    """Returns the bounds, without bounds that other writers are known to get wrong.
 
     delta-rs leaves NaN out of a maximum, and passes decimals through a 64-bit float. Early delta-spark put U+FFFD
     at the end of a shortened maximum, which is not above the characters after it.
@@ -180,7 +180,7 @@ def _believed(order: ValueOrder, low: pa.Array, high: pa.Array, trusted: pa.Arra
 
 
 def _from_texts(order: ValueOrder, texts: pa.Array, truncated_by: int) -> tuple[pa.Array, pa.Array]:
-    """The lowest and the greatest value that each text may mean.
+    """Returns the lowest and the greatest value that each text may mean.
 
     Args:
         truncated_by: how much a timestamp may be truncated, in microseconds.
@@ -194,13 +194,13 @@ def _from_texts(order: ValueOrder, texts: pa.Array, truncated_by: int) -> tuple[
     if order.zoned:
         has_zone = pc.fill_null(pc.match_substring_regex(texts, HAS_ZONE), False)
         is_old = pc.fill_null(pc.less(values, _WHOLE_MINUTE_ZONES), False)
-        # Without a zone it is the writer's local time, wherever that was.
+        # Without a zone it is the writer's local time, in an unknown zone.
         below = above = pc.if_else(has_zone, pc.if_else(is_old, _MINUTE, 0), _DAY)
     return pc.subtract(values, below), pc.add(values, pc.add(above, max(truncated_by - 1, 0)))
 
 
 def _from_moments(values: pa.Array, order: ValueOrder, truncated_by: int) -> tuple[pa.Array, pa.Array]:
-    """As `_from_texts`, for microseconds."""
+    """Does the same as `_from_texts`, for microseconds."""
     is_old = pc.fill_null(pc.less(values, _WHOLE_MINUTE_ZONES), False)
     around = pc.if_else(is_old, _MINUTE, 0) if getattr(order, "zoned", False) else pa.scalar(0, pa.int64())
     return pc.subtract(values, around), pc.add(values, pc.add(around, max(truncated_by - 1, 0)))
