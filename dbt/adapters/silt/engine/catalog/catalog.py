@@ -1,6 +1,6 @@
 """The catalog: databases, schemas, tables, views and functions.
 
-A database is a store: its names are folders where the store has folders, else entries of a document. Absence is always
+A database is a store: its names are folders if the store has folders, else entries of a document. Absence is always
 definite: a listing that fails is an error, never an empty answer.
 """
 
@@ -71,19 +71,19 @@ class Catalog:
         self._database(database)
 
     def schemas(self, database: str) -> list[str]:
-        """The names of the database's schemas, sorted; none where its root does not exist yet."""
+        """Returns the names of the database's schemas, sorted, or nothing if its root does not exist yet."""
         return self._database(database).schemas()
 
     def has_schema(self, database: str, schema: str) -> bool:
-        """Whether there is such a schema; False, too, where there is no such database."""
+        """Returns whether the schema exists; False if the database does not exist."""
         found = self._databases.get(check_identifier(database, "database"))
         return found is not None and found.has_schema(check_identifier(schema, "schema"))
 
     def open_schema(self, database: str, schema: str) -> None:
-        """Makes the schema where it is not there; a warehouse that can only be read stays as it is.
+        """Creates the schema if it is missing; a read-only warehouse is left unchanged.
 
         Raises:
-            StorageError: the warehouse is not there and cannot be made, or its storage failed.
+            StorageError: if the warehouse is missing and cannot be created, or its storage failed.
         """
         if self.has_schema(database, schema):
             return
@@ -94,12 +94,12 @@ class Catalog:
                 raise
 
     def create_schema(self, database: str, schema: str, if_not_exists: bool = False) -> None:
-        """Makes a schema, and the warehouse's root where it does not exist.
+        """Creates a schema, and the warehouse's root if it does not exist.
 
         Raises:
-            RelationExistsError: there is such a schema, and `if_not_exists` is False.
+            RelationExistsError: if the schema exists and `if_not_exists` is False.
             ConditionsIgnoredError: its storage does not keep what commits rest on.
-            StorageError: the warehouse cannot be made or written.
+            StorageError: if the warehouse cannot be created or written.
         """
         name = check_identifier(schema, "schema")
         if not self.has_schema(database, name):
@@ -136,20 +136,20 @@ class Catalog:
             yield from (entry.name for entry in self.all_relations(database) if entry.kind is RelationKind.TABLE)
 
     def find(self, name: RelationName) -> RelationEntry | None:
-        """The table or view of that name, or None where there definitely is none, nor such a schema or database."""
+        """Returns the table or view, or None if it, its schema or its database definitely does not exist."""
         found = self._databases.get(name.database)
         return None if found is None else found.find(name)
 
     def rename(self, name: RelationName, new_name: RelationName) -> None:
         """Renames a table or view within its database.
 
-        A table moves in one step. A view has both names for an instant; where the rename is cut off then, repeating it
-        finishes it.
+        A table moves in one step. A view has both names for an instant; if the rename is interrupted then, repeating it
+        completes it.
 
         Raises:
-            RelationNotFoundError: there is no such table or view.
-            RelationExistsError: the new name is taken.
-            UnsupportedStatementError: the new name is in another database.
+            RelationNotFoundError: if the table or view does not exist.
+            RelationExistsError: if the new name is taken.
+            UnsupportedStatementError: if the new name is in another database.
         """
         if name.database != new_name.database:
             raise UnsupportedStatementError(
@@ -170,7 +170,7 @@ class Catalog:
         return self._database(name.database).table(name)
 
     def table_of_file(self, path: str) -> RelationName | None:
-        """The name of the table whose folder a file is in; None where that is no folder of the warehouse.
+        """Returns the name of the table whose folder contains a file, or None for a file outside of the warehouse.
 
         Args:
             path: plain and absolute; a local one may begin with `file:`.
@@ -217,16 +217,16 @@ class Catalog:
         """Drops a table and its files.
 
         First the log ends with a version that every concurrent writer loses to, then the folder is moved out of sight,
-        then it is deleted. A drop that is cut off anywhere leaves the whole table or none. A table whose log is damaged
+        then it is deleted. A drop that is interrupted leaves the whole table or nothing. A table whose log is damaged
         is dropped as well.
 
         Args:
             version: drops the table only if this is its newest version; None drops any version.
 
         Raises:
-            RelationNotFoundError: there is no such table, and `if_exists` is False, or a view has the name.
-            NotATableError: a folder has the name that is no table, and `if_exists` is False.
-            ConcurrentModificationError: another writer has committed after `version`; nothing was dropped.
+            RelationNotFoundError: if the table does not exist and `if_exists` is False, or a view has the name.
+            NotATableError: if a folder that is not a table has the name, and `if_exists` is False.
+            ConcurrentModificationError: if another writer has committed after `version`; nothing was dropped.
         """
         if if_exists and not self._has(name.database):
             return
@@ -236,15 +236,15 @@ class Catalog:
         """Returns the view of that name.
 
         Raises:
-            RelationNotFoundError: there is none.
-            TableDamagedError: its document cannot be read.
+            RelationNotFoundError: if the view does not exist.
+            TableDamagedError: if its document cannot be read.
         """
         return self._database(name.database).view(name)
 
     def put_view(self, view: View, replace: bool = False, replace_table: bool = False) -> None:
-        """Makes a view; with `replace`, replaces the existing one.
+        """Creates a view; with `replace`, replaces the existing one.
 
-        Where it replaces a table, readers see the whole table or the view. The table's log ends as a drop ends it, so
+        If it replaces a table, readers see the whole table or the view. The table's log ends as a drop ends it, so
         that every concurrent writer loses; its files stay, for the statements that are reading them, until the view is
         replaced or dropped.
 
@@ -270,8 +270,8 @@ class Catalog:
     def publish_table(self, name: RelationName, log: DeltaLog, replace_view: bool = False) -> None:
         """Gives a table whose version 0 is committed its name, and deletes the view that it replaces.
 
-        Where the storage has folders, the table has its name since version 0. Nothing happens where the log is the
-        table's already.
+        If the storage has folders, the table has its name since version 0. Nothing happens if the log is already the
+        table's log.
 
         Args:
             log: the handle that `new_table` gave, or the table's.
@@ -287,7 +287,7 @@ class Catalog:
         return self._database(database).functions(check_identifier(schema, "schema"))
 
     def has_function(self, name: RelationName) -> bool:
-        """Whether there is such a function; False, too, where there is no such schema or database."""
+        """Returns whether the function exists; False if its schema or database does not exist."""
         found = self._databases.get(name.database)
         return found is not None and found.has_function(name)
 
@@ -296,10 +296,10 @@ class Catalog:
         return self._database(name.database).function(name)
 
     def put_function(self, function: Function, replace: bool = False) -> None:
-        """Makes a function; with `replace`, replaces the existing one.
+        """Creates a function; with `replace`, replaces the existing one.
 
         Raises:
-            RelationExistsError: there is such a function, and `replace` is False.
+            RelationExistsError: if the function exists and `replace` is False.
         """
         check_new_names(function.name.identifier)
         self._database(function.name.database).put_function(function, replace)

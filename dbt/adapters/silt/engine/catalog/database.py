@@ -15,7 +15,7 @@ class Database(Protocol):
     """The schemas, tables, views and functions of one database; see `Catalog` for what each method does.
 
     Names are of this database. Every method may raise StorageError, and SchemaNotFoundError for a schema that
-    definitely is not there.
+    definitely does not exist.
     """
 
     @property

@@ -43,7 +43,7 @@ class View:
 
     @property
     def fingerprint(self) -> str:
-        """A hash of what its rows follow from: the text, the columns' names, and where names are resolved."""
+        """A hash of the inputs of its rows: the text, the columns' names, and the current database and schema."""
         names = tuple(column.name for column in self.columns)
         return _hash(self.text, names, self.current_database, self.current_schema)
 
@@ -93,13 +93,13 @@ class Function:
 
     @property
     def fingerprint(self) -> str:
-        """A hash of what its values follow from: the parameters, the body, and where names are resolved."""
+        """A hash of the inputs of its values: the parameters, the body, and the current database and schema."""
         own = (self.parameters, self.body, self.returns, self.python)
         return _hash(own, self.current_database, self.current_schema)
 
 
 def serialize_view(view: View) -> bytes:
-    """Returns the document of a view; without its name, so that a rename moves the document as it is."""
+    """Returns the document of a view, without its name, so that a rename moves the document unchanged."""
     columns = [{"name": column.name, "comment": column.comment} for column in view.columns]
     return _serialize("view", text=view.text, columns=columns, **_common(view))
 
@@ -108,8 +108,8 @@ def parse_view(data: bytes, name: RelationName) -> View:
     """Returns the view of that name, from its document.
 
     Raises:
-        TableDamagedError: the document cannot be read.
-        UnsupportedFeatureError: a later version of this package wrote it.
+        TableDamagedError: if the document cannot be read.
+        UnsupportedFeatureError: if a later version of this package wrote it.
     """
     return _parse(data, name, "view", _view)
 

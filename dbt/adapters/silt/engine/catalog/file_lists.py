@@ -44,7 +44,7 @@ def _files(path: str, open_store: Callable[[str], Store]) -> list[FileStatus]:
 
 
 def _expression(pattern: str) -> str:
-    """Returns a regular expression for a pattern of Hadoop; it may match more, and never less."""
+    """Returns a regular expression for a pattern of Hadoop; it may match more, never less."""
     return "".join(map(_part, _TOKENS.findall(pattern)))
 
 

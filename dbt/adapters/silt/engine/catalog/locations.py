@@ -1,4 +1,4 @@
-"""Where databases and tables are: paths of this machine, and URIs."""
+"""Locations of databases and tables: local paths and URIs."""
 
 from __future__ import annotations
 
@@ -26,21 +26,21 @@ class Location:
 
 
 def local_path(location: str) -> str:
-    """The path that a `file:` URI names; any other text as it is."""
+    """Returns the path of a `file:` URI, or any other location unchanged."""
     parts = urlsplit(location)
     return unquote(parts.path) if parts.scheme == "file" else location
 
 
 def is_local(location: str) -> bool:
-    """Whether a location is in a local or mounted file system: it is a path, or a `file://` URI."""
+    """Returns whether a location is in a local or mounted file system: it is a path, or a `file://` URI."""
     return not is_url(location)
 
 
 def check_locations(locations: Mapping[str, str]) -> None:
-    """Passes where each database's location is a folder or can become one, or in an object store; nothing is made.
+    """Checks that each database's location is a folder, a possible folder, or in an object store; creates nothing.
 
     Raises:
-        InvalidSettingError: a location is a file, or in a storage that is not supported.
+        InvalidSettingError: if a location is a file, or in a storage that is not supported.
     """
     for name, location in locations.items():
         if not is_local(location):
@@ -61,7 +61,7 @@ def check_locations(locations: Mapping[str, str]) -> None:
 
 
 def allowed_folders(locations: Mapping[str, str], external_paths: bool = False) -> tuple[str, ...] | None:
-    """The folders that the logs of tables may name files in, besides their own; None for any."""
+    """Returns the folders, besides their own, in which tables' logs may name files, or None for any folder."""
     return None if external_paths else tuple(_absolute(each) for each in locations.values())
 
 
@@ -69,7 +69,7 @@ def table_location(path: str) -> str:
     """Returns the location for a path in SQL text: the absolute local path, or the URL without slashes at its end.
 
     Raises:
-        InvalidNameError: the path is empty, holds NUL, or is of a storage that is not supported.
+        InvalidNameError: if the path is empty, contains NUL, or belongs to an unsupported storage.
     """
     if not path or "\0" in path:
         raise InvalidNameError("a table's path cannot be empty or hold a NUL character", table=repr(path))

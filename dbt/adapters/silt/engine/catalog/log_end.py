@@ -37,7 +37,7 @@ class EndResult(enum.Enum):
 
 
 def _anytime() -> None:
-    """Passes: nothing prevents the end."""
+    """Raises nothing: the end is always allowed."""
 
 
 @dataclass(frozen=True)
@@ -69,8 +69,8 @@ def end_log(log: DeltaLog, clock: Clock, end: End | None = None) -> EndResult:
     so that a drop that is cut off right after it is recognised (`is_dropped`).
 
     Raises:
-        ConcurrentModificationError: the newest version is not the one that is to be the last; the table is unchanged.
-        ObjectMissing, NotATableError: the log was deleted meanwhile.
+        ConcurrentModificationError: if the newest version is not the requested version; the table is unchanged.
+        ObjectMissing, NotATableError: if the log was deleted meanwhile.
     """
     end, end_id = end or End(), clock.new_id()
     log.store.put(_DROP_MARKER, json.dumps({"readable": readable(log) is not None}).encode())
@@ -114,7 +114,7 @@ def is_last(snapshot: Snapshot) -> bool:
 
 
 def readable(log: DeltaLog) -> Snapshot | None:
-    """The newest snapshot; None where the log is damaged, or of an unknown protocol."""
+    """Returns the newest snapshot, or None if the log is damaged or of an unknown protocol."""
     try:
         return log.snapshot()
     except (TableDamagedError, UnsupportedFeatureError, InvalidPropertyError):
@@ -133,7 +133,7 @@ def put_version(log: DeltaLog, snapshot: Snapshot | None, version: int, actions:
 
 
 def newest_version(store: Store) -> int:
-    """The newest version that a file of the log is named after, damaged or not; -1 where there is none."""
+    """Returns the newest version in the names of the log's files, damaged or not, or -1 if no file has a version."""
     try:
         files = store.list_from(LOG_FOLDER)
     except ObjectMissing:

@@ -1,6 +1,6 @@
 """Checks the names of relations, so that every name stays inside the warehouse.
 
-A name becomes a folder or a document below the warehouse's root. So it is checked when it is made: every
+A name becomes a folder or a document below the warehouse's root. It is checked when it is created, so every
 `RelationName` is safe to join to a path.
 """
 
@@ -27,7 +27,7 @@ class RelationName:
     Names are case-insensitive: a part is kept in lower case and in Unicode's composed form.
 
     Raises:
-        InvalidNameError: a part cannot be a name.
+        InvalidNameError: if a part cannot be a name.
     """
 
     database: str
@@ -49,12 +49,12 @@ class RelationName:
         return f"`{self.database}`.`{self.schema}`.`{self.identifier}`"
 
     def sibling(self, identifier: str) -> RelationName:
-        """Another name in the same schema."""
+        """Returns another name in the same schema."""
         return RelationName(self.database, self.schema, identifier)
 
 
 def names_text(names: Iterable[RelationName]) -> str:
-    """The names as a message lists them."""
+    """Returns the names as a list for a message."""
     return ", ".join(map(str, names))
 
 
@@ -67,7 +67,7 @@ def name_parts(text: str) -> list[str]:
     """Splits a dotted name, as a person writes it: a part in backquotes may hold a dot, and a doubled backquote.
 
     Raises:
-        InvalidNameError: the text is not a name.
+        InvalidNameError: if the text is not a name.
     """
     parts, position = [], 0
     while True:
@@ -89,11 +89,11 @@ def check_identifier(text: str, kind: str, relation: str | None = None) -> str:
 
     Args:
         text: the part as the user wrote it, without backquotes.
-        kind: what it names ("schema", "table or view"), for the message.
-        relation: the whole name that it is a part of, for the message.
+        kind: the kind of object ("schema", "table or view"), for the message.
+        relation: the whole name, for the message.
 
     Raises:
-        InvalidNameError: the part is empty, too long, or could name something else than one folder of its own.
+        InvalidNameError: if the part is empty, too long, or could name anything but a single folder of its own.
     """
     name = normalize(text)
     reason = _why_not(name)
@@ -107,15 +107,15 @@ def check_identifier(text: str, kind: str, relation: str | None = None) -> str:
 
 
 def is_identifier(text: str) -> bool:
-    """Whether a folder of that name can be a schema or a table: it passes the rules, and is in normalized form."""
+    """Returns whether a folder of that name can be a schema or a table: it follows the rules and is normalized."""
     return normalize(text) == text and _why_not(text) is None
 
 
 def check_new_names(*names: str) -> None:
-    """Checks names that nothing has yet. They follow one more rule than names that exist.
+    """Checks the names of new objects, which follow an additional rule.
 
     Raises:
-        InvalidNameError: a name has a character without a shape, so that it looks like another name.
+        InvalidNameError: if a name has an invisible character, so that it looks like another name.
     """
     for name in names:
         if not is_visible(name):
@@ -127,7 +127,7 @@ def check_new_names(*names: str) -> None:
 
 
 _PART = re.compile(r"(?:`(?:[^`]|``)+`|[^`.]+)(?=\.|\Z)")
-_FORBIDDEN = re.compile(r"""[/\\'"`*?\[\]{}:#%<>|]""")  # separators, quotes, and what has a meaning in Hadoop's paths
+_FORBIDDEN = re.compile(r"""[/\\'"`*?\[\]{}:#%<>|]""")  # separators, quotes, and special characters of Hadoop's paths
 _VERSION_SUFFIX = re.compile(r"@v?\d+$")
 _UNPRINTABLE = ("Cc", "Cs", "Zl", "Zp")  # control characters, lone surrogates, line and paragraph separators
 _SHOWN_CHARACTERS = 60
@@ -135,7 +135,7 @@ _SHOWN_CHARACTERS = 60
 
 @lru_cache(maxsize=16_384)
 def _why_not(name: str) -> str | None:
-    """Returns the first rule that a normalized name breaks, in words; None where it breaks none."""
+    """Returns the first rule that a normalized name breaks, in words, or None if it breaks no rule."""
     if not name:
         return "it is empty"
     if any(unicodedata.category(character) in _UNPRINTABLE for character in name):
@@ -149,7 +149,7 @@ def _why_not(name: str) -> str | None:
 
 
 def _why_reserved(name: str) -> str | None:
-    """Returns why a name could be confused with a file of the catalog or of the format; None where it could not."""
+    """Returns why a name could be confused with a file of the catalog or the format, or None if it could not."""
     if ".." in name or name.startswith(".") or name.endswith("."):
         return "it begins or ends with a dot, or holds two together"
     if name != name.strip():
@@ -164,6 +164,6 @@ def _why_reserved(name: str) -> str | None:
 
 
 def _printable(text: str) -> str:
-    """Returns the text for a message: escaped where it cannot be printed, cut where it is long."""
+    """Returns the text for a message, with unprintable characters escaped and long text cut."""
     shown = text if len(text) <= _SHOWN_CHARACTERS else text[:_SHOWN_CHARACTERS] + "..."
     return shown if shown.isprintable() else shown.encode("unicode_escape").decode("ascii")

@@ -1,4 +1,4 @@
-"""What a catalog's relations are, without what is in them."""
+"""The names and kinds of relations, without their content."""
 
 from __future__ import annotations
 

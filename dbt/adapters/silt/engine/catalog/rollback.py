@@ -89,10 +89,10 @@ class Rollback:
 
 
 def check(findings: Findings, settings: RollbackSettings) -> None:
-    """Passes where all tables can be restored.
+    """Checks that all tables can be restored.
 
     Raises:
-        RollbackRefusedError: one cannot, or others have changed one since; names all of them.
+        RollbackRefusedError: if a table cannot be restored or has later commits; it names all such tables.
     """
     to_drop = findings.created if settings.drop_created else ()
     problems = [*findings.problems, *(problem for each in to_drop for problem in _why_not_dropped(each))]
@@ -115,9 +115,9 @@ def roll_back(catalog: Catalog, findings: Findings, scope: RollbackScope, settin
     """Restores the tables that were found, one after the other.
 
     Raises:
-        RollbackRefusedError: as `check`; nothing was changed.
-        ConcurrentModificationError: another writer changed a table since it was checked, or the scope committed
-            meanwhile; the tables before it are restored, and running it again goes on.
+        RollbackRefusedError: as for `check`; nothing was changed.
+        ConcurrentModificationError: if another writer changed a table since the check, or the scope committed
+            meanwhile; the tables before it are restored, and another call continues.
         SiltError: as above, for any other reason.
     """
     check(findings, settings)
@@ -136,7 +136,7 @@ def roll_back(catalog: Catalog, findings: Findings, scope: RollbackScope, settin
 
 
 def _restored(changed: ChangedTable, settings: RollbackSettings) -> PutBack:
-    """Prepared again, from the version that was checked: files that are gone by now are not brought back."""
+    """Prepares again, from the version that was checked, and commits: deleted files are not restored."""
     prepared = restore.prepare(changed.log, changed.base, changed.point)
     committed = restore.commit(changed.log, prepared, CommitSettings(commit_info=settings.commit_info))
     return _put_back(changed, committed.version)
@@ -150,7 +150,7 @@ def _put_back(changed: ChangedTable, version: int | None) -> PutBack:
 def _check_ended(
     catalog: Catalog, put_back: Iterable[PutBack], scope: RollbackScope, settings: RollbackSettings
 ) -> None:
-    """Passes where the scope has no new commit in the tables that were restored."""
+    """Checks that the scope has no new commit in the restored tables."""
     again = rollback_plan.find(catalog, (each.name for each in put_back), scope).changed
     if again:
         raise ConcurrentModificationError(
@@ -170,7 +170,7 @@ def _why_not_dropped(created: ChangedTable) -> Iterator[Problem]:
 def _stopped(
     error: SiltError, plan: Rollback, done: Sequence[PutBack | RelationName], settings: RollbackSettings
 ) -> SiltError:
-    """Returns the error, with what was done before it and what is still to be done."""
+    """Returns the error, with the tables already rolled back and the remaining tables."""
     names = [*(each.name for each in plan.put_back), *plan.dropped]
     before = (
         f"of {settings.title}, {names_text(names[: len(done)])} had been rolled back" if done else "nothing was changed"

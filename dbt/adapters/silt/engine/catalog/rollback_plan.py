@@ -48,7 +48,7 @@ class ChangedTable:
         base: its newest version.
         first: the oldest commit in scope that no RESTORE has undone.
         later: the commits of others since `first`, oldest first.
-        rows: of the version before `first`; None where its files do not say, or there is none.
+        rows: of the version before `first`; None if its files have no counts or the version does not exist.
     """
 
     name: RelationName
@@ -143,7 +143,7 @@ def _traces(catalog: Catalog, name: RelationName, scope: RollbackScope) -> _Trac
 
 
 def _prepared(changed: ChangedTable, scope: RollbackScope) -> ChangedTable | None:
-    """Returns the table with the rows that come back; None where a RESTORE would change nothing."""
+    """Returns the table with the rows that are restored, or None if a RESTORE would change nothing."""
     try:
         restoration = restore.prepare(changed.log, changed.base, changed.point)
     except VersionNotFoundError as error:

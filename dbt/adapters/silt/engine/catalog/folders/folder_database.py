@@ -70,7 +70,7 @@ class FolderDatabase:
         return layout.is_schema(self._store, schema)
 
     def create_schema(self, schema: str, if_not_exists: bool) -> None:
-        """Makes a schema, and the warehouse's root where it does not exist."""
+        """Creates a schema, and the warehouse's root if it does not exist."""
         if layout.make_schema(self._store, schema, self._clock) is PutResult.EXISTS and not if_not_exists:
             raise name_errors.schema_exists(f"{self._name}.{schema}")
 

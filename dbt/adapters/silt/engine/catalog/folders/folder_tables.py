@@ -86,7 +86,7 @@ class FolderTables:
         self.forget(store, name)
 
     def clear(self, store: Store, name: RelationName) -> bool:
-        """Moves away the folder of a table whose log has ended; returns whether there was one."""
+        """Moves away the folder of a table whose log has ended; returns whether the folder existed."""
         log = self.log_of(store, name)
         ended = log.exists() and is_dropped(log)
         if ended:

@@ -42,10 +42,10 @@ def is_schema(store: Store, schema: str) -> bool:
 
 
 def make_schema(store: Store, schema: str, clock: Clock) -> PutResult:
-    """Makes the folder of a schema, and the root where it does not exist, but no folder above it.
+    """Creates the folder of a schema, and the root if it does not exist, but no folder above it.
 
     Raises:
-        StorageError: the root cannot be made or written.
+        StorageError: if the root cannot be created or written.
     """
     try:
         _check_above(store)
@@ -90,7 +90,7 @@ def locked_schema(store: Store, schema: str, clock: Clock) -> Iterator[None]:
     Raises:
         SchemaNotFoundError: the schema does not exist, or no longer.
     """
-    if not is_schema(store, schema):  # a folder that is none gets no lock file
+    if not is_schema(store, schema):  # a folder that is not a schema gets no lock file
         raise name_errors.no_schema(schema)
     with ExitStack() as held:
         try:

@@ -1,4 +1,4 @@
-"""Checks whether a name is in use, and by what."""
+"""Checks whether a name is in use, and by which kind of relation."""
 
 from __future__ import annotations
 
@@ -26,20 +26,20 @@ def has_view(store: Store, name: RelationName) -> bool:
 
 
 def check_no_table(tables: FolderTables, store: Store, name: RelationName) -> None:
-    """Passes where no table has the name.
+    """Checks that no table has the name.
 
     Raises:
-        RelationExistsError: one has.
+        RelationExistsError: if a table has it.
     """
     if tables.has(store, name):
         raise name_errors.table_exists(name)
 
 
 def check_no_view(store: Store, name: RelationName) -> None:
-    """Passes where no view has the name.
+    """Checks that no view has the name.
 
     Raises:
-        RelationExistsError: one has.
+        RelationExistsError: if a view has it.
     """
     if has_view(store, name):
         raise name_errors.view_in_the_way(name)

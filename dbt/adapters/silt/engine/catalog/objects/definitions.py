@@ -45,7 +45,7 @@ class Definitions:
         return self._read[path]
 
     def remove(self, path: str | None) -> None:
-        """Deletes a definition that nothing refers to; where that fails, it stays, and costs a few bytes."""
+        """Deletes a definition that nothing refers to; if that fails, it remains, and costs a few bytes."""
         if path is not None:
             with contextlib.suppress(StorageError):
                 self._store.delete(path)

@@ -1,7 +1,7 @@
 """The names of a database as a value: what the document `_catalog.json` of an object store holds.
 
 A relation is a table, at a folder that nothing else ever gets, or a view, by the object with its definition. Neither is
-changed in place: whoever changes a name makes another value of all names.
+changed in place: each change of a name creates another value of all names.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Mark:
 
     Attributes:
         id: of the writers that may end it.
-        is_ending: False where those writers were stopped, so that the table can be renamed.
+        is_ending: False if the writers were stopped, so that the table can be renamed.
     """
 
     id: str
@@ -104,7 +104,7 @@ class Names:
         return self.schema(name.schema).relations.get(name.identifier)
 
     def find(self, name: RelationName) -> Entry | None:
-        """The relation of that name; None, too, where there is no such schema."""
+        """Returns the relation of that name, or None if it or its schema does not exist."""
         found = self.schemas.get(name.schema)
         return None if found is None else found.relations.get(name.identifier)
 
@@ -160,8 +160,8 @@ def parse_names(data: bytes, where: str) -> Names:
         where: the document, for messages.
 
     Raises:
-        TableDamagedError: it cannot be read.
-        UnsupportedFeatureError: a later version of this package wrote it.
+        TableDamagedError: if it cannot be read.
+        UnsupportedFeatureError: if a later version of this package wrote it.
     """
     try:
         body = foreign_json.loads(data)
@@ -188,7 +188,7 @@ def _names(body: Mapping[str, Any]) -> Names:
 
 
 def _checked(names: Names) -> Names:
-    """The names; raises ValueError where two tables have one folder."""
+    """Returns the names; raises ValueError if two tables share a folder."""
     folders = Counter(
         entry.location
         for schema in names.schemas.values()

@@ -1,4 +1,4 @@
-"""The one document with the names of a database, changed only by whoever has seen its last content."""
+"""Compare-and-swap updates of the document with the names of a database."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class NamesRegister:
         return self._seen[0]
 
     def read(self) -> Names:
-        """The names as they are now: one request, which brings nothing where they are unchanged."""
+        """Returns the current names, by a single request that transfers nothing if they are unchanged."""
         return self._read()[0]
 
     def change(self, edit: Callable[[Names], Names]) -> Names:

@@ -142,7 +142,7 @@ class ObjectDatabase:
         return None
 
     def new_table(self, name: RelationName, replace_view: bool) -> DeltaLog:
-        """The table is at a folder of its own, which nobody knows before `publish_table`."""
+        """Creates the table in a folder of its own, which has no name before `publish_table`."""
         names = self._names.read()
         if self._ends.settle_if_ended(name):
             names = self._register.last_seen
@@ -151,7 +151,7 @@ class ObjectDatabase:
         return self._ends.log(name, TableEntry(new_location(name, self._clock)))
 
     def publish_table(self, name: RelationName, log: DeltaLog, replace_view: bool) -> None:
-        """The table gets its name in the document; where that is refused, its folder is deleted."""
+        """Enters the name of the table in the document; if that is refused, its folder is deleted."""
         entry = TableEntry(log.store.root.removeprefix(f"{self._store.root.rstrip('/')}/"))
         known = self._register.last_seen.find(name)
         if isinstance(known, TableEntry) and known.location == entry.location:
@@ -337,7 +337,7 @@ class ObjectDatabase:
         return found if isinstance(found, TableEntry) else self._put_or_marked(name, definition, replace, and_table)
 
     def _renamed(self, name: RelationName, new_name: RelationName) -> bool:
-        """Whether the relation has its new name; False where one of the names has changed meanwhile."""
+        """Returns whether the relation has its new name; False if either name has changed meanwhile."""
         names = self._register.read()
         entry: Entry | None = self._schema(names, name.schema).relations.get(name.identifier)
         taken = self._ends.current(new_name, self._schema(names, new_name.schema).relations.get(new_name.identifier))
@@ -375,7 +375,7 @@ class ObjectDatabase:
         return done[0]
 
     def _empty(self, schema: str) -> None:
-        """Drops what is in a schema now."""
+        """Drops the current content of a schema."""
         found = self._schema(self._register.read(), schema)
         names = {RelationName(self._name, schema, each): entry for each, entry in found.relations.items()}
         with ThreadPoolExecutor(_REQUESTS_AT_ONCE) as pool:

@@ -62,7 +62,7 @@ class Sweeps:
 
 
 def _made_ms(folder: str) -> int | None:
-    """When a folder was named by `new_location`; None where another program has named it."""
+    """Returns when `new_location` named a folder, or None if another program named it."""
     time, _, unique = folder.partition("-")
     try:
         return int(time, 16) if len(unique) == _ID_LENGTH else None

@@ -1,4 +1,4 @@
-"""Ends tables of an object store, so that the document of names and the tables' logs agree whatever is cut off.
+"""Ends tables of an object store, so that names and logs stay consistent after a crash at any step.
 
 The log says whether a table has ended, and what took its place; the document says, by a mark, that the log may.
 """
@@ -74,7 +74,7 @@ class TableEnds:
         """Ends a table that is marked; False where it has ended before, or was renamed meanwhile.
 
         Raises:
-            ConcurrentModificationError: its newest version is not the one that is to be the last.
+            ConcurrentModificationError: if its newest version is not the requested version.
         """
 
         def check() -> None:
