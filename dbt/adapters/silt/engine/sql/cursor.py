@@ -47,7 +47,7 @@ class Cursor:
         return all(self.ahead(index).word == word for index, word in enumerate(words))
 
     def at_any(self, *words: str) -> bool:
-        """Whether one of these words comes next."""
+        """Returns whether any of these words comes next."""
         return bool(self.token.word) and self.token.word in words
 
     def take(self, *words: str) -> bool:
@@ -74,7 +74,7 @@ class Cursor:
         return syntax_error(problem, self.source, self.token.start, remedy)
 
     def expected(self, what: str) -> StatementSyntaxError:
-        """The error for a current token that is not what was expected."""
+        """Returns the error for an unexpected current token."""
         found = "the end" if self.at_end else f"`{self.token.text}`"
         return self.error(f"expected {what}, found {found}")
 
@@ -202,7 +202,7 @@ class Cursor:
     # Lists
 
     def separated(self, item: Callable[[Cursor], T]) -> tuple[T, ...]:
-        """One or more items with commas between them."""
+        """Parses at least one item, with commas between items."""
         items = [item(self)]
         while self.take(","):
             items.append(item(self))

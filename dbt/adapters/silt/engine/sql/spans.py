@@ -8,7 +8,7 @@ Tokens = tuple[Token, ...]
 
 
 def closing(tokens: Tokens, at: int) -> int:
-    """The index of the parenthesis that closes the one at `at`, or of the END token where none does."""
+    """Returns the index of the parenthesis that closes the group at `at`, or of the END token if it is not closed."""
     depth = 0
     for index in range(at, len(tokens)):
         word = tokens[index].word

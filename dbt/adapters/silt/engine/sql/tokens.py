@@ -17,7 +17,7 @@ from dbt.adapters.silt.engine.kernel.identifiers import quote, unquote
 
 
 class Kind(Enum):
-    """What a token is."""
+    """The kind of a token."""
 
     WORD = "word"
     QUOTED = "`identifier`"
