@@ -1,4 +1,4 @@
-"""Commits the actions that a command prepared, and deletes its files where the commit surely failed."""
+"""Commits the actions that a command prepared, and deletes its files if the commit certainly failed."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ _logger = logging.getLogger(__name__)
 
 
 class Uncommitted(Protocol):
-    """Files that a verb has written, in no version of the table yet."""
+    """Files that a command has written but not committed."""
 
     def discard(self, log: DeltaLog) -> None:
-        """Deletes them; a failure leaves them for VACUUM."""
+        """Deletes the files; a failure leaves them for VACUUM."""
         ...
 
 
 @contextlib.contextmanager
 def discarded_on_error(log: DeltaLog, written: Iterable[Uncommitted]) -> Iterator[None]:
-    """Deletes files that are in no version where the block raises anything, an interrupt included."""
+    """Deletes uncommitted files if the block raises anything, including an interrupt."""
     try:
         yield
     except BaseException:
@@ -42,7 +42,7 @@ def discarded_on_error(log: DeltaLog, written: Iterable[Uncommitted]) -> Iterato
 
 
 def discard_folder(log: DeltaLog, folder: str) -> None:
-    """Deletes a folder of files that surely are in no version of the table; a failure leaves them for VACUUM."""
+    """Deletes a folder of files that no version of the table uses; a failure leaves them for VACUUM."""
     try:
         log.store.delete_folder(folder)
     except SiltError as error:
@@ -61,8 +61,8 @@ def commit(
 
     Args:
         base: the snapshot that the changes are based on; None creates the table.
-        reads: what the verb itself read; what the statement's query read is added.
-        written: the new files; deleted again where the commit surely did not land.
+        reads: the command's own read set; the read set of the statement's query is added.
+        written: the new files; deleted if the commit certainly failed.
 
     Raises:
         ConcurrentModificationError and the other errors of `kernel.transaction.commit`.
@@ -84,7 +84,7 @@ def commit(
 
 
 def replaced_whole(base: Snapshot | None, changes: Changes, settings: WriteSettings) -> Changes:
-    """The changes of a statement that replaces all rows, without the transaction identifiers of these rows."""
+    """Returns the changes of a statement that replaces all rows, which forget these rows' transaction identifiers."""
     if base is None:
         return changes
     gone = [
@@ -96,7 +96,7 @@ def replaced_whole(base: Snapshot | None, changes: Changes, settings: WriteSetti
 
 
 def merged(first: ReadSet, second: ReadSet) -> ReadSet:
-    """The union of two read sets."""
+    """Returns the union of two read sets."""
     return ReadSet(
         predicates=(*first.predicates, *second.predicates),
         paths=first.paths | second.paths,
@@ -106,7 +106,7 @@ def merged(first: ReadSet, second: ReadSet) -> ReadSet:
 
 
 def with_transaction(log: DeltaLog, changes: Changes, settings: WriteSettings) -> Changes:
-    """The changes with the transaction identifier that the caller asked for, if any."""
+    """Adds the transaction identifier that the caller asked for, if any, to the changes."""
     if settings.txn is None:
         return changes
     app_id, version = settings.txn
@@ -119,7 +119,7 @@ def with_transaction(log: DeltaLog, changes: Changes, settings: WriteSettings) -
 
 
 def _with_protocol(base: Snapshot | None, changes: Changes) -> Changes:
-    """The changes with the protocol that new metadata asks for, where the table's present one will not do."""
+    """Adds the protocol that new metadata needs to the changes, if the table's protocol is insufficient."""
     if base is None or changes.metadata is None or changes.protocol is not None:
         return changes
     schema = StructType.from_json(changes.metadata.schema_string)

@@ -1,4 +1,4 @@
-"""Target, WriteSettings and Outcome: what every command takes and gives."""
+"""Target, WriteSettings and Outcome: the arguments and the result of every command."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from dbt.adapters.silt.engine.kernel.transaction.commit import CommitSettings
 
 
 def never(_: str) -> bool:
-    """Forgets no transaction identifier where a table is replaced, as in delta-spark."""
+    """Forgets no transaction identifier when a table is replaced, as in delta-spark."""
     return False
 
 
 @dataclass(frozen=True)
 class Target:
-    """The table that a statement changes, pinned.
+    """The table that a statement changes, pinned to a version.
 
     Args:
-        name: as messages show it.
+        name: shown in messages.
         log: the open table.
         snapshot: the version that the statement is based on.
     """
@@ -36,16 +36,16 @@ class Target:
     snapshot: Snapshot
 
     def check_writable(self) -> None:
-        """Passes where this engine can write the table.
+        """Checks that this engine can write the table.
 
         Raises:
-            UnsupportedFeatureError: the table needs a feature that it cannot write.
+            UnsupportedFeatureError: if the table needs a feature that this engine cannot write.
         """
         features.check_writable(self.snapshot.protocol, self.name, self.snapshot.metadata)
 
 
 def with_schema(target: Target, schema: StructType) -> Metadata:
-    """The table's metadata with another schema, whose new columns are mapped where the table maps its columns."""
+    """Returns the table's metadata with another schema; maps its new columns if the table uses column mapping."""
     before = target.snapshot.metadata
     return mapped(replace(before, schema_string=schema.to_json()), before, target.log.clock.new_id, target.name)
 
@@ -57,12 +57,12 @@ class WriteSettings:
     Args:
         txn: application id and version to record in the commit.
         commit: isolation, attempts and the fields of `commitInfo`.
-        reads: what the statement's own query read of the target; added to what the verb reads.
-        is_forgotten_on_replace: whether a transaction identifier stands for rows of its own, so that replacing the
+        reads: the target's files and predicates that the statement's query read; added to the command's read set.
+        is_forgotten_on_replace: whether a transaction identifier represents rows of its own, so that replacing the
             whole table forgets it.
         replace_tables: whether CREATE OR REPLACE VIEW may replace a table.
-        log_skips: whether work that is skipped is logged by the package.
-        progress: gets how far long work is.
+        log_skips: whether the package logs skipped work.
+        progress: receives the progress of long work.
     """
 
     txn: tuple[str, int] | None = None
@@ -81,17 +81,17 @@ class Outcome:
     Args:
         operation: the operation's name, as in `commitInfo`.
         table: the table's name.
-        version: the version that holds the result; None where nothing was committed and there is no table.
-        rows_inserted, rows_updated, rows_deleted: None where not known or of no meaning.
-        rows_before: the rows of the table that an empty one has replaced; None where the log does not say how many.
+        version: the version that holds the result; None if nothing was committed and no table exists.
+        rows_inserted, rows_updated, rows_deleted: None if unknown or meaningless.
+        rows_before: the row count of a table that an empty table has replaced; None if the log does not record it.
         files_added, files_removed: by the commit.
         files_skipped: files of the table that the statement did not need to open.
-        attempts: to commit; 0 where nothing was to be committed.
+        attempts: commit attempts; 0 if there was nothing to commit.
         statement_attempts: runs of the whole statement.
-        skipped: the unit of work had been committed before, and was not run again.
-        recorded: where it was skipped, the version of its application id that the table holds.
-        emptied_at: where it was skipped, the version since that took all rows out of the table and kept the
-            transaction identifier (TRUNCATE, DELETE without a condition).
+        skipped: whether the unit of work had been committed before and was not run again.
+        recorded: if skipped, the version of its application id that the table holds.
+        emptied_at: if skipped, the later version that deleted all rows of the table and kept the transaction
+            identifier (TRUNCATE, DELETE without a condition).
 
     Example:
         >>> outcome = Outcome("MERGE", "main.orders", 12, rows_inserted=2, rows_updated=40, attempts=2)

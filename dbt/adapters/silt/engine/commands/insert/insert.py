@@ -15,9 +15,9 @@ def append(target: Target, query: DataFrame, placement: Placement, settings: Wri
     """Adds the rows of a query to the table; reads nothing of the table itself.
 
     Raises:
-        ColumnNotFoundError, TypeMismatchError: the query's columns do not fit.
-        DataRejectedError: a row breaks a rule of the table.
-        ConcurrentModificationError: another writer changed the table's schema or properties.
+        ColumnNotFoundError, TypeMismatchError: if the query's columns do not fit.
+        DataRejectedError: if a row breaks a rule of the table.
+        ConcurrentModificationError: if another writer changed the table's schema or properties.
     """
     placed = place(query, target, placement).with_numbers()
     written = insertion.write(target, placed)

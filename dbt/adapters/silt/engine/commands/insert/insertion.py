@@ -1,4 +1,4 @@
-"""Writes the rows of an INSERT as files, and commits them in place of the files that they replace."""
+"""Writes the rows of an INSERT as files, and commits them in exchange for the files that they replace."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ class Replacement:
 
     Args:
         mode: delta-spark's save mode, `Append` or `Overwrite`.
-        removed: the files that leave the table, rows of the snapshot's files; None for none.
-        opened: how many files were read; None where that says nothing.
-        reads: what of the table the result depends on.
-        parameters: of the operation, besides those that every INSERT has.
-        gone: the rows that leave the table, to be recorded as changes; None where there is nothing to record.
+        removed: the files to remove from the table, rows of the snapshot's files; None if no file is removed.
+        opened: the number of files read; None if it is meaningless.
+        reads: the parts of the table that the result depends on.
+        parameters: the operation's parameters, in addition to those of every INSERT.
+        gone: the deleted rows, to be recorded as changes; None if there is nothing to record.
     """
 
     mode: str
@@ -53,10 +53,10 @@ class Replacement:
 
 
 def write(target: Target, placed: Placed, kept: DataFrame | None = None) -> Written:
-    """Writes the query's rows, and with them the rows of removed files that stay.
+    """Writes the query's rows, together with the kept rows of removed files.
 
     Args:
-        kept: rows in the table's present columns.
+        kept: rows with the table's current columns.
 
     Raises:
         As `files.write`.
@@ -66,7 +66,7 @@ def write(target: Target, placed: Placed, kept: DataFrame | None = None) -> Writ
         rows = placed.df
         inserted = "count(1)"
     else:
-        # Columns that only the checks use, and those that are new to the table, are null in the rows that stay.
+        # Columns that only the checks use and the table's new columns are null in the kept rows.
         rows = placed.df.withColumn(_INSERTED, F.expr("true")).unionByName(kept, allowMissingColumns=True)
         inserted = f"count_if({_INSERTED})"
     return files.write(rows, target.log, placed.metadata, placed.checks, {_INSERTED: inserted})
@@ -75,13 +75,13 @@ def write(target: Target, placed: Placed, kept: DataFrame | None = None) -> Writ
 def replace_rows(
     target: Target, placed: Placed, parts: Split, replacement: Replacement, settings: WriteSettings
 ) -> Outcome:
-    """Writes the query's rows and those that stay, records what that changes, and commits all in the removed's place.
+    """Writes the query's rows and the kept rows, records the changes, and commits them in exchange for removed files.
 
     Args:
-        parts: the rows that stay, of files that are rewritten.
+        parts: the kept rows of rewritten files.
 
     Raises:
-        DataFileChangedError: a file that is rewritten is another one than the log names.
+        DataFileChangedError: if a rewritten file is not the file that the log names.
         As `files.write` and `commit`.
     """
     if replacement.gone is None or replacement.removed is None:
@@ -101,7 +101,7 @@ def replace_rows(
 
 
 def _checked(target: Target, written: Written, parts: Split) -> Written:
-    """What was written; deleted where rows of the rewritten files were lost."""
+    """Returns the written files; deletes them if rows of the rewritten files were lost."""
     with discarded_on_error(target.log, (written,)):
         parts.check(target, written.rows - int(written.metrics[_INSERTED]))
     return written
@@ -115,7 +115,7 @@ def finish(
     settings: WriteSettings,
     recorded: ChangeData | None = None,
 ) -> Outcome:
-    """Commits the written files and the removal of others, with the change files of what is recorded."""
+    """Commits the written files, the removal of the replaced files, and the change files, if any."""
     snapshot = target.snapshot
     removed = snapshot.files.slice(0, 0) if replacement.removed is None else replacement.removed
     inserted = int(written.metrics[_INSERTED])
@@ -150,7 +150,7 @@ def finish(
 
 
 def _deleted(removed: pa.Table, copied: int) -> int | None:
-    """How many rows of the removed files are gone; None where a file's statistics do not say how many it had."""
+    """Returns the number of deleted rows of the removed files, or None if a file's statistics lack its row count."""
     had = row_counts.row_count(removed)
     return None if had is None else had - copied
 

@@ -1,4 +1,4 @@
-"""Finds the table's column for each column of an inserted query, and evolves the table's schema where asked."""
+"""Finds the table's column for each column of an inserted query, and evolves the table's schema if asked to."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ class Placement:
     """The columns that an INSERT names.
 
     Args:
-        columns: the table's columns that the query's are for, in order; empty for all that `constants` leaves.
-        by_name: whether the query's own names say it instead.
-        constants: columns of a PARTITION clause with a value, and the value's SQL text.
-        schema_evolution: whether columns that only the query has become the table's.
+        columns: the table's columns that the query fills, in order; empty for all columns not in `constants`.
+        by_name: whether the query's columns are matched by name instead.
+        constants: the PARTITION clause's columns that have a value, with the SQL of the value.
+        schema_evolution: whether columns that only the query has are added to the table.
     """
 
     columns: tuple[str, ...] = ()
@@ -36,15 +36,15 @@ class Placement:
 
 @dataclass(frozen=True)
 class Placed:
-    """A query's rows as a table's.
+    """A query's rows, converted to rows of a table.
 
     Args:
-        df: has the table's columns, and those that only `checks` use.
-        metadata: of the table as it is to be.
-        checks: of every row.
-        evolved: whether the schema in `metadata` is not what the table has now.
-        unnumbered: the identity columns in which the rows have no numbers yet.
-        numbered: whether numbers were given, so that `metadata` has other marks.
+        df: the table's columns, and columns that only `checks` use.
+        metadata: the table's new metadata.
+        checks: the checks of every row.
+        evolved: whether the schema in `metadata` differs from the table's current schema.
+        unnumbered: the identity columns that have no numbers yet.
+        numbered: whether numbers were assigned, so that `metadata` has other high-water marks.
     """
 
     df: DataFrame
@@ -55,11 +55,11 @@ class Placed:
     numbered: bool = False
 
     def new_metadata(self) -> Metadata | None:
-        """The metadata to commit; None where nothing changes."""
+        """Returns the metadata to commit, or None if nothing changes."""
         return self.metadata if self.evolved or self.numbered else None
 
     def with_numbers(self) -> Placed:
-        """The rows with numbers in all identity columns; where any are missing, the query is run."""
+        """Returns the rows with numbers in all identity columns; runs the query if any are missing."""
         if not self.unnumbered:
             return self
         df, metadata = numbering.numbered(self.df, self.metadata, self.unnumbered)
@@ -67,11 +67,11 @@ class Placed:
 
 
 def place(query: DataFrame, target: Target, placement: Placement) -> Placed:
-    """The rows of a query as rows of the table.
+    """Converts the rows of a query to rows of the table.
 
     Raises:
         ColumnNotFoundError, TypeMismatchError: as `assign.assign`.
-        InvalidStatementError: the query has values for an identity column that takes none.
+        InvalidStatementError: if the query has values for an identity column that does not accept values.
     """
     snapshot = target.snapshot
     columns = _columns(snapshot.schema, placement)
@@ -97,7 +97,7 @@ def _has_computed(schema: StructType) -> bool:
 
 
 def _columns(schema: StructType, placement: Placement) -> Sequence[str] | None:
-    """The table's columns that the query's, with the constants after them, are for; None for matching by name."""
+    """Returns the table's columns that the query's columns and then the constants fill, or None if by name."""
     if placement.by_name:
         return None
     constants = {name.lower() for name in placement.constants}
@@ -106,7 +106,7 @@ def _columns(schema: StructType, placement: Placement) -> Sequence[str] | None:
 
 
 def _evolved(df: DataFrame, schema: StructType, columns: Sequence[str] | None, table: str) -> StructType:
-    """The table's schema with what only the query has: columns by name, or those beyond the table's by position."""
+    """Adds the columns that only the query has to the schema: new names, or by position the surplus columns."""
     source = query_schema(df)
     if columns is not None:
         own = tuple(

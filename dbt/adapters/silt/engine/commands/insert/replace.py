@@ -152,7 +152,7 @@ def _with_boolean_condition(target: Target, query: DataFrame, plan: MergePlan) -
 
 
 def overwrite_partitions(target: Target, query: DataFrame, placement: Placement, settings: WriteSettings) -> Outcome:
-    """Replaces the partitions that the rows of a query are in, null counting as a value.
+    """Replaces the partitions that contain rows of the query; null counts as a value.
 
     A table without partition columns is one partition. Raises as `replace_using`.
     """
@@ -166,7 +166,7 @@ def overwrite_partitions(target: Target, query: DataFrame, placement: Placement,
 
 
 def _inside(placed: Placed, rows: Rows, table: str) -> Placed:
-    """The query's rows, and a check that the condition is true for each."""
+    """Adds a check that the condition is true for each of the query's rows."""
 
     def error(count: int, example: str | None) -> SiltError:
         return ReplaceWhereMismatchError(
@@ -192,7 +192,7 @@ def _is_true(condition: str) -> Column:
 def _replace_files(
     target: Target, placed: Placed, replacement: Replacement, settings: WriteSettings, null_safe: bool = False
 ) -> Outcome:
-    """Replaces the partitions that the written files are in: no file of the table is read, and the query only once."""
+    """Replaces the partitions of the written files: reads no file of the table, and the query only once."""
     written = insertion.write(target, placed)
     matched = partition_match.match(target.snapshot, written.adds, null_safe)
     done = replace(replacement, removed=matched.files, opened=0, reads=ReadSet(predicates=(matched.predicate,)))
@@ -200,7 +200,7 @@ def _replace_files(
 
 
 def _equal_columns(names: Sequence[str]) -> MergePlan:
-    """The condition of REPLACE USING on a row of the table and one of the query."""
+    """Returns the condition of REPLACE USING on a row of the table and a row of the query."""
     sides = [(f"{quote(_TARGET)}.{quote(name)}", f"{quote(_SOURCE)}.{quote(name)}") for name in names]
     keys = tuple(KeyEquality(expressions.Column.of(name), given) for name, (_, given) in zip(names, sides, strict=True))
     condition = " and ".join(f"{column} = {given}" for column, given in sides)
@@ -208,9 +208,9 @@ def _equal_columns(names: Sequence[str]) -> MergePlan:
 
 
 def _by_partitions(target: Target, placement: Placement, plan: MergePlan) -> bool | None:
-    """Whether null is equal to null, where the condition is that the partition columns are equal; None where it is not.
+    """Returns whether null equals null, or None if the condition is not equality of the partition columns.
 
-    Only of a query whose columns are placed by name is it known which of them are the partition columns.
+    The partition columns of a query are known only if its columns are placed by name.
     """
     wanted = {name.lower() for name in target.snapshot.partition_columns}
     equal = {key.column.parts[0].lower() for key in plan.keys if _is_same_column(key, plan)}
@@ -220,7 +220,7 @@ def _by_partitions(target: Target, placement: Placement, plan: MergePlan) -> boo
 
 
 def _is_same_column(key: KeyEquality, plan: MergePlan) -> bool:
-    """Whether the key is equal to the source's column of its own name, in backquotes or not."""
+    """Returns whether the key equals the source's column of the same name, with or without backquotes."""
     name, *fields = key.column.parts
     aliases = (plan.source_alias, quote(plan.source_alias))
     written = {f"{alias}.{quote(name)}".lower() for alias in aliases}
@@ -230,7 +230,7 @@ def _is_same_column(key: KeyEquality, plan: MergePlan) -> bool:
 
 
 def _source(target: Target, rows: DataFrame, plan: MergePlan) -> StableSource:
-    """The query's rows, kept because its keys are read besides them."""
+    """Returns the query's rows, kept because its keys are read separately."""
     source = merge_source.stabilise(rows, plan, target.snapshot.schema)
     return merge_source.with_values(source, target.snapshot.schema, target.snapshot.partition_columns)
 
@@ -243,7 +243,7 @@ def _replace_rows(
     replacement: Replacement,
     settings: WriteSettings,
 ) -> Outcome:
-    """Replaces single rows: those for which the plan's condition is true with some row of the source."""
+    """Replaces the single rows for which the plan's condition is true with some row of the source."""
     predicate = And((plan.target_predicate, source.predicate))
     candidates = skipping.prune(target.snapshot, predicate)
     matches = F.expr(plan.pairing)

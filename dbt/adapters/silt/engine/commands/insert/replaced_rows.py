@@ -19,19 +19,19 @@ from dbt.adapters.silt.engine.kernel.identifiers import quote
 from dbt.adapters.silt.engine.kernel.table import active_files
 
 LIMITS: Final = Limits()
-"""Up to how many bytes candidate files are rewritten without looking first which of them hold rows to replace."""
+"""The size up to which candidate files are rewritten without first searching them for rows to replace."""
 
 
 @dataclass(frozen=True)
 class Split:
-    """The files some of whose rows are replaced, and the rows of them that stay.
+    """The files that contain replaced rows, and their kept rows.
 
     Args:
-        removed: the files that are rewritten, rows of the snapshot's files.
-        kept: their rows that stay; None where there are no such files.
-        gone: their rows that go; None where the table does not record its changes.
-        read: the rows of the removed files, counted; None where the rows that stay are known by position.
-        survivors: how many rows stay; None where that is not known before.
+        removed: the rewritten files, rows of the snapshot's files.
+        kept: their kept rows; None if there are no such files.
+        gone: their replaced rows; None if the table does not record its changes.
+        read: the counted rows of the removed files; None if the kept rows are known by position.
+        survivors: the number of kept rows; None if it is not known beforehand.
     """
 
     removed: pa.Table
@@ -41,14 +41,14 @@ class Split:
     survivors: int | None = None
 
     def check(self, target: Target, kept: int) -> None:
-        """Passes where no row of the removed files was lost.
+        """Checks that no row of the removed files was lost.
 
         Args:
-            kept: how many of their rows were written.
+            kept: the number of their rows that were written.
 
         Raises:
-            DataFileChangedError: a file is another one than the log names.
-            InternalError: rows were lost or doubled otherwise.
+            DataFileChangedError: if a file is not the file that the log names.
+            InternalError: if rows were lost or duplicated for another reason.
         """
         if self.read is not None:
             self.read.check(target, kept)
@@ -56,7 +56,7 @@ class Split:
             raise file_rows.miscounted(target, self.removed, f"{kept} rows were kept instead of {self.survivors}")
 
     def gone_with(self, whole: pa.Table, spark: SparkSession, target: Target) -> DataFrame | None:
-        """The rows that go, those of whole files too; None where nothing is to be recorded."""
+        """Returns the replaced rows, including the rows of whole files, or None if no changes are recorded."""
         if self.gone is None:
             return None
         return scan.read(spark, target.log, target.snapshot, whole).unionAll(self.gone)
@@ -69,11 +69,11 @@ def split(
     going: Callable[[DataFrame], DataFrame],
     staying: Callable[[DataFrame], DataFrame],
 ) -> Split:
-    """Tells the rows to replace from the others.
+    """Separates the rows to replace from the rows to keep.
 
     Args:
-        going: the rows of a frame that are replaced.
-        staying: the others.
+        going: selects the rows of a frame that are replaced.
+        staying: selects the rows of a frame that are kept.
     """
     log, snapshot = target.log, target.snapshot
     if not change_data.is_recorded(snapshot):
@@ -94,7 +94,7 @@ def split(
 def _with_rows_to_replace(
     spark: SparkSession, target: Target, candidates: pa.Table, to_replace: Callable[[DataFrame], DataFrame]
 ) -> pa.Table:
-    """The files to rewrite: all candidates where they are small, else those that hold a row to replace."""
+    """Returns the files to rewrite: all candidates if they are small, else the files with a row to replace."""
     if active_files.size(candidates) <= LIMITS.at_once:
         return candidates
     positioned = scan.read(spark, target.log, target.snapshot, candidates, with_position=True)
