@@ -28,7 +28,7 @@ def overwrite(target: Target, query: DataFrame, placement: Placement, settings: 
     """Replaces all rows of the table by those of a query; raises as `append`, and:
 
     Raises:
-        ConcurrentModificationError: another writer changed any file of the table.
+        ConcurrentModificationError: if another writer changed any file of the table.
     """
     placed = place(query, target, placement).with_numbers()
     written = insertion.write(target, placed)

@@ -1,7 +1,7 @@
 """Runs an INSERT that replaces some rows: REPLACE WHERE, USING and ON, and the overwriting of partitions.
 
-Each is one commit. Files all of whose rows go are removed unread; of the others only those that hold rows to replace
-are rewritten, in the same job as the new rows.
+Each is a single commit. Files whose rows are all replaced are removed unread. Of the remaining files only the files
+with rows to replace are rewritten, in the same job as the new rows.
 """
 
 from __future__ import annotations
@@ -51,11 +51,11 @@ def replace_where(
     rows: Rows,
     settings: WriteSettings,
 ) -> Outcome:
-    """Deletes the rows for which a condition is true, and inserts those of a query, for which it must be true.
+    """Deletes the rows for which a condition is true, and inserts the query's rows, for which it must be true.
 
     Raises:
-        InvalidStatementError: the condition is not boolean.
-        ReplaceWhereMismatchError: the condition is not true for a row of the query.
+        InvalidStatementError: if the condition is not boolean.
+        ReplaceWhereMismatchError: if the condition is not true for a row of the query.
         As `insert.append`, and ConcurrentModificationError: another writer changed rows for which it may be true.
     """
     if rows.condition is None:
@@ -91,7 +91,7 @@ def replace_using(
     columns: Sequence[str],
     settings: WriteSettings,
 ) -> Outcome:
-    """Deletes the rows whose values in some columns are those of a row of the query, and inserts the query's rows.
+    """Deletes the rows whose values in some columns equal a query row's values, and inserts the query's rows.
 
     Values are compared by `=`: a row with a null among them is replaced by none, and replaces none. Where the columns
     are the table's partition columns, whole files go and none is read.

@@ -1,7 +1,7 @@
-"""Evaluates the clauses of a MERGE over joined rows: which one a pair takes, and the row that comes out of it.
+"""Evaluates the clauses of a MERGE over joined rows: which clause a pair takes, and the resulting row.
 
 The joined rows have the target's and the source's columns under their aliases, and the marks `IN_TARGET` and
-`IN_SOURCE`, each true or null, that say which sides a row has.
+`IN_SOURCE`, each true or null, which show the sides that a row has.
 """
 
 from __future__ import annotations
@@ -39,10 +39,10 @@ from dbt.adapters.silt.engine.sql.query.qualify import Scope
 IN_TARGET: Final = "__silt_in_target"
 IN_SOURCE: Final = "__silt_in_source"
 ACTION: Final = "__silt_action"
-"""The number of the clause that a joined row takes, or one of the two below."""
+"""The number of the clause that a joined row takes, or `COPY` or `IGNORE`."""
 
 COPY: Final = 0
-"""A row of the target that stays as it is."""
+"""A row of the target that is unchanged."""
 
 IGNORE: Final = -1
 """A row of the source that no clause inserts."""
@@ -50,12 +50,12 @@ IGNORE: Final = -1
 
 @dataclass(frozen=True)
 class NumberedClause:
-    """A clause ready to be run.
+    """A clause that is ready to run.
 
     Args:
         number: its `ACTION`.
-        condition: its text, with names that cannot be ambiguous.
-        assignments: what it sets; empty for DELETE.
+        condition: its SQL, with unambiguous names.
+        assignments: its assignments; empty for DELETE.
     """
 
     number: int
@@ -70,13 +70,13 @@ class NumberedClause:
 
 @dataclass(frozen=True)
 class Clauses:
-    """The clauses of a MERGE, over tables of these schemas.
+    """The clauses of a MERGE, and the schemas of its tables.
 
     Args:
         plan: the statement.
         all: in the order of the statement.
-        old: the target's schema as it is in the files.
-        new: the target's schema as it is to be.
+        old: the target's current schema.
+        new: the target's new schema.
         source: the source's schema.
     """
 
@@ -87,12 +87,12 @@ class Clauses:
     source: StructType
 
     def numbers(self, kind: MatchKind, verb: RowVerb) -> list[int]:
-        """The numbers of the clauses of that kind, with such an action."""
+        """Returns the numbers of the clauses of that kind that have that action."""
         return [c.number for c in self.all if c.clause.kind is kind and c.clause.action.verb is verb]
 
     @property
     def known_types(self) -> Mapping[str, DataType]:
-        """The types of the source's columns, by how a star and `Scope.qualify` spell them."""
+        """The types of the source's columns, by the names that a star and `Scope.qualify` write."""
         return {_source_column(self.plan, member.name): member.type for member in self.source}
 
     @property
@@ -104,14 +104,14 @@ def number_clauses(plan: MergePlan, old: StructType, new: StructType, source: St
     """Resolves the clauses' names and stars.
 
     Args:
-        old: the target's schema as it is in the files.
-        new: the target's schema as it is to be.
-        source: the source's.
+        old: the target's current schema.
+        new: the target's new schema.
+        source: the source's schema.
 
     Raises:
-        ColumnNotFoundError: a column that is set is not in the target, a star finds none in the source, or an
+        ColumnNotFoundError: if a column that is set is not in the target, the source lacks a column of a star, or an
             expression names a column of the side that its clause does not see.
-        InvalidStatementError: a column is set twice, or an identity column is set where it cannot be.
+        InvalidStatementError: if a column is set twice, or an identity column is set that cannot be.
     """
     numbered = []
     for number, clause in enumerate(plan.clauses, start=1):
@@ -131,7 +131,7 @@ def number_clauses(plan: MergePlan, old: StructType, new: StructType, source: St
 
 
 def action(clauses: Clauses) -> Column:
-    """`ACTION` of a joined row: the first clause about such rows whose condition is true."""
+    """Returns the `ACTION` of a joined row: the first clause of the row's kind whose condition is true."""
     texts = {kind: _choice(clauses, kind) for kind in MatchKind}
     return F.expr(
         f"case when {IN_TARGET} and {IN_SOURCE} then {texts[MatchKind.MATCHED]}"
@@ -143,14 +143,14 @@ def action(clauses: Clauses) -> Column:
 def new_rows(
     joined: DataFrame, clauses: Clauses, properties: TableProperties, table: str, carried: Sequence[str] = ()
 ) -> tuple[DataFrame, tuple[Check, ...]]:
-    """The rows that the table is to have in place of the joined ones, and what the changed ones must keep.
+    """Returns the table's new rows for the joined rows, and the checks of the changed rows.
 
     Args:
-        joined: with `ACTION`; without the rows that are ignored.
-        carried: columns of `joined` that are kept besides.
+        joined: the joined rows with `ACTION`, without the ignored rows.
+        carried: additional columns of `joined` to keep.
 
     Raises:
-        TypeMismatchError: a value's type cannot be stored in its column.
+        TypeMismatchError: if a value's type cannot be stored in its column.
     """
     flat = [each for clause in clauses.all for each in clause.assignments]
     made = iter(set_clause.settings(joined, flat, table, clauses.known_types, clauses.plan.schema_evolution))
@@ -169,7 +169,7 @@ def new_rows(
 
 
 def unnumbered(clauses: Clauses) -> Mapping[str, Column | None]:
-    """The identity columns, each with the condition for the rows whose clause inserts them without a number."""
+    """Returns the identity columns, each with the condition for the rows that a clause inserts without a number."""
     found: dict[str, Column | None] = {}
     for name in identities(clauses.new):
         inserts = (c for c in clauses.all if c.clause.action.verb is RowVerb.INSERT)
@@ -180,7 +180,7 @@ def unnumbered(clauses: Clauses) -> Mapping[str, Column | None]:
 
 
 def _computed(clauses: Clauses) -> Mapping[str, Column]:
-    """The generated columns, each with the condition for the rows whose clause gives it no value."""
+    """Returns the generated columns, each with the condition for the rows whose clause does not set it."""
     found: dict[str, Column] = {}
     for member in generated.generated_columns(clauses.new):
         setting = (c for c in clauses.all if not any(each.column.name == member.name for each in c.assignments))
@@ -191,7 +191,7 @@ def _computed(clauses: Clauses) -> Mapping[str, Column]:
 
 
 def _scope(plan: MergePlan, clause: MergeClause, old: StructType, source: StructType) -> Scope | None:
-    """The one side that the clause sees; None where it sees both."""
+    """Returns the single side that the clause can refer to, or None if it can refer to both sides."""
     if clause.kind is MatchKind.NOT_MATCHED:
         return Scope(plan.source_alias, source.names, plan.target_alias, clause.kind.sql)
     if clause.kind is MatchKind.NOT_MATCHED_BY_SOURCE:
@@ -202,7 +202,7 @@ def _scope(plan: MergePlan, clause: MergeClause, old: StructType, source: Struct
 def _assignments(
     plan: MergePlan, clause: MergeClause, new: StructType, source: StructType, table: str
 ) -> Sequence[Assignment]:
-    """The assignments of the clause, a star written out."""
+    """Returns the assignments of the clause, with a star expanded."""
     action = clause.action
     if action.verb is RowVerb.DELETE:
         return ()
@@ -224,7 +224,7 @@ def _assignments(
 
 
 def _lacking(member: StructField, source: StructType) -> Sequence[str]:
-    """The column, or the fields inside it, that a star finds nothing for in the source."""
+    """Returns the column, or the fields inside it, that a star needs and the source lacks."""
     given = source.field(member.name)
     if given is None:
         return [] if member.is_computed else [member.name]
@@ -232,7 +232,7 @@ def _lacking(member: StructField, source: StructType) -> Sequence[str]:
 
 
 def _inserted(action: InsertValues, new: StructType, table: str) -> Sequence[Assignment]:
-    """The columns of an INSERT; by position where none is named."""
+    """Returns the assignments of an INSERT, by position if it names no columns."""
     columns = action.columns or tuple((name,) for name in new.names)
     if len(action.values) != len(columns):
         raise InvalidStatementError(
@@ -248,7 +248,7 @@ def _source_column(plan: MergePlan, name: str) -> str:
 
 
 def _choice(clauses: Clauses, kind: MatchKind) -> str:
-    """The SQL of the number that a row of that kind takes."""
+    """Returns the SQL of the clause number that a row of that kind takes."""
     rest = IGNORE if kind is MatchKind.NOT_MATCHED else COPY
     own = [clause for clause in clauses.all if clause.clause.kind is kind]
     if not own:
@@ -264,9 +264,9 @@ def _column(
     by_column: Sequence[tuple[NumberedClause, Mapping[str, Sequence[CastAssignment]]]],
     table: str,
 ) -> str | Column:
-    """A column of the table for the joined rows, by the clause that each takes; as SQL text where that can say it."""
+    """Returns a column of the table for the joined rows, by each row's clause; as SQL if SQL can express it."""
     own = [(clause, settings.get(member.name.lower(), ())) for clause, settings in by_column]
-    # An INSERT gives every column a value, its default where it names none; an UPDATE those that it names.
+    # An INSERT sets every column, to its default if it is not named; an UPDATE sets only the columns that it names.
     takes = [(clause, settings) for clause, settings in own if settings or clause.clause.action.verb is RowVerb.INSERT]
     null = f"cast(null as {member.type.sql_name})"
     unnamed = table_rules.typed_default(member, table)

@@ -1,4 +1,4 @@
-"""Refuses a MERGE of which a condition is not boolean."""
+"""Rejects a MERGE with a condition that is not boolean."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from dbt.adapters.silt.engine.commands.writing import conditions
 
 
 def checked(sides: Sides) -> Sides:
-    """The same MERGE, with conditions that are boolean.
+    """Returns the same MERGE with boolean conditions.
 
     Raises:
-        InvalidStatementError: the condition of ON or of a WHEN clause is of another type.
+        InvalidStatementError: if the condition of ON or of a WHEN clause has another type.
     """
     table, empty = sides.target.name, replace(sides, chosen=sides.chosen.slice(0, 0))
 

@@ -33,13 +33,13 @@ _EXAMPLE: Final = "__silt_example"
 
 @dataclass(frozen=True)
 class Source:
-    """The rows that are merged in.
+    """The source's rows.
 
     Args:
-        frame: under the source's alias.
-        rows: how many there are; None where that is not known beforehand.
-        is_small: whether one task may as well read them all.
-        size: about how many bytes they take in memory; None where that is not known.
+        frame: the rows, under the source's alias.
+        rows: the row count; None if it is not known beforehand.
+        is_small: whether a single task can read all rows.
+        size: the approximate size in memory, in bytes; None if unknown.
     """
 
     frame: DataFrame
@@ -53,7 +53,7 @@ class Source:
 
     @property
     def numbered(self) -> Source:
-        """With `SOURCE_ROW`, which is the same whenever a stable source is read."""
+        """The source with `SOURCE_ROW`, which is the same in every read of a stable source."""
         return replace(self, frame=self.frame.withColumn(SOURCE_ROW, F.monotonically_increasing_id()))
 
 
@@ -76,16 +76,16 @@ class Sides:
         return self.clauses.plan
 
     def target_rows(self, with_position: bool = False) -> DataFrame:
-        """The target's rows under its alias, marked."""
+        """Returns the target's rows under its alias, with `IN_TARGET`."""
         rows = scan.read_to_rewrite(self.spark, self.target.log, self.target.snapshot, self.chosen, with_position)
         return self.as_target(rows)
 
     def as_target(self, rows: DataFrame) -> DataFrame:
-        """Rows of the target under its alias, marked."""
+        """Returns rows of the target under its alias, with `IN_TARGET`."""
         return rows.withColumn(IN_TARGET, F.expr("true")).alias(self.plan.target_alias)
 
     def source_rows(self) -> DataFrame:
-        """The source's rows under its alias, marked."""
+        """Returns the source's rows under its alias, with `IN_SOURCE`."""
         return self.source.marked.alias(self.plan.source_alias)
 
     def on(self) -> str:
@@ -94,31 +94,31 @@ class Sides:
 
 
 def joined(sides: Sides, limits: Limits, once: bool = False) -> DataFrame:
-    """All rows of the target, and all of the source if there is an INSERT, in pairs where they match, with `ACTION`.
+    """Joins all rows of the target, and all source rows if there is an INSERT, and adds `ACTION`.
 
     Args:
-        once: whether a row of the target that several rows of the source match comes out once, in the pair that a
-            clause takes if there is such a pair; then the source must be stable.
+        once: whether a row of the target that matches several rows of the source is returned once, in the pair that a
+            clause takes if such a pair exists; the source must then be stable.
     """
     sides = replace(sides, source=sides.source.numbered) if once else sides
     target, source = sides.target_rows(with_position=once), sides.source_rows()
     if active_files.size(sides.chosen) <= limits.single_task:
-        # Two sides of one partition each are joined where they are; otherwise both are shuffled first. By a hash of the
-        # source's rows, those of a file keep their order, new ones come after them, and nothing is sorted.
+        # Two sides of one partition each are joined in place; otherwise both are shuffled first. With a hash of the
+        # source's rows, a file's rows keep their order, new rows follow them, and nothing is sorted.
         target = target.coalesce(1)
         source = source.coalesce(1).hint("shuffle_hash") if sides.source.is_small else source
     how = "full_outer" if sides.clauses.plan.of(MatchKind.NOT_MATCHED) else "left_outer"
     pairs = target.join(source, F.expr(sides.on()), how).withColumn(ACTION, merge_clauses.action(sides.clauses))
     if not once:
         return pairs
-    # By what is the same in every run of a task: an executor that is lost has its tasks run again.
+    # By a key that is the same in every run of a task: the tasks of a lost executor are run again.
     key = f"case when {IN_TARGET} then concat({FILE}, ':', {ROW}) else cast({SOURCE_ROW} as string) end"
     first = Window.partitionBy(F.expr(key)).orderBy(F.col(ACTION).desc())
     return pairs.withColumn(_ONCE, F.row_number().over(first)).filter(f"{_ONCE} = 1")
 
 
 def unmatched_target(sides: Sides, target: DataFrame) -> DataFrame:
-    """The target's rows that no row of the source matches, with `ACTION` and all marks.
+    """Returns the target's rows that match no row of the source, with `ACTION` and both marks.
 
     Args:
         target: the rows of the chosen files.
@@ -128,10 +128,10 @@ def unmatched_target(sides: Sides, target: DataFrame) -> DataFrame:
 
 
 def unmatched_source(sides: Sides, clauses: Clauses) -> DataFrame:
-    """The source's rows that match no row of the chosen files, with `ACTION` and all marks.
+    """Returns the source's rows that match no row of the chosen files, with `ACTION` and both marks.
 
     Args:
-        clauses: the INSERTs.
+        clauses: the INSERT clauses.
     """
     rows = sides.source_rows()
     if sides.chosen.num_rows:
@@ -141,10 +141,10 @@ def unmatched_source(sides: Sides, clauses: Clauses) -> DataFrame:
 
 
 def inserted(sides: Sides, matched: DataFrame) -> DataFrame:
-    """The source's rows that an INSERT adds, with `ACTION` and all marks.
+    """Returns the source's rows that an INSERT adds, with `ACTION` and both marks.
 
     Args:
-        sides: with a numbered, stable source.
+        sides: both sides, with a numbered, stable source.
         matched: `SOURCE_ROW` of the rows that match a row of the target.
     """
     unmatched = sides.source_rows().join(matched, SOURCE_ROW, "left_anti").alias(sides.plan.source_alias)
@@ -154,7 +154,7 @@ def inserted(sides: Sides, matched: DataFrame) -> DataFrame:
 
 
 def touched(sides: Sides) -> pa.Table:
-    """Those of the chosen files that the MERGE has to rewrite; runs a job."""
+    """Returns the chosen files that the MERGE has to rewrite; runs a job."""
     how = "left_outer" if sides.plan.of(MatchKind.NOT_MATCHED_BY_SOURCE) else "inner"
     pairs = sides.target_rows(with_position=True).join(sides.source_rows(), F.expr(sides.on()), how)
     pairs = pairs.withColumn(ACTION, merge_clauses.action(sides.clauses))
@@ -166,7 +166,7 @@ def touched(sides: Sides) -> pa.Table:
 
 
 def multiple_matches(sides: Sides) -> MultipleSourceRowsError | None:
-    """The error for rows of the target that more than one row of the source asks to change; None if no row is.
+    """Returns the error if several rows of the source would change the same row of the target, or None.
 
     Runs a job. A pair that no clause takes does not count.
     """

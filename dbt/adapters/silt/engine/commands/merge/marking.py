@@ -1,10 +1,10 @@
-"""Runs a MERGE with deletion vectors: rows that change are deleted by a vector, and written to new files.
+"""Runs a MERGE with deletion vectors: changed rows are deleted by a vector and written to new files.
 
-Into a table that records its changes as well: what it is to record is known by then, row by row.
+Also used for a table that records its changes, since the rows to record are then known individually.
 
-The pairs of rows that match are joined once, and kept with the row that comes out of each. Which rows of the target go,
-which of the source match nothing, and what is written are all taken from there, so that a condition whose answer
-differs from time to time (`rand()`) cannot mark one row and write another.
+Matching rows are joined once, and the pairs are kept with their resulting rows. The deleted rows of the target, the
+unmatched rows of the source and the written rows are all derived from these pairs, so that a nondeterministic condition
+(`rand()`) cannot delete one row and write a different row.
 """
 
 from __future__ import annotations
@@ -45,9 +45,9 @@ _PLACE: Final = (FILE, ROW, IN_SOURCE, SOURCE_ROW)
 
 @dataclass(frozen=True)
 class Merged:
-    """The files that were written, and how many rows took each clause, by its number; `copied` took none.
+    """The file changes, and the row count of each clause by its number; `copied` rows took no clause.
 
-    `numbered` is the table's metadata after identity columns gave numbers.
+    `numbered` is the table's metadata after identity columns assigned numbers.
     """
 
     changes: FileChanges
@@ -56,12 +56,12 @@ class Merged:
     numbered: Metadata | None = None
 
     def of(self, clauses: Clauses, verb: RowVerb, *kinds: MatchKind) -> int:
-        """Rows that clauses of these kinds, with such an action, took."""
+        """Returns the number of rows that took clauses of these kinds with that action."""
         return sum(self.counts.get(number, 0) for kind in kinds for number in clauses.numbers(kind, verb))
 
 
 def stable(sides: Sides) -> Sides:
-    """The sides with a source that gives the same rows whenever it is read."""
+    """Returns the sides with a source that returns the same rows in every read."""
     if sides.source.rows is not None:
         return sides
     kept = source.stabilise(sides.source.frame, sides.plan, sides.target.snapshot.schema)
@@ -72,12 +72,12 @@ def mark(sides: Sides, opened: pa.Table, metadata: Metadata, limits: Limits) -> 
     """Runs the MERGE.
 
     Args:
-        sides: with a stable source.
-        opened: the files whose rows are looked at.
-        metadata: of the table as it is to be.
+        sides: both sides, with a stable source.
+        opened: the files whose rows are read.
+        metadata: the table's new metadata.
 
     Raises:
-        MultipleSourceRowsError: clauses take more than one pair of some row of the target.
+        MultipleSourceRowsError: if clauses take more than one pair of some row of the target.
         As `files.write` and `marking.changes`.
     """
     sides = replace(sides, source=sides.source.numbered)
@@ -105,7 +105,7 @@ def mark(sides: Sides, opened: pa.Table, metadata: Metadata, limits: Limits) -> 
 
 
 def _pairs(sides: Sides) -> tuple[DataFrame, tuple[Check, ...]]:
-    """The rows of the target that match or change, as they are to be, each with its `_PLACE`; runs a job."""
+    """Returns the new values of the target's matching or changed rows, each with its `_PLACE`; runs a job."""
     how = "left_outer" if sides.plan.of(MatchKind.NOT_MATCHED_BY_SOURCE) else "inner"
     joined = sides.target_rows(with_position=True).join(sides.source_rows(), F.expr(sides.on()), how)
     joined = joined.withColumn(ACTION, merge_clauses.action(sides.clauses))
@@ -114,7 +114,7 @@ def _pairs(sides: Sides) -> tuple[DataFrame, tuple[Check, ...]]:
 
 
 def _going(sides: Sides, pairs: DataFrame) -> Mapping[int, Positions]:
-    """The rows of the target that change, by the clause that they take; runs a job."""
+    """Returns the positions of the target's changed rows, by their clause; runs a job."""
     found = positions.collect(pairs, sides.target.log, sides.chosen, by=ACTION)
     by_clause: dict[int, dict[str, BitMap64]] = defaultdict(dict)
     for each in found:
@@ -128,13 +128,13 @@ def _going(sides: Sides, pairs: DataFrame) -> Mapping[int, Positions]:
 
 
 def _changed_twice(found: Sequence[FoundRows], changed: Positions) -> bool:
-    """Whether clauses take more than one pair of some row; a pair that none takes does not count."""
+    """Returns whether clauses take more than one pair of some row; pairs without a clause do not count."""
     pairs = sum(len(each.positions) for each in found if each.value > COPY)
     return pairs > sum(map(len, changed.values()))
 
 
 def _together(parts: Iterable[Positions]) -> Positions:
-    """The rows of all of them."""
+    """Returns the union of the positions."""
     together: dict[str, BitMap64] = {}
     for part in parts:
         for file, rows in part.items():
@@ -143,7 +143,7 @@ def _together(parts: Iterable[Positions]) -> Positions:
 
 
 def _inserted(sides: Sides, pairs: DataFrame, metadata: Metadata) -> tuple[DataFrame | None, Metadata]:
-    """The rows that are inserted, to be computed once where they are recorded too; and the metadata after that."""
+    """Returns the inserted rows, computed only once if they are also recorded, and the resulting metadata."""
     if not sides.plan.of(MatchKind.NOT_MATCHED):
         return None, metadata
     new = join.inserted(sides, pairs.filter(IN_SOURCE).select(SOURCE_ROW))
@@ -152,7 +152,7 @@ def _inserted(sides: Sides, pairs: DataFrame, metadata: Metadata) -> tuple[DataF
 
 
 def _left(sides: Sides, plan: marking.Plan) -> DataFrame | None:
-    """The rows that are left in files that go."""
+    """Returns the remaining rows of removed files."""
     if not plan.files_to_rewrite.num_rows:
         return None
     target = sides.target
@@ -170,11 +170,11 @@ def _recorded(
     counts: Mapping[int, int],
     new: tuple[DataFrame, DataFrame | None],
 ) -> FileChanges:
-    """The changes with their change files.
+    """Writes the change files and adds them to the changes.
 
     Args:
-        counts: rows by clause, the inserted ones too.
-        new: the rows that were updated, and those that were inserted.
+        counts: row counts by clause, including inserted rows.
+        new: the updated rows, and the inserted rows.
     """
     target, deletions = sides.target, sides.clauses.deletions
 
@@ -210,7 +210,7 @@ def _write(sides: Sides, rows: DataFrame, metadata: Metadata, rules: Sequence[Ch
 
 
 def _check(sides: Sides, written: Written, counts: Mapping[int, int], left: int) -> None:
-    """Passes where each row that a vector deletes, and the MERGE does not, was written once."""
+    """Checks that each row that a vector deletes, but the MERGE does not, was written once."""
     updates = {number: count for number, count in counts.items() if number not in sides.clauses.deletions}
     found = {number: int(written.metrics[str(number)]) for number in (*updates, COPY)}
     with discarded_on_error(sides.target.log, (written,)):

@@ -1,11 +1,11 @@
-"""Finds the files that a small source touches, and which of its rows match, with one job.
+"""Finds the files that a small source touches, and its matching rows, with a single job.
 
-A full outer join sends every row of the target through a shuffle, because Spark cannot broadcast a side of it. The rows
-of the source that match nothing are known from the job that finds the files. So the files are joined with a source
-that every task has at hand, their rows stay where they are, and what is inserted comes from the source alone.
+A full outer join sends every row of the target through a shuffle, because Spark cannot broadcast a side of it. The job
+that finds the files also finds the unmatched rows of the source. The files are therefore joined with a broadcast
+source, without a shuffle, and the inserted rows are read from the source alone.
 
-ON may say something else when it is asked again (`current_date()`). What the second join matches is therefore compared
-with what the first has found.
+ON may give a different result when evaluated again (`current_date()`). The matches of the second join are therefore
+compared with the matches of the first.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from dbt.adapters.silt.engine.commands.spark.computed_once import computed_once_
 from dbt.adapters.silt.engine.sql.ast import MatchKind
 
 CARRIED: Final = (IN_SOURCE, SOURCE_ROW)
-"""What the written rows carry for `metrics`."""
+"""The columns of the written rows that `metrics` needs."""
 
 _NUMBER: Final = "__silt_matched_rows"
 _SUM: Final = "__silt_matched_sum"
@@ -41,20 +41,20 @@ class Matched:
     """The rows of a numbered source that match a row of the target.
 
     Args:
-        rows: their `SOURCE_ROW`, one for each match.
-        found: what `metrics` gave for them.
+        rows: their `SOURCE_ROW`, repeated for each match.
+        found: their values of `metrics`.
     """
 
     rows: DataFrame
     found: Mapping[str, Any]
 
     def is_same(self, observed: Mapping[str, Any]) -> bool:
-        """Whether another join has matched the same rows of the source as often."""
+        """Returns whether another join matched the same rows of the source, equally often."""
         return all(observed[name] == self.found[name] for name in (_NUMBER, _SUM))
 
 
 def pays(sides: Sides, limits: Limits) -> bool:
-    """Whether there is something to insert from a source that every task may have at hand."""
+    """Returns whether the MERGE inserts, and the source is small enough to broadcast."""
     size = sides.source.size
     return (
         size is not None
@@ -65,7 +65,7 @@ def pays(sides: Sides, limits: Limits) -> bool:
 
 
 def find(sides: Sides) -> tuple[pa.Table, Matched]:
-    """Those of the chosen files that have a match, and the source's rows that match; runs a job.
+    """Returns the chosen files that have a match, and the source's matching rows; runs a job.
 
     Args:
         sides: with a numbered, stable source.
@@ -81,15 +81,15 @@ def find(sides: Sides) -> tuple[pa.Table, Matched]:
 
 
 def parts(sides: Sides, matched: Matched) -> tuple[DataFrame, DataFrame]:
-    """The rows of the chosen files with what they match, and those that are inserted; with `ACTION` and all marks."""
+    """Returns the chosen files' rows with their matches, and the inserted rows; with `ACTION` and both marks."""
     rewritten = sides.target_rows().join(F.broadcast(sides.source_rows()), F.expr(sides.on()), "left_outer")
     rewritten = rewritten.withColumn(ACTION, merge_clauses.action(sides.clauses))
     return rewritten, join.inserted(sides, F.broadcast(matched.rows)).hint("rebalance")
 
 
 def metrics() -> dict[str, str]:
-    """What tells, of joined rows with the `CARRIED` columns, which rows of the source match and how often."""
+    """Returns aggregates over joined rows that identify the matching rows of the source and their match counts."""
     is_match = f"{IN_TARGET} and {IN_SOURCE}"
-    # Of 32 bits, so that the sum of two billion of them is in range.
+    # 32 bits, so that the sum of two billion hashes is in range.
     hashed = f"xxhash64({SOURCE_ROW}) & 4294967295"
     return {_NUMBER: f"count_if({is_match})", _SUM: f"sum(if({is_match}, {hashed}, null))"}

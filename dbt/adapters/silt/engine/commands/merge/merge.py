@@ -1,12 +1,12 @@
 """Runs MERGE INTO: finds the files that take part, writes them and commits.
 
-Few bytes of target are one job: all candidate files are joined with the source and rewritten. For more, the source
-is made stable first, the range of its keys rules files out, and where much is still left a job finds the touched files.
-A MERGE that only inserts never rewrites a file, and one into a table that asks for deletion vectors only those that few
-rows are left of (`marking`). A table that records its changes has its rows found by position in the same way.
+A small target takes a single job: all candidate files are joined with the source and rewritten. For a larger target,
+the source is made stable first, the range of its keys rules out files, and if many remain, a job finds touched files.
+A MERGE that only inserts never rewrites a file. A MERGE into a table with deletion vectors rewrites only the files that
+keep few rows (`marking`). The rows of a table that records its changes are found by position in the same way.
 
-Whether a row of the target is matched more than once shows without a job of its own: the joined rows that carry a row
-of the target are then more than the files hold.
+Multiple matches of a row of the target are detected without a separate job: there are then more joined rows with a row
+of the target than the files hold.
 """
 
 from __future__ import annotations
@@ -58,10 +58,10 @@ class _Found:
     """The source and the files that take part.
 
     Args:
-        sides: the source, and the files that are rewritten (of an insert-only MERGE: that are read).
-        opened: all files whose rows are looked at.
-        predicate: what rows of the target the MERGE has read.
-        matched: the rows of the source that match; None where that was not asked.
+        sides: the source, and the files to rewrite (of an insert-only MERGE: to read).
+        opened: all files whose rows are read.
+        predicate: the predicate by which the MERGE reads the target.
+        matched: the matching rows of the source; None if they were not determined.
     """
 
     sides: Sides
@@ -81,11 +81,11 @@ def merge(
     """Updates, deletes and inserts rows of the target by those of the source.
 
     Raises:
-        InvalidStatementError and its kinds: the clauses do not fit together, or to the tables' columns.
-        DataRejectedError: a new row breaks a rule of the table, or does not fit into its columns.
-        MultipleSourceRowsError: clauses take more than one pair of some row of the target.
-        ConcurrentModificationError: another writer's commit conflicts.
-        DataFileMissingError, TableDamagedError: a data file cannot be read.
+        InvalidStatementError and its subclasses: if the clauses do not fit together, or do not fit the tables' columns.
+        DataRejectedError: if a new row breaks a rule of the table, or does not fit into its columns.
+        MultipleSourceRowsError: if clauses take more than one pair of some row of the target.
+        ConcurrentModificationError: if another writer's commit conflicts.
+        DataFileMissingError, TableDamagedError: if a data file cannot be read.
     """
     started = target.log.clock.now_ms()
     plan = char_keys.as_stored(plan, source, target.snapshot.schema)
@@ -112,7 +112,7 @@ def merge(
 
 
 def _checked(target: Target, plan: MergePlan, source: StructType) -> tuple[Metadata, Clauses]:
-    """The target's metadata as it is to be, and the clauses over it."""
+    """Returns the target's new metadata, and the clauses resolved against it."""
     merge_plan.check(plan, target.name)
     reserved_names.check_names(target.snapshot.schema, target.name)
     reserved_names.check_names(source, target.name, "source's column")
@@ -134,7 +134,7 @@ def _commit(
 
 
 def _evolved(target: Target, plan: MergePlan, source: StructType) -> Metadata:
-    """The target's metadata with the source's new columns, where the statement asks for them and sets them."""
+    """Returns the target's metadata with the source's new columns that the statement asks for and sets."""
     old = target.snapshot.schema
     if not plan.schema_evolution:
         return target.snapshot.metadata
@@ -153,7 +153,7 @@ def _as_it_is(source: DataFrame, plan: MergePlan, limits: Limits) -> Source:
 
 
 def _find(sides: Sides, source: DataFrame, limits: Limits) -> _Found:
-    """Chooses the files that take part, as far as that pays."""
+    """Chooses the files that take part, as far as the search pays off."""
     plan, snapshot = sides.plan, sides.target.snapshot
     whole = bool(plan.of(MatchKind.NOT_MATCHED_BY_SOURCE))
     predicate = TRUE if whole else plan.target_predicate
@@ -176,7 +176,7 @@ def _find(sides: Sides, source: DataFrame, limits: Limits) -> _Found:
 
 
 def _touched(found: _Found, limits: Limits) -> _Found:
-    """The same, with those files only that have to be rewritten; runs a job."""
+    """Restricts the files to the files that must be rewritten; runs a job."""
     sides = found.sides
     if not merge_matched.pays(sides, limits):
         return replace(found, sides=replace(sides, chosen=join.touched(sides)))
@@ -186,7 +186,7 @@ def _touched(found: _Found, limits: Limits) -> _Found:
 
 
 def _as_wanted(found: _Found) -> _Found:
-    """The same, with a stable source where rows are deleted by vectors: that takes more than one job."""
+    """Makes the source stable if rows are found by position, since that takes more than one job."""
     if found.sides.plan.inserts_only or not marking.finds_rows_by_position(found.sides.target.snapshot):
         return found
     return replace(found, sides=merge_marking.stable(found.sides))
@@ -217,10 +217,10 @@ def _run(found: _Found, metadata: Metadata, limits: Limits) -> Merged:
 
 
 def _unambiguous(found: _Found) -> _Found:
-    """The same, with a stable source in which no more than one row asks to change a row of the target.
+    """Makes the source stable and checks that at most one of its rows would change each row of the target.
 
     Raises:
-        MultipleSourceRowsError: more than one row does.
+        MultipleSourceRowsError: if several rows would.
     """
     sides = merge_marking.stable(found.sides)
     error = join.multiple_matches(sides)
@@ -230,7 +230,7 @@ def _unambiguous(found: _Found) -> _Found:
 
 
 def _insert(found: _Found, metadata: Metadata) -> Merged:
-    """Adds the source's rows that match nothing; removes no file."""
+    """Adds the source's unmatched rows; removes no file."""
     sides = found.sides
     inserts = tuple(clause for clause in sides.clauses.all if clause.clause.kind is MatchKind.NOT_MATCHED)
     clauses = replace(sides.clauses, all=inserts, old=StructType())
@@ -240,7 +240,7 @@ def _insert(found: _Found, metadata: Metadata) -> Merged:
 
 
 def _delete(found: _Found, metadata: Metadata) -> Merged:
-    """Keeps the target's rows that nothing matches; how often the others are matched does not matter."""
+    """Keeps the target's unmatched rows; the number of matches of the deleted rows does not matter."""
     sides = found.sides
     clauses = replace(sides.clauses, all=())
     read = file_rows.counted(sides.spark, sides.target, sides.chosen)
@@ -252,7 +252,7 @@ def _delete(found: _Found, metadata: Metadata) -> Merged:
 
 
 def _rewrite(found: _Found, metadata: Metadata, limits: Limits, total: int) -> tuple[Merged, int]:
-    """Joins and writes; also says how many of the rows carry one of the target, of `total` that the files hold."""
+    """Joins and writes; also returns how many joined rows have a row of the target; the files hold `total`."""
     if found.matched is not None:
         result, observed = _write(merge_matched.parts(found.sides, found.matched), found.sides.clauses, found, metadata)
         if found.matched.is_same(observed):
@@ -271,7 +271,7 @@ def _joined(found: _Found, metadata: Metadata, joined: DataFrame, total: int) ->
 def _each_deleted_once(clauses: Clauses, result: Merged, pairs: int, total: int) -> tuple[Merged, int]:
     if not clauses.plan.deletes_every_match:
         return result, pairs
-    # A row that is matched twice is in two pairs, and is deleted once.
+    # A row with two matches is in two pairs, and is deleted once.
     (number,) = clauses.numbers(MatchKind.MATCHED, RowVerb.DELETE)
     unmatched = pairs - result.counts[number]
     return replace(result, counts=result.counts | {number: total - unmatched}), total
@@ -280,7 +280,7 @@ def _each_deleted_once(clauses: Clauses, result: Merged, pairs: int, total: int)
 def _write(
     parts: Sequence[DataFrame], clauses: Clauses, found: _Found, metadata: Metadata
 ) -> tuple[Merged, Mapping[str, Any]]:
-    """Writes the rows but those that are deleted, which are counted on the same pass; also gives what was observed."""
+    """Writes all rows except deleted rows, which the same pass counts; also returns the observed metrics."""
     target = found.sides.target
     carried = () if found.matched is None else merge_matched.CARRIED
     made = [merge_clauses.new_rows(rows, clauses, target.snapshot.properties, target.name, carried) for rows in parts]
@@ -301,14 +301,14 @@ def _write(
 
 
 def _unless_unchanged(found: _Found, result: Merged) -> Merged:
-    """The result; one without changes has no files either."""
+    """Returns the result; drops the written files if it contains no changes."""
     if any(result.counts.values()):
         return result
     return replace(result, changes=file_changes.drop_written(found.sides.target, result.changes), copied=0)
 
 
 def _metrics(found: _Found, result: Merged, elapsed_ms: int) -> dict[str, str]:
-    """`operationMetrics` by delta-spark's names."""
+    """Returns `operationMetrics` by delta-spark's names."""
     clauses, changes = found.sides.clauses, result.changes
     by_source = MatchKind.NOT_MATCHED_BY_SOURCE
     return as_strings(

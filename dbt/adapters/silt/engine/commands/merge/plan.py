@@ -1,7 +1,7 @@
-"""MergePlan: a MERGE as values: clauses, keys and what ON demands.
+"""MergePlan: the clauses, keys and ON condition of a MERGE.
 
-Every text is Spark SQL whose tables are already pinned. A column is a name as its parts, without backquotes; it may
-begin with the target's alias.
+All SQL is Spark SQL whose tables are already pinned. A column is a tuple of name parts without backquotes; it may begin
+with the target's alias.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ from dbt.adapters.silt.engine.sql.ast import (
 
 @dataclass(frozen=True)
 class KeyEquality:
-    """`target column = source expression`, one of the parts that ON puts together by AND.
+    """`target column = source expression`, a conjunct of ON.
 
     Args:
         column: the target's column.
-        source: the text of an expression over the source alone.
-        null_safe: whether the text says `<=>`.
-        start: where the source's text begins in ON.
+        source: the SQL of an expression over the source alone.
+        null_safe: whether the operator is `<=>`.
+        start: the position of the source's SQL in ON.
     """
 
     column: Column
@@ -48,16 +48,16 @@ class MergePlan:
     """A MERGE statement.
 
     Args:
-        target_alias, source_alias: what the texts qualify columns by.
-        condition: the text of ON.
+        target_alias, source_alias: the qualifiers of columns in the SQL.
+        condition: the SQL of ON.
         clauses: in the order of the statement; a pair takes the first that fits.
         schema_evolution: whether the source's new columns are added to the target.
-        keys: those equalities of ON that must hold for a pair to match.
-        target_predicate: what ON demands of the target's columns alone.
-        source_bytes: at most so much data lies behind the source; None where that is not known.
-        keys_only: whether ON demands nothing but the keys.
-        as_run: ON in other words, where it cannot be run as it is: its texts are padded if they are compared with a
-            `char`, and it has a type if it is NULL. Otherwise None.
+        keys: the equalities of ON that must hold for a pair to match.
+        target_predicate: the part of ON about the target's columns alone.
+        source_bytes: the upper bound of the source's data in bytes; None if unknown.
+        keys_only: whether ON consists of the keys alone.
+        as_run: the rewritten ON if it cannot be run unchanged: strings compared with a `char` are padded, and NULL is
+            given a type. Otherwise None.
     """
 
     target_alias: str
@@ -73,11 +73,11 @@ class MergePlan:
 
     @property
     def pairing(self) -> str:
-        """The text of the condition by which rows are paired."""
+        """The SQL of the condition by which rows are paired."""
         return self.as_run or self.condition
 
     def of(self, kind: MatchKind) -> tuple[MergeClause, ...]:
-        """The clauses about such pairs, in order."""
+        """Returns the clauses of that kind, in order."""
         return tuple(clause for clause in self.clauses if clause.kind is kind)
 
     @property
@@ -86,16 +86,16 @@ class MergePlan:
 
     @property
     def deletes_every_match(self) -> bool:
-        """Whether all that happens to a matched row is that it is deleted: then it may match more than once."""
+        """Whether every matched row is simply deleted: it may then match more than once."""
         matched = self.of(MatchKind.MATCHED)
         return len(matched) == 1 and matched[0].action.verb is RowVerb.DELETE and matched[0].condition is None
 
 
 def check(plan: MergePlan, table: str) -> None:
-    """Passes where the clauses make sense together.
+    """Checks that the clauses are consistent.
 
     Raises:
-        InvalidStatementError: there is no clause, an action does not fit its clause, or a clause can never be reached.
+        InvalidStatementError: if there is no clause, an action does not fit its clause, or a clause is unreachable.
     """
     if not plan.clauses:
         raise InvalidStatementError("MERGE needs at least one WHEN clause", table=table)
@@ -113,7 +113,7 @@ def check(plan: MergePlan, table: str) -> None:
 
 
 def operation_parameters(plan: MergePlan) -> dict[str, Json]:
-    """The statement as `commitInfo.operationParameters` holds it, in delta-spark's spelling."""
+    """Returns the statement's `commitInfo.operationParameters`, in delta-spark's spelling."""
     return {
         "predicate": json.dumps([plan.condition], ensure_ascii=False),
         "matchedPredicates": _described(plan.of(MatchKind.MATCHED)),
@@ -123,7 +123,7 @@ def operation_parameters(plan: MergePlan) -> dict[str, Json]:
 
 
 def assigned_names(plan: MergePlan) -> Iterator[Name]:
-    """The columns that clauses name to be set, as written."""
+    """Yields the columns that clauses set by name, as written."""
     for clause in plan.clauses:
         if isinstance(clause.action, UpdateSet):
             yield from (each.column for each in clause.action.assignments)
@@ -132,7 +132,7 @@ def assigned_names(plan: MergePlan) -> Iterator[Name]:
 
 
 def has_star(plan: MergePlan) -> bool:
-    """Whether some clause sets every column."""
+    """Returns whether some clause sets every column."""
     return any(isinstance(clause.action, UpdateAll | InsertAll) for clause in plan.clauses)
 
 

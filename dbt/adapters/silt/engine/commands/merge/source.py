@@ -1,8 +1,8 @@
-"""Makes the source of a MERGE stable, and learns from its keys which rows of the target can match.
+"""Makes the source of a MERGE stable, and derives from its keys which rows of the target can match.
 
-A source that is read twice may differ (`rand()`, `current_timestamp()`, a `limit` without order). Where a MERGE needs
-more than one job the source is therefore computed once and kept, and its keys' ranges are observed on the same pass.
-The ranges rule out files of the target, and are what the MERGE has read of it for the conflict check.
+A source that is read twice may differ (`rand()`, `current_timestamp()`, a `limit` without order). If a MERGE needs
+more than one job, the source is therefore computed once and kept, and its keys' ranges are observed in the same pass.
+The ranges rule out files of the target, and are the MERGE's read set for the conflict check.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from dbt.adapters.silt.engine.kernel.table.schema import DataType, DecimalType, 
 from dbt.adapters.silt.engine.sql.conditions.predicates import compares_otherwise
 
 _MOST_VALUES: Final = 1000
-"""Up to so many different values of a key are looked at one by one."""
+"""The maximum number of distinct key values that are considered individually."""
 
 _ROW_BYTES: Final = 32
 _VALUE_BYTES: Final = 16
@@ -40,14 +40,14 @@ _EPOCH_DAY: Final = date(1970, 1, 1).toordinal()
 
 @dataclass(frozen=True)
 class StableSource:
-    """A source that can be read again and gives the same rows.
+    """A source that returns the same rows in every read.
 
     Args:
         frame: its rows, under the source's alias.
-        rows: how many there are.
+        rows: the row count.
         usable: the keys whose values can be compared with the target's statistics.
-        predicate: what a target row must fulfil to match any of them.
-        size: about how many bytes they take in memory; None where that is not known.
+        predicate: the condition that a target row must meet to match any source row.
+        size: the approximate size in memory, in bytes; None if unknown.
     """
 
     frame: DataFrame
@@ -61,7 +61,7 @@ def stabilise(source: DataFrame, plan: MergePlan, schema: StructType) -> StableS
     """Computes the source once and keeps it.
 
     Args:
-        schema: the target's.
+        schema: the target's schema.
     """
     aliased = source.alias(plan.source_alias)
     usable = _usable_keys(aliased, plan.keys, schema)
@@ -81,7 +81,7 @@ def stabilise(source: DataFrame, plan: MergePlan, schema: StructType) -> StableS
 
 
 def _size(source: DataFrame) -> str:
-    """About how many bytes the rows take in memory, as an SQL text; null where several columns have one name."""
+    """Returns SQL for the rows' approximate size in memory, in bytes; null if column names are duplicated."""
     names = [member.name for member in source.schema]
     if len({name.lower() for name in names}) < len(names):
         return "cast(null as bigint)"
@@ -92,10 +92,10 @@ def _size(source: DataFrame) -> str:
 
 
 def with_values(source: StableSource, schema: StructType, worthwhile: Sequence[str]) -> StableSource:
-    """The source with a predicate that names the keys' single values, where these are few.
+    """Adds the keys' individual values to the source's predicate, if there are few.
 
     Args:
-        worthwhile: columns of the target, such as its partition columns, looked at even if the source is large.
+        worthwhile: columns of the target, such as its partition columns, considered even if the source is large.
     """
     names = {name.lower() for name in worthwhile}
     parts = [source.predicate]
@@ -126,7 +126,7 @@ def _column_type(key: KeyEquality, schema: StructType) -> DataType | None:
 
 
 def _comparable(given: DataType, wanted: DataType | None) -> bool:
-    """Whether Spark compares the two without a conversion that changes the order or merges values."""
+    """Returns whether Spark compares the types without a conversion that changes the order or merges values."""
     if isinstance(given, DecimalType) and isinstance(wanted, DecimalType):
         return True
     given_name, wanted_name = getattr(given, "name", None), getattr(wanted, "name", None)
@@ -136,8 +136,8 @@ def _comparable(given: DataType, wanted: DataType | None) -> bool:
 
 
 def _portable(key: KeyEquality, schema: StructType) -> str:
-    """The key's value, as an SQL text of a type that Python holds exactly, whatever the time zone and the year."""
-    text = f"({key.source}\n)"  # the line break ends a comment at the text's end
+    """Returns SQL for the key's value in a type that Python holds exactly, regardless of time zone and year."""
+    text = f"({key.source}\n)"  # the line break ends a comment at the end of the expression
     match getattr(_column_type(key, schema), "name", None):
         case "date":
             return f"unix_date({text})"
@@ -150,7 +150,7 @@ def _portable(key: KeyEquality, schema: StructType) -> str:
 
 
 def _value(portable: Any, name: str | None) -> Any:
-    """The portable value as the kernel compares it; None if it is null, or Python cannot hold it."""
+    """Converts the portable value to the kernel's type, or returns None if it is null or Python cannot hold it."""
     if portable is None:
         return None
     try:
@@ -178,7 +178,7 @@ def _range(key: KeyEquality, position: int, observed: Mapping[str, Any], schema:
 
 
 def _with_null(values: Expression, key: KeyEquality, has_null: bool) -> Expression:
-    """The predicate on a key's values, true for null too where a null of the source is equal to it."""
+    """Returns the predicate on a key's values; also true for null if the source has a null that equals it."""
     return Or((values, IsNull(key.column))) if key.null_safe and has_null else values
 
 

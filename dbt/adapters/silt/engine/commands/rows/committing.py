@@ -23,11 +23,11 @@ def commit_files(
     settings: WriteSettings,
     metadata: Metadata | None = None,
 ) -> CommitResult | None:
-    """Commits the changes; None where there are none, and neither the caller nor the isolation asks for a commit.
+    """Commits the changes; returns None without a commit if the caller and the isolation level need none.
 
     Args:
-        reads: the predicates that the verb has read by; the opened files are added.
-        metadata: the table's new one, where it changes.
+        reads: the command's predicates; the opened files are added.
+        metadata: the table's new metadata, if it changes.
     """
     now = target.log.clock.now_ms()
     removed = target.snapshot.add_files(changes.removed)
@@ -54,11 +54,11 @@ def commit_files(
 def commit_rows(
     target: Target, operation: Operation, rows: Rows, result: RowResult, settings: WriteSettings, started: int
 ) -> Outcome:
-    """Commits what a DELETE or an UPDATE did.
+    """Commits the result of a DELETE or an UPDATE.
 
     Args:
-        operation: its name, and the metrics of its own.
-        started: when it began, in milliseconds of the log's clock.
+        operation: its name and its own metrics.
+        started: its start, in milliseconds of the log's clock.
     """
     changes = result.changes
     metrics = {

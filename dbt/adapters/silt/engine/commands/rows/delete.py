@@ -1,4 +1,4 @@
-"""Runs DELETE FROM: removes whole files, and rewrites the others or gives them deletion vectors."""
+"""Runs DELETE FROM: removes whole files, and rewrites the remaining files or adds deletion vectors."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ OPERATION = "DELETE"
 def delete(
     spark: SparkSession, target: Target, rows: Rows, settings: WriteSettings, limits: Limits | None = None
 ) -> Outcome:
-    """Deletes the rows for which the condition is true; those for which it is null stay.
+    """Deletes the rows for which the condition is true; rows for which it is null are kept.
 
-    A delete of whole files, as far as partition values and statistics prove it, runs no Spark job.
+    Deleting whole files, if partition values and statistics prove that all rows match, runs no Spark job.
 
     Raises:
-        InvalidStatementError: the condition is not boolean.
-        UnsupportedFeatureError: the table needs a feature that this engine cannot write.
-        ConcurrentModificationError: another writer's commit conflicts.
-        DataFileMissingError, TableDamagedError: a data file cannot be read.
+        InvalidStatementError: if the condition is not boolean.
+        UnsupportedFeatureError: if the table needs a feature that this engine cannot write.
+        ConcurrentModificationError: if another writer's commit conflicts.
+        DataFileMissingError, TableDamagedError: if a data file cannot be read.
     """
     started = target.log.clock.now_ms()
     target.check_writable()
@@ -69,7 +69,7 @@ def _run(spark: SparkSession, target: Target, rows: Rows, limits: Limits) -> Row
 def _mark(
     spark: SparkSession, target: Target, rows: Rows, whole: pa.Table, candidates: pa.Table, limits: Limits
 ) -> RowResult:
-    """Removes the whole files, and deletes the rows of the others by deletion vectors, or by rewriting their files."""
+    """Removes the whole files, and deletes the candidates' rows by deletion vectors or by rewriting their files."""
     is_recorded = change_data.is_recorded(target.snapshot)
     found = _read(spark, target, rows, candidates, with_position=True).filter(_matches(rows))
     if is_recorded:
@@ -92,7 +92,7 @@ def _mark(
 
 
 def _rewrite(spark: SparkSession, target: Target, rows: Rows, candidates: pa.Table, limits: Limits) -> RowResult:
-    """Rewrites the files without the rows."""
+    """Rewrites the files without the deleted rows."""
     chosen = candidates
     if active_files.size(candidates) > limits.at_once:
         found = _read(spark, target, rows, candidates, with_position=True).filter(_matches(rows))

@@ -26,10 +26,10 @@ _logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Marked:
-    """Files that stay in the table with fewer rows; in no version of it yet.
+    """Files that are kept with fewer rows, not yet committed.
 
     Args:
-        before: the files as they are, rows of the snapshot's files.
+        before: the files before the change, rows of the snapshot's files.
         adds: the same files with their new deletion vectors.
     """
 
@@ -42,7 +42,7 @@ class Marked:
         return len(self.adds) - int(self.before["deletion_vector"].null_count)
 
     def discard(self, log: DeltaLog) -> None:
-        """Deletes the new vectors, which surely are in no version; a failure leaves them for VACUUM."""
+        """Deletes the new vectors, which no version uses; a failure leaves them for VACUUM."""
         vectors = (add.deletion_vector for add in self.adds)
         names = {deletion_vectors.file_name(vector) for vector in vectors if vector is not None}
         for name in names - {None}:
@@ -54,13 +54,13 @@ class Marked:
 
 @dataclass(frozen=True)
 class FileChanges:
-    """The files that a statement opens, removes, writes and marks.
+    """The files that a statement opens, removes, writes, or gives a deletion vector.
 
     Args:
-        opened: the files whose rows were looked at.
-        removed: the files that leave the table.
-        written: the files that come into it.
-        marked: the files that stay with fewer rows.
+        opened: the files whose rows were read.
+        removed: the removed files.
+        written: the new files.
+        marked: the files that are kept with fewer rows.
         recorded: the change files.
     """
 
@@ -80,11 +80,11 @@ class FileChanges:
 
     @property
     def uncommitted(self) -> tuple[Uncommitted, ...]:
-        """The files to delete where the changes are not committed."""
+        """The files to delete if the changes are not committed."""
         return tuple(each for each in (self.written, self.marked, self.recorded) if each is not None)
 
     def vector_metrics(self, prefix: str) -> dict[str, int]:
-        """The metrics of deletion vectors, by delta-spark's names."""
+        """Returns the metrics of deletion vectors, by delta-spark's names."""
         updated = 0 if self.marked is None else self.marked.updated
         return {
             f"{prefix}DeletionVectorsAdded": 0 if self.marked is None else len(self.marked.adds) - updated,
@@ -98,9 +98,9 @@ class RowResult:
     """The result of a DELETE or an UPDATE, before it is committed.
 
     Args:
-        changes: of the files.
-        changed: rows deleted or updated; None where that is not known.
-        copied: rows rewritten as they were.
+        changes: the file changes.
+        changed: the number of deleted or updated rows; None if unknown.
+        copied: the number of unchanged rows that were rewritten.
     """
 
     changes: FileChanges
@@ -115,23 +115,23 @@ def record(
     rows: Mapping[str, DataFrame],
     expected: Mapping[str, int],
 ) -> FileChanges:
-    """The changes with the change files of these rows; where they cannot be written, all that was written is deleted.
+    """Writes the rows' change files and adds them to the changes; deletes all written files on failure.
 
     Args:
-        metadata: of the version that the files are meant for.
-        rows: by how they changed.
-        expected: how many there are of each kind.
+        metadata: the metadata of the version that will contain the files.
+        rows: the rows by change type.
+        expected: the row count of each change type.
     """
     with discarded_on_error(target.log, changes.uncommitted):
         return replace(changes, recorded=change_data.write(target.log, metadata, rows, expected))
 
 
 def check_kept(target: Target, changes: FileChanges, expected: int) -> None:
-    """Passes where as many rows were written as there must be; otherwise the files are deleted.
+    """Checks that the expected number of rows was written; otherwise deletes the files.
 
     Raises:
-        DataFileChangedError: a file is another one than the log names.
-        InternalError: rows were lost or doubled otherwise.
+        DataFileChangedError: if a file is not the file that the log names.
+        InternalError: if rows were lost or duplicated for another reason.
     """
     with discarded_on_error(target.log, changes.uncommitted):
         if changes.written is not None and changes.written.rows != expected:
@@ -140,7 +140,7 @@ def check_kept(target: Target, changes: FileChanges, expected: int) -> None:
 
 
 def check_read(target: Target, changes: FileChanges, read: CountedRows, kept: int) -> None:
-    """Passes where no row of the files that were rewritten was lost; otherwise the written files are deleted.
+    """Checks that no row of the rewritten files was lost; otherwise deletes the written files.
 
     Raises:
         DataFileChangedError, InternalError: as `CountedRows.check`.
@@ -150,7 +150,7 @@ def check_read(target: Target, changes: FileChanges, read: CountedRows, kept: in
 
 
 def drop_written(target: Target, changes: FileChanges) -> FileChanges:
-    """The changes without any: what was written turned out to hold what was there before, and is deleted."""
+    """Deletes the written files, which contain no change, and returns empty changes."""
     if changes.written is not None:
         changes.written.discard(target.log)
     return FileChanges(changes.opened, changes.removed.slice(0, 0))

@@ -1,4 +1,4 @@
-"""Counts the rows of files, finds the files that hold given rows, and tells when rows of files were lost."""
+"""Counts the rows of files, finds the files that hold given rows, and detects lost rows."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _NAMED = 3
 
 @dataclass(frozen=True, eq=False)
 class CountedRows:
-    """The rows of files that are to be rewritten, counted while they are read.
+    """The rows of files to rewrite, counted while they are read.
 
     Args:
         frame: the rows.
@@ -37,17 +37,17 @@ class CountedRows:
     _observation: Observation
 
     def check(self, target: Target, kept: int) -> None:
-        """Passes where no row of the files was lost on the way.
+        """Checks that no row of the files was lost.
 
-        More rows than there are is no loss: a task that ran twice has counted twice.
+        A higher count than expected is not a loss: a task that ran twice has counted twice.
 
         Args:
-            kept: how many of the rows were written. Where none was, Spark may have dropped the part of the plan that
-                counts, and the footers of the files are read instead.
+            kept: the number of rows written. If it is 0, Spark may have dropped the part of the plan that counts, and
+                the footers of the files are read instead.
 
         Raises:
-            DataFileChangedError: a file is another one than the log names.
-            InternalError: rows were lost otherwise.
+            DataFileChangedError: if a file is not the file that the log names.
+            InternalError: if rows were lost for another reason.
         """
         if kept == 0:
             error = _first_changed(target, self.files)
@@ -60,14 +60,14 @@ class CountedRows:
 
 
 def counted(spark: SparkSession, target: Target, chosen: pa.Table) -> CountedRows:
-    """The rows of files, to be rewritten in one job."""
+    """Returns the rows of files, to be rewritten in a single job."""
     observation = Observation()
     frame = scan.read_to_rewrite(spark, target.log, target.snapshot, chosen)
     return CountedRows(frame.observe(observation, F.count(F.lit(1)).alias(_COUNT)), chosen, observation)
 
 
 def miscounted(target: Target, chosen: pa.Table, what: str) -> SiltError:
-    """The error for rows of files that were lost or doubled: it names the file that is at fault, if there is one.
+    """Returns the error for lost or duplicated rows of files; it names the file at fault, if known.
 
     Args:
         what: the counts, as a clause.
@@ -92,17 +92,17 @@ def _first_changed(target: Target, chosen: pa.Table) -> SiltError | None:
 
 
 def at(chosen: pa.Table, paths: Iterable[str]) -> pa.Table:
-    """Those of the files that have one of the paths."""
+    """Returns the files that have any of the paths."""
     return chosen.filter(pc.is_in(chosen["path"], value_set=pa.array(paths, pa.string())))
 
 
 def row_count(target: Target, chosen: pa.Table) -> int:
-    """How many rows the files hold; the footers of files without statistics are read."""
+    """Returns the row count of the files; reads the footers of files without statistics."""
     return sum(records(target, chosen)) - row_counts.deleted_rows(chosen)
 
 
 def records(target: Target, chosen: pa.Table) -> list[int]:
-    """How many rows each file holds, those that a deletion vector deletes counted too; reads footers as `row_count`."""
+    """Returns the row count of each file, including rows deleted by a vector; reads footers as `row_count`."""
     recorded = row_counts.num_records(chosen).to_pylist()
     names = [decode_path(path) for path in chosen["path"].to_pylist()]
     unknown = [name for name, count in zip(names, recorded, strict=True) if count is None]
@@ -111,5 +111,5 @@ def records(target: Target, chosen: pa.Table) -> list[int]:
 
 
 def touched(positioned: DataFrame, log: DeltaLog, chosen: pa.Table) -> pa.Table:
-    """Those of the files that some row of `positioned` comes from; runs a job."""
+    """Returns the files that the rows of `positioned` are from; runs a job."""
     return at(chosen, positions.paths_of(positioned, log, chosen))

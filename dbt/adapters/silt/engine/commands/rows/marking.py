@@ -1,8 +1,8 @@
-"""Deletes rows by deletion vectors: finds their positions and decides for each file what to do.
+"""Deletes rows by deletion vectors: finds their positions and decides how to treat each file.
 
-A verb finds the rows that go, in one pass (`kept`, `positions`). A file that would be left without rows is
-removed; one that would be left with few is rewritten, because every later scan would pay for the rows that are gone;
-all others stay, with a vector that deletes the rows (`plan`, `changes`).
+A command finds the rows to delete in a single pass (`kept`, `positions`). A file that would keep no rows is removed. A
+file that would keep few rows is rewritten, because every later scan would read the deleted rows too. Any other file is
+kept, with a vector that deletes the rows (`plan`, `changes`).
 """
 
 from __future__ import annotations
@@ -37,15 +37,15 @@ from dbt.adapters.silt.engine.kernel.table.paths import decode_path
 
 FEATURE = "deletionVectors"
 
-# Rewriting what is left is paid for by the second scan that need not read what is gone.
+# Rewriting the remaining rows pays off at the second scan that need not read the deleted rows.
 _REWRITE_ABOVE = 0.8
 _USUAL_ROW_BYTES = 800
-"""Of a row of which nothing is known: a generous guess."""
+"""The assumed size of an unknown row: a generous guess."""
 
 
 @dataclass(frozen=True)
 class Plan:
-    """The files that lose rows, by what is to be done with each.
+    """The files that lose rows, by how each is treated.
 
     Args:
         deleted: the rows to delete, by file.
@@ -53,8 +53,8 @@ class Plan:
         files_to_rewrite: the files that keep too few rows to be worth a vector.
         files_to_mark: the files that get a vector.
         survivors: the rows that the files to rewrite keep, by file.
-        vectors: all rows that are not in the table any more, of the files that stay.
-        num_records: how many rows the touched files hold.
+        vectors: all deleted rows of the files that get a vector.
+        num_records: the row count of the touched files.
     """
 
     deleted: Positions
@@ -72,7 +72,7 @@ class Plan:
 
     @property
     def removed(self) -> pa.Table:
-        """The files that leave the table."""
+        """The files to remove from the table."""
         return pa.concat_tables([self.files_emptied, self.files_to_rewrite])
 
     @property
@@ -85,49 +85,49 @@ class Plan:
 
 
 def writes_deletion_vectors(snapshot: Snapshot) -> bool:
-    """Whether rows of the table are deleted by deletion vectors, rather than by rewriting their files."""
+    """Returns whether rows of the table are deleted by deletion vectors instead of rewriting their files."""
     return snapshot.properties.enable_deletion_vectors and has_feature(snapshot.protocol, FEATURE)
 
 
 def finds_rows_by_position(snapshot: Snapshot) -> bool:
-    """Whether rows that go are found by their positions first: to be deleted by a vector, or recorded as changes.
+    """Returns whether positions of deleted rows are found first, for a deletion vector or for recorded changes.
 
-    What was found once can be read again: change files hold exactly the rows that go from the data files.
+    The found rows can be read again: change files hold exactly the rows that are deleted from the data files.
     """
     return writes_deletion_vectors(snapshot) or change_data.is_recorded(snapshot)
 
 
 def all_positions(target: Target, chosen: pa.Table) -> dict[str, BitMap64]:
-    """The positions of all rows of files."""
+    """Returns the positions of all rows of files."""
     marked = deletion_vectors.read_all(target.log.store, chosen, target.name)
     sizes = zip(chosen["path"].to_pylist(), file_rows.records(target, chosen), strict=True)
     return {path: marked.get(path, BitMap64()).flip(0, size) for path, size in sizes}
 
 
 def kept(found: DataFrame) -> DataFrame:
-    """Rows that go, with their positions, each found once and the same whenever it is read; runs a job.
+    """Keeps the rows to delete, with their positions, so that every read returns the same rows; runs a job.
 
-    What is marked is then what is written or recorded, even where a condition's answer differs from time to time
-    (`rand()`), and the files are not read a second time for it.
+    The deleted rows are then the rows that are written or recorded, even with a nondeterministic condition (`rand()`),
+    and the files are not read a second time for them.
     """
     with errors.mapped():
         return computed_once(found)
 
 
 def positions(target: Target, rows: DataFrame, chosen: pa.Table) -> dict[str, BitMap64]:
-    """The positions of rows in their files, which are among `chosen`; runs a job."""
+    """Returns the positions of rows in their files, which are among `chosen`; runs a job."""
     found = row_positions.collect(rows, target.log, chosen)
     return {each.path: deletion_vectors.of_positions(each.positions) for each in found}
 
 
 def plan(target: Target, candidates: pa.Table, deleted: Positions, may_stay: bool = True) -> Plan:
-    """Decides for each file that loses rows what to do with it; none of the rows is one that a vector deletes already.
+    """Decides how to treat each file that loses rows; no vector may already delete any of the rows.
 
-    Where the table does not ask for deletion vectors, no file stays.
+    If the table does not use deletion vectors, no file is kept.
 
     Args:
-        candidates: files that hold them, and others; rows of the snapshot's files.
-        may_stay: whether a file may stay without some of its rows.
+        candidates: files that include the files with these rows; rows of the snapshot's files.
+        may_stay: whether a file may be kept without some of its rows.
     """
     touched = file_rows.at(candidates, deleted)
     before = deletion_vectors.read_all(target.log.store, touched, target.name)
@@ -145,11 +145,11 @@ def plan(target: Target, candidates: pa.Table, deleted: Positions, may_stay: boo
 
 
 def gathered(rows: DataFrame, planned: Plan, new: int, limits: Limits) -> DataFrame:
-    """Few rows, such that they do not become as many small files as there were tasks to find them.
+    """Gathers few rows, so that they do not become as many small files as there were tasks to find them.
 
     Args:
         rows: the survivors of `planned`, and new rows.
-        new: how many new rows there are at most; they are computed already, or little work.
+        new: the maximum number of new rows; they are already computed, or cheap to compute.
     """
     known = planned.num_records
     row_bytes = active_files.size(planned.touched) / known if known else _USUAL_ROW_BYTES
@@ -158,15 +158,15 @@ def gathered(rows: DataFrame, planned: Plan, new: int, limits: Limits) -> DataFr
 
 
 def changes(target: Target, opened: pa.Table, planned: Plan, written: Written | None) -> FileChanges:
-    """The changes of the files; writes the vectors of those that stay.
+    """Returns the changes of the files; writes the vectors of the kept files.
 
     Args:
-        opened: the files whose rows were looked at.
-        written: the rows that the rewritten files keep, and new ones; deleted where the vectors cannot be written.
+        opened: the files whose rows were read.
+        written: the kept rows of rewritten files, and new rows; deleted if the vectors cannot be written.
 
     Raises:
-        ConcurrentDropError: the table is not there any more.
-        StorageError: the storage failed.
+        ConcurrentDropError: if the table no longer exists.
+        StorageError: if the storage failed.
     """
     with discarded_on_error(target.log, () if written is None else (written,)):
         return FileChanges(opened, planned.removed, written, _marked(target, planned))
@@ -191,7 +191,7 @@ def _marked(target: Target, planned: Plan) -> Marked | None:
 
 
 def _wide_statistics(target: Target, adds: Sequence[AddFile]) -> list[str]:
-    """The files' statistics, as a file that has a vector must have them."""
+    """Returns the files' statistics in the form that a file with a vector must have."""
     texts = pa.array([add.stats for add in adds], pa.string())
     counts = stats_json.read(texts, {stats_json.NUM_RECORDS: None})[stats_json.NUM_RECORDS].to_pylist()
     lacking = [decode_path(add.path) for add, count in zip(adds, counts, strict=True) if count is None]

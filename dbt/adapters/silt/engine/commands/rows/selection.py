@@ -1,4 +1,4 @@
-"""Holds which rows a DELETE or UPDATE chooses, and the size up to which searching their files does not pay."""
+"""Selects the rows of a DELETE or UPDATE, with the sizes up to which searching their files does not pay off."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from dbt.adapters.silt.engine.kernel.table.expressions import Expression
 
 @dataclass(frozen=True)
 class Rows:
-    """The rows that a DELETE or an UPDATE is about.
+    """The rows that a DELETE or an UPDATE selects.
 
     Args:
-        alias: what `condition` may qualify the table's columns by.
-        condition: the text of WHERE, its tables pinned; None for all rows.
-        predicate: what the condition says of the table's columns; UNKNOWN where it cannot be said.
+        alias: the qualifier of the table's columns in `condition`.
+        condition: the SQL of WHERE, its tables pinned; None for all rows.
+        predicate: the predicate that the condition implies; UNKNOWN if it cannot be derived.
     """
 
     alias: str
@@ -29,14 +29,14 @@ class Rows:
 
 @dataclass(frozen=True)
 class Limits:
-    """Bytes of candidate files up to which a step that would rule some out is left out.
+    """The size of candidate files, in bytes, up to which a step that rules out files is skipped.
 
     Args:
-        direct: a MERGE joins its source as it is, without making it stable first to learn the range of its keys.
-        at_once: all candidates are rewritten, without a job before that finds those with rows to change.
-        single_task: one task joins and writes them.
+        direct: a MERGE joins its source directly, without first making it stable to find the range of its keys.
+        at_once: all candidates are rewritten, without a prior job that finds the files with rows to change.
+        single_task: a single task joins and writes them.
         single_task_rows: rows of a stable source up to which the same holds.
-        broadcast: bytes of a stable source up to which every task has all of it at hand.
+        broadcast: the size of a stable source, in bytes, up to which it is broadcast.
     """
 
     direct: int = 8 << 20
@@ -47,10 +47,10 @@ class Limits:
 
 
 def check_condition(spark: SparkSession, target: Target, rows: Rows) -> None:
-    """Passes if the rows of a table are chosen by a condition that is boolean, or that is NULL and so never true.
+    """Checks that the condition is boolean, or NULL and therefore never true.
 
     Raises:
-        InvalidStatementError: it is of another type.
+        InvalidStatementError: if the condition has another type.
     """
     if rows.condition is not None:
         nothing = target.snapshot.files.slice(0, 0)

@@ -11,10 +11,10 @@ OPERATION = "TRUNCATE"
 
 
 def truncate(target: Target, settings: WriteSettings) -> Outcome:
-    """Takes all rows out of the table; runs no Spark job.
+    """Deletes all rows of the table; runs no Spark job.
 
     Raises:
-        ConcurrentModificationError: another writer changed any file of the table.
+        ConcurrentModificationError: if another writer changed any file of the table.
     """
     snapshot = target.snapshot
     target.check_writable()

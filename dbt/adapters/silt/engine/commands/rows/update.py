@@ -1,4 +1,4 @@
-"""Runs UPDATE: writes the changed rows, and removes the old ones with their files or by deletion vectors."""
+"""Runs UPDATE: writes the changed rows, and removes the old rows with their files or by deletion vectors."""
 
 from __future__ import annotations
 
@@ -56,10 +56,10 @@ def update(
     Raises:
         ColumnNotFoundError, InvalidStatementError, TypeMismatchError: an assignment cannot be made, or the condition is
             not boolean.
-        DataRejectedError: a new value breaks a rule of the table, or does not fit into its column.
-        UnsupportedFeatureError: the table needs a feature that this engine cannot write.
-        ConcurrentModificationError: another writer's commit conflicts.
-        DataFileMissingError, TableDamagedError: a data file cannot be read.
+        DataRejectedError: if a new value breaks a rule of the table, or does not fit into its column.
+        UnsupportedFeatureError: if the table needs a feature that this engine cannot write.
+        ConcurrentModificationError: if another writer's commit conflicts.
+        DataFileMissingError, TableDamagedError: if a data file cannot be read.
     """
     started = target.log.clock.now_ms()
     target.check_writable()
@@ -105,7 +105,7 @@ def _mark(
     candidates: pa.Table,
     limits: Limits,
 ) -> RowResult:
-    """Deletes the old rows by deletion vectors, or removes their files, and writes what is then missing."""
+    """Deletes the old rows by deletion vectors, or removes their files, and writes the new and the kept rows."""
     if rows.condition is None:
         before = _read(spark, target, rows, candidates)
         going: Positions = marking.all_positions(target, candidates)
@@ -134,7 +134,7 @@ def _mark(
 
 
 def _read(spark: SparkSession, target: Target, rows: Rows, chosen: pa.Table, with_position: bool = False) -> DataFrame:
-    """The rows of the files, each with whether it is to be changed."""
+    """Returns the rows of the files, with a column that shows whether each is to be changed."""
     frame = scan.read_to_rewrite(spark, target.log, target.snapshot, chosen, with_position).alias(rows.alias)
     # The line break ends a comment at the condition's end.
     condition = "true" if rows.condition is None else f"(({rows.condition}\n) <=> true)"
@@ -144,7 +144,7 @@ def _read(spark: SparkSession, target: Target, rows: Rows, chosen: pa.Table, wit
 def _new_rows(
     frame: DataFrame, target: Target, assigned: Sequence[AssignedColumn]
 ) -> tuple[DataFrame, tuple[Check, ...]]:
-    """All rows of the frame as the table is to have them, and what the changed ones must keep."""
+    """Returns the new values of all rows of the frame, and the checks of the changed rows."""
     made = set_clause.settings(frame, assigned, target.name)
     per_column = set_clause.by_column(made)
     changed = F.col(_CHANGED)
@@ -161,7 +161,7 @@ def _new_rows(
 
 
 def _column(member: StructField, own: Sequence[CastAssignment]) -> str | Column:
-    """A column of the table, with its settings in the rows that are changed; as SQL text where that can say it."""
+    """Returns a column of the table, with its new values in changed rows; as SQL if SQL can express it."""
     name, text = quote(member.name), set_clause.as_text(own)
     if not own:
         return name
