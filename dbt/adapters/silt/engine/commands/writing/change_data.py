@@ -1,8 +1,8 @@
 """Writes the change data feed: the rows that a commit changes, next to the data files that it writes.
 
 Source: the Delta specification, section "Change Data Files". A version that has change files is read by these alone, so
-a verb that records any change of its commit records all of them. A commit that only adds files, or only removes whole
-ones, or both, is read off these files and needs none.
+a command that records any change of its commit records all changes. A commit that only adds or removes whole files is
+read from these files and needs no change files.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from dbt.adapters.silt.engine.kernel.table.schema import CHANGE_TYPE, StructType
 
 @dataclass(frozen=True)
 class ChangeData:
-    """Change files that are in the table's folder, but in no version of it yet."""
+    """Change files in the table's folder that are not yet committed."""
 
     written: Written
 
@@ -43,14 +43,14 @@ class ChangeData:
 
 
 def is_recorded(snapshot: Snapshot) -> bool:
-    """Whether the table records its changes."""
+    """Returns whether the table records its changes."""
     return snapshot.properties.enable_change_data_feed and has_feature(snapshot.protocol, "changeDataFeed")
 
 
 def stable(rows: DataFrame) -> DataFrame:
-    """The rows, to be computed once: what is written as data is then what is written as change data.
+    """Returns the rows, computed only once, so that data files and change files contain the same rows.
 
-    Without this a `uuid()` or a `current_timestamp()` would come out otherwise the second time.
+    Otherwise `uuid()` or `current_timestamp()` would return another value the second time.
     """
     return computed_once(rows, eager=False)
 
@@ -58,7 +58,7 @@ def stable(rows: DataFrame) -> DataFrame:
 def write(
     log: DeltaLog, metadata: Metadata, changes: Mapping[str, DataFrame], expected: Mapping[str, int]
 ) -> ChangeData:
-    """Writes changed rows as change files; the files are deleted again where it fails.
+    """Writes changed rows as change files; deletes the files on failure.
 
     Args:
         metadata: of the version that the files are meant for.
@@ -66,7 +66,7 @@ def write(
         expected: how many rows there are of each kind, as the data files have it.
 
     Raises:
-        InternalError: there are more or fewer.
+        InternalError: if there are more or fewer rows.
         As `files.write`.
     """
     schema = StructType.from_json(metadata.schema_string).add(FEED_COLUMNS.require(CHANGE_TYPE))

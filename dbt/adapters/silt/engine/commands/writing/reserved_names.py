@@ -1,4 +1,4 @@
-"""Refuses columns with names that the engine uses for its own."""
+"""Rejects columns with names that the engine reserves."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ RESERVED_PREFIX = "__silt_"
 
 
 def check_names(schema: StructType, table: str, what: str = "column") -> None:
-    """Passes where no column has a name that the engine uses for its own.
+    """Checks that no column has a name that the engine reserves.
 
     Raises:
-        InvalidNameError: one has.
+        InvalidNameError: if a column has such a name.
     """
     for name in schema.names:
         if name.lower().startswith(RESERVED_PREFIX):
