@@ -1,7 +1,7 @@
 """Marks the relations that dbt has cut: read by Jinja for each relation, so without the parser."""
 
 MARK = "/* cut by dbt */"
-"""Follows a subquery that stands for a table; one of `--empty` is known by its end."""
+"""Follows a subquery that stands for a table; the subquery of `--empty` is recognized by its end."""
 
 WITHOUT_ROWS = " where false limit 0)"
 """Ends the subquery that dbt puts in the place of a table for `--empty`."""

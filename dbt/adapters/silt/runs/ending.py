@@ -16,10 +16,10 @@ _WRITERS: Final = frozenset((io.TextIOWrapper, io.BufferedWriter, io.BufferedRan
 
 
 def end_quickly() -> None:
-    """Has Python free no cycles as it ends, if this process is a command of dbt's or this package's.
+    """Keeps Python from freeing cycles at exit, if this process is a command of dbt's or this package's.
 
-    The system takes the memory back. Functions that are registered for the end run as ever, and files that are open
-    are flushed. A program that runs dbt may have other objects whose end does something: its own end stays as it is.
+    The system frees the memory. Functions registered with `atexit` still run, and open files are flushed. The exit of
+    another program that runs dbt is unchanged, since its objects may have finalizers with an effect.
     """
     if _is_command():
         atexit.unregister(_leave_to_the_system)
@@ -33,9 +33,9 @@ def _is_command() -> bool:
 
 
 def _leave_to_the_system() -> None:
-    # Texts first: what they hold goes to the buffers below them.
+    # Text files first: flushing them fills the buffers below them.
     for file in sorted((each for each in gc.get_objects() if type(each) in _WRITERS), key=_is_below):
-        with contextlib.suppress(OSError, ValueError):  # it is closed, or nobody takes it any more
+        with contextlib.suppress(OSError, ValueError):  # the file is closed, or its reader has ended
             file.flush()
     gc.freeze()
 

@@ -12,7 +12,7 @@ _seen: dict[str, set[str]] = {}
 
 
 def first_time(subject: str) -> bool:
-    """Whether this is the first call for the subject in this dbt command; may be called from several threads."""
+    """Returns whether this is the first call for the subject in this dbt command. Thread-safe."""
     command = str(get_invocation_id())
     with _lock:
         if command not in _seen:

@@ -21,12 +21,12 @@ logger = AdapterLogger("Silt")
 
 
 def skipped(log: DeltaLog, unit: Unit, hidden: Sequence[str] = ()) -> SiltResponse | None:
-    """The response of a unit of work that the table holds already; None if it is still to be done.
+    """Returns the response of a unit of work that is already committed to the table, or None if it is not.
 
     Warns if the skip may surprise.
 
     Args:
-        hidden: what has changed since and led to a failure, although the unit cannot be done again.
+        hidden: later changes that led to a failure, although the unit cannot be repeated.
     """
     snapshot = log.snapshot()
     if not snapshot.holds(unit.txn):
@@ -43,7 +43,7 @@ def skipped(log: DeltaLog, unit: Unit, hidden: Sequence[str] = ()) -> SiltRespon
 
 
 def superseded(log: DeltaLog, unit: Unit, own_write: str) -> SiltResponse:
-    """The response of a statement that comes before its node's own write, which the table holds already; warns."""
+    """Warns of a statement before its node's own write, which is committed already, and returns its response."""
     found = find_unit(log, own_write)
     version = None if found is None else found.version
     commit = log.name if version is None else f"{log.name}@v{version}"
@@ -64,7 +64,7 @@ def _warn_of_hidden(response: str, unit: Unit, hidden: Sequence[str]) -> None:
 
 
 def _warn(response: str, unit: Unit, recorded: int | None, earlier: EarlierCommit | None) -> None:
-    """Warns where a skip may surprise: the node changed since, a full refresh had done it, or the table was emptied."""
+    """Warns if a skip may surprise: the node has changed, the run was a full refresh, or the table was emptied."""
     remedy = "to build it again, give a new run id"
     was = earlier.facts.node_checksum if earlier else None
     if recorded is not None and is_full_refresh(recorded) and not unit.is_full_refresh:
