@@ -13,7 +13,7 @@ from jsonschema import Draft7Validator
 
 from dbt.adapters.silt.credentials import SiltCredentials
 
-REFERENCE = Path(__file__).parents[2] / "docs" / "reference"
+REFERENCE = Path(__file__).parents[3] / "docs" / "reference"
 GOOD = """
 type: silt
 threads: 4
