@@ -48,6 +48,20 @@ class Typing:
                 found += _CONTROL.sub("", os.read(self.terminal, 65536).decode(errors="replace")).replace("\r", "")
         return found
 
+    def interrupt(self, until: str = re.escape(PROMPT), seconds: float = SECONDS) -> str:
+        """Presses Ctrl-C when the shell waits for a key.
+
+        Python's `input` loses an interrupt that comes between its prompt and its wait for the first key.
+        """
+        end = time.monotonic() + seconds
+        while not self._sleeps():
+            assert time.monotonic() < end, "the shell does not wait for a key"
+        return self.type("\x03", until, seconds)
+
+    def _sleeps(self) -> bool:
+        status = Path(f"/proc/{self.process.pid}/stat").read_text()
+        return status.rpartition(")")[2].split()[0] == "S"
+
     def answer(self, statement: str, seconds: float = SECONDS) -> str:
         """What a statement is answered, behind what was typed, until the shell asks for the next one."""
         shown = self.type(f"{statement};\n", rf";\n[\s\S]*\n{PROMPT}$", seconds)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Iterator
 from datetime import timedelta
@@ -35,6 +36,14 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def no_adapter_of_another_test() -> None:
     """A test that calls dbt without dbt's fixtures leaves its adapter, which the next project would be given."""
     reset_adapters()
+
+
+@pytest.fixture(scope="class", autouse=True)
+def log_files_are_closed() -> Iterator[None]:
+    """dbt leaves its log file open until the next command, which may belong to a test that allows no warnings."""
+    yield
+    for handler in logging.getLogger("file_log").handlers:
+        handler.close()
 
 
 @pytest.fixture(scope="session")

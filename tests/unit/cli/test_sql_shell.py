@@ -40,7 +40,7 @@ def test_the_tabulator_completes_tables_and_columns(shell: Typing) -> None:
 
 def test_ctrl_c_drops_what_was_typed_and_ctrl_d_ends_the_shell(shell: Typing) -> None:
     shell.type("select broken\n", until="   -> ")
-    shell.type("\x03")
+    shell.interrupt()
     assert "(1 row)" in shell.type("select count(*) from orders;\n")
     shell.type("\x04", until="\n")
     assert shell.process.wait(SECONDS) == 0

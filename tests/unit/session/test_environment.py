@@ -28,6 +28,7 @@ def test_names_are_answered_without_spark_and_without_making_anything(tmp_path: 
 
 
 def test_every_databases_folder_is_relative_to_the_project(tmp_path: Path) -> None:
+    (tmp_path / "landing").mkdir()
     environment = environment_of(SiltCredentials(warehouse="own", databases={"raw": "landing/raw"}), tmp_path)
     for database, folder in (("silt", "own"), ("raw", "landing/raw")):
         environment.catalog.create_schema(database, "main")

@@ -222,7 +222,7 @@ asks = {
     "check_writable": store.check_writable, "check_writable below": inner.check_writable,
     "read": lambda: store.read("f"),
     "opened": lambda: Catalog({"silt": store}).open_schema("silt", "main"),
-    "made": lambda: Catalog({"silt": inner}).open_schema("silt", "main"),
+    "made": lambda: Catalog({"silt": LocalStore("house/new")}).open_schema("silt", "main"),
 }
 for name, ask in asks.items():
     try:
