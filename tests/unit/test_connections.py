@@ -15,5 +15,6 @@ def test_an_error_of_sparks_is_said_without_the_plan_of_the_query(spark: SparkSe
     with pytest.raises(DbtDatabaseError) as caught, manager.exception_handler(query):
         spark.sql(query)
     assert "NUM_COLUMNS_MISMATCH" in caught.value.msg
-    assert "line 1 pos" in caught.value.msg
+    assert caught.value.msg.startswith("[SILT_INVALID_STATEMENT]")
+    assert "Project" not in caught.value.msg
     assert "\n" not in caught.value.msg

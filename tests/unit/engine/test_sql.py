@@ -8,7 +8,6 @@ from pathlib import PurePath
 import pytest
 from pyspark.sql.functions import col
 
-from dbt.adapters.silt.engine.commands.spark.errors import SPARKS
 from dbt.adapters.silt.engine.kernel import errors
 from tests.unit.engine.house import House
 from tests.unit.engine.place import data_files
@@ -271,7 +270,7 @@ def test_a_folder_that_is_no_table_is_said_to_be_none(orders: House) -> None:
 @pytest.mark.in_folders("in an object store a name is there with its table")
 def test_a_table_whose_creation_failed_is_said_not_to_be_built(orders: House) -> None:
     creation = "create table late as select id / (id - 1) as ratio from orders"
-    with pytest.raises(SPARKS):
+    with pytest.raises(errors.DataRejectedError):
         orders.sql(creation)
     for text in ("select * from late", "insert into silt.main.late values (1)", "describe late", "drop table late"):
         with pytest.raises(errors.RelationNotFoundError, match=r"silt\.main\.late.* not built yet"):

@@ -282,7 +282,7 @@ class History:
     active: dict[str, DeletionVector | None] = field(default_factory=dict)
     versions: list[set[str]] = field(default_factory=lambda: [set()])
     change_data: list[set[str]] = field(default_factory=lambda: [set()])
-    young_tombstones: list[tuple[int, set[str]]] = field(default_factory=list)
+    tombstones: dict[frozenset[str], int] = field(default_factory=dict)
     names: int = 0
 
     def name(self) -> str:
@@ -307,7 +307,7 @@ class History:
     def remove(self, stated: int | None) -> None:
         for path in list(self.active)[:1]:
             at_ms = None if stated is None else self.table.clock.at_ms + stated * HOUR
-            self.young_tombstones.append((at_ms or 0, self.of(path)))
+            self.tombstones[frozenset(self.of(path))] = at_ms or 0
             vector = self.active.pop(path)
             feed = self.table.file(f"_change_data/c{self.names}")
             self.commit(remove(path, at_ms, vector), AddCDCFile(feed, {}, 1), feed=feed)
@@ -316,7 +316,7 @@ class History:
         for path in list(self.active)[:1]:
             old, new = self.active[path], self.table.vector()
             at_ms = None if stated is None else self.table.clock.at_ms + stated * HOUR
-            self.young_tombstones.append((at_ms or 0, self.of(path)))
+            self.tombstones[frozenset(self.of(path))] = at_ms or 0
             self.active[path] = new
             file = AddFile(path, {}, 10, 1, stats='{"numRecords":9}', deletion_vector=new)
             self.commit(remove(path, at_ms, old), file)
@@ -327,6 +327,7 @@ class History:
             is_data = not path.rpartition("/")[2].startswith("deletion_vector")
             if is_data and path not in self.active and self.table.log.store.status(path) is not None:
                 self.active[path] = None
+                self.tombstones.pop(frozenset({path}), None)  # an add ends the tombstone of the same file
                 self.commit(add(path))
 
     def abandon(self) -> None:
@@ -346,7 +347,7 @@ class History:
         assert self.table.garbage_before(cutoff).files == ()
 
     def needed(self, cutoff: int) -> set[str]:
-        found = {name for at_ms, names in self.young_tombstones if at_ms >= cutoff for name in names}
+        found = {name for names, at_ms in self.tombstones.items() if at_ms >= cutoff for name in names}
         for version, files in enumerate(self.versions):
             is_last = version == len(self.versions) - 1
             if is_last or self.age(commit_path(version + 1)) > cutoff:
@@ -392,3 +393,14 @@ def test_all_that_is_old_goes_but_what_a_version_within_the_retention_needs(step
     for step in steps:
         step(history)
     history.vacuum(hours)
+
+
+def test_a_tombstone_of_a_file_that_came_back_keeps_nothing() -> None:
+    history = History()
+    history.add()
+    history.mark(30)
+    history.remove(None)
+    history.bring_back(1)
+    history.remove(None)
+    history.add()
+    history.vacuum(1)
