@@ -6,6 +6,7 @@ import atexit
 import contextlib
 import logging
 import os
+import random
 import sys
 from collections.abc import Iterator
 from datetime import timedelta
@@ -53,13 +54,14 @@ SERVER, KEPT, CLUSTER = "server", "kept", "cluster"
 """On what the tests run: over Spark Connect, on a server that is started for them or a Spark that the package keeps; or
 in a driver of their own, on a standalone cluster that is started for them."""
 
-# How long an example takes says something of the machine, and nothing of the rule. A change is judged by the same
-# examples each time; elsewhere each run draws new ones.
 # The Python of Spark's workers is the one of the tests, not the first on the path.
 os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
 # Of the commands that tests type, none leaves a process behind that makes an archive of classes.
 os.environ.setdefault("SILT_CLASS_ARCHIVE", "off")
-hypothesis.settings.register_profile("rules", deadline=None, derandomize=os.environ.get("CI") == "true")
+SAME_EXAMPLES = os.environ.get("CI") == "true"
+"""Whether each run draws the same examples: CI judges the change, and other runs look for new failures."""
+# How long an example takes depends on the machine, and not on the rule.
+hypothesis.settings.register_profile("rules", deadline=None, derandomize=SAME_EXAMPLES)
 hypothesis.settings.load_profile("rules")
 
 
@@ -95,6 +97,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         if (of_folders := item.get_closest_marker("in_folders")) is not None:
             item.add_marker(pytest.mark.skip(f"about a warehouse in folders: {of_folders.args[0]}"))
+
+
+@pytest.fixture
+def seed() -> int:
+    """The first seed of a test that draws its examples itself."""
+    return 0 if SAME_EXAMPLES else random.randrange(1 << 30)
 
 
 @pytest.fixture(scope="session")

@@ -177,9 +177,11 @@ KINDS_OF_TABLES = [*CLAUSES, "foreign"]
 
 @pytest.mark.in_folders("other writers' files are converted in a folder")
 @pytest.mark.parametrize("kind", KINDS_OF_TABLES)
-def test_all_readers_find_the_rows_that_a_condition_is_true_for(house: House, kind: str, tmp_path: Path) -> None:
+def test_all_readers_find_the_rows_that_a_condition_is_true_for(
+    house: House, kind: str, tmp_path: Path, seed: int
+) -> None:
     filled(house, kind, tmp_path / "folder")
-    chosen = [*misjudged(), *conditions(random.randrange(1 << 32), 12)]
+    chosen = [*misjudged(), *conditions(seed, 12)]
     texts, rows = [text for text, _ in chosen], records()
     wanted = [expected(rows, meaning) for _, meaning in chosen]
     assert dict(zip(texts, by_sql(house, "t", texts), strict=True)) == dict(zip(texts, wanted, strict=True))
@@ -191,11 +193,11 @@ def test_all_readers_find_the_rows_that_a_condition_is_true_for(house: House, ki
     assert any(found is not None for _, found, _ in answered)
 
 
-def test_the_data_source_finds_them_too(house: House, tmp_path: Path) -> None:
+def test_the_data_source_finds_them_too(house: House, tmp_path: Path, seed: int) -> None:
     filled(house, "plain", tmp_path)
     silt.DataSource.register(house.warehouse.spark)
     house.warehouse.spark.conf.set("spark.sql.python.filterPushdown.enabled", "true")
-    chosen = [*misjudged()[::3], *conditions(random.randrange(1 << 32), 6)]
+    chosen = [*misjudged()[::3], *conditions(seed, 6)]
     found = by_data_source(house, "t", [text for text, _ in chosen])
     assert found == [expected(records(), meaning) for _, meaning in chosen]
 
@@ -304,9 +306,9 @@ def test_nan_is_found_in_files_whose_bounds_leave_it_out(house: House, tmp_path:
 
 @pytest.mark.in_folders("the files are in a folder of this machine")
 @pytest.mark.parametrize("file_format", ["parquet", "orc"])
-def test_files_of_no_table_are_read_as_tables_are(house: House, tmp_path: Path, file_format: str) -> None:
+def test_files_of_no_table_are_read_as_tables_are(house: House, tmp_path: Path, file_format: str, seed: int) -> None:
     for rows in frames(house):
         rows.write.mode("append").format(file_format).save(str(tmp_path / "spark"))
     source = f"read_files('{tmp_path}/spark', format => '{file_format}')"
-    chosen = [*misjudged(), *conditions(random.randrange(1 << 32), 6)]
+    chosen = [*misjudged(), *conditions(seed, 6)]
     assert by_sql(house, source, [text for text, _ in chosen]) == [expected(records(), each) for _, each in chosen]

@@ -5,8 +5,6 @@ The table of a seed is always the same one: `drawn(seed)`.
 
 from __future__ import annotations
 
-import random
-
 import pytest
 
 from dbt.adapters.silt import engine as silt
@@ -34,14 +32,12 @@ def doors(house: House) -> House:
     return house
 
 
-def test_tables_of_other_writers_are_read_and_changed_alike_by_every_door(doors: House) -> None:
-    start = random.randrange(1 << 30)
-    for seed in range(start, start + 4):
-        checked(doors, drawn(seed), f"t{seed}")
+def test_tables_of_other_writers_are_read_and_changed_alike_by_every_door(doors: House, seed: int) -> None:
+    for each in range(seed, seed + 4):
+        checked(doors, drawn(each), f"t{each}")
 
 
 @pytest.mark.long
-def test_many_tables_are(doors: House) -> None:
-    start = random.randrange(1 << 30)
-    for seed in range(start, start + 100):
-        checked(doors, drawn(seed), f"t{seed}")
+def test_many_tables_are(doors: House, seed: int) -> None:
+    for each in range(seed, seed + 100):
+        checked(doors, drawn(each), f"t{each}")
