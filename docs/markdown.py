@@ -21,9 +21,13 @@ def one_line(text: str) -> str:
 
 def kind_of(attribute: Field[Any]) -> str:
     """The type of a field, in words."""
+    return " or ".join(kinds_of(attribute))
+
+
+def kinds_of(attribute: Field[Any]) -> list[str]:
+    """The types that a field takes besides None, each in words."""
     parts = [part.strip() for part in str(attribute.type).split("|")]
-    names = [_kind_name(part) for part in parts if part != "None"]
-    return " or ".join(dict.fromkeys(names))
+    return list(dict.fromkeys(_kind_name(part) for part in parts if part != "None"))
 
 
 def _kind_name(part: str) -> str:

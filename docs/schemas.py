@@ -16,7 +16,7 @@ from dbt.adapters.silt.engine.kernel.table.property_values import IsolationLevel
 from dbt.adapters.silt.impl import SiltConfig
 from dbt.adapters.silt.materializations.incremental.config import IncrementalConfig
 from docs.configs_page import DBT_CONFIGS
-from docs.markdown import described_attributes, kind_of, sentence
+from docs.markdown import described_attributes, kinds_of, sentence
 
 Schema = dict[str, Any]
 _DIALECT = "http://json-schema.org/draft-07/schema#"
@@ -93,9 +93,7 @@ def _object(owner: type, described: Mapping[str, str]) -> Schema:
 
 def _of_field(field: Field[Any], described: Mapping[str, str]) -> Schema:
     text = sentence(described.get(field.name, ""))
-    kinds = kind_of(field).split(" or ")
-    if "true" in kinds:
-        kinds = [*(each for each in kinds if each not in ("true", "false")), "true or false"]
+    kinds = kinds_of(field)
     if not set(kinds) <= set(_KINDS):
         return {"description": text}
     choices = [_KINDS[kind] for kind in kinds]

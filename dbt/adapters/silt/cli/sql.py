@@ -131,14 +131,25 @@ def _surroundings(opened: OpenWarehouse) -> Any:
     conf = {} if target is None else target.spark_conf
     has_own_spark = target is None or target.has_own_spark
     return statements.Surroundings(
-        opened.catalog, opened.database, opened.schema, conf, has_own_spark, request, _notice(target)
+        opened.catalog,
+        opened.database,
+        opened.schema,
+        conf,
+        has_own_spark,
+        request,
+        _notice(target),
+        is_kept=_is_kept(target),
     )
 
 
 def _notice(target: Target | None) -> str:
     if target is not None and target.is_remote:
         return spark_process.CONNECTS
-    return spark_process.STAYS if target is not None and target.may_stay else spark_process.STARTS
+    return spark_process.STAYS if _is_kept(target) else spark_process.STARTS
+
+
+def _is_kept(target: Target | None) -> bool:
+    return target is not None and target.may_stay and not target.is_remote
 
 
 def _run_all(texts: list[str], opened: Statements, arguments: Namespace) -> int:

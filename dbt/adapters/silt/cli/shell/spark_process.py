@@ -31,10 +31,12 @@ class SparkProcess:
     Args:
         profile: what it opens: the request of `session.statements.process`.
         notice: what a person is shown when the process starts.
+        is_kept: whether Spark may be kept between commands; a command server then runs the process.
     """
 
     profile: Mapping[str, Any]
     notice: str = STARTS
+    is_kept: bool = False
     sessions_ended: int = field(default=0, init=False)
     """How many sessions have ended before the shell, with what statements had set in them."""
     _process: subprocess.Popen[bytes] | None = field(default=None, init=False)
@@ -97,11 +99,11 @@ class SparkProcess:
     def _command(self) -> list[str]:
         """Returns the command line of the process.
 
-        If Spark is kept between commands, it is that of this process with another subcommand, as a command server
-        takes commands that were started as its first one was.
+        If Spark may be kept, it is the command line of this process with another subcommand: a command server takes
+        only commands that were started like its first command.
         """
         own = sys.argv[1:]
-        if self.notice == STAYS and own[:1] == ["sql"] and sys.orig_argv[-len(own) :] == own:
+        if self.is_kept and own[:1] == ["sql"] and sys.orig_argv[-len(own) :] == own:
             return [sys.executable, *sys.orig_argv[1 : -len(own)], client.STATEMENTS]
         return [sys.executable, "-m", client.STATEMENTS_MODULE]
 

@@ -61,6 +61,7 @@ class Surroundings:
         has_own_spark: whether Spark is started for the profile, and has no tables of its own.
         profile: what the process of Spark opens.
         notice: what a person is shown when that process starts.
+        is_kept: whether its Spark may be kept between commands.
     """
 
     catalog: Catalog
@@ -70,6 +71,7 @@ class Surroundings:
     has_own_spark: bool
     profile: Mapping[str, Any]
     notice: str = STARTS
+    is_kept: bool = False
 
 
 @dataclass
@@ -82,7 +84,7 @@ class Statements:
     _sessions_ended: int = field(default=0, init=False)
 
     def __post_init__(self) -> None:
-        self.spark = SparkProcess(self.surroundings.profile, self.surroundings.notice)
+        self.spark = SparkProcess(self.surroundings.profile, self.surroundings.notice, self.surroundings.is_kept)
         self._is_plain = self._begins_plain
 
     def run(self, text: str, most: int | None = None) -> Result:

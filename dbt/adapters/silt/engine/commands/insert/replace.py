@@ -22,8 +22,8 @@ from dbt.adapters.silt.engine.commands.merge import char_keys
 from dbt.adapters.silt.engine.commands.merge import source as merge_source
 from dbt.adapters.silt.engine.commands.merge.plan import KeyEquality, MergePlan
 from dbt.adapters.silt.engine.commands.merge.source import StableSource
-from dbt.adapters.silt.engine.commands.reading import partition_match, scan
-from dbt.adapters.silt.engine.commands.rows.selection import Rows, check_condition
+from dbt.adapters.silt.engine.commands.reading import partition_match
+from dbt.adapters.silt.engine.commands.rows.selection import Rows, check_condition, no_rows
 from dbt.adapters.silt.engine.commands.target import Outcome, Target, WriteSettings
 from dbt.adapters.silt.engine.commands.writing import conditions
 from dbt.adapters.silt.engine.commands.writing.checks import Check, counted
@@ -143,8 +143,7 @@ def replace_on(
 
 def _with_boolean_condition(target: Target, query: DataFrame, plan: MergePlan) -> MergePlan:
     def pairs() -> DataFrame:
-        nothing = target.snapshot.files.slice(0, 0)
-        rows = scan.read(query.sparkSession, target.log, target.snapshot, nothing).alias(plan.target_alias)
+        rows = no_rows(query.sparkSession, target).alias(plan.target_alias)
         return rows.join(query.alias(plan.source_alias), F.lit(False))
 
     checked = conditions.checked(plan.condition, "the condition of REPLACE ON", pairs, target.name)

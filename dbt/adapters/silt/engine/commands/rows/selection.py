@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 from dbt.adapters.silt.engine.commands.reading import scan
 from dbt.adapters.silt.engine.commands.target import Target
@@ -53,10 +53,11 @@ def check_condition(spark: SparkSession, target: Target, rows: Rows) -> None:
         InvalidStatementError: if the condition has another type.
     """
     if rows.condition is not None:
-        nothing = target.snapshot.files.slice(0, 0)
         conditions.checked(
-            rows.condition,
-            "the condition of WHERE",
-            lambda: scan.read(spark, target.log, target.snapshot, nothing).alias(rows.alias),
-            target.name,
+            rows.condition, "the condition of WHERE", lambda: no_rows(spark, target).alias(rows.alias), target.name
         )
+
+
+def no_rows(spark: SparkSession, target: Target) -> DataFrame:
+    """Returns the rows of no file of the table: they have its columns, and need no job."""
+    return scan.read(spark, target.log, target.snapshot, target.snapshot.files.slice(0, 0))
