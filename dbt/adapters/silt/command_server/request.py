@@ -39,7 +39,7 @@ class Request(NamedTuple):
         environment: all variables, `NAME=VALUE`.
         mask: the umask.
         ignored, blocked: numbers of signals.
-        limits: pairs of a resource and its soft limit; -1 is no limit.
+        limits: pairs of a resource and its soft limit; -1 means unlimited.
         processors: the processors that the command may run on.
         streams: the open descriptors among 0, 1 and 2.
     """

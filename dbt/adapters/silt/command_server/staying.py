@@ -43,7 +43,7 @@ class Stay:
 
 
 _to_server: list[int] = []
-"""The end that commands write to; empty in a process that is no fork of a server."""
+"""The end that commands write to; empty in a process that is not a fork of a server."""
 
 
 def tell(keep_alive: timedelta | None) -> None:

@@ -1,7 +1,7 @@
 """Identifies the command server of a process by everything that Python and its packages read at their start.
 
-The arguments, the folder and most variables are no part of it: dbt reads them while it runs, and a fork gets them from
-its client.
+The arguments, the folder and most variables do not belong to it: dbt reads them while it runs, and a fork gets them
+from its client.
 """
 
 from __future__ import annotations

@@ -166,7 +166,7 @@ def _explained(doing: str) -> Iterator[None]:
     """Raises the failures of Spark's client as RegistrationError."""
     try:
         yield
-    except (PySparkException, Py4JError, TypeError) as error:  # a missing class is no callable to py4j
+    except (PySparkException, Py4JError, TypeError) as error:  # py4j cannot call a missing class
         found = causes(error)
         reason = found[-1].text if found else str(error)
         raise RegistrationError(f"the Hive metastore could not be {doing} ({reason})") from error

@@ -26,7 +26,7 @@ def as_dbt_error(error: Exception, catalog: Callable[[], Catalog]) -> DbtDatabas
 
 
 def known_error(error: Exception, catalog: Callable[[], Catalog]) -> SiltError | PySparkException | None:
-    """The error as the engine has it, or PySpark of a wrong call of its own methods; arguments as of `as_dbt_error`."""
+    """Returns the engine's error, or PySpark's for a wrong call of its methods; arguments as of `as_dbt_error`."""
     known = of_spark(error)
     if isinstance(known, TableDamagedError | FilesNotFoundError):
         known = damaged_tables.named(catalog(), known)

@@ -74,10 +74,10 @@ def needs_scripts(conf: Mapping[str, str]) -> bool:
 
 
 def without_secrets(conf: Mapping[str, str]) -> dict[str, str]:
-    """The settings that may stand on Java's command line, which every user of the machine can read.
+    """Returns the settings for Java's command line, which every user of the machine can read.
 
-    The others reach Spark by the gateway, when its context is made. What starts Java, and what brings jars and files
-    before that, has to stand there.
+    The other settings reach Spark through the gateway when the context is created. The settings that start Java, and
+    bring jars and files before that, must be on the command line.
     """
     return {key: value for key, value in conf.items() if key.startswith(_OF_START) or not may_be_secret(key, value)}
 

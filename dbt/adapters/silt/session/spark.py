@@ -35,14 +35,7 @@ from dbt.adapters.silt.engine.commands.spark.shown_settings import setting
 from dbt.adapters.silt.engine.kernel.errors import InvalidSettingError, SparkUnavailableError
 from dbt.adapters.silt.kept_spark.surroundings import umask
 from dbt.adapters.silt.lazy import lazy_module
-from dbt.adapters.silt.session import (
-    cluster,
-    hadoop_defaults,
-    java_launch,
-    kept,
-    python_sources,
-    temporary,
-)
+from dbt.adapters.silt.session import cluster, hadoop_defaults, java_launch, kept, python_sources, temporary
 from dbt.adapters.silt.session.java import (
     Java,
     archive_path,
@@ -337,10 +330,10 @@ def _local_conf(master: str) -> dict[str, str]:
 
 
 def _local_folders(settings: SessionSettings, folder: str) -> tuple[str, ...]:
-    """Where a Spark of this machine writes rows for its own use; a cluster's workers know their own places.
+    """Creates the folders for the rows that a Spark on this machine writes for its own use; none for a cluster.
 
     Raises:
-        SparkUnavailableError: no folder can be made where the user wants it.
+        SparkUnavailableError: if a folder cannot be created in the place that the user names.
     """
     if _LOCAL_MASTER.fullmatch(settings.master) is None:
         return ()
@@ -349,7 +342,7 @@ def _local_folders(settings: SessionSettings, folder: str) -> tuple[str, ...]:
         return (folder,) if named is None else temporary.make_below(str(named))
     except OSError as error:
         raise SparkUnavailableError(
-            f"{temporary.LOCAL} is {named}, where no folder can be made ({error.strerror})",
+            f"no folder can be created in {named}, which {temporary.LOCAL} names ({error.strerror})",
             remedy="Let `spark_conf` name a folder that you may write to",
         ) from error
 

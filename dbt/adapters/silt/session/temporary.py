@@ -1,6 +1,6 @@
-"""The folders of a Spark's log, rows and leftovers, and the deletion of those that killed processes have left.
+"""Creates the folders of a Spark's log, rows and leftovers, and deletes the folders of killed processes.
 
-Nobody else may look into them: Spark lets every user of the machine read the rows that it writes for its own use.
+Only this user can read them: Spark lets every user of the machine read the rows that it writes for its own use.
 
 A process that is killed deletes nothing. Each folder holds a file that its process keeps locked, which the system
 releases however the process ends: process ids say nothing where containers share a temporary folder.
@@ -26,13 +26,13 @@ _UNLOCKED_SECONDS = 86_400
 
 
 def make(place: str | None = None) -> str:
-    """A new folder of this user's alone, which goes when this process ends; those of gone processes are deleted.
+    """Creates a folder that only this user can read, until this process ends; deletes folders of ended processes.
 
     Args:
-        place: the folder to make it in, which is made if it is not there; None: the system's temporary folder.
+        place: the parent folder, which is created if it is missing; by default the system's temporary folder.
 
     Raises:
-        OSError: it cannot be made.
+        OSError: if the folder cannot be created.
     """
     above = Path(tempfile.gettempdir() if place is None else place)
     above.mkdir(parents=True, exist_ok=True)
@@ -50,23 +50,23 @@ LOCAL_VARIABLE: Final = "SPARK_LOCAL_DIRS"
 
 
 def make_below(folders: str) -> tuple[str, ...]:
-    """A new folder in each of the folders that the setting lists; raises as `make` does."""
+    """Creates a folder in each folder that the setting lists; raises as `make` does."""
     return tuple(make(each) for each in _listed(folders))
 
 
 def is_below(folders: str, above: str) -> bool:
-    """Whether the first setting is what `make_below` can have made of the second."""
+    """Whether `make_below` can have created the folders of the first setting below the folders of the second."""
     return [Path(each).parent for each in _listed(folders)] == [Path(each) for each in _listed(above)]
 
 
 def local_conf(folders: Sequence[str]) -> dict[str, str]:
-    """The setting of Spark for these folders; none for none."""
+    """Returns Spark's setting for these folders; empty without folders."""
     return {LOCAL: ",".join(folders)} if folders else {}
 
 
 @contextlib.contextmanager
 def local_environment(conf: Mapping[str, str]) -> Iterator[None]:
-    """Lets the variable say what the setting says to the processes that are started meanwhile, where it is set."""
+    """Gives the variable, if it is set, the value of the setting for processes that start within the block."""
     named = os.environ.get(LOCAL_VARIABLE)
     if named is None or LOCAL not in conf:
         yield

@@ -1,1 +1,1 @@
-"""What a Spark of this machine answers to other processes."""
+"""Protects the ports of a Spark on this machine against other users."""

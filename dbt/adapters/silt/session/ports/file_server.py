@@ -1,9 +1,9 @@
-"""Hides the name under which Spark's RPC port gives out files.
+"""Hides the name under which Spark's RPC port serves files.
 
-The port gives files to everybody who can connect, whatever `spark.authenticate` says, and before Spark 4.3 also those
-above the folder that the name stands for (SPARK-58056): another user of the machine could read each file that this
-user can read. Every session registers the folder of its artifacts, under one name. So that name is made a secret,
-which Spark's own processes learn from the address of each file (decision 0082).
+The port serves files to every client, with or without `spark.authenticate`, and before Spark 4.3 also files outside of
+the folder with the name (SPARK-58056): another user of the machine could read each file that this user can read. Every
+session registers the folder of its artifacts under the same name. So the name is replaced by a secret, which Spark's
+own processes learn from the address of each file (decision 0082).
 """
 
 from __future__ import annotations
@@ -22,11 +22,10 @@ _NAME: Final = "ARTIFACT_DIRECTORY_PREFIX"
 
 
 def hide_name(context: SparkContext) -> None:
-    """Gives the folder of artifacts a name that nobody can guess.
+    """Gives the folder of artifacts a secret name, or logs a warning if this Spark keeps the name elsewhere.
 
     Args:
-        context: of this machine; no session of it has run a statement yet. If a Spark keeps the name
-            elsewhere, a warning says so.
+        context: a context on this machine, of which no session has run a statement yet.
     """
     assert context._jvm is not None
     try:

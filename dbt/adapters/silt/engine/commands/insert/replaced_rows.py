@@ -28,7 +28,7 @@ class Split:
 
     Args:
         removed: the rewritten files, rows of the snapshot's files.
-        kept: their kept rows; None if there are no such files.
+        kept: their kept rows; None if no file is rewritten.
         gone: their replaced rows; None if the table does not record its changes.
         read: the counted rows of the removed files; None if the kept rows are known by position.
         survivors: the number of kept rows; None if it is not known beforehand.

@@ -95,7 +95,7 @@ def check(plan: MergePlan, table: str) -> None:
     """Checks that the clauses are consistent.
 
     Raises:
-        InvalidStatementError: if there is no clause, an action does not fit its clause, or a clause is unreachable.
+        InvalidStatementError: if clauses are missing, an action does not fit its clause, or a clause is unreachable.
     """
     if not plan.clauses:
         raise InvalidStatementError("MERGE needs at least one WHEN clause", table=table)

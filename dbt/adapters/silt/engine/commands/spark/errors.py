@@ -75,7 +75,7 @@ def mapped(table: str | None = None, version: int | None = None) -> Iterator[Non
         DataFileMissingError: a data file is not there.
         DataFileChangedError: a data file has other rows than the log says.
         TableDamagedError: a data file cannot be read.
-        FunctionNotFoundError, FilesNotFoundError: a function or a path that the statement names is not there.
+        FunctionNotFoundError, FilesNotFoundError: a function or a path that the statement names is missing.
         ExecutorLostError: rows that Spark kept are gone.
         StorageError: a file cannot be read or written; NoSpaceError: for want of space; StorageRefusedError: an object
             store refused it.

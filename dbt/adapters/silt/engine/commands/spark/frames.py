@@ -1,4 +1,4 @@
-"""Gives out DataFrames whose failures are errors of this engine, although Spark computes their rows only later."""
+"""Wraps DataFrames so that failures are errors of this engine, although Spark computes the rows later."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Mapped = Callable[[], AbstractContextManager[None]]
 
 _MAPPED: Final = "_silt_mapped"
 _MADE: Final = frozenset(("DataFrame", "GroupedData", "DataFrameWriter", "DataFrameWriterV2"))
-"""What methods of a DataFrame give and Spark computes later; Spark Connect has classes of its own by these names."""
+"""The classes that DataFrame methods return and Spark computes later; Spark Connect has classes of the same names."""
 
 
 def mapping(made: T, mapped: Mapped) -> T:
@@ -61,7 +61,7 @@ def _called(of: Any, call: Callable[[], Any]) -> Any:
 
 
 def _carried(given: Any, mapped: Mapped) -> Any:
-    """What a method gives; if that is computed later, its failures are mapped too."""
+    """Returns a method's result, whose failures are mapped if it is computed later."""
     if type(given).__name__ in _MADE and type(given).__module__.startswith("pyspark.sql."):
         return mapping(given, mapped)
     if isinstance(given, list) and given and type(given[0]).__name__ == "DataFrame":

@@ -25,9 +25,9 @@ class Cause:
         text: its class and the first line of its message.
         message: its message, as a statement's author needs it.
         condition: Spark's error condition; empty where it has none.
-        state: the condition's SQLSTATE; empty where it has none.
+        state: the condition's SQLSTATE; empty if it has no SQLSTATE.
         parameters: those of the condition.
-        exception: the name of its class, of one of Java with its package.
+        exception: the name of its class; for a Java exception, with the package.
         code: what a service of AWS has refused, by its error code; empty where that is not known.
     """
 
@@ -81,14 +81,14 @@ def _chain(java: Any) -> Iterator[Cause]:
 
 
 def _in_text(told: str) -> Iterator[Cause]:
-    """The causes that Spark could not bring from a task to here: they are in the text of the job's failure only."""
+    """Yields the causes that reached the driver only in the text of the job's failure."""
     for each in (*_LOST_TASK.findall(told), *_CAUSED_BY.findall(told)):
         exception, _, message = each.partition(": ")
         yield Cause(each, sentence(message), exception=exception)
 
 
 def _message(told: str, exception: str) -> str:
-    """What an exception says; of one that Python raised in a function of the user's with the lines that raised it."""
+    """Returns the message of an exception, with the failing lines if Python raised it in a function of the user."""
     if exception.endswith("PythonException"):
         return _STATE.sub("", without_java_stack(told[max(told.find("[PYTHON_"), 0) :]))
     return sentence(told)
@@ -109,7 +109,7 @@ def _code(java: Any, text: str) -> str:
 
 
 def _described(error: PySparkException) -> Cause:
-    """As a server of Spark Connect describes a failure."""
+    """Returns the cause that a Spark Connect server describes."""
     exception = type(error).__name__
     message = _message(str(error), exception)
     condition, state = error.getCondition() or "", error.getSqlState() or ""

@@ -1,4 +1,4 @@
-"""Knows which error of this engine stands for an error condition of Spark's, or for the class of its SQLSTATE.
+"""Maps error conditions of Spark, or the classes of their SQLSTATEs, to errors of this engine.
 
 Source: Spark's `error-conditions.json`, which gives each condition its SQLSTATE, of which two characters are the class.
 """
@@ -36,7 +36,7 @@ class Kind:
 
 
 SYNTAX: Final = frozenset(("PARSE_SYNTAX_ERROR", "INVALID_IDENTIFIER"))
-"""Spark's error conditions for a text that is no SQL."""
+"""Spark's error conditions for text that is not SQL."""
 
 _RAISED: Final = Kind(DataRejectedError, "Nothing was written: correct the data, or the check that the statement makes")
 _FUNCTION: Final = Kind(
@@ -84,19 +84,19 @@ _BY_EXCEPTION: Final[Mapping[str, Kind]] = {
     "MissingFormatArgumentException": Kind(InvalidStatementError),
     "PythonException": _FUNCTION,
 }
-"""Of exceptions that have no SQLSTATE, by the name of their class, in Java or in PySpark."""
+"""The errors for exceptions without an SQLSTATE, by the name of their class in Java or PySpark."""
 
 _OF_JAVA: Final = frozenset(("java.lang.IllegalArgumentException", "java.lang.UnsupportedOperationException"))
-"""These say nothing of the statement: any library raises them, for any reason."""
+"""Any library raises these, for any reason, so they do not show a mistake in the statement."""
 
 
 def kind_of(condition: str, state: str, exception: str) -> Kind | None:
-    """The error for a failure; None for one that is neither the statement's nor the data's.
+    """Returns the error for a failure, or None if neither the statement nor the data is at fault.
 
     Args:
         condition: Spark's error condition, such as `UNRESOLVED_COLUMN.WITH_SUGGESTION`; may be empty.
         state: its SQLSTATE; may be empty.
-        exception: the name of the exception's class, of one of Java with its package.
+        exception: the name of the exception's class; for a Java exception, with the package.
     """
     family = condition.partition(".")[0]
     if family in _BY_FAMILY:

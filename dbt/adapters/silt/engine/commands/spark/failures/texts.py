@@ -1,6 +1,6 @@
-"""Makes a sentence of what Spark says: without its SQLSTATE, its plan, Java's stack and names of this engine's own.
+"""Turns messages of Spark into sentences without SQLSTATE, plan, Java's stack and internal names of this engine.
 
-Spark's error condition, in brackets, stays in front of it: that is the word to look up in Spark's documentation.
+A sentence begins with Spark's error condition in brackets, which users can look up in Spark's documentation.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ _SHOWN: Final = re.compile(r"^== SQL \(line \d+, position \d+\) ==\n(.*)\n( *)(\
 _LONGEST: Final = 80
 _OWN: Final = re.compile(r"(?:, )?`?__silt_\w+`?")
 _VIEW: Final = re.compile(r"@v\d+/[0-9a-f]+\.\d+")
-"""How a session view's name ends: behind the table's own name and version."""
+"""The end of a session view's name, after the table's name."""
 
 
 def sentence(text: str) -> str:
-    """The message of an exception of Spark's, on one line; with the part of the statement, or the line, at fault.
+    """Returns a message of Spark on a single line, with the part of the statement or the line at fault.
 
     Args:
-        text: the whole message, as PySpark or Java gives it.
+        text: the whole message of PySpark or Java.
     """
     said = " ".join(_END.split(text.strip(), maxsplit=1)[0].split())
     line = _LINE.search(text)
@@ -32,17 +32,17 @@ def sentence(text: str) -> str:
 
 
 def without_own_names(text: str) -> str:
-    """A text in which tables have their own names, and columns that this engine adds to a plan are not listed."""
+    """Returns the text with the tables' own names, and without the columns that this engine adds to a plan."""
     return _VIEW.sub("", _OWN.sub("", text).replace("[, ", "["))
 
 
 def without_java_stack(text: str) -> str:
-    """The message of an error of Spark's, without the lines that say where in Spark it was raised."""
+    """Returns a message of Spark without the lines of its stack trace."""
     return text.partition("\nJVM stacktrace:")[0].partition("\n\tat ")[0].strip()
 
 
 def _part(text: str) -> str:
-    """The part of a statement that Spark marks by carets; empty where it marks nothing, or a part of this engine's."""
+    """Returns the part of a statement that Spark marks with carets; empty without a mark, or for internal parts."""
     shown = _SHOWN.search(text)
     if shown is None:
         return ""
