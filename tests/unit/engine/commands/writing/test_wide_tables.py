@@ -8,12 +8,14 @@ from typing import Any
 
 import pytest
 from py4j.clientserver import JavaClient
+from pyspark.sql import functions as F
 
 from dbt.adapters.silt.engine.commands.rows import update
 from dbt.adapters.silt.engine.commands.rows.selection import Rows
 from dbt.adapters.silt.engine.commands.spark import projection
 from dbt.adapters.silt.engine.commands.writing import set_clause
 from dbt.adapters.silt.engine.kernel.errors import InvalidStatementError
+from dbt.adapters.silt.engine.kernel.identifiers import quote
 from dbt.adapters.silt.engine.kernel.table.expressions import UNKNOWN
 from dbt.adapters.silt.engine.kernel.table.schema import PrimitiveType, StructField, StructType
 from dbt.adapters.silt.engine.sql.ast import Assignment
@@ -46,13 +48,15 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> Callable[[], Any]:
 
 
 @pytest.mark.parametrize("value", ["cast(7 as bigint)", "7"], ids=["of the column's type", "converted"])
-def test_an_update_takes_few_calls_for_each_column(tables: Tables, counted: Callable[[], Any], value: str) -> None:
+def test_an_update_takes_no_call_for_a_column_that_it_does_not_set(
+    tables: Tables, counted: Callable[[], Any], value: str
+) -> None:
     log = tables.made(WIDE)
     with counted() as calls:
         update.update(
             tables.spark, tables.target(log), [Assignment(("c1",), value)], Rows("t", "c0 = 0", UNKNOWN), PLAIN
         )
-        assert calls() < 4 * COLUMNS
+        assert calls() < COLUMNS
     assert tables.rows(log) == [(0, 7, *range(2, COLUMNS))]
 
 
@@ -62,6 +66,48 @@ def test_doubles_that_may_be_zero_or_nan_take_few_calls_too(tables: Tables, coun
         update.update(tables.spark, tables.target(log), [Assignment(("c1",), "7.0D")], Rows("t", None, UNKNOWN), PLAIN)
         assert calls() < 6 * COLUMNS
     assert tables.rows(log) == [(0.0, 7.0, *[0.0] * (COLUMNS - 2))]
+
+
+def test_a_frame_of_many_columns_is_changed_in_place(tables: Tables, counted: Callable[[], Any]) -> None:
+    wide = tables.spark.sql(WIDE).withColumn("__silt_mark", F.lit(1))
+    columns = {f"c{number}": f"`c{number}`" for number in range(COLUMNS)}
+    with counted() as calls:
+        found = projection.select(wide, {**columns, "c7": "c8 + 1", "more": "c1 + c2", "c9": F.lit(4)})
+        assert found.columns == [*columns, "more"]
+        assert calls() < 100
+    (row,) = found.collect()
+    assert [row[name] for name in ("c6", "c7", "c8", "c9", "more")] == [6, 9, 8, 4, 3]
+
+
+def test_odd_names_are_changed_in_place(tables: Tables) -> None:
+    odd = {"c1": "a.b", "c2": "a`b", "c3": "`c4`", "c5": "select", "c6": "é 日"}
+    names = [odd.get(f"c{number}", f"c{number}") for number in range(COLUMNS)]
+    columns = {name: quote(name) for name in names}
+    made = {name: f"{quote(name)} + 1000" for name in odd.values()}
+    found = projection.select(tables.spark.sql(WIDE).toDF(*names), {**columns, **made})
+    assert found.columns == names
+    assert list(found.collect()[0]) == [number + (1000 if f"c{number}" in odd else 0) for number in range(COLUMNS)]
+
+
+@pytest.mark.parametrize(
+    "case",
+    ["another order", "a user's column goes", "a name with another case", "a column of the engine in another place"],
+)
+def test_other_selections_from_many_columns_are_right_too(tables: Tables, case: str) -> None:
+    names = [f"c{number}" for number in range(COLUMNS)]
+    if case == "another order":
+        names.reverse()
+    elif case == "a column of the engine in another place":
+        names.append("__silt_mark")
+        names.insert(0, names.pop())
+    elif case == "a user's column goes":
+        del names[5]
+    else:
+        names[3] = "C3"
+    wide = tables.spark.sql(WIDE).withColumn("__silt_mark", F.lit(COLUMNS))
+    found = projection.select(wide, {name: f"`{name}`" for name in names})
+    (row,) = found.collect()
+    assert (found.columns, list(row)) == (names, [int(name[1:]) if name[1:].isdigit() else COLUMNS for name in names])
 
 
 def test_columns_made_by_functions_stand_in_their_place_among_many_texts(tables: Tables) -> None:
