@@ -37,19 +37,19 @@ from dbt.adapters.silt.engine.kernel.table.paths import (
 )
 
 PART_ACTIONS = 50_000
-"""How many file actions a V2 checkpoint holds itself, or in each of its sidecars."""
+"""The maximum number of file actions in a V2 checkpoint's own file, or in each of its sidecars."""
 
 
 def write_checkpoint(store: Store, snapshot: Snapshot, tombstones: pa.Table, clock: Clock) -> None:
-    """Writes the snapshot's checkpoint, of the kind that the table asks for, and points `_last_checkpoint` to it.
+    """Writes the snapshot's checkpoint, of the kind that the table requests, and points `_last_checkpoint` to it.
 
     Args:
-        tombstones: the removed files at the snapshot's version, schema `active_files.TOMBSTONES`; those older than the
-            table's retention are left out.
+        tombstones: the removed files at the snapshot's version, schema `active_files.TOMBSTONES`; tombstones older than
+            the table's retention are omitted.
 
     Raises:
-        ObjectMissing: the snapshot's log is gone.
-        StorageError: a file cannot be written.
+        ObjectMissing: if the snapshot's log was deleted.
+        StorageError: if a file cannot be written.
     """
     live = live_tombstones(tombstones, clock.now_ms() - snapshot.properties.deleted_file_retention_ms)
     header, files = header_rows(snapshot), file_rows(snapshot, live)
@@ -66,13 +66,13 @@ def write_checkpoint(store: Store, snapshot: Snapshot, tombstones: pa.Table, clo
 
 
 def live_tombstones(tombstones: pa.Table, oldest_ms: int) -> pa.Table:
-    """The tombstones that were made after that time; one without a time counts as made in 1970."""
+    """Returns the tombstones created after that time; a tombstone without a time counts as created in 1970."""
     made = pc.fill_null(tombstones["deletion_timestamp"], 0)
     return tombstones.filter(pc.greater(made, oldest_ms))
 
 
 def json_checksum(body: dict[str, Json]) -> str:
-    """The checksum of a JSON object, its own entry left out (specification: "JSON checksum")."""
+    """Computes the checksum of a JSON object without its `checksum` entry (specification: "JSON checksum")."""
     entries = _canonical_entries({key: value for key, value in body.items() if key != "checksum"})
     text = ",".join(f"{path}={value}" for path, value in sorted(entries, key=lambda entry: entry[0].encode()))
     return hashlib.md5(text.encode(), usedforsecurity=False).hexdigest()
@@ -86,7 +86,7 @@ def _write_classic(store: Store, snapshot: Snapshot, header: pa.Table, files: pa
 
 
 def _write_v2(store: Store, snapshot: Snapshot, header: pa.Table, files: pa.Table, clock: Clock) -> dict[str, Any]:
-    """Writes the sidecars first: a checkpoint that is visible is complete."""
+    """Writes the checkpoint after its sidecars, so that a visible checkpoint is complete."""
     sidecars = _write_sidecars(store, files, clock) if files.num_rows > PART_ACTIONS else []
     sidecar_bytes = sum(sidecar["sizeInBytes"] for sidecar in sidecars)
     tags = {"numOfAddFiles": str(snapshot.num_files)}

@@ -1,7 +1,7 @@
 """Reads a checkpoint: classic, in several parts, or V2 with sidecars; its top-level file is Parquet or JSON.
 
-Source: the Delta specification, sections "Checkpoints" and "V2 Spec". The rows of files stay in columns; only the
-few other actions become values.
+Source: the Delta specification, sections "Checkpoints" and "V2 Spec". File actions remain Arrow columns; only the
+few other actions become Python values.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ from dbt.adapters.silt.engine.kernel.table.paths import SIDECAR_FOLDER, decode_p
 
 _HEADER_COLUMNS = (Protocol.key, Metadata.key, SetTransaction.key, DomainMetadata.key, "sidecar")
 _FEW_ROWS = 32_768
-"""The statistics of so many files are read at once with the rest: that costs less than reading the file again."""
+"""For up to this many rows, statistics are read with the other columns, which costs less than a second read."""
 _UNREADABLE = (
     pa.ArrowException,
     OSError,
@@ -59,10 +59,10 @@ _UNREADABLE = (
 
 @dataclass(frozen=True)
 class CheckpointHeader:
-    """The actions of a checkpoint other than files.
+    """The actions of a checkpoint except the file actions.
 
     Args:
-        file_paths: the Parquet files and JSON files that hold its `add` and `remove` rows, relative to the root.
+        file_paths: the Parquet and JSON files that hold its `add` and `remove` rows, relative to the root.
     """
 
     protocol: Protocol
@@ -73,10 +73,10 @@ class CheckpointHeader:
 
 
 def read_header(store: Store, checkpoint: CheckpointFiles, table: str) -> CheckpointHeader:
-    """Reads everything but the files.
+    """Reads all actions except the file actions.
 
     Raises:
-        CorruptCheckpointError: a part is missing or truncated, or has no protocol or metadata.
+        CorruptCheckpointError: if a part is missing or truncated, or has no protocol or metadata.
     """
     found = _Found()
     with _corrupt(checkpoint, table):
@@ -94,7 +94,7 @@ def read_header(store: Store, checkpoint: CheckpointFiles, table: str) -> Checkp
 
 
 def read_files(store: Store, checkpoint: CheckpointFiles, header: CheckpointHeader, table: str) -> TableFiles:
-    """The checkpoint's active files; raises as `read_header`."""
+    """Reads the checkpoint's active files. Raises as `read_header`."""
     corrupt = functools.partial(_corrupt, checkpoint, table)
     with corrupt():
         late, early, kept, rows = [FILES.empty_table()], [EARLY.empty_table()], [], 0
@@ -112,7 +112,7 @@ def read_files(store: Store, checkpoint: CheckpointFiles, header: CheckpointHead
 
 
 def read_tombstones(store: Store, checkpoint: CheckpointFiles, header: CheckpointHeader, table: str) -> pa.Table:
-    """The checkpoint's removed files, schema `active_files.TOMBSTONES`; raises as `read_header`."""
+    """Reads the checkpoint's removed files, schema `active_files.TOMBSTONES`. Raises as `read_header`."""
     with _corrupt(checkpoint, table):
         parts = [_tombstones_of(store, path) for path in header.file_paths]
         return pa.concat_tables([TOMBSTONES.empty_table(), *parts])
@@ -120,7 +120,7 @@ def read_tombstones(store: Store, checkpoint: CheckpointFiles, header: Checkpoin
 
 @dataclass
 class _Found:
-    """The bodies of actions by name."""
+    """Collects the bodies of actions by name."""
 
     bodies: dict[str, list[Mapping[str, Any]]] = field(default_factory=dict)
 
@@ -141,7 +141,7 @@ class _Found:
 
 
 def _in_folder(path: str) -> str:
-    """The name of a sidecar, which is in the folder of sidecars and nowhere else."""
+    """Returns the decoded name of a sidecar, which must be in the folder of sidecars."""
     name = decode_path(path)
     if is_absolute(name) or ".." in name.split("/"):
         raise ValueError(f"its sidecar {path} is not in {SIDECAR_FOLDER}")
@@ -172,7 +172,7 @@ def _parquet_header(store: Store, path: str) -> Iterator[tuple[str, Any]]:
     with _parquet(store, path) as file:
         present = [name for name in _HEADER_COLUMNS if name in file.schema.names]
         rows = [row for batch in (file.batches(present) if present else ()) for row in _header_rows(batch)]
-    # In the order of the columns, as they are read one after the other.
+    # In the order of the columns, as if each column was read in turn.
     for name in present:
         yield from (row for row in rows if row[0] == name)
 
@@ -191,7 +191,7 @@ def _files_of(store: Store, path: str) -> pa.Table:
 
 
 def _of_many_rows(store: Store, path: str) -> pa.Buffer | None:
-    """The Parquet file, if it has many rows, and files among them."""
+    """Reads the Parquet file, or returns None if it has few rows or no `add` column, or is JSON."""
     if _is_json(path):
         return None
     with _parquet(store, path) as file:
@@ -200,7 +200,7 @@ def _of_many_rows(store: Store, path: str) -> pa.Buffer | None:
 
 
 def _without_statistics(data: pa.Buffer, first_row: int) -> pa.Table:
-    """The files of schema `EARLY`, numbered from `first_row`."""
+    """Reads the files without statistics, schema `EARLY`, with rows numbered from `first_row`."""
     found = _checked(_rows(BoundedParquet(pa.BufferReader(data)), AddFile.key, WITHOUT_STATISTICS), ("path", "size"))
     return found.append_column(EARLY.field(ROW), pa.array(range(first_row, first_row + found.num_rows), pa.int32()))
 
@@ -214,7 +214,7 @@ def _tombstones_of(store: Store, path: str) -> pa.Table:
 
 
 def _with_partition_values(files: pa.Table, metadata: Metadata) -> pa.Table:
-    """The files with a null map replaced by an empty one, as a table without partition columns may have it."""
+    """Replaces null maps by empty maps; in a table without partition columns both are valid."""
     values = files["partition_values"]
     if not values.null_count:
         return files
@@ -225,7 +225,7 @@ def _with_partition_values(files: pa.Table, metadata: Metadata) -> pa.Table:
 
 
 def _checked(rows: pa.Table, required: Sequence[str]) -> pa.Table:
-    """The rows, if their strings are valid UTF-8 and the required columns are there: Parquet checks neither."""
+    """Returns the rows after checks that Parquet omits: valid UTF-8, no null in required columns, possible sizes."""
     rows.validate(full=True)
     for name in required:
         if rows[name].null_count:
@@ -243,7 +243,7 @@ def _parquet(store: Store, path: str) -> Iterator[BoundedParquet]:
 
 
 def _rows(file: BoundedParquet, action: str, schema: pa.Schema) -> pa.Table:
-    """The rows of one file action, its fields cast to `schema`; fields that the file lacks are null."""
+    """Reads the rows of one file action, its fields cast to `schema`; fields missing from the file are null."""
     names = file.schema.names
     if action not in names:
         return schema.empty_table()

@@ -35,7 +35,7 @@ _Members: TypeAlias = dict[str, pa.Array]
 
 
 def header_rows(snapshot: Snapshot) -> pa.Table:
-    """The rows of all actions other than files."""
+    """Builds the rows of all actions except the file actions."""
     return rows(
         [
             actions(Protocol.key, [snapshot.protocol.to_json()]),
@@ -47,24 +47,24 @@ def header_rows(snapshot: Snapshot) -> pa.Table:
 
 
 def file_rows(snapshot: Snapshot, tombstones: pa.Table) -> pa.Table:
-    """The snapshot's files, and the removed ones (schema `active_files.TOMBSTONES`)."""
+    """Builds the rows of the snapshot's files and of the removed files (schema `active_files.TOMBSTONES`)."""
     adds = _file_actions(AddFile.key, snapshot.active.whole(), FILES, lambda batch: _add_members(batch, snapshot))
     removes = _file_actions(RemoveFile.key, tombstones, TOMBSTONES, _members)
     return rows([adds, removes])
 
 
 def actions(key: str, bodies: Sequence[Mapping[str, Json]]) -> pa.Table:
-    """Rows of actions of one kind, which have only the column of that kind; a map is given as pairs."""
+    """Builds the rows of actions of one kind, with only that kind's column; a body has its maps as pairs."""
     return pa.table({key: pa.array(bodies, _TYPES[key])})
 
 
 def rows(parts: Sequence[pa.Table]) -> pa.Table:
-    """The rows of all parts, with the columns of all parts."""
+    """Concatenates the parts; the result has the columns of all parts."""
     return pa.concat_tables(parts, promote_options="default")
 
 
 def _metadata_row(metadata: Metadata) -> dict[str, Any]:
-    """Arrow takes a map as pairs."""
+    """Converts the metadata to a row, with maps as pairs for Arrow."""
     return {
         **metadata.to_json(),
         "format": {"provider": metadata.format_provider, "options": list(metadata.format_options.items())},
@@ -78,7 +78,7 @@ def _file_actions(
     batches = files.select(schema.names).combine_chunks().to_batches(max_chunksize=_BATCH_ROWS)
     batches = batches or [pa.RecordBatch.from_pylist([], schema=schema)]
     found = [members(batch) for batch in batches]
-    # If one batch cannot be typed, no batch is: a column has one type, or is left out.
+    # A column that cannot be typed in one batch is omitted from all of them: a column has a single type.
     kept = [name for name in found[0] if all(name in each for each in found)]
     return pa.Table.from_batches([_one_column(key, {name: each[name] for name in kept}) for each in found])
 
@@ -104,13 +104,13 @@ def _add_members(batch: pa.RecordBatch, snapshot: Snapshot) -> _Members:
 
 
 def _members(batch: pa.RecordBatch) -> _Members:
-    """The fields by the specification's names."""
+    """Returns the fields by the specification's names."""
     found = {camel(name): _renamed(batch.column(name)) for name in batch.schema.names}
     return {**found, _DATA_CHANGE.name: pa.repeat(pa.scalar(False), batch.num_rows)}
 
 
 def _renamed(column: pa.Array) -> pa.Array:
-    """A column of deletion vectors with the specification's names; any other as it is."""
+    """Renames the fields of a column of deletion vectors as in the specification; returns other columns unchanged."""
     if column.type != DELETION_VECTOR:
         return column
     if column.null_count == len(column):

@@ -1,6 +1,6 @@
-"""Writes the version checksum, a small file next to a commit that sums up the table, and compares tables with it.
+"""Writes the version checksum, a small file next to a commit that summarizes the table, and compares tables with it.
 
-A commit that was cut at the end of a line, or that is gone, leaves a log that can be read: only the checksum of that
+If a commit is truncated at the end of a line, or missing, the log may still be readable: only the checksum of that
 version contradicts it.
 Source: the Delta specification, section "Version Checksum File".
 """
@@ -31,26 +31,26 @@ from dbt.adapters.silt.engine.kernel.table.properties import TableProperties
 from dbt.adapters.silt.engine.kernel.table.schema import StructType
 
 TRANSACTIONS: Final = 1_000
-"""A table with more transaction identifiers leaves them out of its checksums, as the specification allows: each commit
-writes a checksum, and each opening of the table reads one."""
+"""The checksums of a table with more transaction identifiers omit them, as the specification allows: each commit
+writes a checksum, and each opening of the table reads one of them."""
 
 
 def write_checksum(store: Store, snapshot: Snapshot) -> PutResult:
-    """Writes the snapshot's `.crc`, unless there is one.
+    """Writes the snapshot's `.crc` unless the file exists.
 
     Raises:
-        ObjectMissing: the snapshot's log is gone.
-        StorageError: it cannot be written.
+        ObjectMissing: if the snapshot's log was deleted.
+        StorageError: if the checksum cannot be written.
     """
     return snapshot.put_in_log(store, checksum_path(snapshot.version), checksum(snapshot))
 
 
 def checksum_of_commit(store: Store, snapshot: Snapshot, state: TableState) -> None:
-    """Writes the `.crc` of a version that was just committed, also in place of that of a commit that was lost there.
+    """Writes the `.crc` of a version that was just committed, and replaces the `.crc` of a lost commit of that version.
 
     Raises:
-        ObjectMissing: the snapshot's log is gone.
-        StorageError: it cannot be written.
+        ObjectMissing: if the snapshot's log was deleted.
+        StorageError: if the checksum cannot be written.
     """
     path = checksum_path(snapshot.version)
     if write_checksum(store, snapshot) is PutResult.CREATED:
@@ -60,7 +60,7 @@ def checksum_of_commit(store: Store, snapshot: Snapshot, state: TableState) -> N
 
 
 def checksum(snapshot: Snapshot) -> bytes:
-    """The content of the snapshot's `.crc`."""
+    """Returns the content of the snapshot's `.crc`."""
     body: dict[str, Json] = {
         "tableSizeBytes": snapshot.size_in_bytes,
         "numFiles": snapshot.num_files,
@@ -82,9 +82,9 @@ def checksum(snapshot: Snapshot) -> bytes:
 
 
 def contradiction(store: Store, version: int, state: TableState) -> str | None:
-    """What the checksum of a version says against the table.
+    """Returns how the checksum of a version contradicts the table, as a clause.
 
-    None where it says nothing: a checksum is optional, and one that cannot be read says nothing either.
+    Returns None if it agrees, is missing (it is optional) or cannot be read.
     """
     try:
         found = next(differences(_parsed(store.read(checksum_path(version), DOCUMENT_BYTES)), state), None)
@@ -94,7 +94,7 @@ def contradiction(store: Store, version: int, state: TableState) -> str | None:
 
 
 def lost_commit(store: Store, version: int) -> str | None:
-    """What says that there was a commit of the version, although there is none; None where nothing does."""
+    """Returns the evidence that the version's commit file was lost, as a clause, or None without such evidence."""
     try:
         is_lost = is_orphan(store, version)
     except StorageError:
@@ -103,15 +103,15 @@ def lost_commit(store: Store, version: int) -> str | None:
 
 
 def is_orphan(store: Store, version: int) -> bool:
-    """Whether there is the checksum of a version that is gone: it is written after the commit, and never without it."""
+    """Returns whether a version has a checksum but no commit: a checksum is only written after its commit."""
     return store.status(checksum_path(version)) is not None and store.status(commit_path(version)) is None
 
 
 def differences(body: Json, state: TableState) -> Iterator[str]:
-    """What a checksum says otherwise than the log, each as `numFiles 3, and the log comes to 2`.
+    """Yields the differences between a checksum and the log, such as `numFiles 3, and the log comes to 2`.
 
     Args:
-        body: the content of the file; what has another form than that of a checksum is left out.
+        body: the content of the file; entries that do not have the form of a checksum's entries are ignored.
     """
     if not isinstance(body, dict):
         return
@@ -126,11 +126,11 @@ def differences(body: Json, state: TableState) -> Iterator[str]:
         yield from _other_transactions(body, state)
         yield from _other_domains(body, state)
     except (ValueError, KeyError, TypeError, AttributeError, CorruptLogError, UnsupportedFeatureError):
-        return  # written by an engine that spells them in another way
+        return  # written by an engine that formats these entries differently
 
 
 def _parsed(content: bytes) -> Json:
-    """What the file says; nothing where it is no JSON."""
+    """Parses the file's content, or returns None if it is not JSON."""
     try:
         return foreign_json.loads(content)
     except ValueError:
@@ -138,14 +138,14 @@ def _parsed(content: bytes) -> Json:
 
 
 def comparable_metadata(metadata: Metadata) -> tuple[object, ...]:
-    """What of the metadata must be the same wherever a version is described."""
+    """Returns the parts of the metadata that must be equal in all descriptions of a version."""
     used = effective(metadata)
     schema = StructType.from_json(used.schema_string)
     return used.id, schema, used.partition_columns, dict(used.configuration)
 
 
 def comparable_protocol(protocol: Protocol) -> tuple[object, ...]:
-    """The protocol without the order of its features and without empty lists."""
+    """Returns the protocol without the order of its features; an absent list of features equals an empty list."""
     features = (frozenset(each or ()) for each in (protocol.reader_features, protocol.writer_features))
     return (protocol.min_reader_version, protocol.min_writer_version, *features)
 
@@ -160,7 +160,7 @@ def _other_definition(body: Mapping[str, Any], state: TableState) -> Iterator[st
 
 
 def _other_transactions(body: Mapping[str, Any], state: TableState) -> Iterator[str]:
-    """Differences of transaction identifiers; where they expire, a checkpoint may have left some out since."""
+    """Yields differences of transaction identifiers; if they expire, a later checkpoint may have omitted some."""
     may_expire = TableProperties(state.metadata.configuration).set_transaction_retention_ms is not None
     for each in body.get("setTransactions") or ():
         found = state.transactions.get(each["appId"])

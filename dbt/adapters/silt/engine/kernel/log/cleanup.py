@@ -1,8 +1,8 @@
 """Deletes the part of the log that no version within the table's retention needs.
 
-Source: the Delta specification, section "Metadata Cleanup". A checkpoint stays, and all files of its version or
-later. First go the checkpoints and checksums, then the commits in the order of their versions: wherever that stops, the
-log begins later and has no gap, and a deleted version is reported as deleted.
+Source: the Delta specification, section "Metadata Cleanup". A checkpoint and all files of its version or later are
+kept. Checkpoints and checksums are deleted first, then the commits in the order of their versions: after an
+interruption at any step, the log begins later and has no gap, and a deleted version is reported as deleted.
 """
 
 from __future__ import annotations
@@ -47,18 +47,18 @@ _CHECKPOINTS = (LogFileKind.CLASSIC_CHECKPOINT, LogFileKind.MULTI_PART_CHECKPOIN
 
 
 def clean_up(store: Store, snapshot: Snapshot, now_ms: int) -> int:
-    """Deletes what has expired of the log, if the table's properties ask for it.
+    """Deletes the expired files of the log if the table's properties enable the clean-up.
 
     Args:
-        snapshot: the newest version; its properties say what expires. A log that has replaced its own is left alone.
+        snapshot: the newest version, whose properties set the retention. A log that replaced its log is not changed.
         now_ms: milliseconds since 1970-01-01 UTC.
 
     Returns:
-        How many files were deleted.
+        The number of deleted files.
 
     Raises:
-        NotATableError, ObjectMissing: the log is gone.
-        StorageError: the log cannot be listed, or a file of it not deleted.
+        NotATableError, ObjectMissing: if the log was deleted.
+        StorageError: if the log cannot be listed or one of its files cannot be deleted.
     """
     if not snapshot.properties.enable_expired_log_cleanup:
         return 0
@@ -75,12 +75,12 @@ def clean_up(store: Store, snapshot: Snapshot, now_ms: int) -> int:
 
 
 def expiry(properties: TableProperties, now_ms: int) -> int:
-    """The time before which versions have expired: the UTC midnight before the retention began."""
+    """Returns the time before which versions have expired: the UTC midnight before the retention began."""
     return (now_ms - properties.log_retention_ms) // _DAY_MS * _DAY_MS
 
 
 def _boundaries(listing: LogListing, cutoff_ms: int, snapshot: Snapshot) -> Iterator[CheckpointFiles]:
-    """The checkpoints that the log may begin with, the newest first."""
+    """Yields the checkpoints that the log may begin with, newest first."""
     times = file_timestamps(listing.commits)
     newest_expired = max((version for version, time in times.items() if time <= cutoff_ms), default=-1)
     for checkpoint in listing.checkpoints:
@@ -89,16 +89,16 @@ def _boundaries(listing: LogListing, cutoff_ms: int, snapshot: Snapshot) -> Iter
 
 
 def _protected(snapshot: Snapshot) -> int:
-    """The version before which the history must be deleted all at once (table feature `checkpointProtection`)."""
+    """Returns the version before which history is only deleted as a whole (table feature `checkpointProtection`)."""
     if not has_feature(snapshot.protocol, "checkpointProtection"):
         return 0
     return snapshot.properties.require_checkpoint_protection_before_version
 
 
 def _oldest(store: Store, cutoff_ms: int) -> list[_Named]:
-    """The log's files up to the first commit that has not expired: what is to be deleted is among them.
+    """Lists the log's files up to the first commit that has not expired: they include all files to delete.
 
-    A log may have hundreds of thousands of files, and this is done at each checkpoint.
+    A log may have hundreds of thousands of files, and each checkpoint calls this.
     """
     found: list[_Named] = []
     latest = 0
@@ -115,7 +115,7 @@ def _oldest(store: Store, cutoff_ms: int) -> list[_Named]:
 
 
 def _before(version: int, files: Sequence[_Named]) -> list[_Named]:
-    """The files to delete so that the log begins at that version, in the order of their versions."""
+    """Returns the files to delete so that the log begins at that version, in the order of their versions."""
     return [
         (name, status)
         for name, status in files
@@ -124,7 +124,7 @@ def _before(version: int, files: Sequence[_Named]) -> list[_Named]:
 
 
 def _is_whole(store: Store, checkpoint: CheckpointFiles, table: str) -> bool:
-    """Whether the checkpoint can be read: only the files before it could replace it."""
+    """Returns whether the checkpoint can be read: if not, the files before it are its only replacement."""
     try:
         replay(store, LogSegment(checkpoint.version, checkpoint, ()), table)
     except SiltError as error:
@@ -134,7 +134,7 @@ def _is_whole(store: Store, checkpoint: CheckpointFiles, table: str) -> bool:
 
 
 def _keep_old_readers_informed(store: Store, snapshot: Snapshot) -> None:
-    """A reader that knows no UUID-named checkpoints finds the protocol, and so the feature it lacks, in a classic one.
+    """Keeps a classic checkpoint, in which readers without UUID-named checkpoints find the protocol's new feature.
 
     Source: "Handling Backward compatibility while moving to UUID-named v2 Checkpoints".
     """
@@ -162,9 +162,9 @@ def _delete(store: Store, expired: Sequence[_Named], snapshot: Snapshot, now_ms:
 
 
 def _in_steps(store: Store, expired: Sequence[_Named]) -> Iterator[list[str]]:
-    """The files to delete each time: many at once where no other table will have this place, but commits one by one.
+    """Yields the files of each deletion: many at once if no other table will use this location, but single commits.
 
-    A reader, or a writer, takes its version for the newest where the next commit is not there: it must be gone by then.
+    A reader or writer considers its version the newest if the next commit is missing, so commits are deleted in order.
     """
     commits = [status.path for name, status in expired if name.kind is LogFileKind.COMMIT]
     others = [status.path for name, status in expired if name.kind is not LogFileKind.COMMIT]
@@ -174,7 +174,7 @@ def _in_steps(store: Store, expired: Sequence[_Named]) -> Iterator[list[str]]:
 
 
 def _delete_sidecars(store: Store, table: str, now_ms: int) -> int:
-    """The sidecars that no checkpoint names, and that are too old to belong to one that is still being written."""
+    """Deletes sidecars that no checkpoint names and that are too old to belong to a checkpoint still being written."""
     oldest_ms = now_ms // _DAY_MS * _DAY_MS - _DAY_MS
     try:
         old = [status for status in store.list_from(SIDECAR_FOLDER) if status.modified_ms < oldest_ms]
@@ -189,7 +189,7 @@ def _delete_sidecars(store: Store, table: str, now_ms: int) -> int:
 
 
 def _named_sidecars(store: Store, table: str) -> set[str] | None:
-    """The sidecars that checkpoints name; None where one cannot be read, so that any may be named."""
+    """Returns the sidecars that checkpoints name, or None if a checkpoint cannot be read and may name any sidecar."""
     named: set[str] = set()
     for checkpoint in list_log(store, table).checkpoints:
         try:

@@ -1,4 +1,4 @@
-"""Reads one commit file of the log: its bytes, and the actions in them."""
+"""Reads commit files of the log: their bytes and the actions in them."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ class CommitFile:
     data: bytes
 
     def actions(self, table: str) -> tuple[Action, ...]:
-        """The commit's actions.
+        """Parses the commit's actions.
 
         Raises:
-            CorruptLogError: names the file and the line that cannot be read.
+            CorruptLogError: if a line cannot be read; the message names the file and the line.
         """
         if not self.data.strip():
             raise corrupt_commit(self.version, "it is empty", table)
@@ -54,9 +54,9 @@ class CommitFile:
 
 
 def _contradiction(actions: Sequence[Action]) -> str | None:
-    """What no commit can say: of these, a reader could only guess what counts (specification: "Action Reconciliation").
+    """Returns a contradiction between the actions, or None (specification: "Action Reconciliation").
 
-    A file whose deletion vector changes is removed with the old one and added with the new one, which is no such case.
+    Removing a file with its old deletion vector and adding it with a new vector is not a contradiction.
     """
     for kind in (Metadata, Protocol):
         if sum(isinstance(action, kind) for action in actions) > 1:
@@ -77,11 +77,11 @@ def corrupt_commit(version: int, what: str, table: str) -> CorruptLogError:
 
 
 def read_commits(store: Store, first: int, seen: Sequence[FileStatus], table: str) -> Iterator[CommitFile]:
-    """Reads consecutive commits, of an object store many at a time.
+    """Reads consecutive commits; from an object store, many at a time.
 
     Args:
-        first: the version of the first.
-        seen: their files as a listing showed them.
+        first: the version of the first commit.
+        seen: the statuses of the commits' files in a listing.
 
     Raises:
         As `read_commit`.
@@ -99,14 +99,14 @@ def _read_in(store: Store, table: str, version: int, seen: FileStatus) -> Commit
 
 
 def read_commit(store: Store, version: int, table: str, seen: FileStatus | None = None) -> CommitFile:
-    """Reads the whole of a commit file.
+    """Reads a whole commit file.
 
     Args:
-        seen: the file as a listing showed it, which saves a request for its status.
+        seen: the file's status in a listing, which saves a request for it.
 
     Raises:
-        MissingLogVersionError: it is not there.
-        StorageError: it cannot be read, or only in part.
+        MissingLogVersionError: if the file is missing.
+        StorageError: if the file cannot be read, or only in part.
     """
     try:
         return CommitFile(version, read_whole(store, commit_path(version), seen))

@@ -1,6 +1,6 @@
 """Reads the `commitInfo` of each commit of a log without the other actions.
 
-Replaying a thousand tables to find who committed what, and when, would take a while.
+Replaying the logs of a thousand tables only to find their commits' authors and times would be slow.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ class CommitHead:
     """One version of the log.
 
     Attributes:
-        timestamp_ms: when it was committed, milliseconds since 1970-01-01 UTC.
-        info: empty where the commit has no `commitInfo`.
+        timestamp_ms: the time of the commit, milliseconds since 1970-01-01 UTC.
+        info: its `commitInfo`; empty if the commit has none.
     """
 
     version: int
@@ -29,16 +29,16 @@ class CommitHead:
 
 
 def read_heads(store: Store, table: str) -> list[CommitHead]:
-    """The commits whose files are still there, oldest first.
+    """Reads the heads of the commits whose files still exist, oldest first.
 
     Args:
-        table: for messages.
+        table: the table's name, for messages.
 
     Raises:
-        NotATableError: there is no log.
-        MissingLogVersionError: a commit disappeared since it was listed.
-        CorruptLogError: one cannot be read.
-        StorageError: the storage failed.
+        NotATableError: if there is no log.
+        MissingLogVersionError: if a commit disappeared after the listing.
+        CorruptLogError: if a commit cannot be read.
+        StorageError: if the storage failed.
     """
     files = list_log(store, table).commits
     times = file_timestamps(files)

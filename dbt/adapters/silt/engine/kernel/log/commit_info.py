@@ -1,7 +1,7 @@
 """Reads the `commitInfo` of a commit without its other actions.
 
-It is the first line of every commit of this engine, so that only that line is read. Of other engines it may be any
-line, and each line of the file is looked at.
+In commits of this engine it is the first line, so only that line is read. In commits of other engines it may be any
+line, so all lines are searched.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ from dbt.adapters.silt.engine.kernel.table.actions import CommitInfo, parse
 
 _PIECE: Final = 64 << 10
 _DOUBLED: Final = 6
-"""How often the size of a piece is doubled."""
+"""How many times the size of a piece is doubled."""
 LONGEST: Final = 16 << 20
-"""How many bytes a line with a `commitInfo` can have; it may hold the text of a condition, and many names."""
+"""The maximum length of a line with a `commitInfo`, in bytes; it may contain a long condition and many names."""
 
 
 def read_info(store: Store, version: int, file: FileStatus, table: str) -> CommitInfo:
-    """The `commitInfo` of a commit; empty where it has none.
+    """Reads the `commitInfo` of a commit, or returns an empty `CommitInfo` if the commit has none.
 
     Raises:
-        MissingLogVersionError: the commit disappeared since it was listed.
-        CorruptLogError: it cannot be read, or is longer than `LONGEST`.
-        StorageError: the storage failed.
+        MissingLogVersionError: if the commit disappeared after the listing.
+        CorruptLogError: if the `commitInfo` cannot be read or its line is longer than `LONGEST`.
+        StorageError: if the storage failed.
     """
     try:
         infos = _infos([_first_line(store, file)])
@@ -50,7 +50,7 @@ def _infos(lines: Iterable[bytes]) -> list[CommitInfo]:
 
 
 def _first_line(store: Store, file: FileStatus) -> bytes:
-    """The first line, or its first bytes where it is too long; nothing where it is long and another action."""
+    """Reads the first line; of a line over `LONGEST`, returns its start if it is a `commitInfo`, or else nothing."""
     if file.size <= _PIECE:
         return store.read(file.path).partition(b"\n")[0]
     pieces: list[bytes] = []

@@ -1,9 +1,9 @@
-"""Reads log compaction files: several commits, reconciled, in one file that may be read instead of them.
+"""Reads log compaction files, each of which holds several reconciled commits and may be read instead of them.
 
-Source: the Delta specification, section "Log Compaction Files". delta-spark writes them as it writes
-checkpoints: without what it considers expired, which is removals of files older than the retention, and removals of
-domains. Applied to an older state, such a file would bring back removed files, so a compaction is read only where
-nothing can be missing; where it cannot be read, or there is a doubt, its commits are read instead.
+Source: the Delta specification, section "Log Compaction Files". delta-spark writes them like checkpoints, without
+entries that it considers expired: removals of files older than the retention, and removals of domains. Applied to an
+older state, such a file would bring back removed files. So a compaction is read only if no entry can be missing; if
+this is in doubt, or the file cannot be read, its commits are read instead.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from dbt.adapters.silt.engine.kernel.table.properties import TableProperties
 
 _logger = logging.getLogger(__name__)
 
-# The time of a removal is that of its statement, which may have run for long before it was committed.
+# A removal has the time of its statement, which may have run for a long time before its commit.
 _SHARE_OF_RETENTION = 0.5
 
 
@@ -49,14 +49,15 @@ class CompactedCommits(CommitFile):
 def read_compaction(
     store: Store, compaction: Compaction, protocol: Protocol | None, metadata: Metadata | None, table: str
 ) -> CompactedCommits | None:
-    """Reads the compaction; None where its commits must be read instead.
+    """Reads the compaction, or returns None if its commits must be read instead.
 
     Args:
-        protocol, metadata: of the table before the first of these commits; None where there is no such version.
+        protocol, metadata: of the table before the first of these commits; None if no such version exists or they
+            cannot be read.
 
     Raises:
-        MissingLogVersionError, CorruptLogError: reading the first of these commits failed.
-        StorageError: a file cannot be read.
+        MissingLogVersionError, CorruptLogError: if reading the first of these commits failed.
+        StorageError: if a file cannot be read.
     """
     if compaction.first > 0 and not _may_lack_nothing(store, compaction, protocol, metadata, table):
         return None
@@ -75,7 +76,7 @@ def read_compaction(
 def _may_lack_nothing(
     store: Store, compaction: Compaction, protocol: Protocol | None, metadata: Metadata | None, table: str
 ) -> bool:
-    """Whether, when the compaction was written, no removal in it could count as expired."""
+    """Returns whether no removal could count as expired when the compaction was written."""
     if protocol is None or metadata is None or has_feature(protocol, "domainMetadata"):
         return False
     first = read_commit(store, compaction.first, table).actions(table)
@@ -88,7 +89,7 @@ def _may_lack_nothing(
 
 
 def _is_reconciled(actions: tuple[Action, ...]) -> bool:
-    """Whether it has one action for each file, domain and so on, as reconciliation leaves it."""
+    """Returns whether there is a single action for each file, domain and so on, as after reconciliation."""
     return bool(actions) and max(Counter(map(_thing, actions)).values()) == 1
 
 
@@ -104,6 +105,6 @@ def _thing(action: Action) -> tuple[str, str]:
 
 
 def _fits(actions: tuple[Action, ...], compaction: Compaction) -> bool:
-    """Whether it has protocol and metadata exactly where it contains version 0: they say how to read the rest."""
+    """Returns whether it has protocol and metadata exactly if it contains version 0: the other actions need them."""
     made = {type(action) for action in actions} & {Protocol, Metadata}
     return made == {Protocol, Metadata} if compaction.first == 0 else not made

@@ -11,13 +11,13 @@ from dbt.adapters.silt.engine.kernel.table.actions import AddFile, RemoveFile
 
 
 def last_data_change(log: DeltaLog) -> int:
-    """The time of the newest commit that changed rows, in milliseconds since 1970-01-01 UTC.
+    """Returns the time of the newest commit that changed rows, in milliseconds since 1970-01-01 UTC.
 
-    For a table that never had rows, the time of its creation. Where the log was cleaned up since, the time of the
-    oldest commit that it still has: the rows are at least that old.
+    For a table that never had rows, this is the time of its creation. If the log was cleaned up since, it is the time
+    of the oldest remaining commit: the rows are at least that old.
 
     Raises:
-        NotATableError, TableDamagedError, StorageError: the log cannot be read.
+        NotATableError, TableDamagedError, StorageError: if the log cannot be read.
     """
     found = log.committed_at(log.snapshot())
     for commit in log.newest_commits():

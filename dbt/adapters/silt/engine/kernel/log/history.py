@@ -1,9 +1,9 @@
-"""Tells when each version was committed, and which version was the newest at a time.
+"""Finds the time of each commit, and the newest version at a given time.
 
-A commit's time is, from the version that enabled them on, its in-commit timestamp (specification: "In-Commit
-Timestamps"). Before that it is the time that its `commitInfo` states; of a commit that states none, its file's
-modification time, which a copy of the table changes. Both are raised where needed, so that times strictly increase with
-versions.
+From the version that enabled in-commit timestamps on, a commit's time is its in-commit timestamp (specification:
+"In-Commit Timestamps"). Before that version it is the time in its `commitInfo` or, if that is missing, its file's
+modification time, which a copy of the table changes. These two are raised if necessary, so that times strictly increase
+with versions.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from dbt.adapters.silt.engine.kernel.table.actions import Action, CommitInfo
 from dbt.adapters.silt.engine.kernel.table.properties import TableProperties
 
 _CLOCKS_DIFFER_MS: Final = 60_000
-"""Clocks of machines that write to one table may differ so much without a word."""
+"""Differences between the clocks of a table's writers are not reported up to this limit."""
 _SKEW_MS: Final = 3_600_000
-"""How far the clocks of the writers of one table may be apart, where commits are looked for by time."""
+"""The greatest difference between the clocks of a table's writers that a search for commits by time allows for."""
 _LOOKED_AT: Final = (4, 8, 16, 32)
-"""How many commits at a time are looked at whose times may be in another order than their versions."""
+"""The sizes of the successive batches of commits read because their times may not be in the order of versions."""
 _READERS: Final = 16
 
 
@@ -42,18 +42,18 @@ class Commit:
 
     @property
     def info(self) -> CommitInfo:
-        """The commit's `commitInfo`; empty where it has none."""
+        """The commit's `commitInfo`; empty if it has none."""
         return next((action for action in self.actions if isinstance(action, CommitInfo)), CommitInfo())
 
 
 def commits(
     store: Store, listing: LogListing, properties: TableProperties, start: int, end: int | None, table: str
 ) -> Iterator[Commit]:
-    """The commits from `start`, or the first that is there, to `end`, both included, oldest first.
+    """Yields the commits from `start`, or the first existing commit, to `end`, both included, oldest first.
 
     Raises:
-        MissingLogVersionError: one between two others is missing.
-        CorruptLogError: one cannot be read.
+        MissingLogVersionError: if a commit in between is missing.
+        CorruptLogError: if a commit cannot be read.
     """
     file_times = file_timestamps(listing.commits)
     last = max(file_times, default=-1)
@@ -67,23 +67,23 @@ def commits(
 
 
 def raised(info: CommitInfo, file_time_ms: int, earlier_ms: int | None) -> int:
-    """The time of a commit without an in-commit timestamp, which is after that of the commit before it.
+    """Returns the time of a commit without an in-commit timestamp, which is later than the previous commit's time.
 
     Args:
-        file_time_ms: taken where the commit states no time.
-        earlier_ms: the time of the commit before it; None where that is not known.
+        file_time_ms: the time to use if the `commitInfo` has no time.
+        earlier_ms: the time of the previous commit, or None if unknown.
     """
     time = stated_time(info) or file_time_ms
     return time if earlier_ms is None else max(time, earlier_ms + 1)
 
 
 def stated_time(info: CommitInfo) -> int | None:
-    """When the writer says that it committed; None where it does not say."""
+    """Returns the commit time recorded by the writer, or None if there is none."""
     return info.timestamp if info.timestamp is not None and info.timestamp > 0 else None
 
 
 def snapshot_timestamp(info: CommitInfo, version: int, properties: TableProperties, file_time_ms: int) -> int:
-    """The time of a version as the protocol knows it: its in-commit timestamp, else its file's."""
+    """Returns the time of a version according to the protocol: its in-commit timestamp, or else its file's time."""
     stated = info.in_commit_timestamp if has_in_commit_timestamp(version, properties) else None
     return file_time_ms if stated is None else stated
 
@@ -94,7 +94,7 @@ def has_in_commit_timestamp(version: int, properties: TableProperties) -> bool:
 
 
 def file_timestamps(files: Mapping[int, FileStatus]) -> dict[int, int]:
-    """By version: the file's modification time, or one millisecond after the version before where that is later."""
+    """Returns a time by version: the file's modification time, but at least 1 ms after the previous version's time."""
     times: dict[int, int] = {}
     latest: int | None = None
     for version in sorted(files):
@@ -106,7 +106,7 @@ def file_timestamps(files: Mapping[int, FileStatus]) -> dict[int, int]:
 
 @dataclass(frozen=True)
 class Future:
-    """Versions from `first` to `newest` carry times that have not come yet, the first of them `time_ms`."""
+    """The versions from `first` to `newest`, whose times are in the future; `time_ms` is the first of these times."""
 
     first: int
     newest: int
@@ -114,7 +114,7 @@ class Future:
 
     @property
     def note(self) -> str:
-        """What that means for whoever asks for a time, as a clause."""
+        """The consequence for a query by timestamp, as a clause."""
         several = self.newest > self.first
         which = f"versions {self.first} to {self.newest} carry" if several else f"version {self.first} carries"
         until = f"until then `timestamp as of` gives version {self.first - 1}: ask for a version by its number"
@@ -123,22 +123,22 @@ class Future:
 
 
 def is_in_future(time_ms: int, now_ms: int) -> bool:
-    """Whether the time has not come yet, by more than clocks of machines may differ."""
+    """Returns whether the time is in the future by more than the clocks of machines may differ."""
     return time_ms > now_ms + _CLOCKS_DIFFER_MS
 
 
 def future_of(times: Mapping[int, int], now_ms: int) -> Future | None:
-    """The versions in the future.
+    """Returns the versions with times in the future, or None if there are none.
 
     Args:
-        times: by version, in milliseconds since 1970-01-01 UTC; each is after the one before.
+        times: times by version, in milliseconds since 1970-01-01 UTC, strictly increasing.
     """
     first = min((version for version, time in times.items() if is_in_future(time, now_ms)), default=None)
     return None if first is None else Future(first, max(times), times[first])
 
 
 class _Times:
-    """The times that commits state, or their files', each read once."""
+    """The times in commits, or else of their files; each is read once."""
 
     def __init__(
         self,
@@ -158,13 +158,13 @@ class _Times:
         return self._known[version]
 
     def read(self, versions: Sequence[int]) -> None:
-        """Reads the times of these commits at once."""
+        """Reads the times of these commits in parallel."""
         unknown = [version for version in versions if version not in self._known]
         with ThreadPoolExecutor(_READERS) as pool:
             self._known.update(zip(unknown, pool.map(self._stated, unknown), strict=True))
 
     def raised(self, versions: Sequence[int]) -> dict[int, int]:
-        """The times of versions that follow one another, by version, each after the one before."""
+        """Returns the times of consecutive versions by version, raised so that they strictly increase."""
         self.read(versions)
         found: dict[int, int] = {}
         latest: int | None = None
@@ -180,11 +180,13 @@ class _Times:
 
 
 def future_in(store: Store, listing: LogListing, properties: TableProperties, now_ms: int, table: str) -> Future | None:
-    """The newest versions that are in the future, as far as the newest commits tell, and those whose files are.
+    """Returns the newest versions with times in the future, or None if there are none.
+
+    Reads only the newest commits and the first commits whose files have modification times in the future.
 
     Raises:
-        MissingLogVersionError: a commit disappeared since it was listed.
-        CorruptLogError: one cannot be read.
+        MissingLogVersionError: if a commit disappeared after the listing.
+        CorruptLogError: if a commit cannot be read.
     """
     file_times = file_timestamps(listing.commits)
     times = _Times(store, listing, properties, file_times, table)
@@ -207,17 +209,17 @@ def version_at(
     table: str,
     or_newest: bool = False,
 ) -> int:
-    """The newest version that was committed at that time or before.
+    """Returns the newest version that was committed at that time or before.
 
-    The clocks of writers differ: as many commits before it are looked at as may be in another order than their times.
-    Where these are more than `_LOOKED_AT` says, an earlier commit whose clock was ahead is not seen.
+    Because the clocks of writers differ, the times of earlier commits that may be out of order are read as well. If
+    these commits exceed the limits in `_LOOKED_AT`, an earlier commit by a writer with a fast clock is missed.
 
     Args:
-        or_newest: whether a time after the newest commit means that commit. A reader who gives such a time would get
-            other rows for the same time later, so delta-spark allows it only in RESTORE.
+        or_newest: whether a time after the newest commit means that commit. A query with such a time could return
+            different rows later, so delta-spark allows it only in RESTORE.
 
     Raises:
-        VersionNotFoundError: the time lies before the first version that can be rebuilt, or after the newest.
+        VersionNotFoundError: if the time is before the first version that can be rebuilt, or after the newest version.
     """
     file_times = file_timestamps(listing.commits)
     earliest = listing.earliest or 0
@@ -241,13 +243,13 @@ def version_at(
 
 
 def _position(versions: Sequence[int], times: _Times, timestamp_ms: int, skew_ms: int) -> int:
-    """How many of the versions were committed at that time or before, where each is after the one before it.
+    """Counts the versions that were committed at that time or before, after raising times so that they increase.
 
     Args:
-        skew_ms: how far the clocks of writers may be apart.
+        skew_ms: the greatest difference between the clocks of writers.
     """
     end = bisect.bisect_right(versions, timestamp_ms, key=times.of)
-    # The one at `end` is later, so only those before it can be the first that is.
+    # The version at `end` is later than `timestamp_ms`; only an earlier version can be the first later version.
     first = end
     for count in _LOOKED_AT:
         if first == 0 or times.of(versions[first - 1]) <= timestamp_ms - skew_ms:
@@ -265,9 +267,9 @@ def _position(versions: Sequence[int], times: _Times, timestamp_ms: int, skew_ms
 
 
 def _may_be_at(version: int, timestamp_ms: int, properties: TableProperties) -> bool:
-    """Whether the version and the time are on the same side of the enablement of in-commit timestamps.
+    """Returns whether the version and the time are on the same side of the enablement of in-commit timestamps.
 
-    File times before the enablement and in-commit timestamps after it need not be in order with one another.
+    File times before the enablement may be later than in-commit timestamps after it.
     """
     enabled_at = properties.in_commit_timestamp_enablement_timestamp
     if not properties.enable_in_commit_timestamps or enabled_at is None:

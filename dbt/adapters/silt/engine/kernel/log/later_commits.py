@@ -1,4 +1,4 @@
-"""Reads the commits from a version on, as far as there are any, which nobody knows before."""
+"""Reads the commits from a version up to the newest, which is not known in advance."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from dbt.adapters.silt.engine.kernel.storage.object_store import ObjectStore
 from dbt.adapters.silt.engine.kernel.storage.store import FileStatus, ObjectMissing, Store
 from dbt.adapters.silt.engine.kernel.table.paths import commit_path
 
-# After so many there may be many more: a listing finds them by one request, and they are read at once.
+# After this many commits there may be many more: a single listing finds them, and they are read in parallel.
 _ONE_BY_ONE: Final = 4
 
 Found = tuple[FileStatus, CommitFile]
 
 
 def later_commits(store: Store, first: int, table: str, up_to: int | None = None) -> Iterator[Found]:
-    """The commits from a version on, with their files' statuses, until there is no next one.
+    """Yields the commits from a version on, with their files' statuses, until the next commit does not exist.
 
     Args:
         up_to: the last version to read; None for all.
 
     Raises:
-        MissingLogVersionError: a commit disappeared while it was read.
-        StorageError: one cannot be read.
+        MissingLogVersionError: if a commit disappeared while it was read.
+        StorageError: if a commit cannot be read.
     """
     version = first
     while True:
@@ -44,7 +44,7 @@ def later_commits(store: Store, first: int, table: str, up_to: int | None = None
 
 
 def _fetched(store: Store, version: int, table: str) -> Found | None:
-    """A commit with its file's status; None where there is none."""
+    """Reads a commit and its file's status, or returns None if the commit does not exist."""
     try:
         found = fetch(store, commit_path(version))
     except ObjectMissing as error:
@@ -53,7 +53,7 @@ def _fetched(store: Store, version: int, table: str) -> Found | None:
 
 
 def _listed(store: Store, first: int, table: str, up_to: int | None) -> Iterator[Found]:
-    """The commits from a version on that a listing shows without a gap."""
+    """Yields the commits from a version on that a listing shows without a gap."""
     shown = list_log(store, table, first).commits
     versions = itertools.count(first) if up_to is None else range(first, up_to + 1)
     files = [shown[version] for version in itertools.takewhile(shown.__contains__, versions)]
