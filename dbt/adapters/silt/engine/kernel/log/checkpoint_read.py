@@ -243,7 +243,7 @@ def _parquet(store: Store, path: str) -> Iterator[BoundedParquet]:
 
 
 def _rows(file: BoundedParquet, action: str, schema: pa.Schema) -> pa.Table:
-    """Reads the rows of one file action, its fields cast to `schema`; fields missing from the file are null."""
+    """Reads the rows of a file action, its fields cast to `schema`; fields missing from the file are null."""
     names = file.schema.names
     if action not in names:
         return schema.empty_table()

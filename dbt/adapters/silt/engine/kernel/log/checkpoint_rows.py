@@ -1,4 +1,4 @@
-"""Builds the rows of a checkpoint: one action each, in the column of its name.
+"""Builds the rows of a checkpoint, each with a single action in the column of the action's name.
 
 Source: the Delta specification, sections "Checkpoints" and "Checkpoint Schema".
 """
@@ -54,7 +54,7 @@ def file_rows(snapshot: Snapshot, tombstones: pa.Table) -> pa.Table:
 
 
 def actions(key: str, bodies: Sequence[Mapping[str, Json]]) -> pa.Table:
-    """Builds the rows of actions of one kind, with only that kind's column; a body has its maps as pairs."""
+    """Builds the rows of actions of a kind, with only the kind's column; a body has its maps as pairs."""
     return pa.table({key: pa.array(bodies, _TYPES[key])})
 
 

@@ -32,7 +32,7 @@ from dbt.adapters.silt.engine.kernel.table.schema import StructType
 
 TRANSACTIONS: Final = 1_000
 """The checksums of a table with more transaction identifiers omit them, as the specification allows: each commit
-writes a checksum, and each opening of the table reads one of them."""
+writes a checksum, and each opening of the table reads a checksum."""
 
 
 def write_checksum(store: Store, snapshot: Snapshot) -> PutResult:
@@ -82,9 +82,9 @@ def checksum(snapshot: Snapshot) -> bytes:
 
 
 def contradiction(store: Store, version: int, state: TableState) -> str | None:
-    """Returns how the checksum of a version contradicts the table, as a clause.
+    """Describes, in a clause, how the checksum of a version contradicts the table.
 
-    Returns None if it agrees, is missing (it is optional) or cannot be read.
+    Returns None if the checksum agrees, is missing (it is optional) or cannot be read.
     """
     try:
         found = next(differences(_parsed(store.read(checksum_path(version), DOCUMENT_BYTES)), state), None)
@@ -94,7 +94,7 @@ def contradiction(store: Store, version: int, state: TableState) -> str | None:
 
 
 def lost_commit(store: Store, version: int) -> str | None:
-    """Returns the evidence that the version's commit file was lost, as a clause, or None without such evidence."""
+    """Describes, in a clause, the evidence that the version's commit file was lost, if any."""
     try:
         is_lost = is_orphan(store, version)
     except StorageError:
@@ -130,7 +130,7 @@ def differences(body: Json, state: TableState) -> Iterator[str]:
 
 
 def _parsed(content: bytes) -> Json:
-    """Parses the file's content, or returns None if it is not JSON."""
+    """Parses the file's content; invalid JSON becomes null."""
     try:
         return foreign_json.loads(content)
     except ValueError:

@@ -58,7 +58,7 @@ def clean_up(store: Store, snapshot: Snapshot, now_ms: int) -> int:
 
     Raises:
         NotATableError, ObjectMissing: if the log was deleted.
-        StorageError: if the log cannot be listed or one of its files cannot be deleted.
+        StorageError: if the log cannot be listed or a file cannot be deleted.
     """
     if not snapshot.properties.enable_expired_log_cleanup:
         return 0

@@ -23,7 +23,7 @@ _READERS: Final = 16
 
 @dataclass(frozen=True)
 class CommitFile:
-    """The bytes of one commit file."""
+    """The bytes of a commit file."""
 
     version: int
     data: bytes
@@ -54,7 +54,7 @@ class CommitFile:
 
 
 def _contradiction(actions: Sequence[Action]) -> str | None:
-    """Returns a contradiction between the actions, or None (specification: "Action Reconciliation").
+    """Describes a contradiction between the actions, if any (specification: "Action Reconciliation").
 
     Removing a file with its old deletion vector and adding it with a new vector is not a contradiction.
     """

@@ -16,11 +16,11 @@ from dbt.adapters.silt.engine.kernel.table.actions import CommitInfo
 
 @dataclass(frozen=True)
 class CommitHead:
-    """One version of the log.
+    """A version of the log.
 
     Attributes:
         timestamp_ms: the time of the commit, milliseconds since 1970-01-01 UTC.
-        info: its `commitInfo`; empty if the commit has none.
+        info: its `commitInfo`; empty if the commit lacks it.
     """
 
     version: int

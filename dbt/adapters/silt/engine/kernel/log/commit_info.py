@@ -22,7 +22,7 @@ LONGEST: Final = 16 << 20
 
 
 def read_info(store: Store, version: int, file: FileStatus, table: str) -> CommitInfo:
-    """Reads the `commitInfo` of a commit, or returns an empty `CommitInfo` if the commit has none.
+    """Reads the `commitInfo` of a commit, or returns an empty `CommitInfo` if the commit lacks it.
 
     Raises:
         MissingLogVersionError: if the commit disappeared after the listing.

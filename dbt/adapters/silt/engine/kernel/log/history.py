@@ -34,7 +34,7 @@ _READERS: Final = 16
 
 @dataclass(frozen=True)
 class Commit:
-    """One version of the log. `timestamp_ms` is milliseconds since 1970-01-01 UTC."""
+    """A version of the log. `timestamp_ms` is milliseconds since 1970-01-01 UTC."""
 
     version: int
     timestamp_ms: int
@@ -42,7 +42,7 @@ class Commit:
 
     @property
     def info(self) -> CommitInfo:
-        """The commit's `commitInfo`; empty if it has none."""
+        """The commit's `commitInfo`; empty if the commit lacks it."""
         return next((action for action in self.actions if isinstance(action, CommitInfo)), CommitInfo())
 
 
@@ -71,14 +71,14 @@ def raised(info: CommitInfo, file_time_ms: int, earlier_ms: int | None) -> int:
 
     Args:
         file_time_ms: the time to use if the `commitInfo` has no time.
-        earlier_ms: the time of the previous commit, or None if unknown.
+        earlier_ms: the time of the previous commit, if known.
     """
     time = stated_time(info) or file_time_ms
     return time if earlier_ms is None else max(time, earlier_ms + 1)
 
 
 def stated_time(info: CommitInfo) -> int | None:
-    """Returns the commit time recorded by the writer, or None if there is none."""
+    """Returns the commit time recorded by the writer, if any."""
     return info.timestamp if info.timestamp is not None and info.timestamp > 0 else None
 
 
@@ -128,7 +128,7 @@ def is_in_future(time_ms: int, now_ms: int) -> bool:
 
 
 def future_of(times: Mapping[int, int], now_ms: int) -> Future | None:
-    """Returns the versions with times in the future, or None if there are none.
+    """Returns the versions with times in the future, if any.
 
     Args:
         times: times by version, in milliseconds since 1970-01-01 UTC, strictly increasing.
@@ -180,7 +180,7 @@ class _Times:
 
 
 def future_in(store: Store, listing: LogListing, properties: TableProperties, now_ms: int, table: str) -> Future | None:
-    """Returns the newest versions with times in the future, or None if there are none.
+    """Returns the newest versions with times in the future, if any.
 
     Reads only the newest commits and the first commits whose files have modification times in the future.
 

@@ -23,7 +23,7 @@ def later_commits(store: Store, first: int, table: str, up_to: int | None = None
     """Yields the commits from a version on, with their files' statuses, until the next commit does not exist.
 
     Args:
-        up_to: the last version to read; None for all.
+        up_to: the last version to read; all by default.
 
     Raises:
         MissingLogVersionError: if a commit disappeared while it was read.
@@ -44,7 +44,7 @@ def later_commits(store: Store, first: int, table: str, up_to: int | None = None
 
 
 def _fetched(store: Store, version: int, table: str) -> Found | None:
-    """Reads a commit and its file's status, or returns None if the commit does not exist."""
+    """Reads a commit and its file's status, if the commit exists."""
     try:
         found = fetch(store, commit_path(version))
     except ObjectMissing as error:

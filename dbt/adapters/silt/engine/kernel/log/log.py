@@ -1,4 +1,4 @@
-"""DeltaLog: reads the snapshots of one table, and writes its checkpoints and checksums."""
+"""Defines DeltaLog, which reads the snapshots of a table and writes its checkpoints and checksums."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ _READS = 20
 
 @dataclass(frozen=True)
 class _Loaded:
-    """A replayed version. `commit` tells this log from a later one at the same location."""
+    """A replayed version. `commit` distinguishes this log from a later log at the same location."""
 
     state: TableState
     snapshot: Snapshot
@@ -103,10 +103,10 @@ class DeltaLog:
         return f"DeltaLog({self.name!r}, {self.store.root!r})"
 
     def exists(self) -> bool:
-        """Whether there is a log with at least one commit or checkpoint.
+        """Returns whether the log exists and has a commit or checkpoint.
 
         Raises:
-            StorageError: the storage does not say.
+            StorageError: if the storage failed.
         """
         try:
             if list_log(self.store, self.name).newest is not None:
@@ -116,15 +116,15 @@ class DeltaLog:
         return self._commit_status(0) is not None
 
     def snapshot(self) -> Snapshot:
-        """Reads the newest version; the state of an earlier call is kept, and only later commits are read.
+        """Reads the newest version; the state of the previous call is kept, so only later commits are read.
 
-        A version that its checksum contradicts is read, with a warning; its `doubt` says what is wrong.
+        A version that its checksum contradicts is read with a warning; its `doubt` describes the contradiction.
 
         Raises:
-            NotATableError: there is no log.
-            UnsupportedFeatureError: the table needs a feature to be read that this engine does not have.
-            TableDamagedError: the log cannot be read (the subclasses say why).
-            StorageError: the storage failed.
+            NotATableError: if there is no log.
+            UnsupportedFeatureError: if reading the table needs a feature that this engine does not have.
+            TableDamagedError: if the log cannot be read (a subclass for each cause).
+            StorageError: if the storage failed.
         """
         with self._lock:
             loaded, folder = self._of_one_log(self._refreshed)
@@ -134,23 +134,24 @@ class DeltaLog:
             return self._hand_out(self._with_doubt(loaded, folder), folder)
 
     def snapshot_at(self, version: int) -> Snapshot:
-        """Reads the table as it was at a version; raises as `snapshot`, and:
+        """Reads the table as it was at a version. In addition to the errors of `snapshot`:
 
         Raises:
-            VersionNotFoundError: the log does not have that version, or no longer.
+            VersionNotFoundError: if the version does not exist or was cleaned up.
         """
         with self._lock:
             loaded, folder = self._of_one_log(lambda: self._at(version))
             return replace(self._with_doubt(loaded, folder, is_newest=False), log_folder=folder)
 
     def committed_at(self, snapshot: Snapshot) -> int:
-        """When a version was committed (milliseconds since 1970-01-01 UTC), as its history says it.
+        """Returns the time of a version's commit as in the table's history (milliseconds since 1970-01-01 UTC).
 
-        That is the time which the commit states, where its file is still there and states one.
+        Without in-commit timestamps, this is the time in the `commitInfo`, or the snapshot's timestamp if that time or
+        the commit's file is missing.
 
         Raises:
-            CorruptLogError: the commit cannot be read.
-            StorageError: the storage failed.
+            CorruptLogError: if the commit cannot be read.
+            StorageError: if the storage failed.
         """
         status = self._commit_status(snapshot.version)
         if status is None or history.has_in_commit_timestamp(snapshot.version, snapshot.properties):
@@ -162,13 +163,13 @@ class DeltaLog:
         return history.stated_time(info) or snapshot.timestamp
 
     def version_at(self, timestamp_ms: int, or_newest: bool = False) -> int:
-        """The newest version committed at that time (milliseconds since 1970-01-01 UTC) or before.
+        """Returns the newest version committed at that time (milliseconds since 1970-01-01 UTC) or before.
 
         Args:
             or_newest: whether a time after the newest commit means that commit.
 
         Raises:
-            VersionNotFoundError: the time lies before the first version, or after the newest.
+            VersionNotFoundError: if the time is before the first version or after the newest version.
         """
         properties = self.snapshot().properties
         listing = complete_listing(self.store, self.name)
@@ -178,14 +179,14 @@ class DeltaLog:
         return found
 
     def in_future(self) -> history.Future | None:
-        """The newest versions whose times have not come yet, as after a clock that ran ahead; None without any."""
+        """Returns the newest versions with times in the future, if any, as after a commit with a fast clock."""
         properties = self.snapshot().properties
         listing = list_log(self.store, self.name)
         return history.future_in(self.store, listing, properties, self.clock.now_ms(), self.name)
 
     def version_from(self, timestamp_ms: int) -> int:
-        """The oldest version committed at that time (milliseconds since 1970-01-01 UTC) or after it; the number after
-        the newest version where there is none.
+        """Returns the oldest version committed at that time (milliseconds since 1970-01-01 UTC) or after it, or the
+        number after the newest version if all versions are older.
         """
         properties = self.snapshot().properties
         listing = complete_listing(self.store, self.name)
@@ -195,13 +196,13 @@ class DeltaLog:
             return listing.earliest or 0
 
     def commits(self, start: int = 0, end: int | None = None) -> Iterator[Commit]:
-        """The commits from `start` to `end`, both included, oldest first; those cleaned away are left out."""
+        """Reads the remaining commits from `start` to `end`, both included, oldest first."""
         snapshot = self.snapshot()
         listing = with_unlisted(self.store, list_log(self.store, self.name), snapshot.version)
         return history.commits(self.store, listing, snapshot.properties, start, end, self.name)
 
     def newest_commits(self) -> Iterator[Commit]:
-        """The commits whose files are still there, from the newest to the oldest; lazily."""
+        """Yields the commits whose files still exist, newest first, and reads them lazily."""
         end = self.snapshot().version
         while end >= 0:
             start = max(end - _WINDOW + 1, 0)
@@ -212,11 +213,12 @@ class DeltaLog:
             end = start - 1
 
     def read_ahead(self, version: int) -> Iterator[CommitFile]:
-        """The commits from a version on, oldest first, which the next snapshot then need not read again.
+        """Yields the commits from a version on, oldest first; the next snapshot does not read them again if no other
+        table can use this location.
 
         Raises:
-            MissingLogVersionError: a commit disappeared while it was read.
-            StorageError: one cannot be read.
+            MissingLogVersionError: if a commit disappeared while it was read.
+            StorageError: if a commit cannot be read.
         """
         while version in self._ahead:
             yield self._ahead[version][1]
@@ -227,9 +229,9 @@ class DeltaLog:
             yield found[1]
 
     def after_commit(self, version: int) -> None:
-        """Does what is due after a commit: the checksum, and at every checkpoint interval a checkpoint and a clean-up.
+        """Writes the checksum after a commit and, at each checkpoint interval, a checkpoint, and cleans up the log.
 
-        The commit is valid whatever happens here, so a failure is only logged.
+        The commit is valid even if this fails, so a failure is only logged.
         """
         with self._done_besides(version, "the state after the commit could not be read"), self._lock:
             loaded, folder = self._of_one_log(lambda: self._refreshed(version))
@@ -245,7 +247,7 @@ class DeltaLog:
 
     @contextlib.contextmanager
     def _done_besides(self, version: int, what: str) -> Iterator[None]:
-        """Logs what failed after a commit, and that this is no reason to run anything again."""
+        """Logs a failure of work after a commit, with the note that the statement need not be run again."""
         try:
             yield
         except Exception as error:
@@ -256,12 +258,12 @@ class DeltaLog:
             _logger.debug("%s@v%s: %s", self.name, version, what, exc_info=True)
 
     def checkpoint(self, snapshot: Snapshot) -> None:
-        """Writes the snapshot's checkpoint, into the log that the snapshot was read from.
+        """Writes the snapshot's checkpoint to the log from which the snapshot was read.
 
         Raises:
-            NotATableError: that log is gone.
-            TableDamagedError: the log cannot be read.
-            StorageError: it cannot be read or written.
+            NotATableError: if that log was deleted.
+            TableDamagedError: if the log cannot be read.
+            StorageError: if a file cannot be read or written.
         """
         try:
             write_checkpoint(self.store, snapshot, self.tombstones(snapshot), self.clock)
@@ -269,11 +271,11 @@ class DeltaLog:
             raise self._gone(snapshot) from error
 
     def may_be_cleaned_up(self, snapshot: Snapshot) -> bool:
-        """Whether the version is so old that a clean-up may delete it, and the one after it, at any time."""
+        """Returns whether the version is so old that a clean-up may delete it and the next version at any time."""
         return snapshot.timestamp <= expiry(snapshot.properties, self.clock.now_ms())
 
     def tombstones(self, snapshot: Snapshot) -> pa.Table:
-        """The removed files at the snapshot's version, schema `active_files.TOMBSTONES`; raises as `checkpoint`."""
+        """Reads the removed files at the snapshot's version, in schema `TOMBSTONES`. Raises as `checkpoint`."""
         folder = snapshot.log_folder
         try:
             listing = listing_with(self.store, snapshot.version, self.name)
@@ -292,7 +294,7 @@ class DeltaLog:
         return NotATableError("the table was dropped or re-created", table=self.name, version=snapshot.version)
 
     def _with_doubt(self, loaded: _Loaded, folder: PinnedFolder, is_newest: bool = True) -> Snapshot:
-        """The snapshot with what checksums say against it, which are read once for each state."""
+        """Adds to the snapshot a contradiction by checksums, which are read once for each state."""
         snapshot = loaded.snapshot
         if is_newest and self._compared is not None and self._compared[0] is loaded.state:
             return replace(snapshot, doubt=self._compared[1])
@@ -301,7 +303,7 @@ class DeltaLog:
             doubt = lost_commit(self.store, snapshot.version + 1)
         if doubt is not None and not (folder.is_current() and self.exists()):
             return (
-                snapshot  # the checksum is of a table which has replaced this one, or a late one of this that is gone
+                snapshot  # the checksum belongs to a table that replaced this table, or was written after its deletion
             )
         if is_newest:
             self._compared = loaded.state, doubt
@@ -311,13 +313,13 @@ class DeltaLog:
         return replace(snapshot, doubt=doubt)
 
     def _of_one_log(self, read: Callable[[], _Loaded]) -> tuple[_Loaded, PinnedFolder]:
-        """Reads one incarnation of the log, although the table may be dropped and re-created meanwhile."""
+        """Reads a single incarnation of the log, even if the table is dropped and re-created meanwhile."""
         for left in reversed(range(_READS)):
             folder = self._folder()
             try:
                 loaded = read()
             except MissingLogVersionError:
-                # A clean-up may have deleted it since the listing; then the log begins with a later checkpoint.
+                # A clean-up may have deleted the commit since the listing; then the log begins with a later checkpoint.
                 if not left and folder.is_current():
                     raise
             except TableDamagedError:
@@ -331,7 +333,7 @@ class DeltaLog:
         raise StorageError("the table was re-created repeatedly during the read", table=self.name)
 
     def _folder(self) -> PinnedFolder:
-        """The log's current folder: the one that the snapshot in use holds, if it is still there."""
+        """Returns the log's current folder, which is the folder of the snapshot in use if that is still current."""
         handed_out = self._handed_out()
         held = None if handed_out is None else handed_out.log_folder
         if held is not None and held.is_current():
@@ -345,13 +347,19 @@ class DeltaLog:
             ) from error
 
     def _hand_out(self, snapshot: Snapshot, folder: PinnedFolder) -> Snapshot:
-        """The snapshot with its folder. Only its users keep the folder's descriptor open: an idle log holds none."""
+        """Returns the snapshot with its folder. Only the snapshot's users keep the folder's descriptor open: an idle
+        log has no open descriptor.
+        """
         pinned = replace(snapshot, log_folder=folder)
         self._handed_out = weakref.ref(pinned)
         return pinned
 
     def _refreshed(self, up_to: int | None = None) -> _Loaded:
-        """The newest state; `up_to` is a version that there is, and after which nobody needs to look for more."""
+        """Reads the newest state.
+
+        Args:
+            up_to: a version known to exist; later versions are not looked for.
+        """
         known = self._newest
         if known is None or not (self._is_only_one or self._is_current(known)):
             self._newest = None
@@ -365,11 +373,11 @@ class DeltaLog:
 
     @property
     def _is_only_one(self) -> bool:
-        """Whether no other table was or will be at this place."""
+        """Whether no other table has used or will use this location."""
         return is_never_reused(self.store)
 
     def _check_not_older(self, snapshot: Snapshot) -> None:
-        """Raises where the storage shows an older newest version than before."""
+        """Raises StorageError if the newest version in the storage is older than at an earlier read."""
         table, version = self._seen
         if snapshot.metadata.id == table and snapshot.version < version:
             self._newest = None
@@ -387,7 +395,7 @@ class DeltaLog:
         try:
             return self._load(listing_with(self.store, version, self.name), version)
         except (CorruptCheckpointError, MissingLogVersionError):
-            # The log may have been cleaned up since the listing; then the version is not damaged, but deleted.
+            # A clean-up since the listing may have deleted the version; then it is not damaged.
             return self._load(listing_with(self.store, version, self.name), version)
 
     def _is_current(self, known: _Loaded) -> bool:
@@ -395,7 +403,7 @@ class DeltaLog:
         return status is not None and known.commit is not None and status.has_content_of(known.commit)
 
     def _advanced(self, known: _Loaded, up_to: int | None = None) -> _Loaded:
-        """The known state and the commits since, which are read one by one."""
+        """Applies later commits to the known state, or reads the log again if a clean-up deleted that version."""
         read = list(self._later(known.snapshot.version + 1, up_to))
         found = [commit for _, commit in read]
         if not found and self.may_be_cleaned_up(known.snapshot) and not self._is_current(known):
@@ -405,7 +413,7 @@ class DeltaLog:
         return self._loaded(advance(known.state, found, self.name), found[-1].version, read[-1][0])
 
     def _later(self, version: int, up_to: int | None) -> Iterator[tuple[FileStatus, CommitFile]]:
-        """The commits from a version on; what was read ahead is not read again."""
+        """Yields the commits from a version on, without reading commits again that `read_ahead` has read."""
         ahead, self._ahead = self._ahead, {}
         while version in ahead and (up_to is None or version <= up_to):
             yield ahead[version]
@@ -425,7 +433,7 @@ class DeltaLog:
         return _Loaded(state, Snapshot.of(state, self.name, version, timestamp, self.clock.now_ms()), commit)
 
     def _first_readable(self, listing: LogListing, version: int, read: Callable[[LogSegment], T]) -> T:
-        """The result for the first segment whose checkpoint can be read."""
+        """Returns the result for the first segment whose checkpoint can be read."""
         failures: dict[CheckpointFiles | None, CorruptCheckpointError] = {}
         for segment in self._segments(listing, version):
             if segment.checkpoint in failures:
@@ -458,4 +466,4 @@ def _is_same(handed_out: Snapshot, newest: Snapshot, folder: PinnedFolder) -> bo
 
 
 def _nothing() -> None:
-    """Stands for a weak reference before there is a snapshot."""
+    """Replaces the weak reference until there is a snapshot."""

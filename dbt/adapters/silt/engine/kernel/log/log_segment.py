@@ -1,7 +1,7 @@
-"""Finds the files of the log that give one version of a table: a checkpoint, or none, and the commits after it.
+"""Finds the files of the log from which a version of a table can be built: commits, usually after a checkpoint.
 
-Source: the Delta specification, section "Checkpoints" and "Last Checkpoint File". `_last_checkpoint` only says where
-to begin the listing: if it is wrong, that costs time, never correctness.
+Source: the Delta specification, sections "Checkpoints" and "Last Checkpoint File". `_last_checkpoint` only determines
+the start of the listing: if it is wrong, that costs time, never correctness.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from dbt.adapters.silt.engine.kernel.table.paths import (
 
 @dataclass(frozen=True)
 class CheckpointFiles:
-    """A checkpoint whose parts are all there, in order."""
+    """A complete checkpoint, with its parts in order."""
 
     version: int
     kind: LogFileKind
@@ -56,11 +56,11 @@ class Compaction:
 
 @dataclass(frozen=True)
 class LogSegment:
-    """What to read for a version.
+    """The files from which a version can be built.
 
     Args:
-        commits: the files of `checkpoint.version + 1` (or 0) to `version`, no gaps.
-        compactions: those that may be read instead of some of these commits, oldest first; they do not overlap.
+        commits: the files of `checkpoint.version + 1` (or 0) to `version`, without gaps.
+        compactions: compactions that may replace some of these commits, oldest first; they do not overlap.
     """
 
     version: int
@@ -78,10 +78,10 @@ class LogListing:
     """The log's files that a listing found.
 
     Args:
-        commits: by version.
-        checkpoints: complete ones, newest first; at one version the single file before the parts.
-        start: the version that the listing began at.
-        compactions: in any order.
+        commits: commit files by version.
+        checkpoints: complete checkpoints, newest first; at the same version, a single file before several parts.
+        start: the first version of the listing.
+        compactions: log compaction files in any order.
     """
 
     commits: Mapping[int, FileStatus] = field(default_factory=dict)
@@ -91,19 +91,19 @@ class LogListing:
 
     @property
     def newest(self) -> int | None:
-        """The newest version in the listing; None if it has no table."""
+        """The newest version in the listing; None if it is empty."""
         versions = itertools.chain(self.commits, (checkpoint.version for checkpoint in self.checkpoints))
         return max(versions, default=None)
 
     @property
     def earliest(self) -> int | None:
-        """The earliest version that can be rebuilt; None if there is none."""
+        """The earliest version that can be rebuilt, if any."""
         if 0 in self.commits:
             return 0
         return min((checkpoint.version for checkpoint in self.checkpoints), default=None)
 
     def segments(self, version: int) -> Iterator[LogSegment]:
-        """The ways to build the version, the cheapest first."""
+        """Yields the segments from which the version can be built, cheapest first."""
         for checkpoint in self.checkpoints:
             if checkpoint.version <= version and self._gap(checkpoint.version + 1, version) is None:
                 yield self._segment(version, checkpoint)
@@ -111,7 +111,7 @@ class LogListing:
             yield self._segment(version, None)
 
     def missing(self, version: int) -> int | None:
-        """The first commit that is missing after the newest checkpoint at or before the version, if any."""
+        """Returns the first missing commit after the newest checkpoint at or before the version, if any."""
         usable = (checkpoint.version for checkpoint in self.checkpoints if checkpoint.version <= version)
         return self._gap(next(usable, -1) + 1, version)
 
@@ -124,7 +124,7 @@ class LogListing:
         return LogSegment(version, checkpoint, commits, tuple(self._compactions(first, version)))
 
     def _compactions(self, first: int, last: int) -> Iterator[Compaction]:
-        """Those that lie within these versions, each after the one before, the longest of those that begin alike."""
+        """Yields compactions within these versions that do not overlap; of several with the same start, the longest."""
         within = (each for each in self.compactions if first <= each.first < each.last <= last)
         for compaction in sorted(within, key=lambda each: (each.first, -each.last)):
             if compaction.first >= first:
@@ -133,11 +133,11 @@ class LogListing:
 
 
 def list_log(store: Store, table: str, start: int = 0) -> LogListing:
-    """All of the log's files of version `start` and later.
+    """Lists the log's files of version `start` and later.
 
     Raises:
-        NotATableError: the log's folder is not there.
-        StorageError: the listing failed.
+        NotATableError: if the log's folder does not exist.
+        StorageError: if the listing failed.
     """
     try:
         found = store.list_from(LOG_FOLDER, version_prefix(start) if start else "")
@@ -147,7 +147,7 @@ def list_log(store: Store, table: str, start: int = 0) -> LogListing:
 
 
 def listing_of(named: Sequence[tuple[LogFileName, FileStatus]], start: int = 0) -> LogListing:
-    """A listing of these files, of version `start` and later."""
+    """Creates a listing from these files of version `start` and later."""
     commits = {name.version: status for name, status in named if name.kind is LogFileKind.COMMIT}
     compactions = tuple(
         Compaction(name.version, name.last_version, status) for name, status in named if name.last_version is not None
@@ -156,12 +156,12 @@ def listing_of(named: Sequence[tuple[LogFileName, FileStatus]], start: int = 0) 
 
 
 def newest_listing(store: Store, table: str) -> LogListing:
-    """A listing that reaches the newest version from a checkpoint, without gaps, or from commit 0.
+    """Lists the log's files without gaps from a checkpoint, or from commit 0, to the newest version.
 
     Raises:
-        NotATableError: there is no log, or nothing in it.
-        MissingLogVersionError: a commit is missing.
-        StorageError: the listing failed.
+        NotATableError: if the log does not exist or is empty.
+        MissingLogVersionError: if a commit is missing.
+        StorageError: if the listing failed.
     """
     hint = last_checkpoint_hint(store)
     if hint is not None:
@@ -172,11 +172,11 @@ def newest_listing(store: Store, table: str) -> LogListing:
 
 
 def listing_with(store: Store, version: int, table: str) -> LogListing:
-    """A listing from which the version can be built, even if later versions cannot.
+    """Returns a listing from which the version can be built, even if later versions cannot.
 
     Raises:
-        VersionNotFoundError: the log does not have that version, or no longer.
-        MissingLogVersionError: a commit that the version needs is missing.
+        VersionNotFoundError: if the version does not exist or was cleaned up.
+        MissingLogVersionError: if a commit that the version needs is missing.
         NotATableError, StorageError: as `newest_listing`.
     """
     hint = last_checkpoint_hint(store)
@@ -194,7 +194,7 @@ def listing_with(store: Store, version: int, table: str) -> LogListing:
 
 
 def complete_listing(store: Store, table: str) -> LogListing:
-    """A listing of the whole log; raises as `newest_listing`."""
+    """Lists the whole log. Raises as `newest_listing`."""
     listed = list_log(store, table)
     listing = with_unlisted(store, listed, listed.newest or 0)
     if listing.newest is None:
@@ -205,9 +205,9 @@ def complete_listing(store: Store, table: str) -> LogListing:
 
 
 def with_unlisted(store: Store, listing: LogListing, version: int) -> LogListing:
-    """The listing, with the commits up to a version that exist and that it did not show.
+    """Adds the existing commits up to a version that the listing did not show.
 
-    A listing may be out of date, or commits may have been made during it.
+    A listing may be out of date, or commits may have been written during it.
     """
     if listing.start > 0 and all(checkpoint.version > version for checkpoint in listing.checkpoints):
         return listing
@@ -231,7 +231,7 @@ def missing_version(version: int, table: str) -> MissingLogVersionError:
 
 
 def last_checkpoint_hint(store: Store) -> int | None:
-    """The version that `_last_checkpoint` names; None where it cannot be used."""
+    """Returns the version that `_last_checkpoint` names, if the file exists and is usable."""
     try:
         version = foreign_json.loads(store.read(LAST_CHECKPOINT, DOCUMENT_BYTES))["version"]
     except (ObjectMissing, StorageError, UnusableFileError, ValueError, KeyError, TypeError):

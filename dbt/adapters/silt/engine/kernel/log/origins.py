@@ -1,4 +1,4 @@
-"""Says which version a damaged file came with, so that an error about it can name a way out."""
+"""Finds the version that added a damaged file, so that an error about the file can name a remedy."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ Damaged = TypeVar("Damaged", bound=TableDamagedError)
 
 
 def with_origin(log: DeltaLog, snapshot: Snapshot, error: Damaged) -> Damaged:
-    """The error about a data file, with the statement that takes the table back to before the file.
+    """Adds the statement that restores the table to the version before the data file to the error about the file.
 
-    The error as it is where that is not known, or no help: the file is of an earlier version than the newest, of the
-    first one, or of another table.
+    Returns the error unchanged if that commit is unknown or restoring does not help: the snapshot is not the newest
+    version, the first version added the file, or the error already has its own remedy.
 
     Args:
-        error: its details have the file as `path`.
+        error: an error with the file as `path` in its details.
     """
     name = decode_path(str(error.details.get("path", ""))).rpartition("/")[2]
     commit = _commit_of(log, snapshot, name) if name and error.action == type(error).remedy else None
@@ -36,13 +36,13 @@ def with_origin(log: DeltaLog, snapshot: Snapshot, error: Damaged) -> Damaged:
 
 
 def _commit_of(log: DeltaLog, snapshot: Snapshot, name: str) -> Commit | None:
-    """The commit of the newest version's history that added a file of that name; None where none is found."""
+    """Finds the newest commit that added a file of that name, if the snapshot is the newest version."""
     try:
         if log.snapshot().version != snapshot.version:
             return None
         return next((each for each in log.newest_commits() if _adds(each, name)), None)
     except SiltError:
-        return None  # the error about the file is what counts
+        return None  # the error about the file matters more
 
 
 def _adds(commit: Commit, name: str) -> bool:

@@ -1,8 +1,8 @@
-"""Replays the log: a checkpoint and the commits after it become the state of the table at a version.
+"""Replays the log: builds the state of the table at a version from a checkpoint and the commits after it.
 
-Source: the Delta specification, section "Action Reconciliation". Only the commits after the checkpoint pass through
-Python, one action at a time; the checkpoint's files stay in columns, from which the files that those commits name are
-removed, and to which the files that they added are appended.
+Source: the Delta specification, section "Action Reconciliation". Only the commits after the checkpoint are processed
+in Python, action by action. The checkpoint's files remain Arrow columns: files that these commits name are removed from
+the columns, and files that they added are appended.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from dbt.adapters.silt.engine.kernel.table.schema import StructType
 
 @dataclass(frozen=True)
 class TableState:
-    """The state of a table at one version."""
+    """The state of a table at a version."""
 
     protocol: Protocol
     metadata: Metadata
@@ -52,14 +52,14 @@ class TableState:
 
 
 def replay(store: Store, segment: LogSegment, table: str) -> TableState:
-    """The state that the segment gives.
+    """Builds the state at the segment's version.
 
     Raises:
-        UnsupportedFeatureError: the table needs a feature to be read that this engine does not have.
-        CorruptLogError: a commit cannot be read, or the log lacks protocol or metadata.
-        CorruptCheckpointError: the segment's checkpoint cannot be read.
-        MissingLogVersionError: a commit disappeared since the listing.
-        StorageError: a file cannot be read.
+        UnsupportedFeatureError: if reading the table needs a feature that this engine does not have.
+        CorruptLogError: if a commit cannot be read, or the log lacks protocol or metadata.
+        CorruptCheckpointError: if the segment's checkpoint cannot be read.
+        MissingLogVersionError: if a commit disappeared after the listing.
+        StorageError: if a file cannot be read.
     """
     checkpoint = segment.checkpoint
     if checkpoint is None:
@@ -73,7 +73,7 @@ def replay(store: Store, segment: LogSegment, table: str) -> TableState:
 
 
 def advance(state: TableState | None, commits: Sequence[CommitFile], table: str) -> TableState:
-    """The state after these commits; `state` is None before commit 0. Raises as `replay`."""
+    """Applies these commits to the state, which is None before commit 0. Raises as `replay`."""
     if state is None:
         _check_protocol(commits, None, None, table)
     else:
@@ -85,7 +85,7 @@ def advance(state: TableState | None, commits: Sequence[CommitFile], table: str)
 
 
 def tombstones(store: Store, segment: LogSegment, table: str) -> pa.Table:
-    """The files that are removed at the segment's version, whatever their age, schema `active_files.TOMBSTONES`."""
+    """Reads the removed files of any age at the segment's version, schema `active_files.TOMBSTONES`."""
     base = active_files.TOMBSTONES.empty_table()
     if segment.checkpoint is not None:
         header = read_header(store, segment.checkpoint, table)
@@ -99,7 +99,7 @@ def tombstones(store: Store, segment: LogSegment, table: str) -> pa.Table:
 
 
 def _read_commits(store: Store, segment: LogSegment, header: CheckpointHeader | None, table: str) -> list[CommitFile]:
-    """The commits after the segment's checkpoint, and the compactions that replace some of them."""
+    """Reads the commits after the segment's checkpoint, with compactions in place of some of them."""
     if not segment.compactions:
         return list(read_commits(store, segment.first_commit, segment.commits, table))
     compactions = {compaction.first: compaction for compaction in segment.compactions}
@@ -117,7 +117,7 @@ def _read_commits(store: Store, segment: LogSegment, header: CheckpointHeader | 
 def _newest_of(
     commits: Sequence[CommitFile], header: CheckpointHeader | None
 ) -> tuple[Protocol | None, Metadata | None]:
-    """The newest protocol and metadata; None where no readable action has them."""
+    """Returns the newest protocol and metadata, if they exist; if either is unreadable, returns None for both."""
     bodies = _newest(commits, (Protocol.key, Metadata.key))
     protocol, metadata = (None, None) if header is None else (header.protocol, header.metadata)
     try:
@@ -130,7 +130,7 @@ def _newest_of(
 
 @dataclass
 class _Changes:
-    """The changes of several commits; of several actions on one file, domain and so on, the last one counts."""
+    """The changes of several commits; the last action on each file, domain and so on counts."""
 
     protocol: Protocol | None = None
     metadata: Metadata | None = None
@@ -186,7 +186,7 @@ def _check_protocol(
             check_readable(protocol, table)
         metadata = Metadata.from_json(bodies[Metadata.key]) if Metadata.key in bodies else metadata
     except (ValueError, KeyError, TypeError, AttributeError):
-        return  # the replay itself names the line and the file
+        return  # the replay raises an error that names the line and the file
     if protocol is not None and metadata is not None:
         _check_schema(metadata, table)
         check_readable(protocol, table, metadata)
@@ -200,7 +200,7 @@ def _check_schema(metadata: Metadata, table: str) -> None:
 
 
 def _newest(commits: Sequence[CommitFile], keys: Sequence[str]) -> dict[str, Json]:
-    """The bodies of the newest actions of these kinds, without parsing the lines of others."""
+    """Returns the bodies of the newest actions of these kinds, without parsing the lines of other actions."""
     found: dict[str, Json] = {}
     for commit in reversed(commits):
         for line in commit.data.split(b"\n"):
@@ -213,7 +213,7 @@ def _newest(commits: Sequence[CommitFile], keys: Sequence[str]) -> dict[str, Jso
 
 
 def _parsed(line: bytes) -> dict[str, Json]:
-    """The line's JSON object; an empty one where it is not an object."""
+    """Parses the line's JSON object, or returns an empty dictionary if the line is not an object."""
     try:
         body = foreign_json.loads(line)
     except ValueError:

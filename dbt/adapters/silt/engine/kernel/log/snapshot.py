@@ -1,4 +1,4 @@
-"""Snapshot: the state of a table at one version, which every reader and writer starts from."""
+"""Defines Snapshot, the state of a table at a version, from which every reader and writer starts."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ class Snapshot:
 
     Args:
         table: the table's name, for messages.
-        version: counted from 0.
-        timestamp: of the version's commit file, or its in-commit timestamp, milliseconds since 1970-01-01 UTC; what a
-            person is shown is `DeltaLog.committed_at`.
+        version: the version number, counted from 0.
+        timestamp: the commit file's modification time or the in-commit timestamp, milliseconds since 1970-01-01 UTC;
+            users are shown `DeltaLog.committed_at` instead.
         active: the active files.
-        transactions: by application id; expired ones are left out.
-        domains: by name; removed ones are left out.
-        log_folder: the incarnation of the log's folder that the snapshot was read from; a commit built on the snapshot
-            goes into that one or fails. None where nothing is to be committed on it.
-        doubt: what a version checksum says against this state, as a clause; None where none says anything. Such a
-            version is read, and no commit is built on it.
+        transactions: unexpired transaction identifiers by application id.
+        domains: existing domains of metadata by name.
+        log_folder: the incarnation of the log's folder from which the snapshot was read; a commit based on the snapshot
+            is written to that folder or fails. Not needed if the snapshot is only read.
+        doubt: a contradiction by a version checksum, if any, as a clause. Such a version can be read, but not
+            committed on.
     """
 
     table: str
@@ -54,7 +54,7 @@ class Snapshot:
         """Builds a snapshot from a replayed state.
 
         Args:
-            now_ms: decides which transaction identifiers have expired.
+            now_ms: the time that determines which transaction identifiers have expired.
         """
         return cls(
             table,
@@ -68,10 +68,10 @@ class Snapshot:
         )
 
     def check_undoubted(self) -> None:
-        """Passes where no version checksum contradicts the log: what is written on a wrong state would hide it.
+        """Checks that no version checksum contradicts the log: a commit on a wrong state would hide the damage.
 
         Raises:
-            CorruptLogError: one does.
+            CorruptLogError: if a checksum contradicts the log.
         """
         if self.doubt is not None:
             raise CorruptLogError(
@@ -97,13 +97,13 @@ class Snapshot:
     @property
     def files(self) -> pa.Table:
         """The active files, one row each, schema `active_files.FILES`; partition values are strings as in the log,
-        `stats` is JSON text or null.
+        `stats` is a JSON string or null.
 
-        Reading the statistics of a million files takes hundreds of megabytes: what does not need them takes
-        `files_without_statistics`, `num_files`, `skipping.prune`.
+        Reading the statistics of a million files takes hundreds of megabytes: code that does not need them uses
+        `files_without_statistics`, `num_files` or `skipping.prune`.
 
         Raises:
-            CorruptCheckpointError: the statistics in the checkpoint cannot be read.
+            CorruptCheckpointError: if the statistics in the checkpoint cannot be read.
         """
         return self.active.table
 
@@ -121,30 +121,30 @@ class Snapshot:
         return active_files.size(self.files_without_statistics)
 
     def put_in_log(self, store: Store, path: str, data: bytes) -> PutResult:
-        """Writes a file, if it does not exist, into the log that the snapshot was read from, and into no other.
+        """Writes a file, if it does not exist, to the log from which the snapshot was read, never to a later log.
 
         Args:
-            path: directly in the log's folder, relative to the table's root.
+            path: a path directly in the log's folder, relative to the table's root.
 
         Raises:
-            ObjectMissing: that log is gone; nothing was written.
-            StorageError: the file cannot be written.
+            ObjectMissing: if that log was deleted; no file was written.
+            StorageError: if the file cannot be written.
         """
         return (self.log_folder or store.pin(LOG_FOLDER)).put_if_absent(path.removeprefix(f"{LOG_FOLDER}/"), data)
 
     def transaction_version(self, app_id: str) -> int | None:
-        """The latest version that the application has committed; None if it has none."""
+        """Returns the latest version that the application has committed, if any."""
         transaction = self.transactions.get(app_id)
         return None if transaction is None else transaction.version
 
     def holds(self, txn: tuple[str, int]) -> bool:
-        """Whether the table has this version, or a later one, of an application id: the unit of work is done."""
+        """Returns whether the table has this or a later version of an application id: the unit of work is done."""
         app_id, version = txn
         recorded = self.transaction_version(app_id)
         return recorded is not None and recorded >= version
 
     def add_files(self, files: pa.Table | None = None) -> list[AddFile]:
-        """Rows of `files`, all of them by default, as actions."""
+        """Converts rows of `files` (all active files by default) to actions."""
         return active_files.add_files(self.files if files is None else files)
 
 

@@ -22,7 +22,7 @@ class RecordedCommit:
     """The newest commit that recorded a transaction identifier.
 
     Attributes:
-        emptied_at: the newest version since that removed all rows of the table; None where there is none.
+        emptied_at: the newest later version that removed all rows of the table, if any.
     """
 
     commit: Commit
@@ -30,7 +30,7 @@ class RecordedCommit:
 
 
 def find_commit(log: DeltaLog, app_id: str) -> RecordedCommit | None:
-    """The commit that last recorded a transaction identifier; None where the log no longer goes back so far."""
+    """Finds the commit that last recorded a transaction identifier, if the log still has it."""
     emptied_at: int | None = None
     for commit in log.newest_commits():
         if any(isinstance(action, SetTransaction) and action.app_id == app_id for action in commit.actions):
