@@ -1,7 +1,7 @@
 """Reads columns of a checkpoint's Parquet file, and refuses columns that would take far too much memory.
 
-A text that a file holds once may be the value of every row: a file of some kilobytes can take gigabytes when its rows
-are decoded. So texts are first read with their dictionaries if that may happen, and measured.
+A string that a file stores once may be the value of every row: the decoded rows of a file of a few kilobytes can take
+gigabytes. If that may happen, strings are first read with their dictionaries and measured.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from dbt.adapters.silt.engine.kernel.files.plain_types import BATCH_ROWS, plain
 from dbt.adapters.silt.engine.kernel.files.stats_parsed_read import INT96_UNIT
 
 MOST_DECODED: Final = 2 << 30
-"""Bytes of the decoded rows of one batch, and of all kept rows of a file."""
+"""The maximum size of the decoded rows of a batch, and of all kept rows of a file, in bytes."""
 
 _MOST_OF_A_COLUMN: Final = 512 << 20
-"""Bytes that a column may take for certain, before it is measured row by row."""
+"""The size in bytes up to which a column is not measured row by row."""
 _FEW_ROWS: Final = 8_192
-"""Rows up to which all texts are measured, which costs almost nothing."""
+"""The number of rows up to which all strings are measured, which costs almost nothing."""
 _VIEW_ROWS: Final = 256
-"""Rows that are read at a time if some columns are list views, whose texts are not measured."""
+"""The number of rows read at a time if some columns are list views, whose strings are not measured."""
 
 
 class BoundedParquet:
@@ -54,12 +54,12 @@ class BoundedParquet:
 
         Raises:
             ValueError: if the rows take far more memory than a checkpoint's rows can.
-            pa.ArrowException, OSError: if they cannot be read.
+            pa.ArrowException, OSError: if the rows cannot be read.
         """
         wanted, total = list(columns), 0
         self._measure(wanted)
         rows = _VIEW_ROWS if self._list_views else BATCH_ROWS
-        # A batch across two row groups would have to be put together from both.
+        # A batch across two row groups would have to be assembled from both.
         for group in range(self.metadata.num_row_groups):
             for batch in self._file.iter_batches(rows, row_groups=[group], columns=wanted):
                 total += batch.nbytes
@@ -67,7 +67,7 @@ class BoundedParquet:
                 yield {name: plain(batch.column(name)) for name in batch.schema.names}
 
     def _measure(self, columns: Sequence[str]) -> None:
-        """Reads texts with their dictionaries, without decoding them, and checks how much memory they will take."""
+        """Reads strings with their dictionaries, without decoding them, and checks the memory that they will take."""
         texts, total = self._unbounded_texts(columns), 0
         if not texts:
             return
@@ -84,7 +84,7 @@ class BoundedParquet:
             )
 
     def _unbounded_texts(self, columns: Sequence[str]) -> list[str]:
-        """Returns the columns of texts whose decoded size has to be measured."""
+        """Returns the string columns whose decoded size has to be measured."""
         texts = [path for path in self._texts() if any(path == each or path.startswith(f"{each}.") for each in columns)]
         if not texts or self.metadata.num_rows <= _FEW_ROWS:
             return texts
@@ -98,9 +98,9 @@ class BoundedParquet:
         return [path for path in texts if longest[path] * self.metadata.num_rows > _MOST_OF_A_COLUMN]
 
     def _texts(self) -> list[str]:
-        """Returns the columns of texts, except in list views, whose dictionaries Arrow cannot read.
+        """Returns the string columns, except in list views, whose dictionaries Arrow cannot read.
 
-        The schema is read instead: Arrow ends the process if the footer's statistics of a column's chunk are damaged.
+        Uses the schema, because Arrow ends the process if the footer's statistics of a column chunk are damaged.
         """
         schema = self._file.schema
         found = (schema.column(number) for number in range(len(schema.names)))
@@ -109,7 +109,7 @@ class BoundedParquet:
         return [path for path in paths if not path.startswith(views)]
 
     def _opened(self, with_dictionaries: Sequence[str] = ()) -> pq.ParquetFile:
-        """Opens the file, with checksums of its pages verified."""
+        """Opens the file so that the checksums of its pages are verified."""
         return pq.ParquetFile(
             self._source,
             coerce_int96_timestamp_unit=INT96_UNIT,
@@ -120,7 +120,7 @@ class BoundedParquet:
 
 @contextlib.contextmanager
 def opened(source: Any) -> Iterator[BoundedParquet]:
-    """Opens a checkpoint's file; raises as `BoundedParquet`."""
+    """Opens a checkpoint's file. Raises as `BoundedParquet`."""
     yield BoundedParquet(source)
 
 
@@ -134,7 +134,7 @@ def _list_views(kind: pa.DataType, path: str) -> Iterator[str]:
 
 
 def _dictionaries(values: pa.Array) -> Iterator[pa.DictionaryArray]:
-    """Yields the nested arrays that have a dictionary, each as long as its own values."""
+    """Yields the nested arrays that have a dictionary, each with its own length."""
     if pt.is_dictionary(values.type):
         yield values
     elif pt.is_struct(values.type):

@@ -1,7 +1,7 @@
 """Derives bounds of columns from statistics and partition values, for many files at once.
 
-Bounds err only on the safe side: an uncertain bound is null, which means unknown. So bounds may be wider than the
-values (truncated strings and timestamps, rows deleted by a deletion vector), never narrower.
+Bounds are conservative: an uncertain bound is null, which means unknown. Bounds may be wider than the values
+(truncated strings and timestamps, rows deleted by a deletion vector), never narrower.
 """
 
 from __future__ import annotations
@@ -36,19 +36,19 @@ Path: TypeAlias = tuple[str, ...]
 _MILLISECOND = 1_000
 _MINUTE = 60_000_000
 _DAY = 86_400_000_000
-# Until then some zones differed from UTC by odd seconds, which Spark 3.2 and 3.3 left out of the offsets they wrote.
+# Before this time some zones' offsets from UTC included seconds, which Spark 3.2 and 3.3 omitted from written offsets.
 _WHOLE_MINUTE_ZONES = 94_694_400_000_000
 HAS_ZONE = r"(?:Z|[+-]\d{2}:?\d{2}(?::?\d{2})?)$"
 
 
 @dataclass(frozen=True)
 class Bounds:
-    """The bounds of one column, one entry per file.
+    """The bounds of a column, with an entry per file.
 
     Attributes:
-        order: how its values compare, or None if they cannot be compared.
-        minimum: no non-null value is below it; null if unknown.
-        maximum: no non-null value is above it; null if unknown.
+        order: the order of its values, if they can be compared.
+        minimum: a lower bound of the non-null values; null if unknown.
+        maximum: an upper bound of the non-null values; null if unknown.
         may_be_null: false if certainly no row is null.
         may_be_value: false if certainly every row is null.
     """
@@ -62,7 +62,7 @@ class Bounds:
 
 @dataclass(frozen=True)
 class _Leaf:
-    """A column with statistics: its path by physical names, its type and how its values compare, if they do."""
+    """A column with statistics: its path by physical names, its type and the order of its values, if any."""
 
     path: Path
     type: DataType
@@ -113,13 +113,13 @@ def _order_in_statistics(field: StructField) -> ValueOrder | None:
 
 
 def _order(field: StructField) -> ValueOrder | None:
-    """Returns None if the field's values compare by a collation, or not at all."""
+    """Returns the order of the field's values, or None if they compare by a collation or not at all."""
     return None if "__COLLATIONS" in field.metadata else value_order_of(field.type)
 
 
 def _partition_bounds(files: pa.Table, name: str, order: ValueOrder | None) -> Bounds:
     texts = pc.map_lookup(_whole(files["partition_values"]), pa.scalar(name), "first")
-    texts = pc.if_else(pc.equal(texts, ""), pa.scalar(None, pa.string()), texts)  # an empty text means null
+    texts = pc.if_else(pc.equal(texts, ""), pa.scalar(None, pa.string()), texts)  # an empty string means null
     may_be_null, may_be_value = pc.is_null(texts), pc.is_valid(texts)
     if order is None:
         return _without_values(len(texts), may_be_null, may_be_value)
@@ -144,7 +144,7 @@ def _statistics_bounds(files: pa.Table, columns: Mapping[Column, _Leaf], read: R
 def _of_one_column(found: Mapping[stats_json.Statistic, pa.Array], leaf: _Leaf, trusted: pa.Array) -> Bounds:
     path, order = leaf.path, leaf.order
     nulls, rows = found[("nullCount", *path)], found[stats_json.NUM_RECORDS]
-    # Only 0 and the number of rows are used: a deletion vector makes every other count uncertain.
+    # Only the counts 0 and all rows are used: a deletion vector makes every other count uncertain.
     may_be_null = pc.fill_null(pc.not_equal(nulls, 0), True)
     may_be_value = pc.fill_null(pc.not_equal(nulls, rows), True)
     if isinstance(leaf.type, ArrayType | MapType):
@@ -163,10 +163,10 @@ def _of_one_column(found: Mapping[stats_json.Statistic, pa.Array], leaf: _Leaf, 
 
 
 def _believed(order: ValueOrder, low: pa.Array, high: pa.Array, trusted: pa.Array) -> tuple[pa.Array, pa.Array]:
-    """Returns the bounds, without bounds that other writers are known to get wrong.
+    """Returns the bounds without bounds that other writers are known to compute incorrectly.
 
-    delta-rs leaves NaN out of a maximum, and passes decimals through a 64-bit float. Early delta-spark put U+FFFD
-    at the end of a shortened maximum, which is not above the characters after it.
+    delta-rs ignores NaN in a maximum, and converts decimals through a 64-bit float. Early delta-spark appended U+FFFD
+    to a shortened maximum, which is not above the characters after U+FFFD.
     """
     nothing = pa.scalar(None, low.type)
     if isinstance(order, Doubles):
@@ -180,10 +180,10 @@ def _believed(order: ValueOrder, low: pa.Array, high: pa.Array, trusted: pa.Arra
 
 
 def _from_texts(order: ValueOrder, texts: pa.Array, truncated_by: int) -> tuple[pa.Array, pa.Array]:
-    """Returns the lowest and the greatest value that each text may mean.
+    """Returns the lowest and the greatest value that each string may represent.
 
     Args:
-        truncated_by: how much a timestamp may be truncated, in microseconds.
+        truncated_by: the possible truncation of a timestamp, in microseconds.
     """
     if pt.is_timestamp(texts.type):
         return _from_moments(texts.cast(pa.int64()), order, truncated_by)
@@ -194,13 +194,13 @@ def _from_texts(order: ValueOrder, texts: pa.Array, truncated_by: int) -> tuple[
     if order.zoned:
         has_zone = pc.fill_null(pc.match_substring_regex(texts, HAS_ZONE), False)
         is_old = pc.fill_null(pc.less(values, _WHOLE_MINUTE_ZONES), False)
-        # Without a zone it is the writer's local time, in an unknown zone.
+        # A timestamp without a zone is the writer's local time, in an unknown zone.
         below = above = pc.if_else(has_zone, pc.if_else(is_old, _MINUTE, 0), _DAY)
     return pc.subtract(values, below), pc.add(values, pc.add(above, max(truncated_by - 1, 0)))
 
 
 def _from_moments(values: pa.Array, order: ValueOrder, truncated_by: int) -> tuple[pa.Array, pa.Array]:
-    """Does the same as `_from_texts`, for microseconds."""
+    """Does the same as `_from_texts` for microseconds."""
     is_old = pc.fill_null(pc.less(values, _WHOLE_MINUTE_ZONES), False)
     around = pc.if_else(is_old, _MINUTE, 0) if getattr(order, "zoned", False) else pa.scalar(0, pa.int64())
     return pc.subtract(values, around), pc.add(values, pc.add(around, max(truncated_by - 1, 0)))

@@ -1,7 +1,7 @@
-"""Finds and copies data files: below the table's folder, or elsewhere, as those of a shallow clone.
+"""Finds and copies data files, which are below the table's folder or elsewhere, as the files of a shallow clone.
 
-A log may name any file that the machine can read. Outside of the table's folder only those count that are in the
-folders which the store allows: the warehouse's, or all of them where its user said so.
+A log may name any file that the machine can read. Outside of the table's folder, only files in the folders that the
+store allows are accepted: the warehouse's folders, or all folders if the user configured this.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ _PART = 4 << 20
 
 
 class Reach:
-    """Decides where the files are that the log of a table names, and whether it may name them.
+    """Locates the files that a table's log names, and checks that the log may name them.
 
-    It remembers the folders that it has resolved: use one for a batch of files, and another for the next batch, because
-    a folder can be replaced by a link at any time.
+    It remembers resolved folders: use a new `Reach` for each batch of files, because a folder can be replaced by a link
+    at any time.
 
     Args:
-        store: of the table.
+        store: the store of the table.
     """
 
     def __init__(self, store: Store) -> None:
@@ -44,14 +44,14 @@ class Reach:
         self._others: dict[str, Store] = {}
 
     def located(self, name: str) -> tuple[Store, str]:
-        """Returns the store that a file is in, and its path in that store, which follows no link to it.
+        """Returns the store that holds a file, and the file's path in that store, which does not follow links to it.
 
         Args:
-            name: the file's plain name: relative to the table's folder, or absolute.
+            name: the file's plain name, relative to the table's folder or absolute.
 
         Raises:
-            ExternalPathError: the file is where no file of a table may be.
-            UnsupportedFeatureError: the file is in another storage.
+            ExternalPathError: if the table's log may not name files at that location.
+            UnsupportedFeatureError: if the file is in another storage.
         """
         if name.startswith(self._folder):
             name = name.removeprefix(self._folder)
@@ -65,7 +65,7 @@ class Reach:
         return self._others[above], own
 
     def _other(self, folder: str, name: str) -> Store:
-        """The store of another folder, in which the log names the file."""
+        """Returns the store of another folder that holds the file."""
         check_reach(self._store, name)
         if folder.startswith("/") or not folder:
             return _local_folder(folder or "/", self._store)
@@ -78,19 +78,19 @@ class Reach:
 
 
 def located(store: Store, name: str) -> tuple[Store, str]:
-    """Returns the store that a file is in, and its path in that store; see `Reach.located`."""
+    """Returns the store that holds a file, and the file's path in that store; see `Reach.located`."""
     return Reach(store).located(name)
 
 
 def check_reach(store: Store, name: str) -> None:
-    """Passes if the log of a table may name this file; the file itself may still be a link, which no store follows.
+    """Checks that a table's log may name this file; the file may still be a link, which stores do not follow.
 
     Args:
-        store: of the table.
-        name: the file's plain name: relative to the table's folder, or absolute.
+        store: the store of the table.
+        name: the file's plain name, relative to the table's folder or absolute.
 
     Raises:
-        ExternalPathError: it is neither in the table's folder nor in one that the store allows.
+        ExternalPathError: if the file is neither in the table's folder nor in a folder that the store allows.
     """
     if not isinstance(store, (LocalStore, ObjectStore)) or store.allowed is None:
         return
@@ -108,14 +108,14 @@ def check_reach(store: Store, name: str) -> None:
 
 
 def is_allowed(store: Store) -> bool:
-    """Whether the folder of this store, links resolved, is in one of those that the store allows."""
+    """Returns whether the folder of this store, with links resolved, is in a folder that the store allows."""
     if not isinstance(store, (LocalStore, ObjectStore)) or store.allowed is None:
         return True
     return _is_url_within(store.root, store.allowed) or _top_of(store.root, store.allowed) is not None
 
 
 def _local_folder(folder: str, store: Store) -> LocalStore:
-    """The store of a folder that `check_reach` let pass; no link below the allowed folder that holds it is followed."""
+    """Returns the store of a folder that `check_reach` accepted; links below the allowed folder are not followed."""
     allowed = store.allowed if isinstance(store, (LocalStore, ObjectStore)) else None
     if allowed is None:
         return LocalStore(folder)
@@ -125,33 +125,33 @@ def _local_folder(folder: str, store: Store) -> LocalStore:
 
 
 def _top_of(folder: str, tops: Iterable[str]) -> str | None:
-    """The resolved one of some folders that a folder is in; None if it is in none of them."""
+    """Returns the resolved folder among `tops` that contains the folder, if any."""
     real = os.path.realpath(folder)
     real_tops = (os.path.realpath(top) for top in tops if "://" not in top)
     return next((top for top in real_tops if real == top or real.startswith(f"{top.rstrip('/')}/")), None)
 
 
 def _is_url_within(name: str, tops: Iterable[str]) -> bool:
-    """Whether an object is below one of the URLs; Spark, as paths have it, goes up at `..`, and obstore does not."""
+    """Returns whether an object is below any of the URLs; `..` is refused: Spark resolves it, obstore does not."""
     if ".." in name.split("/"):
         return False
     return any(_plain_url(name).startswith(f"{_plain_url(top).rstrip('/')}/") for top in tops if "://" in top)
 
 
 def _plain_url(url: str) -> str:
-    """The URL with the first of the schemes that a service has."""
+    """Replaces a scheme that is an alias by the service's usual scheme, such as `s3a` by `s3`."""
     scheme, _, rest = url.partition("://")
     return f"{_ONE_SCHEME.get(scheme, scheme)}://{rest}"
 
 
 def missing(store: Store, names: Sequence[str]) -> list[str]:
-    """The files that are not there, in order.
+    """Returns the missing files, in order.
 
     Args:
-        names: as `located` takes them.
+        names: names as for `located`.
 
     Raises:
-        StorageError: the storage does not say.
+        StorageError: if the storage failed.
     """
     with ThreadPoolExecutor(_WORKERS) as pool:
         there = pool.map(functools.partial(_is_there, store), names)
@@ -164,16 +164,16 @@ def _is_there(store: Store, name: str) -> bool:
 
 
 def copy(source: Store, name: str, target: Store, path: str) -> FileStatus:
-    """Copies a file, in chunks where the target is a local folder, else in one piece; the copy is not durable yet.
+    """Copies a file, in chunks if the target is a local folder, or else as a whole; the copy is not durable yet.
 
     Args:
-        source: of the table that names the file.
-        name: as `located` takes it.
-        path: in the target, where no file is; its folder must exist.
+        source: the store of the table that names the file.
+        name: a name as for `located`.
+        path: a path in the target without a file; its folder must exist.
 
     Raises:
-        DataFileMissingError: the file is not there.
-        StorageError: it cannot be read or written.
+        DataFileMissingError: if the file is missing.
+        StorageError: if the file cannot be read or written.
     """
     where, own = located(source, name)
     try:

@@ -1,13 +1,13 @@
 """Reads and writes deletion vectors: the deleted rows of a data file, as bitmaps of positions counted from 0.
 
 Source: the Delta specification, sections "Deletion Vectors" and "Deletion Vector Format". A vector is in a file in
-the table's folder, several to a file, or as Z85 text in the log itself:
+the table's folder, which may hold several vectors, or as a Z85 string in the log itself:
 
     file    version 1 (one byte), then for each vector the size of its data (uint32, big-endian), the data, its CRC-32
     data    1681511377 (uint32, little-endian), then the bitmap in Roaring's portable 64-bit format
 
-An `offset` points at a size. Without one the specification says 0, which is the position of the version: the first
-vector is meant.
+An `offset` points at a size. The specification's default of 0, which is the position of the version, means the first
+vector.
 """
 
 from __future__ import annotations
@@ -35,35 +35,35 @@ from dbt.adapters.silt.engine.kernel.table.actions import DeletionVector
 from dbt.adapters.silt.engine.kernel.table.paths import decode_path
 
 Positions: TypeAlias = Mapping[str, BitMap64]
-"""Rows of data files, by the file's path as in the log."""
+"""Positions of rows by the path of their data file in the log."""
 
 IN_FILE: Final = "u"
 IN_FILE_OF_ABSOLUTE_PATH: Final = "p"
 INLINE: Final = "i"
 
 MOST_ROWS: Final = 1 << 32
-"""No file has more rows: a vector that deletes others is damaged or hostile."""
+"""The maximum number of rows of a file: a vector that deletes later rows is damaged or hostile."""
 
 _TRUSTED_ROWS: Final = 1 << 26
-"""Where the log says that a file has more rows, its footer is asked: the bitmap of so many takes room."""
+"""If the log states more rows for a file, they are counted in its footer: a bitmap of so many rows takes memory."""
 _LARGEST: Final = 512 << 20
-"""Bytes of a vector: a bitmap of `MOST_ROWS` rows has no more."""
+"""The maximum size of a vector in bytes: enough for a bitmap of `MOST_ROWS` rows."""
 
 _FILE_VERSION = b"\x01"
 _MAGIC = (1681511377).to_bytes(4, "little")
 _UUID_CHARACTERS = 20
 _LENGTH_BYTES = 4
 _MOST_BYTES = 16 << 20
-# A part that is so near costs no request of its own.
+# Reading a part within this distance needs no separate request.
 _NEAR = 1 << 20
 _READERS = 8
 
 
 def file_name(vector: DeletionVector, table: str | None = None) -> str | None:
-    """The file that the vector is in: a name below the table's folder, or an absolute one; None for an inline vector.
+    """Returns the name of the vector's file, below the table's folder or absolute, or None for an inline vector.
 
     Raises:
-        CorruptDeletionVectorError: the descriptor names no file.
+        CorruptDeletionVectorError: if the descriptor does not name a file.
     """
     if vector.storage_type == INLINE:
         return None
@@ -80,13 +80,13 @@ def file_name(vector: DeletionVector, table: str | None = None) -> str | None:
 
 
 def distant_files(files: pa.Table) -> Iterator[str]:
-    """The files of deletion vectors, as `file_name` gives them, that are not directly in the table's folder.
+    """Yields the names (as from `file_name`) of deletion vectors' files that are not directly in the table's folder.
 
     Args:
         files: rows of `Snapshot.files`.
 
     Raises:
-        CorruptDeletionVectorError: the descriptor of such a vector names no file.
+        CorruptDeletionVectorError: if the descriptor of such a vector does not name a file.
     """
     vectors = files["deletion_vector"].combine_chunks().drop_null()
     kinds, texts = (pc.struct_field(vectors, name) for name in ("storage_type", "path_or_inline_dv"))
@@ -97,18 +97,18 @@ def distant_files(files: pa.Table) -> Iterator[str]:
 
 
 def read_all(store: Store, files: pa.Table, table: str) -> dict[str, BitMap64]:
-    """Reads the deleted rows of those data files that have a vector.
+    """Reads the deleted rows of the data files that have a vector.
 
     Args:
         store: the table's folder.
         files: rows of `Snapshot.files`.
 
     Raises:
-        CorruptDeletionVectorError: a vector cannot be read, or differs from its descriptor in the log.
-        DataFileMissingError: a file of vectors is not there.
-        ExternalPathError: a file of vectors is where no file of the table may be.
-        UnsupportedFeatureError: a file of vectors is in another storage than the table.
-        StorageError: the storage failed.
+        CorruptDeletionVectorError: if a vector cannot be read, or differs from its descriptor in the log.
+        DataFileMissingError: if a file of vectors is missing.
+        ExternalPathError: if the table's log may not name files at the location of a file of vectors.
+        UnsupportedFeatureError: if a file of vectors is in another storage than the table.
+        StorageError: if the storage failed.
     """
     with_vectors = files.filter(pc.is_valid(files["deletion_vector"]))
     if with_vectors.num_rows == 0:
@@ -128,7 +128,7 @@ def read_all(store: Store, files: pa.Table, table: str) -> dict[str, BitMap64]:
 
 
 def _rows_of(store: Store, path: str, table: str) -> int:
-    """The rows of a data file by its footer; raises as `read_all`, and TableDamagedError where it has none."""
+    """Counts the rows of a data file by its footer. Raises as `read_all`, and TableDamagedError if it is unreadable."""
     where, own = located(store, decode_path(path))
     try:
         with where.open_input(own) as source, pq.ParquetFile(source) as file:
@@ -140,7 +140,7 @@ def _rows_of(store: Store, path: str, table: str) -> int:
 
 
 def read(store: Store, vectors: Iterable[DeletionVector], table: str) -> dict[str, BitMap64]:
-    """The bitmaps by the vectors' `unique_id`; raises as `read_all`."""
+    """Reads the bitmaps, by the vectors' `unique_id`. Raises as `read_all`."""
     by_file: dict[str | None, list[DeletionVector]] = defaultdict(list)
     for vector in vectors:
         by_file[file_name(vector, table)].append(vector)
@@ -157,27 +157,27 @@ def read(store: Store, vectors: Iterable[DeletionVector], table: str) -> dict[st
 
 
 def write(store: Store, clock: Clock, bitmaps: Sequence[BitMap64]) -> tuple[DeletionVector, ...]:
-    """Writes the bitmaps durably, as one file of vectors, or as several where they are large.
+    """Writes the bitmaps durably to a file of vectors, or to several files if they are large.
 
     Returns:
         The descriptors, in the order of the bitmaps.
 
     Raises:
-        ObjectMissing: the table's folder is not there.
-        StorageError: the storage failed.
+        ObjectMissing: if the table's folder does not exist.
+        StorageError: if the storage failed.
     """
     return tuple(vector for group in _filled(bitmaps) for vector in _written(store, clock, group))
 
 
 def inline(bitmap: BitMap64) -> DeletionVector:
-    """A descriptor that contains the bitmap inline."""
+    """Creates a descriptor that contains the bitmap inline."""
     data = _encoded(bitmap)
     padding = bytes(-len(data) % 4)
     return DeletionVector(INLINE, z85.encode(data + padding), len(data), len(bitmap))
 
 
 def of_positions(positions: pa.Array) -> BitMap64:
-    """The bitmap of row positions, an array of int64 without nulls."""
+    """Converts row positions, an array of int64 without nulls, to a bitmap."""
     start = positions.offset * 8
     values = array.array("Q")
     if len(positions):
@@ -186,10 +186,10 @@ def of_positions(positions: pa.Array) -> BitMap64:
 
 
 def words(bitmap: BitMap64, rows: int = 0) -> pa.Array:
-    """The bitmap as int64 words: position p is bit p % 64 of word p // 64.
+    """Converts the bitmap to int64 words: position p is bit p % 64 of word p // 64.
 
     Args:
-        rows: there are as many words as so many rows need, or more where the last position is beyond them.
+        rows: the number of rows that determines the number of words, which is higher if the bitmap has later positions.
     """
     count = max(-(-rows // 64), bitmap.max() // 64 + 1 if bitmap else 0)
     if not bitmap:
@@ -204,7 +204,7 @@ def words(bitmap: BitMap64, rows: int = 0) -> pa.Array:
 
 
 def _data(store: Store, name: str, vectors: Sequence[DeletionVector], table: str) -> list[bytes]:
-    """The data of vectors that are in one file, of which only they are read, and its version where that is near."""
+    """Reads the data of vectors in the same file, and the file's version if it is near; reads no other parts."""
     for each in vectors:
         _check_place(each, table)
     starts = [max(each.offset or 0, len(_FILE_VERSION)) for each in vectors]
@@ -224,13 +224,13 @@ def _data(store: Store, name: str, vectors: Sequence[DeletionVector], table: str
 
 
 def _check_place(vector: DeletionVector, table: str) -> None:
-    """Raises CorruptDeletionVectorError where no file has such a part."""
+    """Raises CorruptDeletionVectorError if the size or the offset is impossible."""
     if not (0 <= vector.size_in_bytes <= _LARGEST and 0 <= (vector.offset or 0) <= MOST_BYTES):
         raise _damaged(vector, f"its {vector.size_in_bytes} bytes are more than a vector can have", table)
 
 
 def _checked(vector: DeletionVector, part: bytes, table: str) -> bytes:
-    """The data in a part of a file: its length, the data, and its checksum."""
+    """Returns the data in a part of a file, after checking the length before it and the checksum after it."""
     length = int.from_bytes(part[:_LENGTH_BYTES], "big")
     if len(part) >= _LENGTH_BYTES and length != vector.size_in_bytes:
         raise _damaged(vector, f"its file has {length} bytes where the log says {vector.size_in_bytes}", table)
@@ -274,7 +274,7 @@ def _encoded(bitmap: BitMap64) -> bytes:
 
 
 def _filled(bitmaps: Iterable[BitMap64]) -> Iterator[list[tuple[bytes, int]]]:
-    """Groups of vectors that go into one file; a vector is its data and the number of its rows."""
+    """Yields the vectors of each file to write; a vector is its data and the number of its rows."""
     group: list[tuple[bytes, int]] = []
     size = 0
     for bitmap in bitmaps:

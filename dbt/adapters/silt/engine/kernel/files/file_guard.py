@@ -1,9 +1,9 @@
-"""Refuses data files that are not those that the log names, before a row of them counts.
+"""Refuses data files that differ from the files in the log, before any of their rows is used.
 
-Spark leaves a file without bytes out, and gives nulls for the columns that a file lacks: rows and values would be lost
-without an error. Where asking costs nothing (a local file system) the size of each file is compared with the log each
-time that it is to be read. A file that was modified after the time in the log has its footer compared as well, once: it
-may be another file of that size, or a copy, as after `cp -r`.
+Spark skips an empty file, and returns nulls for columns that a file lacks: rows and values would be lost without an
+error. On a local file system, which needs no requests, the size of each file is compared with the log before each read.
+If a file's modification time differs from the log, its footer is compared once as well: it may be another file of that
+size, or a copy, as after `cp -r`.
 Source: the Delta specification, sections "Add File and Remove File" and "Per-file Statistics".
 """
 
@@ -33,19 +33,19 @@ from dbt.adapters.silt.engine.kernel.table.paths import absolute_name, decode_pa
 _MOST_KNOWN: Final = 100_000
 _FIELD_ID: Final = b"PARQUET:field_id"
 _MAY_LEAVE: Final = r"(?i)^/|^%2f|:|%3a|\.\.|%2e"
-"""Of the paths in a log, encoded, those that may be absolute or go up; the others are below the table's folder."""
+"""Matches encoded paths in a log that may be absolute or have `..`; other paths are below the table's folder."""
 
 
 @dataclass(frozen=True)
 class Expected:
-    """What the log says of a file.
+    """The description of a file in the log.
 
     Args:
-        name: plain, relative to the table's folder or absolute.
-        size: bytes; 0 where the log does not say.
-        modified_ms: milliseconds since 1970-01-01 UTC.
-        stats: the JSON text, or None.
-        has_vector: whether a deletion vector deletes rows of it.
+        name: the plain name, relative to the table's folder or absolute.
+        size: the size in bytes; 0 if unknown.
+        modified_ms: the modification time, milliseconds since 1970-01-01 UTC.
+        stats: the statistics as a JSON string, if any.
+        has_vector: whether a deletion vector deletes rows of the file.
     """
 
     name: str
@@ -56,30 +56,27 @@ class Expected:
 
 
 class FileGuard:
-    """Compares files with the log, and remembers those whose footers were found to be right. Thread-safe.
-
-    One belongs to one table.
-    """
+    """Compares the files of a table with its log, and remembers files with correct footers. Thread-safe."""
 
     def __init__(self) -> None:
         self._known: set[tuple[str, int, int]] = set()
 
     def check(self, store: Store, files: pa.Table, metadata: Metadata, table: str, version: int) -> None:
-        """Passes where each file is the one that the log names, as far as sizes and footers tell.
+        """Checks by sizes and footers that each file is the file in the log.
 
-        A deletion vector says nothing of the rows that its file has, so the footer of such a file is compared as well.
-
-        A file that is not there, or cannot be opened, is left to its reader.
+        A deletion vector does not contain the number of rows of its file, so the footer of such a file is always
+        compared. Missing files, and files that cannot be opened, pass: reading them raises an error.
 
         Args:
-            store: the table's folder; of files elsewhere than on the local file system only the place is looked at.
+            store: the table's folder; if it is not on the local file system, only the files' paths are checked.
             files: rows of `Snapshot.files`.
-            metadata: of the table at that version.
+            metadata: the table's metadata at that version.
 
         Raises:
-            DataFileChangedError: a file has another size, other rows, or lacks columns that have values in it.
-            ExternalPathError: a file is where no file of the table may be.
-            StorageError: the storage failed.
+            DataFileChangedError: if a file has another size or number of rows, or lacks columns that the log states
+                values for.
+            ExternalPathError: if the table's log may not name files at a file's location.
+            StorageError: if the storage failed.
         """
         if not isinstance(store, LocalStore):
             check_places(store, files)
@@ -103,15 +100,15 @@ class FileGuard:
 
 
 def check_places(store: Store, files: pa.Table) -> None:
-    """Passes if each file, and its deletion vector, is where a file of the table may be; asks the storage nothing.
+    """Checks, without requests to the storage, that the log may name each file and its deletion vector.
 
     Args:
         store: the table's folder.
         files: rows of `Snapshot.files`.
 
     Raises:
-        ExternalPathError: the log names a file elsewhere.
-        CorruptDeletionVectorError: the descriptor of a deletion vector names no file.
+        ExternalPathError: if the log names a file at a location that is not allowed.
+        CorruptDeletionVectorError: if the descriptor of a deletion vector does not name a file.
     """
     may_leave = pc.match_substring_regex(files["path"], _MAY_LEAVE)
     for path in files["path"].filter(may_leave).to_pylist():
@@ -123,26 +120,28 @@ def check_places(store: Store, files: pa.Table) -> None:
 def first_changed(
     store: Store, files: pa.Table, metadata: Metadata, table: str, version: int
 ) -> DataFileChangedError | None:
-    """The error for the first of the files whose footer contradicts the log; reads all their footers, anywhere."""
+    """Returns the error for the first file whose footer contradicts the log; reads the footers in any storage."""
     for expected, problem in _footer_problems(store, list(_expected(files)), metadata):
         return changed(problem, absolute_name(store.root, expected.name), table, version)
     return None
 
 
 def changed(problem: str, path: str, table: str, version: int | None) -> DataFileChangedError:
-    """The error for a file that is another one than the log names."""
+    """Creates the error for a file that differs from the file in the log."""
     return DataFileChangedError(problem, table=table, version=version, details={"path": path})
 
 
 def size_problem(expected: Expected, size: int) -> str | None:
-    """What is wrong with the size of a file; None where nothing is. A data file is never empty."""
+    """Describes the contradiction between a file's size and the log, if any. A data file is never empty."""
     if size == expected.size or (expected.size == 0 and size > 0):
         return None
     return f"the data file {expected.name} has {size} bytes, and the log says {expected.size}"
 
 
 def content_problem(footer: pq.FileMetaData, expected: Expected, metadata: Metadata) -> str | None:
-    """What contradicts the log in the footer of a file: its rows, or columns that it lacks; None where nothing does."""
+    """Describes the contradiction between a file's footer and the log, if any: another number of rows, or columns
+    missing from the file.
+    """
     columns = stored_schema(metadata)
     stats = _parsed(expected.stats)
     rows = stats.get("numRecords")
@@ -154,7 +153,7 @@ def content_problem(footer: pq.FileMetaData, expected: Expected, metadata: Metad
     if lacking:
         shown = ", ".join(f"`{name}`" for name in lacking)
         return f"the data file {expected.name} lacks {shown}, in which the log says that it has values"
-    # Of a table that maps its columns, all that a file was written with may have been dropped.
+    # In a table with column mapping, all columns of a file may have been dropped since.
     if absent and len(absent) == len(columns) and not is_mapped(metadata.configuration):
         return f"the data file {expected.name} has none of the table's columns"
     return None
@@ -168,7 +167,7 @@ def _expected(files: pa.Table) -> Iterator[Expected]:
 
 
 def _statuses(store: LocalStore, files: pa.Table) -> Iterator[tuple[Expected, FileStatus | None]]:
-    """The status of each local file, in groups by folder; files in another storage are left out."""
+    """Yields the status of each local file, grouped by folder; files in another storage are omitted."""
     reach = Reach(store)
     groups: dict[Store, list[tuple[str, Expected]]] = defaultdict(list)
     for expected in _expected(files):
@@ -192,7 +191,7 @@ def _footer_problems(store: Store, doubtful: Sequence[Expected], metadata: Metad
             with where.open_input(own) as source:
                 return content_problem(pq.read_metadata(source), expected, metadata)
         except (ObjectMissing, pa.ArrowException, OSError):
-            return None  # whoever reads it says what is wrong with it
+            return None  # reading the file raises an error that describes the problem
 
     with ThreadPoolExecutor(few_requests.at_once(store)) as pool:
         for expected, found in zip(doubtful, pool.map(problem, doubtful), strict=True):
@@ -201,14 +200,14 @@ def _footer_problems(store: Store, doubtful: Sequence[Expected], metadata: Metad
 
 
 def _held(footer: pq.FileMetaData) -> tuple[Collection[str], Collection[int]]:
-    """The names, in lower case, and the ids of the file's columns."""
+    """Returns the names, in lower case, and the ids of the file's columns."""
     fields = list(footer.schema.to_arrow_schema())
     ids = {int(field.metadata[_FIELD_ID]) for field in fields if _FIELD_ID in (field.metadata or {})}
     return {field.name.lower() for field in fields}, ids
 
 
 def _with_values(stats: dict[str, Any], rows: int) -> Iterator[str]:
-    """The columns that are not null in every row, as far as statistics tell."""
+    """Yields the columns that have values according to the statistics."""
     yield from (name for name, value in _members(stats.get("minValues")) if value is not None)
     yield from (name for name, nulls in _members(stats.get("nullCount")) if _is_below(nulls, rows))
 

@@ -1,7 +1,7 @@
 """Reads the statistics of columns from a Parquet footer.
 
-Values are taken raw, as the footer stores them, and interpreted by the column's Parquet type, so that no conversion
-through Python's dates or decimals can round or overflow.
+Raw values are read from the footer and interpreted by the column's Parquet type, so that no conversion through Python's
+dates or decimals can round or overflow.
 """
 
 from __future__ import annotations
@@ -28,15 +28,16 @@ _FLOATS = frozenset(("float", "double"))
 
 @dataclass(frozen=True)
 class ColumnChunks:
-    """The statistics of one column over all row groups of a file.
+    """The statistics of a column over all row groups of a file.
 
     Attributes:
-        arrow_type: the type of the file's column, as Arrow names it, without views, dictionaries and extension types.
-        minimum: no value is below it: raw, a decimal as its unscaled int; None if all are null or a chunk lacks it. The
+        arrow_type: the Arrow type of the file's column, without views, dictionaries and extension types.
+        minimum: a raw lower bound, for a decimal its unscaled int; None if all values are null or a chunk lacks it. The
             writer may have shortened a string or bytes, so such a bound need not be a value of the column.
-        maximum: no value is above it, likewise.
-        null_count: None where a chunk lacks it. An array or a map has that of its leaf with the fewest nulls.
-        complete: every chunk has all statistics of its type.
+        maximum: an upper bound, likewise.
+        null_count: the number of nulls; None if a chunk lacks it. For an array or a map, the count of its leaf with the
+            fewest nulls.
+        complete: whether every chunk has all statistics of its type.
     """
 
     arrow_type: pa.DataType
@@ -46,13 +47,14 @@ class ColumnChunks:
     complete: bool
 
     def literal(self, value: Any, column_type: DataType, truncate: Callable[[str], str | None]) -> str | None:
-        """One of the raw values as in the JSON statistics of a column of that type.
+        """Converts a raw value to a literal in the JSON statistics of a column of that type.
 
         Args:
-            truncate: shortens a string.
+            truncate: the function that shortens a string.
 
         Returns:
-            None where there is no value, the type has no minimum and maximum, or the file's column is of another kind.
+            The literal, or None if the value is missing, the type has no minimum and maximum, or the file's column is
+            of another kind.
         """
         kind = self.arrow_type
         if value is None:
@@ -77,10 +79,10 @@ class ColumnChunks:
 def read(
     metadata: pq.FileMetaData, paths: Sequence[Path], row_groups: Sequence[int] | None = None
 ) -> dict[Path, ColumnChunks]:
-    """The statistics of the columns at these paths, without those that the file does not have.
+    """Reads the statistics of the columns at these paths, as far as the file has these columns.
 
     Args:
-        row_groups: those whose statistics are wanted; None for all.
+        row_groups: the row groups to read; all by default.
     """
     leaves = dict(_leaves(metadata.schema.to_arrow_schema(), (), iter(range(metadata.num_columns))))
     wanted = range(metadata.num_row_groups) if row_groups is None else row_groups
@@ -99,9 +101,9 @@ def read(
 
 
 def _leaves(fields: Any, above: Path, counter: Iterator[int]) -> Iterator[tuple[Path, tuple[pa.DataType, list[int]]]]:
-    """Each column that is not a struct, with the indexes of the Parquet leaves below it.
+    """Yields each column that is not a struct, with the indexes of the Parquet leaves below it.
 
-    Parquet numbers its leaves in the order of the schema; its dotted paths cannot tell a dot in a name from a nesting.
+    Parquet numbers its leaves in the order of the schema; in its dotted paths, dots in names and nesting look the same.
     """
     for field in fields:
         path = (*above, field.name)
@@ -137,13 +139,13 @@ def _combined(groups: Sequence[pq.RowGroupMetaData], leaf: int, arrow_type: pa.D
 
 
 def _bounds(stats: pq.Statistics, arrow_type: pa.DataType) -> tuple[Any, Any] | None:
-    """The bounds of one chunk; None if they are out of order, as those that compare unsigned numbers as signed are."""
+    """Returns a chunk's bounds, or None if they are out of order, as after comparing unsigned numbers as signed."""
     minimum, maximum = (_interpreted(raw, arrow_type) for raw in (stats.min_raw, stats.max_raw))
     return None if _nan_last(minimum) > _nan_last(maximum) else (minimum, maximum)
 
 
 def _interpreted(raw: Any, arrow_type: pa.DataType) -> Any:
-    """The value whose bytes a footer holds, which the physical type alone does not tell."""
+    """Interprets a raw value of the footer, for which the physical type alone does not suffice."""
     if pa.types.is_unsigned_integer(arrow_type):
         return raw & ((1 << arrow_type.bit_width) - 1)
     if pa.types.is_decimal(arrow_type) and isinstance(raw, bytes):
@@ -154,7 +156,7 @@ def _interpreted(raw: Any, arrow_type: pa.DataType) -> Any:
 
 
 def _decimal_literal(value: int, kind: pa.DataType, column_type: DecimalType) -> str | None:
-    """The literal of a decimal, or of an integer in a column without digits after the point (an unsigned one)."""
+    """Returns the literal of a decimal, or of an integer in a column of scale 0 (an unsigned integer)."""
     if pa.types.is_decimal(kind):
         return stats_literals.decimal_literal(value, kind.scale)
     if pa.types.is_integer(kind) and column_type.scale == 0:
@@ -171,6 +173,6 @@ def _string_literal(raw: bytes, truncate: Callable[[str], str | None]) -> str | 
     try:
         shortened = truncate(raw.decode())
     except UnicodeDecodeError:
-        # A writer may cut a long value in the middle of a character, and Spark can hold strings that are not UTF-8.
+        # A writer may cut a long value within a character, and Spark allows strings that are not UTF-8.
         return None
     return None if shortened is None else stats_literals.string_literal(shortened)

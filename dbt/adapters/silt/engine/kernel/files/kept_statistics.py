@@ -1,6 +1,6 @@
-"""Keeps the statistics of a checkpoint's files as they are in its Parquet file, and reads them column by column.
+"""Keeps the statistics of a checkpoint's files in the form of its Parquet file, and reads them column by column.
 
-The texts of a million files take hundreds of megabytes, of which a predicate needs the bounds of a column or two.
+The JSON strings of a million files take hundreds of megabytes, but a predicate needs the bounds of a few columns only.
 """
 
 from __future__ import annotations
@@ -32,15 +32,15 @@ Found: TypeAlias = dict[Statistic, pa.Array]
 Read: TypeAlias = Callable[[Mapping[Statistic, ValueOrder | None]], Found]
 
 _MOST_COLUMNS: Final = 32
-"""So many statistics are remembered once they are read: a run asks for the same columns again."""
+"""The number of statistics to cache after a read: a run reads the same columns again."""
 
 
 class KeptStatistics:
     """The statistics of the files in parts of a checkpoint, in the order of their rows. Thread-safe.
 
     Args:
-        parts: Parquet files.
-        corrupt: turns a failure to read them into an error that names the checkpoint.
+        parts: the content of Parquet files.
+        corrupt: the context that converts a read failure to an error that names the checkpoint.
     """
 
     def __init__(self, parts: Sequence[pa.Buffer], corrupt: Callable[[], AbstractContextManager[None]]) -> None:
@@ -49,10 +49,10 @@ class KeptStatistics:
         self._known: Found = {}
 
     def read(self, wanted: Mapping[Statistic, ValueOrder | None]) -> Found:
-        """The statistics as `stats_json.read` gives them; timestamps may be timestamps.
+        """Reads the statistics as `stats_json.read` returns them, except that timestamps may be Arrow timestamps.
 
         Raises:
-            CorruptCheckpointError: they cannot be read.
+            CorruptCheckpointError: if the statistics cannot be read.
         """
         known = self._known
         missing = {statistic: order for statistic, order in wanted.items() if statistic not in known}
@@ -62,7 +62,7 @@ class KeptStatistics:
         return {statistic: known[statistic] for statistic in wanted}
 
     def texts(self) -> Iterator[pa.Array]:
-        """The JSON texts of all files, some at a time; raises as `read`."""
+        """Yields the JSON strings of all files in batches. Raises as `read`."""
         with self._corrupt():
             for part in self._parts:
                 yield from _texts(_opened(part))
@@ -75,7 +75,7 @@ class KeptStatistics:
         files = [_opened(part) for part in self._parts]
         typed = {name: order for name, order in wanted.items() if all(_is_typed(file, name, order) for file in files)}
         found = _joined([batch for file in files for batch in _typed(file, typed)], typed) if typed else {}
-        # Where a column has nothing, a text may still have it.
+        # A statistic whose column is empty may still be in the JSON strings.
         unknown = {name: order for name, order in wanted.items() if name not in found or _is_empty(found[name])}
         if unknown:
             found |= _joined([stats_json.read(texts, unknown) for file in files for texts in _texts(file)], unknown)
@@ -83,14 +83,14 @@ class KeptStatistics:
 
 
 def action_batches(file: BoundedParquet, action: str, members: Sequence[str]) -> Iterator[pa.StructArray]:
-    """Members of the actions of one kind, some at a time."""
+    """Yields members of the actions of a kind in batches."""
     for batch in file.batches([f"{action}.{name}" for name in members]):
         rows = batch[action]
         yield rows.drop_null() if rows.null_count else rows
 
 
 def has_texts(file: BoundedParquet) -> bool:
-    """Whether some file of the checkpoint has its statistics as text; else they are in columns, or there are none."""
+    """Returns whether any file of the checkpoint has JSON statistics; otherwise they are in columns or missing."""
     member = _member(file.schema.field(AddFile.key).type, ("stats",))
     if member is None or _member(file.schema.field(AddFile.key).type, ("stats_parsed",)) is None:
         return member is not None
@@ -114,7 +114,7 @@ def _texts(file: BoundedParquet) -> Iterator[pa.Array]:
 
 
 def _is_typed(file: BoundedParquet, statistic: Statistic, order: ValueOrder | None) -> bool:
-    """Whether the file has the statistic as a column of a type whose values mean what their text would."""
+    """Returns whether the file has the statistic as a column with a type whose values equal the values in JSON."""
     kind = _member(file.schema.field(AddFile.key).type, ("stats_parsed", *statistic))
     if kind is None or order is None:
         return kind is not None and pt.is_integer(kind)
@@ -138,7 +138,7 @@ def _is_empty(values: pa.Array) -> bool:
 
 
 def _member(kind: pa.DataType, path: Sequence[str]) -> pa.DataType | None:
-    """The type of the member at a path of structs; None where there is none."""
+    """Returns the type of the member at a path of structs, if it exists."""
     for name in path:
         index = kind.get_field_index(name) if pt.is_struct(kind) else -1
         if index < 0:
@@ -155,7 +155,7 @@ def _typed(file: BoundedParquet, wanted: Mapping[Statistic, ValueOrder | None]) 
 
 
 def _json_form(values: pa.Array, order: ValueOrder | None) -> pa.Array:
-    """The values as their text would be read."""
+    """Converts the values to the form in which their JSON strings would be read."""
     values.validate(full=True)
     if isinstance(order, Timestamps):
         return values

@@ -1,8 +1,9 @@
-"""Converts the schema of a Parquet file to a table's, and merges several such schemas.
+"""Converts the schema of a Parquet file to a table's schema, and merges several such schemas.
 
-A file that Spark wrote has its schema as Spark's JSON. For any other file the Parquet types decide (specification:
-"Primitive Types"; delta-spark reads them through Spark). Columns of several files are merged by name in any case; a
-narrower and a wider integer become the wider one, because Parquet stores them alike; all columns are nullable.
+A file written by Spark contains its schema as Spark's JSON. The schema of any other file is derived from the Parquet
+types (specification: "Primitive Types"; delta-spark reads them through Spark). Columns of several files are merged by
+case-insensitive name; two different types of `byte`, `short` and `integer` become the wider type, because Parquet
+stores them alike; all columns are nullable.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ _SPARK_SCHEMA: Final = b"org.apache.spark.sql.parquet.row.metadata"
 _SPARK_VERSION: Final = b"org.apache.spark.version"
 _MOST_DIGITS: Final = 38
 _INTEGERS: Final = ("byte", "short", "integer")
-# Spark reads no column of these types: without their meaning, their bytes are values that nobody can use.
+# Spark does not read columns of these types: without the type's meaning, their bytes are useless values.
 _REFUSED: Final = frozenset(("INTERVAL", "UUID", "TIME", "FLOAT16", "GEOMETRY", "GEOGRAPHY", "NULL", "UNKNOWN"))
 _TEXTS: Final = frozenset(("STRING", "JSON", "ENUM"))
 _PRIMITIVES: Final = {
@@ -53,10 +54,10 @@ _PRIMITIVES: Final = {
 
 
 def of_footer(footer: pq.FileMetaData) -> StructType:
-    """The columns of a file, all of them nullable.
+    """Derives the columns of a table, all nullable, from a file's footer.
 
     Raises:
-        TypeMismatchError: a column has a type that no table can have; the message names it.
+        TypeMismatchError: if a column has a type that tables cannot have; the message names the column.
     """
     given = _by_spark(footer)
     if given is not None:
@@ -67,10 +68,10 @@ def of_footer(footer: pq.FileMetaData) -> StructType:
 
 
 def merged(first: StructType, second: StructType, path: str = "") -> StructType:
-    """The columns of both, in the first's order and spelling, then the others.
+    """Merges two schemas: the columns of the first in its order and spelling, then new columns of the second.
 
     Raises:
-        TypeMismatchError: a column has two types that are not stored alike; the message names it.
+        TypeMismatchError: if a column has two types that are not stored alike; the message names the column.
     """
     fields = list(first.fields)
     positions = {member.name.lower(): position for position, member in enumerate(fields)}
@@ -86,7 +87,7 @@ def merged(first: StructType, second: StructType, path: str = "") -> StructType:
 
 
 def _by_spark(footer: pq.FileMetaData) -> StructType | None:
-    """The schema that Spark recorded; None where another writer made the file, or where a type is Spark's only."""
+    """Returns the schema that Spark recorded, or None for a file of another writer or with a Spark-specific type."""
     noted = footer.metadata or {}
     if _SPARK_SCHEMA not in noted or _SPARK_VERSION not in noted:
         return None
@@ -102,7 +103,7 @@ def _field(field: pa.Field, footer: pq.FileMetaData, leaves: Iterator[int]) -> S
 
 
 def _type(kind: pa.DataType, name: str, footer: pq.FileMetaData, leaves: Iterator[int]) -> DataType:
-    """The type of a column; Parquet's leaves are numbered in the order of the schema."""
+    """Converts the type of a column; Parquet's leaves are numbered in the order of the schema."""
     if pa.types.is_struct(kind):
         members = (kind.field(position) for position in range(kind.num_fields))
         return StructType(
@@ -148,7 +149,7 @@ def _primitive(kind: pa.DataType, leaf: pq.ColumnSchema, name: str) -> DataType:
 
 
 def _logical_type(leaf: pq.ColumnSchema) -> str:
-    """The name in the specification; the name in `logical_type.type` is UNKNOWN for INTERVAL and for NULL alike."""
+    """Returns the specification's name; `logical_type.type` is UNKNOWN for both INTERVAL and NULL."""
     return str(leaf.logical_type).partition("(")[0].upper()
 
 

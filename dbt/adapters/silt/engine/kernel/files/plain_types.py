@@ -1,4 +1,4 @@
-"""Gives columns types that Arrow can compute with: a Parquet file's metadata may ask for others (`string_view`)."""
+"""Converts columns to types that Arrow can compute with: a Parquet file may request other types (`string_view`)."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ import pyarrow.types as pt
 ArrowValues = TypeVar("ArrowValues", pa.Array, pa.ChunkedArray)
 
 BATCH_ROWS: Final = 65_536
-"""So many files are read, converted and looked at at a time, so that what lies between takes little memory."""
+"""The number of files to read, convert and inspect at a time, so that intermediate values take little memory."""
 
 _PLAIN_TYPES: Mapping[pa.DataType, pa.DataType] = {pa.string_view(): pa.string(), pa.binary_view(): pa.binary()}
 
 
 def plain(values: ArrowValues) -> ArrowValues:
-    """The values in such types."""
+    """Converts the values to such types."""
     kind = plain_type(values.type)
     return values if kind == values.type else values.cast(kind)
 
 
 def nulls(length: int, kind: pa.DataType) -> pa.Array:
-    """Nulls; up to `BATCH_ROWS` of them share their memory with all others of the type."""
+    """Creates an array of nulls; arrays of up to `BATCH_ROWS` nulls of the same type share their memory."""
     return _nulls(kind).slice(0, length) if length <= BATCH_ROWS else pa.nulls(length, kind)
 
 
@@ -34,7 +34,7 @@ def _nulls(kind: pa.DataType) -> pa.Array:
 
 
 def plain_type(kind: pa.DataType) -> pa.DataType:
-    """The type of the values without views, dictionaries and extension types."""
+    """Returns the type of the values without views, dictionaries and extension types."""
     if isinstance(kind, pa.BaseExtensionType):
         return plain_type(kind.storage_type)
     if pt.is_struct(kind):

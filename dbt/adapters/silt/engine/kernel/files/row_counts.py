@@ -12,7 +12,9 @@ from dbt.adapters.silt.engine.kernel.files import stats_json
 
 
 def row_count(files: pa.Table) -> int | None:
-    """The rows of all files together, without deleted ones; None where a file has no count, or fewer than are deleted.
+    """Counts the rows of all files without deleted rows.
+
+    Returns None if a file's count is missing or smaller than the number of its deleted rows.
 
     Args:
         files: rows of `Snapshot.files`.
@@ -24,13 +26,13 @@ def row_count(files: pa.Table) -> int | None:
 
 
 def num_records(files: pa.Table) -> pa.Array:
-    """The rows of each file, with those deleted by its deletion vector; null where it has no count."""
+    """Returns the row count of each file, including rows deleted by its deletion vector; null if unknown."""
     stats = files["stats"].combine_chunks() if files.num_rows else pa.array([], pa.string())
     return stats_json.read(stats, {stats_json.NUM_RECORDS: None})[stats_json.NUM_RECORDS]
 
 
 def deleted_rows(files: pa.Table) -> int:
-    """The rows deleted by deletion vectors, of all files together."""
+    """Counts the rows deleted by the deletion vectors of all files."""
     return pc.sum(_cardinalities(files)).as_py() or 0
 
 

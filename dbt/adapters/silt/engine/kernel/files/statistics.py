@@ -1,11 +1,11 @@
 """Computes the statistics of data files from their Parquet footers, as the JSON of `add.stats`.
 
-Source: the Delta specification, section "Per-file Statistics". A missing statistic is always safe, a wrong one loses
-rows, so what a footer does not prove is left out:
+Source: the Delta specification, section "Per-file Statistics". A missing statistic is always safe, but a wrong
+statistic loses rows, so statistics that a footer does not prove are omitted:
 
-- A column chunk without statistics (values too long, timestamps as INT96) gives none for that column.
-- A maximum of floating-point numbers counts only from a writer that orders NaN above them (parquet-mr).
-- The null count of an array or a map is known only where its leaves have no null at all, because a Parquet leaf counts
+- A column has no statistics if any of its chunks lacks them (values too long, timestamps as INT96).
+- A maximum of floating-point numbers is only used from a writer that orders NaN above them (parquet-mr).
+- The null count of an array or a map is only known if its leaves have no nulls at all, because a Parquet leaf counts
   empty lists and null elements as well.
 """
 
@@ -38,19 +38,19 @@ _OF_OWN_FILES: Final = "own"
 TRUSTED: Final[Mapping[str, str]] = {_TAG: _OF_OWN_FILES}
 """The tag of a file that this engine wrote: floating-point maxima include NaN, and other bounds are values of rows.
 
-A string's bound may still be shortened to the table's prefix length. Other values of the tag say nothing: with `true`
-CONVERT marked files of other writers, too.
+A string's bound may still be shortened to the table's prefix length. Other values of the tag have no meaning: CONVERT
+tagged files of other writers with `true` as well.
 """
 
 
 @dataclass(frozen=True)
 class FileStatistics:
-    """The statistics of one file.
+    """The statistics of a file.
 
     Attributes:
         num_records: the number of rows.
-        json: the text for `add.stats`.
-        missing: paths of the indexed columns whose chunks have no statistics, by physical names.
+        json: the JSON string for `add.stats`.
+        missing: paths of the indexed columns whose chunks lack statistics, by physical names.
     """
 
     num_records: int
@@ -60,17 +60,17 @@ class FileStatistics:
 
 @dataclass(frozen=True)
 class IndexedColumn:
-    """A leaf column that has statistics: its path by physical names, and its type (an array or a map is a leaf)."""
+    """A leaf column with statistics: its path by physical names, and its type (an array or a map is a leaf)."""
 
     path: tuple[str, ...]
     type: DataType
 
 
 def are_trusted(files: pa.Table) -> pa.BooleanArray:
-    """For each file, whether it has the tag `TRUSTED`.
+    """Returns whether each file has the tag `TRUSTED`.
 
     Args:
-        files: with the column `tags` of `active_files.FILES`.
+        files: a table with the column `tags` of `active_files.FILES`.
     """
     values = pc.map_lookup(files["tags"].combine_chunks(), pa.scalar(_TAG), "first")
     return pc.fill_null(pc.equal(values, _OF_OWN_FILES), False)
@@ -84,17 +84,17 @@ def from_footers(
     partition_columns: Sequence[str] = (),
     progress: Progress = silent,
 ) -> dict[str, FileStatistics]:
-    """The statistics of these data files, by path.
+    """Computes the statistics of these data files, by path.
 
     Args:
         store: the table's folder.
-        paths: as names in the store, not as URIs.
-        progress: gets how many footers are read.
+        paths: names in the store, not URIs.
+        progress: the callback for the number of footers read.
 
     Raises:
-        DataFileMissingError: there is no such file.
-        TableDamagedError: a file is not Parquet.
-        StorageError: the storage failed.
+        DataFileMissingError: if a file is missing.
+        TableDamagedError: if a file is not Parquet.
+        StorageError: if the storage failed.
     """
     columns = indexed_columns(schema, properties, partition_columns)
 
@@ -107,7 +107,7 @@ def from_footers(
 def from_footer(
     footer: pq.FileMetaData, schema: StructType, properties: TableProperties, partition_columns: Sequence[str] = ()
 ) -> FileStatistics:
-    """The statistics of a data file whose footer was read."""
+    """Computes the statistics of a data file from its footer."""
     columns = indexed_columns(schema, properties, partition_columns)
     return _from_metadata(footer, columns, properties.string_prefix_length)
 
@@ -115,7 +115,7 @@ def from_footer(
 def indexed_columns(
     schema: StructType, properties: TableProperties, partition_columns: Sequence[str] = ()
 ) -> tuple[IndexedColumn, ...]:
-    """The columns with statistics: those that the table names, or its first ones, without partition columns."""
+    """Returns the columns with statistics: the columns that the table names or its first; never partition columns."""
     data = schema.drop(*partition_columns)
     names = properties.data_skipping_stats_columns
     if names is not None:
@@ -131,7 +131,7 @@ def indexed_columns(
 def _leaves(
     schema: StructType, logical: tuple[str, ...] = (), physical: tuple[str, ...] = ()
 ) -> Iterator[tuple[tuple[str, ...], IndexedColumn]]:
-    """Leaf columns in schema order, each after its path of logical names in lower case."""
+    """Yields leaf columns in schema order, each after its path of logical names in lower case."""
     for member in schema:
         names = (*logical, member.name.lower())
         path = (*physical, member.physical_name)
@@ -171,7 +171,7 @@ def _from_metadata(metadata: pq.FileMetaData, columns: Sequence[IndexedColumn], 
 def _entry(
     column: IndexedColumn, chunks: ColumnChunks | None, num_records: int, prefix_length: int
 ) -> Mapping[str, str | None]:
-    """The column's JSON texts by statistic. In a file without the column all rows are null."""
+    """Returns the column's JSON literals by statistic. In a file without the column all rows are null."""
     if chunks is None and _is_variant(column):
         return {}
     if chunks is None:
@@ -189,7 +189,7 @@ def _entry(
 
 
 def _path_in_file(column: IndexedColumn) -> tuple[str, ...]:
-    """The Parquet leaf with the column's nulls: a variant is a group, and each of its values has metadata."""
+    """Returns the Parquet leaf with the column's nulls: a variant is a group, and each of its values has metadata."""
     return (*column.path, "metadata") if _is_variant(column) else column.path
 
 
@@ -202,7 +202,7 @@ def _lacks_statistics(column: IndexedColumn, chunks: ColumnChunks | None) -> boo
 
 
 def document(values: Mapping[tuple[str, ...], str]) -> str:
-    """The JSON object with each text at its path of names, of which those that begin alike come together."""
+    """Builds the JSON object with each literal at its path; paths with the same first name must be consecutive."""
     members = []
     for name, group in itertools.groupby(values.items(), key=lambda item: item[0][0]):
         below = {path[1:]: text for path, text in group}

@@ -1,4 +1,4 @@
-"""Reads chosen statistics out of many files' JSON texts, as columns."""
+"""Reads selected statistics from the JSON strings of many files, as columns."""
 
 from __future__ import annotations
 
@@ -25,26 +25,26 @@ TIGHT_BOUNDS: Final = "tightBounds"
 TIGHT: Final[Statistic] = (TIGHT_BOUNDS,)
 _COUNT = ValueOrder()
 
-# Below this many files the texts are read one by one: setting up Arrow's reader would cost more.
+# Up to this many files the strings are read in Python: setting up Arrow's reader would cost more.
 _FEW = 32
-# So many are read at a time, each part by one thread.
+# The number of strings in a part, which is read by a single thread.
 _PART = 16_384
 _BLOCK_BYTES = 4 << 20
-# NaN and infinities are strings, which Arrow's reader refuses in a column of numbers. Within a string the quote
-# would be escaped, so this matches whole values only.
+# NaN and infinities are strings, which Arrow's reader refuses in a column of numbers. Within a string the quotation
+# mark would be escaped, so this matches whole values only.
 _NO_NUMBER = r':\s*"(?:NaN|[+-]?Infinity|[+-]?INF)"'
 
 
 def read(texts: pa.Array, wanted: Mapping[Statistic, ValueOrder | None]) -> dict[Statistic, pa.Array]:
-    """Reads the wanted statistics, one entry per text.
+    """Reads statistics as arrays with an entry per string.
 
     Args:
-        texts: JSON objects, or null.
-        wanted: the order of each minimum and maximum; None for counts.
+        texts: JSON objects as strings, or null.
+        wanted: the order of each minimum and maximum to read; None for counts.
 
     Returns:
-        Arrays in the orders' `json_form`, or int64 for counts. A statistic that is absent, or is not of its type, is
-        null, and so are all statistics of a text that is not JSON.
+        Arrays in the orders' `json_form`, or int64 for counts. A statistic that is missing or not of its type is null,
+        and so are all statistics of a string that is not JSON.
     """
     orders = {statistic: order or _COUNT for statistic, order in wanted.items()}
     if len(texts) <= _PART:
@@ -56,7 +56,7 @@ def read(texts: pa.Array, wanted: Mapping[Statistic, ValueOrder | None]) -> dict
 
 
 def record_count(text: str | None) -> int | None:
-    """The number of rows that the statistics of one file state; None where they do not state any."""
+    """Returns the number of rows in the statistics of a file, if any."""
     counts = read(pa.array([text], pa.string()), {NUM_RECORDS: None})[NUM_RECORDS]
     count = counts[0].as_py()
     return None if count is None or count < 0 else int(count)
@@ -66,7 +66,7 @@ def _read_part(orders: Mapping[Statistic, ValueOrder], texts: pa.Array) -> dict[
     if len(texts) <= _FEW:
         return _read_each(texts, orders)
     lines = pc.fill_null(texts, "{}")
-    # Arrow's reader refuses all texts if it refuses one.
+    # Arrow's reader refuses all strings if it refuses any of them.
     with contextlib.suppress(pa.ArrowInvalid):
         return _read_lines(lines, orders)
     try:
@@ -76,9 +76,9 @@ def _read_part(orders: Mapping[Statistic, ValueOrder], texts: pa.Array) -> dict[
 
 
 def widened(text: str) -> str:
-    """The statistics of a file after rows of it were deleted: its bounds are wide (`tightBounds` is false).
+    """Sets `tightBounds` to false in the statistics of a file, whose bounds are wide after rows of it were deleted.
 
-    The rest of the text stays the same, because numbers may have more digits than Python would write.
+    The rest of the string is unchanged, because numbers may have more digits than Python would write.
     """
     document = foreign_json.loads(text)
     if TIGHT_BOUNDS not in document:
@@ -88,17 +88,17 @@ def widened(text: str) -> str:
         return text
     for match in re.finditer(rf'"{TIGHT_BOUNDS}"\s*:\s*(?:true|null)', text):
         changed = f'{text[: match.start()]}"{TIGHT_BOUNDS}":false{text[match.end() :]}'
-        # A column may have the same name, further down.
+        # A nested column may have the same name.
         if foreign_json.loads(changed)[TIGHT_BOUNDS] is False:
             return changed
     return text
 
 
 def _read_lines(lines: pa.Array, orders: Mapping[Statistic, ValueOrder]) -> dict[Statistic, pa.Array]:
-    """Reads the statistics of texts of one line each.
+    """Reads the statistics of strings of a single line each.
 
     Raises:
-        pa.ArrowInvalid: one of them is not JSON, spans lines, or has a value of another type.
+        pa.ArrowInvalid: if a string is not JSON, spans lines, or has a value of another type.
     """
     joined = pc.binary_join(pa.ListArray.from_arrays([0, len(lines)], lines), "\n")
     table = pj.read_json(
@@ -112,7 +112,7 @@ def _read_lines(lines: pa.Array, orders: Mapping[Statistic, ValueOrder]) -> dict
 
 
 def _fields(orders: Mapping[Path, ValueOrder]) -> list[pa.Field]:
-    """The nested fields with a leaf at each path."""
+    """Builds the nested fields with a leaf at each path."""
     below: dict[str, dict[Path, ValueOrder]] = {}
     for path, order in orders.items():
         below.setdefault(path[0], {})[path[1:]] = order

@@ -1,7 +1,7 @@
 """Writes minimum and maximum values as the JSON literals of a file's statistics.
 
 Source: the Delta specification, section "Per-file Statistics", and for long strings delta-spark.
-The literals are JSON texts rather than Python values, so that no decimal passes through a float.
+The literals are strings of JSON rather than Python values, so that decimals are not converted to floats.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def integer_literal(value: int) -> str:
 
 
 def float_literal(value: float) -> str:
-    """A JSON number; for NaN and infinities the string that Spark writes."""
+    """Returns a JSON number, or for NaN and infinities the string that Spark writes."""
     if math.isnan(value):
         return '"NaN"'
     if math.isinf(value):
@@ -32,13 +32,13 @@ def float_literal(value: float) -> str:
 
 
 def decimal_literal(unscaled: int, scale: int) -> str:
-    """A bare JSON number with exactly the type's digits."""
+    """Returns a JSON number with exactly the type's digits."""
     digits = tuple(int(digit) for digit in str(abs(unscaled)))
     return format(Decimal((int(unscaled < 0), digits, -scale)), "f")
 
 
 def date_literal(days: int) -> str | None:
-    """A date, given as days since 1970-01-01; None for a year outside 1 to 9999, which the text cannot express."""
+    """Returns a date from days since 1970-01-01, or None for a year outside 1 to 9999, which has no literal."""
     ordinal = days + _EPOCH_DAY
     if not date.min.toordinal() <= ordinal <= date.max.toordinal():
         return None
@@ -46,9 +46,9 @@ def date_literal(days: int) -> str | None:
 
 
 def timestamp_literal(microseconds: int, zoned: bool) -> str | None:
-    """A timestamp in UTC, truncated to milliseconds, as the specification says for minimum and maximum alike.
+    """Returns a timestamp in UTC, truncated to milliseconds as the specification requires for minimum and maximum.
 
-    A reader therefore adds one millisecond to the maximum. None for a year outside 1 to 9999.
+    A reader therefore adds 1 ms to the maximum. Returns None for a year outside 1 to 9999.
     """
     try:
         moment = _EPOCH + timedelta(milliseconds=microseconds // 1000)
@@ -63,19 +63,19 @@ def string_literal(value: str) -> str:
 
 
 def truncated_minimum(value: str, prefix_length: int) -> str | None:
-    """A string not greater than `value`: its first `prefix_length` UTF-16 units, one more if that splits a character.
+    """Returns a lower bound of `value`: its first `prefix_length` UTF-16 units plus the rest of a split character.
 
-    None where the table wants no statistics of strings (length 0).
+    Returns None if the table disables statistics of strings (length 0).
     """
     return value[: _prefix_end(value, prefix_length)] if prefix_length > 0 else None
 
 
 def truncated_maximum(value: str, prefix_length: int) -> str | None:
-    """A string not less, in UTF-8 order, than any string of which `value` is the greatest.
+    """Returns a string not less, in UTF-8 order, than any string of which `value` is the greatest.
 
-    A longer value keeps its prefix and gets a character above the first one that is cut off: U+007F where that is
-    enough, else U+10FFFF; where U+10FFFF itself would be cut off, the prefix extends past it. None where that makes the
-    text longer than twice the prefix, or where the table wants no statistics of strings (length 0).
+    A longer value is shortened to its prefix, followed by a character above the first removed character: U+007F if that
+    suffices, or else U+10FFFF. If U+10FFFF itself would be removed, the prefix extends past it. Returns None if the
+    prefix then exceeds twice the prefix length, or if the table disables statistics of strings (length 0).
     """
     if prefix_length <= 0:
         return None
@@ -90,7 +90,7 @@ def truncated_maximum(value: str, prefix_length: int) -> str | None:
 
 
 def _prefix_end(value: str, units: int) -> int:
-    """The number of characters in the first `units` UTF-16 units of the value; a split one counts."""
+    """Returns the number of characters in the first `units` UTF-16 units of the value; a split character counts."""
     if len(value) <= units and value.isascii():
         return len(value)
     used = 0
@@ -102,5 +102,5 @@ def _prefix_end(value: str, units: int) -> int:
 
 
 def utf16_length(text: str) -> int:
-    """The number of UTF-16 units, by which bounds are shortened: a character beyond U+FFFF has two."""
+    """Returns the number of UTF-16 units, by which bounds are shortened: a character beyond U+FFFF has two."""
     return len(text) + sum(character > "\uffff" for character in text)

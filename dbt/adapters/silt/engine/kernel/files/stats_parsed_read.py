@@ -1,6 +1,6 @@
-"""Converts the statistics columns of a checkpoint (`stats_parsed`) to the JSON texts of `add.stats`.
+"""Converts the statistics columns of a checkpoint (`stats_parsed`) to the JSON strings of `add.stats`.
 
-Works on whole columns; a value passes through Python only where it needs JSON escapes that Arrow cannot do.
+Works on whole columns; only values that need JSON escapes, which Arrow does not support, are converted in Python.
 """
 
 from __future__ import annotations
@@ -13,32 +13,32 @@ import pyarrow.compute as pc
 import pyarrow.types as pt
 
 # The unit to read INT96 timestamps in: their Parquet type does not distinguish `timestamp` and `timestamp_ntz`, but no
-# writer stores the latter in this unit. The specification wants statistics in milliseconds, rounded down.
+# writer stores the latter in this unit. The specification requires statistics in milliseconds, rounded down.
 INT96_UNIT: Final = "ms"
 
-# PyArrow before 23 takes an INT96 timestamp before 1970 for one centuries later.
+# PyArrow before 23 reads an INT96 timestamp before 1970 as a timestamp centuries later.
 READS_INT96: Final = int(pa.__version__.partition(".")[0]) >= 23
 
 _NEEDS_ESCAPE = r'["\\\x00-\x1f]'
 
 
 def stats_texts(parsed: pa.Array) -> pa.Array:
-    """The JSON text of each row's statistics.
+    """Converts each row's statistics to a JSON string.
 
     Args:
         parsed: structs such as `{numRecords, minValues: {...}, maxValues: {...}, nullCount: {...}}`. A timestamp in
-            milliseconds without a zone is a UTC one that was stored as INT96 (see `INT96_UNIT`), and is left out
-            where PyArrow cannot read these.
+            milliseconds without a zone is a UTC timestamp that was stored as INT96 (see `INT96_UNIT`), and is omitted
+            if PyArrow cannot read INT96.
 
     Returns:
-        Strings; null where the row is null. A null member is left out, as `add.stats` leaves it out.
+        Strings, null for null rows. Null members are omitted, as in `add.stats`.
     """
     return _document(parsed)
 
 
 def _document(structs: pa.Array) -> pa.Array:
     members = [_member(field.name, child) for field, child in zip(structs.type, structs.flatten(), strict=True)]
-    # Each text begins with a comma, so that absent ones leave nothing; the first comma is removed.
+    # Each string begins with a comma, so that missing members add nothing; the first comma is removed.
     texts = [pc.fill_null(_between(",", member, ""), "") for member in members]
     joined = pc.binary_join_element_wise(*texts, "", "") if texts else pa.repeat(pa.scalar(""), len(structs))
     document = _between("{", pc.utf8_slice_codeunits(joined, start=1), "}")

@@ -1,4 +1,4 @@
-"""Converts statistics and partition values to typed columns, which a checkpoint may have besides or instead of texts.
+"""Converts statistics and partition values to typed columns, which a checkpoint may have with or instead of strings.
 
 Source: the Delta specification, section "Checkpoints" (`stats_parsed`, `partitionValues_parsed`). Members are named by
 physical names. A statistic that cannot be expressed in its column's type is null, which means unknown.
@@ -29,7 +29,7 @@ _KEPT_AS_TEXT = {"__COLLATIONS", "delta.typeChanges"}
 
 @dataclass(frozen=True)
 class _Leaf:
-    """A column that has statistics. `order` and `kind` are None where it has no minimum and maximum."""
+    """A column with statistics. `order` and `kind` are None if it has no minimum and maximum."""
 
     path: Path
     order: ValueOrder | None
@@ -37,13 +37,13 @@ class _Leaf:
 
 
 def stats_parsed(texts: pa.Array, metadata: Metadata) -> pa.StructArray:
-    """The statistics as structs `{numRecords, tightBounds, minValues, maxValues, nullCount}`.
+    """Converts statistics to structs `{numRecords, tightBounds, minValues, maxValues, nullCount}`.
 
     Args:
-        texts: JSON objects, or null; all members are null for a text that cannot be read.
+        texts: JSON objects as strings, or null; all members are null for a string that cannot be read.
 
     Returns:
-        Structs, null where the text is. They have members for the columns that the table keeps statistics of.
+        Structs, null for null strings, with members for the columns whose statistics the table keeps.
     """
     leaves = _leaves(metadata)
     wanted: dict[stats_json.Statistic, ValueOrder | None] = {stats_json.NUM_RECORDS: None, stats_json.TIGHT: Booleans()}
@@ -65,11 +65,11 @@ def stats_parsed(texts: pa.Array, metadata: Metadata) -> pa.StructArray:
 
 
 def partition_values_parsed(values: pa.Array, metadata: Metadata) -> pa.StructArray | None:
-    """The partition values as structs; None where the table has no partition columns, or where a value is not of its
-    column's type: null would mean that there is no value.
+    """Converts the partition values to structs, or returns None if the table has no partition columns or a value is not
+    of its column's type: null would mean that the value is missing.
 
     Args:
-        values: maps from physical name to text.
+        values: maps from physical name to string.
     """
     schema = StructType.from_json(metadata.schema_string)
     members: dict[Path, pa.Array] = {}
@@ -96,7 +96,7 @@ def _leaves(metadata: Metadata) -> list[_Leaf]:
 
 
 def _fields(schema: StructType, above: Path = ()) -> list[tuple[Path, StructField]]:
-    """All fields that are not structs, by their physical paths."""
+    """Returns all fields that are not structs, with their physical paths."""
     found: list[tuple[Path, StructField]] = []
     for field in schema:
         path = (*above, field.physical_name)
@@ -106,7 +106,7 @@ def _fields(schema: StructType, above: Path = ()) -> list[tuple[Path, StructFiel
 
 def _bound(values: pa.Array, order: ValueOrder, kind: pa.DataType) -> pa.Array:
     if isinstance(order, Timestamps) and order.zoned:
-        # Without a zone it is the writer's local time, which the column's type cannot express.
+        # A timestamp without a zone is the writer's local time, which the column's type cannot express.
         values = pc.if_else(pc.match_substring_regex(values, HAS_ZONE), values, pa.scalar(None, pa.string()))
     typed = _cast(order.from_statistics(values), kind)
     return pa.nulls(len(values), kind) if typed is None else typed
@@ -120,7 +120,7 @@ def _partition_values(texts: pa.Array, column_type: DataType) -> pa.Array | None
 
 
 def _cast(values: pa.Array, kind: pa.DataType) -> pa.Array | None:
-    """Values in their order's form as the column's type; None where one does not fit."""
+    """Casts values in their order's form to the column's type, or returns None if a value does not fit."""
     try:
         if pa.types.is_date32(kind):
             return values.cast(pa.int32()).cast(kind)
@@ -130,7 +130,7 @@ def _cast(values: pa.Array, kind: pa.DataType) -> pa.Array | None:
 
 
 def _nested(members: Mapping[Path, pa.Array], mask: pa.Array | None = None) -> pa.StructArray:
-    """A struct array with a leaf at each path."""
+    """Builds a struct array with a leaf at each path."""
     below: dict[str, dict[Path, pa.Array]] = {}
     for path, values in members.items():
         below.setdefault(path[0], {})[path[1:]] = values

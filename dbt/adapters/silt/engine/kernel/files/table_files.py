@@ -1,4 +1,4 @@
-"""TableFiles: a table's active files, those of a large checkpoint without their statistics until these are needed."""
+"""Defines TableFiles, a table's active files; statistics of a large checkpoint's files are not read until needed."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ STATS: Final = "stats"
 ROW: Final = "row"
 WITHOUT_STATISTICS: Final = pa.schema([each for each in FILES if each.name != STATS])
 EARLY: Final = WITHOUT_STATISTICS.append(pa.field(ROW, pa.int32()))
-"""The schema of files whose statistics are kept elsewhere, in the row of that number."""
+"""The schema of files with separate statistics; `row` is the number of their row in these statistics."""
 
 
 @dataclass(frozen=True, eq=False)
 class TableFiles:
-    """The active files of a table at one version.
+    """The active files of a table at a version.
 
     Args:
-        late: schema `active_files.FILES`.
+        late: files with their statistics, schema `active_files.FILES`.
         early: other files, schema `EARLY`.
-        statistics: of the early files.
+        statistics: the statistics of the early files.
     """
 
     late: pa.Table
@@ -47,44 +47,44 @@ class TableFiles:
         """All files with their statistics, schema `active_files.FILES`.
 
         Raises:
-            CorruptCheckpointError: the statistics cannot be read.
+            CorruptCheckpointError: if the statistics cannot be read.
         """
         return self.whole()
 
     def whole(self) -> pa.Table:
-        """As `table`, which is not remembered."""
+        """Returns the same as `table`, without caching it."""
         return self.late if self.early.num_rows == 0 else self.chosen(None, None)
 
     def without_statistics(self) -> pa.Table:
-        """All files, schema `WITHOUT_STATISTICS`, in the order of `table`."""
+        """Returns all files, schema `WITHOUT_STATISTICS`, in the order of `table`."""
         if self.early.num_rows == 0:
             return self.late.select(WITHOUT_STATISTICS.names)
         return pa.concat_tables([part.select(WITHOUT_STATISTICS.names) for part in (self.early, self.late)])
 
     def chosen(self, early: pa.Array | None, late: pa.Array | None) -> pa.Table:
-        """Some of the files with their statistics, schema `active_files.FILES`; raises as `table`.
+        """Returns selected files with their statistics, schema `active_files.FILES`. Raises as `table`.
 
         Args:
-            early: which of the early files, as Booleans; None for all.
-            late: which of the others.
+            early: the selection of early files, as Booleans; None for all.
+            late: the selection of late files, likewise.
         """
         of_early = self.early if early is None else self.early.filter(early)
         of_late = self.late if late is None else self.late.filter(late)
         return pa.concat_tables([*self._with_texts(of_early), of_late])
 
     def with_keys(self, keys: Collection[str]) -> pa.Table:
-        """The files with these `active_files.file_key`s, schema `active_files.FILES`; raises as `table`."""
+        """Returns the files with these `active_files.file_key`s, schema `active_files.FILES`. Raises as `table`."""
         wanted = pa.array(sorted(keys), pa.string())
         early, late = (pc.is_in(active_files.keys_of(part), value_set=wanted) for part in (self.early, self.late))
         return self.chosen(early, late)
 
     def changed(self, gone: Collection[str], added: pa.Table) -> TableFiles:
-        """The files without those of these `active_files.file_key`s, and with others, schema `active_files.FILES`."""
+        """Removes the files with these `active_files.file_key`s, and adds files of schema `active_files.FILES`."""
         late = active_files.appended(active_files.without(self.late, gone), added)
         return replace(self, early=active_files.without(self.early, gone), late=late)
 
     def early_statistics(self, wanted: Mapping[Statistic, ValueOrder | None]) -> Found:
-        """The statistics of the early files, as `stats_json.read` gives them; raises as `table`."""
+        """Reads the statistics of the early files in the form of `stats_json.read`. Raises as `table`."""
         if self.statistics is None:
             return stats_json.read(pa.array([], pa.string()), wanted)
         rows = self.early[ROW].combine_chunks()
@@ -94,7 +94,7 @@ class TableFiles:
         }
 
     def _with_texts(self, files: pa.Table) -> Iterator[pa.Table]:
-        """The early files with their statistics, in tables that the rows are in the order of."""
+        """Yields tables of the given early files with their statistics, in the same order."""
         if self.statistics is None or files.num_rows == 0:
             return
         start, done, numbers = 0, 0, files[ROW].combine_chunks()

@@ -1,6 +1,6 @@
-"""Encodes bytes as Z85 text, five characters for each four bytes, and decodes them.
+"""Encodes bytes as Z85 strings, with five characters for each four bytes, and decodes them.
 
-Source: ZeroMQ RFC 32. It is Base85 as RFC 1924 counts, with other characters.
+Source: ZeroMQ RFC 32. Z85 is the Base85 of RFC 1924 with a different alphabet.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ _RFC_1924: Final = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwx
 _Z85: Final = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.-:+=^!/*?&<>()[]{}@%$#"
 _TO_Z85 = str.maketrans(_RFC_1924, _Z85)
 _PAD = "#"
-# A character that only RFC 1924 has is invalid here.
+# A character that is only in the alphabet of RFC 1924 is invalid in Z85.
 _FROM_Z85 = str.maketrans({**dict.fromkeys(set(_RFC_1924) - set(_Z85), " "), **dict(zip(_Z85, _RFC_1924, strict=True))})
 
 
@@ -20,7 +20,7 @@ def encode(data: bytes) -> str:
     """Encodes bytes whose number is a multiple of four.
 
     Raises:
-        ValueError: it is not.
+        ValueError: if it is not a multiple of four.
     """
     if len(data) % 4:
         raise ValueError(f"{len(data)} bytes are not a multiple of four")
@@ -28,10 +28,10 @@ def encode(data: bytes) -> str:
 
 
 def decode(text: str) -> bytes:
-    """Decodes a text.
+    """Decodes a string.
 
     Raises:
-        ValueError: it is not Z85.
+        ValueError: if the string is not Z85.
     """
     if len(text) % 5:
         raise ValueError(f"{len(text)} characters are not a multiple of five")
@@ -42,9 +42,9 @@ def decode(text: str) -> bytes:
 
 
 def _short_block(characters: str) -> bytes:
-    """The one to three bytes of a last block that is padded in front.
+    """Decodes a last block of 1 to 3 bytes that is padded in front.
 
-    delta-kernel-rs writes them this way. The padding is the last digit, with which no block of four bytes can begin.
+    delta-kernel-rs writes such blocks. The padding is the last digit, which no block of four bytes can begin with.
     """
     if len(characters) < 2:
         raise ValueError("the last block is all padding")

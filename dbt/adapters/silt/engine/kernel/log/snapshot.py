@@ -33,7 +33,7 @@ class Snapshot:
         transactions: unexpired transaction identifiers by application id.
         domains: existing domains of metadata by name.
         log_folder: the incarnation of the log's folder from which the snapshot was read; a commit based on the snapshot
-            is written to that folder or fails. Not needed if the snapshot is only read.
+            is written to that folder or fails. None if the snapshot is only read.
         doubt: a contradiction by a version checksum, if any, as a clause. Such a version can be read, but not
             committed on.
     """
