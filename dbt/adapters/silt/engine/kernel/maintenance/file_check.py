@@ -1,8 +1,8 @@
 """Checks the data files of a snapshot against the log: that they exist, have that size, and match their statistics.
 
-A wrong statistic loses rows from every query that trusts it, so each is compared with the file's footer. A footer may
-be less exact than the file (its minimum and maximum may be truncated, and ignore a deletion vector): where it
-contradicts the log, the column itself is read, and that alone decides. So a correct file is never reported.
+A wrong statistic loses rows from every query that trusts it, so all statistics are compared with the file's footer. A
+footer may be less exact than the file (its minimum and maximum may be truncated, and ignore a deletion vector). If it
+contradicts the log, the column itself is read and decides, so a correct file is never reported.
 Source: the Delta specification, section "Per-file Statistics".
 """
 
@@ -57,15 +57,15 @@ _MICROSECONDS = {"s": (1_000_000, 1), "ms": (1_000, 1), "us": (1, 1), "ns": (1, 
 
 
 def check_files(store: Store, snapshot: Snapshot, tell: Tell, data: bool = False) -> Iterator[Problem]:
-    """The problems of the files of a snapshot; empty where they are correct.
+    """Yields the problems of a snapshot's files.
 
     Args:
-        data: whether every page of every file is read, its checksum compared where it has one, and every statistic
-            compared with the values; else only what the footers contradict is read.
-        tell: called with the number of files that were checked since its last call.
+        data: whether to read every page of every file, verify its checksum, if any, and compare every statistic with
+            the values; otherwise only columns whose footers contradict the log are read.
+        tell: the callback for the number of files checked since its last call.
 
     Raises:
-        StorageError: the storage failed.
+        StorageError: if the storage failed.
     """
     leaves = tuple(_leaves(snapshot.schema, snapshot.partition_columns))
     with ThreadPoolExecutor(_READERS) as pool:
@@ -80,7 +80,7 @@ def check_files(store: Store, snapshot: Snapshot, tell: Tell, data: bool = False
 
 @dataclass(frozen=True)
 class _Leaf:
-    """A column that may have statistics: a primitive one, of the table or within structs."""
+    """A column that may have statistics: a primitive column of the table or within structs."""
 
     logical: Path
     physical: Path
@@ -93,11 +93,11 @@ class _Leaf:
 
 @dataclass(frozen=True)
 class _Claim:
-    """The statistics of a column of one file. Each is None where it is missing.
+    """The statistics of a column of a file; missing statistics are None.
 
     Attributes:
-        least, greatest: no value is below, above them; in the form of `order`.
-        nulls: the number of rows that are null.
+        least, greatest: the lower and upper bounds of the values, in the form of `order`.
+        nulls: the number of null rows.
     """
 
     order: ValueOrder | None
@@ -108,13 +108,13 @@ class _Claim:
 
 @dataclass(frozen=True)
 class _File:
-    """One file in the log.
+    """A file in the log.
 
     Attributes:
-        row: of `Snapshot.files`, a table of one.
-        rows: its number of rows; None where the log does not have it.
+        row: a table with the file's row of `Snapshot.files`.
+        rows: the file's number of rows, if the log has it.
         columns: the claims, by the columns' physical paths.
-        is_tight: whether counts are exact: it has no deletion vector, and is not said to have wide bounds.
+        is_tight: whether counts are exact: the file has no deletion vector, and its bounds are not recorded as wide.
     """
 
     row: pa.Table
@@ -200,7 +200,7 @@ def _check_file(store: Store, snapshot: Snapshot, leaves: Sequence[_Leaf], file:
 
 
 def _deleted_rows(store: Store, table: str, file: _File) -> tuple[BitMap64 | None, list[Problem]]:
-    """The rows that the file's deletion vector deletes; None where it has none that can be read."""
+    """Reads the rows deleted by the file's deletion vector, if it has a readable vector, and the vector's problems."""
     try:
         found = deletion_vectors.read_all(store, file.row, table)
     except (TableDamagedError, ExternalPathError) as error:
@@ -209,13 +209,13 @@ def _deleted_rows(store: Store, table: str, file: _File) -> tuple[BitMap64 | Non
 
 
 def _read_all(parquet: pq.ParquetFile) -> None:
-    """Reads every page of every column, a row group's part at a time."""
+    """Reads every page of every column, in batches of rows."""
     for _ in parquet.iter_batches():
         pass
 
 
 def _check_columns(parquet: pq.ParquetFile, name: str, file: _File, snapshot: Snapshot) -> Iterator[Problem]:
-    """Columns that the file lacks, in which the log says that it has values."""
+    """Yields a problem if the file lacks columns that the log states values for."""
     expected = Expected(name, file.size, 0, file.row["stats"][0].as_py())
     what = content_problem(parquet.metadata, expected, snapshot.metadata)
     if what is not None and (file.rows is None or file.rows == parquet.metadata.num_rows):
@@ -242,7 +242,7 @@ def _check_content(
 
 
 def _may_be_wrong(claim: _Claim, chunks: ColumnChunks) -> bool:
-    """Whether the footer contradicts the log, as far as a footer goes."""
+    """Returns whether the footer contradicts the log."""
     if claim.nulls is not None and chunks.null_count is not None and claim.nulls != chunks.null_count:
         return True
     if claim.order is None:
@@ -254,10 +254,10 @@ def _may_be_wrong(claim: _Claim, chunks: ColumnChunks) -> bool:
 def _contradictions(
     parquet: pq.ParquetFile, leaf: _Leaf, claim: _Claim, file: _File, deleted: BitMap64 | None
 ) -> Iterator[str]:
-    """The contradictions between the log and the column's values in rows that are still in the table."""
+    """Yields contradictions between the log and the column's values in rows that are not deleted."""
     whole = _values(parquet, leaf.physical)
     live = whole.filter(_is_live(len(whole), deleted)) if deleted else whole
-    # After rows of the file were deleted, a null count is exact only where none or all rows are null.
+    # After rows of the file were deleted, a null count is only exact if it is 0.
     is_exact = file.is_tight or claim.nulls == 0
     if claim.nulls is not None and is_exact and claim.nulls not in (live.null_count, whole.null_count):
         yield f"`{leaf.name}` is null in {live.null_count} rows, and the statistics say {claim.nulls}"
@@ -272,7 +272,7 @@ def _contradictions(
 
 
 def _values(parquet: pq.ParquetFile, path: Path) -> pa.ChunkedArray:
-    """One column; null where a struct around it is."""
+    """Reads a column; its values are null in rows with a null parent struct."""
     dotted = ".".join(path)
     column = parquet.read(columns=[dotted])[path[0]]
     for name in path[1:]:
@@ -287,7 +287,7 @@ def _is_live(length: int, deleted: BitMap64) -> pa.Array:
 
 
 def _as_forms(order: ValueOrder, values: pa.ChunkedArray) -> pa.ChunkedArray | None:
-    """The values in their order's form, NaN left out; None where the file has another type."""
+    """Converts the values to their order's form, without NaN, or returns None if the file has another type."""
     kind = values.type
     if isinstance(order, Timestamps):
         return pc.cast(values, pa.timestamp("us", kind.tz), safe=False).cast(pa.int64()) if _is_moment(kind) else None
@@ -306,7 +306,7 @@ def _is_moment(kind: pa.DataType) -> bool:
 
 
 def _form(order: ValueOrder, kind: pa.DataType, raw: Any) -> Any:
-    """A footer's raw value in its order's form; None where it has no form."""
+    """Converts a footer's raw value to its order's form, or returns None if that is impossible."""
     if raw is None or (isinstance(raw, float) and math.isnan(raw)):
         return None
     if isinstance(order, Timestamps):

@@ -1,8 +1,8 @@
-"""Checks that a log is complete: every commit exists and is readable, and what sums commits up equals them.
+"""Checks that a log is complete: every commit exists and is readable, and checkpoints and checksums match the commits.
 
-The commits are replayed one after the other from the first version that can be rebuilt; each checkpoint and each
-version checksum is compared with the state at its version. A reader of a table uses only some of them, so that a
-difference would show late, or to other engines first.
+The commits are replayed in order from the first version that can be rebuilt; each checkpoint and each version checksum
+is compared with the state at its version. A reader of a table uses only some of these files, so a difference would
+appear late, or in other engines first.
 Source: the Delta specification, section "Action Reconciliation".
 """
 
@@ -57,12 +57,12 @@ _NAMED = 3
 
 
 def check_log(store: Store, table: str) -> Iterator[Problem]:
-    """The problems of the log; empty where it is complete.
+    """Yields the problems of the log.
 
     Raises:
-        NotATableError: there is no log.
-        UnsupportedFeatureError: the table needs a feature to be read that this engine does not have.
-        StorageError: the storage failed.
+        NotATableError: if there is no log.
+        UnsupportedFeatureError: if reading the table needs a feature that this engine does not have.
+        StorageError: if the storage failed.
     """
     listed = list_log(store, table)
     listing = with_unlisted(store, listed, listed.newest or 0)
@@ -82,9 +82,9 @@ class _Walk:
     """The replay of a log from its beginning.
 
     Attributes:
-        state: the state after the commits so far; None before the first, and after one that is missing or cannot be
-            read, until the next checkpoint.
-        checksums: the versions that have one.
+        state: the state after the commits so far; None before the first commit, and after a missing or unreadable
+            commit until the next checkpoint.
+        checksums: the versions with a checksum.
     """
 
     store: Store
@@ -104,7 +104,7 @@ class _Walk:
         begins_with_commit = 0 in self.listing.commits
         newest = self.listing.newest or 0
         there = {first, *self.listing.commits, *checkpoints, *self.checksums}
-        # A gap is looked at where it begins: it may be longer than anybody can count.
+        # Only the start of a gap is visited: the gap may have more versions than can be iterated over.
         gaps = {version + 1 for version in there}
         for version in sorted(each for each in there | gaps if first <= each <= newest):
             if begins_with_commit or version > first:
@@ -129,7 +129,7 @@ class _Walk:
             self._pending.append(commit)
 
     def _missing(self, version: int) -> Iterator[Problem]:
-        """Adds a missing commit; consecutive ones are one problem."""
+        """Yields a problem for a missing commit; consecutive missing commits are a single problem."""
         if version - 1 in self._gap:
             return
         end = min((each for each in self.listing.commits if each > version), default=(self.listing.newest or 0) + 1)
@@ -144,7 +144,7 @@ class _Walk:
         self.state, self._broken = None, True
 
     def _advance(self) -> Iterator[Problem]:
-        """The state after the commits that were read; after a broken one it is unknown until the next checkpoint."""
+        """Applies the commits that were read; after a broken commit, the state is unknown until the next checkpoint."""
         pending, self._pending = self._pending, []
         if not pending or (self._broken and self.state is None):
             return
@@ -170,7 +170,7 @@ class _Walk:
 
 
 def _first(listing: LogListing) -> int:
-    """The version to begin at: a clean-up may leave older checkpoints, of which all commits are deleted."""
+    """Returns the version to begin at: a clean-up may keep older checkpoints after deleting all of their commits."""
     if 0 in listing.commits:
         return 0
     oldest = min(listing.commits, default=listing.newest or 0)
@@ -179,7 +179,7 @@ def _first(listing: LogListing) -> int:
 
 
 def state_differences(held: TableState, replayed: TableState) -> Iterator[str]:
-    """The differences between a checkpoint and the replayed commits; what a writer may leave out is none."""
+    """Yields the differences between a checkpoint and the replayed commits, except omissions that writers may make."""
     yield from _file_differences(held, replayed)
     if comparable_protocol(held.protocol) != comparable_protocol(replayed.protocol):
         yield "another protocol"
@@ -221,7 +221,7 @@ def _file_differences(held: TableState, replayed: TableState) -> Iterator[str]:
 
 
 def _by_key(files: TableFiles) -> dict[str, dict[str, Any]]:
-    """The files as rows, by their key."""
+    """Returns the files as rows, by their key."""
     if files.num_rows == 0:
         return {}
     table = files.without_statistics()
@@ -235,7 +235,7 @@ def _facts(row: dict[str, Any]) -> tuple[int, int | None]:
 
 
 def _same_partition(held: Any, replayed: Any, fields: Mapping[str, StructField]) -> bool:
-    """Whether partition values are equal: engines spell a time, or null, in several ways."""
+    """Returns whether partition values are equal: engines write times and null in different forms."""
     stated, theirs = dict(held or ()), dict(replayed or ())
     if stated.keys() != theirs.keys():
         return False
@@ -254,7 +254,7 @@ def _same_value(texts: list[str | None], field: StructField | None) -> bool:
 
 
 def _way_of_readers(store: Store, table: str, listing: LogListing, state: TableState) -> Iterator[Problem]:
-    """Compares the state that readers get, who may read a log compaction instead of commits."""
+    """Compares the state with the state of readers, which may read a log compaction instead of commits."""
     newest = listing.newest or 0
     segment = next(listing.segments(newest), None)
     if segment is None or not segment.compactions:
@@ -265,7 +265,7 @@ def _way_of_readers(store: Store, table: str, listing: LogListing, state: TableS
 
 
 def _checksum(store: Store, version: int, state: TableState) -> Iterator[Problem]:
-    """Checks the version checksum, where there is one, against the table."""
+    """Checks the version checksum, if it exists, against the table."""
     try:
         body = foreign_json.loads(store.read(checksum_path(version), DOCUMENT_BYTES))
     except ObjectMissing:
@@ -278,7 +278,7 @@ def _checksum(store: Store, version: int, state: TableState) -> Iterator[Problem
 
 
 def _checksums(store: Store) -> Iterator[int]:
-    """The versions that have a checksum file."""
+    """Yields the versions that have a checksum file."""
     for file in store.list_from(LOG_FOLDER):
         name = parse_log_name(file.name)
         if name is not None and name.kind is LogFileKind.CHECKSUM:
@@ -286,7 +286,7 @@ def _checksums(store: Store) -> Iterator[int]:
 
 
 def _left_alone(store: Store, newest: int) -> Iterator[Problem]:
-    """Checksums of versions after the newest one: these commits were made, and are gone."""
+    """Yields a problem if there are checksums after the newest version: their commits existed and were lost."""
     lost = [version for version in sorted(_checksums(store)) if version > newest and is_orphan(store, version)]
     if lost:
         several = f"{commit_name(lost[0])} to {commit_name(lost[-1])} are" if len(lost) > 1 else ""
@@ -295,7 +295,7 @@ def _left_alone(store: Store, newest: int) -> Iterator[Problem]:
 
 
 def _folders(store: Store) -> Iterator[Problem]:
-    """Folders that are named as files of the log: what they are in the place of cannot be written."""
+    """Yields a problem for each folder with the name of a log file: that file cannot be written."""
     for name in store.list_folders(LOG_FOLDER):
         parsed = parse_log_name(name)
         if parsed is not None or f"{LOG_FOLDER}/{name}" == LAST_CHECKPOINT:

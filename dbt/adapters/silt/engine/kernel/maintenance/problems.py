@@ -1,4 +1,4 @@
-"""The problems that a check of a whole table can find."""
+"""Defines the problems that a check of a whole table can find."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ class ProblemKind(enum.Enum):
 
 @dataclass(frozen=True)
 class Problem:
-    """One problem of a table.
+    """A problem of a table.
 
     Attributes:
-        what: in the user's terms, without a full stop.
-        version: of the log, where the problem is in the log.
-        path: of the file, as in the log, where the problem is in a file.
+        what: the description in the user's terms, without a full stop.
+        version: the log's version, if the problem is in the log.
+        path: the file's path as in the log, if the problem is in a file.
     """
 
     kind: ProblemKind

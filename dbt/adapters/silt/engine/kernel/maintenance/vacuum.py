@@ -1,15 +1,15 @@
 """Finds the files in a table's folder that no version within the retention needs.
 
-A version is within the retention if it was the newest one at any time since the cutoff. What such a version needs is
-active now, or was removed by a commit after the version that was the newest at the cutoff; tombstones younger than the
-cutoff are kept as well, whatever their commit. All other files are deleted once they are older than the cutoff: a
-younger file may be about to be committed. A writer that takes longer than the retention to commit its files loses them.
+A version is within the retention if it was the newest version at any time since the cutoff. The files of such a version
+are active now, or were removed by a commit after the version that was the newest at the cutoff; files with tombstones
+younger than the cutoff are kept as well, regardless of their commit. All other files are deleted once they are older
+than the cutoff: a younger file may be about to be committed. A writer that takes longer than the retention to commit
+its files loses them.
 
-Hidden names, those that begin with `_` or `.`, do not belong to the table and stay, except what Delta's writers
-leave behind: `_change_data`, folders of partitions `_column=value`, Spark's `_temporary`, Hadoop's checksums
-`.name.crc`, a store's temporary files, and everything in the folders that this engine's writes make, each named by a
-universally unique id. `_delta_log` stays, except for a store's temporary files, and so does every folder with a log of
-its own: it is another table.
+Hidden names, which begin with `_` or `.`, do not belong to the table and are kept, except leftovers of Delta's writers:
+`_change_data`, folders of partitions `_column=value`, Spark's `_temporary`, Hadoop's checksums `.name.crc`, a store's
+temporary files, and everything in the folders that this engine's writes create, each named by a universally unique id.
+`_delta_log` is kept, except for a store's temporary files. Every folder with its own log is another table and is kept.
 
 Source: the Delta specification, "Vacuum Protocol Check"; delta-spark's VacuumCommand.
 """
@@ -65,12 +65,12 @@ _LAST_VERSION = "latestCommitVersionOutsideOfRetentionWindow"
 
 @dataclass(frozen=True)
 class Needed:
-    """The files that must stay.
+    """The files that must be kept.
 
     Args:
-        paths: below the table's folder.
-        names: the last names of files elsewhere, which a table that was cloned, or is known by another path, needs. A
-            file with such a name stays wherever it is: their paths do not show whether it is the same file.
+        paths: paths below the table's folder.
+        names: the last names of files elsewhere that a table needs if it was cloned or has another path. All files with
+            such a name are kept: the paths do not show whether they are the same file.
     """
 
     paths: frozenset[str]
@@ -85,9 +85,9 @@ class Garbage:
     """The files and folders that may be deleted.
 
     Args:
-        files: by path.
-        folders: those that are empty once the files are deleted, each before its parent.
-        folders_seen: how many folders were listed.
+        files: the statuses of the files.
+        folders: the folders that are empty once the files are deleted, each before its parent.
+        folders_seen: the number of listed folders.
     """
 
     files: tuple[FileStatus, ...] = ()
@@ -96,12 +96,12 @@ class Garbage:
 
     @property
     def size(self) -> int:
-        """Bytes of all files."""
+        """The total size of the files in bytes."""
         return sum(file.size for file in self.files)
 
 
 def newest_version_at(log: DeltaLog, cutoff_ms: int) -> int | None:
-    """The version that was the newest at the cutoff; None where the log does not go back so far."""
+    """Returns the newest version at the cutoff, or None if the log begins later."""
     try:
         return log.version_at(cutoff_ms, or_newest=True)
     except VersionNotFoundError:
@@ -109,10 +109,10 @@ def newest_version_at(log: DeltaLog, cutoff_ms: int) -> int | None:
 
 
 def needed(log: DeltaLog, snapshot: Snapshot, cutoff_ms: int) -> Needed:
-    """The files of the snapshot, and of all versions that were the newest at the cutoff or after it.
+    """Returns the files of the snapshot, and of all versions that were the newest at the cutoff or after it.
 
     Raises:
-        TableDamagedError, StorageError: the log cannot be read.
+        TableDamagedError, StorageError: if the log cannot be read.
     """
     tombstones = log.tombstones(snapshot)
     young = pc.greater_equal(pc.fill_null(tombstones["deletion_timestamp"], 0), cutoff_ms)
@@ -130,10 +130,10 @@ def needed(log: DeltaLog, snapshot: Snapshot, cutoff_ms: int) -> Needed:
 
 
 def untracked(store: Store, snapshot: Snapshot, keep: Needed, cutoff_ms: int, progress: Progress = silent) -> Garbage:
-    """Finds all that may be deleted by listing the table's folder (VACUUM FULL).
+    """Finds all deletable files and folders by listing the table's folder (VACUUM FULL).
 
     Raises:
-        StorageError: the folder cannot be listed.
+        StorageError: if the folder cannot be listed.
     """
     search = _Search(store, tuple(_partition_names(snapshot)), keep, cutoff_ms, progress)
     search.look_into("", of_writer=False)
@@ -142,7 +142,7 @@ def untracked(store: Store, snapshot: Snapshot, keep: Needed, cutoff_ms: int, pr
 
 
 def _left_in_log(store: Store, cutoff_ms: int) -> Iterator[FileStatus]:
-    """Temporary files of killed writers in the log's folders."""
+    """Yields temporary files of killed writers in the log's folders."""
     for folder in (LOG_FOLDER, SIDECAR_FOLDER):
         with contextlib.suppress(ObjectMissing):
             for file in store.list_from(folder):
@@ -154,8 +154,8 @@ def named_by_log(log: DeltaLog, keep: Needed, cutoff_ms: int) -> Garbage:
     """Finds the deletable files that commits removed since the last VACUUM, without a listing (VACUUM LITE).
 
     Raises:
-        UnsupportedStatementError: commits since the last VACUUM were deleted from the log.
-        TableDamagedError, StorageError: the log cannot be read.
+        UnsupportedStatementError: if commits since the last VACUUM were deleted from the log.
+        TableDamagedError, StorageError: if the log cannot be read.
     """
     newest = newest_version_at(log, cutoff_ms)
     if newest is None:
@@ -170,12 +170,12 @@ def named_by_log(log: DeltaLog, keep: Needed, cutoff_ms: int) -> Garbage:
 
 
 def _normal(path: str) -> str:
-    """The path without detours: what begins with `..` then is not in the table's folder, and never deleted."""
+    """Normalizes the path: if it then begins with `..`, it is not in the table's folder, and is never deleted."""
     return path if is_absolute(path) or ".." not in path else posixpath.normpath(path)
 
 
 def running_since(log: DeltaLog) -> int | None:
-    """The version in which a running VACUUM began; None where none is running. After a day it counts as killed."""
+    """Returns the version of a running VACUUM's start, if any. After a day a VACUUM counts as killed."""
     oldest_ms = log.clock.now_ms() - _LONGEST_MS
     for commit in log.newest_commits():
         info = commit.info
@@ -187,7 +187,7 @@ def running_since(log: DeltaLog) -> int | None:
 
 
 def remember(log: DeltaLog, cutoff_ms: int) -> None:
-    """Records up to which version nothing is left to delete; a failure only costs a later VACUUM LITE time."""
+    """Records the version up to which all deletable files are deleted; a failure only slows a later VACUUM LITE."""
     info = {_LAST_VERSION: newest_version_at(log, cutoff_ms)}
     try:
         log.store.put(LAST_VACUUM_INFO, json.dumps(info).encode())
@@ -209,7 +209,7 @@ def _first_unseen(log: DeltaLog) -> int:
 
 
 def _last_seen(log: DeltaLog) -> int | None:
-    """The version that the last VACUUM recorded; None where it cannot be read."""
+    """Returns the version that the last VACUUM recorded, if it can be read."""
     try:
         body = foreign_json.loads(log.store.read(LAST_VACUUM_INFO, DOCUMENT_BYTES))
     except (ObjectMissing, UnusableFileError, ValueError):
@@ -219,7 +219,7 @@ def _last_seen(log: DeltaLog) -> int | None:
 
 
 def _of_files(files: pa.Table) -> Iterator[str]:
-    """The files named in rows of active or removed files: data files and deletion vectors."""
+    """Yields the files named in rows of active or removed files: data files and deletion vectors."""
     for path in files["path"].to_pylist():
         yield decode_path(path)
     vectors = files["deletion_vector"]
@@ -236,7 +236,7 @@ def _of_vector(vector: DeletionVector) -> Iterator[str]:
 
 
 def _of_action(action: object) -> Iterator[str]:
-    """The files that were needed until the commit of this action, or are needed to read its changes."""
+    """Yields the files that were needed until the commit of this action, or are needed to read its changes."""
     if isinstance(action, AddCDCFile):
         yield decode_path(action.path)
     if isinstance(action, RemoveFile):
@@ -252,7 +252,7 @@ def _partition_names(snapshot: Snapshot) -> Iterator[str]:
 
 
 class _Search:
-    """One walk over a table's folder."""
+    """A walk over a table's folder."""
 
     def __init__(
         self, store: Store, partition_names: Iterable[str], keep: Needed, cutoff_ms: int, progress: Progress
@@ -268,10 +268,11 @@ class _Search:
         self._progress = progress
 
     def look_into(self, folder: str, of_writer: bool) -> bool:
-        """Collects what may be deleted in the folder; returns whether that is everything.
+        """Collects the deletable files and folders in the folder; returns whether that is its whole content.
 
         Args:
-            of_writer: the folder is, or is within, one that a writer made for its own files: nothing in it is hidden.
+            of_writer: whether the folder is, or is within, a folder that a writer created for its own files, whose
+                content is not hidden.
         """
         modified_ms = self._store.folder_modified_ms(folder)
         try:
@@ -293,7 +294,7 @@ class _Search:
         return goes
 
     def _sort_out(self, files: list[FileStatus], of_writer: bool) -> bool:
-        """Collects the deletable files of one folder; returns whether these are all."""
+        """Collects the deletable files of a folder; returns whether these are all of its files."""
         old = [file for file in files if file.modified_ms < self._cutoff_ms and not self._keep.holds(file.path)]
         stay = {file.name for file in files} - {file.name for file in old}
         going = {file.path: file for file in old if of_writer or not _is_hidden_file(file.name, stay)}
