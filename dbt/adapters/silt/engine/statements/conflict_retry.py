@@ -1,4 +1,4 @@
-"""Runs a statement, and again from a fresh snapshot where another writer won, or what Spark had computed was lost."""
+"""Runs a statement, and retries it on a fresh snapshot after a lost conflict or a lost executor."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ _LONGEST_WAIT_SECONDS: Final = 5.0
 
 @dataclass(frozen=True)
 class ConflictRetry:
-    """Runs statements again that lost a conflict, or rows with an executor.
+    """Retries statements that lost a conflict, or rows together with an executor.
 
     Attributes:
-        attempts: how often a statement is run at most, the first time included.
-        clock: time and chance.
-        queue: of the losers of conflicts.
+        attempts: maximum number of runs of a statement, including the first.
+        clock: time and randomness.
+        queue: queue of the statements that lost a conflict.
     """
 
     attempts: int
@@ -45,12 +45,12 @@ class ConflictRetry:
     def run(
         self, statement: Statement, settings: WriteSettings, context_with: Callable[[WriteSettings], Context]
     ) -> Result:
-        """Runs the statement; again, within the bound, where that is what its user would ask for next.
+        """Runs the statement, and retries it within the bound if its user would do so.
 
-        Where the winner committed the same unit of work, the next run is skipped, whatever the loser failed by.
+        If the winner committed the same unit of work, the next run is skipped, whatever error the loser failed with.
 
         Args:
-            context_with: makes the surroundings of one run.
+            context_with: creates the context of a run.
         """
         attempt = 1
         with contextlib.ExitStack() as turn:
@@ -86,7 +86,8 @@ class ConflictRetry:
 
 
 def _rests_on_earlier_reads(context: Context, table: str | None) -> bool:
-    """Whether an earlier statement of the same unit of work read the table: running the write again is then no use."""
+    """Returns whether an earlier statement of the same unit of work read the table: retrying the write is then useless.
+    """
     read_history = context.resolver.read_history
     return read_history is not None and any(log.name == table for log in read_history.first)
 

@@ -1,4 +1,4 @@
-"""Names the table of a data file that Spark could not read: Spark knows the file's path alone."""
+"""Names the table of a data file that Spark could not read: Spark's error contains only the file's path."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ def mapped(namespace: Namespace) -> Iterator[None]:
     """Turns Spark's failures into errors of this engine; an error about a data file names the table.
 
     Args:
-        namespace: of the session that the failure is of.
+        namespace: namespace of the session in which the failure occurs.
 
     Raises:
-        SiltError: as of `missing_functions.mapped`.
+        SiltError: as raised by `missing_functions.mapped`.
     """
     try:
         with missing_functions.mapped(namespace):
@@ -39,9 +39,9 @@ def mapped(namespace: Namespace) -> Iterator[None]:
 
 
 def named(catalog: Catalog, error: Exception) -> Exception:
-    """The error about a data file with its table, its version and a way out; any other error as it is.
+    """Returns the error about a data file with its table, version and remedy, or any other error unchanged.
 
-    The version is the newest, where that one has the file.
+    The version is the newest version, if it contains the file.
     """
     if not isinstance(error, TableDamagedError | FilesNotFoundError):
         return error

@@ -1,4 +1,4 @@
-"""Names the functions that a call of an unknown one may mean: those of nearly that name, and what Spark has instead."""
+"""Suggests functions for a call of an unknown function: similar names, and Spark's equivalents."""
 
 from __future__ import annotations
 
@@ -33,19 +33,19 @@ _ELSEWHERE: Final[Mapping[str, str]] = {
     "try_to_numeric": "try_to_number(x, '999')",
     "unnest": "explode(...)",
 }
-"""What Spark writes for the functions of other platforms, for whoever comes from there."""
+"""Spark's equivalents of the functions of other platforms."""
 
 
 @contextlib.contextmanager
 def mapped(namespace: Namespace) -> Iterator[None]:
-    """Turns Spark's failures into errors of this engine, as `errors.mapped` does; a missing function gets near names.
+    """Turns Spark's failures into errors of this engine like `errors.mapped`, with suggestions for a missing function.
 
     Args:
-        namespace: of the session that the failure is of.
+        namespace: namespace of the session in which the failure occurs.
 
     Raises:
-        FunctionNotFoundError: a function that is called is unknown.
-        SiltError, PySparkException: any other failure.
+        FunctionNotFoundError: if a called function is unknown.
+        SiltError, PySparkException: if anything else fails.
     """
     try:
         with errors.mapped():
@@ -59,7 +59,7 @@ def mapped(namespace: Namespace) -> Iterator[None]:
 
 
 def _remedy(namespace: Namespace, name: str) -> str | None:
-    """The way out; None if nothing is known that is like the name."""
+    """Returns the suggestion, or None if no known name is similar."""
     if name.lower() in _ELSEWHERE:
         return f"In Spark, write {_ELSEWHERE[name.lower()]}"
     near = near_names(name, namespace.functions())

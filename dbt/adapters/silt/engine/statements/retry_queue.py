@@ -1,7 +1,8 @@
-"""Lets statements that lost a conflict over a table run again one after the other.
+"""Lets statements that lost a conflict over a table retry one after the other.
 
-Where many writers of one process change rows of the same files, such as windows of a table that was compacted into few,
-all but one lose each round. Run again side by side, the last of them would lose as often as there are others.
+If many writers of one process change rows of the same files, such as windows of a table that was compacted into few
+files, all but one lose each round. If they retried in parallel, the last writer would lose as often as there are other
+writers.
 """
 
 from __future__ import annotations
@@ -16,12 +17,12 @@ class RetryQueue:
     """A lock for each table. Safe for threads."""
 
     def __init__(self) -> None:
-        self._locks: WeakValueDictionary[str, threading.Lock] = WeakValueDictionary()  # those that somebody waits for
+        self._locks: WeakValueDictionary[str, threading.Lock] = WeakValueDictionary()  # locks in use
         self._guard = threading.Lock()
 
     @contextlib.contextmanager
     def of(self, table: str | None) -> Iterator[None]:
-        """Holds back every other loser of a conflict over the table for the time of the block."""
+        """Blocks every other loser of a conflict over the table during the `with` block."""
         with self._guard:
             lock = self._locks.setdefault(table or "", threading.Lock())
         with lock:

@@ -1,7 +1,7 @@
-"""Maps each kind of statement to the function that carries it out.
+"""Maps each kind of statement to the function that runs it.
 
-A kind in the table is carried out, or refused by name; a statement of an unknown kind goes to Spark only if nothing
-that it mentions is in a warehouse.
+A kind in the table is run, or refused by name; a statement of an unknown kind is passed to Spark only if it mentions no
+relation of a warehouse.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from dbt.adapters.silt.engine.statements.steps.context import Context, Result
 
 
 def route(statement: Statement, context: Context) -> Result:
-    """Carries out one statement.
+    """Runs a statement.
 
     Raises:
         SiltError: see `kernel.errors`.
@@ -57,7 +57,7 @@ def _explain(context: Context, statement: ast.Explain) -> Result:
 
 
 def _not_yet(name: str, names: Callable[[Any], ast.Name]) -> Callable[[Context, Any], Result]:
-    """Refuses a statement that is understood and has no command; on Spark's own tables it goes to Spark."""
+    """Refuses a statement that is parsed but not supported; on Spark's own tables, Spark runs it."""
 
     def refuse(context: Context, statement: Any) -> Result:
         if not context.namespace.may_be_in_warehouse(names(statement)):
@@ -86,7 +86,7 @@ _ROUTES: Mapping[type[Statement], Callable[[Context, Any], Result]] = {
     ast.Rename: drop_rename.rename,
     ast.CreateFunction: functions.create_function,
     ast.DropFunction: functions.drop_function,
-    # what a table is
+    # definitions of tables
     ast.AddColumns: alter.add_columns,
     ast.DropColumns: alter.drop_columns,
     ast.AlterColumns: alter.alter_columns_,

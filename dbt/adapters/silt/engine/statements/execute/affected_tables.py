@@ -1,4 +1,4 @@
-"""Finds the tables and views that a statement makes, changes, renames or drops, for what is kept about them."""
+"""Finds the tables and views that a statement creates, changes, renames or drops, for the records kept about them."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ from dbt.adapters.silt.engine.statements.resolve.namespace import Namespace
 
 
 def affected_tables(namespace: Namespace, statement: ast.Statement) -> tuple[RelationName, ...]:
-    """The names of the warehouse that tables have before or after the statement; those of a dropped schema are listed.
+    """Returns the names of the warehouse's tables before and after the statement, including each table of a dropped
+    schema.
 
     Raises:
-        InvalidNameError: as the statement would.
+        InvalidNameError: if the statement would raise it.
     """
     if isinstance(statement, ast.DropSchema):
         return _tables_of(namespace, statement.name)
@@ -25,10 +26,10 @@ def affected_tables(namespace: Namespace, statement: ast.Statement) -> tuple[Rel
 
 
 def names_in_use(namespace: Namespace, statement: ast.Statement) -> tuple[RelationName, ...]:
-    """The names of the warehouse that come into use by the statement, or go out of it.
+    """Returns the names of the warehouse that the statement starts or stops using.
 
     Raises:
-        InvalidNameError: as the statement would.
+        InvalidNameError: if the statement would raise it.
     """
     if isinstance(statement, ast.MakesTable | ast.DropTable | ast.Rename | ast.DropSchema):
         return affected_tables(namespace, statement)

@@ -1,4 +1,4 @@
-"""Carries out ALTER TABLE, ALTER VIEW on properties, and COMMENT ON."""
+"""Runs ALTER TABLE, ALTER VIEW on properties, and COMMENT ON."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from dbt.adapters.silt.engine.statements.steps.pass_to_spark import pass_to_spar
 
 
 def add_columns(context: Context, statement: ast.AddColumns) -> Result:
-    """ALTER TABLE ... ADD COLUMNS."""
+    """Runs ALTER TABLE ... ADD COLUMNS."""
     for column in statement.columns:
         refuse_calls(context, column.default, "a column's default", ".".join(statement.table))
         refuse_calls(context, column.generated, f"the generated column `{column.path[-1]}`", ".".join(statement.table))
@@ -43,7 +43,7 @@ def add_columns(context: Context, statement: ast.AddColumns) -> Result:
 
 
 def drop_columns(context: Context, statement: ast.DropColumns) -> Result:
-    """ALTER TABLE ... DROP COLUMNS."""
+    """Runs ALTER TABLE ... DROP COLUMNS."""
     return _altered(
         context,
         statement,
@@ -54,7 +54,7 @@ def drop_columns(context: Context, statement: ast.DropColumns) -> Result:
 
 
 def alter_columns_(context: Context, statement: ast.AlterColumns) -> Result:
-    """ALTER TABLE ... ALTER | CHANGE | RENAME COLUMN."""
+    """Runs ALTER TABLE ... ALTER | CHANGE | RENAME COLUMN."""
     for change in statement.changes:
         refuse_calls(context, change.default, "a column's default", ".".join(statement.table))
     changes = tuple(
@@ -69,7 +69,7 @@ def alter_columns_(context: Context, statement: ast.AlterColumns) -> Result:
 
 
 def set_properties(context: Context, statement: ast.SetProperties) -> Result:
-    """ALTER TABLE | VIEW ... SET TBLPROPERTIES."""
+    """Runs ALTER TABLE | VIEW ... SET TBLPROPERTIES."""
     return _view_or_table_altered(
         context,
         statement,
@@ -79,7 +79,7 @@ def set_properties(context: Context, statement: ast.SetProperties) -> Result:
 
 
 def unset_properties(context: Context, statement: ast.UnsetProperties) -> Result:
-    """ALTER TABLE | VIEW ... UNSET TBLPROPERTIES."""
+    """Runs ALTER TABLE | VIEW ... UNSET TBLPROPERTIES."""
 
     def unset(view: View) -> View:
         kept = {key: value for key, value in view.properties.items() if key not in statement.keys}
@@ -94,7 +94,7 @@ def unset_properties(context: Context, statement: ast.UnsetProperties) -> Result
 
 
 def add_constraint(context: Context, statement: ast.AddConstraint) -> Result:
-    """ALTER TABLE ... ADD CONSTRAINT: CHECK is enforced, keys are recorded."""
+    """Runs ALTER TABLE ... ADD CONSTRAINT: CHECK is enforced, keys are recorded."""
     refuse_calls(context, statement.constraint.condition, "a check constraint", ".".join(statement.table))
 
     def add(target: Target) -> Outcome:
@@ -109,7 +109,7 @@ def add_constraint(context: Context, statement: ast.AddConstraint) -> Result:
 
 
 def drop_constraint(context: Context, statement: ast.DropConstraint) -> Result:
-    """ALTER TABLE ... DROP CONSTRAINT."""
+    """Runs ALTER TABLE ... DROP CONSTRAINT."""
     return _altered(
         context,
         statement,
@@ -118,7 +118,7 @@ def drop_constraint(context: Context, statement: ast.DropConstraint) -> Result:
 
 
 def comment_on(context: Context, statement: ast.CommentOn) -> Result:
-    """COMMENT ON TABLE | VIEW | COLUMN."""
+    """Runs COMMENT ON TABLE | VIEW | COLUMN."""
     if statement.kind in (ObjectKind.SCHEMA, ObjectKind.DATABASE):
         raise UnsupportedStatementError(
             "comments on schemas are not kept", table=".".join(statement.name), remedy="Comment on its tables"
@@ -139,7 +139,7 @@ def comment_on(context: Context, statement: ast.CommentOn) -> Result:
 
 
 def alter_other(context: Context, statement: ast.AlterOther) -> Result:
-    """Any other ALTER: Spark's on what is Spark's, refused on what is in a warehouse."""
+    """Passes any other ALTER on a relation of Spark to Spark, and refuses it on a relation of a warehouse."""
     if not context.namespace.may_be_in_warehouse(statement.name):
         return pass_to_spark(context, statement)
     refuse_unsupported(statement, ".".join(statement.name))
@@ -165,5 +165,5 @@ def _altered(context: Context, statement: OnTable | OnObject, command: Callable[
 
 
 def _default(context: Context, text: str | None) -> str | None:
-    """The default of a column; null is none."""
+    """Returns the default of a column, or None for the default `null`."""
     return None if text is None or text.strip().lower() == "null" else context.kept(text)

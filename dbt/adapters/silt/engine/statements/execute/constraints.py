@@ -15,14 +15,14 @@ from dbt.adapters.silt.engine.statements.steps.context import Context
 
 @dataclass(frozen=True)
 class Constraints:
-    """By name: the conditions of CHECK constraints, as SQL text, and the keys."""
+    """The conditions of CHECK constraints, as SQL, and the keys, both by name."""
 
     checks: dict[str, str]
     keys: dict[str, Key]
 
 
 def kept(context: Context, constraints: Iterable[Constraint]) -> list[Constraint]:
-    """The constraints, their conditions as the table keeps them."""
+    """Returns the constraints with their conditions as the table stores them."""
     return [
         each if each.condition is None else replace(each, condition=context.kept(each.condition))
         for each in constraints
@@ -32,16 +32,17 @@ def kept(context: Context, constraints: Iterable[Constraint]) -> list[Constraint
 def named(
     constraints: Iterable[Constraint], namespace: Namespace, table: str, taken: Iterable[str] = ()
 ) -> Constraints:
-    """The constraints by name. One without a name gets one of its kind and a number: `check_1`, `primary_key_1`.
+    """Returns the constraints by name. An unnamed constraint is named by its kind and a number: `check_1`,
+    `primary_key_1`.
 
     Args:
-        namespace: says what the name of a table that a key refers to means.
-        taken: names that the table's constraints have already.
+        namespace: namespace that resolves the table that a key refers to.
+        taken: names of the table's existing constraints.
 
     Raises:
-        InvalidStatementError: two have the same name.
-        InvalidNameError: a name holds a character without a shape.
-        UnsupportedStatementError: a key is to be enforced.
+        InvalidStatementError: if two constraints have the same name.
+        InvalidNameError: if a name contains an invisible character.
+        UnsupportedStatementError: if a key is to be enforced.
     """
     constraints = list(constraints)
     found = Constraints({}, {})
@@ -79,6 +80,6 @@ def _key(constraint: Constraint, namespace: Namespace, table: str) -> Key:
 
 
 def _full_name(name: Name, namespace: Namespace) -> Name:
-    """The name so that it means the same table wherever it is read."""
+    """Returns the full name, which means the same table in every session."""
     full = namespace.name_in_warehouse(name) if name else None
     return name if full is None else (full.database, full.schema, full.identifier)

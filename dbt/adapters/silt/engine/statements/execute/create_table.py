@@ -1,4 +1,4 @@
-"""Carries out CREATE TABLE, with a query, without one, and LIKE another relation."""
+"""Runs CREATE TABLE, with a query, without a query, and LIKE another relation."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _FORMATS = (None, "delta", "silt")
 
 
 def create_table(context: Context, statement: ast.CreateTable) -> Result:
-    """CREATE [OR REPLACE] TABLE [AS]."""
+    """Runs CREATE [OR REPLACE] TABLE [AS]."""
     target = create_target_of(context, statement.table, statement.mode)
     if target is None:
         return pass_with_query(context, statement, statement.query)
@@ -55,7 +55,7 @@ def create_table(context: Context, statement: ast.CreateTable) -> Result:
 
 
 def create_table_like(context: Context, statement: ast.CreateTableLike) -> Result:
-    """CREATE TABLE ... LIKE: the schema of another relation, none of its rows."""
+    """Runs CREATE TABLE ... LIKE, which copies the schema of another relation without its rows."""
     target = create_target_of(context, statement.table, statement.mode)
     if target is None:
         if context.namespace.may_be_in_warehouse(statement.source):

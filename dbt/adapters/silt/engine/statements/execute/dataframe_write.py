@@ -1,4 +1,4 @@
-"""Writes rows of a DataFrame into a table, as Spark's DataFrameWriter does: each mode is one of the statements."""
+"""Writes rows of a DataFrame into a table, as Spark's DataFrameWriter does: each mode maps to a statement."""
 
 from __future__ import annotations
 
@@ -45,13 +45,13 @@ class WriteOptions(TypedDict, total=False):
     """The options of `Warehouse.write`.
 
     Attributes:
-        partition_by: the partition columns of a table that is made; of one that is there, its own.
-        merge_schema: whether columns that only the rows have become the table's.
-        overwrite_schema: with the mode `overwrite`: whether the table gets the rows' columns in place of its own; it
-            keeps its comment and properties.
-        replace_where: with the mode `overwrite`: a condition, SQL text; the rows for which it is true are replaced, and
-            it must be true for each of the new ones.
-        user_metadata: as of `Warehouse.sql`.
+        partition_by: the partition columns of a new table; for an existing table, its own partition columns.
+        merge_schema: whether columns that only the rows have are added to the table.
+        overwrite_schema: with the mode `overwrite`: whether the rows' columns replace the table's columns; its comment
+            and properties are kept.
+        replace_where: with the mode `overwrite`: a condition in SQL; the rows that meet it are replaced, and each new
+            row must meet it.
+        user_metadata: as for `Warehouse.sql`.
     """
 
     partition_by: str | Sequence[str]
@@ -62,16 +62,16 @@ class WriteOptions(TypedDict, total=False):
 
 
 def statement(table: str, view: str, mode: str, options: Mapping[str, Any]) -> ast.WriteRows:
-    """The statement for a call of `Warehouse.write`.
+    """Returns the statement for a call of `Warehouse.write`.
 
     Args:
-        table: SQL text of its name.
-        view: the temporary view that holds the rows.
-        options: those of WriteOptions.
+        table: SQL of the table's name.
+        view: temporary view of the rows.
+        options: options of WriteOptions.
 
     Raises:
-        InvalidArgumentError: there is no such mode or option, or they contradict each other.
-        StatementSyntaxError: the name is none.
+        InvalidArgumentError: if the mode or an option is unknown, or if options contradict each other.
+        StatementSyntaxError: if `table` is not a name.
     """
     option_names.check(options, ("mode", "txn", *WriteOptions.__annotations__), "a write of rows")
     found = _MODES.get(mode.lower()) if isinstance(mode, str) else None
@@ -95,7 +95,7 @@ def statement(table: str, view: str, mode: str, options: Mapping[str, Any]) -> a
 
 
 def write(context: Context, statement: ast.WriteRows) -> Result:
-    """Appends, overwrites or creates, by what is there."""
+    """Creates the table, or appends to or overwrites an existing table."""
     target = create_target_of(context, statement.table, CreateMode.CREATE)
     if target is None:
         raise _not_in_warehouse(statement.table)
@@ -109,11 +109,11 @@ def write(context: Context, statement: ast.WriteRows) -> Result:
 
 
 def recorded_version(namespace: Namespace, table: str, app_id: str) -> int | None:
-    """The latest version that an application has committed to a table; None if it has none, or there is no table.
+    """Returns the latest version that an application has committed to a table, or None without such a version or table.
 
     Raises:
-        InvalidNameError, SchemaNotFoundError: the name is not in the warehouse.
-        UnsupportedStatementError: it is a view's.
+        InvalidNameError, SchemaNotFoundError: if the name is not in the warehouse.
+        UnsupportedStatementError: if the name is a view's.
     """
     log = _table(namespace, _name(table))
     version = None if log is None else log.snapshot().transaction_version(app_id)
@@ -169,7 +169,7 @@ def _name(text: str) -> Name:
 
 
 def _create(context: Context, statement: ast.WriteRows, target: CreateTarget) -> Result:
-    """Makes the table with the rows; where another writer makes it first, they go into that one."""
+    """Creates the table with the rows; if another writer creates it first, writes them into that table."""
     mode = CreateMode.CREATE_IF_NOT_EXISTS if statement.mode is SaveMode.IGNORE else CreateMode.CREATE
     creation = ast.CreateTable(
         text=statement.text,
@@ -179,7 +179,7 @@ def _create(context: Context, statement: ast.WriteRows, target: CreateTarget) ->
         query=_rows(statement),
     )
     if target.log is None and statement.replace_where is not None:
-        # The rows are checked by the write itself; the empty table is made again by no one.
+        # The write itself checks the rows; only this call creates the empty table.
         empty = replace(creation, mode=CreateMode.CREATE_IF_NOT_EXISTS, query=f"{_rows(statement)} where false")
         create_table.create_table(replace(context, settings=replace(context.settings, txn=None)), empty)
         return write(context, statement)
@@ -193,7 +193,7 @@ def _create(context: Context, statement: ast.WriteRows, target: CreateTarget) ->
 
 
 def _replacement(context: Context, statement: ast.WriteRows, target: CreateTarget, there: Snapshot) -> ast.CreateTable:
-    """The statement that replaces the table by one of the rows' columns."""
+    """Returns the statement that replaces the table by a table with the rows' columns."""
     constraints = constraint_names(there.metadata.configuration)
     if constraints:
         raise UnsupportedStatementError(
@@ -241,7 +241,7 @@ def _insert(statement: ast.WriteRows, target: CreateTarget) -> ast.Insert:
 
 
 def _full_name(target: CreateTarget) -> Name:
-    """In full, so that no temporary view of that name is meant."""
+    """Returns the full name, which cannot mean a temporary view."""
     if target.name is None:
         return ("delta", str(target.path))
     return (target.name.database, target.name.schema, target.name.identifier)

@@ -1,4 +1,4 @@
-"""Replaces the word DEFAULT among the values of an INSERT, and in the list of its SELECT."""
+"""Replaces the keyword DEFAULT in the VALUES of an INSERT and in the list of its SELECT."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ _DEFAULT = "DEFAULT"
 
 
 def with_defaults(query: str, columns: Sequence[str], schema: StructType, table: str) -> tuple[str, tuple[str, ...]]:
-    """VALUES or SELECT with each DEFAULT written out, and the columns that its values are then for.
+    """Returns VALUES or SELECT with each DEFAULT written out, and the columns of the remaining values.
 
-    The values of a generated column, or an identity column, are left out, so that they are computed. A query of another
-    kind stays as it is.
+    The values of a generated or identity column are left out, so that they are computed. A query of another kind is
+    returned unchanged.
 
     Args:
-        columns: the table's columns that the query's are for.
+        columns: columns of the table that the query's columns are written to.
 
     Raises:
-        InvalidStatementError: a generated column is DEFAULT in some rows and has a value in others; or which column a
-            DEFAULT of a SELECT is for cannot be said.
+        InvalidStatementError: if a generated column is DEFAULT in some rows but not in all, or if the column of a
+            DEFAULT in a SELECT cannot be determined.
     """
     rows = _rows(query)
     if rows is None:
@@ -44,10 +44,10 @@ def with_defaults(query: str, columns: Sequence[str], schema: StructType, table:
 
 
 def with_named_defaults(query: str, schema: StructType, table: str) -> str:
-    """As `with_defaults`, for a SELECT whose own names say which columns its values are for.
+    """Replaces DEFAULT as `with_defaults` does, in a SELECT whose column names are the table's.
 
     Raises:
-        InvalidStatementError: a DEFAULT has no name.
+        InvalidStatementError: if a DEFAULT has no name.
     """
     edits = []
     items = _list(query)
@@ -87,7 +87,7 @@ def _with_defaults_in_list(
 
 @dataclass(frozen=True)
 class _Item:
-    """One item of a SELECT list: its span, and where its value ends, behind which its alias stands."""
+    """An item of a SELECT list: its span, the end of its value, and the alias behind the value."""
 
     start: int
     end: int
@@ -98,7 +98,7 @@ class _Item:
 
 
 def _list(query: str) -> list[_Item]:
-    """The items of a SELECT's list; none for any other query."""
+    """Returns the items of a SELECT list, or an empty list for any other query."""
     cursor = Cursor(query, tokenize(query))
     if cursor.at("WITH"):
         take_ctes(cursor)
@@ -126,7 +126,7 @@ def _item(tokens: Tokens) -> _Item:
 
 
 def _left_out(items: Sequence[_Item], place: int) -> Edit:
-    """Takes an item out of the list, with the comma next to it."""
+    """Removes an item from the list, with the comma next to it."""
     item = items[place]
     if place + 1 < len(items):
         return Edit(item.start, items[place + 1].start, "")
@@ -148,7 +148,7 @@ _AFTER_LIST = (
 
 
 def _rows(query: str) -> list[tuple[str, ...]] | None:
-    """The values of an inline table as text, row by row; None for any other query."""
+    """Returns the SQL of the values of an inline table, row by row, or None for any other query."""
     cursor = Cursor(query, tokenize(query))
     if not cursor.take("VALUES"):
         return None

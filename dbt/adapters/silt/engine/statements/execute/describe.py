@@ -1,4 +1,4 @@
-"""Finds what DESCRIBE names and answers it; the rows are made in `commands.tables.describe`."""
+"""Resolves the names in DESCRIBE and answers it; `commands.tables.describe` creates the rows."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from dbt.adapters.silt.engine.statements.steps.pass_to_spark import pass_to_spar
 
 
 def describe_table(context: Context, statement: ast.DescribeTable) -> Result:
-    """DESCRIBE [EXTENDED] of a table or view, or of one column of it."""
+    """Runs DESCRIBE [EXTENDED] of a table, a view or a column."""
     meaning = context.namespace.meaning(statement.table)
     if isinstance(meaning, SparkRelation):
         return pass_to_spark(context, statement)
@@ -40,7 +40,7 @@ def describe_table(context: Context, statement: ast.DescribeTable) -> Result:
 
 
 def describe_history(context: Context, statement: ast.DescribeHistory) -> Result:
-    """DESCRIBE HISTORY."""
+    """Runs DESCRIBE HISTORY."""
     table = table_to_change(context, statement.table)
     if table is None:
         return pass_to_spark(context, statement)
@@ -48,7 +48,7 @@ def describe_history(context: Context, statement: ast.DescribeHistory) -> Result
 
 
 def describe_detail(context: Context, statement: ast.DescribeDetail) -> Result:
-    """DESCRIBE DETAIL."""
+    """Runs DESCRIBE DETAIL."""
     table = table_to_change(context, statement.table)
     if table is None:
         return pass_to_spark(context, statement)
@@ -56,7 +56,7 @@ def describe_detail(context: Context, statement: ast.DescribeDetail) -> Result:
 
 
 def describe_schema(context: Context, statement: ast.DescribeSchema) -> Result:
-    """DESCRIBE SCHEMA."""
+    """Runs DESCRIBE SCHEMA."""
     place = named_schema(context, statement.name)
     if place is None:
         return pass_to_spark(context, statement)
@@ -65,12 +65,12 @@ def describe_schema(context: Context, statement: ast.DescribeSchema) -> Result:
 
 
 def answer(context: Context, rows: Answer) -> Result:
-    """The result with these rows."""
+    """Returns the result with these rows."""
     return context.rows(rows.rows, rows.schema)
 
 
 def schema_of(context: Context, name: Name, meaning: Meaning) -> StructType:
-    """The columns of a relation; a view's comments are those that its statement gave."""
+    """Returns the columns of a relation; a view's columns have the comments of its statement."""
     if isinstance(meaning, WarehouseTable):
         return meaning.log.snapshot().schema
     written = ".".join(quote(part) for part in name)

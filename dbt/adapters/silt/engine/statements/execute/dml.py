@@ -1,4 +1,4 @@
-"""Carries out DELETE, UPDATE, MERGE and TRUNCATE."""
+"""Runs DELETE, UPDATE, MERGE and TRUNCATE."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from dbt.adapters.silt.engine.statements.steps.qualifiers import SOURCE_ALIAS, i
 
 
 def delete(context: Context, statement: ast.Delete) -> Result:
-    """DELETE FROM."""
+    """Runs DELETE FROM."""
 
     def run(change: Change) -> Outcome:
         pinned = with_expressions(statement, change.expressions.__getitem__)
@@ -35,7 +35,7 @@ def delete(context: Context, statement: ast.Delete) -> Result:
 
 
 def truncate(context: Context, statement: ast.Truncate) -> Result:
-    """TRUNCATE TABLE; with a partition, a delete of that partition."""
+    """Runs TRUNCATE TABLE; with a partition, a delete of that partition."""
     if statement.partition:
         condition = " and ".join(f"{quote(part.column)} <=> {part.value}" for part in statement.partition)
         as_delete = ast.Delete(
@@ -52,7 +52,7 @@ def truncate(context: Context, statement: ast.Truncate) -> Result:
 
 
 def update(context: Context, statement: ast.Update) -> Result:
-    """UPDATE ... SET."""
+    """Runs UPDATE ... SET."""
 
     def run(change: Change) -> Outcome:
         pinned = with_expressions(statement, change.expressions.__getitem__)
@@ -68,7 +68,7 @@ def update(context: Context, statement: ast.Update) -> Result:
 
 
 def merge(context: Context, statement: ast.Merge) -> Result:
-    """MERGE INTO."""
+    """Runs MERGE INTO."""
 
     def texts(table: WarehouseTable) -> Texts:
         outer = qualifiers(table, statement.alias) | _source_qualifiers(context, statement.source)
@@ -122,7 +122,7 @@ def _assignment(assignment: ast.Assignment, outer: Mapping[Name, str]) -> ast.As
 
 
 def _column(name: Name, outer: Mapping[Name, str]) -> Name:
-    """A column to set: a qualifier by the table's longer names becomes the one that the command knows."""
+    """Returns a column to set, in which the command's alias replaces the table's longer names."""
     for full, alias in outer.items():
         for length in range(len(full), 1, -1):
             if len(name) > length and _same(name[:length], full[-length:]):

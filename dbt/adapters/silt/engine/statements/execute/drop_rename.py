@@ -1,4 +1,4 @@
-"""Carries out DROP TABLE, and RENAME of a table or view."""
+"""Runs DROP TABLE, and RENAME of a table or view."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ _NOTHING = Result()
 
 
 def drop_table(context: Context, statement: ast.DropTable) -> Result:
-    """DROP TABLE: the log ends, the folder goes. A temporary view of that name goes first, as in Spark."""
+    """Runs DROP TABLE: ends the log, deletes the folder. A temporary view of that name takes precedence, as in Spark.
+    """
     if drop_temporary(context, statement.table):
         return _NOTHING
     if ast.is_path(statement.table):
@@ -33,7 +34,7 @@ def drop_table(context: Context, statement: ast.DropTable) -> Result:
 
 
 def rename(context: Context, statement: ast.Rename) -> Result:
-    """ALTER TABLE | VIEW ... RENAME TO; a new name without a schema stays in the old one's."""
+    """Runs ALTER TABLE | VIEW ... RENAME TO; a new name without a schema keeps the old schema."""
     if context.namespace.is_temporary(statement.name):
         return _rename_temporary(context, statement)
     old = context.namespace.name_in_warehouse(statement.name)
@@ -53,7 +54,7 @@ def rename(context: Context, statement: ast.Rename) -> Result:
 
 
 def _rename_temporary(context: Context, statement: ast.Rename) -> Result:
-    """A temporary view that is kept here is renamed here; Spark renames its own."""
+    """Renames a temporary view that is kept here; Spark renames its own views."""
     kept = context.namespace.temporary.get(statement.name[0].lower())
     if kept is None:
         return pass_to_spark(context, statement)

@@ -1,4 +1,4 @@
-"""Carries out CREATE, DROP and DESCRIBE FUNCTION; the catalog keeps a function as text, which each call expands."""
+"""Runs CREATE, DROP and DESCRIBE FUNCTION; the catalog stores a function as SQL, which each call expands."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _EXISTS_REMEDY = "Use `create or replace function`"
 
 
 def create_function(context: Context, statement: ast.CreateFunction) -> Result:
-    """CREATE FUNCTION ... RETURN, or LANGUAGE PYTHON: Spark checks that it can be called, nothing is computed."""
+    """Runs CREATE FUNCTION ... RETURN, or LANGUAGE PYTHON: Spark checks that it can be called and computes nothing."""
     if statement.temporary:
         return _create_temporary(context, statement)
     name = context.namespace.writable(statement.name)
@@ -46,7 +46,7 @@ def create_function(context: Context, statement: ast.CreateFunction) -> Result:
 
 
 def drop_function(context: Context, statement: ast.DropFunction) -> Result:
-    """DROP FUNCTION: the warehouse's function of that name, else Spark's."""
+    """Runs DROP FUNCTION on the warehouse's function of that name, otherwise on Spark's."""
     name = None if statement.temporary else context.namespace.name_in_warehouse(statement.name)
     if name is None or (not context.catalog.has_function(name) and _is_sparks(context, statement.name)):
         return pass_to_spark(context, statement)
@@ -55,7 +55,7 @@ def drop_function(context: Context, statement: ast.DropFunction) -> Result:
 
 
 def describe_function(context: Context, statement: ast.DescribeFunction) -> Result:
-    """DESCRIBE FUNCTION [EXTENDED], in Spark's words."""
+    """Runs DESCRIBE FUNCTION [EXTENDED], in Spark's format."""
     function = context.namespace.function(statement.name) if statement.name else None
     if function is None:
         return pass_to_spark(context, statement)
@@ -64,14 +64,14 @@ def describe_function(context: Context, statement: ast.DescribeFunction) -> Resu
 
 
 def refuse_calls(context: Context, text: str | None, what: str, table: str) -> None:
-    """Refuses an expression that a table itself would keep.
+    """Refuses a call of a warehouse's function in an expression that a table itself would store.
 
     Args:
-        text: the expression; None is none.
-        what: what it is of the table, for the message.
+        text: the expression, or None.
+        what: the part of the table that contains the expression, for the message.
 
     Raises:
-        UnsupportedStatementError: it calls a function of a warehouse.
+        UnsupportedStatementError: if the expression calls a function of a warehouse.
     """
     for call in function_calls(text or ""):
         function = context.namespace.function(call.parts)
@@ -84,7 +84,7 @@ def refuse_calls(context: Context, text: str | None, what: str, table: str) -> N
 
 
 def _create_temporary(context: Context, statement: ast.CreateFunction) -> Result:
-    """Spark's own, for the session; it would go on reading the versions of today's tables."""
+    """Creates a temporary function of Spark; it would keep reading today's versions of tables."""
     body = statement.body if statement.language is None else None
     if body is not None and context.resolver.query(body).texts[0] != body:
         raise UnsupportedStatementError(
@@ -96,11 +96,11 @@ def _create_temporary(context: Context, statement: ast.CreateFunction) -> Result
 
 
 def _function(context: Context, name: RelationName, statement: ast.CreateFunction) -> Function:
-    """The function as the catalog keeps it.
+    """Returns the function as the catalog stores it.
 
     Raises:
-        InvalidNameError: a parameter or a column has a name with a character without a shape.
-        UnsupportedStatementError: it is in a language that cannot be run.
+        InvalidNameError: if a parameter or column name contains an invisible character.
+        UnsupportedStatementError: if its language cannot be run.
     """
     refuse_unsupported(statement, str(name))
     given = tokenize(statement.returns or "")
@@ -143,7 +143,7 @@ def _handler(name: RelationName, statement: ast.CreateFunction) -> PythonHandler
 
 
 def _check(context: Context, function: Function) -> None:
-    """Raises what a call of the function would raise."""
+    """Raises the errors that a call of the function would raise."""
     if function.python is None:
         _refuse_body(context, function.name, function.body)
     else:
@@ -165,5 +165,5 @@ def _refuse_body(context: Context, name: RelationName, body: str) -> None:
 
 
 def _is_sparks(context: Context, name: ast.Name) -> bool:
-    """Whether a name of one part is a function that Spark itself knows."""
+    """Returns whether a single-part name is a function that Spark itself knows."""
     return len(name) == 1 and context.spark.catalog.functionExists(quote(name[0]))

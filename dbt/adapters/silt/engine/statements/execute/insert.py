@@ -1,4 +1,4 @@
-"""Carries out INSERT in all its modes, each in one commit."""
+"""Runs INSERT in all its modes, each in one commit."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _OVERWRITE_MODE = "spark.sql.sources.partitionOverwriteMode"
 
 
 def insert(context: Context, statement: ast.Insert) -> Result:
-    """INSERT INTO, OVERWRITE, REPLACE WHERE, REPLACE USING and REPLACE ON."""
+    """Runs INSERT INTO, OVERWRITE, REPLACE WHERE, REPLACE USING and REPLACE ON."""
     condition = _condition(statement)
 
     def refuse(table: str) -> None:
@@ -52,7 +52,7 @@ def insert(context: Context, statement: ast.Insert) -> Result:
 
 
 def _replace(context: Context, pinned: ast.Insert, change: Change, query: DataFrame, placement: Placement) -> Outcome:
-    """Replaces the rows that a pinned condition names: REPLACE WHERE and ON, and OVERWRITE of a partition."""
+    """Replaces the rows that a pinned condition selects: REPLACE WHERE and ON, and OVERWRITE of a partition."""
     spark, target, settings = context.spark, change.target, change.settings
     if pinned.mode is InsertMode.REPLACE_ON:
         plan = _plan(context, pinned, change, query)
@@ -75,7 +75,7 @@ def _unconditional(
 
 
 def _plan(context: Context, pinned: ast.Insert, change: Change, query: DataFrame) -> MergePlan:
-    """The condition of REPLACE ON on a row of the table and one of the query, as a plan."""
+    """Returns the plan of REPLACE ON's condition on a row of the table and a row of the query."""
     condition = pinned.condition or ""
     target_alias, source_alias = identifier(change.table, pinned.alias), pinned.source_alias or SOURCE_ALIAS
     sides = MergeSides(
@@ -98,7 +98,7 @@ def _overwrites_partitions(context: Context) -> bool:
 
 
 def _condition(statement: ast.Insert) -> str | None:
-    """The rows to replace: those of REPLACE WHERE, or of the partition that OVERWRITE names."""
+    """Returns the condition on the rows to replace: REPLACE WHERE's, or the partition that OVERWRITE names."""
     constants = [f"{quote(each.column)} <=> {each.value}" for each in statement.partition if each.value is not None]
     if statement.mode is InsertMode.OVERWRITE and constants:
         return " and ".join(constants)
@@ -115,7 +115,7 @@ def _placement(statement: ast.Insert) -> Placement:
 
 
 def _with_defaults(query: str, placement: Placement, target: Target) -> tuple[str, Placement]:
-    """The query with DEFAULT written out, and the columns that it is then for."""
+    """Returns the query with DEFAULT written out, and the columns that it then fills."""
     if placement.by_name:
         return with_named_defaults(query, target.snapshot.schema, target.name), placement
     constants = {name.lower() for name in placement.constants}

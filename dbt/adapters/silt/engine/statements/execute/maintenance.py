@@ -1,4 +1,4 @@
-"""Calls the commands of OPTIMIZE and VACUUM and answers with delta-spark's rows; REFRESH and ANALYZE do nothing."""
+"""Runs OPTIMIZE and VACUUM and answers with delta-spark's rows; REFRESH and ANALYZE do nothing."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _TO_DELETE = "path string, length bigint, modificationTime timestamp"
 
 
 def optimize(context: Context, statement: ast.Optimize) -> Result:
-    """OPTIMIZE: one row with the table's path and what was done, as delta-spark's, less what is of clusters only."""
+    """Runs OPTIMIZE: returns a row with the table's path and delta-spark's metrics, except the clustering metrics."""
 
     def refuse(table: str) -> None:
         if statement.full:
@@ -63,7 +63,7 @@ def optimize(context: Context, statement: ast.Optimize) -> Result:
 
 
 def vacuum(context: Context, statement: ast.Vacuum) -> Result:
-    """VACUUM: one row with the table's path and what was deleted; for a dry run, a row for each file that would be."""
+    """Runs VACUUM: returns a row with the table's path and counts, or, for a dry run, a row per file to delete."""
 
     def retention(table: str) -> Retention:
         return Retention(_milliseconds(statement, table), _is_retention_checked(context))
@@ -81,12 +81,12 @@ def vacuum(context: Context, statement: ast.Vacuum) -> Result:
 
 
 def refresh(context: Context, statement: ast.Refresh) -> Result:
-    """REFRESH: there is nothing to do, because each statement sees the newest version."""
+    """Runs REFRESH, which does nothing, because each statement sees the newest version."""
     return Result() if context.namespace.may_be_in_warehouse(statement.table) else pass_to_spark(context, statement)
 
 
 def analyze(context: Context, statement: ast.Analyze) -> Result:
-    """ANALYZE: there is nothing to do, because statistics are always kept."""
+    """Runs ANALYZE, which does nothing, because statistics are always kept."""
     if statement.name is None:
         return Result()
     if statement.kind is ObjectKind.SCHEMA:
@@ -97,7 +97,7 @@ def analyze(context: Context, statement: ast.Analyze) -> Result:
 
 
 def _metrics(optimized: Optimized) -> tuple[object, ...]:
-    """In the order of `_OPTIMIZED`."""
+    """Returns the metrics in the order of `_OPTIMIZED`."""
     vectors = (optimized.vectors_removed, optimized.vector_rows_removed) if optimized.vectors_removed else None
     return (
         len(optimized.added.of_files),

@@ -1,4 +1,4 @@
-"""Carries out RESTORE, CLONE and CONVERT TO DELTA."""
+"""Runs RESTORE, CLONE and CONVERT TO DELTA."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ from dbt.adapters.silt.engine.statements.steps.pass_to_spark import pass_to_spar
 
 
 def restore(context: Context, statement: ast.Restore) -> Result:
-    """RESTORE TABLE ... TO VERSION | TIMESTAMP AS OF."""
+    """Runs RESTORE TABLE ... TO VERSION | TIMESTAMP AS OF."""
 
     def run(change: Change) -> Outcome:
         point = _restore_point(context, change.target.log, statement.to)
@@ -48,7 +48,7 @@ def restore(context: Context, statement: ast.Restore) -> Result:
 
 
 def clone(context: Context, statement: ast.Clone) -> Result:
-    """CREATE TABLE ... SHALLOW | DEEP CLONE."""
+    """Runs CREATE TABLE ... SHALLOW | DEEP CLONE."""
     target = create_target_of(context, statement.table, statement.mode)
     source = table_to_change(context, statement.source)
     if target is None and source is None:
@@ -82,7 +82,7 @@ def _clone(context: Context, statement: ast.Clone, target: CreateTarget, source:
 
 
 def convert(context: Context, statement: ast.ConvertToDelta) -> Result:
-    """CONVERT TO DELTA of a folder; a folder inside of a schema's folder is found by its name afterwards."""
+    """Runs CONVERT TO DELTA of a folder; a folder inside a schema's folder is found by its name afterwards."""
     source = statement.source
     is_folder = len(source) == 2 and source[0].lower() in ("parquet", "delta")
     if not is_folder and not context.namespace.may_be_in_warehouse(source):
@@ -113,7 +113,7 @@ def _source_snapshot(context: Context, log: DeltaLog, at: TimeTravel | None) -> 
 
 
 def _restore_point(context: Context, log: DeltaLog, to: TimeTravel) -> RestorePoint:
-    """A time after the newest commit means the newest version, as in delta-spark."""
+    """Returns the version to restore; a time after the newest commit means the newest version, as in delta-spark."""
     if to.timestamp is None:
         return RestorePoint(time_travel.version_of(context.namespace, log, to))
     moment_ms = time_travel.moment(context.namespace, to.timestamp)

@@ -1,4 +1,4 @@
-"""Carries out CREATE and DROP SCHEMA, and finds the schema that a name means."""
+"""Runs CREATE and DROP SCHEMA, and resolves the names of schemas."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _NOTHING = Result()
 
 
 def create_schema(context: Context, statement: ast.CreateSchema) -> Result:
-    """CREATE SCHEMA in a database of the catalog."""
+    """Runs CREATE SCHEMA in a database of the catalog."""
     place = _schema_place(context, statement.name)
     if place is None:
         return pass_to_spark(context, statement)
@@ -30,7 +30,7 @@ def create_schema(context: Context, statement: ast.CreateSchema) -> Result:
 
 
 def drop_schema(context: Context, statement: ast.DropSchema) -> Result:
-    """DROP SCHEMA; one that neither the catalog nor Spark has is an error of this engine."""
+    """Runs DROP SCHEMA; this engine raises the error for a schema that neither the catalog nor Spark has."""
     place = _schema_place(context, statement.name)
     if place is None or (not context.catalog.has_schema(*place) and _is_spark_schema(context, statement.name)):
         return pass_to_spark(context, statement)
@@ -39,7 +39,7 @@ def drop_schema(context: Context, statement: ast.DropSchema) -> Result:
 
 
 def _schema_place(context: Context, name: ast.Name) -> tuple[str, str] | None:
-    """Database and schema, where the catalog has the database; a schema alone is in the current one."""
+    """Returns database and schema, or None if the catalog lacks the database. Unqualified: the current database."""
     if len(name) == 1:
         return context.namespace.database, name[0]
     if len(name) == 2 and context.namespace.is_database(name[0]):
@@ -53,10 +53,10 @@ def _is_spark_schema(context: Context, name: ast.Name) -> bool:
 
 
 def named_schema(context: Context, name: Name | None) -> tuple[str, str] | None:
-    """Database and schema, where the catalog has the schema; None where it has not the database.
+    """Returns database and schema if the catalog has the schema, or None if it lacks the database.
 
     Raises:
-        SchemaNotFoundError: the catalog has the database, and no such schema in it.
+        SchemaNotFoundError: if the catalog has the database, but no such schema in it.
     """
     namespace = context.namespace
     if name is None:

@@ -1,4 +1,4 @@
-"""Carries out USE, SET and RESET."""
+"""Runs USE, SET and RESET."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _NOTHING = Result()
 
 
 def use(context: Context, statement: ast.Use) -> Result:
-    """USE: where names without a schema are looked up from now on."""
+    """Runs USE, which sets the schema or database in which later names are looked up."""
     name, namespace = statement.name, context.namespace
     if len(name) == 1 and statement.kind is not ObjectKind.DATABASE and namespace.is_schema(name[0]):
         namespace.schema = name[0].lower()
@@ -32,14 +32,14 @@ def use(context: Context, statement: ast.Use) -> Result:
 
 
 def set_setting(context: Context, statement: ast.SetSetting) -> Result:
-    """SET: what correctness depends on cannot be set otherwise."""
+    """Runs SET; a setting that correctness depends on cannot be changed."""
     if statement.key is not None and statement.value is not None:
         required_settings.check({statement.key: statement.value})
     return pass_to_spark(context, statement)
 
 
 def reset_setting(context: Context, statement: ast.ResetSetting) -> Result:
-    """RESET: what correctness depends on is set again at once."""
+    """Runs RESET; the settings that correctness depends on are set again at once."""
     result = pass_to_spark(context, statement)
     required_settings.configure(context.spark)
     return result

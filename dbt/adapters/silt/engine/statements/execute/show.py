@@ -1,4 +1,4 @@
-"""Answers each kind of SHOW from the catalog and the logs; what needs a log is in `commands.tables.describe`."""
+"""Answers each kind of SHOW from the catalog and the logs; `commands.tables.describe` answers from the logs."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from dbt.adapters.silt.engine.statements.steps.pass_to_spark import pass_to_spar
 
 
 def show(context: Context, statement: ast.Show) -> Result:
-    """SHOW of what the catalog has; Spark shows what is Spark's."""
+    """Runs SHOW on objects of the catalog; Spark shows its own objects."""
     shown = _SHOWN[statement.what](context, statement)
     return pass_to_spark(context, statement) if shown is None else answer(context, shown)
 
@@ -55,7 +55,7 @@ def _tables_extended(context: Context, statement: ast.Show) -> Answer | None:
 
 
 def _information(context: Context, entry: RelationEntry) -> str | None:
-    """The description of a relation, in lines; None where it is gone by now."""
+    """Returns the description of a relation, in lines, or None if it no longer exists."""
     try:
         if entry.kind is RelationKind.VIEW:
             return f"Name: {entry.name}\nType: VIEW\nView Text: {context.catalog.view(entry.name).text}"
@@ -134,12 +134,12 @@ def _partitions(context: Context, statement: ast.Show) -> Answer | None:
 
 
 def _or_null(partition_value: str | None) -> str:
-    """As Spark shows it; an empty text means null."""
+    """Returns the value as Spark shows it; an empty string means null."""
     return partition_value or "null"
 
 
 def _functions(context: Context, statement: ast.Show) -> Answer | None:
-    """The catalog's functions of a schema, and Spark's own; not those of the session, which stand for the catalog's."""
+    """Returns the catalog's functions of a schema, and Spark's; the session's functions represent the catalog's."""
     place = named_schema(context, statement.name)
     if place is None or statement.scope == "system":
         return None
@@ -166,7 +166,7 @@ _SHOWN: Mapping[ShowKind, Callable[[Context, ast.Show], Answer | None]] = {
 
 
 def _like(names: Iterable[str], pattern: str | None) -> list[str]:
-    """The names that fit one of Spark's patterns: `*` for anything, `|` between choices, in any case."""
+    """Returns the names that match a pattern of Spark: `*` for anything, `|` between choices, in any case."""
     if pattern is None:
         return sorted(names)
     choices = [re.compile(fnmatch.translate(each.strip().lower())) for each in pattern.split("|")]

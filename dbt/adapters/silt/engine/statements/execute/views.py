@@ -1,4 +1,4 @@
-"""Carries out CREATE, ALTER and DROP VIEW."""
+"""Runs CREATE, ALTER and DROP VIEW."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _NOTHING = Result()
 
 
 def create_view(context: Context, statement: ast.CreateView) -> Result:
-    """CREATE VIEW: the query is kept as text, and expanded at each use."""
+    """Runs CREATE VIEW; the query is stored as SQL, and expanded at each use."""
     if statement.scope is not ViewScope.PERSISTENT:
         return _create_temporary_view(context, statement)
     name = context.namespace.writable(statement.name)
@@ -45,7 +45,7 @@ def create_view(context: Context, statement: ast.CreateView) -> Result:
 
 
 def alter_view_query(context: Context, statement: ast.AlterViewQuery) -> Result:
-    """ALTER VIEW ... AS."""
+    """Runs ALTER VIEW ... AS."""
     name = context.namespace.writable(statement.name)
     if name is None:
         return pass_with_query(context, statement, statement.query)
@@ -63,7 +63,7 @@ def alter_view_query(context: Context, statement: ast.AlterViewQuery) -> Result:
 
 
 def drop_view(context: Context, statement: ast.DropView) -> Result:
-    """DROP VIEW: a temporary one of that name first."""
+    """Runs DROP VIEW; a temporary view of that name takes precedence."""
     if drop_temporary(context, statement.name):
         return _NOTHING
     name = context.namespace.name_in_warehouse(statement.name)
@@ -74,7 +74,7 @@ def drop_view(context: Context, statement: ast.DropView) -> Result:
 
 
 def drop_temporary(context: Context, name: Name) -> bool:
-    """Drops the temporary view of that name; returns whether there was one. A relation that stays is then not meant."""
+    """Drops the temporary view of that name. Returns whether it existed; a persistent relation is then not meant."""
     if len(name) != 1:
         return False
     kept = context.namespace.temporary.pop(name[0].lower(), None)
@@ -82,7 +82,7 @@ def drop_temporary(context: Context, name: Name) -> bool:
 
 
 def _create_temporary_view(context: Context, statement: ast.CreateView) -> Result:
-    """A view that reads something of the warehouse is kept here as text; any other is Spark's."""
+    """Creates a temporary view: kept here as SQL if it reads the warehouse, otherwise Spark's."""
     resolved = context.resolver.query(statement.query)
     if resolved.texts[0] == statement.query:
         if len(statement.name) == 1:
@@ -118,7 +118,7 @@ def _check_view_query(context: Context, name: RelationName, statement: ast.Creat
 
 
 def _columns_of(context: Context, name: RelationName, query: str) -> list[str]:
-    """The columns of the query that the view is to have, which Spark can run and which does not read the view."""
+    """Returns the columns of the view's query, which Spark must be able to run and which must not read the view."""
     return context.frame(context.resolver.query(query, name)).columns
 
 

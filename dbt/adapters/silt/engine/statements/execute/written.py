@@ -10,7 +10,7 @@ from dbt.adapters.silt.engine.sql.ast import Effect
 
 @dataclass(frozen=True)
 class Written:
-    """The table that a statement changes; `table` is None where the statement names it by its path."""
+    """The table that a statement changes; `table` is None if the statement names it by its path."""
 
     table: RelationName | None
     effect: Effect

@@ -23,13 +23,13 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
 @dataclass(frozen=True)
 class Answering:
-    """Answers from the snapshots of one consistent cut; the text of a view once, however often it is named.
+    """Answers from the snapshots of a consistent cut; each view's query is answered once, however often it is named.
 
     Args:
         session: evaluates expressions of literals.
-        time_zone: the session's, for literals without one.
+        time_zone: time zone of the session, for literals without a time zone.
         cut: the newest snapshot of each table.
-        reads: what the answers are based on is added here.
+        reads: list to which the reads that the answers rest on are added.
     """
 
     session: Namespace
@@ -39,10 +39,10 @@ class Answering:
     _known: dict[int, ExpandedQuery] = field(default_factory=dict, init=False, repr=False)
 
     def query(self, node: ExpandedQuery) -> ExpandedQuery:
-        """The query, and those of its views, with what the logs alone can answer answered.
+        """Returns the query, and the queries of its views, with answers wherever the logs alone suffice.
 
         Args:
-            node: to be kept as long as this is asked.
+            node: the query; the caller must keep it alive as long as this instance.
         """
         if id(node) not in self._known:
             self._known[id(node)] = self._answered(node)
@@ -73,7 +73,7 @@ class Answering:
         return answers
 
     def _folded(self, answer: Answer) -> Answer:
-        """A scalar answer as one literal, by which files can be ruled out; Spark folds it without a job."""
+        """Returns a scalar answer as one literal, which can rule out files; Spark folds it without a job."""
         if answer.question.items[0].is_one_call:
             return answer
         spark = self.session.spark
@@ -86,9 +86,9 @@ class Answering:
         return answer if text is None else replace(answer, sql=text)
 
     def _value(self, sql: str, data_type: DataType) -> Any:
-        """The value of an expression of literals."""
+        """Returns the value of an expression of literals."""
         if data_type != PrimitiveType("timestamp"):
             return self.session.spark.sql(f"select {sql}").collect()[0][0]
-        # As a Python value it would go through the machine's time zone.
+        # A Python value would be converted by the machine's time zone.
         value = constant(self.session, f"unix_micros({sql})", "bigint")
         return _EPOCH + timedelta(microseconds=value) if isinstance(value, int) else None

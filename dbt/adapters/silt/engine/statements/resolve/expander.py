@@ -1,4 +1,4 @@
-"""Expands a text: finds what its references and calls mean, and does the same in the texts of views and functions."""
+"""Expands a text: resolves its references and calls, and the references and calls of its views and functions."""
 
 from __future__ import annotations
 
@@ -39,11 +39,11 @@ from dbt.adapters.silt.engine.statements.resolve.stored_code import Allowed
 
 @dataclass(frozen=True)
 class Expander:
-    """Expands the texts of one statement; the text of a view or function is expanded once, however often it is named.
+    """Expands the texts of a statement; the text of a view or function is expanded once, however often it is named.
 
     Args:
-        session: what names mean to the session itself.
-        allowed: what the texts of views and functions may do.
+        session: the session's own namespace.
+        allowed: the permissions of the texts of views and functions.
     """
 
     session: Namespace
@@ -53,20 +53,20 @@ class Expander:
     def query(
         self, text: SqlFragment, namespace: Namespace, inside: tuple[str, ...], owner: str | None = None
     ) -> ExpandedQuery:
-        """The text, expanded.
+        """Returns the expanded text.
 
         Args:
-            namespace: what names in the text mean.
-            inside: the views and functions that the text is in, the outermost first.
-            owner: the view or the function whose stored text it is; None for the session's own.
+            namespace: resolves the names in the text.
+            inside: the views and functions that contain the text, the outermost first.
+            owner: the view or function whose stored text it is; None for the session's own text.
 
         Raises:
-            InvalidStatementError: a view reads itself, or a function calls itself.
-            RelationNotFoundError: a name of the warehouse is not there.
-            ExternalPathError: a stored text reads files that it may not.
-            StoredCodeError: a stored text holds what it may not.
-            UnsupportedStatementError: a reference asks for something that is not supported, or the views and functions
-                are too many (`Extent.check`).
+            InvalidStatementError: if a view reads itself, or a function calls itself.
+            RelationNotFoundError: if a name of the warehouse does not exist.
+            ExternalPathError: if a stored text reads files that it may not read.
+            StoredCodeError: if a stored text contains forbidden code.
+            UnsupportedStatementError: if a reference is not supported, or there are too many views and functions
+                (`Extent.check`).
         """
         Extent.of(text.sql).check(inside)
         if owner is not None:
@@ -81,7 +81,7 @@ class Expander:
             if function is not None
         }
         calls = {call: called[call.parts] for call in scan.calls if call.parts in called}
-        # How much data changes are is not known here.
+        # The size of change data is not known here.
         inner = all(
             child.query.only_warehouse_tables if isinstance(child, View | FunctionCall) else isinstance(child, Table)
             for child in (*children.values(), *calls.values())
@@ -91,7 +91,7 @@ class Expander:
         return query
 
     def function(self, function: Function, namespace: Namespace, inside: tuple[str, ...]) -> FunctionCall:
-        """The function, its body expanded; arguments and errors are those of `query`."""
+        """Returns the function with its body expanded; arguments and errors are as for `query`."""
         scope = namespace.within(function.current_database, function.current_schema)
         key = f"{function.name}()"
         if key in inside:
@@ -105,7 +105,7 @@ class Expander:
     def _reference(
         self, reference: Reference, namespace: Namespace, inside: tuple[str, ...], owner: str | None
     ) -> Child | None:
-        """What the reference means; None for a relation of Spark's."""
+        """Resolves the reference, or returns None for a relation of Spark."""
         if owner is not None:
             self.allowed.check_reference(reference, namespace, owner)
         if reference.files is not None:
@@ -167,12 +167,12 @@ class Expander:
         return View(self._inner(view.text, scope, (*inside, key), key), full_name(view.name), columns, view.fingerprint)
 
     def _inner(self, text: str, namespace: Namespace, inside: tuple[str, ...], owner: str | None) -> ExpandedQuery:
-        """The text of the last view or function that it is inside, expanded when it is first asked for."""
+        """Returns the text of the innermost view or function in `inside`, expanded at the first request."""
         known = (inside[-1], owner, text, namespace.database, namespace.schema)
         if known not in self._known:
             if owner is not None:
                 self.allowed.check_text(text, owner)
-            # The catalog keeps the text with quotes of its own.
+            # The catalog stores the text with its own quotes.
             sql = for_session(text, quotes_for(self.session.spark, text))
             self._known[known] = self.query(SqlFragment(sql), namespace, inside, owner)
         return self._known[known]

@@ -1,4 +1,4 @@
-"""The tree of a statement's texts: each with the tables, views and functions of the warehouse that it names."""
+"""The tree of a statement's texts, each with the warehouse's tables, views and functions that it names."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ class SqlFragment:
     """A piece of a statement to resolve.
 
     Attributes:
-        sql: a query, or an expression, whose subqueries alone name tables.
-        outer: relations around an expression: full name -> the identifier that its columns are qualified by.
+        sql: a query, or an expression in which only subqueries name tables.
+        outer: relations around an expression: full name -> the identifier that qualifies its columns.
     """
 
     sql: str
@@ -43,7 +43,7 @@ class SqlFragment:
 
 @dataclass(frozen=True)
 class Table:
-    """A table as a reference names it; `fixed` is the version asked for, None for the newest."""
+    """A table as a reference names it; `fixed` is the requested version, None for the newest."""
 
     meaning: WarehouseTable
     fixed: Snapshot | None
@@ -71,17 +71,17 @@ class ChangeFeedScan:
 
 @dataclass(frozen=True)
 class VirtualRelation:
-    """A relation that is no table: files that are in none, or what the catalog holds."""
+    """A relation that is not a table: files outside of tables, or a listing of the catalog."""
 
     source: FileSource | Listing
 
 
 @dataclass(frozen=True)
 class View:
-    """A view, whose text is query; `columns` are the names that it gives its query's.
+    """A view and its query; `columns` are the view's names for the query's columns.
 
     Attributes:
-        fingerprint: of its document; None for a temporary view.
+        fingerprint: fingerprint of its document; None for a temporary view.
     """
 
     query: ExpandedQuery
@@ -92,7 +92,7 @@ class View:
 
 @dataclass(frozen=True)
 class FunctionCall:
-    """A function of the warehouse, whose body is query."""
+    """A function of the warehouse, with its body as query."""
 
     query: ExpandedQuery
     function: Function
@@ -103,12 +103,12 @@ Child: TypeAlias = Table | ChangeFeedScan | VirtualRelation | View
 
 @dataclass(frozen=True)
 class ExpandedQuery:
-    """A text whose references to the warehouse, and calls of its functions, are found; Spark's own are left.
+    """A text whose references to the warehouse and calls of its functions are resolved; Spark's are unchanged.
 
-    A view that several references name is one value in all of them.
+    A view that several references name is the same value in all of them.
 
     Attributes:
-        only_warehouse_tables: whether it reads nothing but tables of the warehouse, of which the size is known.
+        only_warehouse_tables: whether it reads only tables of the warehouse, whose size is known.
     """
 
     text: SqlFragment
@@ -118,17 +118,17 @@ class ExpandedQuery:
 
     @property
     def inner(self) -> list[ExpandedQuery]:
-        """The texts of its views and functions, one for each reference and call."""
+        """The texts of its views and functions, an item for each reference and call."""
         children = (*self.children.values(), *self.calls.values())
         return [child.query for child in children if isinstance(child, View | FunctionCall)]
 
     @cached_property
     def extent(self) -> Extent:
-        """How much it becomes with its views and functions written out."""
+        """The size of the text with its views and functions written out."""
         return Extent.of(self.text.sql).around(query.extent for query in self.inner)
 
     def with_edits(self, edits: Sequence[Edit]) -> ExpandedQuery:
-        """The same with some spans replaced by text that names nothing; what is not replaced means what it did."""
+        """Returns the text with some spans replaced by SQL that names nothing. Other references are unchanged."""
         text = replace(self.text, sql=edited(self.text.sql, edits))
         references = {each.start: each for each in text.text.scan.references}
         called = {each.start: each for each in text.text.scan.calls}
@@ -138,7 +138,7 @@ class ExpandedQuery:
         return replace(self, text=text, children=children, calls=calls)
 
     def relations(self, cut: Mapping[DeltaLog, Snapshot]) -> Mapping[Reference, Relation]:
-        """Its tables as conditions see them."""
+        """Returns its tables as conditions see them."""
         return {
             reference: Relation(child.snapshot(cut).schema, full_name(child.meaning.name))
             for reference, child in self.children.items()
@@ -146,7 +146,7 @@ class ExpandedQuery:
         }
 
     def definitions(self) -> Iterable[tuple[str, str]]:
-        """Yields the views and functions that it names, through others too: full name, fingerprint."""
+        """Yields full name and fingerprint of its views and functions, including indirect ones."""
         for child in self._all_children():
             if isinstance(child, FunctionCall):
                 yield str(child.function.name), child.function.fingerprint
@@ -154,25 +154,27 @@ class ExpandedQuery:
                 yield ".".join(child.name), child.fingerprint
 
     def file_sources(self) -> Iterable[FileSource]:
-        """Yields the files that belong to no table and that it reads, through views and functions too."""
+        """Yields the files outside of tables that it reads, also through views and functions."""
         for child in self._all_children():
             if isinstance(child, VirtualRelation) and isinstance(child.source, FileSource):
                 yield child.source
 
     def latest_tables(self) -> Iterable[Table | ChangeFeedScan]:
-        """The tables that it reads at their newest version, those of its views and functions included."""
+        """Yields the tables that it reads at their newest version, including the tables of its views and functions."""
         for child in self._all_children():
             if isinstance(child, ChangeFeedScan) or (isinstance(child, Table) and child.fixed is None):
                 yield child
 
     def _all_children(self) -> Iterable[Child | FunctionCall]:
-        """Yields what it names, and what its views and functions name; of each text once."""
+        """Yields the relations and functions that it and its views and functions name, once for each text."""
         for query in distinct([self]):
             yield from (*query.children.values(), *query.calls.values())
 
 
 def distinct(queries: Iterable[ExpandedQuery]) -> list[ExpandedQuery]:
-    """The queries and the texts of their views and functions, through others too: each once, after its inner texts."""
+    """Returns the queries and, recursively, the texts of their views and functions, each once and after its inner
+    texts.
+    """
     found: dict[int, ExpandedQuery] = {}
 
     def note(query: ExpandedQuery) -> None:
@@ -187,7 +189,7 @@ def distinct(queries: Iterable[ExpandedQuery]) -> list[ExpandedQuery]:
 
 
 def occurrences(queries: Sequence[ExpandedQuery]) -> Counter[int]:
-    """How often each text is in the queries when all are written out, by the text's `id`."""
+    """Returns how often each text occurs in the queries when all are written out, by the text's `id`."""
     times = Counter(id(query) for query in queries)
     for query in reversed(distinct(queries)):
         for inner in query.inner:
@@ -196,5 +198,5 @@ def occurrences(queries: Sequence[ExpandedQuery]) -> Counter[int]:
 
 
 def full_name(name: RelationName | None) -> Name:
-    """The parts of a relation's name; none where it was named by its path."""
+    """Returns the parts of a relation's name, or an empty tuple if it was named by its path."""
     return () if name is None else (name.database, name.schema, name.identifier)

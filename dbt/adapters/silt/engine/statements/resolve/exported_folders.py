@@ -1,4 +1,4 @@
-"""Tells the folders that models of `external` have written: a view of theirs may be read by every session."""
+"""Recognizes the folders that `external` models have written: every session may read their views."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from typing import Final
 from dbt.adapters.silt.engine.kernel import owned_folders
 
 MARKER: Final = "_dbt_silt.json"
-"""The file by which such a folder says which model has written it."""
+"""The file in such a folder that names the model that wrote it."""
 
 _OF_PATTERNS: Final = re.compile(r"[*?\[\]{}\\]")
 
 
 def is_exported(location: str) -> bool:
-    """Whether it is a folder with a model's marker, in which neither a link nor another user's file leads elsewhere.
+    """Returns whether it is a folder with a model's marker, in which no link and no other user's file leads elsewhere.
 
-    A view of somebody else could name any folder: one whose files are links to private files is none.
+    Another user's view could name any folder; a folder whose files are links to private files does not count.
 
     Args:
-        location: as the text of a view names it.
+        location: the location as the view's SQL names it.
     """
     if not os.path.isabs(location) or os.path.normpath(location) != location or _OF_PATTERNS.search(location):
         return False

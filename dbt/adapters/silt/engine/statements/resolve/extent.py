@@ -1,4 +1,4 @@
-"""How much text a statement becomes when its views and functions are written out, and how much of it is allowed."""
+"""Measures the size of a statement with its views and functions written out, and limits it."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from typing import Final
 from dbt.adapters.silt.engine.kernel.errors import UnsupportedStatementError
 
 DEEPEST: Final = 100
-"""How many views and functions may be in one another; Spark allows its own views as many."""
+"""Limit of the nesting depth of views and functions; Spark has the same limit for its own views."""
 MOST_TEXTS: Final = 10_000
 MOST_CHARACTERS: Final = 64 << 20
 
 
 @dataclass(frozen=True)
 class Extent:
-    """The size of a text with those of its views and functions, each as often as it is named.
+    """The size of a text with the texts of its views and functions, each counted as often as it is named.
 
     Attributes:
-        depth: how many texts are in one another, itself included.
-        texts: how many texts there are, itself included.
-        characters: of all texts together.
+        depth: nesting depth of the texts, including this text.
+        texts: number of texts, including this text.
+        characters: number of characters of all texts together.
     """
 
     depth: int
@@ -30,11 +30,11 @@ class Extent:
 
     @classmethod
     def of(cls, sql: str) -> Extent:
-        """That of a text alone."""
+        """Returns the extent of a text alone."""
         return cls(1, 1, len(sql))
 
     def around(self, inner: Iterable[Extent]) -> Extent:
-        """That of the text with others in it."""
+        """Returns the extent of the text with inner texts."""
         others = list(inner)
         return Extent(
             self.depth + max((each.depth for each in others), default=0),
@@ -43,14 +43,14 @@ class Extent:
         )
 
     def check(self, inside: tuple[str, ...]) -> None:
-        """Makes sure that a statement may hold so much.
+        """Checks that the extent is within the limits.
 
         Args:
-            inside: the views and functions that the text is in, the outermost first; it is the text of the last.
+            inside: the views and functions that contain the text, the outermost first; the last is the text's owner.
 
         Raises:
-            UnsupportedStatementError: it is too much; the message names the view or function whose text it is, or the
-                outermost of those that are nested too deep.
+            UnsupportedStatementError: if a limit is exceeded; the message names the owner of the text, or the outermost
+                of the views and functions that are nested too deep.
         """
         if len(inside) + self.depth - 1 > DEEPEST:
             raise UnsupportedStatementError(

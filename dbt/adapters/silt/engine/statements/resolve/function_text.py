@@ -1,4 +1,4 @@
-"""Writes functions as SQL text: statements, calls and descriptions."""
+"""Writes functions as SQL: statements, calls and descriptions."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from dbt.adapters.silt.engine.sql.query.scanned_text import ScannedText, scanned
 
 
 def temporary_function(function: Function, body: str, label: str) -> str:
-    """The statement that makes a function of the session.
+    """Returns the statement that creates a function of the session.
 
     Args:
-        body: the function's, with all that it names resolved; parameters that are qualified by the function's own name
-            are qualified by the label.
-        label: the identifier of the function of the session.
+        body: body of the function, with all its names resolved; the label replaces the function's name as the qualifier
+            of parameters.
+        label: identifier of the session function.
     """
     name = function.name
     own = body
@@ -30,18 +30,18 @@ def temporary_function(function: Function, body: str, label: str) -> str:
 
 
 def python_code(function: Function, handler: PythonHandler) -> PythonCode:
-    """The code of a function in Python."""
+    """Returns the code of a function in Python."""
     is_deterministic = function.deterministic is not False
     return PythonCode(str(function.name), function.body, handler.name, str(function.returns), is_deterministic)
 
 
 def python_call(function: Function, identifier: str) -> str:
-    """The SQL body of a function whose value a session function gives, called with all the parameters in turn."""
+    """Returns the SQL body of a function that calls a session function with all the parameters in order."""
     return f"{quote(identifier)}({', '.join(quote(each.name) for each in function.parameters)})"
 
 
 def signature(function: Function) -> str:
-    """Parameters, type and whether it is deterministic, as the statement that makes it has them."""
+    """Returns parameters, type and determinism, as in the CREATE FUNCTION statement."""
     parameters = ", ".join(_parameter(each) for each in function.parameters)
     returns = "" if function.returns is None else f" RETURNS {function.returns}"
     certainty = {None: "", True: " DETERMINISTIC", False: " NOT DETERMINISTIC"}[function.deterministic]
@@ -49,7 +49,7 @@ def signature(function: Function) -> str:
 
 
 def description(function: Function, extended: bool) -> list[str]:
-    """The lines of DESCRIBE FUNCTION, as Spark writes them."""
+    """Returns the lines of DESCRIBE FUNCTION, as Spark writes them."""
     facts = {
         "Function": str(function.name),
         "Type": "TABLE" if (function.returns or "").split("(")[0].strip().lower() == "table" else "SCALAR",
@@ -68,7 +68,7 @@ _TITLE_WIDTH = 15
 
 
 def _qualifies_parameters(function: Function, body: ScannedText) -> bool:
-    """Whether a parameter may be meant with the function's name before it; else that name is a column's."""
+    """Returns whether the body may qualify a parameter by the function's name; otherwise such a name is a column."""
     names = {parameter.name.lower() for parameter in function.parameters}
     pairs = (pair for chain in body.scan.chains for pair in pairwise(chain.parts))
     return any(first == function.name.identifier and second in names for first, second in pairs)

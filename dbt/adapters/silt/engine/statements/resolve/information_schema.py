@@ -1,10 +1,10 @@
-"""The schema `information_schema` of each database of the warehouse: the catalog as rows that a query can read.
+"""Lists the catalog as rows that queries can read: the schema `information_schema` of each database of the warehouse.
 
-It has the relations `tables`, `views`, `columns` and `schemata` of the SQL standard, with the columns that say what
-there is. A schema of the warehouse that really has this name comes first.
+It has the relations `tables`, `views`, `columns` and `schemata` of the SQL standard, with a part of their columns. A
+real schema of the warehouse with this name takes precedence.
 
-What costs a look into a table's log, or an analysis of a view's query, is looked up for those relations only that the
-query's own conditions leave, and for those columns only that it may use.
+Values that need a table's log, or an analysis of a view's query, are looked up only for the relations that the query's
+conditions select, and only for the columns that it may use.
 """
 
 from __future__ import annotations
@@ -36,15 +36,15 @@ from dbt.adapters.silt.engine.statements.resolve.namespace import Namespace
 SCHEMA = "information_schema"
 
 ViewColumns = Callable[[RelationName], StructType | None]
-"""Gives the columns of a view; None where its query cannot be analysed."""
+"""Returns the columns of a view, or None if its query cannot be analysed."""
 
 
 @dataclass(frozen=True)
 class Asked:
-    """What a query asks of a relation.
+    """The part of a relation that a query asks for.
 
     Attributes:
-        predicate: what a row must fulfil to have a part in the query's result.
+        predicate: condition that a row must fulfil to contribute to the query's result.
         row_count: whether the query may use the column `row_count`.
     """
 
@@ -52,13 +52,13 @@ class Asked:
     row_count: bool = True
 
     def of(self, **row: str) -> bool:
-        """Whether a row with these values, among others, may be asked for."""
+        """Returns whether the query may ask for a row with these values, among other columns."""
         return may_be_true(self.predicate, row)
 
 
 @dataclass(frozen=True)
 class Listing:
-    """One relation of the information schema of one database."""
+    """A relation of a database's information schema."""
 
     database: str
     relation: str
@@ -69,10 +69,10 @@ class Listing:
         return StructType(tuple(StructField(name, PrimitiveType(_KINDS.get(name, "string"))) for name in names))
 
     def rows(self, catalog: Catalog, asked: Asked, view_columns: ViewColumns) -> pa.Table:
-        """What the catalog holds now, of what is asked for at least.
+        """Returns the current rows of the catalog, at least the requested rows.
 
         Raises:
-            SiltError: the log of a table whose columns are asked for cannot be read.
+            SiltError: if the log of a table whose columns are asked for cannot be read.
         """
         columns, found = _RELATIONS[self.relation]
         rows = found(_Source(catalog, self.database, asked, view_columns))
@@ -81,10 +81,10 @@ class Listing:
 
 
 def listing(name: Name, namespace: Namespace) -> Listing | None:
-    """The relation that the name means; None if it is not in an information schema of the warehouse.
+    """Returns the relation that the name means, or None if it is not in an information schema of the warehouse.
 
     Raises:
-        RelationNotFoundError: the information schema has no such relation.
+        RelationNotFoundError: if the information schema has no such relation.
     """
     if len(name) not in (2, 3) or name[-2].lower() != SCHEMA:
         return None
@@ -100,13 +100,13 @@ def listing(name: Name, namespace: Namespace) -> Listing | None:
 
 
 def asked(text: Tokens, predicate: Expression) -> Asked:
-    """What the text asks of a relation that it names.
+    """Returns the part of a relation that the text asks for.
 
     Args:
-        predicate: what a row must fulfil to have a part in its result.
+        predicate: condition that a row must fulfil to contribute to the text's result.
     """
     words = {token.identifier.lower() for token in text if token.is_identifier}
-    # Without a star, all columns are still used by position where a query begins with FROM, or is TABLE.
+    # Without a star, all columns are still used by position if a query begins with FROM, or is TABLE.
     by_position = any(
         token.word == "TABLE" or (token.word == "FROM" and (not index or text[index - 1].word == "("))
         for index, token in enumerate(text)
@@ -122,13 +122,13 @@ class _Source:
     view_columns: ViewColumns
 
     def relations(self) -> Iterator[RelationEntry]:
-        """The tables and views that are asked for."""
+        """Yields the tables and views that are asked for."""
         for each in self.catalog.all_relations(self.database):
             if self.asked.of(**dict(zip(_NAME, _parts(each.name), strict=True))):
                 yield each
 
     def columns(self, entry: RelationEntry) -> StructType:
-        """The columns of a relation; none where it is gone by now, or is a view that cannot be read."""
+        """Returns the columns of a relation; empty if it no longer exists, or is a view that cannot be read."""
         if entry.kind is RelationKind.VIEW:
             return self.catalog.view(entry.name).commented(self.view_columns(entry.name) or StructType())
         with contextlib.suppress(RelationNotFoundError, NotATableError):
@@ -193,7 +193,7 @@ def _facts(member: StructField) -> _Row:
 
 
 _DIGITS: Mapping[str, tuple[int, int]] = {"tinyint": (3, 0), "smallint": (5, 0), "int": (10, 0), "bigint": (19, 0)}
-"""Decimal digits of the exact types, and how many of them stand behind the point."""
+"""Precision and scale of the exact types, in decimal digits."""
 
 _NAME = ("table_catalog", "table_schema", "table_name")
 _RELATIONS: Mapping[str, tuple[tuple[str, ...], Callable[[_Source], Iterator[_Row]]]] = {
@@ -226,6 +226,6 @@ _KINDS: Mapping[str, str] = {
     "numeric_precision": "integer",
     "numeric_scale": "integer",
 }
-"""The types of the columns that are no strings."""
+"""The types of the columns that are not strings."""
 
 _ARROW: Mapping[str, pa.DataType] = {"string": pa.string(), "integer": pa.int32(), "long": pa.int64()}

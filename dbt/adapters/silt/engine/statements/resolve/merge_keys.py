@@ -1,4 +1,4 @@
-"""Reads from the ON of a MERGE which rows of the target can match: equalities with the source, and the rest."""
+"""Derives from the ON of a MERGE which rows of the target can match: equalities with the source, and the rest."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from dbt.adapters.silt.engine.sql.tokens import Kind, tokenize
 
 @dataclass(frozen=True)
 class MergeSides:
-    """The two relations that the texts of a MERGE see.
+    """The two relations that are visible to the texts of a MERGE.
 
     Attributes:
         target: the target's columns.
-        target_names, source_names: the names by whose last parts their columns may be qualified.
-        source_columns: the names of the source's columns; None where they are not known: then a column without a
-            qualifier is nobody's.
+        target_names, source_names: names whose last parts may qualify the columns.
+        source_columns: names of the source's columns; None if unknown: then an unqualified column belongs to neither
+            side.
     """
 
     target: StructType
@@ -41,12 +41,12 @@ class MergeSides:
 
 @dataclass(frozen=True)
 class MergeKeys:
-    """What every matching pair fulfils.
+    """The conditions that every matching pair fulfils.
 
     Attributes:
-        keys: equalities of ON.
-        target: what it says of the target's row alone.
-        keys_only: whether ON is the keys and nothing else.
+        keys: the equalities of ON.
+        target: the predicate that ON implies for the target's row alone.
+        keys_only: whether ON consists of the keys only.
     """
 
     keys: tuple[KeyEquality, ...]
@@ -55,7 +55,7 @@ class MergeKeys:
 
 
 def merge_keys(condition: str, sides: MergeSides, time_zone: str) -> MergeKeys:
-    """The parts of ON, put together by AND, that narrow down the target's rows."""
+    """Returns the parts of ON, combined by AND, that narrow down the target's rows."""
     tokens = tokenize(condition)
     reader = _Reader(condition, tokens, sides)
     found = structure(tokens)
@@ -74,7 +74,7 @@ def _conjuncts(condition: Condition) -> Iterator[Condition]:
 
 
 def _target_resolver(sides: MergeSides) -> Resolve:
-    """A name is a column of the target's: by its qualifier, or because the source has none of the name."""
+    """Returns a resolver of the target's columns: names with its qualifier, or names that the source lacks."""
 
     def resolve(parts: Name) -> Name | None:
         for length in range(len(parts) - 1, 0, -1):
@@ -96,7 +96,7 @@ class _Reader:
     sides: MergeSides
 
     def equalities(self, condition: Condition) -> Iterator[KeyEquality]:
-        """The key that the condition is, if it is one."""
+        """Yields the condition as a key, if it is a key."""
         if not isinstance(condition, Compared) or condition.operator not in ("=", "<=>"):
             return
         resolve = _target_resolver(self.sides)
@@ -109,7 +109,7 @@ class _Reader:
                 return
 
     def _is_of_source(self, operand: Operand) -> bool:
-        """Whether it names a column of the source's and none of the target's, and always has the same value."""
+        """Returns whether it names a column of the source and no column of the target, and is deterministic."""
         index, columns = operand.first, 0
         while index < operand.after:
             token = self.tokens[index]
@@ -137,14 +137,14 @@ class _Reader:
         return parts[0].lower() in columns and self.sides.target.field(parts[0]) is None
 
     def _is_type(self, index: int) -> bool:
-        """Whether the word is the type of a cast, or the AS before it."""
+        """Returns whether the word is the type of a cast, or the AS before it."""
         return self.tokens[index].word == "AS" or self.tokens[index - 1].word in ("AS", "::")
 
     def _is_typed_literal(self, index: int) -> bool:
         return self.tokens[index].word in ("DATE", "TIMESTAMP") and self.tokens[index + 1].kind is Kind.STRING
 
 
-# Functions whose value depends on their arguments and the session alone.
+# Functions whose value depends only on their arguments and the session.
 _STEADY_FUNCTIONS = frozenset(
     "CAST TRY_CAST COALESCE NVL IFNULL CONCAT CONCAT_WS LOWER UPPER LCASE UCASE TRIM LTRIM RTRIM SUBSTRING SUBSTR "
     "LEFT RIGHT LPAD RPAD REPLACE MD5 SHA SHA1 SHA2 HASH XXHASH64 ABS FLOOR CEIL ROUND GREATEST LEAST "

@@ -1,7 +1,7 @@
 """Answers SELECTs of `count(*)`, `min` and `max` of columns from the log of their table, without a scan.
 
-Such a SELECT reads one table, whole or under a condition that partition values and statistics settle for every file;
-each item of its list is made of those aggregates, literals and a few functions of these. It becomes a SELECT of
+Such a SELECT reads one table, whole or under a condition that partition values and statistics decide for every file;
+each item of its list consists of these aggregates, literals and a few functions of them. It becomes a SELECT of
 literals, and a scalar subquery becomes its literal, so that a condition around it rules out files.
 """
 
@@ -46,7 +46,7 @@ Function: TypeAlias = Literal["count", "min", "max"]
 
 @dataclass(frozen=True)
 class Aggregate:
-    """One call: of `column`, or of all rows where it is None. Its span of the text is `start` up to `end`."""
+    """A call on `column`, or on all rows if it is None. Its span of the text is `start` up to `end`."""
 
     function: Function
     column: str | None
@@ -56,10 +56,10 @@ class Aggregate:
 
 @dataclass(frozen=True)
 class ListItem:
-    """One item of a SELECT list: its text without its alias, what it is called, and the calls in it.
+    """An item of a SELECT list: its text without its alias, its name, and its calls.
 
     Attributes:
-        name: as SQL; None where Spark names it by its text.
+        name: the name as SQL; None if Spark names it by its text.
     """
 
     start: int
@@ -69,7 +69,7 @@ class ListItem:
 
     @property
     def is_one_call(self) -> bool:
-        """Whether there is nothing but one call."""
+        """Whether the item is only a call."""
         only = self.aggregates[0]
         return (only.start, only.end) == (self.start, self.end)
 
@@ -80,8 +80,8 @@ class Question:
 
     Attributes:
         reference: its table.
-        predicate: what its WHERE says of the table's rows.
-        is_scalar: whether it is a subquery that is used as a value; it has one item then.
+        predicate: predicate on the table's rows that its WHERE implies.
+        is_scalar: whether it is a subquery used as a value; it then has a single item.
         start, end: its span of the text.
     """
 
@@ -95,9 +95,9 @@ class Question:
 
 @dataclass(frozen=True)
 class Answer:
-    """What the question's text becomes, and what of the table's rows that rests on.
+    """The replacement of the question's text, and the condition of the table's rows that it rests on.
 
-    Of a scalar subquery the text is an expression of literals.
+    For a scalar subquery, `sql` is an expression of literals.
     """
 
     question: Question
@@ -106,11 +106,11 @@ class Answer:
 
 
 def questions(text: ScannedText, relations: Mapping[Reference, Relation], time_zone: str) -> tuple[Question, ...]:
-    """The SELECTs of a query, or of an expression's subqueries, that are of the kind.
+    """Returns the SELECTs of a query, or of an expression's subqueries, that the log may answer.
 
     Args:
-        relations: the tables whose columns are known, by reference.
-        time_zone: the session's.
+        relations: tables with known columns, by reference.
+        time_zone: time zone of the session.
     """
     if not any(token.word in _FUNCTIONS for token in text.tokens):
         return ()
@@ -119,7 +119,7 @@ def questions(text: ScannedText, relations: Mapping[Reference, Relation], time_z
 
 
 def answer(question: Question, text: str, snapshot: Snapshot, store: Store) -> Answer | None:
-    """The answer of a snapshot's log; None where it does not say. Raises as `settled`."""
+    """Returns the answer of a snapshot's log, or None if the log does not contain it. Raises as `settled`."""
     files = settled(question.predicate, snapshot, store)
     if files is None:
         return None
@@ -138,12 +138,12 @@ def answer(question: Question, text: str, snapshot: Snapshot, store: Store) -> A
 
 
 def edits(answers: Sequence[Answer]) -> list[Edit]:
-    """The edits that replace the questions by their answers."""
+    """Returns the edits that replace the questions by their answers."""
     return [Edit(each.question.start, each.question.end, each.sql) for each in answers]
 
 
 def literal(value: Value | None, data_type: DataType) -> str | None:
-    """The value as SQL that has the type in every session; None where there is none."""
+    """Returns the value as SQL that has the type in every session, or None if no such SQL exists."""
     name = f"decimal({data_type.precision}, {data_type.scale})" if isinstance(data_type, DecimalType) else None
     name = name or _SQL_TYPES.get(getattr(data_type, "name", ""))
     if name is None:
@@ -158,14 +158,14 @@ def literal(value: Value | None, data_type: DataType) -> str | None:
     if isinstance(value, str):
         return _string(value)
     suffix = _SUFFIXES.get(getattr(data_type, "name", ""))
-    # Without its sign the least value of a type is too large for the type.
+    # Without its sign, the least value of a type is too large for the type.
     if suffix is not None and isinstance(value, int) and -value in _INT:
         return f"{value}{suffix}"
     return f"cast({Decimal(value):f} as {name})" if isinstance(value, int | Decimal) else None
 
 
 _FUNCTIONS = frozenset(("COUNT", "MIN", "MAX"))
-# Functions of literals alone whose value depends on these alone.
+# Functions that are deterministic if all their arguments are literals.
 _PLAIN_FUNCTIONS = frozenset(
     "COALESCE NVL IFNULL CAST DATE TIMESTAMP TO_DATE TO_TIMESTAMP DATE_ADD DATE_SUB DATEADD ADD_MONTHS DATE_TRUNC "
     "TRUNC GREATEST LEAST ABS STRING INT BIGINT".split()
@@ -174,7 +174,7 @@ _PLAIN_WORDS = frozenset(
     "AS INTERVAL SECOND SECONDS MINUTE MINUTES HOUR HOURS DAY DAYS WEEK WEEKS MONTH MONTHS YEAR YEARS DATE TIMESTAMP "
     "TIMESTAMP_NTZ NULL TRUE FALSE STRING INT INTEGER BIGINT LONG SMALLINT TINYINT DECIMAL DOUBLE".split()
 )
-# Between such a word or symbol and an opening parenthesis there can be no relation.
+# No relation can stand between such a word or symbol and an opening parenthesis.
 _BEFORE_A_VALUE = frozenset("= == <=> <> != < <= > >= + - * / BETWEEN AND OR WHERE ON WHEN THEN ELSE NOT".split())
 
 
@@ -202,7 +202,7 @@ def _question(tokens: Tokens, block: Block, relations: Mapping[Reference, Relati
 
 
 def _only_item(select: Select) -> Item | None:
-    """The one relation, where the SELECT has no clause but FROM and WHERE."""
+    """Returns the only relation, if the SELECT has no clause but FROM and WHERE."""
     if len(select.items) != 1 or select.clauses - {"WHERE"}:
         return None
     return select.items[0] if select.items[0].is_plain else None
@@ -216,7 +216,7 @@ def _is_scalar(tokens: Tokens, block: Block) -> bool:
 
 
 class _NotOfTheKind(Exception):
-    """The list holds something that literals cannot replace."""
+    """The list contains an item that literals cannot replace."""
 
 
 @dataclass(frozen=True)
@@ -247,7 +247,7 @@ class _ListReader:
         return ListItem(self.tokens[first].start, self.tokens[end - 1].end, name, aggregates)
 
     def _name(self, first: int, after: int) -> tuple[int, str | None]:
-        """Where the item's expression ends, and its alias."""
+        """Returns the end of the item's expression, and its alias."""
         last = self.tokens[after - 1]
         if after - first >= 3 and last.is_identifier and self.tokens[after - 2].word == "AS":
             return after - 2, last.text
@@ -255,7 +255,7 @@ class _ListReader:
         return (after - 1, last.text) if after - first >= 2 and is_bare else (after, None)
 
     def _own_name(self, first: int, after: int, aggregates: tuple[Aggregate, ...]) -> str:
-        """The name that Spark gives an item that is one call and nothing more."""
+        """Returns Spark's name for an item that is only a call."""
         (only, *others) = aggregates
         if others or (only.start, only.end) != (self.tokens[first].start, self.tokens[after - 1].end):
             raise _NotOfTheKind
@@ -284,7 +284,7 @@ class _ListReader:
         return Aggregate(kind, column, self.tokens[at].start, self.tokens[after - 1].end)
 
     def _argument(self, inside: Tokens) -> str | None:
-        """The column; None for `*` and for a number."""
+        """Returns the column, or None for `*` and for a number."""
         if len(inside) == 1 and (inside[0].word == "*" or inside[0].text.isdecimal()):
             return None
         parts = tuple(token.identifier for token in inside[::2])
@@ -298,10 +298,10 @@ class _ListReader:
 
 
 def settled(condition: Expression, snapshot: Snapshot, store: Store) -> pa.Table | None:
-    """The files whose rows all fulfil the condition; None where some file has rows of both kinds.
+    """Returns the files whose rows all fulfil the condition, or None if some file has rows of both kinds.
 
     Raises:
-        ExternalPathError, CorruptDeletionVectorError: as a read of the files by their places (`file_guard`).
+        ExternalPathError, CorruptDeletionVectorError: as in a read of the files by their locations (`file_guard`).
     """
     files = snapshot.files if condition == TRUE else skipping.prune(snapshot, condition)
     check_places(store, files)
@@ -311,7 +311,7 @@ def settled(condition: Expression, snapshot: Snapshot, store: Store) -> pa.Table
 
 
 def _known(aggregate: Aggregate, snapshot: Snapshot, files: pa.Table, store: Store) -> tuple[str, Expression] | None:
-    """The literal for a call, and the rows that would make it another one."""
+    """Returns the literal for a call, and the condition of the rows that would change it."""
     if aggregate.column is None:
         rows = row_count(files)
         return None if rows is None else (f"{rows}L", TRUE)
@@ -328,7 +328,7 @@ def _known(aggregate: Aggregate, snapshot: Snapshot, files: pa.Table, store: Sto
 
 
 def _string(value: str) -> str | None:
-    # Whether a backslash escapes is a setting of the session.
+    # The meaning of a backslash is a setting of the session.
     return None if any(character in "\\'" or not character.isprintable() for character in value) else f"'{value}'"
 
 
@@ -355,7 +355,7 @@ def _rendered(question: Question, items: list[tuple[str, str | None]]) -> str:
 
 
 def _read(condition: Expression, reads: list[Expression]) -> Expression:
-    """What was read: of the rows that fulfil the condition, those that would change a value."""
+    """Returns the condition of the rows read: rows that fulfil the condition and would change a value."""
     if any(read == TRUE for read in reads):
         return condition
     either = reads[0] if len(reads) == 1 else Or(tuple(reads))

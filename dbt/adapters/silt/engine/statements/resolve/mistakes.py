@@ -1,4 +1,4 @@
-"""Asks Spark's own parser where the mistake in a text is."""
+"""Asks Spark's own parser for the position of a mistake in a text."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ _PLACE: Final = re.compile(r"\(line (\d+), pos (\d+)\)")
 
 
 def mistake(namespace: Namespace, sql: str, *, is_query: bool) -> StatementSyntaxError | None:
-    """The first mistake in a query or an expression; None where Spark can parse it.
+    """Returns the first mistake in a query or an expression, or None if Spark can parse it.
 
-    The text is explained, not run: Spark parses it before it looks for its tables.
+    The text is explained, not run: Spark parses it before it looks up its tables.
     """
     try:
         namespace.spark.sql(f"{'explain' if is_query else 'explain select'}\n{sql}")
@@ -29,7 +29,7 @@ def mistake(namespace: Namespace, sql: str, *, is_query: bool) -> StatementSynta
 
 
 def _placed(error: Exception, sql: str) -> StatementSyntaxError:
-    """Spark's words, with the place in the text; the line of EXPLAIN is the first that Spark counts."""
+    """Returns Spark's message with the position in the text; Spark counts the line of EXPLAIN as the first."""
     said = first_line(error).partition(" (line ")[0].rstrip(".")
     place = _PLACE.search(str(error))
     remedy = syntax_remedy(said)

@@ -1,4 +1,4 @@
-"""Looks names up for one session: a temporary view, then a relation of the warehouse, then something of Spark's."""
+"""Resolves a session's names: to a temporary view, else a relation of the warehouse, else an object of Spark."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from dbt.adapters.silt.engine.sql.ast import Name, is_path
 
 @dataclass(frozen=True)
 class WarehouseTable:
-    """A table of the warehouse; `name` is None where it was named by its path."""
+    """A table of the warehouse; `name` is None if it was named by its path."""
 
     log: DeltaLog
     name: RelationName | None
@@ -34,14 +34,14 @@ class WarehouseTable:
 
 @dataclass(frozen=True)
 class WarehouseView:
-    """A view of the warehouse: its query, and where unqualified names in it are looked up."""
+    """A view of the warehouse: its query, and the schema in which its unqualified names are looked up."""
 
     view: View
 
 
 @dataclass(frozen=True)
 class TemporaryView:
-    """A temporary view over tables of the warehouse: kept as text, expanded at each use."""
+    """A temporary view over tables of the warehouse: kept as SQL, expanded at each use."""
 
     text: str
     columns: tuple[str, ...]
@@ -49,11 +49,11 @@ class TemporaryView:
 
 @dataclass(frozen=True)
 class SparkRelation:
-    """Nothing of the warehouse: Spark resolves it."""
+    """A relation outside the warehouse, which Spark resolves."""
 
 
 _SPARK_CATALOGS = ("spark_catalog", "system")
-"""Those that every Spark has."""
+"""The catalogs that every Spark has."""
 
 _MOST_PARTS = 3
 Meaning: TypeAlias = WarehouseTable | WarehouseView | TemporaryView | SparkRelation
@@ -61,12 +61,12 @@ Meaning: TypeAlias = WarehouseTable | WarehouseView | TemporaryView | SparkRelat
 
 @dataclass
 class Namespace:
-    """The current database and schema of one session, and its temporary views over tables of the warehouse.
+    """The current database and schema of a session, and its temporary views over tables of the warehouse.
 
     Args:
         spark: the session; asked for its own temporary views and schemas.
-        catalog: the relations of the warehouse.
-        database, schema: where a name without them is looked up; `use` changes them.
+        catalog: relations of the warehouse.
+        database, schema: defaults of names without them; `use` changes them.
     """
 
     spark: SparkSession
@@ -76,16 +76,16 @@ class Namespace:
     temporary: dict[str, TemporaryView] = field(default_factory=dict)
 
     def within(self, database: str | None, schema: str | None) -> Namespace:
-        """The same session seen from another current schema; temporary views are hidden from persistent ones."""
+        """Returns the namespace of another current schema; temporary views are hidden from persistent views."""
         return Namespace(self.spark, self.catalog, database or self.database, schema or self.schema)
 
     def name_in_warehouse(self, name: Name) -> RelationName | None:
-        """The full name, if its database or schema is of the warehouse, whether or not anything is there.
+        """Returns the full name, if its database or schema is the warehouse's, whether or not the relation exists.
 
-        A name of one part is of the warehouse: it would be made in the current schema.
+        A single-part name is the warehouse's: it would be created in the current schema.
 
         Raises:
-            InvalidNameError: the name has more than three parts, or a part that cannot be a name.
+            InvalidNameError: if the name has more than three parts, or a part that cannot be a name.
         """
         if len(name) == 3:
             return RelationName(*name) if self.is_database(name[0]) else None
@@ -99,12 +99,12 @@ class Namespace:
         )
 
     def meaning(self, name: Name) -> Meaning:
-        """What the name is to a reader.
+        """Returns the relation that a reader means by the name.
 
         Raises:
-            RelationNotFoundError: the name is in a database or schema of the warehouse, and not there.
-            SchemaNotFoundError: neither the warehouse nor Spark has its database.
-            NotATableError: the folder is no table.
+            RelationNotFoundError: if the name is in a database or schema of the warehouse, and does not exist.
+            SchemaNotFoundError: if neither the warehouse nor Spark has its database.
+            NotATableError: if the folder is not a table.
         """
         if is_path(name):
             return WarehouseTable(self.catalog.table_at(name[1]), None)
@@ -115,16 +115,16 @@ class Namespace:
             self._check_spark_database(name)
             return SparkRelation()
         found = self._find(full)
-        # Where nothing was found, the catalog says whether there is nothing, or a folder that is no table.
+        # If no relation was found, the catalog distinguishes a missing folder from a folder that is not a table.
         return WarehouseTable(self.catalog.table(full), full) if isinstance(found, SparkRelation) else found
 
     def function(self, name: Name) -> Function | None:
-        """The function that a call of that name means; None if it is Spark's.
+        """Returns the function that a call of that name means, or None if it is Spark's.
 
-        A name of one part is Spark's own function or a temporary one, and only then one of the current schema.
+        A single-part name means Spark's own or a temporary function, otherwise a function of the current schema.
 
         Raises:
-            RelationNotFoundError: the name is in a database or schema of the warehouse, and not there.
+            RelationNotFoundError: if the name is in a database or schema of the warehouse, and does not exist.
         """
         if len(name) == 1:
             return self._short_function(name[0])
@@ -136,15 +136,15 @@ class Namespace:
         return self.catalog.function(full)
 
     def functions(self) -> list[str]:
-        """The names of one part that can be called: of the current schema's functions and of Spark's own."""
+        """Returns the single-part names that can be called: the current schema's functions and Spark's own."""
         own = [each.identifier for each in self.catalog.functions(self.database, self.schema)]
         return [*own, *(row[0] for row in self.spark.sql("show system functions").collect())]
 
     def writable(self, name: Name) -> RelationName | None:
-        """The full name of a relation to make or change; None if it is Spark's.
+        """Returns the full name of a relation to create or change, or None if it is Spark's.
 
         Raises:
-            SchemaNotFoundError: neither we nor Spark have its schema, or its database.
+            SchemaNotFoundError: if neither the warehouse nor Spark has its schema or its database.
         """
         full = self.name_in_warehouse(name)
         if full is None:
@@ -160,7 +160,7 @@ class Namespace:
         return full
 
     def may_be_in_warehouse(self, name: Name) -> bool:
-        """Whether any leading part of a dotted name names a relation, or a database or schema, of the warehouse."""
+        """Returns whether a leading part of a dotted name names a relation, a database or a schema of the warehouse."""
         if not name:
             return False
         if len(name) > 3:
@@ -170,22 +170,22 @@ class Namespace:
         return name[0].lower() == "delta" or self.name_in_warehouse(name) is not None
 
     def is_temporary(self, name: Name) -> bool:
-        """Whether a name of one part is a temporary view, of either kind."""
+        """Returns whether a single-part name is a temporary view, of this engine or of Spark."""
         return len(name) == 1 and (name[0].lower() in self.temporary or self._is_spark_temporary(name[0]))
 
     def is_database(self, text: str) -> bool:
-        """Whether it names a database of the warehouse."""
+        """Returns whether it names a database of the warehouse."""
         return text.lower() in self.catalog.databases()
 
     def is_schema(self, text: str) -> bool:
-        """Whether it names a schema of the warehouse in the current database."""
+        """Returns whether it names a schema of the warehouse in the current database."""
         try:
             return self.catalog.has_schema(self.database, text)
         except InvalidNameError:
             return False
 
     def is_spark_schema(self, text: str) -> bool:
-        """Whether Spark itself has a schema of that name."""
+        """Returns whether Spark itself has a schema of that name."""
         return self.spark.catalog.databaseExists(quote(text))
 
     def check_database(self, text: str) -> None:
@@ -195,7 +195,7 @@ class Namespace:
         self.catalog.check_database(text)
 
     def _check_spark_database(self, name: Name) -> None:
-        """As `check_database`, for the database that a name of Spark's has."""
+        """Checks the database of a name of Spark, as `check_database` does."""
         if len(name) == 3:
             self.check_database(name[0])
 
@@ -208,7 +208,7 @@ class Namespace:
         full = RelationName(self.database, self.schema, identifier)
         found = self._find(full)
         if isinstance(found, SparkRelation) and not self.spark.catalog.tableExists(quote(identifier)):
-            return WarehouseTable(self.catalog.table(full), full)  # raises: the catalog says why there is none
+            return WarehouseTable(self.catalog.table(full), full)  # raises: the catalog knows the reason
         return found
 
     def _short_function(self, identifier: str) -> Function | None:
@@ -227,7 +227,7 @@ class Namespace:
         return FunctionNotFoundError("there is no such function", table=str(full), remedy=remedy)
 
     def _is_known(self, identifier: str) -> bool:
-        """Whether a name of one part, which may be no valid name, is a relation of the warehouse."""
+        """Returns whether a single-part name, which may be invalid, is a relation of the warehouse."""
         try:
             full = RelationName(self.database, self.schema, identifier)
         except InvalidNameError:

@@ -1,4 +1,4 @@
-"""Keeps what statements read: which files of which tables, and what a later write of the same unit is based on."""
+"""Records the reads of statements: the files of each table, and the basis of a later write of the same unit."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from dbt.adapters.silt.engine.kernel.table.expressions import TRUE, Expression
 from dbt.adapters.silt.engine.kernel.transaction.changes import ReadSet
 
 Versions: TypeAlias = Mapping[str, tuple[int, ...]]
-"""A table's name -> its versions, in order: several where one reference travels in time, or the table moved on."""
+"""A table's name -> its sorted versions: several after time travel, or if the table has a new version meanwhile."""
 
 
 @dataclass(frozen=True)
 class Inputs:
-    """The inputs that decide about the rows of queries, besides their texts.
+    """The inputs that determine the rows of queries, besides their texts.
 
     Attributes:
-        versions: of each table that they read.
-        definitions: of each view and function of the warehouse, by its name: the fingerprint of its document.
-        files: the paths of files that belong to no table, each with its source.
+        versions: versions of each table that they read.
+        definitions: name of each view and function of the warehouse -> the fingerprint of its document.
+        files: paths of files outside of tables -> their sources.
     """
 
     versions: Versions = field(default_factory=dict)
@@ -37,7 +37,7 @@ class Inputs:
     files: Mapping[str, FileSource] = field(default_factory=dict)
 
     def and_earlier(self, earlier: Inputs) -> Inputs:
-        """Returns them with those of earlier queries of the same unit."""
+        """Returns these inputs combined with the inputs of earlier queries of the same unit."""
         versions = {name: set(each) for name, each in earlier.versions.items()}
         for name, each in self.versions.items():
             versions.setdefault(name, set()).update(each)
@@ -48,7 +48,7 @@ class Inputs:
         )
 
     def commit_info(self) -> dict[str, Json]:
-        """Returns the fields of `commitInfo` for what has no version: fingerprints, by name and by path.
+        """Returns the fields of `commitInfo` for inputs without versions: fingerprints, by name and by path.
 
         The files are listed now, before Spark lists them: a file that arrives in between counts as changed later.
         """
@@ -61,10 +61,10 @@ class Inputs:
 
 @dataclass(frozen=True)
 class Read:
-    """One table as one reference reads it: which files of which snapshot, under which predicate.
+    """The read of a table by a reference: files of a snapshot, under a predicate.
 
     Attributes:
-        times: how often the statement holds the text that has the reference; a view may be named several times.
+        times: how often the text with the reference occurs in the statement; a view may be named several times.
     """
 
     log: DeltaLog
@@ -77,11 +77,11 @@ class Read:
 
 @dataclass(frozen=True)
 class Resolved:
-    """Texts that Spark can run, in the order given, and all that they read.
+    """Texts that Spark can run, in the given order, and all their reads.
 
     Attributes:
         functions: identifiers of session functions in the texts -> the names of the functions that they replace.
-        inputs: of the texts, and of earlier queries of the same unit.
+        inputs: inputs of the texts, and of earlier queries of the same unit.
     """
 
     texts: tuple[str, ...]
@@ -94,13 +94,15 @@ class Resolved:
 
     @property
     def bytes_read(self) -> int | None:
-        """How much data the texts read; None where they read anything but tables of the warehouse."""
+        """The bytes that the texts read, or None if they read anything but tables of the warehouse."""
         if not self.only_warehouse_tables or not self.reads:
             return None
         return sum((pc.sum(read.files["size"]).as_py() or 0) * read.times for read in self.reads)
 
     def shown(self, column: str) -> str:
-        """A column's name, with the own name of a function of the warehouse whose call gave it."""
+        """Returns a column's name, in which session functions' identifiers are replaced by the warehouse functions'
+        names.
+        """
         for label, name in self.functions.items():
             column = column.replace(f"{label}(", f"{name}(")
         return column
@@ -108,17 +110,17 @@ class Resolved:
 
 @dataclass
 class ReadHistory:
-    """What earlier statements of one unit have read of each table.
+    """The reads of each table by earlier statements of the same unit.
 
-    A write that comes after them is based on the version that they saw first, so that a commit of somebody else in
-    between is a conflict, and not one that a second run of the write alone could resolve.
+    A later write is based on the version that they saw first, so that another writer's commit in between is a conflict,
+    which a retry of the write alone cannot resolve.
     """
 
     first: dict[DeltaLog, tuple[Snapshot, ReadSet]] = field(default_factory=dict)
     inputs: Inputs = field(default_factory=Inputs)
 
     def note(self, reads: Sequence[Read], inputs: Inputs) -> None:
-        """Keeps what a query read, and its inputs with those of the queries before it."""
+        """Adds a query's reads, and replaces the inputs by the query's, which include those of earlier queries."""
         self.inputs = inputs
         for log in {read.log for read in reads if read.is_latest}:
             own = [read for read in reads if read.log is log and read.is_latest]
@@ -126,12 +128,12 @@ class ReadHistory:
             self.first[log] = (snapshot, merged(earlier, read_set(own)))
 
     def forget(self, log: DeltaLog) -> None:
-        """Begins again with a table that the unit itself has written."""
+        """Forgets the reads of a table that the unit itself has written."""
         self.first.pop(log, None)
 
 
 def versions_of(reads: Iterable[Read]) -> Versions:
-    """The versions of each table that was read."""
+    """Returns the versions of each table that was read."""
     found: dict[str, set[int]] = {}
     for read in reads:
         found.setdefault(read.log.name, set()).add(read.snapshot.version)
@@ -139,7 +141,7 @@ def versions_of(reads: Iterable[Read]) -> Versions:
 
 
 def read_set(reads: Sequence[Read]) -> ReadSet:
-    """What reading one table means for a commit to it."""
+    """Returns the read set of the reads of a table, for a commit to it."""
     return ReadSet(
         predicates=tuple(read.predicate for read in reads),
         paths=frozenset(path for read in reads for path in read.files.column("path").to_pylist()),

@@ -1,4 +1,4 @@
-"""Renders expanded queries as text that Spark can run: over session views of exactly the pinned files."""
+"""Renders expanded queries as SQL that Spark can run, over session views of exactly the pinned files."""
 
 from __future__ import annotations
 
@@ -36,15 +36,15 @@ from dbt.adapters.silt.engine.statements.resolve.snapshot_views import SnapshotV
 
 @dataclass(frozen=True)
 class Renderer:
-    """Renders texts over the snapshots of one consistent cut; the text of a view once, however often it is named.
+    """Renders texts over the snapshots of one consistent cut, and the query of each view only once.
 
     Args:
-        snapshot_views: the session's views and functions.
-        catalog: what the information schema lists.
-        time_zone: the session's, for literals without one.
+        snapshot_views: views and functions of the session.
+        catalog: catalog that the information schema lists.
+        time_zone: time zone of the session, for literals without a time zone.
         view_columns: analyses a view that the information schema lists.
         cut: the newest snapshot of each table.
-        reads: what the texts read is added here.
+        reads: list to which the reads of the texts are added.
     """
 
     snapshot_views: SnapshotViews
@@ -57,12 +57,12 @@ class Renderer:
     _known: dict[int, str] = field(default_factory=dict, init=False, repr=False)
 
     def queries(self, nodes: Sequence[ExpandedQuery]) -> tuple[str, ...]:
-        """The texts, less the files of their tables that their own predicates rule out."""
+        """Returns the texts, without the files of their tables that their own predicates rule out."""
         self._times.update(occurrences(nodes))
         return tuple(self._query(node) for node in nodes)
 
     def function(self, called: FunctionCall) -> str:
-        """The identifier of a session function that does what the function does."""
+        """Returns the identifier of a session function equivalent to the function."""
         body = called.function.body if called.function.python else self._query(called.query)
         return self.snapshot_views.function(called.function, body)
 
@@ -104,7 +104,7 @@ class Renderer:
     def _changes(self, child: ChangeFeedScan) -> Replacement:
         latest = self.cut[child.log]
         found = table_changes_function.changes(child.log, latest, child.start, child.end)
-        # Which versions have changes depends on every commit.
+        # The versions that have changes depend on every commit.
         self.reads.append(Read(child.log, latest, latest.files.slice(0, 0), TRUE, is_latest=True))
         return Replacement(self.snapshot_views.changes(child.log, found), full_name(child.meaning.name))
 
@@ -124,7 +124,7 @@ class Renderer:
 
 
 def _listed(node: ExpandedQuery) -> Mapping[Reference, Relation]:
-    """The relations of the information schema that the text names, as conditions see them."""
+    """Returns the relations of the information schema that the text names, as conditions see them."""
     return {
         reference: Relation(child.source.schema, (child.source.database, SCHEMA, child.source.relation))
         for reference, child in node.children.items()

@@ -1,8 +1,8 @@
-"""Pins the names in a statement's texts to snapshots: one consistent cut for the whole statement.
+"""Pins the names in a statement's texts to snapshots: a single consistent cut for the whole statement.
 
 Each text is expanded (its references and calls found, views and functions expanded to their own texts), then every
-table that any of them names is pinned, then each text is rendered with the names of session views over exactly the
-pinned files, less those that the text's own predicates rule out, and with the names of session functions.
+table that they name is pinned, then each text is rendered with the names of session views over exactly the pinned
+files, without the files that the text's own predicates rule out, and with the names of session functions.
 """
 
 from __future__ import annotations
@@ -50,15 +50,15 @@ _logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Resolver:
-    """Resolves the texts of one session's statements.
+    """Resolves the texts of a session's statements.
 
     Args:
-        namespace: what names mean to the session.
+        namespace: the session's namespace.
         snapshot_views: the session's views over pinned snapshots.
-        time_zone: the session's, for literals without one.
-        allowed: what the texts of views and functions may do.
-        read_history: what earlier statements of the same unit have read; None where each statement is on its own.
-        lists_views: whether the information schema lists the columns of views, which are analysed for it.
+        time_zone: time zone of the session, for literals without a time zone.
+        allowed: permissions of the texts of views and functions.
+        read_history: reads of earlier statements of the same unit; None if each statement is its own unit.
+        lists_views: whether the information schema lists the columns of views, which requires analysing them.
     """
 
     namespace: Namespace
@@ -74,15 +74,15 @@ class Resolver:
         """Pins every table of the texts, and the target of a write, in one consistent cut.
 
         Args:
-            view: the view whose query the text is to be.
+            view: the view whose query the text will be.
 
         Raises:
-            ExternalPathError: a view reads files that it may not.
-            InvalidStatementError: a view reads itself.
-            RelationNotFoundError: a name of the warehouse is not there.
-            StoredCodeError: the text of a view or function holds what it may not.
-            StatementSyntaxError: a name is not there, and is none: Spark cannot parse the text that it was found in.
-            UnsupportedStatementError: a reference asks for something that is not supported.
+            ExternalPathError: if a view reads files that it may not read.
+            InvalidStatementError: if a view reads itself.
+            RelationNotFoundError: if a name of the warehouse does not exist.
+            StoredCodeError: if the text of a view or function contains forbidden code.
+            StatementSyntaxError: if a missing name is not a name: Spark cannot parse the text that contains it.
+            UnsupportedStatementError: if a reference is not supported.
         """
         inside = () if view is None else (str(view),)
         if view is not None:
@@ -112,15 +112,15 @@ class Resolver:
         )
 
     def query(self, sql: str, view: RelationName | None = None) -> Resolved:
-        """The one query, resolved."""
+        """Resolves a single query."""
         return self.resolve([SqlFragment(sql)], view=view)
 
     def check(self, function: Function) -> None:
-        """Makes sure that Spark can call the function as it would be stored; nothing is computed.
+        """Checks that Spark can call the function as it would be stored; nothing is computed.
 
         Raises:
-            InvalidStatementError: it calls itself.
-            RelationNotFoundError: its body names something of the warehouse that is not there.
+            InvalidStatementError: if it calls itself.
+            RelationNotFoundError: if its body names a relation of the warehouse that does not exist.
         """
         if function.python is None:
             name_files(function.body)
@@ -129,7 +129,7 @@ class Resolver:
         self._renderer(cut, []).function(called)
 
     def _expanded(self, expander: Expander, text: SqlFragment, inside: tuple[str, ...]) -> ExpandedQuery:
-        """The text, expanded; a name that is missing may be a keyword, which a mistake before it has moved."""
+        """Returns the expanded text; a missing name may be a keyword that a syntax error before it has displaced."""
         try:
             return expander.query(text, self.namespace, inside, inside[0] if inside else None)
         except (RelationNotFoundError, SchemaNotFoundError, StoredCodeError) as error:
@@ -152,7 +152,7 @@ class Resolver:
         return Renderer(self.snapshot_views, catalog, self.time_zone, self._columns_of_view, cut, reads)
 
     def _columns_of_view(self, view: RelationName) -> StructType | None:
-        """The columns of a view, analysed now; None where that fails, or is what this resolver is at work on."""
+        """Returns the columns of a view, analysed now, or None if that fails or this resolver already lists views."""
         if not self.lists_views:
             return None
         name = ".".join(map(quote, (view.database, view.schema, view.identifier)))
@@ -164,7 +164,7 @@ class Resolver:
             return None
 
     def _earlier(self, target: DeltaLog | None, cut: dict[DeltaLog, Snapshot]) -> ReadSet:
-        """What the same unit read of the target before; the target is then pinned to the version that it saw."""
+        """Returns the unit's earlier reads of the target, which is then pinned to the version that they saw."""
         if target is None or self.read_history is None or target not in self.read_history.first:
             return ReadSet()
         cut[target], reads = self.read_history.first[target]

@@ -1,4 +1,4 @@
-"""Makes the session views over pinned snapshots, and the session functions, that the text for Spark names."""
+"""Creates the session views over pinned snapshots, and the session functions, that the SQL for Spark names."""
 
 from __future__ import annotations
 
@@ -43,18 +43,18 @@ _KEPT_VIEWS = 256
 _KEPT_FUNCTIONS = 256
 
 _abandoned: deque[tuple[SparkSession, Iterable[str], Mapping[_FunctionKey, str]]] = deque()
-"""What SnapshotViews that are gone have left; the next ones drop it, as a finalizer may run inside a call of Spark."""
+"""Views of collected instances; dropped by the next instance, because a finalizer may run inside a call of Spark."""
 
 
 @dataclass
 class SnapshotViews:
-    """The session views over pinned snapshots, files and rows; the oldest go when there are many.
+    """The session views over pinned snapshots, files and rows; the oldest views are dropped when there are many.
 
-    A view outlives the statement that it was made for, because a DataFrame that the statement gave may be analysed
-    again when it is collected (over Spark Connect it is). On an embedded session it is not, so there the views of
-    instances that are gone go too: a stream may open a warehouse for each of its batches.
+    A view outlives the statement that it was created for, because the statement's DataFrame may be analysed again when
+    it is collected (over Spark Connect it is). In an embedded session it is not, so there the views of collected
+    instances are dropped too: a stream may open a warehouse for each of its batches.
 
-    Names end with a token of the instance: a session may be seen by several warehouses, each with tables of its own.
+    Names end with a token of the instance: several warehouses, each with its own tables, may share a session.
     """
 
     spark: SparkSession
@@ -71,7 +71,7 @@ class SnapshotViews:
             weakref.finalize(self, _abandoned.append, (self.spark, self._labels, self._functions))
 
     def view(self, log: DeltaLog, snapshot: Snapshot, files: pa.Table) -> str:
-        """The quoted name of a session view over exactly those files of the snapshot."""
+        """Returns the quoted name of a session view over exactly these files of the snapshot."""
         with self._lock:
             if files.num_rows < snapshot.num_files:
                 return quote(self._register(log, snapshot, files))
@@ -84,7 +84,7 @@ class SnapshotViews:
             return quote(self._whole[key])
 
     def changes(self, log: DeltaLog, changes: ChangeRange) -> str:
-        """The quoted name of a session view over the rows that versions of the table changed."""
+        """Returns the quoted name of a session view over the rows that versions of the table changed."""
         with self._lock:
             label = self._new(f"{log.name}@changes")
             frame = change_feed.read(self.spark, log, changes.end, changes.versions)
@@ -93,7 +93,7 @@ class SnapshotViews:
             return quote(label)
 
     def files(self, source: FileSource) -> str:
-        """The quoted name of a session view over files that are in no table, listed now."""
+        """Returns the quoted name of a session view over files outside of tables, listed now."""
         with self._lock:
             label = self._new(f"{source.path}@files")
             file_source.read(self.spark, source).createOrReplaceTempView(quote(label))
@@ -101,7 +101,7 @@ class SnapshotViews:
             return quote(label)
 
     def rows(self, rows: pa.Table) -> str:
-        """The quoted name of a session view over rows that the engine itself has."""
+        """Returns the quoted name of a session view over rows of the engine itself."""
         with self._lock:
             label = self._new("rows")
             arrow_rows.frame(self.spark, rows).createOrReplaceTempView(quote(label))
@@ -109,10 +109,10 @@ class SnapshotViews:
             return quote(label)
 
     def schema(self, query: str) -> StructType:
-        """The columns of a query over session views, which is analysed and not run.
+        """Returns the columns of a query over session views, which is analysed and not run.
 
         Raises:
-            InvalidStatementError: it cannot be.
+            InvalidStatementError: if it cannot be analysed.
         """
         try:
             return kernel_schema(self.spark.sql(query).schema)
@@ -120,10 +120,10 @@ class SnapshotViews:
             raise InvalidStatementError(first_line(error)) from error
 
     def function(self, function: Function, body: str) -> str:
-        """The identifier of a session function that does what the function does.
+        """Returns the identifier of a session function equivalent to the function.
 
         Args:
-            body: the function's, with all that it names resolved.
+            body: body of the function, with all its names resolved.
         """
         with self._lock:
             key = (str(function.name), signature(function), repr((body, function.python)))
@@ -138,13 +138,15 @@ class SnapshotViews:
             return self._functions[key]
 
     def functions_in(self, texts: Iterable[str]) -> Mapping[str, str]:
-        """The identifiers of session functions that texts call -> the names of the functions that they replace."""
+        """Returns the identifiers of session functions that texts call -> the names of the functions they replace."""
         with self._lock:
             known = {label: name for (name, _, _), label in self._functions.items()}
         return {label: name for label, name in known.items() if any(quote(label) in text for text in texts)}
 
     def _sql_body(self, function: Function, body: str, label: str) -> str:
-        """Python code is called from SQL: so it has defaults, arguments by name and casts to the parameters' types."""
+        """Returns the SQL body; SQL calls Python code, to provide defaults, named arguments and casts to parameter
+        types.
+        """
         if function.python is None:
             return body
         python_function.register(self.spark, python_code(function, function.python), _python_label(label))
@@ -170,7 +172,7 @@ class SnapshotViews:
 def _drop_abandoned() -> None:
     while _abandoned:
         spark, views, functions = _abandoned.popleft()
-        # Of a session that was stopped, nothing is left to drop.
+        # A stopped session has nothing left to drop.
         with contextlib.suppress(*SPARKS):
             for view in views:
                 spark.catalog.dropTempView(view)

@@ -1,7 +1,8 @@
-"""Refuses what stored views and SQL functions may not do, before Spark sees their texts.
+"""Refuses forbidden code in stored views and SQL functions, before Spark sees their texts.
 
-Whoever can write a catalog can write a view, which then runs as the user that reads it. What the tokens of a text show
-is found by `engine.sql.query.stored_texts`; here is what depends on the meaning of names.
+Any user who can write a catalog can write a view, which then runs as the user who reads it.
+`engine.sql.query.stored_texts` has the rules on the tokens of a text; this module has the rules on the meaning of
+names.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from dbt.adapters.silt.engine.statements.resolve.exported_folders import is_expo
 from dbt.adapters.silt.engine.statements.resolve.namespace import Namespace
 
 _OF_FILES: Final = re.compile(r"parquet\.(bloom|block|page|enable|dictionary|compression)|orc\.(bloom|compress|stripe)")
-"""Settings of Hadoop, in lower case, that are about the insides of files; others name classes and hosts."""
+"""Settings of Hadoop, in lower case, about the internals of files; other settings name classes and hosts."""
 
 _OF_FILES_REMEDY: Final = (
     "A text that somebody else stored can name any file that you may read. If you trust whoever wrote it, declare the "
@@ -39,18 +40,18 @@ _OF_FILES_REMEDY: Final = (
 )
 
 _named: set[str] = set()
-"""The files that views and functions read which this process itself has made: who could make them may read them."""
+"""Files read by views and functions that this process itself has created: their creator may read them."""
 
 
 @dataclass(frozen=True)
 class Allowed:
-    """What the texts that a catalog keeps may do.
+    """The permissions of the texts that a catalog stores.
 
     Args:
         python: whether functions in Python may be called.
-        stored_code: whether views and SQL functions may run scripts, call methods of Java, and read by any provider.
-        external_paths: whether they may read files, and tables by their paths, anywhere.
-        file_locations: else the files and folders that they may read, each as the text has it.
+        stored_code: whether views and SQL functions may run scripts, call Java methods, and read by any provider.
+        external_paths: whether they may read files, and tables by their paths, at any location.
+        file_locations: otherwise, the files and folders that they may read, each as the text spells it.
     """
 
     python: bool = False
@@ -59,25 +60,25 @@ class Allowed:
     file_locations: Container[str] = ()
 
     def check_text(self, text: str, owner: str) -> None:
-        """Passes if the query of a view, or the body of a function, runs no code and hides no name.
+        """Checks that the query of a view, or the body of a function, runs no code and hides no name.
 
         Args:
-            owner: the view or the function, for messages.
+            owner: the view or function, for messages.
 
         Raises:
-            StoredCodeError: it does.
-            StatementSyntaxError: it cannot be split into tokens.
+            StoredCodeError: if it runs code or hides a name.
+            StatementSyntaxError: if it cannot be split into tokens.
         """
         if not self.stored_code:
             _refuse(stored_texts.forbidden(text), owner)
 
     def check_function(self, function: Function) -> None:
-        """Passes if the function is in a language that may be run, and its statement runs no other code.
+        """Checks that the function is in a permitted language, and that its statement runs no other code.
 
         Raises:
-            UnsupportedStatementError: it is in Python.
-            StoredCodeError: its text runs code, or hides a name.
-            StatementSyntaxError: its text cannot be split into tokens.
+            UnsupportedStatementError: if it is in Python.
+            StoredCodeError: if its text runs code, or hides a name.
+            StatementSyntaxError: if its text cannot be split into tokens.
         """
         owner = str(function.name)
         if function.python is not None and not self.python:
@@ -93,11 +94,11 @@ class Allowed:
             self.check_text(function.body, owner)
 
     def check_reference(self, reference: Reference, namespace: Namespace, owner: str) -> None:
-        """Passes if what a stored text asks of a relation runs no code, and its files are where it may read them.
+        """Checks that a stored text's reference to a relation runs no code, and reads only files that it may read.
 
         Raises:
-            ExternalPathError: its files, or the table that it names by a path, are elsewhere.
-            StoredCodeError: the files' reader, or the expression of a version, may run code.
+            ExternalPathError: if its files, or the table that it names by a path, are at a forbidden location.
+            StoredCodeError: if the files' reader, or the expression of a version, may run code.
         """
         if reference.files is not None:
             _refuse(None if self.stored_code else _reader(reference.files), owner)
@@ -110,12 +111,12 @@ class Allowed:
             _refuse(None if text is None else problem(text), owner)
 
     def check_sparks(self, reference: Reference, namespace: Namespace, owner: str) -> None:
-        """Passes if a relation outside of the warehouse is a table of Spark's, or files of a plain format.
+        """Checks that a relation outside the warehouse is a table of Spark, or files of a plain format.
 
         Raises:
-            ExternalPathError: the files are elsewhere than where it may read them.
-            RelationNotFoundError: it is neither a table nor the name of a provider and a path.
-            StoredCodeError: another provider would read it, or its reader is given options.
+            ExternalPathError: if the files are at a forbidden location.
+            RelationNotFoundError: if it is neither a table nor the name of a provider and a path.
+            StoredCodeError: if another provider would read it, or its reader is given options.
         """
         name = reference.parts
         if not self.stored_code and reference.options is not None:
@@ -138,23 +139,23 @@ class Allowed:
 
 
 def name_files(text: str) -> None:
-    """Notes the files that a statement of this process names, which makes a view or a function of the text.
+    """Records the files named by a statement of this process that creates a view or function of the text.
 
     Raises:
-        StatementSyntaxError, UnsupportedStatementError: as `table_references`.
+        StatementSyntaxError, UnsupportedStatementError: as raised by `table_references`.
     """
     _named.update(location for each in table_references(text) if (location := _location(each)) is not None)
 
 
 def _location(reference: Reference) -> str | None:
-    """Returns the files, or the folder of a table, that it names by a path; None if it names neither."""
+    """Returns the files, or the folder of a table, that it names by a path, or None."""
     if reference.files is not None:
         return reference.files.path
     return reference.parts[1] if reference.is_path or stored_texts.names_files(reference.parts) else None
 
 
 def _reader(files: FilesCall) -> str | None:
-    """Returns what a call of `read_files` gives its reader that may run code."""
+    """Returns the argument of a `read_files` call to its reader that may run code, or None."""
     file_format = (files.options.get("format") or format_of(files.path) or "").lower()
     if file_format and file_format not in stored_texts.FILE_FORMATS:
         return f"the provider `{file_format}`"

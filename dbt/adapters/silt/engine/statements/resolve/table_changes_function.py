@@ -1,8 +1,8 @@
 """Finds the versions that a call of the table function `table_changes` asks for.
 
-Its bounds are versions (whole numbers) or times (timestamps, dates, strings), both included: a time to start with
-means the first version committed then or later, a time to end with the last one committed then or before. Source:
-delta-spark's DeltaTableValueFunctions and CDCReader.
+Its bounds are versions (whole numbers) or times (timestamps, dates, strings), both inclusive: a start time means the
+first version committed at or after it, an end time the last version committed at or before it. Source: delta-spark's
+DeltaTableValueFunctions and CDCReader.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _TIMES = ("string", "timestamp", "timestamp_ntz", "date")
 
 @dataclass(frozen=True)
 class Bound:
-    """A version, or a time in microseconds since 1970-01-01 UTC; `text` is how the statement spells it."""
+    """A version, or a time in microseconds since 1970-01-01 UTC; `text` is the statement's spelling of it."""
 
     text: str
     version: int | None = None
@@ -31,17 +31,17 @@ class Bound:
 
 @dataclass(frozen=True)
 class ChangeRange:
-    """What a call gives: the changes, in the columns of the version `end`."""
+    """The result of a call: the changes, in the columns of the version `end`."""
 
     end: Snapshot
     versions: tuple[VersionChanges, ...]
 
 
 def bound(spark: SparkSession, text: str) -> Bound:
-    """The value of an argument, which must be a constant.
+    """Returns the value of an argument, which must be a constant.
 
     Raises:
-        InvalidStatementError: it is neither a version nor a time.
+        InvalidStatementError: if it is neither a version nor a time.
     """
     (_, type_name), *_ = spark.sql(f"select {text}").dtypes
     if type_name in _WHOLE_NUMBERS:
@@ -58,10 +58,10 @@ def bound(spark: SparkSession, text: str) -> Bound:
 
 
 def changes(log: DeltaLog, latest: Snapshot, start: Bound, end: Bound | None) -> ChangeRange:
-    """The changes that a call asks for, up to the version `latest` at most.
+    """Returns the changes that a call asks for, up to the version `latest` at most.
 
     Raises:
-        As `change_feed.changes_between`, and VersionNotFoundError: nothing was committed from the start on.
+        As `change_feed.changes_between`, and VersionNotFoundError: if nothing was committed since the start.
     """
     first = _first(log, start)
     last = latest.version if end is None else min(_last(log, end), latest.version)
@@ -89,7 +89,7 @@ def _last(log: DeltaLog, end: Bound) -> int:
 
 
 def _is_between_two_versions(start: Bound, end: Bound | None) -> bool:
-    """Whether both are times, in order: then that nothing was committed between them is no error."""
+    """Returns whether both are times, in order: then the absence of commits between them is not an error."""
     if end is None or start.time_us is None or end.time_us is None:
         return False
     return start.time_us <= end.time_us

@@ -1,4 +1,4 @@
-"""Evaluates the versions and times of tables that statements ask for; Spark folds them without a job."""
+"""Evaluates the versions and times of tables in statements; Spark folds them without a job."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from dbt.adapters.silt.engine.statements.resolve.namespace import Namespace
 
 
 def version_of(namespace: Namespace, log: DeltaLog, travel: TimeTravel) -> int:
-    """The version that `version as of` or `timestamp as of` means; whether there is one of that number is not checked.
+    """Returns the version that `version as of` or `timestamp as of` means; a version number is not checked to exist.
 
     Raises:
-        InvalidStatementError: the expression gives no number, or no time.
-        VersionNotFoundError: there was no version at that time, or the time lies after the newest.
+        InvalidStatementError: if the expression is not a number, or not a time.
+        VersionNotFoundError: if no version existed at that time, or the time is after the newest version.
     """
     if travel.version is not None:
         return _whole_number(constant(namespace, travel.version, "bigint"), travel.version)
@@ -21,17 +21,17 @@ def version_of(namespace: Namespace, log: DeltaLog, travel: TimeTravel) -> int:
 
 
 def moment(namespace: Namespace, expression: str) -> int:
-    """The value of a constant expression as a time, in milliseconds since 1970-01-01 UTC.
+    """Returns the value of a constant expression as a time, in milliseconds since 1970-01-01 UTC.
 
     Raises:
-        InvalidStatementError: it gives no time.
+        InvalidStatementError: if it is not a time.
     """
     value = constant(namespace, f"unix_millis(cast({expression} as timestamp))", "bigint")
     return _whole_number(value, expression)
 
 
 def constant(namespace: Namespace, expression: str, type_name: str) -> object:
-    """The value of a constant expression, cast to a type."""
+    """Returns the value of a constant expression, cast to a type."""
     return namespace.spark.sql(f"select cast({expression} as {type_name})").collect()[0][0]
 
 

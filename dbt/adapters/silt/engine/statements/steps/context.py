@@ -1,4 +1,4 @@
-"""Context and Result: what a statement runs in, and what it gives."""
+"""Context and Result: the environment of a statement, and its result."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Result:
     outcome: Outcome | None = None
 
     def rows(self, spark: SparkSession) -> DataFrame:
-        """The rows to read; of a change, one row that says what it did."""
+        """Returns the rows to read, or, for a change, one row that summarizes it."""
         if self.dataframe is not None:
             return self.dataframe
         return spark.sql(_changes(self.outcome))
@@ -36,7 +36,7 @@ class Result:
 
 @dataclass(frozen=True)
 class Context:
-    """One statement's surroundings: the session, what names mean in it, and how a write is to commit."""
+    """The environment of one statement: the session, the namespace, and the settings of a write."""
 
     spark: SparkSession
     namespace: Namespace
@@ -48,25 +48,25 @@ class Context:
         return self.namespace.catalog
 
     def dataframe(self, query: str) -> DataFrame:
-        """The query over pinned snapshots."""
+        """Returns the DataFrame of the query over pinned snapshots."""
         return self.frame(self.resolver.query(query))
 
     def frame(self, resolved: Resolved) -> DataFrame:
-        """The first of the texts, a query."""
+        """Returns the DataFrame of the first resolved text, a query."""
         frame = self.spark.sql(resolved.texts[0])
         return frame.toDF(*map(resolved.shown, frame.columns)) if resolved.functions else frame
 
     def kept(self, text: str) -> str:
-        """A text of the statement as a table or the catalog keeps it."""
+        """Returns the SQL in the form in which a table or the catalog stores it."""
         return at_rest(text, quotes_for(self.spark, text))
 
     def rows(self, rows: Sequence[Sequence[object]], schema: str) -> Result:
-        """An answer that the engine itself has; `schema` is in Spark's DDL form."""
+        """Returns rows of the engine itself; `schema` is in Spark's DDL form."""
         return Result(dataframe=self.spark.createDataFrame([tuple(row) for row in rows], schema))
 
 
 def _changes(outcome: Outcome | None) -> str:
-    """A query for the row that says what a change did; for none where there was no change."""
+    """Returns a query for the row that summarizes a change, or for no row if there was no change."""
     if outcome is None:
         return f"{_changes(Outcome('', '', None))} limit 0"
     inserted, updated, deleted = outcome.rows_inserted, outcome.rows_updated, outcome.rows_deleted

@@ -1,4 +1,4 @@
-"""Finds where a statement is to make a table, prepares that location, and finishes it."""
+"""Finds the location at which a statement creates a table, prepares it, and finishes it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from dbt.adapters.silt.engine.statements.steps.context import Context
 
 @dataclass(frozen=True)
 class CreateTarget:
-    """The location of a table to be made: by its name, or by its path; `log` is None where no table is there yet."""
+    """The location of a table to create, by name or by path; `log` is None if the table does not exist yet."""
 
     name: RelationName | None
     path: str | None
@@ -28,10 +28,10 @@ class CreateTarget:
         return str(self.name) if self.name is not None else f"delta.`{self.path}`"
 
     def prepare(self, context: Context) -> DeltaLog:
-        """The table's handle; its folder is made.
+        """Creates the table's folder and returns the table's handle.
 
         Raises:
-            ConcurrentCreateError: another writer has made it since it was looked for.
+            ConcurrentCreateError: if another writer has created the table since the lookup.
         """
         if self.log is not None:
             return self.log
@@ -42,10 +42,10 @@ class CreateTarget:
         return log
 
     def finish(self, context: Context, log: DeltaLog) -> None:
-        """Gives the table its name, and drops the view that it replaces, also one that a cut-off statement has left.
+        """Gives the table its name, and drops the view that it replaces, even if an interrupted statement left it.
 
         Raises:
-            ConcurrentCreateError: another writer has made one of that name meanwhile; this one is gone.
+            ConcurrentCreateError: if another writer has created a table of that name meanwhile; this table is deleted.
         """
         if self.name is None:
             return
@@ -68,11 +68,13 @@ def _made_meanwhile(name: RelationName) -> ConcurrentCreateError:
 
 
 def create_target_of(context: Context, name: Name, mode: CreateMode) -> CreateTarget | None:
-    """The location of the table to be made; None where the name is Spark's. CREATE OR REPLACE TABLE may replace a view.
+    """Returns the location of the table to create, or None if the name is Spark's.
+
+    CREATE OR REPLACE TABLE may replace a view.
 
     Raises:
-        RelationExistsError: a view has the name, and `mode` is another one.
-        SchemaNotFoundError: there is no such schema.
+        RelationExistsError: if a view has the name, and `mode` is not CREATE OR REPLACE.
+        SchemaNotFoundError: if the schema does not exist.
     """
     if ast.is_path(name):
         log = context.catalog.table_at(name[1])

@@ -1,8 +1,8 @@
-"""Runs a statement that changes one table, in the steps that all such statements have.
+"""Runs a statement that changes a table, in the steps that all such statements share.
 
-Find the table, pass the statement on to Spark where the table is not in a warehouse, refuse what is not supported, skip
-work that the table holds already, resolve the statement's texts, run the command, report what it did. A statement that
-makes a table has a location instead of a table, and prepares and finishes it (`make_table`).
+Find the table, pass the statement to Spark if the table is not in a warehouse, refuse unsupported clauses, skip work
+that the table already contains, resolve the statement's texts, run the command, report the outcome. A statement that
+creates a table has a location instead of a table, and prepares and finishes it (`make_table`).
 """
 
 from __future__ import annotations
@@ -41,9 +41,9 @@ class Verb:
     """The parts of the steps that depend on the kind of statement.
 
     Args:
-        operation: the name of the operation, as an outcome has it; None where the statement only says what it would do.
-        refuse: raises where the statement asks for what is not supported of this kind alone; gets the table's name.
-        query: the text of a query to resolve where the statement is passed on to Spark.
+        operation: the operation's name in an outcome; None if the statement is a dry run.
+        refuse: raises an error for clauses unsupported in this kind of statement; gets the table's name.
+        query: the query to resolve if the statement is passed to Spark.
     """
 
     operation: str | None
@@ -56,9 +56,9 @@ class Texts:
     """The texts of a statement that name tables.
 
     Args:
-        query: its query.
-        expressions: its conditions and values; by their texts they are found again.
-        qualifiers: the names that may qualify columns in them, each with the identifier that the command uses.
+        query: the statement's query.
+        expressions: its conditions and values, which serve as keys of `Change.expressions`.
+        qualifiers: names that may qualify columns in the expressions -> the identifier that the command uses.
     """
 
     query: str | None = None
@@ -76,12 +76,12 @@ class Change:
     """A table that a command is about to change, with the statement's texts, all in one cut.
 
     Args:
-        table: as the statement names it.
+        table: the table as the statement names it.
         target: the table, pinned.
-        resolved: the texts; a query is the first.
-        settings: how to commit, with what the texts read.
-        expressions: each expression of the statement -> the same, with its tables pinned.
-        qualifiers: as of `Texts`.
+        resolved: the resolved texts; a query comes first.
+        settings: settings of the commit, with the reads of the texts.
+        expressions: each expression of the statement -> the expression with its tables pinned.
+        qualifiers: as in `Texts`.
     """
 
     table: WarehouseTable
@@ -93,7 +93,7 @@ class Change:
 
 
 Maker: TypeAlias = Callable[[DeltaLog], Outcome]
-"""Makes a table, whose folder is there."""
+"""Creates a table, whose folder exists."""
 
 
 def change_table(
@@ -106,9 +106,9 @@ def change_table(
     """Changes a table by a command that is based on a pinned version of it.
 
     Raises:
-        RelationNotFoundError: the name is in a warehouse and nothing is there.
-        UnsupportedStatementError: it is a view, or the statement has a clause that is not supported.
-        SiltError: as the command.
+        RelationNotFoundError: if the name is in a warehouse and the relation does not exist.
+        UnsupportedStatementError: if the relation is a view, or the statement has an unsupported clause.
+        SiltError: as raised by the command.
     """
 
     def run(table: WarehouseTable) -> Result:
@@ -120,7 +120,7 @@ def change_table(
 def run_on_table(
     context: Context, statement: OnTable | OnObject, verb: Verb, body: Callable[[WarehouseTable], Result]
 ) -> Result:
-    """The steps around the one that differs, for a statement that need not read the table in a cut.
+    """Runs the shared steps around `body`, for a statement that need not read the table in a cut.
 
     Raises:
         As `change_table`.
@@ -141,15 +141,15 @@ def run_on_table(
 def make_table(
     context: Context, statement: MakesTable, verb: Verb, target: CreateTarget, body: Callable[[CreateTarget], Maker]
 ) -> Result:
-    """Makes a table, or replaces it.
+    """Creates or replaces a table.
 
     Args:
-        body: resolves and checks what the statement says, before the table's folder is made.
+        body: resolves and checks the statement before the table's folder is created.
 
     Raises:
-        ConcurrentCreateError: another writer has made the table since it was looked for.
-        UnsupportedStatementError: the statement has a clause that is not supported.
-        SiltError: as `body` and what it returns.
+        ConcurrentCreateError: if another writer has created the table since the lookup.
+        UnsupportedStatementError: if the statement has an unsupported clause.
+        SiltError: as raised by `body` and the function that it returns.
     """
     refuse_unsupported(statement, target.label)
     verb.refuse(target.label)
@@ -166,11 +166,11 @@ def make_table(
 
 
 def table_to_change(context: Context, name: Name) -> WarehouseTable | None:
-    """The table of a warehouse that has the name; None where the name is Spark's.
+    """Returns the table of a warehouse that has the name, or None if the name is Spark's.
 
     Raises:
-        RelationNotFoundError: the name is in a warehouse and nothing is there.
-        UnsupportedStatementError: it is a view.
+        RelationNotFoundError: if the name is in a warehouse and the relation does not exist.
+        UnsupportedStatementError: if the relation is a view.
     """
     meaning = context.namespace.meaning(name)
     if isinstance(meaning, WarehouseTable):
@@ -181,10 +181,10 @@ def table_to_change(context: Context, name: Name) -> WarehouseTable | None:
 
 
 def check_writable(log: DeltaLog) -> None:
-    """Passes unless nothing can be written in the table's folder: before Spark does work that could not be committed.
+    """Checks that the table's folder is writable, before Spark does work that could not be committed.
 
     Raises:
-        ReadOnlyStorageError: the storage says so.
+        ReadOnlyStorageError: if the storage is read-only.
     """
     try:
         log.store.check_writable()
@@ -193,7 +193,7 @@ def check_writable(log: DeltaLog) -> None:
 
 
 def refuse_unsupported(statement: Statement, table: str) -> None:
-    """Raises UnsupportedStatementError where the statement has a clause that no command carries out."""
+    """Raises UnsupportedStatementError if the statement has a clause that no command supports."""
     if statement.unsupported:
         raise UnsupportedStatementError(
             f"not supported: {', '.join(statement.unsupported)}", table=table, remedy="Leave it out"
@@ -201,7 +201,7 @@ def refuse_unsupported(statement: Statement, table: str) -> None:
 
 
 def report(context: Context, log: DeltaLog, result: Result) -> Result:
-    """Reports a write; what the same unit of work read of the table before counts no longer."""
+    """Reports a write; the same unit of work's earlier reads of the table no longer count."""
     if result.outcome is not None:
         _forget_reads(context, log)
         if context.settings.txn is not None:
@@ -210,18 +210,18 @@ def report(context: Context, log: DeltaLog, result: Result) -> Result:
 
 
 def is_applied(context: Context, statement: Statement) -> bool:
-    """Whether the table that a statement makes or changes holds its work by now; False where that cannot be seen."""
+    """Returns whether the statement's table contains its work by now; False if that cannot be determined."""
     name = statement.changed_table
     if context.settings.txn is None or name is None:
         return False
-    with contextlib.suppress(SiltError):  # why the statement failed is what its caller has to know
+    with contextlib.suppress(SiltError):  # the caller needs the statement's error
         meaning = context.namespace.meaning(name)
         return isinstance(meaning, WarehouseTable) and meaning.log.snapshot().holds(context.settings.txn)
     return False
 
 
 def settings_with(context: Context, resolved: Resolved) -> WriteSettings:
-    """The statement's settings, with what its texts read: of its table, and of all."""
+    """Returns the statement's settings, with the reads of its texts: of its table, and of all tables."""
     commit = context.settings.commit
     return replace(
         context.settings,
@@ -235,9 +235,9 @@ def settings_with(context: Context, resolved: Resolved) -> WriteSettings:
 
 
 def _already_applied(context: Context, log: DeltaLog, operation: str | None) -> Outcome | None:
-    """The outcome of work that the table holds already: its transaction is at or above the statement's.
+    """Returns the outcome of work that the table already contains, by its transaction version.
 
-    What the same unit of work read of the table before then counts no longer, as after a write of its own.
+    The same unit of work's earlier reads of the table then no longer count, as after its own write.
     """
     txn = context.settings.txn
     if txn is None or operation is None:

@@ -1,4 +1,4 @@
-"""Passes statements that change nothing in a warehouse on to Spark."""
+"""Passes statements that change nothing in a warehouse to Spark."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from dbt.adapters.silt.engine.statements.steps.context import Context, Result
 
 
 def pass_to_spark(context: Context, statement: Statement) -> Result:
-    """Runs a statement that names nothing in a warehouse, as it is written."""
+    """Runs a statement that names nothing in a warehouse, unchanged."""
     return Result(dataframe=context.spark.sql(statement.text))
 
 
 def pass_with_query(context: Context, statement: Statement, query: str | None) -> Result:
-    """Runs a statement on something of Spark's own, whose query may read tables of a warehouse."""
+    """Runs a statement on a relation of Spark, whose query may read tables of a warehouse."""
     if query is None:
         return pass_to_spark(context, statement)
     at = statement.text.rindex(query)
@@ -28,10 +28,10 @@ def pass_with_own_query(context: Context, statement: DescribeQuery | InsertDirec
 
 
 def pass_unrecognised(context: Context, statement: Unrecognised) -> Result:
-    """Runs a statement of an unknown kind, if nothing that it mentions can be in a warehouse.
+    """Runs a statement of an unknown kind, if none of its names can be in a warehouse.
 
     Raises:
-        UnsupportedStatementError: it mentions a name in a warehouse.
+        UnsupportedStatementError: if it mentions a name in a warehouse.
     """
     for name in statement.mentions:
         if context.namespace.may_be_in_warehouse(name):

@@ -15,14 +15,14 @@ SOURCE_ALIAS = "__silt_source"
 
 
 def identifier(table: WarehouseTable, alias: str | None) -> str:
-    """The one identifier by which a command qualifies the table's columns."""
+    """Returns the single identifier by which a command qualifies the table's columns."""
     if alias is not None:
         return alias
     return "__silt_target" if table.name is None else table.name.identifier
 
 
 def qualifiers(table: WarehouseTable, alias: str | None) -> dict[Name, str]:
-    """The longer names that may qualify the table's columns, each with the identifier that the command uses."""
+    """Returns the longer names that may qualify the table's columns -> the identifier that the command uses."""
     if alias is not None or table.name is None:
         return {}
     return {(table.name.database, table.name.schema, table.name.identifier): table.name.identifier}
@@ -31,7 +31,7 @@ def qualifiers(table: WarehouseTable, alias: str | None) -> dict[Name, str]:
 def rows_of(
     context: Context, table: WarehouseTable, alias: str | None, condition: str | None, snapshot: Snapshot
 ) -> Rows:
-    """The rows that a pinned condition names; None names all."""
+    """Returns the rows that a pinned condition selects, or all rows if it is None."""
     name = identifier(table, alias)
     if condition is None:
         return Rows(name, None, TRUE)

@@ -1,4 +1,4 @@
-"""Checks transaction identifiers, and logs units of work that are skipped because a table holds them already."""
+"""Checks transaction identifiers, and logs units of work that are skipped because a table already contains them."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ _GREATEST_VERSION: Final = 2**63 - 1
 _REMEDY: Final = "Give (app id, version): a text that names the work, and a whole number that grows with it"
 
 _warned: set[tuple[str, str]] = set()
-"""The tables, by their place, and application ids whose late versions have been warned about."""
+"""The tables, by location, and application ids whose outdated versions have been warned about."""
 
 _lock = threading.Lock()
 
 
 def checked(txn: tuple[str, int] | None) -> tuple[str, int] | None:
-    """Application id and version as a commit can record them.
+    """Returns application id and version as a commit can record them.
 
     Raises:
-        InvalidArgumentError: it cannot.
+        InvalidArgumentError: if a commit cannot record them.
     """
     if txn is None:
         return None
@@ -43,9 +43,9 @@ def checked(txn: tuple[str, int] | None) -> tuple[str, int] | None:
 def log_skip(log: DeltaLog, txn: tuple[str, int], done: Outcome) -> None:
     """Logs that work was skipped.
 
-    An application that repeats its latest work repeats the latest version. Where a version comes that is below it, the
-    application may have begun to count again from the start, and all that it writes would be skipped: the first one is
-    warned about.
+    An application that repeats its latest work repeats the latest version. A lower version may mean that the
+    application has restarted its count, and then all its writes would be skipped: the first lower version is warned
+    about.
     """
     app_id, version = txn
     _logger.info(
@@ -70,7 +70,7 @@ def log_skip(log: DeltaLog, txn: tuple[str, int], done: Outcome) -> None:
 
 
 def note_applied(log: DeltaLog, txn: tuple[str, int]) -> None:
-    """The application has written something new: should it fall behind again, that is worth another warning."""
+    """Notes that the application has written new work: a later lower version is worth another warning."""
     with _lock:
         _warned.discard((log.store.root, txn[0]))
 
