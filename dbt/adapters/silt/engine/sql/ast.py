@@ -1,8 +1,8 @@
-"""The syntax tree: the statements that the parser recognises, as values.
+"""Defines the syntax tree: the statements that the parser recognises.
 
-A name is a tuple of parts as the user wrote them, without backquotes: that of delta.`/a/path` is ("delta", "/a/path").
-A query, condition, expression or type is the user's own text, cut out by token span. `unsupported` lists the clauses
-that were understood and that no command of this engine carries out, phrased for an error message.
+A name is a tuple of parts as the user wrote them, without backquotes: ("delta", "/a/path") for delta.`/a/path`. A
+query, condition, expression or type is the user's own text, cut out by token span. `unsupported` lists the clauses that
+were parsed but that no command of this engine supports, phrased for an error message.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ Name: TypeAlias = tuple[str, ...]
 
 
 def is_path(name: Name) -> bool:
-    """Whether the name is a table's path instead of its name: delta.`/some/path`."""
+    """Returns whether the name is a table's path instead of its name: delta.`/some/path`."""
     return len(name) == 2 and name[0].lower() == "delta" and ("/" in name[1] or "\\" in name[1])
 
 
 class CreateMode(Enum):
-    """The behaviour of a CREATE where the name is in use, and of REPLACE where it is not."""
+    """The behaviour of CREATE if the name is in use, and of REPLACE if it is not."""
 
     CREATE = "create"
     CREATE_IF_NOT_EXISTS = "create if not exists"
@@ -30,7 +30,7 @@ class CreateMode(Enum):
 
 
 class ObjectKind(Enum):
-    """The kind of object that a statement says its name is."""
+    """The kind of object that a statement names."""
 
     TABLE = "table"
     VIEW = "view"
@@ -42,10 +42,10 @@ class ObjectKind(Enum):
 class Effect(Enum):
     """The effect of a kind of statement. ROWS and METADATA are changes of a table that the log records.
 
-    A program that repeats itself gives those a transaction identifier, because doing them once more would do them
-    twice; RESTORE, too, would undo what came after it. The others need none, or can have none: views, schemas and
-    functions are the same when they are made again; OPTIMIZE and VACUUM change no rows; DROP ends the log, and what it
-    would record; after RENAME the name is gone.
+    A program that repeats itself gives such statements a transaction identifier, because a repetition would apply them
+    twice; a repeated RESTORE would undo later commits. Other statements need no identifier, or cannot have an
+    identifier: views, schemas and functions are the same when they are created again; OPTIMIZE and VACUUM change no
+    rows; DROP ends the log, and with it the record; after RENAME the old name no longer exists.
     """
 
     ROWS = "a table's rows, or whether it is there"
@@ -57,8 +57,8 @@ class Effect(Enum):
 class Statement:
     """A statement: its text, without comments around it and without a closing semicolon.
 
-    A kind of statement is a subclass that says its `effect`, None where it only reads or sets up the session, and has a
-    row in `statements.route`.
+    A kind of statement is a subclass that declares its `effect`, None if it only reads or configures the session, and
+    has an entry in `statements.route`.
     """
 
     text: str
@@ -70,23 +70,23 @@ class Statement:
 
     @property
     def changes_something(self) -> bool:
-        """Whether it may leave something behind; a statement that is not recognised may."""
+        """Whether it may have a lasting effect; an unrecognised statement may."""
         return self.effect is not None
 
     @property
     def changed_table(self) -> Name | None:
-        """The table whose rows or metadata it changes, as it names it; None where it changes none."""
+        """The table whose rows or metadata it changes, as it names it, or None."""
         return None
 
     @property
     def accepts_existing_table(self) -> bool:
-        """Whether it makes a table, and may find one that is there already."""
+        """Whether it creates a table, and accepts a table that already exists."""
         return False
 
 
 @dataclass(frozen=True, kw_only=True)
 class OnTable(Statement, effect=None):
-    """A statement about one table."""
+    """A statement about a table."""
 
     table: Name
 
@@ -108,14 +108,14 @@ class MakesTable(OnTable, effect=None):
 
 @dataclass(frozen=True, kw_only=True)
 class OnObject(Statement, effect=None):
-    """A statement about what it calls a table, a view, a column or a schema; a column's name is the last part."""
+    """A statement about a table, a view, a column or a schema, by its own words; a column's name is the last part."""
 
     kind: ObjectKind
     name: Name
 
     @property
     def table(self) -> Name:
-        """The table or view; for a column the one that has it."""
+        """The table or view; for a column, its table."""
         return self.name[:-1] if self.kind is ObjectKind.COLUMN else self.name
 
     @property
@@ -134,7 +134,7 @@ class Unrecognised(Statement, effect=Effect.OTHER):
     """Any other statement.
 
     `mentions` holds every identifier and dotted name outside of strings and comments, keywords included: a statement
-    that mentions no table of the warehouse may go to Spark as it is.
+    that mentions no table of the warehouse may be passed to Spark unchanged.
     """
 
     mentions: tuple[Name, ...]
@@ -154,9 +154,9 @@ class IdentityClause:
 
 @dataclass(frozen=True)
 class ColumnDefinition:
-    """One column of a table to be; `type` is None where a query gives it, `generated` the text inside AS (...).
+    """A column of a new table; `type` is None if a query determines it, `generated` the text inside AS (...).
 
-    `identity` is how it numbers rows.
+    `identity` is its numbering of rows.
     """
 
     name: str
@@ -177,9 +177,9 @@ class ConstraintKind(Enum):
 
 @dataclass(frozen=True)
 class Constraint:
-    """A constraint of a table; `condition` is the text inside CHECK (...), `columns` those of a key.
+    """A constraint of a table; `condition` is the text inside CHECK (...), `columns` the columns of a key.
 
-    `references` is the table of a foreign key, with its `referenced_columns`; `enforced` is whether the text says
+    `references` is the table of a foreign key, with its `referenced_columns`; `enforced` is whether the text contains
     ENFORCED.
     """
 
@@ -202,7 +202,7 @@ class Assignment:
 
 @dataclass(frozen=True)
 class TimeTravel:
-    """`version as of` or `timestamp as of`: exactly one is set, to the SQL text of its expression."""
+    """`version as of` or `timestamp as of`: exactly one attribute is set, to the SQL of its expression."""
 
     version: str | None = None
     timestamp: str | None = None
@@ -210,7 +210,7 @@ class TimeTravel:
 
 @dataclass(frozen=True)
 class Position:
-    """The position of a column: first, or after another one of the same level."""
+    """The position of a column: first, or after another column of the same level."""
 
     after: str | None = None
 
@@ -239,7 +239,7 @@ class CreateTable(MakesTable, effect=Effect.ROWS):
 
 @dataclass(frozen=True, kw_only=True)
 class CreateTableLike(MakesTable, effect=Effect.ROWS):
-    """CREATE TABLE ... LIKE: an empty table with the schema of another."""
+    """CREATE TABLE ... LIKE: an empty table with the schema of another relation."""
 
     source: Name
     using: str | None = None
@@ -319,14 +319,14 @@ class DropView(Statement, effect=Effect.OTHER):
 
 @dataclass(frozen=True, kw_only=True)
 class Rename(OnObject, effect=Effect.OTHER):
-    """ALTER TABLE | VIEW ... RENAME TO; `kind` is what the statement says, TABLE or VIEW."""
+    """ALTER TABLE | VIEW ... RENAME TO; `kind` is the statement's word, TABLE or VIEW."""
 
     new_name: Name
 
 
 @dataclass(frozen=True)
 class Parameter:
-    """A parameter of a function; `default` is the text of an expression."""
+    """A parameter of a function; `default` is the SQL of an expression."""
 
     name: str
     type: str
@@ -336,7 +336,7 @@ class Parameter:
 
 @dataclass(frozen=True)
 class Language:
-    """LANGUAGE of a function that is not in SQL, upper-case, with the clauses that say how its code is run."""
+    """LANGUAGE of a function that is not in SQL, upper-case, with the clauses that determine how its code runs."""
 
     name: str
     handler: str | None = None
@@ -348,8 +348,8 @@ class Language:
 class CreateFunction(Statement, effect=Effect.OTHER):
     """CREATE [TEMPORARY] FUNCTION.
 
-    A SQL function has a `body` (the text after RETURN: an expression or a query) and the text of what it RETURNS, a
-    type or `table (...)`. Of one in another `language` the body is its code; any other kind (a Java class) has no body.
+    A SQL function has a `body` (the text after RETURN: an expression or a query) and the text of RETURNS, a type or
+    `table (...)`. In another `language`, the body is the function's code; any other kind (a Java class) has no body.
     """
 
     name: Name
@@ -372,7 +372,7 @@ class DropFunction(Statement, effect=Effect.OTHER):
 
 @dataclass(frozen=True, kw_only=True)
 class CommentOn(OnObject, effect=Effect.METADATA):
-    """COMMENT ON; a comment of None removes it. For a column the last part of `name` is the column."""
+    """COMMENT ON; a comment of None removes it. For a column, the last part of `name` is the column."""
 
     comment: str | None
 
@@ -395,7 +395,7 @@ class NewColumn:
 
 @dataclass(frozen=True)
 class ColumnChange:
-    """The changes of one ALTER COLUMN; None leaves a thing as it is, an empty default takes it away."""
+    """The changes of an ALTER COLUMN; None keeps an attribute, an empty default removes the default."""
 
     path: Name
     new_name: str | None = None
@@ -465,7 +465,7 @@ class InsertMode(Enum):
 
 @dataclass(frozen=True)
 class PartitionValue:
-    """`column [= value]` of a PARTITION clause; `value` is the constant's SQL text, None for a dynamic one."""
+    """`column [= value]` of a PARTITION clause; `value` is the constant's SQL, None for a dynamic partition."""
 
     column: str
     value: str | None = None
@@ -473,7 +473,7 @@ class PartitionValue:
 
 @dataclass(frozen=True, kw_only=True)
 class Insert(OnTable, effect=Effect.ROWS):
-    """INSERT; `query` is a query of its own (a leading WITH is part of it, VALUES and TABLE are queries too).
+    """INSERT; `query` is a complete query (a leading WITH is part of it, VALUES and TABLE are queries too).
 
     `condition` belongs to REPLACE WHERE and REPLACE ON, `using` to REPLACE USING, `source_alias` to REPLACE ON.
     """
@@ -492,7 +492,7 @@ class Insert(OnTable, effect=Effect.ROWS):
 
 
 class SaveMode(Enum):
-    """The behaviour of a write of rows where there is a table already, as in Spark's DataFrameWriter."""
+    """The behaviour of a write of rows if the table exists, as in Spark's DataFrameWriter."""
 
     APPEND = "append"
     OVERWRITE = "overwrite"
@@ -502,9 +502,9 @@ class SaveMode(Enum):
 
 @dataclass(frozen=True, kw_only=True)
 class WriteRows(OnTable, effect=Effect.ROWS):
-    """The rows of a temporary view into a table, which is made where there is none; `text` says so in words.
+    """A write of a temporary view's rows into a table, which is created if missing; `text` describes it in words.
 
-    `partition_by` is None where the table's own, or no partitions, will do.
+    `partition_by` is None if the table's own partitions, or no partitions, are wanted.
     """
 
     view: str
@@ -521,7 +521,7 @@ class WriteRows(OnTable, effect=Effect.ROWS):
 
 @dataclass(frozen=True, kw_only=True)
 class InsertDirectory(Statement, effect=Effect.OTHER):
-    """INSERT OVERWRITE DIRECTORY: `head` + a query, which Spark writes to files of no table."""
+    """INSERT OVERWRITE DIRECTORY: `head` + a query, which Spark writes to files outside of tables."""
 
     head: str
     query: str
@@ -544,8 +544,8 @@ class Update(OnTable, effect=Effect.ROWS):
 class MergeSource:
     """The source of a MERGE.
 
-    `query` is a query that gives its rows. `name` is set where the source is a table or view and nothing else: its
-    columns may then be qualified by its name; `alias` is what they are qualified by where one is given.
+    `query` is a query that returns its rows. `name` is set if the source is just a table or view: its columns may then
+    be qualified by its name; `alias` qualifies them instead if present.
     """
 
     query: str
@@ -554,7 +554,7 @@ class MergeSource:
 
 
 class MatchKind(Enum):
-    """The pairs of rows that a clause of a MERGE is about."""
+    """The pairs of rows that a clause of a MERGE applies to."""
 
     MATCHED = "matched"
     NOT_MATCHED = "not matched"
@@ -575,7 +575,7 @@ class RowVerb(Enum):
 
 @dataclass(frozen=True)
 class UpdateAll:
-    """UPDATE SET *: every column from the source's of the same name."""
+    """UPDATE SET *: every column from the source's column of the same name."""
 
     verb: ClassVar = RowVerb.UPDATE
 
@@ -590,14 +590,14 @@ class UpdateSet:
 
 @dataclass(frozen=True)
 class InsertAll:
-    """INSERT *: every column from the source's of the same name."""
+    """INSERT *: every column from the source's column of the same name."""
 
     verb: ClassVar = RowVerb.INSERT
 
 
 @dataclass(frozen=True)
 class InsertValues:
-    """INSERT (columns) VALUES (values); without columns: by position."""
+    """INSERT (columns) VALUES (values); without columns, by position."""
 
     verb: ClassVar = RowVerb.INSERT
     columns: tuple[Name, ...]
@@ -623,7 +623,7 @@ class MergeClause:
 
 @dataclass(frozen=True, kw_only=True)
 class Merge(OnTable, effect=Effect.ROWS):
-    """MERGE; `clauses` are in the order of the text, which decides which one a row takes."""
+    """MERGE; `clauses` are in the order of the text, which decides which clause applies to a row."""
 
     source: MergeSource
     condition: str
@@ -637,7 +637,7 @@ class Truncate(OnTable, effect=Effect.ROWS):
     partition: tuple[PartitionValue, ...] = ()
 
 
-# Asking
+# Metadata queries
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -695,7 +695,7 @@ class Show(Statement, effect=None):
     """SHOW what [IN name] [LIKE pattern].
 
     `name` is the schema (TABLES, TABLE_EXTENDED, VIEWS, FUNCTIONS), the database (SCHEMAS) or the table (COLUMNS,
-    CREATE_TABLE, PROPERTIES, PARTITIONS), None where the text leaves it out; `key` the one property asked for;
+    CREATE_TABLE, PROPERTIES, PARTITIONS), None if the text omits it; `key` the requested property;
     `scope` the word before FUNCTIONS (user, system, all), lower-case.
     """
 
@@ -719,7 +719,7 @@ class Explain(Statement, effect=None):
 
 @dataclass(frozen=True, kw_only=True)
 class Use(Statement, effect=None):
-    """USE name, USE SCHEMA name, or SET CATALOG name; `kind` is None where the text does not say what the name is."""
+    """USE name, USE SCHEMA name, or SET CATALOG name; `kind` is None if the text does not name the kind of object."""
 
     name: Name
     kind: ObjectKind | None = None
@@ -727,7 +727,7 @@ class Use(Statement, effect=None):
 
 @dataclass(frozen=True, kw_only=True)
 class SetSetting(Statement, effect=None):
-    """SET key = value, SET TIME ZONE ...; a key alone (value None) or nothing (key None) asks for settings."""
+    """SET key = value, SET TIME ZONE ...; a key alone (value None) or nothing (key None) lists settings."""
 
     key: str | None = None
     value: str | None = None
@@ -777,7 +777,7 @@ class Optimize(OnTable, effect=Effect.OTHER):
 
 @dataclass(frozen=True, kw_only=True)
 class Vacuum(OnTable, effect=Effect.OTHER):
-    """VACUUM table [LITE | FULL] [RETAIN n HOURS] [DRY RUN]; `retain_hours` is the number's text."""
+    """VACUUM table [LITE | FULL] [RETAIN n HOURS] [DRY RUN]; `retain_hours` is the number as written."""
 
     retain_hours: str | None = None
     dry_run: bool = False

@@ -1,4 +1,4 @@
-"""Takes byte order marks, which editors put in front of a file's text, out of statements."""
+"""Removes byte order marks, which editors put at the start of files, from statements."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ _MARK: Final = "\ufeff"
 
 
 def without_byte_order_marks(text: str) -> str:
-    """The text with a blank for each mark that is in no string, no quoted name and no comment.
+    """Returns the text with a blank for each mark outside of strings, quoted names and comments.
 
     The file of a model or a test becomes a part of a larger statement, so that its mark can be anywhere.
 
     Raises:
-        StatementSyntaxError: as `tokenize`.
+        StatementSyntaxError: as raised by `tokenize`.
     """
     if _MARK not in text:
         return text

@@ -14,10 +14,10 @@ T = TypeVar("T")
 
 
 class Cursor:
-    """A position in the tokens of one statement.
+    """A position in the tokens of a statement.
 
-    Words are given in upper case and match unquoted words and symbols only. Whatever is cut out is the text between
-    the first and the last token, verbatim.
+    Words are given in upper case and match only unquoted words and symbols. Returned texts are verbatim, from the first
+    to the last token.
     """
 
     def __init__(self, source: str, tokens: tuple[Token, ...]) -> None:
@@ -39,11 +39,11 @@ class Cursor:
         return self.token.kind is Kind.END
 
     def ahead(self, count: int) -> Token:
-        """The token that many tokens further on; the END token where there are fewer."""
+        """Returns the token that many tokens ahead, or the END token if fewer remain."""
         return self.tokens[min(self.at_token + count, len(self.tokens) - 1)]
 
     def at(self, *words: str) -> bool:
-        """Whether these words come next, in this order."""
+        """Returns whether these words come next, in this order."""
         return all(self.ahead(index).word == word for index, word in enumerate(words))
 
     def at_any(self, *words: str) -> bool:
@@ -58,7 +58,7 @@ class Cursor:
         return True
 
     def take_any(self, *words: str) -> str | None:
-        """Steps over whichever of these words comes next, and returns it."""
+        """Steps over any of these words if it comes next, and returns it, or None."""
         if not self.at_any(*words):
             return None
         self.at_token += 1
@@ -70,7 +70,7 @@ class Cursor:
             raise self.expected(f"{' '.join(words)}")
 
     def error(self, problem: str, remedy: str | None = None) -> StatementSyntaxError:
-        """The error for the current token."""
+        """Returns the error for the current token."""
         return syntax_error(problem, self.source, self.token.start, remedy)
 
     def expected(self, what: str) -> StatementSyntaxError:
@@ -79,14 +79,14 @@ class Cursor:
         return self.error(f"expected {what}, found {found}")
 
     def cut(self, first: int, after: int) -> str:
-        """The text of the tokens from index `first` up to, not including, index `after`."""
+        """Returns the text of the tokens from index `first` up to, not including, index `after`."""
         return self.source[self.tokens[first].start : self.tokens[after - 1].end] if after > first else ""
 
     def finished(self) -> None:
         """Checks that nothing follows.
 
         Raises:
-            StatementSyntaxError: something does.
+            StatementSyntaxError: if a token follows.
         """
         if not self.at_end:
             raise self.expected("the end of the statement")
@@ -103,25 +103,25 @@ class Cursor:
         return self.tokens[self.at_token - 1].identifier
 
     def dotted(self, what: str = "a name") -> Name:
-        """A name of one or more parts, as of columns and functions."""
+        """Parses a name of one or more parts, as of columns and functions."""
         parts = [self.identifier(what)]
         while self.take("."):
             parts.append(self.identifier(what))
         return tuple(parts)
 
     def column(self) -> str:
-        """The name of a column."""
+        """Parses the name of a column."""
         return self.identifier("a column")
 
     def column_path(self) -> Name:
-        """A column's name, or the path of names to a field inside of it."""
+        """Parses a column's name, or the path of names to a field inside it."""
         return self.dotted("a column")
 
     def name(self, what: str = "a table's name") -> Name:
-        """The name of a table or of anything else that the catalog holds.
+        """Parses the name of a table or of any other object of the catalog.
 
         Raises:
-            UnsupportedStatementError: IDENTIFIER(...), or a version where there can be none.
+            UnsupportedStatementError: for IDENTIFIER(...), or a version at a place that allows no version.
         """
         if self.at("IDENTIFIER", "("):
             raise UnsupportedStatementError(
@@ -136,11 +136,11 @@ class Cursor:
         return parts
 
     def name_or_path(self) -> Name:
-        """A table's name, or the path of a table as a string."""
+        """Parses a table's name, or the path of a table as a string."""
         return ("delta", self.string()) if self.token.kind in _STRINGS else self.name()
 
     def string(self, what: str = "a string") -> str:
-        """The value of one or more string literals in a row."""
+        """Returns the value of one or more adjacent string literals."""
         if self.token.kind not in _STRINGS:
             raise self.expected(f"{what}")
         values: list[str] = []
@@ -152,13 +152,13 @@ class Cursor:
     # Text
 
     def group(self) -> str:
-        """The text inside the parentheses that open here."""
+        """Returns the text inside the parentheses that open here."""
         first, last = self._group_bounds()
         self.at_token = last + 1
         return self.cut(first, last)
 
     def group_cursor(self) -> Cursor:
-        """A cursor over the inside of the parentheses that open here; this cursor steps behind them."""
+        """Returns a cursor over the inside of the parentheses that open here; this cursor steps behind them."""
         first, last = self._group_bounds()
         self.at_token = last + 1
         end = Token(Kind.END, "", "", self.tokens[last].start, self.tokens[last].start)
@@ -173,7 +173,7 @@ class Cursor:
         return self.at_token + 1, last
 
     def until(self, *stops: str, what: str = "an expression") -> str:
-        """The text up to the next of these words outside of parentheses, brackets and CASE ... END."""
+        """Returns the text up to the next of these words outside of parentheses, brackets and CASE ... END."""
         first = self.at_token
         depth = 0
         while not self.at_end:
@@ -196,7 +196,7 @@ class Cursor:
         return self.cut(first, self.at_token)
 
     def rest(self, what: str = "a query") -> str:
-        """All the text that is left."""
+        """Returns all the remaining text."""
         return self.until(what=what)
 
     # Lists
@@ -209,7 +209,7 @@ class Cursor:
         return tuple(items)
 
     def listed(self, item: Callable[[Cursor], T]) -> tuple[T, ...]:
-        """Items in parentheses with commas between them, at least one."""
+        """Parses items in parentheses with commas between them, at least one item."""
         inside = self.group_cursor()
         items = inside.separated(item)
         inside.finished()
@@ -227,11 +227,11 @@ class Cursor:
         return self.take("NOT", "NULL") or self.take("!", "NULL")
 
     def partition(self) -> tuple[PartitionValue, ...]:
-        """PARTITION (a = 1, b), or nothing."""
+        """Parses PARTITION (a = 1, b), or nothing."""
         return self.listed(_partition_value) if self.take("PARTITION") else ()
 
     def properties(self) -> Mapping[str, str]:
-        """(key = value, ...), values as text: a string's value, a number's digits, true or false."""
+        """Parses (key = value, ...), with values as text: a string's value, a number's digits, true or false."""
         if self.at("(", ")"):
             self.at_token += 2
             return {}
@@ -241,7 +241,7 @@ class Cursor:
         return self.string() if self.token.kind in _STRINGS else ".".join(self.dotted("a property's name"))
 
     def time_travel(self) -> TimeTravel | None:
-        """[FOR] VERSION | TIMESTAMP AS OF expression, or nothing."""
+        """Parses [FOR] VERSION | TIMESTAMP AS OF expression, or nothing."""
         found = after_time_travel(self.tokens, self.at_token)
         if found is None:
             return None
@@ -252,7 +252,7 @@ class Cursor:
         return TimeTravel(version=text) if kind == "version" else TimeTravel(timestamp=text)
 
     def alias(self, *not_one: str) -> str | None:
-        """[AS] alias, or nothing where one of these words comes next."""
+        """Parses [AS] alias, or nothing if one of these words comes next."""
         if self.take("AS"):
             return self.identifier("an alias")
         if self.token.kind is Kind.QUOTED or (self.token.kind is Kind.WORD and not self.at_any(*not_one)):
@@ -260,7 +260,7 @@ class Cursor:
         return None
 
     def optional_keyword(self, word: str) -> None:
-        """Steps over a keyword that may be left out, unless it is itself the name."""
+        """Steps over an optional keyword, unless it is itself the name."""
         if self.at(word) and self.ahead(1).is_identifier:
             self.at_token += 1
 

@@ -1,4 +1,4 @@
-"""Finds where groups, values, intervals and time travel end in a list of tokens."""
+"""Finds the ends of groups, values, intervals and time travel in a list of tokens."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def closing(tokens: Tokens, at: int) -> int:
 
 
 def closings(tokens: Tokens) -> dict[int, int]:
-    """For each parenthesis that is closed, the index of the one that closes it."""
+    """Returns the index of the closing parenthesis of each opening parenthesis that is closed."""
     found: dict[int, int] = {}
     opened: list[int] = []
     for index, token in enumerate(tokens):
@@ -34,12 +34,12 @@ def closings(tokens: Tokens) -> dict[int, int]:
 
 
 def after_group(tokens: Tokens, at: int) -> int:
-    """The index behind the group in parentheses that opens at `at`, at most that of the END token."""
+    """Returns the index behind the group in parentheses that opens at `at`, at most the index of the END token."""
     return min(closing(tokens, at) + 1, len(tokens) - 1)
 
 
 def starts_query(tokens: Tokens, at: int) -> bool:
-    """Whether a query begins at this token: SELECT, WITH, FROM, VALUES or TABLE, used as the keyword it is."""
+    """Returns whether a query begins at this token, with SELECT, WITH, FROM, VALUES or TABLE as a keyword."""
     word = tokens[at].word
     if word not in _AFTER_START:
         return False
@@ -52,7 +52,7 @@ def starts_query(tokens: Tokens, at: int) -> bool:
 
 
 def starts_query_in_parentheses(tokens: Tokens, at: int) -> bool:
-    """Whether the parentheses that open at this token hold a query, itself perhaps in parentheses."""
+    """Returns whether the parentheses that open at this token contain a query, itself perhaps in parentheses."""
     while tokens[at].word == "(":
         at += 1
     return starts_query(tokens, at)
@@ -71,7 +71,7 @@ _OPERATORS = frozenset(
 
 
 def after_time_travel(tokens: Tokens, at: int) -> tuple[str, int, int] | None:
-    """[FOR] VERSION | TIMESTAMP AS OF expression, where it begins at `at`.
+    """Finds [FOR] VERSION | TIMESTAMP AS OF expression, if it begins at `at`.
 
     Returns:
         "version" or "timestamp", the index of the expression's first token, and the index behind it; or None.
@@ -93,7 +93,7 @@ _TIME_TRAVEL = {
 
 
 def after_value(tokens: Tokens, at: int) -> int:
-    """The index behind the value expression that begins here: operands joined by arithmetic operators."""
+    """Returns the index behind the value expression that begins here: operands joined by arithmetic operators."""
     while True:
         while tokens[at].word in ("-", "+", "~"):
             at += 1
@@ -130,7 +130,7 @@ _TYPED_LITERALS = frozenset(("DATE", "TIMESTAMP", "TIMESTAMP_LTZ", "TIMESTAMP_NT
 
 
 def _after_suffixes(tokens: Tokens, at: int) -> int:
-    """Behind `.field`, `(arguments)`, `[index]` and `::type`."""
+    """Returns the index behind `.field`, `(arguments)`, `[index]` and `::type`."""
     while True:
         word = tokens[at].word
         if word == "." and tokens[at + 1].is_identifier:
@@ -158,7 +158,7 @@ def _after_case(tokens: Tokens, at: int) -> int:
 
 
 def _after_interval(tokens: Tokens, at: int) -> int:
-    """Behind `1 day 2 hours`, `'1' day`, `'1-2' year to month` or `'1 day'`."""
+    """Returns the index behind `1 day 2 hours`, `'1' day`, `'1-2' year to month` or `'1 day'`."""
     if tokens[at].word in ("-", "+"):
         at += 1
     while tokens[at].kind in (Kind.NUMBER, Kind.STRING):

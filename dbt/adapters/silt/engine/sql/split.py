@@ -7,10 +7,10 @@ from dbt.adapters.silt.engine.sql.tokens import Kind, tokenize
 
 
 def split_statements(text: str) -> list[str]:
-    """The statements of a text, without the comments and semicolons between them.
+    """Returns the statements of a text, without the comments and semicolons between them.
 
     Raises:
-        StatementSyntaxError: a string, a quoted name or a comment is not closed.
+        StatementSyntaxError: if a string, a quoted name or a comment is not closed.
     """
     text = without_byte_order_marks(text)
     tokens = tokenize(text)

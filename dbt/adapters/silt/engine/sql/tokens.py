@@ -1,6 +1,6 @@
-"""Splits a SQL text into tokens exactly where Spark's own lexer splits it.
+"""Splits SQL into tokens exactly as Spark's own lexer does.
 
-A name seen where Spark sees a comment, or the other way round, would be a table left unpinned. So the rules are those
+If this lexer saw a name and Spark a comment, or the reverse, a table would be left unpinned. So the rules are the rules
 of Spark's SqlBaseLexer.g4 and of no other dialect, and every token keeps its span of the text.
 """
 
@@ -30,10 +30,10 @@ class Kind(Enum):
 
 
 class Token(NamedTuple):
-    """One token: `text` is `source[start:end]`.
+    """A token: `text` is `source[start:end]`.
 
-    `word` is the upper-case text of a WORD and the text of a SYMBOL, and empty for all others, so that no string and
-    no quoted identifier is ever taken for a keyword.
+    `word` is the upper-case text of a WORD and the text of a SYMBOL, and empty for all other kinds, so that no string
+    and no quoted identifier is mistaken for a keyword.
     """
 
     kind: Kind
@@ -81,10 +81,10 @@ _RAW_STRING = re.compile(r"'[^']*'|\"[^\"]*\"")
 
 @lru_cache(maxsize=256)
 def tokenize(text: str) -> tuple[Token, ...]:
-    """The tokens of the text, comments left out, closed by one of kind END.
+    """Returns the tokens of the text without comments, ending with a token of kind END.
 
     Raises:
-        StatementSyntaxError: a string, quoted identifier or comment is not closed.
+        StatementSyntaxError: if a string, quoted identifier or comment is not closed.
     """
     tokens: list[Token] = []
     position = 0
@@ -113,7 +113,7 @@ def tokenize(text: str) -> tuple[Token, ...]:
 
 
 def _after_raw_string(text: str, start: int, tokens: list[Token]) -> int:
-    """Where the raw string r'...' at `start` ends."""
+    """Returns the end of the raw string r'...' at `start`."""
     match = _RAW_STRING.match(text, start + 1)
     if match is None:
         raise syntax_error("a string is not closed", text, start)
@@ -122,7 +122,7 @@ def _after_raw_string(text: str, start: int, tokens: list[Token]) -> int:
 
 
 def _after_comment(text: str, start: int, tokens: list[Token]) -> int:
-    """Where the comment or hint that opens at `start` ends; a hint becomes a token."""
+    """Returns the end of the comment or hint that opens at `start`; a hint becomes a token."""
     is_hint = text.startswith("+", start + 2)
     depth = 1
     for edge in _COMMENT_EDGE.finditer(text, start + 2):
@@ -135,10 +135,10 @@ def _after_comment(text: str, start: int, tokens: list[Token]) -> int:
 
 
 def syntax_error(problem: str, text: str, position: int, remedy: str | None = None) -> StatementSyntaxError:
-    """The error that names the problem, its line and column (both from 1) and the text around it.
+    """Returns the error that names the problem, its line and column (both from 1) and the text around it.
 
     Args:
-        remedy: what to do; None asks to correct the statement.
+        remedy: the remedy; None asks to correct the statement.
     """
     before = text[:position]
     line = before.count("\n") + 1
@@ -153,19 +153,20 @@ def syntax_error(problem: str, text: str, position: int, remedy: str | None = No
 
 
 def double_quotes_remedy(text: str) -> str:
-    """What to do about a text in double quotes where Spark expects a name.
+    """Returns the remedy for a text in double quotes if Spark expects a name.
 
     Args:
-        text: with its quotes.
+        text: the text with its quotes.
     """
     return f"In Spark, double quotes make a text: write the name in backticks, {quote(text[1:-1])}"
 
 
 def string_value(token: Token, doubled_is_one: bool = True) -> str:
-    """The value of a string literal, its escapes resolved as Spark resolves them.
+    """Returns the value of a string literal, its escapes resolved as Spark resolves them.
 
     Args:
-        doubled_is_one: whether two quotes in a row are one; else they end a string and begin the next.
+        doubled_is_one: whether two adjacent quotes are an escaped quote; otherwise they end a string and begin the
+            next.
 
     Source: Spark's SparkParserUtils.unescapeSQLString.
     """
@@ -194,14 +195,14 @@ def _unescaped(match: re.Match[str], quote: str, doubled: str) -> str:
 
 
 def identifiers(text: str) -> list[str]:
-    """The identifiers of a text, in their order: of a name, its parts.
+    """Returns the identifiers of a text, in their order, each part of a name separately.
 
     Raises:
-        StatementSyntaxError: as `tokenize`.
+        StatementSyntaxError: as raised by `tokenize`.
     """
     return [token.identifier for token in tokenize(text) if token.is_identifier]
 
 
 def is_exact_string(token: Token) -> bool:
-    """Whether the literal's value depends on no setting: single quotes, no escapes, no quotes in a row."""
+    """Returns whether no setting affects the literal's value: single quotes, no escapes, no adjacent quotes."""
     return token.kind is Kind.STRING and token.text[0] == "'" and "\\" not in token.text and "'" not in token.text[1:-1]

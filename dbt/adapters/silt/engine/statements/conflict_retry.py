@@ -86,8 +86,7 @@ class ConflictRetry:
 
 
 def _rests_on_earlier_reads(context: Context, table: str | None) -> bool:
-    """Returns whether an earlier statement of the same unit of work read the table: retrying the write is then useless.
-    """
+    """Returns whether an earlier statement of the unit of work read the table: retrying the write is then useless."""
     read_history = context.resolver.read_history
     return read_history is not None and any(log.name == table for log in read_history.first)
 

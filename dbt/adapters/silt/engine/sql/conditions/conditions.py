@@ -1,7 +1,7 @@
-"""Reads the logical structure of a condition: AND, OR and NOT over comparisons, the rest left as spans of tokens.
+"""Parses the logical structure of a condition: AND, OR and NOT over comparisons; the rest remains spans of tokens.
 
-The grammar is that of `booleanExpression` and `predicate` in Spark's SqlBaseParser.g4. Operands are spans, which
-others evaluate. A condition that does not fit the grammar to its last token has no structure.
+The grammar is `booleanExpression` and `predicate` of Spark's SqlBaseParser.g4. Operands are spans, which other modules
+evaluate. A condition that does not fit the grammar to its last token has no structure.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from dbt.adapters.silt.engine.sql.tokens import Kind
 
 @dataclass(frozen=True)
 class Operand:
-    """The tokens of a value expression, from `first` up to, not including, `after`, parentheses around it left out."""
+    """The tokens of a value expression, from `first` up to, not including, `after`, without enclosing parentheses."""
 
     first: int
     after: int
@@ -23,7 +23,7 @@ class Operand:
 
 @dataclass(frozen=True)
 class Compared:
-    """`left operator right`, the operator one of = <=> != < <= > >="""
+    """`left operator right` with an operator among = <=> != < <= > >="""
 
     operator: str
     left: Operand
@@ -55,14 +55,14 @@ class NullTest:
 
 @dataclass(frozen=True)
 class Bare:
-    """A value that is itself the condition."""
+    """A value used as a condition."""
 
     value: Operand
 
 
 @dataclass(frozen=True)
 class Opaque:
-    """A condition of another kind: the tokens from `first` up to `after`, where these are known."""
+    """A condition of another kind: the tokens from `first` up to `after`, if known."""
 
     first: int = field(default=0, compare=False)
     after: int = field(default=0, compare=False)
@@ -91,7 +91,7 @@ class _NoStructure(Exception):
 
 
 def structure(tokens: Tokens) -> Condition:
-    """The structure of the condition of these tokens; `Opaque` where it has none that is sure."""
+    """Returns the structure of the condition of these tokens, or `Opaque` if it is ambiguous."""
     parser = _Parser(tokens)
     try:
         condition, at = parser.any_of(0)
@@ -119,7 +119,7 @@ _Step: TypeAlias = tuple[Condition, int]
 
 
 class _Parser:
-    """Every method takes the index of a token and returns what it read, and the index behind it."""
+    """Parser whose methods take the index of a token, and return the parsed condition and the index behind it."""
 
     def __init__(self, tokens: Tokens) -> None:
         self.tokens = tokens
@@ -240,10 +240,10 @@ class _Parser:
         return (Negated(condition) if negated else condition), at
 
     def _operand(self, at: int) -> tuple[Operand, int]:
-        """A value expression without a comparison in it.
+        """Parses a value expression that contains no comparison.
 
         Raises:
-            _NoStructure: there is none, or a CASE in it is not closed.
+            _NoStructure: if there is no value expression, or a CASE in it is not closed.
         """
         tokens = self.tokens
         after = after_value(tokens, at)

@@ -1,7 +1,7 @@
-"""Reads a condition that is to be carried out row by row: into a predicate that says all that the condition says.
+"""Translates a condition to evaluate row by row into an exactly equivalent predicate.
 
-What cannot be read so is refused by its text. A comparison of a column with a literal of its type can; expressions,
-functions, subqueries and comparisons of two columns are Spark's.
+A part that cannot be translated is refused by its text. A comparison of a column with a literal of its type can be
+translated; expressions, functions, subqueries and comparisons of two columns are left to Spark.
 """
 
 from __future__ import annotations
@@ -33,17 +33,17 @@ from dbt.adapters.silt.engine.sql.tokens import tokenize
 
 
 def exact_predicate(condition: str, schema: StructType, qualifiers: Collection[Name], time_zone: str) -> Expression:
-    """The predicate that has the condition's outcome for every row.
+    """Returns the predicate that has the condition's outcome for every row.
 
     Args:
-        condition: the text of an expression over one table.
-        qualifiers: the names by whose last parts columns may be qualified.
-        time_zone: of literals that name none.
+        condition: SQL of an expression over one table.
+        qualifiers: names whose last parts may qualify columns.
+        time_zone: time zone of literals without a time zone.
 
     Raises:
-        UnsupportedStatementError: a part of it, which the message names, can only be carried out by Spark.
-        ColumnNotFoundError: it names a column that is not there.
-        StatementSyntaxError: as `tokenize`.
+        UnsupportedStatementError: if a part of it, which the message names, can only be evaluated by Spark.
+        ColumnNotFoundError: if it names a column that does not exist.
+        StatementSyntaxError: as raised by `tokenize`.
     """
     tokens = tokenize(condition)
     translator = Translator(tokens, schema, qualified_by(schema, qualifiers), time_zone)
@@ -82,7 +82,7 @@ class _Exact:
             raise ColumnNotFoundError(f"there is no column `{'.'.join(path)}`; columns: {names}")
 
     def _shown(self, operands: list[Operand]) -> str:
-        """The text of the part; the whole where it is not known."""
+        """Returns the text of the part, or the whole text if the part is unknown."""
         first = min((each.first for each in operands), default=0)
         after = max((each.after for each in operands), default=0)
         return self.text[self.tokens[first].start : self.tokens[after - 1].end] if after > first else self.text.strip()

@@ -1,7 +1,8 @@
-"""Converts literals of SQL to values of a column's type, where comparing with either means the same.
+"""Converts literals of SQL to values of a column's type, if a comparison with either has the same result.
 
-Spark compares a column with a literal of another type by converting one or both. Here is only what comes out the same
-whatever the session's settings for ANSI mode, timestamps and old behaviour are; for all else there is no value.
+Spark compares a column with a literal of another type by converting one side or both. This module has only conversions
+that do not depend on the session's settings for ANSI mode, timestamps and legacy behaviour; every other conversion
+returns None.
 """
 
 from __future__ import annotations
@@ -39,14 +40,14 @@ class LiteralKind(Enum):
 
 @dataclass(frozen=True)
 class SqlLiteral:
-    """A literal: a number's or a string's text, a boolean's word; what `DATE '...'` and a cast to it hold."""
+    """A literal: text of a number or string, word of a boolean; for `DATE '...'` and casts to it, the string inside."""
 
     kind: LiteralKind
     text: str
 
 
 def read_literal(tokens: Tokens, operand: Operand) -> SqlLiteral | None:
-    """The literal that the operand is, or None."""
+    """Returns the operand as a literal, or None if it is not a literal."""
     found = tokens[operand.first : operand.after]
     if len(found) == 1:
         return _single(found)
@@ -66,9 +67,9 @@ def read_literal(tokens: Tokens, operand: Operand) -> SqlLiteral | None:
 
 
 def value_of(literal: SqlLiteral, column: DataType, time_zone: str) -> Value | None:
-    """The value of the column's type that the literal is compared as; None where there is none that is surely right.
+    """Converts the literal to the column's type, or returns None if Spark might convert it differently.
 
-    A NULL has none: ask for its kind.
+    A NULL has no value: check its kind.
     """
     name = "decimal" if isinstance(column, DecimalType) else getattr(column, "name", "")
     convert = _CONVERSIONS.get((name, literal.kind))
@@ -76,14 +77,14 @@ def value_of(literal: SqlLiteral, column: DataType, time_zone: str) -> Value | N
 
 
 def fraction_of(literal: SqlLiteral, column: DataType) -> Decimal | None:
-    """The number between two integers that an integer column is compared with; None where the literal is none."""
+    """Returns the non-integral number that an integer column is compared with, or None for any other literal."""
     if literal.kind not in (LiteralKind.DECIMAL, LiteralKind.DOUBLE) or getattr(column, "name", "") not in _INTEGERS:
         return None
     number = _exact(literal.text)
     return None if number is None or number == number.to_integral_value() else number
 
 
-# Reading
+# Parsing
 
 
 _TYPED: Mapping[str, LiteralKind] = {
@@ -106,7 +107,7 @@ def _single(found: Tokens) -> SqlLiteral | None:
 
 
 def _first_of(tokens: Tokens, call: Operand) -> SqlLiteral | None:
-    """The first of literals of one kind, which COALESCE is if it is not NULL."""
+    """Returns the first of literals of the same kind, which COALESCE returns if it is not NULL."""
     choices: list[SqlLiteral | None] = []
     first = call.first + 2
     for at in range(first, call.after):
@@ -132,7 +133,7 @@ def _number(text: str) -> SqlLiteral | None:
 
 
 def _cast(literal: SqlLiteral | None, type_name: str) -> SqlLiteral | None:
-    """A string cast to a day or a moment, or to what it is."""
+    """Returns a string cast to a day, a moment or a string."""
     if literal is None or literal.kind is not LiteralKind.STRING:
         return None
     return literal if type_name == "STRING" else _retyped(literal, _TYPED.get(type_name))
@@ -146,16 +147,16 @@ def _retyped(literal: SqlLiteral, kind: LiteralKind | None) -> SqlLiteral | None
 
 
 _INTEGERS: Mapping[str, int] = {"byte": 7, "short": 15, "integer": 31, "long": 63}
-# Below this every integer has a double of its own, and no larger one rounds into this range.
+# Below this, every integer is exact as a double, and no larger integer rounds into this range.
 _EXACT_DOUBLES: Final = 1 << 53
 _EXACT_FLOATS: Final = 1 << 24
-# A decimal literal of so many digits compares with any integer in a type that holds both.
+# A decimal literal with at most so many digits compares with any integer in a type that holds both.
 _SHORT_DECIMAL: Final = 18
 _MAX_PRECISION: Final = 38
 
 
 def _as_decimal(text: str) -> Decimal | None:
-    """The number; None where its exponent is beyond what Python holds."""
+    """Returns the number, or None if its exponent is too large for Python."""
     try:
         return Decimal(text)
     except ArithmeticError:
@@ -163,7 +164,7 @@ def _as_decimal(text: str) -> Decimal | None:
 
 
 def _exact(text: str) -> Decimal | None:
-    """The number that a decimal or double literal is, where an integer compares with it exactly."""
+    """Returns the number of a decimal or double literal, if an integer compares with it exactly."""
     number = _as_decimal(text)
     if number is None:
         return None
@@ -184,7 +185,7 @@ def _integral(text: str, column: DataType, time_zone: str) -> Value | None:
 
 
 def _decimal(text: str, column: DataType, _time_zone: str) -> Value | None:
-    """Exact where one decimal type holds all values of the column and the literal."""
+    """Returns the number if a single decimal type holds all values of the column and the literal."""
     number = _as_decimal(text)
     if number is None or not isinstance(column, DecimalType):
         return None
@@ -193,7 +194,7 @@ def _decimal(text: str, column: DataType, _time_zone: str) -> Value | None:
     scale = max(0, -exponent)
     whole = max(len(digits) + exponent, 0)
     if "." not in text:
-        whole = max(whole, 10 if abs(number) < 1 << 31 else 20)  # what Spark may take any integer for
+        whole = max(whole, 10 if abs(number) < 1 << 31 else 20)  # the digits that Spark may assume for any integer
     fits = max(column.precision - column.scale, whole) + max(column.scale, scale) <= _MAX_PRECISION
     return number if fits else None
 
@@ -226,7 +227,7 @@ _MOMENT = re.compile(
     r"(?P<local>[0-9]{4}-[0-9]{2}-[0-9]{2}(?:[ T][0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]{1,6})?)?)"
     r"(?P<zone>Z|[+-][0-9]{2}:[0-9]{2})?"
 )
-# Years in which the time zone databases of Java and Python tell the same.
+# Years in which the time zone databases of Java and Python agree.
 _SETTLED_YEARS: Final = range(1971, 2037)
 
 
@@ -292,7 +293,7 @@ def _zone(name: str) -> tzinfo | None:
 
 
 def _is_irregular(local: datetime, zone: ZoneInfo) -> bool:
-    """Whether the wall clock showed this twice, or never."""
+    """Returns whether the wall clock showed this time twice, or never."""
     return zone.utcoffset(local.replace(fold=0)) != zone.utcoffset(local.replace(fold=1))
 
 

@@ -1,7 +1,7 @@
-"""Translates conditions of SQL to predicates over one table's columns: for skipping files, and for what is read.
+"""Translates conditions of SQL to predicates over one table's columns: for skipping files, and for read sets.
 
-A predicate says no more than the condition surely says. Whatever is not a comparison of a column with a literal that
-means the same in every session is UNKNOWN, and so is a column that is not surely the table's.
+The condition always implies its predicate. Anything but a comparison of a column with a literal that has the same
+meaning in every session is UNKNOWN, and so is a column that may not be the table's.
 """
 
 from __future__ import annotations
@@ -55,31 +55,31 @@ from dbt.adapters.silt.engine.sql.tokens import tokenize
 
 @dataclass(frozen=True)
 class Relation:
-    """A table as a query sees it: its columns, and its full name, by whose last parts they may be qualified."""
+    """A table as a query sees it: its columns, and its full name, whose last parts may qualify them."""
 
     schema: StructType
     name: Name = ()
 
 
 class Resolve(Protocol):
-    """Says what a dotted name in a condition is: a column of the table, with the path below it; or None."""
+    """Resolves a dotted name in a condition to a column of the table, with the path below it, or to None."""
 
     def __call__(self, parts: Name) -> Name | None: ...
 
 
 def to_predicate(condition: str, schema: StructType, qualifiers: Collection[Name], time_zone: str) -> Expression:
-    """What a condition over one table says of its rows.
+    """Returns the predicate that a condition over one table implies for its rows.
 
     Args:
-        condition: the text of an expression; its columns are all the table's, but for those in subqueries.
-        qualifiers: the names by whose last parts columns may be qualified.
-        time_zone: the session's, for literals that name none.
+        condition: SQL of an expression; its columns are all the table's, except in subqueries.
+        qualifiers: names whose last parts may qualify columns.
+        time_zone: time zone of the session, for literals without a time zone.
     """
     return predicate(tokenize(condition), schema, qualified_by(schema, qualifiers), time_zone)
 
 
 def predicate(condition: Tokens, schema: StructType, resolve: Resolve, time_zone: str) -> Expression:
-    """As `to_predicate`, for the tokens of a condition in which `resolve` tells the table's columns from others."""
+    """Translates the tokens of a condition like `to_predicate`; `resolve` identifies the table's columns."""
     try:
         return Translator(condition, schema, resolve, time_zone).translate(structure(condition))
     except RecursionError:
@@ -87,7 +87,7 @@ def predicate(condition: Tokens, schema: StructType, resolve: Resolve, time_zone
 
 
 def conjunction(parts: Iterable[Expression]) -> Expression:
-    """The parts put together by AND, less those that rule out no row; TRUE where none is left."""
+    """Returns the conjunction of the parts that rule out rows, or TRUE if no part does."""
     known = tuple(found for part in parts for found in _ruling_out(part))
     return known[0] if len(known) == 1 else And(known) if known else TRUE
 
@@ -101,7 +101,7 @@ def _ruling_out(expression: Expression) -> Iterator[Expression]:
 
 
 def qualified_by(schema: StructType, qualifiers: Collection[Name]) -> Resolve:
-    """A resolver for conditions that see one table: qualified names first, as Spark does it, the longest first."""
+    """Returns a resolver for conditions over one table: as in Spark, the longest qualifier is tried first."""
 
     def resolve(parts: Name) -> Name | None:
         for length in range(len(parts) - 1, -1, -1):
@@ -113,13 +113,13 @@ def qualified_by(schema: StructType, qualifiers: Collection[Name]) -> Resolve:
 
 
 def is_suffix(parts: Name, names: Iterable[Name]) -> bool:
-    """Whether the parts are the last parts of one of the names, in any case."""
+    """Returns whether the parts are the last parts of any of the names, in any case."""
     wanted = tuple(part.lower() for part in parts)
     return any(tuple(part.lower() for part in name[-len(wanted) :]) == wanted for name in names)
 
 
 def field_at(schema: StructType, path: Name) -> StructField | None:
-    """The column, or the member of struct columns, at a path of names in any case."""
+    """Returns the column, or the member of struct columns, at a path of names in any case."""
     found: StructField | None = None
     inside: DataType | None = schema
     for part in path:
@@ -129,7 +129,7 @@ def field_at(schema: StructType, path: Name) -> StructField | None:
 
 
 def column_path(tokens: Tokens, operand: Operand) -> Name | None:
-    """The dotted name that the operand is, or None."""
+    """Returns the operand as a dotted name, or None if it is not a name."""
     found = tokens[operand.first : operand.after]
     is_dotted = len(found) % 2 == 1 and all(token.word == "." for token in found[1::2])
     if not is_dotted or not all(token.is_identifier for token in found[::2]):
@@ -145,7 +145,7 @@ _NOT_A_COLUMN = frozenset(
     "LOCALTIMESTAMP CURRENT_CATALOG CURRENT_DATABASE CURRENT_SCHEMA CURRENT_TIMEZONE".split()
 )
 _FLIPPED: Mapping[str, str] = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
-# Field metadata of columns whose comparisons are not those of plain strings.
+# Field metadata of columns that do not compare like plain strings.
 _COLLATIONS, _CHAR_TYPE = "__COLLATIONS", "__CHAR_VARCHAR_TYPE_STRING"
 
 
@@ -159,7 +159,7 @@ class Translator:
     time_zone: str
 
     def translate(self, condition: Condition) -> Expression:
-        """What the condition surely says."""
+        """Returns the predicate that the condition implies."""
         match condition:
             case AllOf(parts):
                 found = tuple(self.translate(part) for part in parts)
@@ -185,7 +185,7 @@ class Translator:
                 return UNKNOWN
 
     def _column(self, operand: Operand) -> tuple[Column, DataType] | None:
-        """The table's column that the operand is, and its type."""
+        """Returns the operand as a column of the table with its type, or None."""
         parts = column_path(self.tokens, operand)
         path = None if parts is None else self.resolve(parts)
         found = None if path is None else field_at(self.schema, path)
@@ -209,7 +209,7 @@ class Translator:
         if column is None or None in literals or len(kinds) > 1:
             return UNKNOWN
         if kinds == {LiteralKind.STRING} and getattr(column[1], "name", "") not in ("string", "date"):
-            return UNKNOWN  # outside of ANSI mode Spark compares such a list as strings
+            return UNKNOWN  # without ANSI mode, Spark compares such a list as strings
         values: list[Value | None] = []
         for literal in literals:
             value = None if literal is None else value_of(literal, column[1], self.time_zone)
@@ -241,7 +241,7 @@ class Translator:
 
 
 def compares_otherwise(schema: StructType, path: Name) -> bool:
-    """Whether a column on the path is of a collated or blank-padded kind of string."""
+    """Returns whether a column on the path is a collated or blank-padded string."""
     for length in range(1, len(path) + 1):
         found = field_at(schema, path[:length])
         metadata = {} if found is None else found.metadata

@@ -1,9 +1,9 @@
-"""Finds which conditions of a query rule out rows of which reference to a table.
+"""Finds the conditions of a query that rule out rows of each reference to a table.
 
-Only what holds inside one SELECT is used: a row that fails the SELECT's own WHERE, or the ON of an inner join, has no
-part in its result, whatever is around the SELECT. Nothing is used for a table on the side of an outer join that
-may be filled with nulls, on the right of a semi or anti join, in parentheses, sampled, or given new column names, and
-nothing at all for a SELECT with pipes or pivots, where WHERE is not what comes first.
+Only conditions inside the same SELECT are used: a row that fails the SELECT's own WHERE, or the ON of an inner join,
+does not contribute to its result, whatever surrounds the SELECT. No condition is used for a table on the side of an
+outer join that may be filled with nulls, on the right of a semi or anti join, in parentheses, sampled, or with renamed
+columns, nor for a SELECT with pipes or pivots, in which WHERE does not come first.
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ from dbt.adapters.silt.engine.sql.spans import Tokens
 def pruning_predicates(
     query: ScannedText, relations: Mapping[Reference, Relation], time_zone: str
 ) -> Mapping[Reference, Expression]:
-    """For references to tables, what a row must fulfil to have a part in the query's result.
+    """Returns the conditions that a row of each reference to a table must fulfil to contribute to the query's result.
 
     Args:
         query: a query, or an expression with subqueries.
-        relations: the tables whose columns are known, by reference; a column without a qualifier is only taken for
-            a table's where all relations of its SELECT are known and no other one has it.
-        time_zone: the session's.
+        relations: tables with known columns, by reference; an unqualified column is attributed to a table only if all
+            relations of its SELECT are known and no other relation has it.
+        time_zone: time zone of the session.
 
     Returns:
-        No entry for a reference of which nothing is known.
+        No entry for a reference without a known condition.
     """
     found: dict[Reference, Expression] = {}
     for block in query.scan.blocks:
@@ -59,7 +59,7 @@ def pruning_predicates(
 
 
 def _conditions(select: Select, index: int) -> list[Tokens]:
-    """The conditions that every row of the FROM list's item must fulfil to be seen."""
+    """Returns the conditions that every visible row of the FROM list's item must fulfil."""
     item = select.items[index]
     ons = [
         other.on
@@ -70,7 +70,7 @@ def _conditions(select: Select, index: int) -> list[Tokens]:
 
 
 def _is_kept(select: Select, index: int) -> bool:
-    """Whether a row of the item that fails a condition is gone from the result, rather than replaced by nulls."""
+    """Returns whether a row of the item that fails a condition is removed from the result, not replaced by nulls."""
     item = select.items[index]
     later = select.items[index + 1 :]
     return (
@@ -81,7 +81,7 @@ def _is_kept(select: Select, index: int) -> bool:
 
 
 def _resolver(select: Select, index: int, relations: Mapping[Reference, Relation]) -> Resolve:
-    """What a name in the SELECT's conditions is to the item: its own column, or nothing of which this is sure."""
+    """Returns a resolver of names in the SELECT's conditions to the item's columns, or to None if ambiguous."""
     item, others = select.items[index], [*select.items[:index], *select.items[index + 1 :]]
     schema = relations[item.reference].schema if item.reference is not None else StructType()
     names = _qualifiers(item, relations)
@@ -113,7 +113,7 @@ def _qualifiers(item: Item, relations: Mapping[Reference, Relation]) -> tuple[Na
 
 
 def _columns(item: Item, relations: Mapping[Reference, Relation]) -> StructType | None:
-    """The columns of a relation; None where they are not known."""
+    """Returns the columns of a relation, or None if they are unknown."""
     if item.reference is None or not item.is_plain or item.reference not in relations:
         return None
     return relations[item.reference].schema

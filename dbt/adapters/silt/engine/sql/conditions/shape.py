@@ -1,4 +1,4 @@
-"""Tells by a text alone that it is a condition, for which Spark then need not be asked."""
+"""Recognizes conditions by their text alone, without asking Spark."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ _CLOSE: Final = frozenset((")", "]", "END"))
 _OF_CONDITIONS: Final = frozenset(
     ("=", "==", "<=>", "<", ">", "<=", ">=", "<>", "!=", "!<", "!>", "!", "AND", "OR", "NOT", "IN", "IS", "LIKE")
 ) | frozenset(("ILIKE", "RLIKE", "REGEXP", "BETWEEN", "EXISTS", "TRUE", "FALSE"))
-"""Operators and words of which the result is boolean, and that bind more loosely than all others."""
+"""Operators and words with a boolean result that bind more loosely than all other operators."""
 
 
 def is_surely_boolean(text: str) -> bool:
-    """Whether an expression is of type boolean if Spark can make sense of it; False if the text does not tell."""
+    """Returns whether an expression, if valid, is of type boolean; False if the text does not determine it."""
     return _is_boolean([token for token in tokenize(text) if token.kind is not Kind.END])
 
 
@@ -34,7 +34,7 @@ def _is_boolean(tokens: Sequence[Token]) -> bool:
 
 
 def _depths(tokens: Sequence[Token]) -> list[int]:
-    """In how many brackets and CASEs each token is; what opens is inside, what closes is outside."""
+    """Returns the nesting depth of each token in brackets and CASEs; openers count as inside, closers as outside."""
     depths, depth = [], 0
     for token in tokens:
         depth += (token.word in _OPEN) - (token.word in _CLOSE)

@@ -30,7 +30,7 @@ from dbt.adapters.silt.engine.sql.spans import starts_query
 
 
 def alter(cursor: Cursor) -> Statement | None:
-    """ALTER TABLE | VIEW name action; None for an ALTER of anything else."""
+    """Parses ALTER TABLE | VIEW name action; None for any other ALTER."""
     cursor.expect("ALTER")
     word = cursor.take_any("TABLE", "VIEW")
     if word is None:
@@ -55,7 +55,7 @@ def alter(cursor: Cursor) -> Statement | None:
 
 
 def _shared_action(cursor: Cursor, kind: ObjectKind, name: Name) -> Statement | None:
-    """The actions that tables and views share: RENAME TO and properties."""
+    """Parses the actions that tables and views share: RENAME TO and properties."""
     if cursor.take("RENAME", "TO"):
         return Rename(text=cursor.statement, kind=kind, name=name, new_name=cursor.name("the new name"))
     if cursor.take("SET", "TBLPROPERTIES"):
@@ -110,10 +110,10 @@ def _new_column(cursor: Cursor) -> NewColumn:
 
 
 def _generated(cursor: Cursor) -> str:
-    """What follows GENERATED: ALWAYS AS (expression).
+    """Parses the text behind GENERATED: ALWAYS AS (expression).
 
     Raises:
-        UnsupportedStatementError: it is an identity column.
+        UnsupportedStatementError: if it is an identity column.
     """
     if identity(cursor) is not None:
         raise UnsupportedStatementError(
@@ -174,12 +174,12 @@ def _column_change(cursor: Cursor) -> ColumnChange:
 
 
 def _other_actions(cursor: Cursor) -> tuple[str, ...]:
-    """The rest of an ALTER COLUMN (tags, masks), as the text has it."""
+    """Returns the rest of an ALTER COLUMN (tags, masks), as written."""
     return () if cursor.at_end else (f"ALTER COLUMN {cursor.rest()}",)
 
 
 def _change_column(cursor: Cursor, table: Name) -> Statement:
-    """Hive's CHANGE [COLUMN] old new type [COMMENT] [FIRST | AFTER], or the same as ALTER COLUMN."""
+    """Parses Hive's CHANGE [COLUMN] old new type [COMMENT] [FIRST | AFTER], or the syntax of ALTER COLUMN."""
     path = cursor.column_path()
     if cursor.at_any("COMMENT", "TYPE", "SET", "DROP", "FIRST", "AFTER"):
         cursor.at_token -= 2 * len(path) - 1

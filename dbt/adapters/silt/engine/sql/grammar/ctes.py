@@ -1,7 +1,7 @@
 """The grammar of WITH before INSERT, DELETE, UPDATE and MERGE.
 
-The common table expressions move into every query of the statement that could use them, so that each query and each
-condition of a statement stands on its own.
+The common table expressions move into every query of the statement that could use them, so that each query and
+condition is self-contained.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from dbt.adapters.silt.engine.sql.tokens import tokenize
 
 
 def take_ctes(cursor: Cursor) -> str:
-    """Step over WITH and its common table expressions, and give their text."""
+    """Steps over WITH and its common table expressions, and returns their text."""
     first = cursor.at_token
     cursor.expect("WITH")
     cursor.optional_keyword("RECURSIVE")
@@ -25,7 +25,7 @@ def take_ctes(cursor: Cursor) -> str:
 
 
 def pushed_down(statement: Statement, ctes: str) -> Statement:
-    """The statement with the common table expressions in all of its queries."""
+    """Returns the statement with the common table expressions in all of its queries."""
     if isinstance(statement, (Insert, InsertDirectory)):
         return replace(statement, query=_before(ctes, statement.query))
     if isinstance(statement, Delete | Update | Merge):
@@ -50,7 +50,7 @@ def _before(ctes: str, query: str) -> str:
 
 
 def _within(ctes: str, expression: str) -> str:
-    """The expression with the common table expressions in its outermost subqueries."""
+    """Returns the expression with the common table expressions in its outermost subqueries."""
     tokens = tokenize(expression)
     pieces: list[str] = []
     done = index = 0
@@ -65,6 +65,6 @@ def _within(ctes: str, expression: str) -> str:
 
 
 def _source(ctes: str, source: MergeSource) -> MergeSource:
-    """The source as a query, for its name may be that of a common table expression."""
+    """Returns the source as a query, because its name may be a common table expression's."""
     alias = source.name[-1] if source.alias is None and source.name else source.alias
     return MergeSource(_before(ctes, source.query), alias=alias)

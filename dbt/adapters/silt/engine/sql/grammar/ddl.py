@@ -30,7 +30,7 @@ TEMPORARY_WORDS = ("TEMPORARY", "TEMP")
 
 
 def create(cursor: Cursor) -> Statement | None:
-    """CREATE or REPLACE of a table, view, schema or function; None for anything else."""
+    """Parses CREATE or REPLACE of a table, view, schema or function; None for any other object."""
     mode = CreateMode.CREATE
     if cursor.take("REPLACE"):
         mode = CreateMode.REPLACE
@@ -55,7 +55,7 @@ def create(cursor: Cursor) -> Statement | None:
 
 
 def drop(cursor: Cursor) -> Statement | None:
-    """DROP of a table, view, schema or function; None for anything else."""
+    """Parses DROP of a table, view, schema or function; None for any other object."""
     cursor.expect("DROP")
     temporary = cursor.take_any(*TEMPORARY_WORDS) is not None
     if cursor.take_any(*SCHEMA_WORDS):
@@ -76,7 +76,7 @@ def drop(cursor: Cursor) -> Statement | None:
 
 
 def comment_on(cursor: Cursor) -> Statement | None:
-    """COMMENT ON kind name IS 'text' | NULL"""
+    """Parses COMMENT ON kind name IS 'text' | NULL."""
     cursor.expect("COMMENT", "ON")
     kind = _COMMENTED.get(cursor.token.word)
     if kind is None:
@@ -89,10 +89,10 @@ def comment_on(cursor: Cursor) -> Statement | None:
 
 
 def if_not_exists(cursor: Cursor, mode: CreateMode) -> CreateMode:
-    """The mode, IF NOT EXISTS taken into account.
+    """Returns the mode, taking IF NOT EXISTS into account.
 
     Raises:
-        StatementSyntaxError: the statement says REPLACE too.
+        StatementSyntaxError: if the statement also has REPLACE.
     """
     if not cursor.at("IF", "NOT") and not cursor.at("IF", "!"):
         return mode
@@ -102,7 +102,7 @@ def if_not_exists(cursor: Cursor, mode: CreateMode) -> CreateMode:
 
 
 def alter_view_query(cursor: Cursor, name: tuple[str, ...]) -> Statement:
-    """ALTER VIEW name [AS] query, the cursor standing at AS or at the query."""
+    """Parses ALTER VIEW name [AS] query, with the cursor at AS or at the query."""
     cursor.take("AS")
     return AlterViewQuery(text=cursor.statement, name=name, query=cursor.rest())
 
@@ -166,7 +166,7 @@ def _view_column(cursor: Cursor) -> ViewColumn:
 
 
 def _types_before_using(cursor: Cursor) -> bool:
-    """Whether a list of columns with types and USING come next."""
+    """Returns whether a list of columns with types and USING come next."""
     inner = Cursor(cursor.source, cursor.tokens[cursor.at_token :])
     if not inner.at("("):
         return False

@@ -27,14 +27,14 @@ from dbt.adapters.silt.engine.sql.cursor import Cursor
 
 
 def delete(cursor: Cursor) -> Statement:
-    """DELETE FROM name [alias] [WHERE condition]"""
+    """Parses DELETE FROM name [alias] [WHERE condition]."""
     cursor.expect("DELETE", "FROM")
     table, alias = cursor.name(), cursor.alias("WHERE")
     return Delete(text=cursor.statement, table=table, alias=alias, condition=_where(cursor))
 
 
 def update(cursor: Cursor) -> Statement:
-    """UPDATE name [alias] SET column = value, ... [WHERE condition]"""
+    """Parses UPDATE name [alias] SET column = value, ... [WHERE condition]."""
     cursor.expect("UPDATE")
     table, alias = cursor.name(), cursor.alias("SET")
     cursor.expect("SET")
@@ -43,14 +43,14 @@ def update(cursor: Cursor) -> Statement:
 
 
 def truncate(cursor: Cursor) -> Statement:
-    """TRUNCATE TABLE name [PARTITION (...)]"""
+    """Parses TRUNCATE TABLE name [PARTITION (...)]."""
     cursor.expect("TRUNCATE", "TABLE")
     table = cursor.name()
     return Truncate(text=cursor.statement, table=table, partition=cursor.partition())
 
 
 def merge(cursor: Cursor) -> Statement:
-    """MERGE [WITH SCHEMA EVOLUTION] INTO name [alias] USING source ON condition WHEN ..."""
+    """Parses MERGE [WITH SCHEMA EVOLUTION] INTO name [alias] USING source ON condition WHEN ..."""
     cursor.expect("MERGE")
     schema_evolution = cursor.take("WITH", "SCHEMA", "EVOLUTION")
     cursor.expect("INTO")
@@ -76,7 +76,7 @@ def merge(cursor: Cursor) -> Statement:
 
 
 def _source(cursor: Cursor) -> MergeSource:
-    """A query in parentheses or a relation, with or without an alias and aliases of its columns."""
+    """Parses a query in parentheses or a relation, with optional alias and column aliases."""
     name = None
     if cursor.at("("):
         relation = query = cursor.group()
@@ -94,7 +94,7 @@ def _source(cursor: Cursor) -> MergeSource:
 
 
 def _relation(cursor: Cursor) -> tuple[str, Name | None]:
-    """The text of a table with its time travel or of a table-valued function, and the name where it is only that."""
+    """Returns the text of a table with time travel or of a table-valued function, and the table's name, if any."""
     first = cursor.at_token
     name: Name | None = cursor.dotted("a table or a query in parentheses")
     if cursor.at("("):
@@ -155,7 +155,7 @@ def _where(cursor: Cursor) -> str | None:
 
 
 def _assignment(*stops: str) -> Callable[[Cursor], Assignment]:
-    """`column = value`, the value ending before one of these words."""
+    """Returns a parser of `column = value`, in which the value ends before any of these words."""
 
     def assignment(cursor: Cursor) -> Assignment:
         column = cursor.column_path()

@@ -1,4 +1,4 @@
-"""Lists and replaces the expressions of DELETE, UPDATE and MERGE: conditions and values, as text."""
+"""Lists and replaces the expressions of DELETE, UPDATE and MERGE: conditions and values, as SQL."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ RowStatement = TypeVar("RowStatement", bound=Delete | Update | Merge)
 
 
 def expressions(statement: Delete | Update | Merge) -> tuple[str, ...]:
-    """The text of each expression, once; the source of a MERGE is a query and not among them."""
+    """Returns the text of each expression, once; the source of a MERGE is a query and is not included."""
     found: dict[str, None] = {}
 
     def note(text: str) -> str:
@@ -33,7 +33,7 @@ def expressions(statement: Delete | Update | Merge) -> tuple[str, ...]:
 
 
 def with_expressions(statement: RowStatement, change: Callable[[str], str]) -> RowStatement:
-    """The statement with each of its expressions changed."""
+    """Returns the statement with each of its expressions changed."""
     changed: dict[str, Any] = {"condition": None if statement.condition is None else change(statement.condition)}
     if isinstance(statement, Update):
         changed["assignments"] = _assignments(statement.assignments, change)

@@ -10,7 +10,7 @@ from dbt.adapters.silt.engine.sql.grammar.table import column_type
 
 
 def create_function(cursor: Cursor, mode: CreateMode, temporary: bool) -> Statement:
-    """name (parameters) [RETURNS type] [characteristics] RETURN body | AS 'code'; or AS 'a Java class'."""
+    """Parses name (parameters) [RETURNS type] [characteristics] RETURN body | AS 'code'; or AS 'a Java class'."""
     statement = CreateFunction(
         text=cursor.statement, name=cursor.name("a function's name"), mode=mode, temporary=temporary
     )
@@ -53,7 +53,7 @@ def _parameter(cursor: Cursor) -> Parameter:
 
 
 def _characteristic(cursor: Cursor, statement: CreateFunction) -> CreateFunction:
-    """One of the clauses between the type and the body; what Spark finds out by itself is read and left out."""
+    """Parses a clause between the type and the body; clauses that Spark derives itself are read and dropped."""
     if cursor.take("COMMENT"):
         return replace(statement, comment=cursor.string())
     if cursor.take("NOT", "DETERMINISTIC"):

@@ -1,4 +1,4 @@
-"""Finds the text that EXECUTE IMMEDIATE runs."""
+"""Finds the statement that EXECUTE IMMEDIATE runs."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from dbt.adapters.silt.engine.sql.tokens import tokenize
 
 
 def immediate(text: str) -> str | None:
-    """The expression whose value EXECUTE IMMEDIATE runs as a statement; None for any other statement.
+    """Returns the expression whose value EXECUTE IMMEDIATE runs as a statement, or None for any other statement.
 
     Raises:
-        StatementSyntaxError: it breaks off, or another statement follows.
-        UnsupportedStatementError: it has parameters, or puts its result into variables.
+        StatementSyntaxError: if it is incomplete, or another statement follows.
+        UnsupportedStatementError: if it has parameters, or stores its result in variables.
     """
     cursor = Cursor(text, tokenize(text))
     if not cursor.take("EXECUTE", "IMMEDIATE"):

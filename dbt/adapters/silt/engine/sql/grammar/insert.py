@@ -1,4 +1,4 @@
-"""The grammar of INSERT, in all the forms that Spark and Delta know."""
+"""The grammar of INSERT, in all the forms that Spark and Delta accept."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dbt.adapters.silt.engine.sql.tokens import Kind
 
 
 def insert(cursor: Cursor) -> Statement:
-    """INSERT [WITH SCHEMA EVOLUTION] INTO | OVERWRITE [TABLE] name ... query"""
+    """Parses INSERT [WITH SCHEMA EVOLUTION] INTO | OVERWRITE [TABLE] name ... query."""
     first = cursor.at_token
     cursor.expect("INSERT")
     schema_evolution = cursor.take("WITH", "SCHEMA", "EVOLUTION")
@@ -35,10 +35,10 @@ def insert(cursor: Cursor) -> Statement:
 
 
 def refuse_multi_insert(cursor: Cursor) -> None:
-    """Refuse FROM ... INSERT ... INSERT ..., which writes several tables.
+    """Refuses FROM ... INSERT ... INSERT ..., which writes several tables.
 
     Raises:
-        UnsupportedStatementError: it is one.
+        UnsupportedStatementError: if it is such a statement.
     """
     index = cursor.at_token
     while cursor.tokens[index].kind is not Kind.END:
@@ -63,7 +63,7 @@ def _write_options(cursor: Cursor) -> tuple[str, ...]:
 
 
 def _destination(cursor: Cursor, statement: Insert) -> Insert:
-    """[PARTITION (...)] [IF NOT EXISTS] [BY NAME | (columns)]"""
+    """Parses [PARTITION (...)] [IF NOT EXISTS] [BY NAME | (columns)]."""
     partition = cursor.partition()
     if_not_exists = cursor.if_not_exists()
     by_name = cursor.take("BY", "NAME")
@@ -72,12 +72,12 @@ def _destination(cursor: Cursor, statement: Insert) -> Insert:
 
 
 def _at_column_list(cursor: Cursor) -> bool:
-    """Whether the parentheses that open here hold column names, not a query."""
+    """Returns whether the parentheses that open here contain column names, not a query."""
     return cursor.at("(") and cursor.ahead(1).is_identifier and cursor.ahead(2).word in (",", ")")
 
 
 def _replacement(cursor: Cursor, statement: Insert) -> Insert:
-    """[REPLACE WHERE condition | REPLACE USING (columns) | REPLACE ON condition], before BY NAME or after it"""
+    """Parses [REPLACE WHERE condition | REPLACE USING (columns) | REPLACE ON condition], before or after BY NAME."""
     if statement.mode is not InsertMode.INTO or not cursor.take("REPLACE"):
         return statement
     if cursor.take("USING"):
@@ -99,7 +99,7 @@ def _with_query(cursor: Cursor, statement: Insert) -> Insert:
 
 
 def _with_alias(cursor: Cursor, statement: Insert) -> Insert:
-    """(query) [AS alias], or a query that only begins with parentheses."""
+    """Parses (query) [AS alias], or a query that only begins with parentheses."""
     first = cursor.at_token
     query, alias = cursor.group(), cursor.alias(*_SET_OPERATIONS)
     if cursor.at_end:
@@ -126,10 +126,10 @@ def _directory(cursor: Cursor, first: int) -> Statement:
 
 
 def _condition(cursor: Cursor) -> str:
-    """A condition that ends where the query begins.
+    """Parses a condition up to the beginning of the query.
 
-    The query begins at the first query keyword outside of parentheses; where each such keyword belongs to a set
-    operation, and where there is none, it begins with a parenthesis that stands where no operator asks for a value.
+    The query begins at the first query keyword outside of parentheses. If no such keyword exists, or each belongs to a
+    set operation, the query begins at a parenthesis at which no operator expects a value.
     """
     first = index = cursor.at_token
     in_parentheses = None

@@ -18,7 +18,7 @@ from dbt.adapters.silt.engine.sql.cursor import Cursor
 
 
 def analyze(cursor: Cursor) -> Statement:
-    """ANALYZE TABLE name ... | ANALYZE TABLES [IN schema] ..."""
+    """Parses ANALYZE TABLE name ... | ANALYZE TABLES [IN schema] ..."""
     cursor.expect("ANALYZE")
     if cursor.take("TABLES"):
         name = cursor.name("a schema's name") if cursor.take_any("IN", "FROM") else None
@@ -31,7 +31,7 @@ def analyze(cursor: Cursor) -> Statement:
 
 
 def optimize(cursor: Cursor) -> Statement:
-    """OPTIMIZE [TABLE] name [FULL] [WHERE condition] [ZORDER BY (columns)]"""
+    """Parses OPTIMIZE [TABLE] name [FULL] [WHERE condition] [ZORDER BY (columns)]."""
     cursor.expect("OPTIMIZE")
     cursor.optional_keyword("TABLE")
     statement = Optimize(text=cursor.statement, table=cursor.name_or_path())
@@ -46,7 +46,7 @@ def optimize(cursor: Cursor) -> Statement:
 
 
 def vacuum(cursor: Cursor) -> Statement:
-    """VACUUM name [LITE | FULL] [RETAIN n HOURS] [DRY RUN]"""
+    """Parses VACUUM name [LITE | FULL] [RETAIN n HOURS] [DRY RUN]."""
     cursor.expect("VACUUM")
     cursor.optional_keyword("TABLE")
     statement = Vacuum(text=cursor.statement, table=cursor.name_or_path())
@@ -68,7 +68,7 @@ def vacuum(cursor: Cursor) -> Statement:
 
 
 def restore(cursor: Cursor) -> Statement:
-    """RESTORE [TABLE] name TO VERSION | TIMESTAMP AS OF value"""
+    """Parses RESTORE [TABLE] name TO VERSION | TIMESTAMP AS OF value."""
     cursor.expect("RESTORE")
     cursor.optional_keyword("TABLE")
     table = cursor.name_or_path()
@@ -80,7 +80,7 @@ def restore(cursor: Cursor) -> Statement:
 
 
 def convert(cursor: Cursor) -> Statement | None:
-    """CONVERT TO DELTA name [NO STATISTICS] [PARTITIONED BY (column type, ...)]"""
+    """Parses CONVERT TO DELTA name [NO STATISTICS] [PARTITIONED BY (column type, ...)]."""
     if not cursor.take("CONVERT", "TO", "DELTA"):
         return None
     statement = ConvertToDelta(text=cursor.statement, source=cursor.name_or_path())

@@ -1,7 +1,7 @@
-"""Parses SQL text into one statement.
+"""Parses SQL into a statement.
 
-The grammar is small: it knows the frame of each statement (which table, which clauses) and keeps queries,
-expressions and types as text, so that Spark sees what the user wrote. What it does not recognise it does not guess at.
+The grammar is small: it knows the frame of each statement (which table, which clauses) and keeps queries, expressions
+and types as text, so that Spark sees what the user wrote. It does not guess at unrecognised text.
 """
 
 from __future__ import annotations
@@ -34,12 +34,13 @@ from dbt.adapters.silt.engine.sql.tokens import Kind, Token, syntax_error, token
 
 @lru_cache(maxsize=128)
 def parse(text: str) -> Statement:
-    """The statement in a text: comments around it and a semicolon behind it are left out.
+    """Returns the statement in a text, without comments around it and a semicolon behind it.
 
     Raises:
-        StatementSyntaxError: there is none, there are two, or it breaks off or goes on where it must not; the message
-            names line, column and the text nearby.
-        UnsupportedStatementError: it hides which tables it works on, or is a kind that Spark itself runs in parts.
+        StatementSyntaxError: if there is no statement or a second statement, or it ends too early or too late; the
+            message names line, column and the text nearby.
+        UnsupportedStatementError: if it hides the tables that it works on, or is of a kind that Spark itself runs in
+            parts.
     """
     try:
         return _statement(text, _only_statement(text))
@@ -79,7 +80,7 @@ def _statement(source: str, tokens: tuple[Token, ...]) -> Statement:
 
 
 def _query(cursor: Cursor) -> Statement:
-    """A query, or a change of rows behind a WITH."""
+    """Parses a query, or a change of rows behind a WITH."""
     if cursor.at("WITH"):
         ctes = take_ctes(cursor)
         change = _CHANGES.get(cursor.token.word)
@@ -103,7 +104,7 @@ def _explain(cursor: Cursor) -> Statement:
 
 
 def _copy(cursor: Cursor) -> Statement:
-    """Refuses COPY INTO, of which Spark has none: which files it has loaded is kept by Databricks.
+    """Refuses COPY INTO, which Spark does not have: Databricks keeps the list of loaded files.
 
     Raises:
         UnsupportedStatementError: always.
@@ -117,10 +118,10 @@ def _copy(cursor: Cursor) -> Statement:
 
 
 def _unrecognised(cursor: Cursor) -> Statement:
-    """A statement of which we know only which names it mentions.
+    """Returns a statement of which only the mentioned names are known.
 
     Raises:
-        UnsupportedStatementError: it can work on tables that its text does not name.
+        UnsupportedStatementError: if it can work on tables that its text does not name.
     """
     mentions: dict[Name, None] = {}
     inner = Cursor(cursor.source, cursor.tokens)

@@ -20,7 +20,7 @@ TIME_ZONE = "spark.sql.session.timeZone"
 
 
 def use(cursor: Cursor) -> Statement:
-    """USE [SCHEMA | CATALOG] name"""
+    """Parses USE [SCHEMA | CATALOG] name."""
     cursor.expect("USE")
     kind = None
     if cursor.ahead(1).is_identifier:
@@ -30,7 +30,7 @@ def use(cursor: Cursor) -> Statement:
 
 
 def set_setting(cursor: Cursor) -> Statement | None:
-    """SET key = value; None where it sets a variable, a role or a collation."""
+    """Parses SET key = value; None if it sets a variable, a role or a collation."""
     cursor.expect("SET")
     if cursor.take("CATALOG"):
         name = (cursor.string(),) if cursor.token.kind is Kind.STRING else cursor.name("a catalog's name")
@@ -51,13 +51,13 @@ def set_setting(cursor: Cursor) -> Statement | None:
 
 
 def reset_setting(cursor: Cursor) -> Statement:
-    """RESET [key]"""
+    """Parses RESET [key]."""
     cursor.expect("RESET")
     return ResetSetting(text=cursor.statement, key=None if cursor.at_end else _key(cursor))
 
 
 def call(cursor: Cursor) -> Statement:
-    """CALL procedure(...)"""
+    """Parses CALL procedure(...)."""
     cursor.expect("CALL")
     procedure = cursor.name("a procedure's name")
     cursor.group()
@@ -65,7 +65,7 @@ def call(cursor: Cursor) -> Statement:
 
 
 def cache(cursor: Cursor) -> Statement:
-    """CACHE [LAZY] TABLE name [OPTIONS (...)] [[AS] query]"""
+    """Parses CACHE [LAZY] TABLE name [OPTIONS (...)] [[AS] query]."""
     cursor.expect("CACHE")
     cursor.take("LAZY")
     cursor.expect("TABLE")
@@ -77,20 +77,20 @@ def cache(cursor: Cursor) -> Statement:
 
 
 def uncache(cursor: Cursor) -> Statement:
-    """UNCACHE TABLE [IF EXISTS] name"""
+    """Parses UNCACHE TABLE [IF EXISTS] name."""
     cursor.expect("UNCACHE", "TABLE")
     cursor.if_exists()
     return Uncache(text=cursor.statement, table=cursor.name())
 
 
 def clear_cache(cursor: Cursor) -> Statement:
-    """CLEAR CACHE"""
+    """Parses CLEAR CACHE."""
     cursor.expect("CLEAR", "CACHE")
     return Uncache(text=cursor.statement, table=None)
 
 
 def refresh(cursor: Cursor) -> Statement | None:
-    """REFRESH [TABLE] name; None for a function or a path."""
+    """Parses REFRESH [TABLE] name; None for a function or a path."""
     cursor.expect("REFRESH")
     if cursor.take("TABLE"):
         return Refresh(text=cursor.statement, table=cursor.name())
@@ -98,14 +98,14 @@ def refresh(cursor: Cursor) -> Statement | None:
 
 
 def _key(cursor: Cursor) -> str:
-    """The text up to `=`; backquotes around all of it are left out."""
+    """Returns the text up to `=`, without enclosing backquotes."""
     if cursor.token.kind is Kind.QUOTED:
         return cursor.identifier()
     return cursor.until("=", what="a setting")
 
 
 def _raw(cursor: Cursor) -> str:
-    """All that is left, as it is written; backquotes around all of it are left out."""
+    """Returns the remaining text verbatim, without enclosing backquotes."""
     if cursor.token.kind is Kind.QUOTED and cursor.ahead(1).kind is Kind.END:
         return cursor.identifier()
     first = cursor.at_token

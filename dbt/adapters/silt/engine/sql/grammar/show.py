@@ -22,7 +22,7 @@ from dbt.adapters.silt.engine.sql.tokens import Kind
 
 
 def describe(cursor: Cursor) -> Statement | None:
-    """DESCRIBE of a table, its history or detail, a query, a schema or a function; None for anything else."""
+    """Parses DESCRIBE of a table, its history or detail, a query, a schema or a function; None for any other object."""
     cursor.take_any("DESCRIBE", "DESC")
     names_follow = cursor.ahead(1).is_identifier or cursor.ahead(1).kind in (Kind.STRING, Kind.DOUBLE_QUOTED)
     if names_follow and cursor.take("HISTORY"):
@@ -46,7 +46,7 @@ def describe(cursor: Cursor) -> Statement | None:
 
 
 def show(cursor: Cursor) -> Statement | None:
-    """SHOW of what the catalog holds; None for anything else."""
+    """Parses SHOW of objects of the catalog; None for any other object."""
     cursor.expect("SHOW")
     for words, what in _SHOWN.items():
         if cursor.take(*words):
@@ -70,7 +70,7 @@ def _table(cursor: Cursor) -> Statement:
 
 
 def _option(cursor: Cursor, word: str) -> bool:
-    """Step over a keyword that may be left out, unless it is itself the name."""
+    """Steps over an optional keyword, unless it is itself the name. Returns whether it did."""
     before = cursor.at_token
     cursor.optional_keyword(word)
     return cursor.at_token > before
@@ -147,7 +147,7 @@ def _show_of_table(cursor: Cursor, what: ShowKind) -> Statement:
 
 
 def _pattern(cursor: Cursor) -> str | None:
-    """[LIKE] 'pattern'; functions may be asked for by a bare name."""
+    """Parses [LIKE] 'pattern'; a pattern of functions may be a bare name."""
     if cursor.take("LIKE") and cursor.token.is_identifier:
         return ".".join(cursor.dotted())
     return cursor.string() if cursor.token.kind in (Kind.STRING, Kind.DOUBLE_QUOTED) else None

@@ -23,7 +23,7 @@ from dbt.adapters.silt.engine.sql.spans import closing, starts_query
 
 
 def create_table(cursor: Cursor, mode: CreateMode, unsupported: tuple[str, ...]) -> Statement:
-    """CREATE TABLE, the cursor standing at the table's name."""
+    """Parses CREATE TABLE, with the cursor at the table's name."""
     name = cursor.name()
     if cursor.take("LIKE"):
         return _like(cursor, CreateTableLike(text=cursor.statement, table=name, source=cursor.name(), mode=mode))
@@ -41,7 +41,7 @@ def create_table(cursor: Cursor, mode: CreateMode, unsupported: tuple[str, ...])
 
 
 def constraint(cursor: Cursor) -> Constraint | None:
-    """[CONSTRAINT name] CHECK | PRIMARY KEY | FOREIGN KEY | UNIQUE ..., or nothing."""
+    """Parses [CONSTRAINT name] CHECK | PRIMARY KEY | FOREIGN KEY | UNIQUE ..., or nothing."""
     name = cursor.identifier("a constraint's name") if cursor.take("CONSTRAINT") else None
     if cursor.take("CHECK"):
         found = Constraint(ConstraintKind.CHECK, name, condition=cursor.group())
@@ -61,14 +61,14 @@ def constraint(cursor: Cursor) -> Constraint | None:
     return replace(found, enforced=_is_enforced(cursor))
 
 
-# A type ends before these words, unless they stand inside its own brackets.
+# A type ends before these words, unless they are inside its own brackets.
 AFTER_TYPE = tuple(
     "NOT ! NULL DEFAULT GENERATED COMMENT FIRST AFTER CONSTRAINT CHECK PRIMARY UNIQUE REFERENCES FOREIGN MASK".split()
 )
 
 
 def column_type(cursor: Cursor) -> str:
-    """The text of a type."""
+    """Returns the text of a type."""
     first = cursor.at_token
     depth = 0
     while not cursor.at_end:
@@ -85,7 +85,7 @@ def column_type(cursor: Cursor) -> str:
 
 
 def _at_query(cursor: Cursor) -> bool:
-    """Whether the query comes next: AS, a query keyword, or a parenthesis with a query inside."""
+    """Returns whether the query comes next: AS, a query keyword, or a parenthesis with a query inside."""
     if cursor.at("AS"):
         return True
     index = cursor.at_token
@@ -95,7 +95,7 @@ def _at_query(cursor: Cursor) -> bool:
 
 
 def _is_column(cursor: Cursor, index: int) -> bool:
-    """`(values int, ...)`: a column whose name is a query keyword."""
+    """Returns whether it is `(values int, ...)`: a column whose name is a query keyword."""
     token = cursor.tokens[index]
     if index == cursor.at_token or token.word not in ("VALUES", "TABLE", "FROM"):
         return False
@@ -147,7 +147,7 @@ def _at_constraint(cursor: Cursor) -> bool:
 
 
 def _with_option(cursor: Cursor, column: ColumnDefinition) -> ColumnDefinition:
-    """NOT NULL, COMMENT, DEFAULT or GENERATED of one column."""
+    """Parses NOT NULL, COMMENT, DEFAULT or GENERATED of a column."""
     if cursor.not_null():
         return replace(column, nullable=False)
     if cursor.take("NULL"):
@@ -168,7 +168,7 @@ _AFTER_DEFAULT = (",", "COMMENT", "CONSTRAINT", "CHECK", "PRIMARY", "UNIQUE", "R
 
 
 def identity(cursor: Cursor) -> IdentityClause | None:
-    """What follows GENERATED: ALWAYS | BY DEFAULT AS IDENTITY [(...)]; None, and nothing read, where it is not that."""
+    """Parses ALWAYS | BY DEFAULT AS IDENTITY [(...)] behind GENERATED; None, without reading, for other text."""
     first = cursor.at_token
     by_default = cursor.take("BY", "DEFAULT")
     if not ((by_default or cursor.take("ALWAYS")) and cursor.take("AS", "IDENTITY")):
@@ -220,7 +220,7 @@ _CHARACTERISTICS = ("NOT", "ENFORCED", "DEFERRABLE", "INITIALLY", "NORELY", "REL
 
 
 def _is_enforced(cursor: Cursor) -> bool:
-    """Whether [NOT] ENFORCED, [NO]RELY and their like say ENFORCED; the others say nothing to this engine."""
+    """Returns whether [NOT] ENFORCED, [NO]RELY and similar words include ENFORCED; this engine ignores the rest."""
     enforced = False
     while cursor.at_any("ENFORCED", "DEFERRABLE", "INITIALLY", "NORELY", "RELY") or (
         cursor.at("NOT") and cursor.ahead(1).word in _CHARACTERISTICS
@@ -243,7 +243,7 @@ def _with_clause(cursor: Cursor, statement: CreateTable) -> CreateTable:
 
 
 def _other_clause(cursor: Cursor) -> str:
-    """The text of a clause that is not supported, up to the next clause or the query."""
+    """Returns the text of an unsupported clause, up to the next clause or the query."""
     first = cursor.at_token
     while not cursor.at_end:
         cursor.at_token += 2 if cursor.ahead(1).word == "AS" else 1  # STORED AS, NULL DEFINED AS
@@ -337,5 +337,5 @@ def _clone(cursor: Cursor, name: tuple[str, ...], mode: CreateMode) -> Statement
 
 
 def versioned_name(cursor: Cursor) -> tuple[tuple[str, ...], TimeTravel | None]:
-    """A table's name, with the version or time that may follow it."""
+    """Parses a table's name, with the version or time that may follow it."""
     return cursor.name(), cursor.time_travel()

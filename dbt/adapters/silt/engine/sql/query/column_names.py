@@ -1,8 +1,8 @@
-"""Finds the columns that an expression names, outside of its subqueries and apart from the parameters of its lambdas.
+"""Finds the columns that an expression names, outside of its subqueries and except the parameters of its lambdas.
 
-A word is taken for a column only where an operand is expected and what follows it can follow an operand. Keywords,
-units of time, types, aliases and names of arguments are thereby left out without a list of all keywords; where the
-text is not sure, the word is left out too.
+A word counts as a column only if an operand is expected and the next token can follow an operand. This excludes
+keywords, units of time, types, aliases and names of arguments without a list of all keywords; an ambiguous word is
+excluded too.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from dbt.adapters.silt.engine.sql.tokens import Kind
 
 @dataclass(frozen=True)
 class ColumnName:
-    """A bare or dotted name: its parts, and its span of the text. `has_star` tells `name.*` from `name`."""
+    """A bare or dotted name: its parts, and its span of the text. `has_star` distinguishes `name.*` from `name`."""
 
     parts: Name
     start: int
@@ -31,12 +31,12 @@ class ColumnName:
 
 
 def column_names(tokens: Tokens) -> tuple[ColumnName, ...]:
-    """The columns that the tokens of an expression name, in the order of the text; none where it is a query."""
+    """Returns the columns named by the tokens of an expression, in the order of the text; empty for a query."""
     return () if starts_query(tokens, 0) else tuple(_Reader(tokens).read())
 
 
 class _State(Enum):
-    """What the next token is read as."""
+    """The interpretation of the next token."""
 
     OPERAND = "an operand, or a word before one"
     OPERATOR = "what follows an operand"
@@ -55,7 +55,7 @@ _SYMBOLS_BEFORE_OPERAND = frozenset("= == <=> <> != < <= > >= !< !> + - * / % ||
 _WORDS_BEFORE_OPERAND = frozenset(
     "AND OR IN LIKE ILIKE RLIKE REGEXP BETWEEN WHEN THEN ELSE DIV FROM FOR BY PLACING ESCAPE".split()
 )
-# Where an operand is expected, these words come before it, or are values, and never name a column.
+# If an operand is expected, these words precede it, or are values, and never name a column.
 _PREFIXES = frozenset(("NOT", "CASE", "WHEN", "WHERE", "DISTINCT", "ALL"))
 _IN_TRIM = frozenset(("BOTH", "LEADING", "TRAILING", "FROM"))
 _BEFORE_IN_TRIM = _IN_TRIM | {"("}
@@ -71,7 +71,7 @@ _UNITS = frozenset("YEAR QUARTER MONTH WEEK DAY DAYOFYEAR HOUR MINUTE SECOND MIL
 
 
 class _Reader:
-    """Reads the tokens from left to right; every method steps forward."""
+    """Reads the tokens from left to right; every method advances the position."""
 
     def __init__(self, tokens: Tokens) -> None:
         self.tokens = tokens
@@ -132,7 +132,7 @@ class _Reader:
             self._step(_State.OPERAND)
 
     def _lambda(self, parameters: frozenset[str], last: int) -> None:
-        """Steps behind the arrow; up to the next comma or the end of the group the parameters hide columns."""
+        """Steps behind the arrow; up to the next comma or the end of the group, the parameters hide columns."""
         self.groups[-1].parameters = parameters
         self.at = last + 1
         self._step(_State.OPERAND)
@@ -151,7 +151,7 @@ class _Reader:
             yield from self._name()
 
     def _name(self) -> Iterator[ColumnName]:
-        """A name from its first part to its last, unless it is that of a function or hides behind a parameter."""
+        """Yields a complete dotted name, unless it is a function's or a parameter's."""
         tokens, first = self.tokens, self.at
         while tokens[self.at + 1].word == "." and tokens[self.at + 2].is_identifier:
             self.at += 2
@@ -164,7 +164,7 @@ class _Reader:
             yield name
 
     def _may_follow_operand(self, is_sure: bool) -> bool:
-        """Whether the next token can follow a column; behind a dotted name anything can but arguments."""
+        """Returns whether the next token can follow a column; after a dotted name, any token but arguments can."""
         following = self.tokens[self.at]
         if following.kind is Kind.END:
             return True
@@ -174,7 +174,7 @@ class _Reader:
         return bool(following.word) and following.word in known
 
     def _is_of_trim(self) -> bool:
-        """Whether it is a keyword of TRIM([side] [characters] FROM text)."""
+        """Returns whether it is a keyword of TRIM([side] [characters] FROM text)."""
         before = self.tokens[self.at - 1].word
         return self.groups[-1].called == "TRIM" and self.tokens[self.at].word in _IN_TRIM and before in _BEFORE_IN_TRIM
 
@@ -184,7 +184,7 @@ class _Reader:
         return self.tokens[self.at].word == "INTERVAL" and is_amount
 
     def _is_unit(self) -> bool:
-        """Whether it is the first argument of EXTRACT(unit FROM ...), or of a function of three with a unit."""
+        """Returns whether it is the first argument of EXTRACT(unit FROM ...), or of a ternary function with a unit."""
         called, before = self.groups[-1].called, self.tokens[self.at - 1].word if self.at else ""
         if before != "(" or self.tokens[self.at].word == "":
             return False
@@ -193,7 +193,7 @@ class _Reader:
         return called in _TAKES_A_UNIT and self.tokens[self.at].word in _UNITS and self._commas_ahead() >= 2
 
     def _commas_ahead(self) -> int:
-        """How many commas are left in this group, apart from those in groups in it."""
+        """Returns the number of remaining commas of this group, without nested groups."""
         at, count = self.at, 0
         while self.tokens[at].word != ")" and self.tokens[at].kind is not Kind.END:
             count += self.tokens[at].word == ","
@@ -208,7 +208,7 @@ class _Reader:
             self._step(_State.OPERAND if word in _WORDS_BEFORE_OPERAND else _State.OPERATOR)
 
     def _as(self) -> None:
-        """An alias, or the type of a cast."""
+        """Steps behind an alias, or the type of a cast."""
         self.at += 1
         if self.groups[-1].called in _CASTS:
             self._type()
@@ -216,7 +216,7 @@ class _Reader:
             self._step(_State.OPERATOR)
 
     def _type(self) -> None:
-        """Steps behind a type, which may hold names of fields."""
+        """Steps behind a type, which may contain names of fields."""
         has_members = self.tokens[self.at].word in _TYPES_OF_TYPES and self.tokens[self.at + 1].word == "<"
         if self.tokens[self.at].is_identifier:
             self._step(_State.OPERATOR)

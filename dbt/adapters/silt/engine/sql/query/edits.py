@@ -1,4 +1,4 @@
-"""Replaces spans of a text, and says where the rest of the text moves to."""
+"""Replaces spans of a text, and maps the positions of the rest of the text."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Edit(NamedTuple):
 
 
 def edited(text: str, edits: Iterable[Edit]) -> str:
-    """The text with the edits made; one inside the span of another is lost with that span."""
+    """Returns the edited text; an edit inside the span of another edit is lost with that span."""
     pieces: list[str] = []
     done = 0
     for start, end, new in _outermost(edits):
@@ -27,7 +27,7 @@ def edited(text: str, edits: Iterable[Edit]) -> str:
 
 
 def moved(positions: Iterable[int], edits: Iterable[Edit]) -> Mapping[int, int]:
-    """The positions of a text -> where they are once it is edited; without those whose span is replaced."""
+    """Returns the positions of a text -> their positions in the edited text, without positions in replaced spans."""
     kept = _outermost(edits)
     ends = [edit.end for edit in kept]
     shifts = [0, *accumulate(len(edit.new) - (edit.end - edit.start) for edit in kept)]

@@ -25,7 +25,7 @@ AFTER_ROW = _PARTS | _BEFORE_JOIN | {"JOIN", ")", "AS"}
 class Part:
     """A part of a SELECT: its keywords begin at the token `at`, and `first` is the token behind them.
 
-    It ends where the next part begins, or with the SELECT.
+    It ends before the next part, or with the SELECT.
     """
 
     keyword: str
@@ -39,7 +39,7 @@ class Part:
 
     @property
     def is_condition(self) -> bool:
-        """Whether it says how the relation before it is joined."""
+        """Whether it is the join condition of the relation before it."""
         return self.keyword in _CONDITIONS
 
     @property
@@ -49,7 +49,7 @@ class Part:
 
 
 def part_at(tokens: Tokens, at: int) -> Part | None:
-    """The part that begins here; every comma is taken for one of a FROM list."""
+    """Returns the part that begins here, or None; every comma is treated as a comma of a FROM list."""
     word, following = tokens[at].word, tokens[at + 1].word
     if at > 1 and tokens[at - 1].word == "." and tokens[at - 2].word in (")", "]"):  # a field
         return None
@@ -62,7 +62,7 @@ def part_at(tokens: Tokens, at: int) -> Part | None:
 
 
 def is_alias(tokens: Tokens, at: int) -> bool:
-    """Whether the word behind a relation is its alias."""
+    """Returns whether the word behind a relation is its alias."""
     token = tokens[at]
     if token.kind is not Kind.WORD:
         return token.kind is Kind.QUOTED
@@ -72,7 +72,7 @@ def is_alias(tokens: Tokens, at: int) -> bool:
 
 
 def _join(tokens: Tokens, at: int) -> Part | None:
-    """Words such as LEFT OUTER that lead to JOIN; LEFT(a, 2) is a function."""
+    """Returns the part of words such as LEFT OUTER that lead to JOIN; LEFT(a, 2) is a function."""
     first = at
     while tokens[first].word in _BEFORE_JOIN:
         first += 1
@@ -82,6 +82,6 @@ def _join(tokens: Tokens, at: int) -> Part | None:
 
 
 def _is_distinct_from(tokens: Tokens, at: int) -> bool:
-    """Whether this FROM is that of IS [NOT] DISTINCT FROM."""
+    """Returns whether this FROM belongs to IS [NOT] DISTINCT FROM."""
     words = [token.word for token in tokens[max(0, at - 3) : at]]
     return tokens[at].word == "FROM" and (words[-2:] == ["IS", "DISTINCT"] or words == ["IS", "NOT", "DISTINCT"])

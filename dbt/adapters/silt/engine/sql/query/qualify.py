@@ -1,8 +1,8 @@
 """Qualifies the bare column names of an expression that is evaluated over more tables than it may name.
 
-In SQL an INSERT of a MERGE sees the source's columns alone, and a clause about NOT MATCHED BY SOURCE the target's
-alone, so a bare name there is not ambiguous even where both have it. Spark evaluates all clauses over the joined rows:
-bare names are given their qualifier first. Names inside a subquery belong to the subquery and stay as they are.
+In SQL, an INSERT of a MERGE sees only the source's columns, and a NOT MATCHED BY SOURCE clause only the target's, so a
+bare name in them is not ambiguous even if both tables have it. Spark evaluates all clauses over the joined rows: bare
+names are qualified first. Names inside a subquery belong to the subquery and are unchanged.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from dbt.adapters.silt.engine.sql.tokens import tokenize
 
 @dataclass(frozen=True)
 class Scope:
-    """The one table whose columns an expression sees.
+    """The only table whose columns an expression sees.
 
     Args:
-        alias: what the table's columns are qualified by.
+        alias: qualifier of the table's columns.
         columns: the table's columns.
-        other: the alias of a table that is not seen.
+        other: alias of an invisible table.
         clause: the kind of clause, for messages.
     """
 
@@ -34,13 +34,13 @@ class Scope:
     clause: str
 
     def qualify(self, text: str) -> str:
-        """The expression with the alias put before the bare names of the table's columns.
+        """Returns the expression with the alias before the bare names of the table's columns.
 
-        A text that is no expression stays as it is, and so does a word of which it is not sure that it is a column:
-        Spark, which reads the result, then refuses the name if it is ambiguous.
+        A text that is not an expression is unchanged, and so is a word that may not be a column: Spark, which reads the
+        result, then refuses the name if it is ambiguous.
 
         Raises:
-            ColumnNotFoundError: it names a column of the other table.
+            ColumnNotFoundError: if it names a column of the other table.
         """
         try:
             names = column_names(tokenize(text))
@@ -51,7 +51,7 @@ class Scope:
         return text
 
     def _is_bare(self, name: ColumnName, text: str) -> bool:
-        """Whether the name is that of a column of the table, without the qualifier."""
+        """Returns whether the name is a column of the table, without the qualifier."""
         first = name.parts[0].lower()
         if name.is_dotted and first == self.alias.lower():
             return False

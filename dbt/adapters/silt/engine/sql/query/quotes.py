@@ -1,12 +1,12 @@
-"""What stands between quotes, as the settings of a Spark session have it read, and the same for every session.
+"""Converts quoted texts between the quoting settings of a Spark session and a form for every session.
 
-Three settings change what a quoted text means. A statement is read by those of its session. A text that stays (the
-query of a view, the body of a function, a default, the condition of a constraint) is kept as Spark reads it by
-default, as other readers of the table read it, and is written for each session that it runs in.
+Three settings change the meaning of a quoted text. A statement is read by the settings of its session. A stored text
+(the query of a view, the body of a function, a default, the condition of a constraint) is kept in Spark's default form,
+which other readers of the table expect, and is written for each session that it runs in.
 
 Source: Spark's SqlBaseParser.g4 (`stringLit`, `quotedIdentifier`) and AstBuilder.createString: `escapedStringLiterals`
-is about constants of expressions alone; a comment, a path, a typed literal such as DATE '...' and the character of
-ESCAPE are always unescaped.
+only affects constants of expressions; a comment, a path, a typed literal such as DATE '...' and the character of ESCAPE
+are always unescaped.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ from dbt.adapters.silt.engine.sql.tokens import Kind, Token, string_value, token
 
 @dataclass(frozen=True)
 class Quotes:
-    """How a session reads quoted texts; the defaults are Spark's.
+    """The interpretation of quoted texts in a session; the defaults are Spark's.
 
     Attributes:
-        double_quoted_identifiers: "x" is a name, and no string.
-        escaped_string_literals: a backslash in a constant is a backslash, and two quotes are two quotes.
-        consecutive_string_literals: else, 'it''s' is 'it' and 's', one after the other.
+        double_quoted_identifiers: whether "x" is a name, not a string.
+        escaped_string_literals: whether a backslash in a constant is a backslash, and two quotes are two quotes.
+        consecutive_string_literals: otherwise, whether 'it''s' is 'it' followed by 's'.
     """
 
     double_quoted_identifiers: bool = False
@@ -40,13 +40,13 @@ class Quotes:
     consecutive_string_literals: bool = False
 
     def value(self, constant: Token) -> str:
-        """The value of a string that is a constant of an expression."""
+        """Returns the value of a string that is a constant of an expression."""
         if self.escaped_string_literals:
             return constant.text[1:-1]
         return string_value(constant, doubled_is_one=not self.consecutive_string_literals)
 
     def constant(self, value: str) -> str:
-        """An expression with that value: a string where the session has one for it."""
+        """Returns an expression with that value: a string if the session has a string for it."""
         quoted = (f"'{value}'", string_literal(value), *(() if self.double_quoted_identifiers else (f'"{value}"',)))
         return next((text for text in quoted if self._reads(text, value)), _bytes_of(value))
 
@@ -59,12 +59,12 @@ SPARKS_DEFAULT = Quotes()
 
 
 def as_read(text: str, quotes: Quotes) -> str:
-    """A statement of a session in the form that this engine reads: its names in backquotes, without byte order marks.
+    """Returns a session's statement in this engine's form: names in backquotes, without byte order marks.
 
-    The arguments of the table functions that the engine itself answers become what they are at rest.
+    The arguments of the table functions that the engine itself answers get their stored form.
 
     Raises:
-        StatementSyntaxError: as `tokenize`.
+        StatementSyntaxError: as raised by `tokenize`.
     """
     text = without_byte_order_marks(text)
     if quotes == SPARKS_DEFAULT:
@@ -74,10 +74,10 @@ def as_read(text: str, quotes: Quotes) -> str:
 
 
 def at_rest(text: str, quotes: Quotes) -> str:
-    """A text that `as_read` gave, in the form in which it is kept: as Spark reads it by default.
+    """Converts a result of `as_read` to the stored form, Spark's default.
 
     Raises:
-        StatementSyntaxError: as `tokenize`.
+        StatementSyntaxError: as raised by `tokenize`.
     """
     if quotes == SPARKS_DEFAULT:
         return text
@@ -85,10 +85,10 @@ def at_rest(text: str, quotes: Quotes) -> str:
 
 
 def for_session(text: str, quotes: Quotes) -> str:
-    """A text at rest as a session is given it.
+    """Converts a stored text to the form of a session.
 
     Raises:
-        StatementSyntaxError: as `tokenize`.
+        StatementSyntaxError: as raised by `tokenize`.
     """
     if quotes == SPARKS_DEFAULT or not _SPECIAL.search(text):
         return text
@@ -103,10 +103,10 @@ def for_session(text: str, quotes: Quotes) -> str:
 
 @lru_cache(maxsize=256)
 def for_any_session(text: str) -> str:
-    """A text at rest, so written that it means the same to every session; names that Spark derives from it may differ.
+    """Converts a stored text to a form with the same meaning in every session; names that Spark derives may differ.
 
     Raises:
-        StatementSyntaxError: as `tokenize`.
+        StatementSyntaxError: as raised by `tokenize`.
     """
     if not _SPECIAL.search(text):
         return text
@@ -116,13 +116,13 @@ def for_any_session(text: str) -> str:
 
 
 def without_quoted(text: str) -> str:
-    """The text with an empty string in the place of each string and of each name in quotes."""
+    """Returns the text with an empty string in place of each string and each quoted name."""
     quoted = (token for token in tokenize(text) if token.kind in (*_STRINGS, Kind.QUOTED))
     return edited(text, [Edit(token.start, token.end, "''") for token in quoted])
 
 
 def constant(value: str) -> str:
-    """An expression with that value, whatever the session's settings are."""
+    """Returns an expression with that value under any settings of the session."""
     return _bytes_of(value) if "'" in value or "\\" in value else f"'{value}'"
 
 
@@ -142,7 +142,7 @@ class _Place(Enum):
 
 @dataclass(frozen=True)
 class _Strings:
-    """Strings one after the other, which are one text."""
+    """Adjacent strings, which form one text."""
 
     tokens: tuple[Token, ...]
     place: _Place
@@ -159,12 +159,12 @@ class _Strings:
 
     @property
     def is_plain(self) -> bool:
-        """Whether it means the same to every session."""
+        """Whether it has the same meaning in every session."""
         return not any(_SPECIAL.search(token.text) for token in self.tokens)
 
 
 def _unescaped_always(text: str) -> list[Edit]:
-    """Parts of literals without double quotes, which may be those of names."""
+    """Returns edits of always unescaped strings to single quotes, because double quotes may mean names."""
     found = (each for each in _strings(text, _Place.TYPED) if each.is_double_quoted)
     return [each.becomes(string_literal("".join(map(string_value, each.tokens)))) for each in found]
 

@@ -1,7 +1,7 @@
-"""Finds which tables and functions a query or an expression names, and replaces them.
+"""Finds the tables and functions that a query or an expression names, and replaces them.
 
-A scanner over tokens, not a parser: it follows parentheses, FROM lists, joins, WITH and set operations, and steps over
-everything else, so that it stays right for expressions it has never heard of and keeps the text verbatim.
+A scanner over tokens, not a parser: it follows parentheses, FROM lists, joins, WITH and set operations, and skips
+everything else, so that it remains correct for unknown expressions and keeps the text verbatim.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ __all__ = ["Call", "Reference", "Replacement", "function_calls", "rewrite", "tab
 
 @dataclass(frozen=True)
 class Replacement:
-    """What a reference becomes.
+    """The replacement of a reference.
 
-    `sql` replaces the name, its time travel and options. `name` is the table's full name, by whose last
-    two or more parts the text may qualify columns; empty means the parts as they are written.
+    `sql` replaces the name, its time travel and options. `name` is the table's full name, whose last two or more parts
+    may qualify columns in the text; empty means the parts as written.
     """
 
     sql: str
@@ -35,19 +35,19 @@ class Replacement:
 
 
 def table_references(text: str) -> tuple[Reference, ...]:
-    """The tables and views that a query, or the subqueries of an expression, read: in the order of the text.
+    """Returns the tables and views that a query, or the subqueries of an expression, read, in the order of the text.
 
     Common table expressions, aliases and table-valued functions are left out.
 
     Raises:
-        StatementSyntaxError: the text cannot be split into tokens, or quotes a name as a string.
-        UnsupportedStatementError: IDENTIFIER(...) is used for a table's name.
+        StatementSyntaxError: if the text cannot be split into tokens, or quotes a name as a string.
+        UnsupportedStatementError: if IDENTIFIER(...) is used for a table's name.
     """
     return scanned(text).scan.references
 
 
 def function_calls(text: str) -> tuple[Call, ...]:
-    """The functions that a query or an expression calls, Spark's own among them; raises as `table_references` does."""
+    """Returns the functions that a query or an expression calls, also Spark's own; raises as `table_references`."""
     return scanned(text).scan.calls
 
 
@@ -57,17 +57,18 @@ def rewrite(
     outer: Mapping[Name, str] | None = None,
     functions: Mapping[Call, str] | None = None,
 ) -> str:
-    """Replaces references and called functions; the text means the same.
+    """Replaces references and called functions without changing the meaning of the text.
 
-    A replaced reference without an alias gets its own last part as one, and columns that were qualified by more of
-    the name (`schema.table.column`) are qualified by that alias.
+    A replaced reference without an alias gets its own last part as its alias, and columns that were qualified by more
+    parts of the name (`schema.table.column`) are qualified by that alias.
 
     Args:
         text: a query or an expression.
-        replacements: by reference, as `table_references` of this text gave them.
-        outer: for an expression, the tables around it by full name, with the identifier that qualifies their
-            columns from now on.
-        functions: by call, as `function_calls` of this text gave them, the identifier of the function to call instead.
+        replacements: replacements by reference, as returned by `table_references` for this text.
+        outer: for an expression, the full names of the tables around it -> the new identifier that qualifies their
+            columns.
+        functions: calls, as returned by `function_calls` for this text -> the identifier of the function to call
+            instead.
     """
     found = text.scan
     aliases = _aliases(found.scopes)
@@ -85,9 +86,10 @@ def rewrite(
 
 
 def _aliases(scopes: Mapping[Reference, Scope]) -> Mapping[Reference, str]:
-    """The identifiers that qualify the columns of each reference: its alias, or the name that it gets.
+    """Returns the identifiers that qualify the columns of each reference: its alias, or the name that it gets.
 
-    Two tables of one FROM with the same last part, from different schemas, get theirs from all their parts.
+    If two tables of a FROM, from different schemas, have the same last part, their identifiers consist of all their
+    parts.
     """
     names: dict[int, Counter[str]] = {}
     for scope in scopes.values():
@@ -121,7 +123,7 @@ def _new_qualifier(
     aliases: Mapping[Reference, str],
     outer: Mapping[Name, str],
 ) -> tuple[int, str] | None:
-    """How many of the chain's parts name a replaced table, and the identifier to put there.
+    """Returns the number of the chain's parts that name a replaced table, and the identifier to replace them with.
 
     As in Spark, the innermost query that knows the name decides, and the longest qualifier wins.
     """

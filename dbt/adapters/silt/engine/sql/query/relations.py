@@ -1,4 +1,4 @@
-"""Finds where a relation's name, time travel, sample and rows end in a list of tokens."""
+"""Finds the ends of a relation's name, time travel, sample and rows in a list of tokens."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from dbt.adapters.silt.engine.sql.tokens import Kind
 
 
 def after_name(tokens: Tokens, at: int) -> int:
-    """The index behind the name of one or more parts that begins here."""
+    """Returns the index behind the name of one or more parts that begins here."""
     while tokens[at + 1].word == "." and tokens[at + 2].is_identifier:
         at += 2
     return at + 1
 
 
 def after_sample(tokens: Tokens, at: int) -> int:
-    """The index behind TABLESAMPLE (...) [REPEATABLE (...)], where it begins here."""
+    """Returns the index behind TABLESAMPLE (...) [REPEATABLE (...)], if it begins here."""
     if tokens[at].word == "TABLESAMPLE":
         while tokens[at].word != "(" and tokens[at].kind is not Kind.END:
             at += 1
@@ -28,7 +28,7 @@ def after_sample(tokens: Tokens, at: int) -> int:
 
 
 def has_rows(tokens: Tokens, at: int) -> bool:
-    """Whether VALUES is followed by rows; where a name follows, VALUES is a table and the name its alias."""
+    """Returns whether VALUES is followed by rows; before a name, VALUES is a table and the name its alias."""
     token, following = tokens[at], tokens[min(at + 1, len(tokens) - 1)]
     if token.kind is Kind.WORD:
         return following.word == "(" or following.kind is Kind.STRING or token.word in ("NULL", "TRUE", "FALSE")
@@ -36,7 +36,7 @@ def has_rows(tokens: Tokens, at: int) -> bool:
 
 
 def travelled(text: str, tokens: Tokens, parts: Name, at: int) -> tuple[Name, str | None, str | None, int]:
-    """The name without `@v12` or `@yyyyMMddHHmmssSSS`, the version and timestamp asked for, and what is next."""
+    """Returns the name without `@v12` or `@yyyyMMddHHmmssSSS`, its version and timestamp, and the index behind."""
     found = after_time_travel(tokens, at)
     if found is not None:
         kind, first, at = found
@@ -58,7 +58,7 @@ _SUFFIX = re.compile(r"(?P<name>.+)@(?:[vV](?P<version>[0-9]+)|(?P<time>[0-9]{17
 
 
 def _timestamp(digits: str) -> str:
-    """The SQL text of Delta's `yyyyMMddHHmmssSSS`."""
+    """Returns the SQL of Delta's `yyyyMMddHHmmssSSS`."""
     year, month, day, hour, minute, second, millis = (
         digits[start:end] for start, end in ((0, 4), (4, 6), (6, 8), (8, 10), (10, 12), (12, 14), (14, 17))
     )

@@ -1,4 +1,4 @@
-"""Sorts Spark's built-in functions by what a text that somebody else may have written may call."""
+"""Classifies Spark's built-in functions by whether a possibly untrusted text may call them."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ DETERMINISTIC = frozenset(
     xpath_number xpath_short xpath_string xxhash64 year zeroifnull zip_with
     """.split()
 )
-"""They return the same value for a row throughout a statement, and reach nothing outside of it."""
+"""They return the same value for a row throughout a statement, and access nothing outside of it."""
 
 OF_CHANCE = frozenset("aes_encrypt rand randn random randstr shuffle uniform uuid".split())
 """They differ from row to row: a default may call them."""
@@ -83,10 +83,10 @@ REFUSED = frozenset(
     window_time
     """.split()
 )
-"""They run code, read files, reveal facts of the session, or need more than one row."""
+"""They run code, read files, reveal facts about the session, or need more than one row."""
 
 RUNS_CODE = frozenset("from_protobuf java_method reflect to_protobuf try_reflect".split())
-"""Of those that are refused: they call methods of any Java class, or load one."""
+"""Subset of the refused functions: they call methods of any Java class, or load a class."""
 
 WITH_OPTIONS_THAT_OPEN_FILES = {"from_avro": 2, "from_xml": 2, "schema_of_avro": 1, "schema_of_xml": 1}
-"""Of those that are refused: their options, which come behind so many arguments, can name files."""
+"""Subset of the refused functions: their options, which follow so many arguments, can name files."""

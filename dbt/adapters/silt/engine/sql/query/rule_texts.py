@@ -1,7 +1,7 @@
-"""Says what a rule of a table (a default, a condition, a generated column) must not hold.
+"""Finds forbidden parts of a table's rules (a default, a condition, a generated column).
 
-A table's log may come from elsewhere, and its rules run as the user that writes. So what is not surely an expression
-over the row, of Spark's own functions, is refused: subqueries, scripts, reflection, and variables `${...}`.
+A table's log may come from elsewhere, and its rules run as the user who writes. So everything but an expression over
+the row, of Spark's own functions, is refused: subqueries, scripts, reflection, and variables `${...}`.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ _TYPES = frozenset(("CHARACTER", "VARCHAR", "DEC", "NUMERIC", "TIMESTAMP_NTZ", "
 
 @lru_cache(maxsize=1024)
 def problem(text: str, with_chance: bool = False) -> str | None:
-    """Returns what the text holds that a rule may not; None if the text is allowed.
+    """Returns the forbidden part of a rule's text, or None if the text is allowed.
 
     Args:
         with_chance: whether it may differ from row to row, as a default may.
 
     Raises:
-        StatementSyntaxError: as `tokenize`.
+        StatementSyntaxError: as raised by `tokenize`.
     """
     if "${" in text:
         return "a variable `${...}`"
@@ -54,11 +54,11 @@ def _at(tokens: Tokens, at: int, allowed: frozenset[str]) -> str | None:
 
 
 def _query(tokens: Tokens, at: int) -> str | None:
-    """Returns "a query" if one begins after the parenthesis; a column may have the name of its first word."""
+    """Returns "a query" if a query begins after the parenthesis; a column may have the name of its first word."""
     first, following = tokens[at + 1], tokens[at + 2] if at + 2 < len(tokens) else tokens[-1]
     if first.word not in _STARTS or following.word in _AFTER_A_NAME:
         return None
-    # A script of MAP and REDUCE has the word USING as well.
+    # A script of MAP and REDUCE also contains the word USING.
     if first.word in ("MAP", "REDUCE") or (first.word == "FROM" and tokens[at - 1].word == "TRIM"):
         return None
     return "a query"
@@ -80,10 +80,10 @@ def _is_type(tokens: Tokens, at: int) -> bool:
 
 
 def one_line(text: str) -> str:
-    """Returns an expression as a message shows it: on one line, without comments; a text in it keeps its escapes.
+    """Returns an expression for a message: on one line, without comments; strings in it keep their escapes.
 
     Raises:
-        StatementSyntaxError: as `tokenize`.
+        StatementSyntaxError: as raised by `tokenize`.
     """
     tokens = tokenize(text)
     shown, end = [], tokens[0].start

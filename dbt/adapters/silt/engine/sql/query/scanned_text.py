@@ -13,11 +13,11 @@ from dbt.adapters.silt.engine.sql.tokens import tokenize
 
 @dataclass(frozen=True)
 class ScannedText:
-    """The text of a query or an expression; it is read when it is first asked for.
+    """The text of a query or an expression, scanned at the first access.
 
     Raises, from `tokens` and `scan`:
-        StatementSyntaxError: the text cannot be split into tokens, or quotes a name as a string.
-        UnsupportedStatementError: IDENTIFIER(...) hides a table's name, or parentheses are nested too deep.
+        StatementSyntaxError: if the text cannot be split into tokens, or quotes a name as a string.
+        UnsupportedStatementError: if IDENTIFIER(...) hides a table's name, or parentheses are nested too deep.
     """
 
     sql: str
@@ -33,5 +33,5 @@ class ScannedText:
 
 @lru_cache(maxsize=256)
 def scanned(sql: str) -> ScannedText:
-    """The text, scanned once however often it comes: views are expanded again by every statement that reads them."""
+    """Returns the cached scan of the text: every statement that reads a view expands it again."""
     return ScannedText(sql)

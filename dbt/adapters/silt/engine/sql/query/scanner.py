@@ -1,4 +1,4 @@
-"""Scans the tokens of a query or an expression once, for the tables, functions, names of columns and SELECTs in it."""
+"""Scans the tokens of a query or an expression once, for its tables, functions, names of columns and SELECTs."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from dbt.adapters.silt.engine.sql.tokens import Kind, double_quotes_remedy, synt
 
 
 def scan(text: str, tokens: Tokens) -> Scan:
-    """Scans a query or an expression, of which these are the tokens.
+    """Scans a query or an expression with these tokens.
 
     Raises:
-        StatementSyntaxError: the text quotes a name as a string.
-        UnsupportedStatementError: IDENTIFIER(...) is used for a table's name, or parentheses are nested too deep.
+        StatementSyntaxError: if the text quotes a name as a string.
+        UnsupportedStatementError: if IDENTIFIER(...) is used for a table's name, or parentheses are nested too deep.
     """
     scanner = _Scanner(text, tokens)
     try:
@@ -34,7 +34,7 @@ def scan(text: str, tokens: Tokens) -> Scan:
 
 
 class _State(Enum):
-    """What the next token of a query is read as."""
+    """The interpretation of the next token of a query."""
 
     START = "the beginning of a SELECT, or of its like"
     EXPRESSION = "part of an expression"
@@ -48,7 +48,7 @@ _SET_OPERATIONS = frozenset(("UNION", "INTERSECT", "EXCEPT", "MINUS"))
 
 @dataclass
 class _Body:
-    """What is read so far of a SELECT that begins at the token `first`, or of relations in parentheses."""
+    """The parts read so far of a SELECT that begins at the token `first`, or of relations in parentheses."""
 
     first: int | None
     scope: Scope
@@ -56,7 +56,7 @@ class _Body:
     parts: list[Part] = field(default_factory=list)
 
     def opened(self, part: Part | None) -> int | None:
-        """Adds the part, and returns the index behind its keywords; None where it is no part of this."""
+        """Adds the part, and returns the index behind its keywords, or None if it is not a part of this body."""
         if part is None or (part.keyword == "," and self.state is not _State.FROM_LIST):
             return None
         if part.is_condition and not (self.parts and self.parts[-1].has_relation):
@@ -70,7 +70,7 @@ class _Body:
 
 
 class _Scanner:
-    """Every method takes the index of a token and returns the index behind what it read."""
+    """Scanner whose methods take the index of a token and return the index behind the scanned tokens."""
 
     def __init__(self, text: str, tokens: Tokens) -> None:
         self.text = text
@@ -86,18 +86,18 @@ class _Scanner:
         is_query = starts_query_in_parentheses(self.tokens, 0)
         while at < end:
             at = self._query(at, _NO_CTES, None) if is_query else self._expression(at, _NO_CTES, None, False)
-            at += 1  # a parenthesis that nothing opened is Spark's to complain about
+            at += 1  # Spark reports a parenthesis that was never opened
 
     # Queries
 
     def _query(self, at: int, ctes: frozenset[str], outer: Scope | None) -> int:
-        """A query up to the parenthesis that closes it, or the end."""
+        """Scans a query up to its closing parenthesis, or the end."""
         if self.tokens[at].word == "WITH":
             at, ctes = self._ctes(at, ctes, outer)
         return self._body(at, ctes, _Body(at, Scope(outer)))
 
     def _ctes(self, at: int, ctes: frozenset[str], outer: Scope | None) -> tuple[int, frozenset[str]]:
-        """WITH ...: each name is known to the expressions behind it and to the query, a recursive one to itself."""
+        """Scans WITH: each name is known to the expressions behind it and to the query, a recursive name to itself."""
         tokens = self.tokens
         at += 1
         recursive = tokens[at].word == "RECURSIVE" and tokens[at + 1].is_identifier and tokens[at + 1].word != "AS"
@@ -118,7 +118,7 @@ class _Scanner:
         return at, ctes
 
     def _body(self, at: int, ctes: frozenset[str], body: _Body) -> int:
-        """SELECTs and set operations, or relations, up to the parenthesis that closes them, or the end."""
+        """Scans SELECTs and set operations, or relations, up to their closing parenthesis, or the end."""
         tokens = self.tokens
         while tokens[at].word != ")" and tokens[at].kind is not Kind.END:
             word = tokens[at].word
@@ -144,7 +144,7 @@ class _Scanner:
             self.blocks.append(Block(body.first, at, body.scope, tuple(body.parts)))
 
     def _step(self, at: int, body: _Body) -> int:
-        """One name, keyword or symbol."""
+        """Scans a name, keyword or symbol."""
         token, following = self.tokens[at], self.tokens[at + 1]
         if token.is_identifier and following.word == ".":
             return self._chain(at, body.scope)
@@ -157,7 +157,7 @@ class _Scanner:
         return body.opened(part_at(self.tokens, at)) or at + 1
 
     def _is_set_operation(self, at: int) -> bool:
-        """Whether a query follows; `* EXCEPT (a, b)` leaves columns out instead."""
+        """Returns whether a query follows; `* EXCEPT (a, b)` leaves columns out instead."""
         at += 1
         if self.tokens[at].word in ("ALL", "DISTINCT", "SELECT", "FROM", "MAP", "REDUCE"):
             return True
@@ -166,7 +166,7 @@ class _Scanner:
     # Relations
 
     def _relation(self, at: int, ctes: frozenset[str], scope: Scope) -> int:
-        """A table, a query or relations in parentheses, VALUES or a function, with sample and alias."""
+        """Scans a table, a query or relations in parentheses, VALUES or a function, with sample and alias."""
         tokens = self.tokens
         while tokens[at].word == "LATERAL":
             at += 1
@@ -187,7 +187,7 @@ class _Scanner:
         return self._table(at, ctes, scope, scope)
 
     def _table(self, at: int, ctes: frozenset[str], scope: Scope, alias_scope: Scope | None) -> int:
-        """A table's name or a function's call; `alias_scope` is None where there can be no alias."""
+        """Scans a table's name or a function's call; `alias_scope` is None if no alias is possible."""
         tokens = self.tokens
         if tokens[at].word == "IDENTIFIER" and tokens[at + 1].word == "(":
             raise UnsupportedStatementError(
@@ -213,7 +213,7 @@ class _Scanner:
         return self._reference(first, at, parts, scope, alias_scope is not None)
 
     def _call(self, first: int, scope: Scope) -> int:
-        """A call of a table function that this engine itself answers."""
+        """Scans a call of a table function that this engine itself answers."""
         cursor = Cursor(self.text, self.tokens)
         cursor.at_token = first + 1
         arguments = cursor.group_cursor()
@@ -248,7 +248,7 @@ class _Scanner:
         return at
 
     def _inline_table(self, at: int, ctes: frozenset[str], scope: Scope) -> int:
-        """The rows of VALUES, whose commas are not those of the FROM list, and an alias."""
+        """Scans the rows of VALUES, whose commas are not part of the FROM list, and an alias."""
         tokens = self.tokens
         while True:
             while tokens[at].kind is not Kind.END and tokens[at].word not in AFTER_ROW:
@@ -263,7 +263,7 @@ class _Scanner:
             at += 1
 
     def _alias(self, at: int, scope: Scope) -> tuple[int, str | None]:
-        """[AS] alias [(columns)]"""
+        """Scans [AS] alias [(columns)]."""
         tokens = self.tokens
         token = tokens[at]
         if token.word == "AS" and tokens[at + 1].is_identifier:
@@ -278,7 +278,7 @@ class _Scanner:
     # Expressions
 
     def _group(self, at: int, ctes: frozenset[str], scope: Scope | None, table_arguments: bool) -> int:
-        """A query or an expression in parentheses, which open here."""
+        """Scans a query or an expression in parentheses, which open here."""
         is_table_argument = table_arguments and self.tokens[at + 1].word == "TABLE"
         is_trim = self.tokens[max(0, at - 1)].word == "TRIM"  # trim(from x)
         if starts_query(self.tokens, at + 1) and not is_table_argument and not is_trim:
@@ -303,7 +303,7 @@ class _Scanner:
                 at += 1
 
     def _table_argument(self, at: int, ctes: frozenset[str], scope: Scope | None) -> int:
-        """What follows TABLE in the call of a table-valued function: name, (name) or (query)."""
+        """Scans the argument behind TABLE in the call of a table-valued function: name, (name) or (query)."""
         own = Scope(scope)
         if self.tokens[at].word != "(":
             return self._table(at, ctes, own, None)
@@ -312,7 +312,7 @@ class _Scanner:
         return self._closed(self._table(at + 1, ctes, own, None))
 
     def _is_call(self, at: int) -> bool:
-        """Whether a name of one part is called here."""
+        """Returns whether a function with a single-part name is called here."""
         token = self.tokens[at]
         return token.is_identifier and self.tokens[at + 1].word == "(" and token.word not in _NO_FUNCTION
 
@@ -322,7 +322,7 @@ class _Scanner:
         self.calls.append(Call(parts, self.tokens[first].start, self.tokens[at - 1].end, alias_at))
 
     def _chain(self, at: int, scope: Scope | None) -> int:
-        """A dotted name: of a column, or of a function that is called."""
+        """Scans a dotted name, of a column or of a called function."""
         tokens = self.tokens
         first, at = at, after_name(tokens, at)
         has_star = tokens[at].word == "." and tokens[at + 1].word == "*"
@@ -335,12 +335,12 @@ class _Scanner:
         return at + 2 if has_star else at
 
     def _closed(self, at: int) -> int:
-        """The index behind the parenthesis that closes a group, at most that of the END token."""
+        """Returns the index behind a group's closing parenthesis, at most the index of the END token."""
         return min(at + 1, len(self.tokens) - 1)
 
 
 _BEFORE_A_TYPE = frozenset(("AS", "::"))
-# Words that a parenthesis may follow, and that are then no names of functions.
+# Words that a parenthesis may follow without making them function names.
 _NO_FUNCTION = frozenset(
     "ALL AND ANY AS BETWEEN BY CASE ELSE EXCEPT EXISTS FILTER FROM GROUP HAVING IN INTERSECT IS JOIN LIKE NOT ON OR "
     "ORDER OVER SELECT SETS SOME THEN UNION USING VALUES WHEN WHERE WITH".split()

@@ -1,4 +1,4 @@
-"""Values of a scan: the tables that a text reads, functions that it calls, names of columns, and its SELECTs."""
+"""Defines the result of a scan: a text's tables, function calls, names of columns, and SELECTs."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from dbt.adapters.silt.engine.sql.query.table_functions import FilesCall
 
 @dataclass(frozen=True)
 class Reference:
-    """One reference of a text to a table or view.
+    """A reference of a text to a table or view.
 
-    `text[start:end]` is its name with time travel and WITH (options). An alias would go to `alias_at`, which lies
-    behind a TABLESAMPLE; it is None where there can be none. `version` and `timestamp` are SQL text. Of a call of a
-    table function, `changes` are the bounds of `table_changes`, which reads what versions of the table changed, and
-    `files` is a call of `read_files`.
+    `text[start:end]` is its name with time travel and WITH (options). `alias_at` is the position for an alias, behind a
+    TABLESAMPLE; None if no alias is possible. `version` and `timestamp` are SQL. For a call of a table function,
+    `changes` are the bounds of `table_changes`, which reads the changes of the table's versions, and `files` is a call
+    of `read_files`.
     """
 
     parts: Name
@@ -39,7 +39,7 @@ class Reference:
 
 @dataclass(eq=False)
 class Scope:
-    """What the columns of one SELECT can be qualified by: its references, and the names of all its relations."""
+    """The possible qualifiers of a SELECT's columns: its references, and the names of all its relations."""
 
     parent: Scope | None
     references: list[Reference] = field(default_factory=list)
@@ -48,7 +48,7 @@ class Scope:
 
 @dataclass(frozen=True)
 class Chain:
-    """A dotted name in an expression: parts in lower case, the span of each, and the query that it is in."""
+    """A dotted name in an expression: parts in lower case, the span of each part, and the query that contains it."""
 
     parts: Name
     spans: tuple[tuple[int, int], ...]
@@ -57,15 +57,15 @@ class Chain:
 
     @property
     def most_qualifiers(self) -> int:
-        """How many of the parts may name a table: all before `.*`, else all but the column."""
+        """The number of parts that may name a table: all before `.*`, otherwise all but the column."""
         return len(self.parts) if self.has_star else len(self.parts) - 1
 
 
 @dataclass(frozen=True)
 class Call:
-    """One call of a function, whichever it is: `text[start:end]` is the function's name.
+    """A call of any function: `text[start:end]` is the function's name.
 
-    `alias_at` is where an alias would go, where the function is used as a table and has none.
+    `alias_at` is the position for an alias, if the function is used as a table without an alias.
     """
 
     parts: Name
@@ -76,7 +76,7 @@ class Call:
 
 @dataclass(frozen=True)
 class Block:
-    """One SELECT with its clauses: the tokens from `first` up to, not including, `after`."""
+    """A SELECT with its clauses: the tokens from `first` up to, not including, `after`."""
 
     first: int
     after: int
@@ -91,7 +91,7 @@ class Block:
 
 @dataclass(frozen=True)
 class Scan:
-    """What the scan of a text found."""
+    """The result of a scan."""
 
     references: tuple[Reference, ...]
     chains: tuple[Chain, ...]

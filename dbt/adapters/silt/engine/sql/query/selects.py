@@ -1,4 +1,4 @@
-"""Gives the relations of a scanned SELECT, how they are joined, and its conditions."""
+"""Parses the relations of a scanned SELECT, their joins, and its conditions."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dbt.adapters.silt.engine.sql.tokens import Kind, Token
 
 
 class Join(Enum):
-    """How a relation of a FROM list is joined with those before it; a comma is an inner join."""
+    """The kind of join of a FROM list's relation with the relations before it; a comma is an inner join."""
 
     INNER = "inner"
     LEFT = "left"
@@ -23,15 +23,15 @@ class Join(Enum):
 
 @dataclass(frozen=True)
 class Item:
-    """One relation of a FROM list.
+    """A relation of a FROM list.
 
     Attributes:
         reference: the table or view; None for a subquery, a function, a common table expression ...
-        join: how it is joined with those before it.
-        group: the number of the comma-separated part of the list that it is in.
-        on: the tokens of its join's ON, closed by one of kind END.
-        is_plain: whether it is the table or view as it is: not sampled, its columns under their own names, and nothing
-            behind its alias that has no place there.
+        join: its join with the relations before it.
+        group: number of the comma-separated part of the list that contains it.
+        on: tokens of its join's ON, ending with an END token.
+        is_plain: whether it is an unmodified table or view: not sampled, its columns under their own names, and no
+            unexpected tokens behind its alias.
     """
 
     reference: Reference | None
@@ -43,12 +43,12 @@ class Item:
 
 @dataclass(frozen=True)
 class Select:
-    """What follows the FROM of a SELECT.
+    """The part of a SELECT from FROM on.
 
     Attributes:
-        where: the tokens of the condition, closed by one of kind END.
-        clauses: the words that begin the other clauses and WHERE.
-        list_after: the index of the token FROM.
+        where: tokens of the condition, ending with an END token.
+        clauses: words that begin WHERE and the other clauses.
+        list_after: index of the token FROM.
     """
 
     items: tuple[Item, ...]
@@ -62,14 +62,13 @@ class Select:
 
 
 def read_select(tokens: Tokens, block: Block) -> Select | None:
-    """The frame of a SELECT.
+    """Returns the frame of a SELECT.
 
     Args:
-        tokens: those of the text that the block is of.
+        tokens: tokens of the text that contains the block.
 
     Returns:
-        None where it has no FROM, or a join behind a clause, and where WHERE is not what its rows go through first
-        (pipes, pivots).
+        None without a FROM, with a join behind a clause, or if WHERE is not applied first to its rows (pipes, pivots).
     """
     keywords = [part.keyword for part in block.parts]
     if keywords.count("FROM") != 1 or not _NOT_PLAIN.isdisjoint(keywords):
@@ -81,7 +80,7 @@ def read_select(tokens: Tokens, block: Block) -> Select | None:
         if part.is_clause:
             clauses.setdefault(part.keyword, _cut(tokens, part.first, after))
         elif clauses:
-            return None  # a join behind a clause is Spark's to complain about
+            return None  # Spark reports a join behind a clause
         elif part.has_relation:
             items.append(_item(tokens[part.first : after], part, items, block))
         elif part.keyword == "ON":
@@ -112,6 +111,6 @@ def _join(part: Part) -> Join:
 
 
 def _cut(tokens: Tokens, first: int, after: int) -> Tokens:
-    """The tokens from `first` up to, not including, `after`, closed by one of kind END."""
+    """Returns the tokens from `first` up to, not including, `after`, followed by an END token."""
     behind = tokens[after - 1].end if first < after else 0
     return (*tokens[first:after], Token(Kind.END, "", "", behind, behind))

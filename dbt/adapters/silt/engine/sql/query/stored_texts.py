@@ -1,7 +1,7 @@
-"""Says what the stored text of a view or a SQL function holds that runs code, or that hides what it reads.
+"""Finds parts of the stored text of a view or a SQL function that run code, or that hide the relations it reads.
 
-A catalog may have been written by somebody else, and its texts run as the user that reads them. The tokens of a text
-are searched, not its meaning, so that a text is judged before Spark sees it.
+Another user may have written the catalog, and its texts run as the user who reads them. The tokens of a text are
+searched, not its meaning, so that a text is judged before Spark sees it.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ from dbt.adapters.silt.engine.sql.spans import Tokens, closings
 from dbt.adapters.silt.engine.sql.tokens import Kind, Token, syntax_error, tokenize
 
 FILE_FORMATS: Final = frozenset(("parquet", "csv", "json", "orc", "text"))
-"""The providers that a stored text may read files by: they give rows, and nothing else."""
+"""The providers by which a stored text may read files: they only return rows."""
 
 OTHER_PROVIDERS: Final = frozenset(
     "avro binaryfile console delta hive hudi iceberg image jdbc kafka libsvm memory noop rate rate-micro-batch silt "
     "socket state-metadata statestore xml".split()
 )
 _VARIABLE: Final = re.compile(r"\$\{[^}$ ]+\}")
-"""What Spark replaces, in strings and comments too, by a setting, a Java property or a variable of the environment."""
+"""Text that Spark replaces, even in strings and comments, by a setting, a Java property or an environment variable."""
 
 HIDDEN_SELECT: Final = "`select` as a name, or before a word that is no column's"
-"""A SELECT that the scan for names did not see; a mistake in a text is another reason for it."""
+"""A SELECT that the scan for names did not see; a syntax error is another possible cause."""
 
 _OF_PATHS: Final = re.compile(r"[/\\:]")
 _STRINGS: Final = (Kind.STRING, Kind.DOUBLE_QUOTED)
@@ -38,11 +38,11 @@ _NOT_IN_TYPES: Final = frozenset(("RETURN", "RETURNS", "DEFAULT", "AS", "SELECT"
 
 @lru_cache(maxsize=1024)
 def forbidden(sql: str) -> str | None:
-    """Returns what the query, or the body, holds that a stored text may not; None if it is allowed.
+    """Returns the forbidden part of a query or body, or None if the text is allowed.
 
     Raises:
-        StatementSyntaxError: as `ScannedText`, or parentheses do not match.
-        UnsupportedStatementError: as `ScannedText`.
+        StatementSyntaxError: as raised by `ScannedText`, or if parentheses do not match.
+        UnsupportedStatementError: as raised by `ScannedText`.
     """
     if _VARIABLE.search(sql):
         return "a variable `${...}`"
@@ -55,7 +55,7 @@ def forbidden(sql: str) -> str | None:
 
 
 def names_files(name: tuple[str, ...]) -> bool:
-    """Whether a name, which is no table's, asks a provider for files: ``csv.`/data/x.csv` ``."""
+    """Returns whether a name that is not a table's asks a provider for files: ``csv.`/data/x.csv` ``."""
     if len(name) != 2:
         return False
     provider = name[0].lower()
@@ -64,10 +64,10 @@ def names_files(name: tuple[str, ...]) -> bool:
 
 @lru_cache(maxsize=1024)
 def forbidden_in_signature(parameters: tuple[Parameter, ...], returns: str | None) -> str | None:
-    """Returns what the types and defaults of a function hold that a stored text may not; None if they are allowed.
+    """Returns the forbidden part of the types and defaults of a function, or None if they are allowed.
 
     Raises:
-        StatementSyntaxError: as `tokenize`.
+        StatementSyntaxError: as raised by `tokenize`.
     """
     types = [each.type for each in parameters] + ([] if returns is None else [returns])
     if any(not _is_type(text) for text in types):
@@ -100,7 +100,7 @@ def _call(tokens: Tokens, at: int, closed: dict[int, int]) -> str | None:
 
 
 def _arguments(inside: tuple[Token, ...]) -> int:
-    """The number of arguments between the parentheses of a call."""
+    """Returns the number of arguments between the parentheses of a call."""
     depth, commas = 0, 0
     for token in inside:
         depth += {"(": 1, "[": 1, ")": -1, "]": -1}.get(token.word, 0)
@@ -109,7 +109,7 @@ def _arguments(inside: tuple[Token, ...]) -> int:
 
 
 def _unseen(text: ScannedText) -> str | None:
-    """Returns what the scan for names may have taken for something else than it is to Spark.
+    """Returns the token sequence that the scan for names may interpret differently from Spark, or None.
 
     A word that is an operator may also be a name (`select end from t`), so that the scan sees no query there.
     """
@@ -125,7 +125,7 @@ def _unseen(text: ScannedText) -> str | None:
 
 
 def _is_path(tokens: Tokens, at: int) -> bool:
-    """Whether a provider and a path begin here: two names, of which the second is surely no column's."""
+    """Returns whether a provider and a path begin here: two names, the second of which cannot be a column's."""
     if not tokens[at].is_identifier or tokens[at + 1].word != "." or not tokens[at + 2].is_identifier:
         return False
     if tokens[at + 3].word == ".":  # they qualify a column

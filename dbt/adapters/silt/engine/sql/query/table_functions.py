@@ -1,8 +1,8 @@
-"""Reads the calls of the table functions that this engine itself answers: `table_changes` and `read_files`.
+"""Parses the calls of the table functions that this engine itself answers: `table_changes` and `read_files`.
 
-`read_files('/data/orders/*.csv', format => 'csv', header => true, schemaHints => 'id bigint')` gives the rows of files
-that are in no table. It has the name and the form of the function in Databricks SQL; its options are those of Spark's
-reader of the format, with `schema` (the columns) and `schemaHints` (some columns' types, by name).
+`read_files('/data/orders/*.csv', format => 'csv', header => true, schemaHints => 'id bigint')` returns the rows of
+files outside of tables. It has the name and syntax of the function in Databricks SQL; its options are the options of
+Spark's reader of the format, with `schema` (the columns) and `schemaHints` (some columns' types, by name).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ NAMES = frozenset((_CHANGES, _CHANGES_BY_PATH, _FILES))
 
 @dataclass(frozen=True)
 class FilesCall:
-    """A call of `read_files`: the call as it is written, the files' path, and the options by lower-case name."""
+    """A call of `read_files`: the call as written, the files' path, and the options by lower-case name."""
 
     text: str
     path: str
@@ -32,7 +32,7 @@ class FilesCall:
 
 @dataclass(frozen=True)
 class Call:
-    """What a call reads: what versions of the table `name` changed, or files."""
+    """The input of a call: changes of versions of the table `name`, or files."""
 
     name: Name
     changes: tuple[str, ...] | None = None
@@ -40,15 +40,15 @@ class Call:
 
 
 def call(name: str, arguments: Cursor, text: str) -> Call:
-    """The call of one of NAMES.
+    """Returns the call of a function in NAMES.
 
     Args:
-        name: the function's.
-        arguments: what is between its parentheses.
+        name: the function's name.
+        arguments: cursor over the text between its parentheses.
         text: the whole call.
 
     Raises:
-        StatementSyntaxError: these are not its arguments.
+        StatementSyntaxError: if the arguments are not valid for it.
     """
     function = name.lower()
     return _files(arguments, text) if function == _FILES else _changes(arguments, function == _CHANGES_BY_PATH)
@@ -77,7 +77,7 @@ def _files(arguments: Cursor, text: str) -> Call:
 
 
 def _constant(arguments: Cursor) -> str:
-    """The value of an option, as text."""
+    """Returns the value of an option, as text."""
     if arguments.token.kind in (Kind.STRING, Kind.DOUBLE_QUOTED):
         return arguments.string()
     word = arguments.take_any("TRUE", "FALSE")
@@ -91,7 +91,7 @@ def _constant(arguments: Cursor) -> str:
 
 
 def _name_in_string(text: str) -> Name:
-    """A table's name that is written as a string."""
+    """Returns a table's name that is written as a string."""
     cursor = Cursor(text, tokenize(text))
     parts = cursor.name()
     cursor.finished()

@@ -16,8 +16,7 @@ _NOTHING = Result()
 
 
 def drop_table(context: Context, statement: ast.DropTable) -> Result:
-    """Runs DROP TABLE: ends the log, deletes the folder. A temporary view of that name takes precedence, as in Spark.
-    """
+    """Runs DROP TABLE: ends the log, deletes the folder. A temporary view of that name takes precedence."""
     if drop_temporary(context, statement.table):
         return _NOTHING
     if ast.is_path(statement.table):
