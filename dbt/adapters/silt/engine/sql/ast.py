@@ -75,7 +75,7 @@ class Statement:
 
     @property
     def changed_table(self) -> Name | None:
-        """The table whose rows or metadata it changes, as it names it, or None."""
+        """The table whose rows or metadata it changes, as it names it, if any."""
         return None
 
     @property
@@ -202,7 +202,7 @@ class Assignment:
 
 @dataclass(frozen=True)
 class TimeTravel:
-    """`version as of` or `timestamp as of`: exactly one attribute is set, to the SQL of its expression."""
+    """`version as of` or `timestamp as of`: a single attribute is set, to the SQL of its expression."""
 
     version: str | None = None
     timestamp: str | None = None
@@ -382,7 +382,7 @@ class CommentOn(OnObject, effect=Effect.METADATA):
 
 @dataclass(frozen=True)
 class NewColumn:
-    """A column to add; `path` has more than one part for the field of a struct, `generated` is the text in AS (...)."""
+    """A column to add; `path` has several parts for the field of a struct, `generated` is the text in AS (...)."""
 
     path: Name
     type: str

@@ -58,7 +58,7 @@ class Cursor:
         return True
 
     def take_any(self, *words: str) -> str | None:
-        """Steps over any of these words if it comes next, and returns it, or None."""
+        """Steps over any of these words if it comes next, and returns it."""
         if not self.at_any(*words):
             return None
         self.at_token += 1
@@ -103,7 +103,7 @@ class Cursor:
         return self.tokens[self.at_token - 1].identifier
 
     def dotted(self, what: str = "a name") -> Name:
-        """Parses a name of one or more parts, as of columns and functions."""
+        """Parses a simple or dotted name, as of columns and functions."""
         parts = [self.identifier(what)]
         while self.take("."):
             parts.append(self.identifier(what))
@@ -140,7 +140,7 @@ class Cursor:
         return ("delta", self.string()) if self.token.kind in _STRINGS else self.name()
 
     def string(self, what: str = "a string") -> str:
-        """Returns the value of one or more adjacent string literals."""
+        """Returns the value of a string literal, joined with adjacent string literals."""
         if self.token.kind not in _STRINGS:
             raise self.expected(f"{what}")
         values: list[str] = []
@@ -252,7 +252,7 @@ class Cursor:
         return TimeTravel(version=text) if kind == "version" else TimeTravel(timestamp=text)
 
     def alias(self, *not_one: str) -> str | None:
-        """Parses [AS] alias, or nothing if one of these words comes next."""
+        """Parses [AS] alias, or nothing if any of these words comes next."""
         if self.take("AS"):
             return self.identifier("an alias")
         if self.token.kind is Kind.QUOTED or (self.token.kind is Kind.WORD and not self.at_any(*not_one)):

@@ -138,7 +138,7 @@ def syntax_error(problem: str, text: str, position: int, remedy: str | None = No
     """Returns the error that names the problem, its line and column (both from 1) and the text around it.
 
     Args:
-        remedy: the remedy; None asks to correct the statement.
+        remedy: the remedy; by default, to correct the statement.
     """
     before = text[:position]
     line = before.count("\n") + 1

@@ -59,7 +59,7 @@ def mapped(namespace: Namespace) -> Iterator[None]:
 
 
 def _remedy(namespace: Namespace, name: str) -> str | None:
-    """Returns the suggestion, or None if no known name is similar."""
+    """Returns the suggestion, if a known name is similar."""
     if name.lower() in _ELSEWHERE:
         return f"In Spark, write {_ELSEWHERE[name.lower()]}"
     near = near_names(name, namespace.functions())

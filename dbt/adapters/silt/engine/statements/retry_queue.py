@@ -1,8 +1,8 @@
-"""Lets statements that lost a conflict over a table retry one after the other.
+"""Lets statements that lost a conflict over a table retry in turn.
 
-If many writers of one process change rows of the same files, such as windows of a table that was compacted into few
-files, all but one lose each round. If they retried in parallel, the last writer would lose as often as there are other
-writers.
+If many writers of the same process change rows of the same files, such as windows of a table that was compacted into
+few files, only a single writer wins each round. If they retried in parallel, the last writer would lose as often as
+there are other writers.
 """
 
 from __future__ import annotations

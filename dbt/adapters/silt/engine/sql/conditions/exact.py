@@ -1,4 +1,4 @@
-"""Translates a condition to evaluate row by row into an exactly equivalent predicate.
+"""Translates a condition that is evaluated row by row into an exactly equivalent predicate.
 
 A part that cannot be translated is refused by its text. A comparison of a column with a literal of its type can be
 translated; expressions, functions, subqueries and comparisons of two columns are left to Spark.
@@ -36,7 +36,7 @@ def exact_predicate(condition: str, schema: StructType, qualifiers: Collection[N
     """Returns the predicate that has the condition's outcome for every row.
 
     Args:
-        condition: SQL of an expression over one table.
+        condition: SQL of an expression over a table.
         qualifiers: names whose last parts may qualify columns.
         time_zone: time zone of literals without a time zone.
 

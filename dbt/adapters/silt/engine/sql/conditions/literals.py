@@ -1,8 +1,8 @@
 """Converts literals of SQL to values of a column's type, if a comparison with either has the same result.
 
-Spark compares a column with a literal of another type by converting one side or both. This module has only conversions
-that do not depend on the session's settings for ANSI mode, timestamps and legacy behaviour; every other conversion
-returns None.
+Spark compares a column with a literal of another type by converting either side or both. This module has only
+conversions that do not depend on the session's settings for ANSI mode, timestamps and legacy behaviour; other literals
+have no value.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class SqlLiteral:
 
 
 def read_literal(tokens: Tokens, operand: Operand) -> SqlLiteral | None:
-    """Returns the operand as a literal, or None if it is not a literal."""
+    """Returns the operand as a literal, if it is a literal."""
     found = tokens[operand.first : operand.after]
     if len(found) == 1:
         return _single(found)
@@ -77,7 +77,7 @@ def value_of(literal: SqlLiteral, column: DataType, time_zone: str) -> Value | N
 
 
 def fraction_of(literal: SqlLiteral, column: DataType) -> Decimal | None:
-    """Returns the non-integral number that an integer column is compared with, or None for any other literal."""
+    """Returns the non-integral number that an integer column is compared with, if the literal is such a number."""
     if literal.kind not in (LiteralKind.DECIMAL, LiteralKind.DOUBLE) or getattr(column, "name", "") not in _INTEGERS:
         return None
     number = _exact(literal.text)
@@ -156,7 +156,7 @@ _MAX_PRECISION: Final = 38
 
 
 def _as_decimal(text: str) -> Decimal | None:
-    """Returns the number, or None if its exponent is too large for Python."""
+    """Returns the number, unless its exponent is too large for Python."""
     try:
         return Decimal(text)
     except ArithmeticError:

@@ -1,4 +1,4 @@
-"""Translates conditions of SQL to predicates over one table's columns: for skipping files, and for read sets.
+"""Translates conditions of SQL to predicates over a table's columns: for skipping files, and for read sets.
 
 The condition always implies its predicate. Anything but a comparison of a column with a literal that has the same
 meaning in every session is UNKNOWN, and so is a column that may not be the table's.
@@ -62,13 +62,13 @@ class Relation:
 
 
 class Resolve(Protocol):
-    """Resolves a dotted name in a condition to a column of the table, with the path below it, or to None."""
+    """Resolves a dotted name in a condition to a column of the table, with the path below it, if possible."""
 
     def __call__(self, parts: Name) -> Name | None: ...
 
 
 def to_predicate(condition: str, schema: StructType, qualifiers: Collection[Name], time_zone: str) -> Expression:
-    """Returns the predicate that a condition over one table implies for its rows.
+    """Returns the predicate that a condition over a table implies for its rows.
 
     Args:
         condition: SQL of an expression; its columns are all the table's, except in subqueries.
@@ -101,7 +101,7 @@ def _ruling_out(expression: Expression) -> Iterator[Expression]:
 
 
 def qualified_by(schema: StructType, qualifiers: Collection[Name]) -> Resolve:
-    """Returns a resolver for conditions over one table: as in Spark, the longest qualifier is tried first."""
+    """Returns a resolver for conditions over a table: as in Spark, the longest qualifier is tried first."""
 
     def resolve(parts: Name) -> Name | None:
         for length in range(len(parts) - 1, -1, -1):
@@ -129,7 +129,7 @@ def field_at(schema: StructType, path: Name) -> StructField | None:
 
 
 def column_path(tokens: Tokens, operand: Operand) -> Name | None:
-    """Returns the operand as a dotted name, or None if it is not a name."""
+    """Returns the operand as a dotted name, if it is a name."""
     found = tokens[operand.first : operand.after]
     is_dotted = len(found) % 2 == 1 and all(token.word == "." for token in found[1::2])
     if not is_dotted or not all(token.is_identifier for token in found[::2]):
@@ -185,7 +185,7 @@ class Translator:
                 return UNKNOWN
 
     def _column(self, operand: Operand) -> tuple[Column, DataType] | None:
-        """Returns the operand as a column of the table with its type, or None."""
+        """Returns the operand as a column of the table with its type, if it is a column."""
         parts = column_path(self.tokens, operand)
         path = None if parts is None else self.resolve(parts)
         found = None if path is None else field_at(self.schema, path)

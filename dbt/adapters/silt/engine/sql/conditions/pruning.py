@@ -81,7 +81,7 @@ def _is_kept(select: Select, index: int) -> bool:
 
 
 def _resolver(select: Select, index: int, relations: Mapping[Reference, Relation]) -> Resolve:
-    """Returns a resolver of names in the SELECT's conditions to the item's columns, or to None if ambiguous."""
+    """Returns a resolver of names in the SELECT's conditions to the item's columns, if unambiguous."""
     item, others = select.items[index], [*select.items[:index], *select.items[index + 1 :]]
     schema = relations[item.reference].schema if item.reference is not None else StructType()
     names = _qualifiers(item, relations)
@@ -113,7 +113,7 @@ def _qualifiers(item: Item, relations: Mapping[Reference, Relation]) -> tuple[Na
 
 
 def _columns(item: Item, relations: Mapping[Reference, Relation]) -> StructType | None:
-    """Returns the columns of a relation, or None if they are unknown."""
+    """Returns the columns of a relation, if they are known."""
     if item.reference is None or not item.is_plain or item.reference not in relations:
         return None
     return relations[item.reference].schema

@@ -1,4 +1,4 @@
-"""Recognizes conditions by their text alone, without asking Spark."""
+"""Recognises conditions by their text alone, without asking Spark."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ from dbt.adapters.silt.engine.sql.tokens import tokenize
 
 
 def immediate(text: str) -> str | None:
-    """Returns the expression whose value EXECUTE IMMEDIATE runs as a statement, or None for any other statement.
+    """Returns the expression whose value EXECUTE IMMEDIATE runs as a statement, if it is such a statement.
 
     Raises:
         StatementSyntaxError: if it is incomplete, or another statement follows.

@@ -49,7 +49,7 @@ class Part:
 
 
 def part_at(tokens: Tokens, at: int) -> Part | None:
-    """Returns the part that begins here, or None; every comma is treated as a comma of a FROM list."""
+    """Returns the part that begins here, if any; every comma is treated as a comma of a FROM list."""
     word, following = tokens[at].word, tokens[at + 1].word
     if at > 1 and tokens[at - 1].word == "." and tokens[at - 2].word in (")", "]"):  # a field
         return None

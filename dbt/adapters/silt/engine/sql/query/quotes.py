@@ -142,7 +142,7 @@ class _Place(Enum):
 
 @dataclass(frozen=True)
 class _Strings:
-    """Adjacent strings, which form one text."""
+    """Adjacent strings, which form a single text."""
 
     tokens: tuple[Token, ...]
     place: _Place

@@ -10,7 +10,7 @@ from dbt.adapters.silt.engine.sql.tokens import Kind
 
 
 def after_name(tokens: Tokens, at: int) -> int:
-    """Returns the index behind the name of one or more parts that begins here."""
+    """Returns the index behind the simple or dotted name that begins here."""
     while tokens[at + 1].word == "." and tokens[at + 2].is_identifier:
         at += 2
     return at + 1

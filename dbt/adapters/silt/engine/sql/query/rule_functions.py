@@ -83,7 +83,7 @@ REFUSED = frozenset(
     window_time
     """.split()
 )
-"""They run code, read files, reveal facts about the session, or need more than one row."""
+"""They run code, read files, reveal facts about the session, or need several rows."""
 
 RUNS_CODE = frozenset("from_protobuf java_method reflect to_protobuf try_reflect".split())
 """Subset of the refused functions: they call methods of any Java class, or load a class."""

@@ -23,7 +23,7 @@ _TYPES = frozenset(("CHARACTER", "VARCHAR", "DEC", "NUMERIC", "TIMESTAMP_NTZ", "
 
 @lru_cache(maxsize=1024)
 def problem(text: str, with_chance: bool = False) -> str | None:
-    """Returns the forbidden part of a rule's text, or None if the text is allowed.
+    """Returns the forbidden part of a rule's text, if any.
 
     Args:
         with_chance: whether it may differ from row to row, as a default may.
@@ -80,7 +80,7 @@ def _is_type(tokens: Tokens, at: int) -> bool:
 
 
 def one_line(text: str) -> str:
-    """Returns an expression for a message: on one line, without comments; strings in it keep their escapes.
+    """Returns an expression for a message: on a single line, without comments; strings in it keep their escapes.
 
     Raises:
         StatementSyntaxError: as raised by `tokenize`.

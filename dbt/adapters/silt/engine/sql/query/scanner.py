@@ -56,7 +56,7 @@ class _Body:
     parts: list[Part] = field(default_factory=list)
 
     def opened(self, part: Part | None) -> int | None:
-        """Adds the part, and returns the index behind its keywords, or None if it is not a part of this body."""
+        """Adds the part, and returns the index behind its keywords, if it is a part of this body."""
         if part is None or (part.keyword == "," and self.state is not _State.FROM_LIST):
             return None
         if part.is_condition and not (self.parts and self.parts[-1].has_relation):

@@ -26,7 +26,7 @@ class Item:
     """A relation of a FROM list.
 
     Attributes:
-        reference: the table or view; None for a subquery, a function, a common table expression ...
+        reference: the table or view; None for any other item, such as a subquery or a function.
         join: its join with the relations before it.
         group: number of the comma-separated part of the list that contains it.
         on: tokens of its join's ON, ending with an END token.

@@ -38,7 +38,7 @@ _NOT_IN_TYPES: Final = frozenset(("RETURN", "RETURNS", "DEFAULT", "AS", "SELECT"
 
 @lru_cache(maxsize=1024)
 def forbidden(sql: str) -> str | None:
-    """Returns the forbidden part of a query or body, or None if the text is allowed.
+    """Returns the forbidden part of a query or body, if any.
 
     Raises:
         StatementSyntaxError: as raised by `ScannedText`, or if parentheses do not match.
@@ -64,7 +64,7 @@ def names_files(name: tuple[str, ...]) -> bool:
 
 @lru_cache(maxsize=1024)
 def forbidden_in_signature(parameters: tuple[Parameter, ...], returns: str | None) -> str | None:
-    """Returns the forbidden part of the types and defaults of a function, or None if they are allowed.
+    """Returns the forbidden part of the types and defaults of a function, if any.
 
     Raises:
         StatementSyntaxError: as raised by `tokenize`.
@@ -109,7 +109,7 @@ def _arguments(inside: tuple[Token, ...]) -> int:
 
 
 def _unseen(text: ScannedText) -> str | None:
-    """Returns the token sequence that the scan for names may interpret differently from Spark, or None.
+    """Returns the token sequence that the scan for names may interpret differently from Spark, if any.
 
     A word that is an operator may also be a name (`select end from t`), so that the scan sees no query there.
     """

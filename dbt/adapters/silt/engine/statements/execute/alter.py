@@ -165,5 +165,5 @@ def _altered(context: Context, statement: OnTable | OnObject, command: Callable[
 
 
 def _default(context: Context, text: str | None) -> str | None:
-    """Returns the default of a column, or None for the default `null`."""
+    """Returns the default of a column; the default `null` means no default."""
     return None if text is None or text.strip().lower() == "null" else context.kept(text)

@@ -109,7 +109,7 @@ def write(context: Context, statement: ast.WriteRows) -> Result:
 
 
 def recorded_version(namespace: Namespace, table: str, app_id: str) -> int | None:
-    """Returns the latest version that an application has committed to a table, or None without such a version or table.
+    """Returns the latest version that an application has committed to a table, if any.
 
     Raises:
         InvalidNameError, SchemaNotFoundError: if the name is not in the warehouse.

@@ -67,7 +67,7 @@ def refuse_calls(context: Context, text: str | None, what: str, table: str) -> N
     """Refuses a call of a warehouse's function in an expression that a table itself would store.
 
     Args:
-        text: the expression, or None.
+        text: the expression, if any.
         what: the part of the table that contains the expression, for the message.
 
     Raises:

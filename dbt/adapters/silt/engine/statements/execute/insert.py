@@ -1,4 +1,4 @@
-"""Runs INSERT in all its modes, each in one commit."""
+"""Runs INSERT in all its modes, each in a single commit."""
 
 from __future__ import annotations
 

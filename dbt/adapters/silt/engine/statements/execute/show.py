@@ -55,7 +55,7 @@ def _tables_extended(context: Context, statement: ast.Show) -> Answer | None:
 
 
 def _information(context: Context, entry: RelationEntry) -> str | None:
-    """Returns the description of a relation, in lines, or None if it no longer exists."""
+    """Returns the description of a relation, in lines, if it still exists."""
     try:
         if entry.kind is RelationKind.VIEW:
             return f"Name: {entry.name}\nType: VIEW\nView Text: {context.catalog.view(entry.name).text}"

@@ -73,7 +73,7 @@ class Answering:
         return answers
 
     def _folded(self, answer: Answer) -> Answer:
-        """Returns a scalar answer as one literal, which can rule out files; Spark folds it without a job."""
+        """Returns a scalar answer as a literal, which can rule out files; Spark folds it without a job."""
         if answer.question.items[0].is_one_call:
             return answer
         spark = self.session.spark

@@ -146,7 +146,7 @@ class ExpandedQuery:
         }
 
     def definitions(self) -> Iterable[tuple[str, str]]:
-        """Yields full name and fingerprint of its views and functions, including indirect ones."""
+        """Yields full name and fingerprint of its direct and indirect views and functions."""
         for child in self._all_children():
             if isinstance(child, FunctionCall):
                 yield str(child.function.name), child.function.fingerprint

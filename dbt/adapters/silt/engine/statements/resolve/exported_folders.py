@@ -1,4 +1,4 @@
-"""Recognizes the folders that `external` models have written: every session may read their views."""
+"""Recognises the folders that `external` models have written: every session may read their views."""
 
 from __future__ import annotations
 

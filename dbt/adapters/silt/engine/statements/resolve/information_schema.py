@@ -36,7 +36,7 @@ from dbt.adapters.silt.engine.statements.resolve.namespace import Namespace
 SCHEMA = "information_schema"
 
 ViewColumns = Callable[[RelationName], StructType | None]
-"""Returns the columns of a view, or None if its query cannot be analysed."""
+"""Returns the columns of a view, if its query can be analysed."""
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,7 @@ class Listing:
 
 
 def listing(name: Name, namespace: Namespace) -> Listing | None:
-    """Returns the relation that the name means, or None if it is not in an information schema of the warehouse.
+    """Returns the relation that the name means, if it is in an information schema of the warehouse.
 
     Raises:
         RelationNotFoundError: if the information schema has no such relation.

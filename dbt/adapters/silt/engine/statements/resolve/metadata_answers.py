@@ -1,7 +1,7 @@
 """Answers SELECTs of `count(*)`, `min` and `max` of columns from the log of their table, without a scan.
 
-Such a SELECT reads one table, whole or under a condition that partition values and statistics decide for every file;
-each item of its list consists of these aggregates, literals and a few functions of them. It becomes a SELECT of
+Such a SELECT reads a single table, whole or under a condition that partition values and statistics decide for every
+file; each item of its list consists of these aggregates, literals and a few functions of them. It becomes a SELECT of
 literals, and a scalar subquery becomes its literal, so that a condition around it rules out files.
 """
 
@@ -119,7 +119,7 @@ def questions(text: ScannedText, relations: Mapping[Reference, Relation], time_z
 
 
 def answer(question: Question, text: str, snapshot: Snapshot, store: Store) -> Answer | None:
-    """Returns the answer of a snapshot's log, or None if the log does not contain it. Raises as `settled`."""
+    """Returns the answer of a snapshot's log, if the log contains it. Raises as `settled`."""
     files = settled(question.predicate, snapshot, store)
     if files is None:
         return None
@@ -143,7 +143,7 @@ def edits(answers: Sequence[Answer]) -> list[Edit]:
 
 
 def literal(value: Value | None, data_type: DataType) -> str | None:
-    """Returns the value as SQL that has the type in every session, or None if no such SQL exists."""
+    """Returns the value as SQL that has the type in every session, if such SQL exists."""
     name = f"decimal({data_type.precision}, {data_type.scale})" if isinstance(data_type, DecimalType) else None
     name = name or _SQL_TYPES.get(getattr(data_type, "name", ""))
     if name is None:
@@ -298,7 +298,7 @@ class _ListReader:
 
 
 def settled(condition: Expression, snapshot: Snapshot, store: Store) -> pa.Table | None:
-    """Returns the files whose rows all fulfil the condition, or None if some file has rows of both kinds.
+    """Returns the files whose rows all fulfil the condition, unless some file has rows of both kinds.
 
     Raises:
         ExternalPathError, CorruptDeletionVectorError: as in a read of the files by their locations (`file_guard`).

@@ -16,7 +16,7 @@ _PLACE: Final = re.compile(r"\(line (\d+), pos (\d+)\)")
 
 
 def mistake(namespace: Namespace, sql: str, *, is_query: bool) -> StatementSyntaxError | None:
-    """Returns the first mistake in a query or an expression, or None if Spark can parse it.
+    """Returns the first mistake in a query or an expression, unless Spark can parse it.
 
     The text is explained, not run: Spark parses it before it looks up its tables.
     """

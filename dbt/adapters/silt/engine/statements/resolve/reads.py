@@ -120,7 +120,7 @@ class ReadHistory:
     inputs: Inputs = field(default_factory=Inputs)
 
     def note(self, reads: Sequence[Read], inputs: Inputs) -> None:
-        """Adds a query's reads, and replaces the inputs by the query's, which include those of earlier queries."""
+        """Adds a query's reads, and replaces the inputs by the query's, which include the inputs of earlier queries."""
         self.inputs = inputs
         for log in {read.log for read in reads if read.is_latest}:
             own = [read for read in reads if read.log is log and read.is_latest]

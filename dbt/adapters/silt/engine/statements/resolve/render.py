@@ -36,7 +36,7 @@ from dbt.adapters.silt.engine.statements.resolve.snapshot_views import SnapshotV
 
 @dataclass(frozen=True)
 class Renderer:
-    """Renders texts over the snapshots of one consistent cut, and the query of each view only once.
+    """Renders texts over the snapshots of a consistent cut, and the query of each view only once.
 
     Args:
         snapshot_views: views and functions of the session.

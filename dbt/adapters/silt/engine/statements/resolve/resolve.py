@@ -71,7 +71,7 @@ class Resolver:
     def resolve(
         self, texts: Sequence[SqlFragment], target: DeltaLog | None = None, view: RelationName | None = None
     ) -> Resolved:
-        """Pins every table of the texts, and the target of a write, in one consistent cut.
+        """Pins every table of the texts, and the target of a write, in a single consistent cut.
 
         Args:
             view: the view whose query the text will be.

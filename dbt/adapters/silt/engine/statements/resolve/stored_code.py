@@ -148,14 +148,14 @@ def name_files(text: str) -> None:
 
 
 def _location(reference: Reference) -> str | None:
-    """Returns the files, or the folder of a table, that it names by a path, or None."""
+    """Returns the files, or the folder of a table, that it names by a path, if any."""
     if reference.files is not None:
         return reference.files.path
     return reference.parts[1] if reference.is_path or stored_texts.names_files(reference.parts) else None
 
 
 def _reader(files: FilesCall) -> str | None:
-    """Returns the argument of a `read_files` call to its reader that may run code, or None."""
+    """Returns the argument of a `read_files` call to its reader that may run code, if any."""
     file_format = (files.options.get("format") or format_of(files.path) or "").lower()
     if file_format and file_format not in stored_texts.FILE_FORMATS:
         return f"the provider `{file_format}`"

@@ -28,7 +28,7 @@ class Result:
     outcome: Outcome | None = None
 
     def rows(self, spark: SparkSession) -> DataFrame:
-        """Returns the rows to read, or, for a change, one row that summarizes it."""
+        """Returns the rows to read, or, for a change, a single row that summarises it."""
         if self.dataframe is not None:
             return self.dataframe
         return spark.sql(_changes(self.outcome))
@@ -36,7 +36,7 @@ class Result:
 
 @dataclass(frozen=True)
 class Context:
-    """The environment of one statement: the session, the namespace, and the settings of a write."""
+    """The environment of a statement: the session, the namespace, and the settings of a write."""
 
     spark: SparkSession
     namespace: Namespace
@@ -66,7 +66,7 @@ class Context:
 
 
 def _changes(outcome: Outcome | None) -> str:
-    """Returns a query for the row that summarizes a change, or for no row if there was no change."""
+    """Returns a query for the row that summarises a change, or for no row if there was no change."""
     if outcome is None:
         return f"{_changes(Outcome('', '', None))} limit 0"
     inserted, updated, deleted = outcome.rows_inserted, outcome.rows_updated, outcome.rows_deleted

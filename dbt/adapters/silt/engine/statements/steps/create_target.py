@@ -28,7 +28,7 @@ class CreateTarget:
         return str(self.name) if self.name is not None else f"delta.`{self.path}`"
 
     def prepare(self, context: Context) -> DeltaLog:
-        """Creates the table's folder and returns the table's handle.
+        """Returns the table's handle, and creates the folder of a new table.
 
         Raises:
             ConcurrentCreateError: if another writer has created the table since the lookup.

@@ -73,7 +73,7 @@ class Texts:
 
 @dataclass(frozen=True)
 class Change:
-    """A table that a command is about to change, with the statement's texts, all in one cut.
+    """A table that a command is about to change, with the statement's texts, in the same cut.
 
     Args:
         table: the table as the statement names it.

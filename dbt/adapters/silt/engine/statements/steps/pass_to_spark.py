@@ -28,7 +28,7 @@ def pass_with_own_query(context: Context, statement: DescribeQuery | InsertDirec
 
 
 def pass_unrecognised(context: Context, statement: Unrecognised) -> Result:
-    """Runs a statement of an unknown kind, if none of its names can be in a warehouse.
+    """Runs a statement of an unknown kind, unless any of its names may be in a warehouse.
 
     Raises:
         UnsupportedStatementError: if it mentions a name in a warehouse.
