@@ -202,14 +202,14 @@ class Cursor:
     # Lists
 
     def separated(self, item: Callable[[Cursor], T]) -> tuple[T, ...]:
-        """Parses at least one item, with commas between items."""
+        """Parses a non-empty, comma-separated list of items."""
         items = [item(self)]
         while self.take(","):
             items.append(item(self))
         return tuple(items)
 
     def listed(self, item: Callable[[Cursor], T]) -> tuple[T, ...]:
-        """Parses items in parentheses with commas between them, at least one item."""
+        """Parses a non-empty, comma-separated list of items in parentheses."""
         inside = self.group_cursor()
         items = inside.separated(item)
         inside.finished()

@@ -9,7 +9,7 @@ from dbt.adapters.silt.engine.statements.resolve.namespace import Namespace
 
 
 def affected_tables(namespace: Namespace, statement: ast.Statement) -> tuple[RelationName, ...]:
-    """Returns the names of the warehouse's tables before and after the statement, including each table of a dropped
+    """Returns the names of the affected tables before and after the statement, including each table of a dropped
     schema.
 
     Raises:

@@ -32,8 +32,7 @@ def kept(context: Context, constraints: Iterable[Constraint]) -> list[Constraint
 def named(
     constraints: Iterable[Constraint], namespace: Namespace, table: str, taken: Iterable[str] = ()
 ) -> Constraints:
-    """Returns the constraints by name. An unnamed constraint is named by its kind and a number: `check_1`,
-    `primary_key_1`.
+    """Returns the constraints by name. Unnamed constraints are named by kind and number: `check_1`, `primary_key_1`.
 
     Args:
         namespace: namespace that resolves the table that a key refers to.

@@ -172,9 +172,7 @@ class ExpandedQuery:
 
 
 def distinct(queries: Iterable[ExpandedQuery]) -> list[ExpandedQuery]:
-    """Returns the queries and, recursively, the texts of their views and functions, each once and after its inner
-    texts.
-    """
+    """Returns the queries and all texts of their views and functions, each once and after its inner texts."""
     found: dict[int, ExpandedQuery] = {}
 
     def note(query: ExpandedQuery) -> None:

@@ -100,9 +100,7 @@ class Resolved:
         return sum((pc.sum(read.files["size"]).as_py() or 0) * read.times for read in self.reads)
 
     def shown(self, column: str) -> str:
-        """Returns a column's name, in which session functions' identifiers are replaced by the warehouse functions'
-        names.
-        """
+        """Returns a column's name, with the warehouse functions' names in place of session functions' identifiers."""
         for label, name in self.functions.items():
             column = column.replace(f"{label}(", f"{name}(")
         return column

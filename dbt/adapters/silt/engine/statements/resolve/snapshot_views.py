@@ -144,8 +144,7 @@ class SnapshotViews:
         return {label: name for label, name in known.items() if any(quote(label) in text for text in texts)}
 
     def _sql_body(self, function: Function, body: str, label: str) -> str:
-        """Returns the SQL body; SQL calls Python code, to provide defaults, named arguments and casts to parameter
-        types.
+        """Returns the SQL body, which calls Python code to get defaults, named arguments and casts to parameter types.
         """
         if function.python is None:
             return body
