@@ -9,8 +9,7 @@ from dbt.adapters.silt.engine.statements.resolve.namespace import Namespace
 
 
 def affected_tables(namespace: Namespace, statement: ast.Statement) -> tuple[RelationName, ...]:
-    """Returns the names of the affected tables before and after the statement, including each table of a dropped
-    schema.
+    """Returns the names of the affected tables before and after the statement, with the tables of a dropped schema.
 
     Raises:
         InvalidNameError: if the statement would raise it.

@@ -144,8 +144,7 @@ class SnapshotViews:
         return {label: name for label, name in known.items() if any(quote(label) in text for text in texts)}
 
     def _sql_body(self, function: Function, body: str, label: str) -> str:
-        """Returns the SQL body, which calls Python code to get defaults, named arguments and casts to parameter types.
-        """
+        """Returns the SQL body, which calls Python code to get defaults, named arguments and casts of parameters."""
         if function.python is None:
             return body
         python_function.register(self.spark, python_code(function, function.python), _python_label(label))
