@@ -1,7 +1,7 @@
-"""Explains a write that failed because its query has other columns than its table.
+"""Explains a write that failed because the columns of its query differ from those of its table.
 
-The query is compared with the table after the failure alone: a write that succeeds pays nothing for it, and a
-strategy that does not need a column may go without it.
+The query is compared with the table only after a failure: a successful write has no extra cost, and a strategy that
+does not need a column may omit it.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ class ChangedColumns:
     Attributes:
         table: the table's name.
         query, stored: type by name.
-        keys: what the config `unique_key` names.
-        is_snapshot: whether the table is a snapshot, which is never built again.
+        keys: the columns of the config `unique_key`.
+        is_snapshot: whether the table is a snapshot, which is never rebuilt.
     """
 
     table: str
@@ -43,11 +43,11 @@ class ChangedColumns:
     is_snapshot: bool = False
 
     def explained(self, failure: str, cause: BaseException | None) -> SiltError | None:
-        """Returns the error that says which column the write failed for; None if it failed for another reason.
+        """Returns the error that names the columns at fault, or None if the write failed for another reason.
 
         Args:
             failure: the message of the failed write.
-            cause: what it was raised from.
+            cause: the exception that it was raised from.
         """
         if _OF_MISSING.search(failure) and self._missing():
             problem = f"the query no longer gives {_listed(self._missing())}, which the table has"
@@ -55,7 +55,7 @@ class ChangedColumns:
         is_of_value, retyped = _OF_VALUES.search(failure), self._retyped()
         if not retyped or not (is_of_value or _OF_TYPES.search(failure)):
             return None
-        # A problem that begins with a condition of Spark's names no column.
+        # A problem that begins with an error condition of Spark does not name a column.
         if isinstance(cause, TypeMismatchError | ValueNotCastableError) and not cause.problem.startswith("["):
             return type(cause)(cause.problem, remedy=self._remedy_of_types(), table=self.table, details=cause.details)
         keys = [each for each in retyped if each.lower() in self._key_names()]
@@ -67,7 +67,7 @@ class ChangedColumns:
         return [f"{quote(name)} ({kind})" for name, kind in self.stored.items() if name.lower() not in given]
 
     def _retyped(self) -> list[str]:
-        """The names of the query's columns that the table has with another type."""
+        """Returns the names of the query's columns whose type differs in the table."""
         stored = {name.lower(): kind for name, kind in self.stored.items()}
         return [name for name, kind in self.query.items() if stored.get(name.lower(), kind) != kind]
 

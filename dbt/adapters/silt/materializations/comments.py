@@ -11,13 +11,13 @@ if TYPE_CHECKING:
     from dbt.adapters.silt.column import SiltColumn
 
 Documented = Mapping[str, Mapping[str, Any]]
-"""The columns of a node as dbt gives them to macros, by their names."""
+"""The columns of a node by name, as dbt passes them to macros."""
 
 
 def documented_comments(columns: Sequence[SiltColumn], documented: Documented) -> dict[str, str]:
-    """Returns the comments of columns: by name, or dotted path inside of a column; empty where there is no description.
+    """Returns column comments by name, or by dotted path for nested fields; empty for columns without a description.
 
-    A name matches in any case, unless the documentation wants it exactly as written (`quote: true`).
+    A name matches in any case, unless the documentation requires the exact spelling (`quote: true`).
     """
     exact = {name: each for name, each in documented.items() if each.get("quote")}
     folded = {name.lower(): each for name, each in documented.items() if not each.get("quote")}
@@ -26,7 +26,7 @@ def documented_comments(columns: Sequence[SiltColumn], documented: Documented) -
 
 
 def comment_changes(columns: Sequence[SiltColumn], documented: Documented) -> list[str]:
-    """Returns the changes for ALTER TABLE ... ALTER COLUMN that give a table the documented comments."""
+    """Returns the changes for ALTER TABLE ... ALTER COLUMN that set the documented comments."""
     there = all_comments(columns)
     wanted = documented_comments(columns, documented)
     return [
@@ -37,12 +37,12 @@ def comment_changes(columns: Sequence[SiltColumn], documented: Documented) -> li
 
 
 def all_comments(columns: Sequence[SiltColumn]) -> dict[str, str | None]:
-    """Returns the comment of every column, and of every field inside of one, by name or dotted path."""
+    """Returns the comments of all columns and of their nested fields, by name or dotted path."""
     inner = {path: text for each in columns for path, text in each.field_comments.items()}
     return {**inner, **{each.name: each.comment for each in columns}}
 
 
 def _quoted(path: str, columns: Sequence[SiltColumn]) -> str:
-    """Quotes a name, so that one with a dot is not taken for a path."""
+    """Quotes a name, so that a name with a dot is not read as a path."""
     is_column = any(each.name == path for each in columns)
     return quote(path) if is_column else ".".join(map(quote, path.split(".")))

@@ -11,10 +11,10 @@ from dbt_common.exceptions import CompilationError
 from dbt.adapters.silt.engine.kernel.identifiers import quote, quoted_list, string_literal, unquote
 
 Render = Callable[[dict[str, Any]], str | None]
-"""Returns a model's constraint as SQL, None where it is left out; warns where it is not enforced."""
+"""Returns a model's constraint as SQL, or None if it is omitted; warns if it is not enforced."""
 
 _OF_THE_COLUMN = (ConstraintType.not_null, ConstraintType.custom)
-"""The constraints of a single column; all others are the table's, as the format has them only there."""
+"""The constraints of a single column; the format has all other constraints on the table only."""
 
 
 def table_elements(
@@ -26,8 +26,8 @@ def table_elements(
     """Returns the parts in the parentheses of CREATE TABLE: the columns of a contract, then the table's constraints.
 
     Args:
-        columns, constraints: of a model, as dbt gives them to macros.
-        with_comments: whether a column's description is its comment.
+        columns, constraints: of a model, as dbt passes them to macros.
+        with_comments: whether column descriptions become comments.
     """
     not_null = {
         unquote(name).lower() for each in constraints if _is_not_null(each) for name in each.get("columns") or []
@@ -47,7 +47,7 @@ def constraint_sql(constraint: ModelLevelConstraint) -> str | None:
     """Returns a table's constraint as SQL.
 
     Raises:
-        CompilationError: a required part is missing.
+        CompilationError: if a required part is missing.
     """
     kind, more = constraint.type, f" {constraint.expression}" if constraint.expression else ""
     columns = quoted_list(map(unquote, constraint.columns))

@@ -1,7 +1,7 @@
-"""Compares a table with what its model says of it, and writes what ALTER TABLE has to change.
+"""Compares a table with its model's definition, and writes the ALTER TABLE clauses that it needs.
 
-A table model makes its table again in each run. An incremental model and a snapshot keep theirs, so that what was
-changed in the project since must be brought to it.
+A table model re-creates its table in each run. An incremental model and a snapshot keep their tables, so that later
+changes of the definition must be applied to them.
 """
 
 from __future__ import annotations
@@ -19,25 +19,25 @@ from dbt.adapters.silt.engine.sql.query.column_names import column_names
 from dbt.adapters.silt.engine.sql.tokens import tokenize
 
 _NOT_COMPARED = re.compile(r"delta\.(feature\..*|min(reader|writer)version)|comment", re.IGNORECASE)
-"""The properties that ask for something, and are not kept as they are written."""
+"""The properties that request something, and are not stored as written."""
 
 _NUMBERED = re.compile(r"check_\d+", re.IGNORECASE)
-"""The name of a check that was given none."""
+"""The generated name of an unnamed check."""
 
 
 def alterations(
     schema: StructType, configuration: Mapping[str, str], properties: Mapping[str, Any], elements: Sequence[str]
 ) -> list[str]:
-    """Returns what follows `alter table t` in each statement that brings a table to its definition.
+    """Returns the parts after `alter table t` of the statements that bring a table to its definition.
 
     Args:
-        schema, configuration: the table's columns and properties, as they are.
+        schema, configuration: the table's current columns and properties.
         properties: the config `tblproperties`.
-        elements: the columns and constraints of the model's contract, as CREATE TABLE takes them; none without one.
+        elements: the columns and constraints of the model's contract, as in CREATE TABLE; empty without a contract.
 
     Raises:
-        InvalidPropertyError: a property cannot be set.
-        StatementSyntaxError: a constraint is none.
+        InvalidPropertyError: if a property cannot be set.
+        StatementSyntaxError: if a constraint is not valid SQL.
     """
     found = list(_of_properties(properties, configuration))
     if elements:
@@ -63,15 +63,15 @@ def _of_properties(properties: Mapping[str, Any], there: Mapping[str, str]) -> I
 
 
 def _is_same(there: str | None, value: str) -> bool:
-    """Whether two values are equal; YAML's `true` is written `True` in a model's statement."""
+    """Returns whether two values are equal; YAML's `true` is written `True` in a model's statement."""
     return there == value or (there is not None and there.lower() == value.lower() in ("true", "false"))
 
 
 def _of_checks(wanted: Iterable[Constraint], there: Mapping[str, str]) -> Iterator[str]:
-    """Yields the checks to drop, then those to add.
+    """Yields the checks to drop, then the checks to add.
 
-    A check without a name is known by its condition. A named one that the model does not have may be somebody else's,
-    and stays.
+    An unnamed check is recognised by its condition. A named check that is not in the model may belong to another owner,
+    and is kept.
     """
     checks = [each for each in wanted if each.kind is ConstraintKind.CHECK]
     left = {name.lower(): _plain(condition) for name, condition in there.items()}
@@ -90,14 +90,14 @@ def _of_checks(wanted: Iterable[Constraint], there: Mapping[str, str]) -> Iterat
 
 
 def _of_columns(wanted: Mapping[str, bool], schema: StructType) -> Iterator[str]:
-    """Yields the columns whose NOT NULL is another one in the contract."""
+    """Yields the columns whose NOT NULL differs in the contract."""
     for column in schema:
         if wanted.get(column.name.lower(), column.nullable) != column.nullable:
             yield f"alter column {quote(column.name)} {'set' if column.nullable else 'drop'} not null"
 
 
 def _names_any(condition: str | None, columns: Collection[str]) -> bool:
-    """Whether a condition names a column that the table does not have yet: the write that follows adds it."""
+    """Returns whether a condition names a column that the table lacks: the write that follows adds it."""
     return any(each.parts[0].lower() in columns for each in column_names(tokenize(condition or "")))
 
 

@@ -1,4 +1,4 @@
-"""Collects what `dbt docs generate` shows of a table or view: columns, comments and statistics."""
+"""Collects the columns, comments and statistics of a table or view for `dbt docs generate`."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ from dbt.adapters.silt.engine.kernel.table.keys import table_keys
 
 @dataclass(frozen=True)
 class RelationDocs:
-    """A relation as the catalog artifact has it.
+    """A relation of the catalog artifact.
 
     Attributes:
         kind: "table" or "view".
-        stats: statistics of a table; none for a view.
+        stats: statistics of a table; empty for a view.
     """
 
     name: RelationName
@@ -39,7 +39,7 @@ class RelationDocs:
     stats: Sequence[StatsItem] = ()
 
     def rows(self) -> list[dict[str, Any]]:
-        """One row for each column, with the names of dbt's catalog query."""
+        """Returns a row for each column, with the names of dbt's catalog query."""
         head: dict[str, Any] = {
             "table_database": self.name.database,
             "table_schema": self.name.schema,
@@ -85,10 +85,10 @@ class RelationDocs:
 
 
 def describe(catalog: Catalog, entry: RelationEntry, columns: Sequence[SiltColumn]) -> RelationDocs:
-    """Collects the documentation of a relation, whose columns are given.
+    """Collects the documentation of a relation with the given columns.
 
     Raises:
-        SiltError: its log or its document cannot be read.
+        SiltError: if its log or its view document cannot be read.
     """
     if entry.kind is RelationKind.VIEW:
         return RelationDocs(entry.name, "view", catalog.view(entry.name).comment, columns)
@@ -110,10 +110,10 @@ def catalog_rows(relations: Sequence[RelationDocs]) -> agate.Table:
 
 
 def changed_at(catalog: Catalog, name: RelationName) -> datetime:
-    """Returns when rows of a table last changed.
+    """Returns the time when rows of a table last changed.
 
     Raises:
-        RelationNotFoundError: there is no such table, or it is a view.
+        RelationNotFoundError: if the table does not exist, or is a view.
     """
     entry = catalog.find(name)
     if entry is None:
@@ -130,15 +130,15 @@ def changed_at(catalog: Catalog, name: RelationName) -> datetime:
 
 
 def time_of_change(milliseconds: int) -> datetime:
-    """A commit's time; where that is outside the years 1 to 9999, which only a mistake gives, the last there is."""
+    """Returns a commit's time, or the latest datetime if a wrong time is outside the years 1 to 9999."""
     return utc_moment(milliseconds) or datetime.max.replace(tzinfo=timezone.utc)
 
 
 def table_stats(snapshot: Snapshot, committed_ms: int) -> list[StatsItem]:
-    """Returns statistics of a table from its log: rows if all files state them, bytes, files, version and others.
+    """Returns statistics of a table from its log: rows if all files state them, bytes, files, version and more.
 
     Args:
-        committed_ms: when the version was committed, milliseconds since 1970-01-01 UTC.
+        committed_ms: the version's commit time, in milliseconds since 1970-01-01 UTC.
     """
     changed = time_of_change(committed_ms)
     keys = "; ".join(key.sql for key in table_keys(snapshot.metadata.configuration).values())
@@ -157,7 +157,7 @@ def table_stats(snapshot: Snapshot, committed_ms: int) -> list[StatsItem]:
     ]
 
 
-# Without null_values, or agate reads a comment such as "n/a" as null.
+# Without null_values, because agate reads a comment such as "n/a" as null.
 _TEXT = agate.Text(null_values=(), cast_nulls=False)
 _HEAD: dict[str, agate.DataType] = {
     "table_database": _TEXT,

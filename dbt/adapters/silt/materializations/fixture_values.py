@@ -1,4 +1,4 @@
-"""Renders values of a unit test's fixture as SQL, for the types that no string can be cast to."""
+"""Renders values of unit test fixtures as SQL, for types that strings cannot be cast to."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ def nested_literal(value: Any, kind: str, quotes: Quotes = SPARKS_DEFAULT) -> st
     """Returns an expression of an array, map, struct or variant type.
 
     Args:
-        value: a list or mapping of YAML; an SQL expression; or a literal whose text is JSON or an SQL expression.
+        value: a YAML list or mapping, an SQL expression, or a string literal that contains JSON or an SQL expression.
         kind: the type, as SQL spells it.
-        quotes: how the session reads quoted texts.
+        quotes: how the session reads quoted strings.
     """
     text = _literal_text(value, quotes) if isinstance(value, str) else json.dumps(value, default=str)
     if text is None or not _is_json(text, kind):
@@ -28,13 +28,13 @@ def nested_literal(value: Any, kind: str, quotes: Quotes = SPARKS_DEFAULT) -> st
 
 
 def _literal_text(expression: str, quotes: Quotes) -> str | None:
-    """Returns the value of a string literal; None if the expression is not one."""
+    """Returns the value of the expression if it is a string literal."""
     first, *others = tokenize(expression)
     return quotes.value(first) if first.kind is Kind.STRING and len(others) == 1 else None
 
 
 def _is_json(text: str, kind: str) -> bool:
-    """Whether a text is JSON for the type; a single word or number is JSON for a variant only."""
+    """Returns whether a string is JSON for the type; a single word or number is valid for a variant only."""
     try:
         value = json.loads(text)
     except ValueError:

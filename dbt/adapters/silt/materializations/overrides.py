@@ -1,7 +1,7 @@
-"""Finds what a project or a package has in the place of dbt's own materializations and of the macros that they call.
+"""Finds the overrides by a project or package of dbt's own materializations and of the macros that they call.
 
-dbt takes an adapter's materialization before a project's `default`. dbt-spark, which this adapter follows, declares
-fewer of them: what dbt would take with dbt-spark is taken here, too.
+dbt prefers an adapter's materialization to a project's `default`. dbt-spark, which this adapter follows, declares fewer
+of them: a materialization that dbt would choose with dbt-spark is chosen here, too.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ FOLLOWED = "spark"
 
 
 class Macro(Protocol):
-    """A macro as dbt has read it."""
+    """A macro as parsed by dbt."""
 
     unique_id: str
     name: str
@@ -23,23 +23,23 @@ class Macro(Protocol):
 
 
 class Macros(Protocol):
-    """dbt's manifest, of which only macros are read."""
+    """The macros of dbt's manifest."""
 
     macros: Mapping[str, Macro]
 
     def find_materialization_macro_by_name(
         self, project_name: str, materialization_name: str, adapter_type: str
     ) -> Macro | None:
-        """The materialization that dbt takes."""
+        """Returns the materialization that dbt would choose."""
 
 
 @dataclass(frozen=True)
 class Overrides:
-    """The overrides in one project.
+    """The overrides in a project.
 
     Args:
         manifest: all macros.
-        project: the name of the project that is run.
+        project: the name of the current project.
         internal: the packages of dbt and its adapters.
     """
 
@@ -48,16 +48,16 @@ class Overrides:
     internal: Collection[str]
 
     def materialization(self, name: str) -> Macro | None:
-        """The materialization that is in the place of dbt's own; None if there is none."""
+        """Returns the materialization that overrides dbt's own, if any."""
         found = self._followed(name)
         return None if found is None or found.package_name in self.internal else found
 
     def unused_macros(self, name: str, own: str) -> Iterator[Macro]:
-        """Yields what overrides a macro that dbt's materialization of that name calls and this adapter's does not.
+        """Yields the overrides of macros that dbt's materialization of that name calls and this adapter's does not.
 
         Args:
             name: of the materialization.
-            own: the unique id of this adapter's.
+            own: the unique id of this adapter's materialization.
         """
         followed = self._followed(name)
         if followed is None:
@@ -72,7 +72,7 @@ class Overrides:
         return self.manifest.find_materialization_macro_by_name(self.project, name, FOLLOWED)
 
     def _reached(self, unique_id: str) -> set[str]:
-        """The macro, and all that it calls, directly or not, as far as dbt has found the calls in their texts."""
+        """Returns the macro and all macros that it calls, directly or not, as far as dbt has found the calls."""
         reached: set[str] = set()
         waiting = [unique_id]
         while waiting:

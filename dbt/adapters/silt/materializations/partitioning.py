@@ -1,7 +1,7 @@
-"""Reads `partition_by` in the forms that other adapters have for it: names, BigQuery's mapping, and transforms.
+"""Reads `partition_by` in the forms that other adapters accept: names, BigQuery's mapping, and transforms.
 
-A table is partitioned by columns alone. What says more than a column leaves the table without that partition; rows
-depend on it only where partitions are replaced (`insert_overwrite`), and there it is an expression, or refused.
+A table is partitioned by columns alone. Any other part does not become a partition of the table; rows depend on it only
+if partitions are replaced (`insert_overwrite`), for which it becomes an expression, or is rejected.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ _BUCKETS = ("bucket", "truncate")
 
 @dataclass(frozen=True)
 class Partitioning:
-    """What a config `partition_by` says.
+    """The content of a config `partition_by`.
 
     Attributes:
-        columns: those that the table is partitioned by.
-        keys: columns and expressions whose values tell the partitions that `insert_overwrite` replaces.
-        left_out: the parts that are no partition of the table, as they are written.
-        without_key: of these, the ones that no expression stands for.
+        columns: the columns that the table is partitioned by.
+        keys: columns and expressions whose values identify the partitions that `insert_overwrite` replaces.
+        left_out: the parts that are not partitions of the table, as written.
+        without_key: the parts of `left_out` without an expression.
     """
 
     columns: tuple[str, ...] = ()
@@ -40,10 +40,10 @@ class Partitioning:
     without_key: tuple[str, ...] = ()
 
     def replaced_by(self) -> tuple[str, ...]:
-        """The keys of `insert_overwrite`.
+        """Returns the keys of `insert_overwrite`.
 
         Raises:
-            CompilationError: a part has no expression, so that other rows would be replaced than are meant.
+            CompilationError: if a part has no expression, so that the wrong rows would be replaced.
         """
         if self.without_key:
             raise CompilationError(
@@ -54,7 +54,7 @@ class Partitioning:
 
 
 def partitioning(config: Any) -> Partitioning:
-    """Reads the config, whatever form it has; never fails."""
+    """Reads the config in any of its forms; never fails."""
     parts = [_part(each) for each in _items(config)]
     return Partitioning(
         columns=tuple(part.column for part in parts if part.column is not None),
@@ -66,7 +66,7 @@ def partitioning(config: Any) -> Partitioning:
 
 @dataclass(frozen=True)
 class _Part:
-    """One part of the config: as it is written, its column and its key, each None where there is none."""
+    """A part of the config: its text, and its column and key, if any."""
 
     written: str
     column: str | None = None
@@ -75,7 +75,7 @@ class _Part:
 
 def _items(config: Any) -> Iterable[Any]:
     if isinstance(config, str):
-        # dbt-spark writes the text into its statement as it is: several names work there.
+        # dbt-spark copies the string into its statement: several names work there.
         return config.split(",") if _NAMES.fullmatch(config) else [config] if config.strip() else []
     if isinstance(config, list | tuple):
         return [item for each in config for item in (_items(each) if isinstance(each, str) else [each])]
@@ -97,7 +97,7 @@ def _part(item: Any) -> _Part:
 
 
 def _mapping(item: Mapping[str, Any]) -> _Part:
-    """BigQuery's: `field`, `data_type` (a date by default), and `granularity` (a day by default) or `range`."""
+    """Reads BigQuery's form: `field`, `data_type` (default: date), and `granularity` (default: day) or `range`."""
     written = ", ".join(f"{name}: {value}" for name, value in item.items())
     column = item.get("field")
     kind = str(item.get("data_type") or "date").lower()
@@ -116,7 +116,7 @@ def _period(part: str, column: str) -> str:
 
 
 def _range_key(column: str, given: Any) -> str | None:
-    """The number of a value's range; those outside of all ranges are one partition, and null is another."""
+    """Returns SQL for the number of a value's range: -1 outside of all ranges, null for null."""
     try:
         start, end, step = (int(given[name]) for name in ("start", "end", "interval"))
     except (TypeError, KeyError, ValueError):

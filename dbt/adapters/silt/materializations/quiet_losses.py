@@ -1,4 +1,4 @@
-"""Says which rows and versions of a table a write takes away although it ends without an error."""
+"""Writes warnings about rows and versions that a table loses in a write that succeeds."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _REPLACE_ROWS = frozenset(("insert_overwrite", "replace_where", "microbatch"))
 
 
 def replaced_by_view(name: RelationName, log: DeltaLog) -> str:
-    """Returns the warning that a view takes the place of a table, whose versions end with it."""
+    """Returns the warning that a view replaces a table, and the table's versions are lost."""
     snapshot = readable(log)
     until = "until the view is made again" if log.store.has_folders else "for a day"
     kept = ""
@@ -37,11 +37,11 @@ def replaced_by_view(name: RelationName, log: DeltaLog) -> str:
 
 
 def emptied(name: RelationName, snapshot: Snapshot, context: RunContext) -> str | None:
-    """Returns the warning that a command with `--empty` or `--sample` takes rows from tables, once in a command.
+    """Returns the warning that a command with `--empty` or `--sample` removes rows from tables; once in a command.
 
     Args:
-        name: of the table that the command is about to write.
-        snapshot: the table as it is now.
+        name: the table that the command is about to write.
+        snapshot: the table's current version.
     """
     if not snapshot.num_files or not first_time("tables lose rows by --empty or --sample"):
         return None
@@ -55,11 +55,11 @@ def emptied(name: RelationName, snapshot: Snapshot, context: RunContext) -> str 
 
 
 def loses_rows(config: Mapping[str, Any], full_refresh: bool) -> bool:
-    """Whether a node's write takes rows from its table if its query gives none.
+    """Returns whether a node's write removes rows from its table if its query returns no rows.
 
     Args:
         config: of the node.
-        full_refresh: whether the command has the flag.
+        full_refresh: whether the command has the flag `--full-refresh`.
     """
     kind = config.get("materialized")
     if kind == "incremental":

@@ -13,10 +13,10 @@ from dbt.adapters.silt.engine.kernel.identifiers import quote
 
 
 def rows_differ(new: str, query: StructType, old: str, table: StructType) -> str:
-    """Returns a condition: a row of a query differs from a row of a table in any column of the query.
+    """Returns the condition that a row of a query differs from a row of a table in any column of the query.
 
-    Never null: null is a value like any other. A column that the table lacks makes every row differ. A value of another
-    type than the table's is compared as the table would store it.
+    Never null: null is a value like any other. A column that the table lacks makes every row differ. A value whose type
+    differs from the table's is compared as the table would store it.
 
     Args:
         new, old: the aliases of the query and of the table.
@@ -39,13 +39,13 @@ def _differ(new: str, given: StructField, old: str, stored: StructField) -> str:
 
 
 def sql_name(kind: DataType) -> str:
-    """Returns the type as a cast spells it, without nullability."""
+    """Returns the type in the syntax of a cast, without nullability."""
     (member,) = kernel_schema(StructType([StructField("value", kind)]))
     return member.type.sql_name
 
 
 def _comparable(text: str, kind: DataType, depth: int = 0) -> str:
-    """Returns SQL for a form of the value that `<=>` compares as the values of the type should be compared."""
+    """Returns SQL that converts the value to a form that `<=>` compares correctly for its type."""
     if not _holds_incomparable(kind):
         return text
     each = f"each_{depth}"

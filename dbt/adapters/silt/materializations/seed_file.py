@@ -1,7 +1,7 @@
-"""Reads the file of a seed to the table that dbt itself makes of it: the same names, types and values, in less time.
+"""Reads the file of a seed to the same table as dbt does, with the same names, types and values, in less time.
 
-agate tests each value of a column for each type, and then casts it once more. Here each distinct value is looked at
-once, by agate's own types; only values that are all written in one plain form are read without them.
+agate tests each value of a column for each type, and then casts it again. Here each distinct value is read only once,
+by agate's own types; agate is bypassed only if all values of a column have the same plain form.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ _FRACTION = r"(?:\.[0-9]{3}|\.[0-9]{6})?"
 
 @dataclass(frozen=True)
 class _Form:
-    """A way to write values, all of which agate takes for one type, and for none that it tries before.
+    """A notation of values that agate reads as the same type, after rejecting the types that it tries first.
 
     Attributes:
-        pattern: of the whole text.
-        read: gives agate's value, less its time zone; raises ValueError for what is no value after all.
+        pattern: matches the whole string.
+        read: returns agate's value, less its time zone; raises ValueError for an invalid value.
     """
 
     pattern: re.Pattern[str]
@@ -43,7 +43,7 @@ class _Form:
 
 
 _FORMS = (
-    # As many digits as agate keeps, so that none is rounded.
+    # At most as many digits as agate keeps, so that no value is rounded.
     _Form(re.compile(r"-?[0-9]{1,16}(?:\.[0-9]{1,12})?"), Decimal),
     _Form(re.compile(_DAY), datetime.date.fromisoformat),
     _Form(re.compile(f"{_DAY} {_TIME}"), datetime.datetime.fromisoformat),
@@ -57,11 +57,11 @@ def read_table(file: Path, text_columns: Collection[str], delimiter: str) -> aga
 
     Args:
         file: in UTF-8, with a line of names.
-        text_columns: the names of columns whose values stay the texts that they are.
+        text_columns: the names of columns whose values remain strings.
         delimiter: between the values of a line.
 
     Returns:
-        The table; None where dbt's own reading must say what is wrong with the file.
+        The table, or None if dbt's own reader must report the problem of the file.
     """
     try:
         with _without_collector():
@@ -75,7 +75,7 @@ def read_table(file: Path, text_columns: Collection[str], delimiter: str) -> aga
 
 @contextlib.contextmanager
 def _without_collector() -> Iterator[None]:
-    """Keeps Python's collector from searching the rows for cycles, of which they have none, again and again."""
+    """Disables Python's garbage collector, which would search the rows for cycles repeatedly, in vain."""
     was_on = gc.isenabled()
     gc.disable()
     try:
@@ -86,10 +86,10 @@ def _without_collector() -> Iterator[None]:
 
 
 def _table(file: Path, text_columns: Collection[str], delimiter: str) -> agate.Table | None:
-    """Returns the table; None where the first line has no names.
+    """Returns the table, or None if the first line has no names.
 
     Raises:
-        OSError, TypeError, ValueError, csv.Error: the file cannot be read so.
+        OSError, TypeError, ValueError, csv.Error: if the file cannot be read in this way.
     """
     written_names, lines = _lines(file, delimiter)
     if not written_names:
@@ -101,20 +101,20 @@ def _table(file: Path, text_columns: Collection[str], delimiter: str) -> agate.T
 
 
 def _lines(file: Path, delimiter: str) -> tuple[list[str], list[list[str]]]:
-    """Returns the first line, and those that follow."""
+    """Returns the first line, and the lines that follow."""
     with file.open(encoding="utf-8") as opened:
         if opened.read(1) != BOM:
             opened.seek(0)
-        # From memory, as agate does: a quoted text keeps the ends of its lines.
+        # From memory, as agate does: a quoted string keeps its line breaks.
         lines = csv.reader(StringIO(opened.read()), delimiter=delimiter)
         return next(lines, []), list(lines)
 
 
 def _columns(rows: Sequence[list[str]], count: int) -> list[tuple[str | None, ...]]:
-    """Returns the values by column; those that a line lacks at its end are None.
+    """Returns the values by column; values missing at the end of a line are None.
 
     Raises:
-        ValueError: a line has more values than there are names.
+        ValueError: if a line has more values than the first line has names.
     """
     lengths = set(map(len, rows))
     if max(lengths, default=0) > count:
@@ -133,7 +133,7 @@ def _read(
     tester = build_type_tester([name] if name in text_columns else [])
     distinct = {text for text in texts if text is not None}
     values = None if name in text_columns else _plain_values(distinct - _NULLS)
-    # What agate takes one value of a form for, it takes all for.
+    # The type that agate finds for a single value of a form applies to all values of the form.
     tested = distinct if values is None else itertools.islice(values, 1)
     [kind] = tester.run([(text,) for text in tested], (name,))
     if values is None:
@@ -144,19 +144,19 @@ def _read(
 
 
 def _plain_values(texts: Collection[str]) -> dict[str | None, Any] | None:
-    """Returns the values, by their texts, where all are written in one plain form; otherwise None."""
+    """Returns the values by their strings, if all have the same plain form."""
     example = next(iter(texts), "")
     for form in _FORMS:
         if form.pattern.fullmatch(example) and all(map(form.pattern.fullmatch, texts)):
             try:
                 return dict(zip(texts, map(form.read, texts), strict=True))
-            except ValueError:  # a day that no month has
+            except ValueError:  # a day that does not exist in any month
                 return None
     return None
 
 
 def _set_zone(values: dict[str | None, Any], kind: agate.data_types.DataType) -> None:
-    """Puts the time zone that agate reads into times that were read without it."""
+    """Adds the time zone that agate reads to times that were read without it."""
     zone = getattr(kind.cast(next(iter(values))), "tzinfo", None)
     if zone is not None:
         values.update({text: value.replace(tzinfo=zone) for text, value in values.items()})

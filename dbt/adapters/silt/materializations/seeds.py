@@ -31,11 +31,11 @@ class StagedSeed:
     """A seed's rows in the session.
 
     Attributes:
-        name: the seed's, for messages.
+        name: the seed's name, for messages.
         view: the temporary view, quoted.
         table: the rows as dbt read them.
-        types: the type that each column of `column_types` is cast to; dbt has read these columns as text.
-        numbers: the type of each other column of numbers.
+        types: the type that each column of `column_types` is cast to; dbt has read these columns as strings.
+        numbers: the type of every other column of numbers.
     """
 
     name: str
@@ -45,10 +45,10 @@ class StagedSeed:
     numbers: Mapping[str, str]
 
     def check_values(self, session: SparkSession) -> None:
-        """Passes where every value can be cast to its column's type.
+        """Checks that every value can be cast to its column's type.
 
         Raises:
-            TypeMismatchError: one cannot; the error names its column, row and text.
+            TypeMismatchError: if a value cannot; the error names its column, row and value.
         """
         for column, kind in self.types.items():
             text = self._misfit(session, column, kind)
@@ -61,14 +61,14 @@ class StagedSeed:
                 )
 
     def _misfit(self, session: SparkSession, column: str, kind: str) -> str | None:
-        """Returns the first text of a column that cannot be cast to the type."""
+        """Returns the first string of a column that cannot be cast to the type."""
         name = quote(column)
         query = (
             f"select {name} from {self.view} where {name} is not null and try_cast({name} as {kind}) is null limit 1"
         )
         try:
             row = session.sql(query).first()
-        except PySparkException:  # no string can be cast to such a type: Spark's own error says so
+        except PySparkException:  # no string can be cast to such a type: Spark's own error reports it
             return None
         return None if row is None else row[0]
 
@@ -77,16 +77,16 @@ def stage(session: SparkSession, name: str, view: str, table: agate.Table, types
     """Registers a seed's rows as a temporary view.
 
     Raises:
-        InvalidNameError: two columns have names that differ in case only.
-        InvalidSettingError: `column_types` has an unknown type.
-        TypeMismatchError: an integer has more digits than dbt keeps.
+        InvalidNameError: if the names of two columns differ in case only.
+        InvalidSettingError: if `column_types` has an unknown type.
+        TypeMismatchError: if an integer has more digits than dbt keeps.
     """
     _check_names(name, table)
     given = {column: types[column] for column in table.column_names if types.get(column)}
     for column, kind in given.items():
         _check_type(name, column, kind)
     rows = to_arrow(table)
-    # One file: a seed is small, and Spark would write one for each of its cores.
+    # A single file: a seed is small, and Spark would write a file for each of its cores.
     arrow_rows.frame(session, rows).coalesce(1).createOrReplaceTempView(view)
     numbers = {
         each.name: number_type(each.type)
@@ -102,15 +102,15 @@ def seed_file(model: Mapping[str, Any]) -> Path:
 
 
 def read_file(model: Mapping[str, Any], text_columns: Collection[str], delimiter: str) -> agate.Table | None:
-    """Returns the rows of a seed's file as dbt would read them; None where dbt must say why it cannot read them."""
+    """Returns the rows of a seed's file as dbt would read them, or None if dbt must report why it cannot read them."""
     return read_table(seed_file(model), text_columns, delimiter)
 
 
 def check_file(model: Mapping[str, Any]) -> None:
-    """Passes where a seed's file has a line.
+    """Checks that a seed's file is not empty.
 
     Raises:
-        InvalidStatementError: it is empty, so it has no column names.
+        InvalidStatementError: if it is empty, so it has no column names.
     """
     if not seed_file(model).stat().st_size:
         raise InvalidStatementError(

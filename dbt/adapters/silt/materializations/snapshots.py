@@ -19,7 +19,7 @@ def expression(text: str, columns: Sequence[str], setting: str) -> str:
     """Returns a column in backquotes, or an expression over columns in parentheses.
 
     Raises:
-        CompilationError: the text of the config `setting` names none of the columns.
+        CompilationError: if the string of the config `setting` does not name any of the columns.
     """
     name = column_named(text, columns)
     if name is not None:
@@ -29,10 +29,10 @@ def expression(text: str, columns: Sequence[str], setting: str) -> str:
 
 
 def compared_columns(texts: Iterable[str], columns: Sequence[str]) -> list[str]:
-    """Returns the items of a SELECT for `check_cols`: columns in backquotes; an item with `*` stays as it is.
+    """Returns the items of a SELECT for `check_cols`: columns in backquotes; an item with `*` is not changed.
 
     Raises:
-        CompilationError: a text names no column.
+        CompilationError: if a string names no column.
     """
     return [
         text if text.strip().startswith("*") else quote(required_column(text, columns, "check_cols")) for text in texts
@@ -40,13 +40,13 @@ def compared_columns(texts: Iterable[str], columns: Sequence[str]) -> list[str]:
 
 
 def plain_names(given: Mapping[str, str]) -> dict[str, str]:
-    """Returns the names of dbt's own columns as a table has them.
+    """Returns the names of dbt's own columns as in the table.
 
     Args:
-        given: dbt's name of each column -> the configured name, in quotes or not.
+        given: dbt's name of each column -> the configured name, with or without quotes.
 
     Raises:
-        CompilationError: two columns have one name.
+        CompilationError: if two columns have the same name.
     """
     names = {column: without_quotes(name.strip()) for column, name in given.items()}
     folded = [name.lower() for name in names.values()]
@@ -63,6 +63,6 @@ def quoted_names(given: Mapping[str, str]) -> dict[str, str]:
     """Returns the names of dbt's own columns in backquotes.
 
     Raises:
-        CompilationError: two columns have one name.
+        CompilationError: if two columns have the same name.
     """
     return {column: quote(name) for column, name in plain_names(given).items()}

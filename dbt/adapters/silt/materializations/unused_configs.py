@@ -1,6 +1,6 @@
-"""Accepts configs of other adapters that have no effect here, with one warning in each run.
+"""Accepts configs of other adapters that have no effect here, and warns about each of them once in a run.
 
-A model's rows never depend on a config in this module. One that they could depend on is honoured, or refused before
+A model's rows never depend on a config in this module. A config that could change rows is applied, or rejected before
 anything is written.
 """
 
@@ -99,7 +99,7 @@ UNUSED: Mapping[str, str] = {
     # DuckDB
     "merge_returning_columns": "a run shows no rows; what a merge did is in its `adapter_response`",
 }
-"""Why each has no effect, and what to use instead."""
+"""Why each config has no effect, and the alternative."""
 
 _FORMAT_CONFIGS = ("file_format", "table_format", "table_type")
 _FORMATS = frozenset(("parquet", "orc", "csv", "json", "text", "avro", "hive", "hudi", "iceberg", "hiveserde"))
@@ -108,14 +108,14 @@ _NAMED_MODELS = 5
 
 
 def warnings(model: Mapping[str, Any], others: Collection[Mapping[str, Any]]) -> list[str]:
-    """Returns a sentence for each config of the model that has no effect, once in a run for each config.
+    """Returns a sentence for each config of the model that has no effect; once in a run for each config.
 
     Args:
         model: the node that is about to run.
-        others: all nodes of the run; the sentence names those that also have the config.
+        others: all nodes of the run; the sentence names the nodes that also have the config.
 
     Raises:
-        DbtRuntimeError: a config has an invalid value, or one that the rows could depend on.
+        DbtRuntimeError: if a config has an invalid value, or a value that rows could depend on.
     """
     check(model["config"])
     found = dict(_unused(model["config"]))
@@ -124,10 +124,10 @@ def warnings(model: Mapping[str, Any], others: Collection[Mapping[str, Any]]) ->
 
 
 def check(config: Mapping[str, Any]) -> None:
-    """Passes where no config prevents the table.
+    """Checks that no config prevents the table.
 
     Raises:
-        DbtRuntimeError: a config has a value that the rows depend on, and that has no meaning here.
+        DbtRuntimeError: if a config has a value that the rows depend on, and that is not supported here.
     """
     if not isinstance(config.get("tblproperties") or {}, Mapping):
         raise DbtRuntimeError("`tblproperties` is a mapping of names and values")

@@ -1,6 +1,6 @@
-"""The files that a project declares: those of its sources, and those that its models of `external` write.
+"""The files that a project declares: files of its sources, and files that its `external` models write.
 
-The views of the project may read them; a view that somebody else stored may read no other files.
+The views of the project may read them; a stored view of another origin may not read any other files.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from dbt.adapters.silt.materializations.external.target import place_of
 
 @dataclass(frozen=True)
 class DeclaredFiles(Container[str]):
-    """The locations of a project, each as the texts of its views have it; found when they are first asked for.
+    """The locations of a project as its views spell them, found on first use.
 
     Attributes:
-        find: gives the locations that sources and models configure.
-        codes: gives the code of the project's models, which declares each location that it has in quotes.
+        find: returns the locations that sources and models configure.
+        codes: returns the code of the project's models, which declares each location that it quotes.
     """
 
     find: Callable[[], Iterable[str]]
@@ -43,7 +43,7 @@ class DeclaredFiles(Container[str]):
 
 
 def of_artifact(path: Path, project_root: str) -> Iterator[str]:
-    """Yields the locations that the `manifest.json` of dbt's last command declares; none if it cannot be read."""
+    """Yields the locations that the `manifest.json` of dbt's last command declares; nothing if it cannot be read."""
     try:
         manifest = json.loads(path.read_bytes())
         sources, nodes = manifest["sources"].values(), manifest["nodes"].values()

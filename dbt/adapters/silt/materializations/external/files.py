@@ -1,8 +1,8 @@
-"""Writes a model's rows for the materialization `external`: one file, or a folder of files, outside of the warehouse.
+"""Writes a model's rows for the materialization `external`: a file or a folder of files outside of the warehouse.
 
-The rows are written next to their location, under a hidden name, and put there when all of them are written: a run
-that fails or is killed leaves what was there before. Running the model again writes the same location again, so no
-unit of work is recorded.
+All rows are written next to their location, under a hidden name, before they are moved into place: a failed or killed
+run leaves the previous files as they were. Running the model again writes the same location again, so no unit of
+work is recorded.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from dbt.adapters.silt.materializations.external.sources import declared, read_f
 from dbt.adapters.silt.materializations.external.target import SELF_DESCRIBING, ExternalTarget
 from dbt.adapters.silt.runs.response import SiltResponse
 
-_OF_OBJECTS = {"mapreduce.fileoutputcommitter.algorithm.version": "2"}  # a rename is a copy there: one, not two
+_OF_OBJECTS = {"mapreduce.fileoutputcommitter.algorithm.version": "2"}  # a rename copies the rows: once, not twice
 
 
 @dataclass(frozen=True)
@@ -36,14 +36,14 @@ class ExternalFiles:
 
 
 def check_target(target: ExternalTarget, open_store: Callable[[str], Store]) -> None:
-    """Passes where nothing is at the target but what this model has written.
+    """Checks that the target contains nothing but this model's files.
 
     Args:
-        open_store: opens a place in an object store.
+        open_store: opens a location in an object store.
 
     Raises:
-        DbtRuntimeError: files of another owner are there.
-        SiltError: its storage cannot be reached.
+        DbtRuntimeError: if it contains files of another owner.
+        SiltError: if its storage cannot be reached.
     """
     if target.is_object:
         _in_objects(target, open_store).check()
@@ -52,14 +52,14 @@ def check_target(target: ExternalTarget, open_store: Callable[[str], Store]) -> 
 
 
 def write_external(rows: DataFrame, target: ExternalTarget, open_store: Callable[[str], Store]) -> ExternalFiles:
-    """Writes the rows, and replaces what was there.
+    """Writes the rows, and replaces the previous files.
 
     Args:
-        open_store: opens a place in an object store.
+        open_store: opens a location in an object store.
 
     Raises:
-        DbtRuntimeError: another owner, or another run of the model, has written files there meanwhile.
-        SiltError: a storage failed.
+        DbtRuntimeError: if another owner, or another run of the model, has written files there meanwhile.
+        SiltError: if a storage operation fails.
     """
     count = Observation()
     observed = rows.observe(count, F.count(F.lit(1)).alias("rows"))
@@ -92,9 +92,9 @@ def _writer(rows: DataFrame, target: ExternalTarget) -> DataFrameWriter:
 
 
 def _delete_marks(spark: SparkSession, url: str) -> None:
-    """Lets Spark delete a folder, which others cannot wholly do, and write an empty file.
+    """Has Spark delete a folder, which other clients cannot delete completely, and write an empty file.
 
-    Hadoop has marked each folder in it by an empty object, whose name ends with a slash.
+    Hadoop has marked each folder in it by an empty object whose name ends with a slash.
     """
     spark.range(0).write.options(**_OF_OBJECTS).mode("overwrite").parquet(url)
 
@@ -103,7 +103,7 @@ def _query(rows: DataFrame, target: ExternalTarget, is_empty: bool) -> str:
     """Returns the query that reads the files with the columns of the model, in their order and types.
 
     Args:
-        is_empty: whether there is no file that could say the columns.
+        is_empty: whether no file exists that could define the columns.
     """
     columns = SiltColumn.of_schema(rows.schema)
     typed = [(column.name, column.data_type) for column in columns]

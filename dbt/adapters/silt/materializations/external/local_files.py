@@ -1,7 +1,7 @@
 """Puts external files in place in a file system.
 
-A file is replaced in one step. A folder is replaced in two (the old one is renamed, the new one takes its name),
-between which there is none for a moment. Two runs at once write one after the other.
+A file is replaced in a single step. A folder is replaced in two: the old folder is renamed, then the new folder takes
+its name; between the two steps the folder does not exist. Concurrent runs write one after the other.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from dbt.adapters.silt.materializations.external.target import ExternalTarget
 
 
 def check(target: ExternalTarget) -> None:
-    """Passes where the target does not exist, or this model has written it.
+    """Checks that the target does not exist, or that this model has written it.
 
     Raises:
-        DbtRuntimeError: files of another owner are there.
+        DbtRuntimeError: if files of another owner are there.
     """
     if target.path.parent.is_dir():
         with _alone(target.path.parent):
@@ -36,7 +36,7 @@ def check(target: ExternalTarget) -> None:
 
 @contextlib.contextmanager
 def staged(target: ExternalTarget) -> Iterator[Path]:
-    """A hidden folder next to the target, to be made and written; it is gone at the end."""
+    """Yields the path of a hidden folder next to the target, to be created and written; deletes it at the end."""
     target.path.parent.mkdir(parents=True, exist_ok=True)
     hidden = _hidden_sibling(target.path)
     try:
@@ -46,10 +46,10 @@ def staged(target: ExternalTarget) -> Iterator[Path]:
 
 
 def put_in_place(written: Path, target: ExternalTarget) -> None:
-    """Moves what was written in a folder to the target, and replaces what was there.
+    """Moves the files written to a folder to the target, and replaces the previous files.
 
     Raises:
-        DbtRuntimeError: another owner has written files there meanwhile.
+        DbtRuntimeError: if another owner has written files there meanwhile.
     """
     with _alone(target.path.parent):
         _check_replaceable(target)
@@ -63,7 +63,7 @@ def put_in_place(written: Path, target: ExternalTarget) -> None:
 
 @contextlib.contextmanager
 def _alone(folder: Path) -> Iterator[None]:
-    """Locks the folder, so that no other run of any process replaces anything in it."""
+    """Locks the folder, so that no other run in any process replaces files in it."""
     with exclusive(LocalStore(str(folder)), "", SystemClock(), keep_file=False):
         yield
 
@@ -90,13 +90,13 @@ def _read_marker(folder: Path) -> Marker:
 
 
 def _files(folder: Path) -> frozenset[str]:
-    """Returns the data files in a folder, relative to it."""
+    """Returns the data files in a folder, as relative paths."""
     found = (each.relative_to(folder) for each in folder.rglob("*") if each.is_file())
     return frozenset(each.as_posix() for each in found if is_data(each.name))
 
 
 def _swap(new: Path, current: Path) -> None:
-    """Replaces a folder, which is deleted only when the new one is there."""
+    """Replaces a folder; deletes the old folder after the new folder is in place."""
     if not current.exists():
         os.rename(new, current)
         return

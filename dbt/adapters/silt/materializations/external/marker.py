@@ -1,4 +1,4 @@
-"""The file by which a folder of external files says which model has written it, and which files are the model's."""
+"""The file in a folder of external files that records which model has written it, and which files the model owns."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from dbt.adapters.silt.materializations.external.target import ExternalTarget, r
 
 @dataclass(frozen=True)
 class Marker:
-    """What it says.
+    """The content of a marker file.
 
     Attributes:
-        node: the id of the model; None where nobody has said so.
-        files: the files, relative to the folder.
-        pattern: of their names and of no others in the folder; None where there are no others.
+        node: the id of the model, if the folder has a valid marker.
+        files: paths relative to the folder.
+        pattern: matches the names of these files and of no other files in the folder, if there are no other files.
     """
 
     node: str | None = None
@@ -25,7 +25,7 @@ class Marker:
 
     @classmethod
     def read(cls, data: bytes) -> Marker:
-        """What is in a file; one that nobody here has written says nothing."""
+        """Parses a marker; returns an empty marker if the data is not valid."""
         try:
             given = json.loads(data)
             return cls(str(given["node"]), frozenset(map(str, given["files"])), given.get("pattern"))
@@ -37,13 +37,13 @@ class Marker:
         return json.dumps({"node": self.node, **known, "files": sorted(self.files)}).encode()
 
     def check(self, target: ExternalTarget, found: Iterable[str]) -> None:
-        """Passes where the folder's files are all the model's.
+        """Checks that all files of the folder belong to the model.
 
         Args:
-            found: the data files that are there.
+            found: the data files in the folder.
 
         Raises:
-            DbtRuntimeError: another model, or nobody known, has written some of them.
+            DbtRuntimeError: if another model, or an unknown writer, has written some of them.
         """
         if self.node is not None and self.node != target.node:
             raise refused(target.location, f"{self.node} has written it; choose another `location`, or empty it")
@@ -56,5 +56,5 @@ class Marker:
 
 
 def is_data(name: str) -> bool:
-    """Whether readers take a file of that name for data."""
+    """Returns whether readers treat a file of that name as data."""
     return not name.rpartition("/")[2].startswith((".", "_"))

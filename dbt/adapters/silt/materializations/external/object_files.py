@@ -1,15 +1,16 @@
-"""Puts external files in place in an object store, which renames nothing and has no locks.
+"""Puts external files in place in an object store, which has neither renames nor locks.
 
-Spark writes into a hidden folder next to the target; the service then copies each file to its place. A file is
-replaced by one copy, which readers see whole or not at all. The files of a folder cannot be replaced at once:
+Spark writes into a hidden folder next to the target; the service then copies each file to its location. A file is
+replaced by a single copy, which is atomic for readers. The files of a folder cannot be replaced at once:
 
-1. The new files are copied into the folder, under names that no other run gives.
-2. The marker, which names the model's files, is swapped if it is as it was before the first copy. Of several runs at
-   once one gets there; each other one deletes its copies and fails. The model's view reads what the marker names.
-3. The old files are deleted, and what killed runs of the model have left: all that was there before the swap. A run
-   that copied any of that can no longer swap.
+1. The new files are copied into the folder, under names that no other run uses.
+2. The marker, which names the model's files, is swapped if it is unchanged since before the first copy. Of several
+   concurrent runs a single run succeeds; the other runs delete their copies and fail. The model's view reads the files
+   that the marker names.
+3. The old files and leftovers of killed runs of the model are deleted: everything that existed before the swap. A run
+   that copied any of them can no longer swap.
 
-Whoever lists the folder sees old files and new ones from 1 to 3.
+A listing of the folder contains old and new files during steps 1 to 3.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ _PART: Final = re.compile(r"(?!_temporary/)(.*/)?part-[^/]*", re.DOTALL)
 
 
 class _OutcomeUnknown(Exception):
-    """The marker may have been replaced; the error says what failed."""
+    """The marker may have been replaced; `error` is the failure."""
 
     def __init__(self, error: StorageError) -> None:
         super().__init__(str(error))
@@ -49,11 +50,11 @@ class _OutcomeUnknown(Exception):
 
 @dataclass(frozen=True)
 class ObjectFiles:
-    """The files of one run of a model in an object store.
+    """The files of a model's run in an object store.
 
     Args:
-        store: of what the target is in.
-        clock: gives the time, and an id that no other run has.
+        store: of the folder that contains the target.
+        clock: returns the time, and a unique id.
     """
 
     store: PrefixStore
@@ -63,47 +64,47 @@ class ObjectFiles:
 
     @classmethod
     def of_run(cls, store: PrefixStore, target: ExternalTarget, clock: Clock | None = None) -> ObjectFiles:
-        """Those of a new run."""
+        """Returns the files of a new run."""
         clock = clock or SystemClock()
         return cls(store, target, clock.new_id().replace("-", ""), clock)
 
     def check(self) -> None:
-        """Passes where the target does not exist, or this model has written it.
+        """Checks that the target does not exist, or that this model has written it.
 
         Raises:
-            DbtRuntimeError: files of another owner are there.
-            StorageError: it cannot be looked at.
+            DbtRuntimeError: if files of another owner are there.
+            StorageError: if it cannot be read.
         """
         if self.target.is_file:
             if any(each.size for each in files_below(self.store, self.target.name)):
                 raise DbtRuntimeError(f"`{self.target.location}` is a folder; name another file, or move the folder")
             return
         whole = self.store.status(self.target.name)
-        if whole is not None and whole.size:  # an empty one marks a folder
+        if whole is not None and whole.size:  # an empty object marks a folder
             raise refused(self.target.location, "it is a file; choose another `location`, or move it")
         self._check_folder(self._marker()[0], self._found())
 
     @contextlib.contextmanager
     def staged(self) -> Iterator[str]:
-        """The URL of a hidden folder next to the target, to be written by Spark; it is gone at the end.
+        """Yields the URL of a hidden folder next to the target, which Spark writes; deletes it at the end.
 
-        What killed runs have left there goes after a week.
+        Leftovers of killed runs are deleted after a week.
         """
         folder = self._staged
         try:
             yield joined(self.store.root, folder)
         finally:
-            # A failure leaves what the sweep of a later run deletes.
+            # The sweep of a later run deletes the leftovers of a failure.
             with contextlib.suppress(SiltError):
                 self.store.delete_folder(folder)
                 self._sweep()
 
     def put_in_place(self) -> int:
-        """Copies what Spark has written to the target, and replaces what was there; how many files there are.
+        """Copies the files that Spark has written to the target, replaces the previous files, and returns their number.
 
         Raises:
-            DbtRuntimeError: another owner has written files there meanwhile, or another run of the model.
-            StorageError: the storage failed; where it failed in the swap, the new files may be the model's.
+            DbtRuntimeError: if another owner, or another run of the model, has written files there meanwhile.
+            StorageError: if the storage fails; after a failure of the swap, the new files may be in place.
         """
         found = (each.path.removeprefix(f"{self._staged}/") for each in files_below(self.store, self._staged))
         written = sorted(each for each in found if _PART.fullmatch(each))
@@ -119,7 +120,7 @@ class ObjectFiles:
 
     @property
     def _owner(self) -> str:
-        """What the names of all files of the model have in them."""
+        """The part that the names of all files of the model contain."""
         return hashlib.sha256(self.target.node.encode()).hexdigest()[:12]
 
     def _put_file(self, written: Sequence[str]) -> None:
@@ -132,14 +133,14 @@ class ObjectFiles:
         names = {name: self._name(number, name) for number, name in enumerate(written)}
         try:
             _at_once(lambda name: self._copy(name, self._in(names[name])), names)
-            # What is copied after this look is not deleted: its run may have read the marker after the swap.
+            # Files copied after this listing are not deleted: their run may have read the marker after the swap.
             found = self._found()
             self._check_folder(marker, found)
             self._swap(tag, Marker(self.target.node, frozenset(names.values()), self._pattern))
         except _OutcomeUnknown as unknown:
             raise unknown.error from None
         except (DbtRuntimeError, SiltError):
-            # What stays is deleted by a later run.
+            # A later run deletes the remaining files.
             with contextlib.suppress(SiltError):
                 self._delete(names.values())
             raise
@@ -152,12 +153,12 @@ class ObjectFiles:
             raise StorageError(f"{joined(self._staged, written)}, which Spark has written, is gone") from error
 
     def _swap(self, tag: Tag | None, marker: Marker) -> None:
-        """Replaces the marker, if it is as it was.
+        """Replaces the marker if it is unchanged.
 
         Raises:
-            _OutcomeUnknown: it may be replaced.
-            DbtRuntimeError: another run has replaced it.
-            NotWrittenError: it was not replaced.
+            _OutcomeUnknown: if it may have been replaced.
+            DbtRuntimeError: if another run has replaced it.
+            NotWrittenError: if it was not replaced.
         """
         path, data = self._in(MARKER), marker.data()
         try:
@@ -178,7 +179,7 @@ class ObjectFiles:
             )
 
     def _is_now(self, marker: Marker) -> bool:
-        """Whether the marker is there; False where that cannot be found out."""
+        """Returns whether the marker is in place; False if it cannot be read."""
         try:
             return self._marker()[0] == marker
         except SiltError:
@@ -201,26 +202,26 @@ class ObjectFiles:
         return Marker.read(found.data), found.tag
 
     def _found(self) -> frozenset[str]:
-        """The data files in the folder, relative to it; an empty object without a run's name marks a folder."""
+        """Returns the data files in the folder, relative to it; an empty object without a run's name marks a folder."""
         listed = files_below(self.store, self.target.name)
         named = ((each.path.removeprefix(f"{self.target.name}/"), each.size) for each in listed)
         return frozenset(name for name, size in named if is_data(name) and (size or f"-{self._owner}." in name))
 
     @property
     def _pattern(self) -> str:
-        """That of the names of the run's files, and of no others."""
+        """The pattern that matches only the names of the run's files."""
         return f"part-*-{self.run}-{self._owner}.*"
 
     def _in(self, name: str) -> str:
         return joined(self.target.name, name)
 
     def _name(self, number: int, written: str) -> str:
-        """The name that a file gets: the folders and the ending that it has, and whose it is."""
+        """Returns the new name of a file: its folders, its ending, and the ids of its run and model."""
         folder, _, name = written.rpartition("/")
         return joined(folder, f"part-{number:05d}-{self.run}-{self._owner}.{name.partition('.')[2]}")
 
     def _sweep(self) -> None:
-        """Deletes the hidden folders into which nothing was written for a week."""
+        """Deletes the hidden folders that have not been written to for a week."""
         folders: dict[str, list[FileStatus]] = defaultdict(list)
         for file in files_below(self.store, _STAGED):
             folders[file.path.removeprefix(f"{_STAGED}/").partition("/")[0]].append(file)
@@ -237,7 +238,7 @@ class ObjectFiles:
 
 
 def _at_once(run: Callable[[str], None], names: Iterable[str]) -> None:
-    """Runs it for each name, several at the same time; raises the first error, when all have ended."""
+    """Runs the function for each name, several at a time; raises the first error after all calls have ended."""
     with ThreadPoolExecutor(_REQUESTS_AT_ONCE) as pool:
         done = [pool.submit(run, name) for name in names]
     for each in done:

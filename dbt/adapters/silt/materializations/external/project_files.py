@@ -17,16 +17,16 @@ from dbt.adapters.silt.materializations.external.target import place_of
 
 
 def declared_by(manifest: Any, config: Any) -> DeclaredFiles:
-    """The files that the project of dbt's manifest declares.
+    """Returns the files that the project of dbt's manifest declares.
 
     Args:
-        config: of the project and its profile.
+        config: the project's, with its profile.
     """
     return DeclaredFiles(lambda: _locations(manifest, config), lambda: _codes(manifest))
 
 
 def _locations(manifest: Any, config: Any) -> Iterator[str]:
-    """Yields the configured locations; a source or model that is configured wrong has none."""
+    """Yields the configured locations; skips a source or model with an invalid configuration."""
     for source in getattr(manifest, "sources", {}).values():
         with contextlib.suppress(DbtBaseException):
             files = external_of(source, config.project_root)
@@ -45,5 +45,5 @@ def _codes(manifest: Any) -> Iterator[str]:
 
 
 def _rendered(text: str, config: Any) -> str:
-    """The text with its Jinja rendered, which may use the target, and variables of the project and the environment."""
+    """Renders the Jinja of a string; it may use the target, and variables of the project and the environment."""
     return str(get_rendered(text, generate_schema_yml_context(config, config.project_name)))

@@ -4,14 +4,14 @@
       - name: raw
         meta:
           external_location: "landing/{name}/*.csv"    # relative to the project; or a URI that Spark can read
-          options: {sep: ";"}                          # of Spark's reader; `format` where the ending does not show it
+          options: {sep: ";"}                          # of Spark's reader; `format` if the ending does not show it
         tables:
           - name: orders
             columns: [{name: id, data_type: bigint}]   # by name; the types of other columns are inferred
-                                                       # (in order, all of them, where `header` is false)
+                                                       # # (all of them, in order, if `header` is false)
 
-As in dbt-duckdb, the settings are in `meta` or `config` of the source or of its table; the table's win. Options of the
-source reach each table whose format has them.
+As in dbt-duckdb, the settings are in `meta` or `config` of the source or of its table; the table's take precedence.
+Options of the source apply to each table whose format has them.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 _DUCKDB_FUNCTION = re.compile(r"\s*(read_|delta_|iceberg_)?\w+\s*\(")
 _FIELD = re.compile(r"\{(\w+)\}")
-_WITH_DECLARED_TYPES = ("csv", "json")  # the other formats' files hold the types of their columns
+_WITH_DECLARED_TYPES = ("csv", "json")  # files of the other formats contain the types of their columns
 
 
 @dataclass(frozen=True)
@@ -42,10 +42,10 @@ class External:
     """The files of a source.
 
     Attributes:
-        text: the SQL that stands for the relation in a query.
+        text: the SQL that replaces the relation in a query.
         location: an absolute path, possibly a pattern, or a URI.
         format: `delta`, or the format of the files.
-        types_are_guessed: whether each read finds the types of all columns in the texts that the files hold.
+        types_are_guessed: whether each read infers the types of all columns from the content of the files.
     """
 
     text: str
@@ -55,10 +55,10 @@ class External:
 
 
 def external_of(source: RelationConfig, project_root: str) -> External | None:
-    """Returns the files of a source; None if the source is not on files.
+    """Returns the files of a source, if it reads files.
 
     Raises:
-        DbtRuntimeError: its settings cannot be used.
+        DbtRuntimeError: if its settings cannot be used.
     """
     settings = _settings(source)
     pattern = settings.get("external_location")
@@ -85,7 +85,7 @@ def read_files(location: str, options: Mapping[str, Any], whose: str) -> str:
 
 
 def declared(columns: Iterable[tuple[str, str]]) -> str:
-    """Returns names and types of columns as SQL declares them."""
+    """Returns names and types of columns in SQL's syntax."""
     return ", ".join(f"{quote(name)} {kind}" for name, kind in columns)
 
 
@@ -97,7 +97,7 @@ def _settings(source: RelationConfig) -> dict[str, Any]:
 
 
 def _options(name: str, source: RelationConfig, settings: Mapping[str, Any], file_format: str) -> Mapping[str, Any]:
-    """Returns the options for the reader; of the source's own options those that are not for other formats alone."""
+    """Returns the reader's options; omits options of the source that only other formats have."""
     options = settings.get("options") or {}
     if not isinstance(options, Mapping):
         raise _problem(name, "`options` are names and values of options, such as `{sep: ';'}`")
@@ -142,7 +142,7 @@ def _defaults(file_format: str, options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _hints(file_format: str, source: RelationConfig, options: Mapping[str, Any]) -> dict[str, str]:
-    """Returns the types that the source's properties declare: by name, or in order where the files have no names."""
+    """Returns the column types that the source declares: by name, or in order if the files have no names."""
     given = {name.lower(): str(value).lower() for name, value in options.items()}
     if file_format not in _WITH_DECLARED_TYPES or {"schema", "schemahints"} & given.keys():
         return {}
@@ -153,7 +153,7 @@ def _hints(file_format: str, source: RelationConfig, options: Mapping[str, Any])
 
 
 def _is_guessed(file_format: str, options: Mapping[str, Any]) -> bool:
-    """Whether the types of columns that nothing declares are found in the files' texts."""
+    """Returns whether the types of undeclared columns are inferred from the files' content."""
     given = {name.lower(): str(value).lower() for name, value in options.items()}
     return file_format == "csv" and given.get("inferschema") != "false" and not {"schema", "schemahints"} & given.keys()
 

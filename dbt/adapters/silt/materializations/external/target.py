@@ -1,4 +1,4 @@
-"""Reads what a model of the materialization `external` configures: where its rows are written, and how."""
+"""Reads the location, format and options of a model of the materialization `external`."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ _OF_PATTERNS: Final = "*?[]{}"
 
 @dataclass(frozen=True)
 class ExternalTarget:
-    """Where and how a model's rows are written.
+    """The location, format and options of a model's files.
 
     Attributes:
-        location: of the file or folder: an absolute path, or the URL of a place in an object store.
-        is_file: whether it is one file, by the location's ending; else a folder.
+        location: of the file or folder: an absolute path, or a URL in an object store.
+        is_file: whether it is a single file, by the location's ending; else a folder.
         format: parquet, csv, json or orc.
         options: of Spark's writer and reader.
         partition_by: the columns that a folder has sub-folders for.
@@ -49,12 +49,12 @@ class ExternalTarget:
 
     @property
     def path(self) -> Path:
-        """Of one in a file system."""
+        """The location as a path in a file system."""
         return Path(self.location)
 
     @property
     def above(self) -> str:
-        """The location of what it is in."""
+        """The location of the folder that contains it."""
         return self.location.rpartition("/")[0]
 
     @property
@@ -64,7 +64,7 @@ class ExternalTarget:
 
 
 def target_of(model: Mapping[str, Any], location: str, project_root: str, taken: Iterable[str]) -> ExternalTarget:
-    """The target that a model's config describes; nothing is looked at.
+    """Returns the target that a model's config describes, without access to storage.
 
     Args:
         model: the node, with `format`, `options` and `partition_by` in its config.
@@ -72,7 +72,7 @@ def target_of(model: Mapping[str, Any], location: str, project_root: str, taken:
         taken: the locations of the warehouse, in which nothing may be written.
 
     Raises:
-        DbtRuntimeError: the location or format cannot be used.
+        DbtRuntimeError: if the location or format cannot be used.
     """
     config = model["config"]
     place = place_of(location, project_root, taken)
@@ -88,12 +88,12 @@ def target_of(model: Mapping[str, Any], location: str, project_root: str, taken:
 
 
 def refused(where: str, reason: str) -> DbtRuntimeError:
-    """The error for files that would be lost."""
+    """Returns the error for files that would be lost."""
     return DbtRuntimeError(f"`{where}` would be overwritten, and {reason}")
 
 
 def place_of(location: str, project_root: str, taken: Iterable[str] = ()) -> str:
-    """The absolute path or URL that a config's `location` means; arguments and errors are those of `target_of`."""
+    """Returns the absolute path or URL of a config's `location`; arguments and errors as in `target_of`."""
     if not location:
         raise DbtRuntimeError("the materialization `external` needs a `location`: the file or folder to write")
     if any(letter in local_path(location) for letter in _OF_PATTERNS):
@@ -133,17 +133,17 @@ def _in_warehouse(location: str, warehouse: str) -> DbtRuntimeError:
 
 
 def _columns(given: Any) -> tuple[str, ...]:
-    """Returns names of columns, which dbt-duckdb's projects also give as one text."""
+    """Returns names of columns, which projects for dbt-duckdb also give as a single string."""
     names = given.split(",") if isinstance(given, str) else given or ()
     return tuple(name.strip() for name in names)
 
 
 def _options(file_format: str, config: Mapping[str, Any], file: str | None) -> dict[str, Any]:
-    """Returns the options, with CSV's usual header and quotes, and the compression of the file's ending."""
+    """Returns the options, with CSV's usual header and quotes, and the compression that the file's ending implies."""
     given = {name.lower(): value for name, value in (config.get("options") or {}).items()}
     if file_format == "csv":
         given.setdefault("header", True)
-        given.setdefault("escape", '"')  # a quote within quotes is doubled, as readers of CSV expect
+        given.setdefault("escape", '"')  # a quote within quotes is doubled, as CSV readers expect
         if config.get("delimiter"):
             given["delimiter"] = config["delimiter"]
     if file is not None and file_format not in SELF_DESCRIBING:

@@ -100,7 +100,7 @@ _ON_SCHEMA_CHANGE = ("ignore", "fail", "append_new_columns", "sync_all_columns")
 
 
 def problems(config: Mapping[str, Any]) -> Iterator[str]:
-    """Yields why the configuration of an incremental model cannot be used, a sentence for each reason.
+    """Yields the reasons why an incremental model's configuration cannot be used, each as a sentence.
 
     Args:
         config: the model's whole configuration, by dbt's names.
@@ -116,7 +116,7 @@ def problems(config: Mapping[str, Any]) -> Iterator[str]:
 
 
 def blank_names(config: Mapping[str, Any], names: Iterable[str]) -> Iterator[str]:
-    """Yields each of these configs that is a blank text, or a list with one."""
+    """Yields a problem for each of these configs that is a blank string, or a list with a blank string."""
     for name in names:
         value = config.get(name)
         texts = value if isinstance(value, list | tuple) else [value]
@@ -125,7 +125,7 @@ def blank_names(config: Mapping[str, Any], names: Iterable[str]) -> Iterator[str
 
 
 def named_twice(given: Mapping[str, Any]) -> Iterator[str]:
-    """Yields each list of columns that names one of them twice, in whatever case and quotes."""
+    """Yields a problem for each list of columns that names a column twice, in any case and quotes."""
     for name in ("unique_key", "merge_on_using_columns", "merge_update_columns"):
         texts = given.get(name) if _is_list(given.get(name)) else None
         seen = [without_quotes(each.strip()).lower() for each in as_list(texts)]
@@ -139,7 +139,7 @@ def _is_empty(value: Any) -> bool:
 
 
 def _mixed(given: Mapping[str, Any]) -> Iterator[str]:
-    """Yields what is wrong with keys that contradict each other."""
+    """Yields the problems of keys that contradict each other."""
     databricks, duckdb = ([name for name in names if _is_set(given, name)] for names in (DATABRICKS, DUCKDB))
     if databricks and duckdb:
         yield (
@@ -159,7 +159,7 @@ def _mixed(given: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _of_no_partition(given: Mapping[str, Any]) -> Iterator[str]:
-    """Yields an empty list of what `insert_overwrite` replaces: it would replace the whole table."""
+    """Yields an empty partition list for `insert_overwrite`: it would replace the whole table."""
     names = ("partition_by", "liquid_clustered_by")
     if given.get("incremental_strategy") == "insert_overwrite" and not any(given.get(name) for name in names):
         for name in names:
@@ -171,7 +171,7 @@ def _of_no_partition(given: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _is_set(given: Mapping[str, Any], name: str) -> bool:
-    """Whether a key has a value, other than an empty or false one by which a project takes it back."""
+    """Returns whether a key has a value, other than an empty or false value by which a project resets it."""
     value = given.get(name)
     return value not in (None, False, "", [], {}) and str(value).lower() != "false"
 

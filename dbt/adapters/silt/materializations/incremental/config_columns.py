@@ -17,17 +17,17 @@ else:
 
 
 def column_named(text: str, columns: Iterable[str]) -> str | None:
-    """Finds the column that a text names, plain or in quotes of either kind, in any case; None if it names none."""
+    """Returns the column that a string names, if any: plain or in quotes of either kind, in any case."""
     names = {name.lower(): name for name in columns}
     written = text.strip()
     return names.get(written.lower()) or names.get(without_quotes(written).lower())
 
 
 def required_column(text: str, columns: Sequence[str], setting: str) -> str:
-    """Finds the column that a text of the config `setting` names.
+    """Returns the column that a string of the config `setting` names.
 
     Raises:
-        CompilationError: it names none.
+        CompilationError: if it names no column.
     """
     found = column_named(text, columns)
     if found is None:
@@ -38,10 +38,10 @@ def required_column(text: str, columns: Sequence[str], setting: str) -> str:
 def qualified(text: str, columns: Sequence[str], alias: str, setting: str) -> str:
     """Returns a column, or an expression over columns, with each column qualified by an alias and in backquotes.
 
-    So reserved words work, and `date_trunc('day', at)` can be a key as `id` can.
+    So reserved words work, and a key can be `date_trunc('day', at)` as well as `id`.
 
     Raises:
-        CompilationError: the text names none of the columns.
+        CompilationError: if the string does not name any of the columns.
     """
     column = column_named(text, columns)
     if column is not None:
@@ -53,12 +53,12 @@ def qualified(text: str, columns: Sequence[str], alias: str, setting: str) -> st
 
 
 def qualify_condition(condition: str, columns: Sequence[str], alias: str) -> str:
-    """Qualifies the bare names of these columns in a condition by an alias, except within a subquery."""
+    """Qualifies the unqualified names of these columns in a condition by an alias, except in subqueries."""
     return qualify.Scope(alias, columns, other="", clause="condition").qualify(condition)
 
 
 def without_quotes(text: str) -> str:
-    """The name that a text stands for, in quotes of either kind or in none."""
+    """Returns a name without its quotes of either kind, if it has any."""
     if len(text) > 1 and text[0] == text[-1] == '"':
         return text[1:-1].replace('""', '"')
     return unquote(text)

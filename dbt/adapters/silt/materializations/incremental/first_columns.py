@@ -1,8 +1,8 @@
-"""Checks the columns that an incremental model's configuration names, on the run that makes its table.
+"""Checks the columns that an incremental model's configuration names, on the run that creates its table.
 
-Later runs check them as they write their statement; the first one writes the query's rows as they are, and a wrong key
-would show when the table is there and full. A key that names a column twice is an oversight that changes no row, so a
-table that is there goes on with it.
+Later runs check them when they write their statement; the first run writes the query's rows unchanged, so a wrong key
+would be found only when the table exists and is full. A key that names a column twice is an oversight that changes no
+row, so later runs accept it.
 """
 
 from __future__ import annotations
@@ -23,19 +23,19 @@ _BY_COLUMNS: Mapping[str, Sequence[str]] = {
     "merge": ("merge_on_using_columns", "unique_key"),
     "delete+insert": ("unique_key",),
 }
-"""The configs that name the columns by which a strategy finds its rows; the first that is set counts."""
+"""The configs that name the columns by which a strategy finds its rows; the first config that is set applies."""
 
 
 def names_columns(config: Config, strategy: str) -> bool:
-    """Whether the strategy reads columns that the configuration names."""
+    """Returns whether the strategy reads columns that the configuration names."""
     return _is_merge(config, strategy) or bool(_keys(config, strategy)[1])
 
 
 def check_predicates(config: Config, strategy: str) -> None:
-    """Passes if the strategy has the predicates that it needs in every run but the first.
+    """Checks that the strategy has the predicates that it needs in every run after the first.
 
     Raises:
-        CompilationError: it has none.
+        CompilationError: if it has no predicates.
     """
     if strategy == "replace_where" and not as_list(config.get("predicates") or config.get("incremental_predicates")):
         raise CompilationError(
@@ -45,15 +45,15 @@ def check_predicates(config: Config, strategy: str) -> None:
 
 
 def check_columns(config: Config, strategy: str, columns: Sequence[str]) -> None:
-    """Passes where every column that the strategy reads is one of the query's.
+    """Checks that the query has every column that the strategy reads.
 
     Args:
         config: the model's whole configuration.
-        strategy: the adapter's own strategy, or `default`.
-        columns: those of the model's query, in its order.
+        strategy: a strategy of the adapter, or `default`.
+        columns: of the model's query, in its order.
 
     Raises:
-        CompilationError: a config names something else, or a column twice.
+        CompilationError: if a config names anything else, or a column twice.
     """
     for problem in named_twice(config):
         raise CompilationError(problem)
@@ -65,7 +65,7 @@ def check_columns(config: Config, strategy: str, columns: Sequence[str]) -> None
 
 
 def _keys(config: Config, strategy: str) -> tuple[str, list[str]]:
-    """The config that names the columns, and what it names."""
+    """Returns the config that names the columns, and its values."""
     for setting in _BY_COLUMNS.get(_chosen(config, strategy), ()):
         named = as_list(config.get(setting))
         if named:

@@ -1,4 +1,4 @@
-"""Checks one config key of a model, `merge_clauses`; `config` checks the others."""
+"""Checks the config key `merge_clauses` of a model; `config` checks the other keys."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 from dbt.adapters.silt.engine.kernel.identifiers import listed
 
 Given: TypeAlias = Mapping[str, Any]
-"""A clause as it is configured."""
+"""A clause as configured."""
 
 MATCHED, NOT_MATCHED, BY_SOURCE = "when_matched", "when_not_matched", "when_not_matched_by_source"
 MATCH_SQL = {MATCHED: "matched", NOT_MATCHED: "not matched", BY_SOURCE: "not matched by source"}
@@ -24,7 +24,7 @@ _INSERT_KEYS = frozenset(("columns", "values"))
 
 
 def clause_problems(clauses: Any) -> Iterator[str]:
-    """Yields what is wrong with a configured `merge_clauses`, with the names that its user gave."""
+    """Yields the problems of a configured `merge_clauses`, with the names that its user gave."""
     if not isinstance(clauses, Mapping):
         return
     for kind, given in clauses.items():
@@ -42,12 +42,12 @@ def clause_problems(clauses: Any) -> Iterator[str]:
 
 
 def expressions(given: Given) -> Any:
-    """Returns the expressions that a clause sets columns to, from either of the two keys for them."""
+    """Returns the expressions that a clause sets columns to, from either of its two keys."""
     return given.get("set_expressions") or given.get("update", {}).get("set_expressions") or {}
 
 
 def as_list(value: Any) -> list[Any]:
-    """Returns one value, several or none as a list."""
+    """Returns a list, or a single value as a list; an empty list for None and an empty string."""
     if value is None or value == "":
         return []
     return list(value) if isinstance(value, list | tuple) else [value]
@@ -79,7 +79,7 @@ def _clause_problems(kind: str, given: Any) -> Iterator[str]:
 
 
 def _is_condition(value: Any) -> bool:
-    """Whether it is SQL, a list of at least one, or nothing: an empty condition would hold for every row."""
+    """Returns whether it is SQL, a nonempty list of SQL, or absent: an empty condition would hold for every row."""
     if value is None:
         return True
     conditions = value if isinstance(value, list | tuple) else [value]

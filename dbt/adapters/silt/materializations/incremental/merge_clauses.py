@@ -1,6 +1,6 @@
 """Builds the WHEN clauses of a model's MERGE from its configuration.
 
-The keys of both adapters are brought to one form, dbt-duckdb's `merge_clauses`; dbt-databricks' keys are short for it.
+The keys of both adapters are converted to dbt-duckdb's `merge_clauses`; dbt-databricks' keys are shorthand for it.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Sides:
 
     Attributes:
         columns: the table's columns that the model's rows are written to.
-        given: the model's columns, in its own order; needed only where a clause goes by position.
+        given: the model's columns, in its own order; needed only if a clause maps columns by position.
         target: the alias of the table.
         source: the alias of the model's rows.
     """
@@ -55,10 +55,10 @@ class Sides:
 
 
 def merge_clauses(config: Given, sides: Sides) -> list[MergeClause]:
-    """Returns the clauses of a checked configuration, in the order of MERGE.
+    """Returns the clauses of a checked configuration, in MERGE's order.
 
     Raises:
-        CompilationError: a named column does not exist, or there is nothing to do.
+        CompilationError: if a named column does not exist, or no clause does anything.
     """
     found = [
         clause
@@ -71,13 +71,13 @@ def merge_clauses(config: Given, sides: Sides) -> list[MergeClause]:
 
 
 def goes_by_position(config: Given) -> bool:
-    """Whether a clause takes the model's columns by position."""
+    """Returns whether a clause maps the model's columns by position."""
     lists = (config.get("merge_clauses") or {}).values()
     return any(each.get("mode") == "by_position" for given in lists for each in given)
 
 
 def is_on(value: Any) -> bool:
-    """Whether a boolean setting, given as a boolean or as text, is on."""
+    """Returns whether a setting, given as a boolean or a string, is true."""
     return str(value).strip().lower() == "true"
 
 
@@ -118,7 +118,7 @@ def _default_by_source(config: Given) -> list[Given]:
 
 
 def _without_nothing(match: str, clauses: Sequence[tuple[Given, str | None]]) -> Iterator[MergeClause]:
-    """Drops the clauses that do nothing, which SQL cannot express: the conditions of later ones exclude their rows."""
+    """Drops clauses without an action, which SQL cannot express; the conditions of later clauses exclude their rows."""
     left: list[str] = []
     for given, action in clauses:
         conditions = as_list(given.get("condition"))
@@ -131,7 +131,7 @@ def _without_nothing(match: str, clauses: Sequence[tuple[Given, str | None]]) ->
 
 
 def _action(kind: str, given: Given, sides: Sides) -> str | None:
-    """Returns the SQL of a clause's action; None where it does nothing."""
+    """Returns the SQL of a clause's action, or None if it does nothing."""
     if "sql" in given:
         return str(given["sql"])
     match given["action"]:
@@ -196,7 +196,7 @@ def _insert(values: Sequence[tuple[str, str]]) -> str:
 
 
 def _error(kind: str, given: Given, sides: Sides) -> str:
-    """Returns an action that fails: it sets a column to `raise_error`."""
+    """Returns an action that fails, by setting a column to `raise_error`."""
     message = (
         given.get("error_message") or f"a row was found that is {MATCH_SQL[kind]}, which `merge_clauses` calls an error"
     )
@@ -212,7 +212,7 @@ def _all_of(conditions: Sequence[str]) -> str | None:
 
 
 def _literal(value: Any) -> str:
-    """Returns a configured value as SQL: a text is an expression, any other YAML value is a literal."""
+    """Returns a configured value as SQL: a string is an expression, any other YAML value is a literal."""
     if value is None:
         return "null"
     return str(value).lower() if isinstance(value, bool) else str(value)

@@ -1,7 +1,7 @@
 """Renders the window of a microbatch as a condition on the rows of its model.
 
-dbt's batches are in UTC. So is the condition, in any session time zone: an instant is compared with an instant, and a
-date or a time without a zone counts as UTC, as in dbt's own filter on a batch's inputs.
+dbt's batches are in UTC, and so is the condition, in any session time zone: an instant is compared with an instant, and
+a date or a time without a zone counts as UTC, as in dbt's own filter on a batch's inputs.
 """
 
 from __future__ import annotations
@@ -35,10 +35,11 @@ def batch_window(
         model: the node, with its `batch` and its configuration.
         columns: of the model's table.
         schema_of: returns the columns of a query.
-        query: the model's own; gives the type of an `event_time` that is an expression.
+        query: the model's query, which determines the type of an `event_time` that is an expression.
 
     Raises:
-        CompilationError: there is no batch or no `event_time`, or it is not a time, or a date with hourly batches.
+        CompilationError: if the batch or `event_time` is missing, `event_time` is not a time, or it is a date and the
+            batches are hourly.
     """
     config, batch = model["config"], model.get("batch")
     event_time = config.get("event_time")
@@ -78,6 +79,6 @@ def _literal(kind: str, moment: datetime | str) -> str:
         case "timestamp_ntz":
             return f"timestamp_ntz '{utc.replace(tzinfo=None).isoformat(sep=' ')}'"
         case _:
-            # A date is its midnight, so the first date at or after the moment.
+            # A date is its midnight, so this is the first date at or after the moment.
             whole = utc.replace(hour=0, minute=0, second=0, microsecond=0)
             return f"date '{(whole if whole == utc else whole + timedelta(days=1)).date().isoformat()}'"

@@ -1,4 +1,4 @@
-"""Checks the strategy of an incremental model: whether a macro writes it, and whether it has the key that it needs."""
+"""Checks the strategy of an incremental model: its macro must exist, and it must have a key if it needs a key."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ _LIKE_ENOUGH = 0.6
 
 
 def check_strategy(strategy: str, macros: Iterable[str], project: str) -> None:
-    """Passes where a macro writes the strategy's statements.
+    """Checks that a macro exists for the strategy.
 
     Args:
         strategy: the config `incremental_strategy`, or `default`.
-        macros: the names that a model may use.
+        macros: the names of the macros that a model may use.
         project: the name of the project.
 
     Raises:
-        CompilationError: there is no such macro; the message begins as dbt's own does.
+        CompilationError: if it does not exist; the message begins like dbt's.
     """
     macro = f"get_incremental_{strategy.replace('+', '_')}_sql"
     names = list(macros)
@@ -44,7 +44,7 @@ def check_strategy(strategy: str, macros: Iterable[str], project: str) -> None:
 
 
 def key_warning(config: Mapping[str, Any]) -> str | None:
-    """Returns the warning that a strategy which looks for rows has no key to find them by; None if it may find rows.
+    """Returns the warning that a strategy which matches rows has no key, or None if it may find rows.
 
     Args:
         config: the whole configuration of an incremental model, by dbt's names.
@@ -61,7 +61,7 @@ def key_warning(config: Mapping[str, Any]) -> str | None:
 
 
 def _chooses_rows_otherwise(config: Mapping[str, Any]) -> bool:
-    """Whether a merge has another key, or says itself which rows it adds or what becomes of the others."""
+    """Returns whether a merge has another key, or chooses itself which rows to insert or change."""
     return any(config.get(name) for name in _OTHER_CHOICES) or is_on(config.get("skip_not_matched_step"))
 
 

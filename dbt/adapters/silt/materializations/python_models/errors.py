@@ -1,4 +1,4 @@
-"""Reports errors of a python model to its author, with the lines of the project that led to them."""
+"""Reports errors of a python model to its author, with the project's lines that led to them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class ModelSource:
     Attributes:
         root: the folder of its project.
         path: its file, relative to the project.
-        text: of the file as dbt reads it, without the blank lines around it.
+        text: of the file as dbt reads it, without leading and trailing blank lines.
     """
 
     root: Path
@@ -32,7 +32,7 @@ class ModelSource:
 
     @classmethod
     def of(cls, model: Mapping[str, Any], config: Any) -> ModelSource:
-        """Returns the source of a node; `config` is dbt's, of the project that is run."""
+        """Returns the source of a node; `config` is dbt's, of the current project."""
         root, package = Path(config.project_root), model["package_name"]
         if package != config.project_name:
             root = root / config.packages_install_path / package
@@ -40,12 +40,12 @@ class ModelSource:
 
     @property
     def file(self) -> str:
-        """The file name that the code is compiled under."""
+        """The file name that the code is compiled with."""
         return str(self.root / self.path)
 
     @property
     def lines_before(self) -> int:
-        """The number of lines in the file before the text that dbt read."""
+        """The number of lines in the file before the text that dbt has read."""
         try:
             before, found, _ = (self.root / self.path).read_text(encoding="utf-8").partition(self.text)
         except (
@@ -60,12 +60,12 @@ class ModelSource:
         return self.lines_before + self.text.count("\n") + 1
 
     def error(self, error: BaseException) -> DbtRuntimeError:
-        """Returns the error for dbt: its message, and the lines of the project that led to it."""
+        """Returns the error for dbt, with its message and the project's lines that led to it."""
         frames = "".join(traceback.StackSummary.from_list(self._frames(error)).format())
         return DbtRuntimeError(f"{_said(error)}\n{frames}".rstrip())
 
     def _frames(self, error: BaseException) -> list[traceback.FrameSummary]:
-        """Returns the frames of the trace in the model and in other modules of the project, not those of libraries."""
+        """Returns the stack frames in the model and in other modules of the project, without libraries."""
         lines = self.text.splitlines()
         found = []
         for each in traceback.extract_tb(error.__traceback__):

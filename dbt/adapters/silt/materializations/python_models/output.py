@@ -1,4 +1,4 @@
-"""Sends what a python model prints to dbt's log: models run on several threads, which share standard output."""
+"""Sends the output of a python model to dbt's log: models run on several threads, which share standard output."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from typing import Any
 
 _lock = threading.Lock()
 _handing_on = threading.local()
-"""Whether this thread is logging a line; what it writes meanwhile comes from the log itself."""
+"""Whether this thread is logging a line; any output meanwhile comes from the log itself."""
 
 
 @contextlib.contextmanager
 def printed(on_output: Callable[[str], None], on_error: Callable[[str], None]) -> Iterator[None]:
-    """Calls these with each line that this thread writes to standard output and to standard error."""
+    """Calls the functions with each line that this thread writes to standard output and to standard error."""
     with _routed("stdout", on_output), _routed("stderr", on_error):
         yield
 
 
 class _ByThread:
-    """A stream that redirects the output of some threads, and passes on that of all others."""
+    """A stream that redirects the output of some threads, and passes on the output of all other threads."""
 
     def __init__(self, stream: Any) -> None:
         self.stream = stream
@@ -43,7 +43,7 @@ class _ByThread:
 
 
 class _Lines:
-    """Collects whole lines; of a line that is overwritten, as progress bars are, the last state."""
+    """Collects whole lines; for a line that is overwritten, such as a progress bar, its last state."""
 
     def __init__(self, take: Callable[[str], None]) -> None:
         self._take = take

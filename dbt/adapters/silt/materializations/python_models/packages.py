@@ -1,4 +1,4 @@
-"""Checks the `packages` of a python model, which imports what is installed in dbt's own process."""
+"""Checks the `packages` of a python model, which imports packages that are installed in dbt's own process."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ logger = AdapterLogger("Silt")
 
 
 def check_packages(packages: Iterable[str]) -> None:
-    """Passes where each package, as pip writes its name and versions, is installed; warns of another version.
+    """Checks that each package, in pip's syntax, is installed; warns about a different version.
 
     Raises:
-        DbtRuntimeError: packages are missing.
+        DbtRuntimeError: if packages are missing.
     """
     missing = [package for package in packages if not _is_here(package)]
     if missing:

@@ -1,4 +1,4 @@
-"""Decodes Arrow arrays: what is only another way to store values (dictionaries, runs, views) becomes the plain one."""
+"""Decodes Arrow arrays: dictionaries, runs and views, which only store values differently, become plain arrays."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ _EXTENSIONS: Mapping[str, Callable[[pa.ExtensionArray], pa.Array]] = {
     "arrow.json": lambda array: array.storage,
     "arrow.bool8": lambda array: pc.not_equal(array.storage, 0),
 }
-"""The extension types whose values have a plain form: UUIDs and JSON are text."""
+"""The extension types whose values have a plain form: UUIDs and JSON become strings."""
 
 
 def plain(array: pa.Array) -> pa.Array:
-    """Returns the array with the same values and no encoding, at any depth; an unknown extension type stays.
+    """Returns the array with the same values and no encoding, at any depth; an unknown extension type is kept.
 
     Raises:
-        pa.ArrowException: an array is too large for the plain form.
+        pa.ArrowException: if an array is too large for the plain form.
     """
     kind = array.type
     if not _is_encoded(kind):
@@ -59,7 +59,7 @@ def _nested(array: pa.Array) -> pa.Array:
 
 
 def _without_view(array: pa.Array) -> pa.Array:
-    """Returns the lists of a view, one behind the other; Arrow's own cast makes an invalid array of some."""
+    """Returns the lists of a view, stored consecutively; Arrow's own cast returns an invalid array for some views."""
     sizes = pc.if_else(array.is_null(), pa.scalar(0, array.sizes.type), array.sizes)
     ends = pc.cumulative_sum(sizes)
     offsets = pa.concat_arrays([pa.array([0], ends.type), ends])
@@ -68,12 +68,12 @@ def _without_view(array: pa.Array) -> pa.Array:
 
 
 def _offsets(array: pa.Array) -> pa.Array:
-    """Returns the offsets as an array of its own: those of a slice may not be joined with a mask."""
+    """Returns a copy of the offsets: the offsets of a slice cannot be combined with a mask."""
     return pc.add(array.offsets, 0).cast(array.offsets.type)
 
 
 def _runs_decoded(array: pa.Array) -> pa.Array:
-    """Returns an array with each value of a run as often as it occurs; Arrow's own function knows few types."""
+    """Returns an array that repeats the value of each run; Arrow's own function supports few types."""
     runs = pa.array(range(len(array.values)), pa.int64())
     whole = pa.RunEndEncodedArray.from_arrays(array.run_ends, runs)
     positions = pc.run_end_decode(whole).slice(array.offset, len(array))

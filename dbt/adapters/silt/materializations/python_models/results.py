@@ -1,4 +1,4 @@
-"""Converts what a python model returns to a DataFrame: every value is kept, or an error names the column."""
+"""Converts the result of a python model to a DataFrame: every value is kept, or an error names the column."""
 
 from __future__ import annotations
 
@@ -31,19 +31,18 @@ _MOST_DIGITS = 38
 def to_frame(session: SparkSession, rows: Any, expected: T.StructType | None = None) -> DataFrame:
     """Converts the rows that a python model returned to a Spark DataFrame.
 
-    Times without a zone are in the session's time zone, as in Spark; nanoseconds are cut to microseconds, as Spark has
-    no others; a pandas index is not a column. A column that holds only null takes its type from `expected`, or is a
-    string.
+    Times without a zone are in the session's time zone, as in Spark; nanoseconds are truncated to Spark's microseconds;
+    a pandas index is not a column. A column that contains only null takes its type from `expected`, or is a string.
 
     Args:
-        session: the session that holds them.
-        rows: see `_KINDS`; an object that exports an Arrow stream is taken as a table.
-        expected: the columns of the table that the rows are for, where it exists.
+        session: the session for the DataFrame.
+        rows: see `_KINDS`; an object that exports an Arrow stream is read as a table.
+        expected: the columns of the target table, if it exists.
 
     Raises:
-        DbtRuntimeError: it is not a set of rows, or has a name or a value that a table cannot hold.
+        DbtRuntimeError: if the result is not a set of rows, or has a name or a value that a table cannot hold.
     """
-    if isinstance(rows, DataFrame):  # embedded, or Connect's, whose every attribute is a column
+    if isinstance(rows, DataFrame):  # embedded or Connect; each attribute of Connect's is a column
         return _distinctly_named(rows)
     if _is_of(rows, "pyspark.pandas") and hasattr(rows, "to_spark"):
         levels = [f"__index_{level}" for level in range(rows.index.nlevels)]
@@ -54,7 +53,7 @@ def to_frame(session: SparkSession, rows: Any, expected: T.StructType | None = N
 
 
 def register(session: SparkSession, frame: DataFrame, view: str) -> None:
-    """Registers a DataFrame as a temporary view of the session, also one of another session of the same Spark."""
+    """Registers a DataFrame, possibly of another session of the same Spark, as a temporary view of the session."""
     if frame.sparkSession is session:
         frame.createOrReplaceTempView(view)
         return
@@ -88,7 +87,7 @@ def _arrow_table(rows: Any) -> pa.Table:
 
 
 def _check_polars(rows: Any) -> None:
-    """Passes if Arrow has the type of each column; of objects, polars gives it the addresses."""
+    """Checks that Arrow has the type of each column; polars would export objects as their addresses."""
     for name, kind in getattr(rows, "schema", {}).items():
         if any(word in str(kind) for word in ("Object", "Int128")):
             raise _not_stored(kind, name)
@@ -118,7 +117,7 @@ def _distinctly_named(frame: DataFrame) -> DataFrame:
 
 
 def _check_names(names: Iterable[str]) -> None:
-    """Passes where no two names are equal: Spark, and so the table, ignores case."""
+    """Checks that all names differ: Spark, and so the table, ignores case."""
     kept = list(names)
     if not kept:
         raise DbtRuntimeError("The model returned no columns: a table has at least one")
@@ -131,7 +130,7 @@ def _check_names(names: Iterable[str]) -> None:
 
 
 def _text_name(name: Any) -> str:
-    """Returns the name of a pandas column as text; a number becomes its digits."""
+    """Returns the name of a pandas column as a string; a number becomes its digits."""
     if isinstance(name, tuple):
         raise DbtRuntimeError(
             f"The model returned a column whose name has several levels, {name!r}: "
@@ -171,7 +170,7 @@ def _warn_of_index(names: Sequence[Any]) -> None:
 
 @contextlib.contextmanager
 def _of_column(name: str) -> Iterator[None]:
-    """Reports errors in the block as those of the column."""
+    """Reports errors in the block as errors of the column."""
     try:
         yield
     except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
@@ -182,7 +181,7 @@ def _of_column(name: str) -> Iterator[None]:
 
 
 def _storable(table: pa.Table, session: SparkSession) -> pa.Table:
-    """Casts the table to types that Spark knows."""
+    """Casts the table to types that Spark supports."""
     columns = [_stored(column, field, session) for field, column in zip(table.schema, table.columns, strict=True)]
     return pa.Table.from_arrays(columns, names=table.column_names)
 
@@ -193,12 +192,12 @@ def _stored(column: pa.ChunkedArray, field: pa.Field, session: SparkSession) -> 
     wanted = _stored_type(column.type, field.name)
     with _of_column(field.name):
         column.validate(full=True)  # such as a decimal with more digits than its type has
-        # Only nanoseconds can be lost: no type is cast to a narrower one.
+        # Only nanoseconds can be lost: all other casts are to the same or a wider type.
         stored = column if wanted == column.type else pc.cast(column, wanted, safe=not _has_nanoseconds(column.type))
         if not pa.types.is_timestamp(wanted) or wanted.tz is not None:
             return stored
         zone = session.conf.get("spark.sql.session.timeZone")
-        # As Spark SQL reads a local time that occurs twice; its own conversion of Arrow refuses it.
+        # Spark SQL reads an ambiguous local time in this way; its own conversion of Arrow rejects it.
         return pc.assume_timezone(stored, zone, ambiguous="earliest", nonexistent="latest")
 
 
@@ -209,10 +208,10 @@ def _plain(column: pa.ChunkedArray, field: pa.Field) -> pa.ChunkedArray:
 
 
 def _refuse_unknown_extension(field: pa.Field) -> None:
-    """Passes if the field's values are those that its type shows.
+    """Checks that the values of the field are of the type that it shows.
 
     Raises:
-        DbtRuntimeError: they are the storage of a type that Arrow does not know, such as objects of Python.
+        DbtRuntimeError: if they are the storage of a type unknown to Arrow, such as Python objects.
     """
     name = (field.metadata or {}).get(b"ARROW:extension:name")
     if name is not None:
@@ -232,10 +231,10 @@ _SAME_IN_SPARK: dict[pa.DataType, pa.DataType] = {
 
 
 def _stored_type(kind: pa.DataType, name: str) -> pa.DataType:
-    """Returns the type of Spark that holds all of its values.
+    """Returns the type that Spark can read and that holds all values of the given type.
 
     Raises:
-        DbtRuntimeError: there is none.
+        DbtRuntimeError: if Spark has no such type.
     """
     types = pa.types
     if kind in _SAME_IN_SPARK:
@@ -296,7 +295,7 @@ def _without_void(frame: DataFrame, expected: T.StructType | None) -> DataFrame:
 
 
 def _known(kind: T.DataType, expected: T.DataType | None) -> T.DataType:
-    """Replaces each void in a type by the type of the table's column where there is one, else by string."""
+    """Replaces each void in a type by the type of the table's column, or by string if the table lacks it."""
     if isinstance(kind, T.NullType):
         return T.StringType() if expected is None else expected
     if isinstance(kind, T.ArrayType):

@@ -24,10 +24,10 @@ from dbt.adapters.silt.session.handle import SiltHandle
 logger = AdapterLogger("Silt")
 
 VIEW_VARIABLE = "__silt_view__"
-"""The variable by which the code that `macros/` renders names the temporary view for its rows."""
+"""The variable with the name of the temporary view for the rows, in the code that `macros/` renders."""
 
 BATCH_VARIABLE = "__silt_batch__"
-"""The variable that holds the queries that replace a microbatch's inputs: SQL name -> query."""
+"""The variable with the queries that replace a microbatch's inputs: SQL name -> query."""
 
 _numbers = itertools.count()
 
@@ -35,20 +35,20 @@ _numbers = itertools.count()
 def run_python_model(handle: SiltHandle, model: Mapping[str, Any], code: str, source: ModelSource) -> str:
     """Runs a python model's compiled code and registers its result.
 
-    The user's `model(dbt, session)` is called with a `dbt` whose `ref` and `source` give Spark DataFrames over pinned
-    snapshots, all of one consistent cut. `results.to_frame` says what it may return.
+    The user's `model(dbt, session)` is called with a `dbt` whose `ref` and `source` return Spark DataFrames over pinned
+    snapshots, all of a consistent cut. `results.to_frame` lists the accepted return types.
 
     Args:
         handle: the connection.
         model: the node.
-        code: the code, with dbt's own part behind the user's, and VIEW_VARIABLE and BATCH_VARIABLE set at its end.
+        code: the user's code, then dbt's, which sets VIEW_VARIABLE and BATCH_VARIABLE at its end.
         source: of the user's part.
 
     Returns:
-        The name of the temporary view that holds the result.
+        The name of the temporary view with the result.
 
     Raises:
-        DbtRuntimeError: the code fails, or does not return rows.
+        DbtRuntimeError: if the code fails, or does not return rows.
     """
     name = str(model["name"])
     packages = model["config"].get("packages") or []
@@ -60,7 +60,7 @@ def run_python_model(handle: SiltHandle, model: Mapping[str, Any], code: str, so
         try:
             with handle.busy():
                 return _run(handle, model, "\n" * source.lines_before + code, module)
-        except (Exception, SystemExit) as error:  # an exit would end dbt's thread, for which dbt would wait forever
+        except (Exception, SystemExit) as error:  # SystemExit would end dbt's thread, and dbt would wait forever
             raise source.error(error) from error
 
 
@@ -68,7 +68,7 @@ def _run(handle: SiltHandle, model: Mapping[str, Any], code: str, module: Module
     _refuse_ephemeral(model)
     space = module.__dict__
     session = ModelSession(handle)
-    space["spark"] = session  # as in the notebooks where models are written
+    space["spark"] = session  # as in notebooks
     # Without this module's own `from __future__`.
     exec(compile(code, str(module.__file__), "exec", dont_inherit=True), space)
     function = space.get("model")
@@ -85,7 +85,7 @@ def _run(handle: SiltHandle, model: Mapping[str, Any], code: str, module: Module
 
 
 def _refuse_ephemeral(model: Mapping[str, Any]) -> None:
-    """Passes where the model refers to no ephemeral one, whose SQL dbt would have put before the code."""
+    """Checks that the model refers to no ephemeral model, whose SQL dbt would have put before the code."""
     pieces = [str(each["id"]).rpartition(".")[2] for each in model.get("extra_ctes") or []]
     if pieces:
         raise DbtRuntimeError(
@@ -95,7 +95,7 @@ def _refuse_ephemeral(model: Mapping[str, Any]) -> None:
 
 
 def _names_of_inputs(model: Mapping[str, Any], module: ModuleType) -> Iterator[str]:
-    """Returns the SQL names of the relations that the model refers to, from dbt's part of the code."""
+    """Yields the SQL names of the relations that the model refers to, from dbt's part of the code."""
 
     def name(relation: str) -> str:
         return relation
@@ -109,7 +109,7 @@ def _names_of_inputs(model: Mapping[str, Any], module: ModuleType) -> Iterator[s
 
 @contextlib.contextmanager
 def _module(name: str, source: ModelSource) -> Iterator[ModuleType]:
-    """Makes a module for the code: importable by name, as data classes need, and sent whole to Spark's workers."""
+    """Creates a module for the code: importable by name, as data classes need, and sent whole to Spark's workers."""
     module = ModuleType(f"silt_python_model_{next(_numbers)}_{re.sub(r'[^0-9a-zA-Z]', '_', name)}")
     module.__file__ = source.file
     sys.modules[module.__name__] = module

@@ -1,4 +1,4 @@
-"""Gives a python model its refs and sources as of one consistent cut, and a session that knows their names."""
+"""Provides a python model with inputs of a consistent cut, and with a session that finds tables by name."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from dbt.adapters.silt.session.handle import SiltHandle
 
 
 class ModelSession:
-    """The connection's Spark session, which also knows the tables of the warehouse by name.
+    """The connection's Spark session, extended by the tables of the warehouse.
 
-    `sql`, `table`, `read.table` and `catalog.tableExists` do. A change by `sql` is committed at once, as a unit of work
-    that a rerun does not repeat. All else is the session's own, and knows Spark's tables only.
+    `sql`, `table`, `read.table` and `catalog.tableExists` find these tables. A change by `sql` is committed at once, as
+    a unit of work that a rerun does not repeat. All other attributes are the session's, and find Spark's tables only.
     """
 
     def __init__(self, handle: SiltHandle) -> None:
@@ -43,10 +43,10 @@ class ModelSession:
         return _With(self._handle.session.catalog, tableExists=self._exists)
 
     def sql(self, sqlQuery: str, args: Any = None, **kwargs: Any) -> DataFrame:
-        """Returns the rows of a query; none for a statement that changes something.
+        """Returns the rows of a query; an empty DataFrame for a statement that changes something.
 
         Raises:
-            DbtRuntimeError: the text has placeholders for DataFrames.
+            DbtRuntimeError: if DataFrames are passed for placeholders.
             SiltError: see the warehouse.
         """
         if kwargs:
@@ -66,7 +66,7 @@ class ModelSession:
         return self.sql(f"select * from {tableName}")
 
     def stop(self) -> None:
-        """Refuses: the other models use the same Spark.
+        """Refuses, as the other models use the same Spark.
 
         Raises:
             DbtRuntimeError: always.
@@ -84,7 +84,7 @@ class ModelSession:
 
 
 class _With:
-    """An object with some methods replaced; all else is passed to the wrapped object."""
+    """An object with some methods replaced; passes all other attributes to the wrapped object."""
 
     def __init__(self, below: Any, **methods: Callable[..., Any]) -> None:
         self._below = below
@@ -99,8 +99,8 @@ class Inputs:
 
     Args:
         handle: the connection.
-        names: all of them, by their SQL names.
-        batch: the rows of a microbatch, which replace those of some inputs.
+        names: the SQL names of all inputs.
+        batch: the rows of a microbatch, which replace the rows of some inputs.
     """
 
     def __init__(self, handle: SiltHandle, names: Iterable[str], batch: Mapping[str, str]) -> None:
@@ -111,13 +111,13 @@ class Inputs:
         self._given: set[str] = set()
 
     def frame(self, name: str) -> DataFrame:
-        """Returns the rows of one; each time with new columns, so that it can be joined with itself.
+        """Returns the rows of an input; each time with new columns, so that it can be joined with itself.
 
         Raises:
-            SiltError: it does not exist, or cannot be read.
+            SiltError: if it does not exist, or cannot be read.
         """
         if self._frames is None:
-            # An input that does not exist may be in a branch that is not reached.
+            # A missing input may be in a branch that is not reached.
             there = [each for each in self._names if self._is_there(each)]
             frames = self._handle.warehouse.tables([self._batch.get(each, each) for each in there])
             self._frames = dict(zip(there, frames, strict=True))
@@ -138,7 +138,7 @@ class Inputs:
 
 
 def by_written_names(function: Callable[..., Any], called: str) -> Callable[..., Any]:
-    """Returns `dbt.ref` or `dbt.source`, with an error that lists the names that they know."""
+    """Returns `dbt.ref` or `dbt.source`, with an error that explains how to write its names."""
 
     def call(*names: str, **version: Any) -> Any:
         try:

@@ -1,4 +1,4 @@
-"""Takes a value of a fixture apart, as far as its type has parts: each cell is a single value and its type."""
+"""Splits a value of a fixture into cells, as far as its type has parts; a cell is a single value and its type."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 from pyspark.sql import types as T
 
 NO_FIELD = T.NullType()
-"""The type of a value for which its struct has no field."""
+"""The type of a value without a field in its struct."""
 
 _NESTED = (T.ArrayType, T.MapType, T.StructType)
 
@@ -20,8 +20,8 @@ class Cell:
     """A single value of a fixture.
 
     Attributes:
-        path: where it is, as a message names it: a column, or a part of it such as `tags[0]`.
-        value: as YAML, CSV, JSON or Spark gives it; never null.
+        path: its location for messages: a column, or a part of a column such as `tags[0]`.
+        value: as read from YAML, CSV, JSON or Spark; never null.
         kind: the type that must hold it.
     """
 
@@ -31,12 +31,12 @@ class Cell:
 
 
 def is_nested(kind: T.DataType) -> bool:
-    """Whether values of the type have parts."""
+    """Returns whether values of the type have parts."""
     return isinstance(kind, _NESTED)
 
 
 def has_form(value: Any, kind: T.DataType) -> bool:
-    """Whether a value has the form of the type: a list, a mapping, or a single value."""
+    """Returns whether a value has the form of the type: a list, a mapping, or a single value."""
     if isinstance(kind, T.ArrayType):
         return isinstance(value, Sequence) and not isinstance(value, str | bytes)
     if isinstance(kind, T.MapType | T.StructType):
@@ -45,7 +45,7 @@ def has_form(value: Any, kind: T.DataType) -> bool:
 
 
 def cells(path: str, value: Any, kind: T.DataType) -> Iterator[Cell]:
-    """Returns the single values within a value; a part without the form of its type is one cell."""
+    """Yields the single values within a value; a part without the form of its type is a single cell."""
     if value is None:
         return
     if not is_nested(kind) or not has_form(value, kind):
@@ -63,13 +63,13 @@ def cells(path: str, value: Any, kind: T.DataType) -> Iterator[Cell]:
 
 
 def members(value: Mapping[Any, Any], kind: T.StructType) -> list[Any]:
-    """Returns the values of a struct's fields, in the order of the type: null for those that the mapping leaves out."""
+    """Returns the values of a struct's fields, in the type's order; null for fields that the mapping omits."""
     given = {str(name).lower(): each for name, each in value.items()}
     return [given.get(member.name.lower()) for member in kind.fields]
 
 
 def _member(kind: T.StructType, name: str) -> T.DataType:
-    """Returns the type of a field; `NO_FIELD` if the struct lacks it."""
+    """Returns the type of a field, or `NO_FIELD` if the struct lacks it."""
     return next((each.dataType for each in kind.fields if each.name.lower() == name.lower()), NO_FIELD)
 
 

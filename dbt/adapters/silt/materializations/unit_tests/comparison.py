@@ -1,4 +1,4 @@
-"""Renders values in a form in which equal ones look equal: dbt compares a unit test's rows as they are shown."""
+"""Renders values so that equal values look equal: dbt compares the rows of a unit test as they are shown."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _BY_KEY = "(a, b) -> case when a.key < b.key then -1 when a.key > b.key then 1 e
 
 
 def with_sorted_maps(text: str, kind: T.DataType, depth: int = 0) -> str:
-    """Returns SQL for the same value with the entries of its maps, at any depth, in the order of their keys."""
+    """Returns SQL for the same value with the entries of its maps sorted by key, at any depth."""
     if not _holds_map(kind):
         return text
     each = f"each_{depth}"

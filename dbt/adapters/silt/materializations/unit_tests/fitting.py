@@ -1,4 +1,4 @@
-"""Tells whether a type holds a fixture's value as it is written, without a rounded digit or a part left out."""
+"""Checks that a type holds a fixture's value as written, without rounding a digit or omitting a part."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _BOOLEANS = frozenset({"t", "true", "y", "yes", "1", "f", "false", "n", "no", "0
 _TIME = re.compile(r"[T ]\d{1,2}(:\d{1,2}){0,2}(\.(?P<fraction>\d*))?\s*(?P<zone>\S.*)?$")
 _BITS: dict[type[T.DataType], int] = {T.ByteType: 8, T.ShortType: 16, T.IntegerType: 32, T.LongType: 64}
 _EXACT_DIGITS: dict[type[T.DataType], int] = {T.FloatType: 6, T.DoubleType: 15}
-"""How many digits of any number the type keeps."""
+"""The number of digits that the type keeps of any number."""
 
 _TIMES = (T.DateType, T.TimestampType, T.TimestampNTZType)
 _INTERVALS = (T.DayTimeIntervalType, T.YearMonthIntervalType, T.CalendarIntervalType)
@@ -28,7 +28,7 @@ _WIDE = Context(prec=400)
 
 
 def fits(cell: Cell) -> bool:
-    """Whether the type holds the value; of a text for a date, a time or an interval, Spark must be asked as well."""
+    """Returns whether the type holds the value; a string for a date, time or interval needs Spark's check as well."""
     value, kind = cell.value, cell.kind
     if not has_form(value, kind) or isinstance(kind, T.NullType):
         return False
@@ -46,7 +46,7 @@ def fits(cell: Cell) -> bool:
 
 
 def is_for_spark(cell: Cell) -> bool:
-    """Whether only Spark can tell if the text is a value of the type."""
+    """Returns whether only Spark can check that the string is a value of the type."""
     return isinstance(cell.value, str) and isinstance(cell.kind, _TIMES + _INTERVALS)
 
 
@@ -63,7 +63,7 @@ def _fits_number(value: Any, kind: T.DataType) -> bool:
         return False
     if isinstance(kind, T.DecimalType):
         return _fits_decimal(number, kind)
-    if isinstance(value, str) and _WHOLE.fullmatch(text) is None:  # Spark reads no point in an integer
+    if isinstance(value, str) and _WHOLE.fullmatch(text) is None:  # Spark does not accept a decimal point in an integer
         return False
     most = 2 ** (_BITS[type(kind)] - 1)
     return number == number.to_integral_value() and -most <= number < most
@@ -77,7 +77,7 @@ def _fits_decimal(number: Decimal, kind: T.DecimalType) -> bool:
 
 
 def _fits_float(text: str, kind: T.DataType) -> bool:
-    """Whether a binary fraction is near enough: a whole number that it rounds visibly does not fit."""
+    """Returns whether a binary fraction is near enough: a whole number that it rounds visibly does not fit."""
     if _NOT_FINITE.fullmatch(text):
         return True
     plain = text.rstrip("dDfF")
@@ -100,7 +100,7 @@ def _as_float(number: float, kind: T.DataType) -> float | None:
 
 
 def _decimal(text: str) -> Decimal | None:
-    """Returns the number; None if its exponent is beyond all types."""
+    """Returns the number if its exponent is within the range of all types."""
     try:
         number = Decimal(text)
     except InvalidOperation:

@@ -1,4 +1,4 @@
-"""Renders the rows of a fixture as SQL, and refuses those with a value that its column cannot hold."""
+"""Renders the rows of a fixture as SQL, and rejects rows with a value that its column cannot hold."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _NOT_COLLECTED = (T.CalendarIntervalType, T.YearMonthIntervalType, T.VariantType
 
 @dataclass(frozen=True)
 class Expression:
-    """A value of an array, map or struct type that is given as an SQL expression."""
+    """A value of an array, map or struct type, given as an SQL expression."""
 
     text: str
 
@@ -37,9 +37,9 @@ class Fixture:
     """A fixture of a unit test.
 
     Args:
-        name: as a message names it.
+        name: its name for messages.
         kinds: the type of each column, by its name in lower case.
-        warehouse: answers what only Spark knows.
+        warehouse: runs the checks that need Spark.
         literals: renders values.
     """
 
@@ -49,21 +49,21 @@ class Fixture:
     literals: Literals
 
     def rendered(self, rows: Sequence[Mapping[str, Any]]) -> list[dict[str, str]]:
-        """Returns for each row the columns that it gives -> SQL expressions.
+        """Returns a mapping for each row: the columns that it gives -> SQL expressions.
 
         Raises:
-            TypeMismatchError: a column's type does not hold a value.
-            InvalidStatementError: an SQL expression for a value is invalid.
+            TypeMismatchError: if a column's type does not hold a value.
+            InvalidStatementError: if an SQL expression for a value is invalid.
         """
         read = [{name.lower(): _read(value, self.kinds[name.lower()]) for name, value in row.items()} for row in rows]
         self.check([{name: self._evaluated(name, value) for name, value in row.items()} for row in read])
         return [{name: self._rendered(value, self.kinds[name]) for name, value in row.items()} for row in read]
 
     def check_query(self, query: str) -> None:
-        """Passes if the columns' types hold the rows of a query; columns of the same types are not looked at.
+        """Checks that the columns' types hold the rows of a query; skips columns whose types are equal.
 
         Raises:
-            TypeMismatchError: a value does not fit.
+            TypeMismatchError: if a value does not fit.
         """
         frame = self.warehouse.sql(query)
         given = {field.name.lower(): field.dataType for field in frame.schema.fields}
@@ -75,10 +75,10 @@ class Fixture:
         self.check(collected(frame, others))
 
     def check(self, rows: Iterable[Mapping[str, Any]]) -> None:
-        """Passes if the columns' types hold all values of the rows.
+        """Checks that the columns' types hold all values of the rows.
 
         Raises:
-            TypeMismatchError: one does not.
+            TypeMismatchError: if a value does not fit.
         """
         found = [(at, cell) for at, row in enumerate(rows, 1) for cell in self._cells(row)]
         for at, cell in found:
@@ -99,7 +99,7 @@ class Fixture:
                 raise self._misfit(at, cell)
 
     def _held(self, texts: Sequence[str], kind: str) -> set[str]:
-        """Returns those texts that are values of the type: a date has no time of the day but midnight."""
+        """Returns the strings that are values of the type; a date must not have a time of day other than midnight."""
         rows = ", ".join(f"({at}, {self.literals.quotes.constant(text)})" for at, text in enumerate(texts))
         value = f"try_cast(text as {kind})"
         condition = f"{value} is not null"
@@ -140,13 +140,13 @@ class Fixture:
 
 
 def fixture(name: str, types: Mapping[str, str], warehouse: Warehouse, quotes: Quotes) -> Fixture:
-    """Returns the fixture for a relation, whose columns have these types, as SQL spells them."""
+    """Returns the fixture for a relation with the given column types, in SQL's syntax."""
     kinds = {column.lower(): T.DataType.fromDDL(text) for column, text in types.items()}
     return Fixture(name, kinds, warehouse, Literals(quotes))
 
 
 def collected(frame: DataFrame, kinds: Mapping[str, T.DataType]) -> list[dict[str, Any]]:
-    """Returns the rows of a query as a fixture has them, those columns alone whose values Spark gives to Python."""
+    """Returns the rows of a query in the form of a fixture, with only the columns that Spark can return to Python."""
     known = {field.name.lower(): field for field in frame.schema.fields if not _holds(field.dataType, _NOT_COLLECTED)}
     names = [name for name in kinds if name in known]
     rows = frame.select(*(quote(known[name].name) for name in names)).collect() if names else []
@@ -156,7 +156,7 @@ def collected(frame: DataFrame, kinds: Mapping[str, T.DataType]) -> list[dict[st
 
 
 def _read(value: Any, kind: T.DataType) -> Any:
-    """Returns the value that a fixture gives: of a type with parts, a text is JSON or an SQL expression."""
+    """Parses a string for a nested type as JSON or an SQL expression, and for a variant as JSON if it is JSON."""
     if not isinstance(value, str) or not (is_nested(kind) or isinstance(kind, T.VariantType)):
         return value
     try:
@@ -167,7 +167,7 @@ def _read(value: Any, kind: T.DataType) -> Any:
 
 
 def _plain(value: Any, kind: T.DataType) -> Any:
-    """Returns a value of Spark's as YAML would have it; a struct's fields are taken by position, as by a cast."""
+    """Converts a value of Spark to its YAML form; a struct's fields are matched by position, as in a cast."""
     if isinstance(value, T.Row) and isinstance(kind, T.StructType) and len(value) == len(kind.fields):
         pairs = zip(kind.fields, value, strict=True)
         return {member.name: _plain(each, member.dataType) for member, each in pairs}
@@ -189,6 +189,6 @@ def _holds(kind: T.DataType, wanted: tuple[type, ...]) -> bool:
 
 
 def _type_name(kind: T.DataType) -> str:
-    """Returns the type as a message names it, with the length of a `char` or `varchar`."""
+    """Returns the type's name for messages, with the length of a `char` or `varchar`."""
     (member,) = kernel_schema(T.StructType([T.StructField("value", kind)]))
     return member.sql_type

@@ -1,4 +1,4 @@
-"""Finds the inputs of a unit test that are given as queries: dbt asks no macro about these."""
+"""Finds the inputs of a unit test that are given as queries, for which dbt calls no macro."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ _SQL = "sql"
 
 @dataclass(frozen=True)
 class GivenQuery:
-    """An input that is given as a query.
+    """An input given as a query.
 
     Attributes:
-        original: the node or source of the project in whose place it stands.
-        query: compiled.
+        original: the node or source of the project that it replaces.
+        query: the compiled query.
     """
 
     original: Any
@@ -23,7 +23,7 @@ class GivenQuery:
 
 
 def given_queries(test: Mapping[str, Any], manifest: Any) -> Iterator[GivenQuery]:
-    """Returns the inputs of a unit test with `format: sql`, and others of the same test.
+    """Yields all inputs of a unit test, if any of them has `format: sql`.
 
     Args:
         test: the node of the unit test, compiled; each of its inputs is an ephemeral model.
@@ -34,7 +34,7 @@ def given_queries(test: Mapping[str, Any], manifest: Any) -> Iterator[GivenQuery
         return
     for cte in test["extra_ctes"]:
         found = list(_originals(cte["id"], manifest))
-        if len(found) == 1:  # dbt's name of an input does not tell the versions of a model apart
+        if len(found) == 1:  # dbt's name of an input does not distinguish the versions of a model
             yield GivenQuery(found[0], _query(cte["sql"]))
 
 
@@ -49,5 +49,5 @@ def _originals(input_id: str, manifest: Any) -> Iterator[Any]:
 
 
 def _query(cte: str) -> str:
-    """Returns the query within `name as (...)`, as dbt writes it."""
+    """Returns the query within `name as (...)`, in dbt's layout."""
     return cte.partition(" as (\n")[2].removesuffix("\n)")

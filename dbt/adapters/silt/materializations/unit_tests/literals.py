@@ -22,13 +22,13 @@ class Literals:
     """Renders values that fit their types.
 
     Args:
-        quotes: how the session reads quoted texts.
+        quotes: how the session reads quoted strings.
     """
 
     quotes: Quotes
 
     def of(self, value: Any, kind: T.DataType) -> str:
-        """Returns an expression with the value, of exactly the type."""
+        """Returns an expression for the value, of exactly the type."""
         if value is None:
             return f"cast(null as {sql_name(kind)})"
         if isinstance(kind, T.VariantType):
