@@ -1,4 +1,4 @@
-"""Finds what a commit's statement read that has changed since: tables by their logs, the rest by fingerprints.
+"""Finds the inputs of a commit that have changed since: tables by their logs, other inputs by fingerprints.
 
 Nothing here needs dbt or Spark.
 """
@@ -22,11 +22,11 @@ _PARTS = 2
 
 @dataclass(frozen=True)
 class ChangedInput:
-    """An input that is not as the commit read it.
+    """An input that has changed since the commit read it.
 
     Attributes:
-        text: what changed, as the output shows it.
-        log: of the table that it is; None for anything else.
+        text: the change, as it is printed.
+        log: of the table, if it is a table.
     """
 
     text: str
@@ -34,11 +34,11 @@ class ChangedInput:
 
 
 def changed_inputs(catalog: Catalog, own: DeltaLog, commit: Commit, code: str) -> list[ChangedInput]:
-    """Returns the inputs of a commit that have changed since; what cannot be known counts as changed.
+    """Returns the inputs of a commit that have changed since; an input whose state is unknown counts as changed.
 
     Args:
-        own: the log that holds the commit: its table is not an input.
-        code: of the statement, as it is now. Only files that it names are listed: a log may name any.
+        own: the log that contains the commit: its table is not an input.
+        code: the statement's current code. Only files that it names are listed: a log may name any file.
     """
     info = commit.info
     versions = {name: each for name, each in (info.read_versions or {}).items() if name != own.name}
@@ -62,9 +62,9 @@ def _changed_table(catalog: Catalog, name: str, versions: Sequence[int], reader:
 
 
 def _last_change(log: DeltaLog, read: int) -> Commit | None:
-    """The newest commit after version `read` that changed data, else the commit of that version or below.
+    """Returns the newest commit after version `read` that changed data, else the newest commit up to that version.
 
-    None if the log no longer goes back so far.
+    Returns nothing if the log no longer goes back so far.
     """
     commits = log.newest_commits()
     return next((each for each in commits if each.version <= read or _changes_data(each)), None)
@@ -81,7 +81,7 @@ def _definitions(catalog: Catalog, info: CommitInfo) -> Iterator[ChangedInput]:
 
 
 def _definition(catalog: Catalog, name: str) -> str | None:
-    """The fingerprint of a view or function as it is now; None if it does not exist."""
+    """Returns the current fingerprint of a view or function, if it exists."""
     relation = _relation(name)
     if relation is None:
         return None
@@ -100,13 +100,13 @@ def _files(catalog: Catalog, info: CommitInfo, code: str) -> Iterator[ChangedInp
 
 
 def _texts(info: CommitInfo, key: str) -> Mapping[str, object]:
-    """A field of `commitInfo` that holds texts by name; empty if it is not such a field."""
+    """Returns a field of `commitInfo` that maps names to values; empty if it is not such a field."""
     found = info.extra.get(key)
     return found if isinstance(found, Mapping) else {}
 
 
 def _relation(name: str) -> RelationName | None:
-    """The name in three parts, of which the last may hold dots; None if it is a path."""
+    """Parses a name in three parts, whose last part may contain dots; returns None for a path."""
     try:
         database, schema, identifier = name.split(".", _PARTS)
         return RelationName(database, schema, identifier)

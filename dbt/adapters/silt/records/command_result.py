@@ -1,4 +1,4 @@
-"""The result of a dbt command, which the registry of runs keeps: how it ended, its counts, and what failed."""
+"""The result of a dbt command in the registry of runs: its ending, its counts, and its failed nodes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Any, Final
 RESULTS_FILE: Final = "run_results.json"
 
 COUNTED: Final = ("pass", "warn", "error", "skip", "reused")
-"""What is counted, in the order in which it is shown."""
+"""The counted outcomes, in display order."""
 
 _RAN: Final = frozenset(COUNTED) - {"skip"}
 
@@ -32,16 +32,16 @@ class Ending(str, enum.Enum):
 
 @dataclass(frozen=True)
 class CommandResult:
-    """The result of one dbt command.
+    """The result of a dbt command.
 
     Attributes:
         ending: how it ended.
-        counts: how many nodes and tests have each outcome: `pass`, `warn`, `error`, `skip`, and `reused` for a node
-            whose work an earlier commit holds. Empty where dbt has left no results.
+        counts: the number of nodes and tests by outcome: `pass`, `warn`, `error`, `skip`, and `reused` for a node whose
+            work is in an earlier commit. Empty if dbt has left no results.
         failed: the unique ids of the nodes and tests that failed, in the order of dbt's results; at most 200.
-        problem: the error by which the command ended, where no node had it.
+        problem: the error that ended the command, if it was not an error of a node.
         left: the unique ids of the nodes and tests that failed in an earlier command of the run and did not run in this
-            one; at most 200.
+            command; at most 200.
     """
 
     ending: Ending
@@ -58,12 +58,12 @@ class CommandResult:
         problem: str | None = None,
         earlier: Sequence[str] = (),
     ) -> CommandResult:
-        """Sums up a command.
+        """Summarises a command.
 
         Args:
-            results: of its nodes, as dbt's `run_results.json` has them.
-            problem: the error's text; it is shortened.
-            earlier: the unique ids of what had failed in the run before this command.
+            results: of its nodes, as in dbt's `run_results.json`.
+            problem: the error's message; it is shortened.
+            earlier: the unique ids of the nodes and tests that had failed in the run before this command.
         """
         outcomes = [(str(each.get("unique_id")), _outcome(each)) for each in results]
         counted = Counter(outcome for _, outcome in outcomes)
@@ -76,10 +76,10 @@ class CommandResult:
 
     @classmethod
     def from_json(cls, body: Mapping[str, Any]) -> CommandResult:
-        """Returns what `to_json` has written.
+        """Parses the output of `to_json`.
 
         Raises:
-            KeyError, ValueError: it has not.
+            KeyError, ValueError: if it is not such output.
         """
         counts = {str(name): int(count) for name, count in body.get("counts", {}).items()}
         failed, left = (tuple(map(str, body.get(name, ()))) for name in ("failed", "left"))
@@ -92,24 +92,24 @@ class CommandResult:
 
     @property
     def failed_names(self) -> tuple[str, ...]:
-        """The names of what failed, as dbt prints them."""
+        """The names of the failed nodes and tests, as dbt prints them."""
         return tuple(map(node_name, self.failed))
 
 
 def node_name(unique_id: str) -> str:
-    """Returns the name in one of dbt's unique ids: `orders` of `model.shop.orders`, with the version of a model."""
+    """Returns the name in a unique id of dbt: `orders` for `model.shop.orders`, with the version of a model."""
     kind, *rest = unique_id.split(".")
-    # A generic test has a hash behind its name.
+    # A generic test has a hash after its name.
     own = rest[1:2] if kind == "test" else rest[1:]
     return ".".join(own) or unique_id
 
 
 def results_of_command(folder: Path, invocation_id: str) -> Sequence[Mapping[str, Any]]:
-    """Reads the results of a command's nodes in dbt's target folder; empty where it has left none there.
+    """Reads the results of a command's nodes from dbt's target folder; empty if the command has left no results there.
 
     Raises:
-        OSError: the file cannot be read.
-        ValueError: it is not dbt's.
+        OSError: if the file cannot be read.
+        ValueError: if the file is not an artifact of dbt.
     """
     try:
         document = json.loads((folder / RESULTS_FILE).read_bytes())
@@ -122,7 +122,7 @@ def results_of_command(folder: Path, invocation_id: str) -> Sequence[Mapping[str
 
 
 def is_failed(result: Mapping[str, Any]) -> bool:
-    """Whether a node or test of dbt's results failed."""
+    """Returns whether a node or test of dbt's results failed."""
     return _outcome(result) == "error"
 
 
@@ -139,7 +139,7 @@ _OUTCOMES: Final = {
 
 
 def _outcome(result: Mapping[str, Any]) -> str | None:
-    """One of those that are counted; None of dbt's `no-op`, which nothing was to be done for."""
+    """Returns the counted outcome, or None for dbt's `no-op`."""
     outcome = _OUTCOMES.get(str(result.get("status")))
     is_reused = (result.get("adapter_response") or {}).get("skipped") is True
     return "reused" if outcome == "pass" and is_reused else outcome

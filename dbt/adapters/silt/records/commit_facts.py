@@ -1,7 +1,7 @@
 """Reads and writes the facts of a dbt command in commitInfo, and finds commits by them.
 
-The facts are in the commit itself, under one key, so they survive whatever happens to the process after it: the log is
-the truth about what a run did, and every other record can be made from it. Nothing here needs dbt or Spark.
+The facts are in the commit itself, under a single key, so they survive any later failure of the process: the log is the
+truth about a run, and every other record can be derived from it. Nothing here needs dbt or Spark.
 """
 
 from __future__ import annotations
@@ -22,22 +22,22 @@ else:
     transaction_ids = lazy_module("dbt.adapters.silt.engine.kernel.log.transaction_ids")
 
 INFO_KEY: Final = "dbt"
-"""The field of `commitInfo` that holds them."""
+"""The field of `commitInfo` for the facts."""
 
 
 @dataclass(frozen=True)
 class CommitFacts:
-    """Who commits: one node of one dbt command, in one logical run.
+    """The origin of a commit: a node of a dbt command, in a logical run.
 
     Attributes:
         invocation_id: dbt's id of the command.
         target: the profile's target.
         run_id: the logical run.
-        node_id: dbt's unique id of the node; None outside of one.
+        node_id: dbt's unique id of the node, if a node made the commit.
         batch_id: of a microbatch.
-        app_id: the unit of work that the commit is; None where it is not one.
+        app_id: the unit of work of the commit, if it is part of a unit.
         node_checksum: of the node's raw code, or of a seed's file.
-        query_comment: the one that dbt adds to the statement.
+        query_comment: the comment that dbt adds to the statement.
         rolled_back_run_id: the logical run that the commit undoes; the commit itself then belongs to no run.
         code_hash: of the node's compiled code and its configs.
     """
@@ -55,12 +55,12 @@ class CommitFacts:
 
     @classmethod
     def of(cls, commit: Commit) -> CommitFacts | None:
-        """Returns the facts in a commit; None where another writer made it."""
+        """Returns the facts in a commit, if it is a commit of a dbt command."""
         return cls.of_info(commit.info)
 
     @classmethod
     def of_info(cls, info: CommitInfo) -> CommitFacts | None:
-        """Returns the facts in a commitInfo; None where another writer made it. Only strings are read."""
+        """Returns the facts in a commitInfo, or None for another writer's. Only strings are read."""
         written = info.extra.get(INFO_KEY)
         if not isinstance(written, Mapping):
             return None
@@ -68,7 +68,7 @@ class CommitFacts:
         return cls(**{name: value for name, value in found.items() if isinstance(value, str)})
 
     def commit_info(self) -> dict[str, Json]:
-        """Returns the fields for a commit's commitInfo, without those that are unknown."""
+        """Returns the fields for a commit's commitInfo; omits unknown facts."""
         known = {key: getattr(self, name) for name, key in _KEYS.items()}
         return {INFO_KEY: {key: value for key, value in known.items() if value is not None}}
 
@@ -78,7 +78,7 @@ class EarlierCommit:
     """An earlier commit of a unit of work.
 
     Attributes:
-        facts: of the dbt command that made it; empty if another writer did.
+        facts: of the dbt command that wrote it; empty for another writer.
         emptied_at: the later version that deleted all rows of the table, if any.
     """
 
@@ -88,12 +88,12 @@ class EarlierCommit:
 
     @property
     def version(self) -> int:
-        """The table's."""
+        """The table version of the commit."""
         return self.commit.version
 
 
 def find_unit(log: DeltaLog, app_id: str) -> EarlierCommit | None:
-    """Finds the newest commit of a unit of work; None if its commit file was cleaned up since."""
+    """Finds the newest commit of a unit of work, unless its commit file has been cleaned up."""
     found = transaction_ids.find_commit(log, app_id)
     if found is None:
         return None
@@ -101,10 +101,10 @@ def find_unit(log: DeltaLog, app_id: str) -> EarlierCommit | None:
 
 
 def find_run_id(logs: Iterable[DeltaLog], invocation_id: str, since: datetime) -> str | None:
-    """Finds the run id of a dbt command in the commits that it made to any of these tables.
+    """Finds the run id of a dbt command in its commits to these tables.
 
     Args:
-        logs: the tables; read in turn, until one has such a commit.
+        logs: the tables; read in turn until such a commit is found.
         invocation_id: dbt's id of the command.
         since: a time before its first commit.
     """

@@ -1,7 +1,7 @@
 """Reads and writes `target/silt_commits.jsonl`: a JSON object for each commit and each skipped unit of work.
 
-A line is written after its commit, so a process that is killed in between loses the line, and nothing else: the truth
-is in the tables' logs, and the file saves reading them. Nothing here needs dbt or Spark.
+A line is written after its commit, so a process that is killed in between loses only the line: the tables' logs are the
+truth, and the file makes reading them unnecessary. Nothing here needs dbt or Spark.
 """
 
 from __future__ import annotations
@@ -20,20 +20,19 @@ COMMITS_FILE: Final = "silt_commits.jsonl"
 
 @dataclass(frozen=True)
 class JournalEntry:
-    """One line.
+    """A line of the journal.
 
     Attributes:
-        time: when it was written, in UTC, as ISO 8601.
+        time: of writing the line, in UTC, as ISO 8601.
         table: the table's full name.
-        invocation_id, target, run_id, node_id, batch_id, app_id: who committed; see `commit_facts.CommitFacts`.
+        invocation_id, target, run_id, node_id, batch_id, app_id: see `commit_facts.CommitFacts`.
         txn_version: the version of the unit of work.
-        table_version: the version of the commit; for a skipped unit of work that of the earlier commit.
+        table_version: the version of the commit; for a skipped unit of work, of the earlier commit.
         operation: as in `commitInfo`.
-        rows_affected, rows_inserted, rows_updated, rows_deleted: None where unknown or without meaning, and where
-            skipped.
-        files_added, files_removed, files_skipped: None where skipped.
-        attempts: how often the commit was tried.
-        statement_attempts: how often the whole statement was run.
+        rows_affected, rows_inserted, rows_updated, rows_deleted: None if unknown, not applicable or skipped.
+        files_added, files_removed, files_skipped: None if skipped.
+        attempts: the number of attempts to commit.
+        statement_attempts: the number of runs of the whole statement.
         skipped: whether nothing was committed, because an earlier commit holds this unit of work.
     """
 
@@ -61,7 +60,7 @@ class JournalEntry:
 
     @classmethod
     def from_json(cls, line: str) -> JournalEntry | None:
-        """Returns the entry of a line; None where the line is not an entry. Fields of a later version are ignored."""
+        """Parses a line; ignores fields of later versions. Returns None if the line is not an entry."""
         try:
             body = json.loads(line)
         except ValueError:
@@ -79,9 +78,9 @@ class Journal:
     """The content of the file.
 
     Attributes:
-        entries: the oldest first.
+        entries: oldest first.
         damaged: the numbers, from 1, of the lines that cannot be read.
-        torn: whether the last line has no end: its writer was killed, or is still writing. Not counted as damaged.
+        torn: whether the last line is incomplete: its writer was killed, or is still writing. Not counted as damaged.
     """
 
     entries: tuple[JournalEntry, ...] = ()
@@ -90,7 +89,7 @@ class Journal:
 
 
 class CommitJournal:
-    """The file of one project.
+    """The journal of a project.
 
     Args:
         target_path: dbt's target path.
@@ -100,15 +99,15 @@ class CommitJournal:
         self.path = target_path / COMMITS_FILE
 
     def append(self, entry: JournalEntry) -> None:
-        """Adds a line in one write and under a lock, so that the lines of several processes stay whole.
+        """Adds a line in a single write and under a lock, so that lines of several processes do not mix.
 
         Raises:
-            OSError: the file cannot be written, or its file system has no locks.
+            OSError: if the file cannot be written, or its file system has no locks.
         """
         self.path.parent.mkdir(parents=True, exist_ok=True)
         file = os.open(self.path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o644)
         try:
-            # What a killed writer left of its line must not spoil this one; half a line of a living one looks the same.
+            # An incomplete line of a killed writer must not spoil this line; an active writer's half line looks alike.
             fcntl.flock(file, fcntl.LOCK_EX)
             data = ("\n" if _is_torn(file) else "") + entry.to_json() + "\n"
             os.write(file, data.encode())
@@ -116,10 +115,10 @@ class CommitJournal:
             os.close(file)
 
     def read(self) -> Journal:
-        """Reads the file; empty where there is none.
+        """Reads the file; empty if it does not exist.
 
         Raises:
-            StorageError: the file is there and cannot be read.
+            StorageError: if the file exists and cannot be read.
         """
         try:
             text = self.path.read_text(encoding="utf-8", errors="replace")

@@ -1,4 +1,4 @@
-"""Keeps the results of a project's last commands, node by node: dbt's `run_results.json` is of one command alone."""
+"""Keeps the results of a project's last commands, node by node: `run_results.json` has the last command only."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from dbt.adapters.silt.records.command_result import is_failed
 
 FOLDER: Final = "silt_results"
 COMMANDS: Final = 60
-"""How many commands are kept."""
+"""The number of commands whose results are kept."""
 
 _NODES: Final = 2_000
 _MESSAGE: Final = 1_000
@@ -25,10 +25,10 @@ _IS_ID: Final = re.compile(r"[\w-]{1,200}")
 
 
 class KeptResults:
-    """The folder `silt_results` of one target folder: a file for each of the last commands.
+    """The folder `silt_results` of a target folder, with a file for each of the last commands.
 
-    A file has the form of `run_results.json`, with what a timeline needs: of at most 2,000 nodes, those that failed
-    first, and with messages of at most 1,000 characters.
+    A file has the form of `run_results.json`, with the data for a timeline: at most 2,000 nodes, failed nodes first,
+    and messages of at most 1,000 characters.
 
     Args:
         target_path: dbt's target path.
@@ -38,14 +38,14 @@ class KeptResults:
         self._folder = target_path / FOLDER
 
     def keep(self, invocation_id: str, which: str, results: Sequence[Mapping[str, Any]]) -> None:
-        """Keeps the results of a command, and forgets those of the oldest.
+        """Writes the results of a command, and deletes the results of the oldest commands.
 
         Args:
             which: dbt's name of the command.
-            results: as dbt has them.
+            results: in the form of dbt's `run_results.json`.
 
         Raises:
-            OSError: they cannot be written.
+            OSError: if they cannot be written.
         """
         kept = sorted(results, key=lambda each: not is_failed(each))[:_NODES]
         document = {
@@ -60,7 +60,7 @@ class KeptResults:
         self._forget()
 
     def of(self, invocation_id: str) -> Mapping[str, Any] | None:
-        """Returns the document of a command; None where it is not kept, or is damaged."""
+        """Returns the document of a command, if it is kept and valid."""
         if not _IS_ID.fullmatch(invocation_id):
             return None
         try:
@@ -80,7 +80,7 @@ class KeptResults:
         for path in self._folder.glob("*.json"):
             try:
                 yield path.stat().st_mtime_ns, path
-            except FileNotFoundError:  # another command has forgotten it
+            except FileNotFoundError:  # another command has deleted it
                 continue
 
 

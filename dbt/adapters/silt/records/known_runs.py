@@ -1,4 +1,4 @@
-"""Brings together what the logs and a project's records tell of each logical run, and whether it went well."""
+"""Combines the logs and a project's records into logical runs, each with its state."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ _WORST_FIRST: Final = ("running", "broken off", "failed", "interrupted", "ended"
 
 @dataclass(frozen=True)
 class KnownRun:
-    """A logical run: what it committed, the commands that worked under its id, or both.
+    """A logical run: its commits, the commands that ran under its id, or both.
 
     Attributes:
-        commands: those on record, oldest first.
-        commits: None where it has committed nothing that is still there.
+        commands: the recorded commands, oldest first.
+        commits: the commits of the run, if any remain.
     """
 
     run_id: str
@@ -32,18 +32,18 @@ class KnownRun:
 
     @property
     def state(self) -> str | None:
-        """How it went: the worst of the commands that no later one repeats; None where no command is on record."""
+        """The worst state of the commands that no later command repeats; None without recorded commands."""
         states = {each.state for each in self._last_commands}
         return next((state for state in _WORST_FIRST if state in states), None)
 
     @property
     def is_good(self) -> bool:
-        """Whether it is on record that everything under its id came to a good end."""
+        """Whether all recorded work under its id succeeded."""
         return self.state == GOOD
 
     @property
     def counts(self) -> Mapping[str, int]:
-        """How many nodes and tests had each outcome in its last commands; empty where that is not on record."""
+        """The number of nodes and tests by outcome in its last commands; empty if it is not recorded."""
         counted: Counter[str] = Counter()
         for each in self._last_commands:
             counted.update(each.result.counts if each.result else {})
@@ -56,7 +56,7 @@ class KnownRun:
 
     @property
     def problems(self) -> tuple[str, ...]:
-        """The errors by which its last commands ended."""
+        """The errors that ended its last commands."""
         found = (each.result.problem for each in self._last_commands if each.result)
         return tuple(problem for problem in found if problem)
 
@@ -68,25 +68,25 @@ class KnownRun:
 
     @property
     def invocations(self) -> list[str]:
-        """dbt's ids of the commands that worked under it."""
+        """dbt's ids of the commands of the run."""
         committed = [] if self.commits is None else self.commits.invocations
         return list(dict.fromkeys([*committed, *(each.invocation_id for each in self.commands)]))
 
     @property
     def started_ms(self) -> int:
-        """When it started, or else committed first, milliseconds since 1970-01-01 UTC."""
+        """The time of its start, or else of its first commit, in milliseconds since 1970-01-01 UTC."""
         starts = [each.started_ms for each in self.commands]
         return min([*starts, *([] if self.commits is None else [self.commits.first_ms])])
 
     @property
     def newest_ms(self) -> int:
-        """When its last command started or its last commit was made, whichever is later."""
+        """The time of the last start of a command or of the last commit, whichever is later."""
         starts = [each.started_ms for each in self.commands]
         return max([*starts, *([] if self.commits is None else [self.commits.last_ms])])
 
     @cached_property
     def _last_commands(self) -> list[RunEntry]:
-        """Of each line that was typed the last command, unless a retry repeats it."""
+        """The last command for each command line, unless a retry repeats it."""
         repeated = {each.repeats for each in self.commands}
         last: dict[str, RunEntry] = {}
         for each in self.commands:
@@ -96,10 +96,10 @@ class KnownRun:
 
 
 def known_runs(made: Iterable[Run], records: ProjectRecords, target: str | None = None) -> list[KnownRun]:
-    """Returns the runs of the logs and of the records, the newest first.
+    """Returns the runs of the logs and of the records, newest first.
 
     Args:
-        target: of runs that committed nothing, only those of this target of the profile; None: of all.
+        target: restricts runs without commits to this target of the profile, if given.
     """
     committed = {each.run_id: each for each in made}
     known = dict.fromkeys(committed)
@@ -109,10 +109,10 @@ def known_runs(made: Iterable[Run], records: ProjectRecords, target: str | None 
 
 
 def find_run(text: str, made: Sequence[KnownRun]) -> KnownRun | None:
-    """Finds a run by its id, by that of one of its commands, or by the beginning of its id; None if there is none.
+    """Finds a run by its id, by the id of its commands, or by the beginning of its id; None if no run matches.
 
     Raises:
-        RunNotFoundError: there are several.
+        RunNotFoundError: if several runs match.
     """
     exact = [each for each in made if each.run_id == text] or [each for each in made if text in each.invocations]
     found = exact or [each for each in made if text and each.run_id.startswith(text)]

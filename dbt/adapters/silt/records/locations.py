@@ -1,4 +1,4 @@
-"""Resolves the folders that a profile names, with their defaults, to the locations of databases.
+"""Resolves the folders of a profile, with their defaults, to the locations of databases.
 
 Nothing here needs dbt, so that a program without dbt finds the same tables.
 """
@@ -13,32 +13,32 @@ from dbt.adapters.silt.engine.kernel.errors import InvalidSettingError
 from dbt.adapters.silt.engine.kernel.storage.settings import Storages, storage_settings, storages
 
 DATABASE = "silt"
-"""The name of the warehouse as a database, where the profile gives none."""
+"""The default name of the warehouse as a database."""
 
 SCHEMA = "main"
-"""The schema that models are built in, where the profile gives none."""
+"""The default schema for models."""
 
 WAREHOUSE = "warehouse"
-"""The warehouse's folder, where the profile gives none."""
+"""The default folder of the warehouse."""
 
 
 def locations(database: str, warehouse: str, databases: Mapping[str, object], project_root: Path) -> dict[str, str]:
-    """Returns the location of each database by its name: an absolute folder, or the URL as it is.
+    """Returns the location of each database by its name: an absolute folder, or the unchanged URL.
 
     Args:
         database: the profile's `database`, which is at `warehouse`.
-        databases: the profile's `databases`: each a text, or a mapping with `location` and `storage`.
-        project_root: what relative folders are relative to.
+        databases: the profile's `databases`: each a string, or a mapping with `location` and `storage`.
+        project_root: the base of relative folders.
 
     Raises:
-        InvalidSettingError: a database is neither.
+        InvalidSettingError: if a database is neither a string nor such a mapping.
     """
     folders = {database: warehouse, **{name: _location(name, given) for name, given in databases.items()}}
     return {name: _absolute(folder, project_root) for name, folder in folders.items()}
 
 
 def new_folders(locations: Mapping[str, str]) -> dict[str, str]:
-    """Returns those of the locations that are folders which do not exist, each in a folder that does.
+    """Returns the locations that are missing folders in an existing folder.
 
     Args:
         locations: as `locations` returns them.
@@ -50,7 +50,7 @@ def new_folders(locations: Mapping[str, str]) -> dict[str, str]:
 def storages_of(
     locations: Mapping[str, str], storage: Mapping[str, Any] | None, databases: Mapping[str, object]
 ) -> Storages:
-    """Returns how the object stores of a profile are reached.
+    """Returns the access settings for the object stores of a profile.
 
     Args:
         locations: as `locations` returns them.
@@ -58,7 +58,7 @@ def storages_of(
         databases: the profile's `databases`.
 
     Raises:
-        InvalidSettingError: a setting cannot be; no value is in the message.
+        InvalidSettingError: if a setting is invalid; the message contains no value.
     """
     own = {
         name: storage_settings(given["storage"] or {})

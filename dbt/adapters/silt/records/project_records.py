@@ -1,7 +1,7 @@
-"""Reads what a dbt project has on record of its runs: `silt_commits.jsonl` and `silt_runs.json` in its target path.
+"""Reads the records of runs in a dbt project: `silt_commits.jsonl` and `silt_runs.json` in its target path.
 
-A skipped unit of work changes no table, so it is on record only there. A project's records
-are of its own commands on this machine: they do not show what another machine did.
+A skipped unit of work changes no table, so only these files record it. A project's records are of its own commands on
+this machine: they do not show the work of other machines.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ else:
 
 @dataclass(frozen=True)
 class ProjectRecords:
-    """The records of one project; empty where there is no project.
+    """The records of a project; empty without a project.
 
     Attributes:
         commands: its dbt commands, oldest first.
-        journal: what they committed and skipped, oldest first.
+        journal: their commits and skipped units of work, oldest first.
     """
 
     commands: Sequence[RunEntry] = ()
@@ -37,31 +37,31 @@ class ProjectRecords:
 
     @classmethod
     def of(cls, target_path: Path | None) -> ProjectRecords:
-        """Reads dbt's target path; None stands for no project.
+        """Reads the records in dbt's target path, if there is a project.
 
         Raises:
-            StorageError: a file is there and cannot be read.
-            InvalidSettingError: `silt_runs.json` does not hold what this package writes.
+            StorageError: if a file exists and cannot be read.
+            InvalidSettingError: if `silt_runs.json` has another form than this package writes.
         """
         if target_path is None:
             return cls()
         return cls(run_registry.RunRegistry(target_path).entries(), CommitJournal(target_path).read().entries)
 
     def skipped(self, run_id: str) -> list[JournalEntry] | None:
-        """The units of work of a run that were skipped, as done; None where the journal has no line of the run."""
+        """Returns the skipped units of work of a run, if the journal has lines of the run."""
         entries = self._journal_by_run.get(run_id)
         return None if entries is None else [entry for entry in entries if entry.skipped]
 
     def started_at(self, run_id: str) -> str | None:
-        """When the first command of a run started, in UTC, as ISO 8601; None where that is not on record."""
+        """Returns the start of a run's first command, in UTC, as ISO 8601, if it is recorded."""
         return min((command.started_at for command in self.commands_of(run_id)), default=None)
 
     def commands_of(self, run_id: str) -> list[RunEntry]:
-        """The commands that worked under a run id, oldest first; empty where that is not on record."""
+        """Returns the recorded commands of a run, oldest first."""
         return [command for command in self.commands if command.run_id == run_id]
 
     def seconds(self, run_id: str) -> float | None:
-        """How long the commands of a run took together; None where the end of one is not on record."""
+        """Returns the total duration of a run's commands, if all ends are recorded."""
         taken = [command.seconds for command in self.commands_of(run_id)]
         known = [each for each in taken if each is not None]
         return sum(known) if taken and len(known) == len(taken) else None

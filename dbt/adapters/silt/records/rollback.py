@@ -36,15 +36,15 @@ _TEMPORARY = "__dbt_"
 
 @dataclass(frozen=True)
 class RollbackRequest:
-    """What to undo, and how.
+    """The run to undo, and the options.
 
     Attributes:
         run_id: the logical run.
-        dry_run: whether nothing is changed.
-        discard_later_commits: whether the later changes of others are undone, too.
-        drop_created: whether the tables that the run created are dropped.
-        exclude: the tables to leave out.
-        invocation_id, target: of the dbt command that rolls back, if it is one.
+        dry_run: whether to change nothing.
+        discard_later_commits: whether to undo later changes by other writers, too.
+        drop_created: whether to drop the tables that the run created.
+        exclude: the tables that are not rolled back.
+        invocation_id, target: of the dbt command that rolls back, if any.
     """
 
     run_id: str
@@ -64,13 +64,13 @@ class RollbackRequest:
 
 @dataclass(frozen=True)
 class RunRollback:
-    """What the rollback of a run did, or would do.
+    """The completed or planned rollback of a run.
 
     Attributes:
-        done: what was done to each table.
-        not_found: the tables that the run wrote, by the project's records, and that no longer exist by that name: they
-            were dropped or renamed since, or were written by their path.
-        command: the command line that runs it again; None where the project's records do not have it.
+        done: the change of each table.
+        not_found: the tables that the run wrote according to the project's records, and that no longer exist by that
+            name: they were dropped or renamed, or were written by their path.
+        command: the command line that runs it again, if the project's records have it.
     """
 
     done: Rollback
@@ -79,13 +79,13 @@ class RunRollback:
 
 
 def roll_back_run(catalog: Catalog, request: RollbackRequest, records: ProjectRecords) -> RunRollback:
-    """Puts all tables that a run changed back to the version before it, or with `dry_run` returns what that would do.
+    """Restores all tables that a run changed to their previous versions; with `dry_run` returns the planned changes.
 
     Raises:
-        RunNotFoundError: there is no trace of such a run.
-        RelationNotFoundError: a table to leave out does not exist.
-        ConcurrentModificationError: the run is still running; or as `rollback.roll_back`.
-        RollbackRefusedError: a table cannot be restored, or others have changed one since; nothing was changed.
+        RunNotFoundError: if the warehouse has no trace of such a run.
+        RelationNotFoundError: if an excluded table does not exist.
+        ConcurrentModificationError: if the run is still running; or as in `rollback.roll_back`.
+        RollbackRefusedError: if a table cannot be restored, or has later changes; nothing was changed.
     """
     run_id = request.run_id
     _check_not_running(request, records.commands)
@@ -105,32 +105,32 @@ def roll_back_run(catalog: Catalog, request: RollbackRequest, records: ProjectRe
 
 
 def note_rolled_back(target_path: Path | None, request: RollbackRequest, found: RunRollback) -> None:
-    """Notes in a project's registry that nothing of a run is left in tables: a later command need not continue it.
+    """Records in a project's registry that a run is undone completely, so that a later command does not continue it.
 
     Args:
-        target_path: dbt's; None stands for no project.
+        target_path: dbt's target path, if there is a project.
     """
     if target_path is None or request.dry_run or request.exclude or found.done.kept:
         return
-    with contextlib.suppress(NotWrittenError):  # then a later command warns of a run that is undone
+    with contextlib.suppress(NotWrittenError):  # then a later command warns about a run that is undone
         RunRegistry(target_path).mark_rolled_back(request.run_id)
 
 
 def with_full_id(catalog: Catalog, request: RollbackRequest, records: ProjectRecords) -> RollbackRequest:
-    """Returns the request with the whole id of its run, which may be shortened to its beginning.
+    """Returns the request with the full id of its run, of which it may contain the beginning only.
 
     Raises:
-        RunNotFoundError: several runs begin with it.
+        RunNotFoundError: if several runs begin with it.
     """
     if any(each.run_id == request.run_id for each in records.commands):
         return request
     chosen = find_run(request.run_id, known_runs(runs(histories(catalog)), records))
-    # Tables may have units of work of a run whose commits their logs no longer hold.
+    # Tables may have units of work of a run whose commits their logs no longer contain.
     return request if chosen is None else replace(request, run_id=chosen.run_id)
 
 
 def scope_of(run_id: str) -> RollbackScope:
-    """Returns which commits and units of work are those of a logical run."""
+    """Returns the commits and units of work that belong to a logical run."""
     return RollbackScope(
         is_commit=lambda commit: _run_id(CommitFacts.of(commit)) == run_id,
         is_unit=lambda app_id: run_id_of(app_id) == run_id,
@@ -139,7 +139,7 @@ def scope_of(run_id: str) -> RollbackScope:
 
 
 def author(commit: Commit) -> str:
-    """Returns who made a commit, for messages."""
+    """Returns the author of a commit, for messages."""
     facts, engine = CommitFacts.of(commit), commit.info.engine_info or "another writer"
     if facts is None:
         return engine
@@ -149,22 +149,22 @@ def author(commit: Commit) -> str:
 
 
 def _not_found(found: Sequence[TableHistory], run_id: str, journal: Iterable[JournalEntry]) -> tuple[str, ...]:
-    """Returns the tables that a run wrote and that no longer exist by that name, without dbt's temporary ones."""
+    """Returns the tables that a run wrote and that no longer exist by that name, except dbt's temporary tables."""
     there = {str(each.table) for each in found}
     written = {each.table for each in journal if each.run_id == run_id and not each.skipped}
     return tuple(sorted(name for name in written - there if _TEMPORARY not in name))
 
 
 def _command(entries: Iterable[RunEntry], run_id: str) -> str | None:
-    """Returns the line that continues the run's newest command that builds."""
+    """Returns the command line that continues the run's newest build."""
     build = last_build(entries, run_id)
     return None if build is None else build.continuing_command(os.getcwd())
 
 
 def _may_hold(history: TableHistory, run_id: str) -> bool:
-    """Whether a table may hold commits of the run: the first lines of its commits do not rule that out.
+    """Returns whether a table may have commits of the run: True unless the first lines of its commits exclude it.
 
-    They cannot where they are unreadable, or where the log no longer goes back to its beginning.
+    They cannot exclude it if they are unreadable, or if the log no longer goes back to its beginning.
     """
     if history.problem is not None or not history.commits:
         return True
@@ -172,14 +172,14 @@ def _may_hold(history: TableHistory, run_id: str) -> bool:
 
 
 def _run_id(facts: CommitFacts | None) -> str | None:
-    """Returns the run that a commit belongs to; None for a rollback, which belongs to no run."""
+    """Returns the run that a commit belongs to; a rollback belongs to no run."""
     if facts is None or facts.rolled_back_run_id is not None:
         return None
     return facts.run_id or facts.invocation_id
 
 
 def _check_excluded(catalog: Catalog, names: Iterable[RelationName]) -> None:
-    """Passes where all names exist: the table of a mistyped name would be changed."""
+    """Checks that all names exist: after a typing error, the table would be changed."""
     for name in names:
         if catalog.find(name) is None:
             raise RelationNotFoundError("there is no such table to leave out", table=str(name))

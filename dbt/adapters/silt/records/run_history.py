@@ -1,7 +1,7 @@
-"""Reads from the tables' logs what runs have committed to a warehouse.
+"""Reads the commits of runs from the logs of a warehouse.
 
-A commit of a dbt command says which logical run it belongs to (`commit_facts`). Commits of other writers are kept too:
-they show who changed a table after a run. A dropped table has no log any more, so its commits are missing here.
+A commit of a dbt command records its logical run (`commit_facts`). Commits of other writers are kept too: they show
+changes of a table after a run. A dropped table no longer has a log, so its commits are missing here.
 Nothing here needs dbt or Spark.
 """
 
@@ -29,21 +29,21 @@ _READERS: Final = 8
 
 @dataclass(frozen=True)
 class LoggedCommit:
-    """One commit of one table.
+    """A commit of a table.
 
     Attributes:
-        table: the table's full name, as it is now.
+        table: the table's current full name.
         version: of the commit.
         timestamp_ms: of the commit, milliseconds since 1970-01-01 UTC.
-        operation: as in `commitInfo`; None where the commit does not say.
-        rows: how many it changed.
-        facts: of the dbt command that made it; None where another writer did.
+        operation: as in `commitInfo`, if recorded.
+        rows: the number of changed rows.
+        facts: of the dbt command that wrote it; None for another writer.
         user_metadata: the writer's note on it.
-        engine: the writer's program, as it names itself.
-        back_to: the version that a RESTORE put the table back to; None where the commit undoes no other.
-        commit_attempts: how often the commit was tried; None where the writer does not say.
-        statement_attempts: how often the whole statement was run; likewise.
-        read_versions: the versions that the statement read of each table, by its name.
+        engine: the writer's program, as it identifies itself.
+        back_to: the version that the commit restored, if it is a RESTORE.
+        commit_attempts: the number of attempts to commit, if recorded.
+        statement_attempts: the number of runs of the whole statement, if recorded.
+        read_versions: the versions that the statement read, by table name.
     """
 
     table: str
@@ -61,17 +61,17 @@ class LoggedCommit:
 
     @property
     def run_id(self) -> str | None:
-        """The logical run that the commit belongs to; None where another writer made it."""
+        """The logical run of the commit, if a dbt command wrote it."""
         return None if self.facts is None else self.facts.run_id or self.facts.invocation_id
 
 
 @dataclass(frozen=True)
 class TableHistory:
-    """The commits of one table whose files are still in its log.
+    """The commits of a table whose files are still in its log.
 
     Attributes:
         commits: oldest first.
-        problem: why they could not be read; there are no commits then.
+        problem: the reason why they could not be read; `commits` is empty then.
     """
 
     table: RelationName
@@ -79,7 +79,7 @@ class TableHistory:
     problem: SiltError | None = None
 
     def of_run(self, run_id: str) -> tuple[LoggedCommit, ...]:
-        """The commits of a run, oldest first."""
+        """Returns the commits of a run, oldest first."""
         return tuple(commit for commit in self.commits if commit.run_id == run_id)
 
     def undone_by(self) -> dict[int, LoggedCommit]:
@@ -90,10 +90,10 @@ class TableHistory:
 
 @dataclass(frozen=True)
 class Run:
-    """A logical run, by what it committed.
+    """A logical run, by its commits.
 
     Attributes:
-        commits: in the order of their times; one at least.
+        commits: in the order of their times; at least a single commit.
     """
 
     run_id: str
@@ -101,12 +101,12 @@ class Run:
 
     @property
     def first_ms(self) -> int:
-        """When its first commit was made, milliseconds since 1970-01-01 UTC."""
+        """The time of its first commit, in milliseconds since 1970-01-01 UTC."""
         return self.commits[0].timestamp_ms
 
     @property
     def last_ms(self) -> int:
-        """When its last commit was made, milliseconds since 1970-01-01 UTC."""
+        """The time of its last commit, in milliseconds since 1970-01-01 UTC."""
         return self.commits[-1].timestamp_ms
 
     @property
@@ -115,17 +115,17 @@ class Run:
 
     @property
     def commit_retries(self) -> int:
-        """How often a commit was tried again, because other writers' commits came first."""
+        """The number of repeated attempts to commit, because other writers' commits came first."""
         return _again(commit.commit_attempts for commit in self.commits)
 
     @property
     def statement_reruns(self) -> int:
-        """How often a whole statement was run again, because another writer had changed what it read."""
+        """The number of repeated statements, because another writer had changed their inputs."""
         return _again(commit.statement_attempts for commit in self.commits)
 
     @property
     def tables(self) -> list[str]:
-        """Sorted by name."""
+        """The names of its tables, sorted."""
         return sorted({commit.table for commit in self.commits})
 
     @property
@@ -135,29 +135,29 @@ class Run:
 
     @property
     def invocations(self) -> list[str]:
-        """dbt's ids of the commands that worked under it, in the order of their first commits."""
+        """dbt's ids of its commands, in the order of their first commits."""
         return _distinct(commit.facts.invocation_id for commit in self.commits if commit.facts)
 
     @property
     def targets(self) -> list[str]:
-        """The profile's targets, likewise."""
+        """The profile's targets, in the order of their first commits."""
         return _distinct(commit.facts.target for commit in self.commits if commit.facts)
 
 
 def log_history(log: DeltaLog) -> list[LoggedCommit]:
-    """Reads the commits that a table's log still has, oldest first.
+    """Reads the commits that are still in a table's log, oldest first.
 
     Raises:
-        NotATableError, TableDamagedError, StorageError: the log cannot be read.
+        NotATableError, TableDamagedError, StorageError: if the log cannot be read.
     """
     return [_commit(log, head) for head in read_heads(log.store, log.name)]
 
 
 def histories(catalog: Catalog) -> list[TableHistory]:
-    """Reads the commits of every table of every database; a table that is dropped meanwhile is left out.
+    """Reads the commits of every table of every database; omits a table that is dropped meanwhile.
 
     Raises:
-        StorageError: the storage failed.
+        StorageError: if the storage fails.
     """
     with ThreadPoolExecutor(_READERS) as pool:
         found = pool.map(functools.partial(_history, catalog), catalog.all_tables())
@@ -165,7 +165,7 @@ def histories(catalog: Catalog) -> list[TableHistory]:
 
 
 def runs(found: Iterable[TableHistory]) -> list[Run]:
-    """Returns the runs of these histories, the one with the newest commit first."""
+    """Returns the runs of these histories; the run with the newest commit comes first."""
     commits: dict[str, list[LoggedCommit]] = defaultdict(list)
     for history in found:
         for commit in history.commits:

@@ -1,8 +1,8 @@
-"""Records the dbt commands of a project in `silt_runs.json`, and finds out which are running.
+"""Records the dbt commands of a project in `silt_runs.json`, and determines which commands are running.
 
-dbt writes its own `run_results.json` at the end only. A command is entered here when it starts and finished when it
-ends, so a killed one is known. While it runs it holds a lock on a file of its own, which the system releases when the
-process ends, however it ends: process ids say nothing where each start is a new container.
+dbt writes its own `run_results.json` only at the end. A command is recorded here at its start and updated at its end,
+so that killed commands are known. While it runs it holds a lock on its own file, which the system releases at any end
+of the process: process ids are meaningless if each start is a new container.
 """
 
 from __future__ import annotations
@@ -33,27 +33,27 @@ _BUILD_NOTHING = frozenset(("run-operation", "test"))
 
 @dataclass(frozen=True)
 class RunEntry:
-    """One dbt command in `silt_runs.json`.
+    """A dbt command in `silt_runs.json`.
 
     Attributes:
         invocation_id: dbt's id of the command.
         run_id: its logical run.
         command: its command line, without `--vars`.
-        which: dbt's name of the command ("build"), a retry by what it repeats; empty if an earlier version of this
-            package has entered it.
-        directory: the folder that it was started in.
-        variables: the value of its `--vars`, as YAML on one line.
+        which: dbt's name of the command ("build"), for a retry of the repeated command; empty if an earlier version of
+            this package has recorded it.
+        directory: its working folder.
+        variables: the value of its `--vars`, as single-line YAML.
         target: the profile's target.
-        started_at: when, in UTC, as ISO 8601.
+        started_at: its start, in UTC, as ISO 8601.
         repeats: for `dbt retry`, the invocation id of the command whose results it repeats.
-        began: whether it came to its nodes; False where dbt could not read the project.
+        began: whether it reached its nodes; False if dbt could not read the project.
         finished: whether it ended by itself, with or without failed nodes.
-        has_results: whether it was interrupted, and its results hold every node that it selected.
-        ended_at: when it ended or was interrupted, as `started_at`; None where it was killed.
-        result: what it came to; None where it was killed.
-        rolled_back: whether all that its run had changed was undone.
-        host, process: where it ran, for people.
-        running: whether it runs now; found out when the registry is read, and not written.
+        has_results: whether it was interrupted, and its results contain every node that it selected.
+        ended_at: its end or interruption, as `started_at`; None if it was killed.
+        result: its result, unless it was killed.
+        rolled_back: whether all changes of its run were undone.
+        host, process: for messages only.
+        running: whether it runs now; determined when the registry is read, and not stored.
     """
 
     invocation_id: str
@@ -86,9 +86,9 @@ class RunEntry:
 
     @property
     def state(self) -> str:
-        """How it stands: `running`, `succeeded`, `failed`, `interrupted`, or `broken off` where it was killed.
+        """The command's state: `running`, `succeeded`, `failed`, `interrupted`, or `broken off` if it was killed.
 
-        `ended` where an earlier version of this package has recorded its end, without a result.
+        `ended` if an earlier version of this package has recorded its end, without a result.
         """
         if self.running:
             return "running"
@@ -98,17 +98,17 @@ class RunEntry:
 
     @property
     def seconds(self) -> float | None:
-        """How long it took; None where its end is not on record."""
+        """Its duration, if its end is recorded."""
         return None if self.ended_at is None else (parse_time(self.ended_at) - self.started).total_seconds()
 
     @property
     def is_unfinished(self) -> bool:
-        """Whether it was stopped, killed or broken off before its end, and what it did was not undone."""
+        """Whether it was stopped or killed before its end, and its changes were not undone."""
         return not (self.finished or self.running or self.rolled_back)
 
     @property
     def has_failed(self) -> bool:
-        """Whether it ended with failed nodes or tests, or by an error."""
+        """Whether it ended with failed nodes or tests, or with an error."""
         return self.result is not None and self.result.ending is Ending.FAILED
 
     @property
@@ -118,13 +118,13 @@ class RunEntry:
 
     @property
     def work(self) -> tuple[str, str, Mapping[str, Any]]:
-        """What identifies the same command, typed again: command line, target, and variables without the run id."""
+        """The identity of a retyped command: command line, target, and variables without the run id."""
         variables = yaml.safe_load(self.variables) or {}
         return self.command, self.target, {name: each for name, each in variables.items() if name != RUN_ID_VARIABLE}
 
     @property
     def ending(self) -> str:
-        """Why it left no results, as the end of a sentence about it."""
+        """The reason why it left no results, as the end of a sentence about it."""
         if self.running:
             return f"is still running (process {self.process} of {self.host})"
         if self.finished:
@@ -132,20 +132,20 @@ class RunEntry:
         return f"{'ended with an error' if self.has_failed else 'was killed or broken off'}: it left no results"
 
     def remedy(self, directory: str) -> str:
-        """Returns what a user in that folder does to complete it."""
+        """Returns the steps that complete it, for a user in that folder."""
         if self.running:
             return "Wait for its end"
         return "Run it again" if self.finished else f"Continue that run with `{self.continuing_command(directory)}`"
 
     def continuing_command(self, directory: str) -> str:
-        """Returns the shell command, for that folder, that continues this run; what is committed is skipped."""
+        """Returns the shell command, for that folder, that continues this run and skips its commits."""
         variables = {**(yaml.safe_load(self.variables) or {}), RUN_ID_VARIABLE: self.run_id}
         line = f"{self.command} --vars {shlex.quote(variables_text(variables))}"
         return line if directory == self.directory else f"cd {shlex.quote(self.directory)} && {line}"
 
 
 class RunRegistry:
-    """The file `silt_runs.json` of one target folder, and the locks of the commands that this process has entered.
+    """The file `silt_runs.json` of a target folder, and the locks of the commands that this process has entered.
 
     Args:
         folder: dbt's target path, or a copy of it.
@@ -157,24 +157,24 @@ class RunRegistry:
         self._held: dict[str, int] = {}
 
     def entries(self) -> tuple[RunEntry, ...]:
-        """Returns the commands, oldest first; empty where there is no file.
+        """Returns the commands, oldest first; empty if the file does not exist.
 
         Raises:
-            InvalidSettingError: the file is not what this class wrote.
-            StorageError: it cannot be read.
+            InvalidSettingError: if this class did not write the file.
+            StorageError: if it cannot be read.
         """
         return tuple(replace(each, running=self._is_running(each)) for each in self._read())
 
     def find(self, invocation_id: str) -> RunEntry | None:
-        """Returns the entry of a dbt command; None where it has none."""
+        """Returns the entry of a dbt command, if it exists."""
         return next((each for each in self.entries() if each.invocation_id == invocation_id), None)
 
     def enter(self, entry: RunEntry) -> None:
-        """Adds a command of this process, which is running until `end`; an existing entry stays as it is.
+        """Adds a command of this process, which counts as running until `end`; does not change an existing entry.
 
         Raises:
-            InvalidSettingError: the file is not what this class wrote.
-            NotWrittenError: the folder cannot be written.
+            InvalidSettingError: if this class did not write the file.
+            NotWrittenError: if the folder is not writable.
         """
         with self._locked():
             entries = self._read()
@@ -190,7 +190,7 @@ class RunRegistry:
         """Records the end of a command of this process.
 
         Args:
-            finished, has_results, result: see RunEntry; a command that has none of them leaves no end.
+            finished, has_results, result: see RunEntry; without any of them, no end is recorded.
         """
         with self._locked():
             if finished or has_results or result is not None:
@@ -207,11 +207,11 @@ class RunRegistry:
                 os.close(held)
 
     def mark_rolled_back(self, run_id: str) -> None:
-        """Records that all that a run had changed was undone.
+        """Records that all changes of a run were undone.
 
         Raises:
-            InvalidSettingError: the file is not what this class wrote.
-            NotWrittenError: the folder cannot be written.
+            InvalidSettingError: if this class did not write the file.
+            NotWrittenError: if the folder is not writable.
         """
         if any(each.run_id == run_id for each in self._read()):
             with self._locked():
@@ -234,7 +234,7 @@ class RunRegistry:
         runs = list(map(_entry_json, entries))
         temporary = self._path.with_suffix(f".{os.getpid()}.tmp")
         flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW
-        descriptor = os.open(temporary, flags, 0o600)  # it holds the values of --vars
+        descriptor = os.open(temporary, flags, 0o600)  # it contains the values of --vars
         try:
             with os.fdopen(descriptor, "w", encoding="utf-8") as file:
                 json.dump({"runs": runs}, file, indent=1)
@@ -247,7 +247,7 @@ class RunRegistry:
 
     @contextlib.contextmanager
     def _locked(self) -> Iterator[None]:
-        """Locks the file, so that two commands in one project do not lose each other's entry."""
+        """Locks the file, so that two commands in a project do not lose each other's entry."""
         try:
             self._path.parent.mkdir(parents=True, exist_ok=True)
             with open(self._path.with_suffix(".lock"), "w", encoding="utf-8") as lock:
@@ -272,7 +272,7 @@ class RunRegistry:
         return not entry.finished and _is_held(self._lock_file(entry.invocation_id))
 
     def _remove_stale_locks(self) -> None:
-        """Deletes the lock files of killed commands; new ones are held before the registry's lock is released."""
+        """Deletes the lock files of killed commands; new files are locked before the registry's lock is released."""
         for path in self._alive.glob("*.lock"):
             if not _is_held(path):
                 path.unlink(missing_ok=True)
@@ -290,25 +290,25 @@ def _entry_json(entry: RunEntry) -> dict[str, Any]:
 
 
 def last_build(entries: Iterable[RunEntry], run_id: str) -> RunEntry | None:
-    """Returns the newest command of a run that builds nodes; None if there is none."""
+    """Returns the newest command of a run that builds nodes, if any."""
     builds = [each for each in entries if each.run_id == run_id and each.builds]
     return builds[-1] if builds else None
 
 
 def variables_text(variables: Mapping[str, Any]) -> str:
-    """Returns the value of `--vars` as YAML on one line, which keeps its types when it is read again."""
+    """Returns the value of `--vars` as single-line YAML, which preserves types."""
     text = yaml.dump(dict(variables), Dumper=_Dumper, default_flow_style=True, allow_unicode=True, width=float("inf"))
     return str(text).strip()
 
 
 def parse_time(text: str) -> datetime:
-    """Parses an ISO 8601 time as dbt and this module write it; one without a zone is in UTC."""
+    """Parses an ISO 8601 time of dbt or this module; a time without a zone is in UTC."""
     value = datetime.fromisoformat(text.replace("Z", "+00:00"))
     return value if value.tzinfo else value.replace(tzinfo=timezone.utc)
 
 
 class _Dumper(yaml.SafeDumper):  # type: ignore[misc]  # PyYAML has no types
-    """Keeps strings on one line; a value of a type that YAML does not have, as a program may give, becomes a string."""
+    """Keeps strings on a single line; converts values of types that YAML lacks to strings."""
 
 
 _Dumper.add_representer(
@@ -318,7 +318,7 @@ _Dumper.add_multi_representer(object, lambda dumper, value: dumper.represent_str
 
 
 def _is_held(path: Path) -> bool:
-    """Whether a process, this one included, holds the lock of that file; a lock that cannot be asked counts as held."""
+    """Returns whether a process, possibly this process, holds the lock of that file; True if it cannot be tested."""
     try:
         file = os.open(path, os.O_RDONLY)
         try:

@@ -1,4 +1,4 @@
-"""Turns whatever goes wrong with one table into its problem, so that it does not end what is said of the others."""
+"""Converts any failure with a table to the table's problem, so that other tables are still reported."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ _TOO_MUCH = (MemoryError, RecursionError)
 
 
 def problem_of(error: Exception, table: str) -> SiltError:
-    """The error as one of the engine's: a table is data that somebody else may have written.
+    """Returns the error as an error of the engine: another program may have written the table.
 
     Args:
         table: its name, for messages.

@@ -1,4 +1,4 @@
-"""Names units of work: each is one write of a node in one logical run, which a rerun finds in the table's log.
+"""Names units of work: each is a write of a node in a logical run, which a rerun finds in the table's log.
 
     silt/<project>/<node>/<run id>[/<batch id>@<window end>]/main[+<number>]
     silt/<project>/<node>/<run id>/clone
@@ -6,14 +6,14 @@
     silt/<project>/<package>/<run id>/<target>/<on-run-start|on-run-end>/<hash of the statement>/<occurrence>
     silt/<project>/<macro>/<run id>/<target>/run_operation/<hash of the statement>/<occurrence>
 
-Where a write has several statements, as a project's own strategy may give, all but the last are parts with a number.
-The role is `pre_hook` or `post_hook`; `python_model` for other tables that such a model's code writes; `statement` for
-what a model's SQL runs while it is compiled, and for other statements of a materialization of the project's own.
+If a write has several statements, as with a project's own strategy, all but the last are parts with a number. The role
+is `pre_hook` or `post_hook`; `python_model` for other tables that the code of a python model writes; `statement` for
+statements that a model's SQL runs during compilation, and for other statements of a project's own materialization.
 
 The name is the `appId` of the `txn` action that the write commits together with its data; its version is 1, or 2 under
-`--full-refresh`, and 2 more each time that it is done again under the same run id. A clone is no build: under the same
-run id the node is still to be built. A statement may write any table, not only the node's own, so its name holds the
-node's relation and the profile's target. `--empty` and `--sample` runs have units of their own.
+`--full-refresh`, plus 2 for each time that it is repeated under the same run id. A clone is not a build: the node
+must still be built under the same run id. A statement may write any table, not only the node's own, so its name
+contains the node's relation and the profile's target. `--empty` and `--sample` runs have units of their own.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ FIRST, REFRESHED = 1, 2
 """The version of a unit, without and with `--full-refresh`."""
 
 AGAIN = 2
-"""What is added to a unit's version when it is done again, so that it still tells whether it is a full refresh."""
+"""The increment of a unit's version when it is repeated, which preserves whether it is a full refresh."""
 
 _PREFIX = "silt"
 _MAIN = "main"
@@ -48,12 +48,12 @@ class Unit:
 
     Attributes:
         app_id: the name, as in the module's docstring.
-        version: FIRST or REFRESHED, and AGAIN more each time that it is done again.
+        version: FIRST or REFRESHED, plus AGAIN for each repetition.
         run_id: the logical run.
         checksum: of the node's raw code, or of a seed's file; None for a hook.
-        code_hash: of the node's compiled code and its configs; None for a hook.
-        isolation_level: the node's own, where it asks for one.
-        user_metadata: the node's own note on its commits, where it has one.
+        code_hash: of the node's compiled code and its configs, except for a hook.
+        isolation_level: the node's own level, if configured.
+        user_metadata: the node's own note on its commits, if configured.
     """
 
     app_id: str
@@ -78,13 +78,13 @@ class Unit:
         return is_forgotten_on_replace(self.app_id)
 
     def part(self, number: int) -> Unit:
-        """Returns the unit of one of the write's statements before the last; the last one has the unit itself."""
+        """Returns the unit of a statement of the write before the last statement, which has the unit itself."""
         return replace(self, app_id=f"{self.app_id}+{number}")
 
 
 @dataclass(frozen=True)
 class RunContext:
-    """What all units of one dbt command have in common."""
+    """The common properties of all units of a dbt command."""
 
     project: str
     target: str
@@ -104,7 +104,7 @@ class OwnWrite:
     Attributes:
         prefix: of the names of all the node's units in this run.
         role: `main`, with the suffix of the command.
-        batch: of a microbatch; None matches any batch, too.
+        batch: of a microbatch; without it, any batch matches, too.
         version: FIRST or REFRESHED.
     """
 
@@ -114,7 +114,7 @@ class OwnWrite:
     version: int
 
     def among(self, recorded: Mapping[str, int]) -> str | None:
-        """Returns its app id, if it is among those that a table has recorded: app id -> version."""
+        """Returns its app id if it is among the recorded app ids of a table: app id -> version."""
         return next(
             (app_id for app_id, version in recorded.items() if version >= self.version and self._is(app_id)), None
         )
@@ -131,7 +131,7 @@ class StatementScope:
     """Names the units of statements by their text.
 
     Attributes:
-        own_write: the node's own write, where the statements come before it.
+        own_write: the node's own write, if the statements come before it.
     """
 
     run_id: str
@@ -143,7 +143,7 @@ class StatementScope:
         return Unit(f"{self.key(statement)}/{occurrence}", self.version, self.run_id)
 
     def key(self, statement: str) -> str:
-        """Returns what the app ids of all occurrences of a statement have in common."""
+        """Returns the common part of the app ids of all occurrences of a statement."""
         return f"{self.prefix}/{text_hash(statement)}"
 
 
@@ -151,7 +151,7 @@ def main_unit(context: RunContext, model: Mapping[str, Any], full_refresh: bool,
     """Returns the unit of a node's own write.
 
     Args:
-        context: the command's.
+        context: of the command.
         model: the node as macros see it, with its `unique_id` and, for a microbatch, its `batch`.
         full_refresh: whether this node is rebuilt.
         checksum: see Unit.
@@ -170,7 +170,7 @@ def main_unit(context: RunContext, model: Mapping[str, Any], full_refresh: bool,
 
 
 def clone_unit(context: RunContext, model: Mapping[str, Any], full_refresh: bool) -> Unit:
-    """Returns the unit of `dbt clone` of a node, whose own code is not run."""
+    """Returns the unit of `dbt clone` of a node, which does not run the node's code."""
     app_id = _path(context.project, model["unique_id"], context.run_id, f"{_CLONE}{context.suffix}")
     return Unit(app_id, _version(full_refresh), context.run_id, user_metadata=model["config"].get("user_metadata"))
 
@@ -199,15 +199,15 @@ def node_scope(context: RunContext, model: Mapping[str, Any], relation: str, ful
 
 
 def run_operation_scope(context: RunContext, macro: str) -> StatementScope:
-    """Returns the scope of what `dbt run-operation` of a macro runs."""
+    """Returns the scope of the statements of `dbt run-operation` for a macro."""
     prefix = _path(context.project, macro, context.run_id, context.target, _RUN_OPERATION)
     return StatementScope(context.run_id, prefix, FIRST)
 
 
 def on_run_hook_scope(context: RunContext, unique_id: str, full_refresh: bool) -> StatementScope | None:
-    """Returns the scope of an on-run-start or on-run-end hook; None if the node is no such hook.
+    """Returns the scope of a hook if the node is an on-run-start or on-run-end hook.
 
-    The hook's number is no part of it: a hook that is added before another does not change the units of that one.
+    The hook's number is not part of it: adding another hook before it does not change its units.
     """
     found = _ON_RUN_HOOK.fullmatch(unique_id)
     if not found:
@@ -218,10 +218,10 @@ def on_run_hook_scope(context: RunContext, unique_id: str, full_refresh: bool) -
 
 
 def is_forgotten_on_replace(app_id: str) -> bool:
-    """Whether it names a unit of a microbatch: replacing the whole table deletes its rows, and a later run writes them
-    again.
+    """Returns whether it names a unit of a microbatch.
 
-    A node's other units stay recorded: done again, they would add to what replaced their rows.
+    Replacing the whole table deletes the unit's rows, and a later run writes them again. A node's other units stay
+    recorded: repeated, they would add to the rows that replaced theirs.
     """
     parts = app_id.split("/")
     if parts[0] != _PREFIX:
@@ -232,18 +232,18 @@ def is_forgotten_on_replace(app_id: str) -> bool:
 
 
 def is_full_refresh(version: int) -> bool:
-    """Whether a unit was done under `--full-refresh`, by its version."""
+    """Returns whether a unit of that version was done under `--full-refresh`."""
     return version % AGAIN == REFRESHED % AGAIN
 
 
 def is_statement_of(app_id: str, main: Unit) -> bool:
-    """Whether it names a statement of a hook or of the code of the node whose own write is `main`, in the same run."""
+    """Returns whether it names a statement of a hook or of the code of the node of the write `main`, in that run."""
     node = "/".join(main.app_id.split("/")[:_NODE_PARTS])
     return app_id.startswith(f"{node}/") and len(app_id.split("/")) >= _STATEMENT_PARTS
 
 
 def run_id_of(app_id: str) -> str | None:
-    """Returns the logical run that a transaction identifier belongs to; None where it is no unit of work."""
+    """Returns the logical run of a transaction identifier, if it is a unit of work."""
     parts = app_id.split("/")
     return _part(parts[3]) if len(parts) >= _LEAST_PARTS and parts[0] == _PREFIX else None
 
@@ -264,7 +264,7 @@ def _own_write(context: RunContext, node: str, batch: str | None, full_refresh: 
 
 
 def _batch_parts(model: Mapping[str, Any]) -> list[str]:
-    """Returns the batch's part of an app id; none where the node is no microbatch."""
+    """Returns the batch's part of an app id; empty if the node is not a microbatch."""
     batch = model.get("batch")
     return [f"{batch['id']}@{_window_end(batch['event_time_end'])}"] if batch else []
 
@@ -274,7 +274,7 @@ def _window_end(end: Any) -> str:
 
 
 def _path(*parts: str) -> str:
-    """Joins the parts by slashes; a slash within a part is escaped, so that two names are never the same."""
+    """Joins the parts with slashes; escapes slashes in parts, so that names are unique."""
     return "/".join([_PREFIX, *map(_escaped, parts)])
 
 
