@@ -1,4 +1,4 @@
-"""Macro API of a write that changes a table which is there: if it fails for a column, the error names that."""
+"""Macro API of a write to an existing table: if it fails because of a column, the error names the column."""
 
 from __future__ import annotations
 
@@ -29,17 +29,17 @@ class ChangeMethods(UnitMethods):
 
     @abstractmethod
     def get_column_schema_from_query(self, sql: str) -> list[SiltColumn]:
-        """The columns of a query, which is not run."""
+        """Returns the columns of a query, which is not run."""
 
     @abstractmethod
     def get_columns_in_relation(self, relation: SiltRelation) -> list[SiltColumn]:
-        """The columns of a table."""
+        """Returns the columns of a table."""
 
     @available.parse(lambda *_, **__: None)
     def write_change(
         self, sql: str, unit: Unit | None, model: Mapping[str, Any], relation: SiltRelation, query: str
     ) -> AdapterResponse:
-        """Runs a node's write on a table that is there; if it fails for a column, the error names that.
+        """Runs a node's write to an existing table; if it fails because of a column, the error names the column.
 
         Args:
             model: the node.
@@ -57,7 +57,7 @@ class ChangeMethods(UnitMethods):
     def columns_of_changes(
         self, sql: str, model: Mapping[str, Any], relation: SiltRelation, query: str
     ) -> list[SiltColumn]:
-        """The columns of a query that compares a node's query with its table; fails as `write_change` does."""
+        """Returns the columns of a query that compares a node's query with its table; fails like `write_change`."""
         try:
             return self.get_column_schema_from_query(sql)
         except DbtDatabaseError as error:
@@ -65,10 +65,10 @@ class ChangeMethods(UnitMethods):
             raise
 
     def _explain(self, error: DbtDatabaseError, model: Mapping[str, Any], relation: SiltRelation, query: str) -> None:
-        """Raises the error that names the column for which a write has failed; passes if that is not the reason."""
+        """Raises the error that names the column for which a write failed; returns for any other reason."""
         try:
             given = self.get_column_schema_from_query(query)
-        except DbtDatabaseError:  # the query itself is wrong, as the first error says
+        except DbtDatabaseError:  # the query itself is wrong, as the first error reports
             return
         config = model["config"]
         columns = changed_columns.ChangedColumns(

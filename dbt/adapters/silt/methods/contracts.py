@@ -1,4 +1,4 @@
-"""Macro API for table definitions: contracts, constraints, and comments of columns."""
+"""Macro API for table definitions: contracts, constraints, and column comments."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class ContractMethods(metaclass=AdapterMeta):
 
     @abstractmethod
     def _snapshot(self, relation: SiltRelation) -> Snapshot:
-        """The table as it is now."""
+        """Returns the current snapshot of the table."""
 
     CONSTRAINT_SUPPORT: ClassVar = {
         ConstraintType.check: ConstraintSupport.ENFORCED,
@@ -46,28 +46,28 @@ class ContractMethods(metaclass=AdapterMeta):
 
     @available.parse(lambda *_, **__: [])
     def documentable_names(self, columns: list[SiltColumn]) -> list[str]:
-        """The names of columns, and the dotted paths of the fields inside of them."""
+        """Returns the names of columns, and the dotted paths of their nested fields."""
         return list(all_comments(columns))
 
     @available.parse(lambda *_, **__: {})
     def documented_comments(self, columns: list[SiltColumn], documented: Documented) -> dict[str, str]:
-        """The documented comments of columns, by name."""
+        """Returns the documented comments of columns, by name."""
         return documented_comments(columns, documented)
 
     @available.parse(lambda *_, **__: [])
     def comment_changes(self, columns: list[SiltColumn], documented: Documented) -> list[str]:
-        """The clauses of ALTER TABLE that make a table's comments the documented ones."""
+        """Returns the clauses of ALTER TABLE that set the documented comments of a table."""
         return comment_changes(columns, documented)
 
     @available.parse(lambda *_, **__: [])
     def table_elements(self, model: Mapping[str, Any], with_comments: bool) -> list[str]:
-        """The columns and constraints of a model's contract, as CREATE TABLE takes them."""
+        """Returns the columns and constraints of a model's contract, as in CREATE TABLE."""
         render: Callable[[dict[str, Any]], str | None] = self.render_raw_model_constraint  # type: ignore[attr-defined]
         return table_elements(model["columns"], model.get("constraints") or [], render, with_comments)
 
     @available.parse_list
     def definition_changes(self, model: Mapping[str, Any], relation: SiltRelation) -> list[str]:
-        """What `alter table` has to change so that an existing table has its model's properties and constraints."""
+        """Returns the `alter table` clauses that give an existing table its model's properties and constraints."""
         config = model["config"]
         if str(config.get("incremental_apply_config_changes")).lower() == "false":
             return []
@@ -90,7 +90,7 @@ class ContractMethods(metaclass=AdapterMeta):
         parsed_constraint: ColumnLevelConstraint | ModelLevelConstraint,
         render_func: Callable[[Any], str | None],
     ) -> str | None:
-        """As dbt's own, but warns once in a command that keys are not enforced, not for each key of each model."""
+        """Renders like dbt's own, but warns only once in a command that keys are not enforced, not for each key."""
         is_key = cls.CONSTRAINT_SUPPORT.get(parsed_constraint.type) is ConstraintSupport.NOT_ENFORCED
         if is_key and parsed_constraint.warn_unenforced and first_time("keys are not enforced"):
             warn_or_error(ConstraintNotEnforced(constraint="primary_key, foreign_key and unique", adapter="silt"))
@@ -98,5 +98,5 @@ class ContractMethods(metaclass=AdapterMeta):
 
     @available.parse(lambda *_, **__: False)
     def first_time(self, subject: str) -> bool:
-        """Whether this is the command's first call for the subject."""
+        """Returns whether this is the command's first call for the subject."""
         return first_time(subject)

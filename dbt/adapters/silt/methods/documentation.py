@@ -36,7 +36,7 @@ logger = AdapterLogger("Silt")
 
 
 class DocumentationMethods(metaclass=AdapterMeta):
-    """The part of the adapter that describes relations, and says when they last changed."""
+    """The part of the adapter that describes relations, and dates their last change."""
 
     config: Any
     connections: SiltConnectionManager
@@ -46,24 +46,24 @@ class DocumentationMethods(metaclass=AdapterMeta):
     @property
     @abstractmethod
     def _own_database(self) -> str:
-        """The database of a relation that names none."""
+        """The database of a relation without a database."""
 
     @abstractmethod
     def _find(self, relation: SiltRelation) -> RelationEntry | None:
-        """The table or view of that name."""
+        """Returns the table or view of that name."""
 
     @abstractmethod
     def _columns(self, entry: RelationEntry) -> list[SiltColumn]:
-        """The columns of a table or view."""
+        """Returns the columns of a table or view."""
 
     @abstractmethod
     def _columns_of_query(self, sql: str) -> list[SiltColumn]:
-        """The columns of a query."""
+        """Returns the columns of a query."""
 
     def get_catalog(
         self, relation_configs: Iterable[Any], used_schemas: frozenset[tuple[str, str]]
     ) -> tuple[agate.Table, list[Exception]]:
-        """The rows of the documentation's catalog for the project's relations; others of their schemas are left out."""
+        """Returns the catalog's rows for the project's relations; omits other relations of their schemas."""
         relations = {self.Relation.create_from(self.config, each) for each in relation_configs}
         return self.get_catalog_by_relations(used_schemas, relations)
 
@@ -72,7 +72,7 @@ class DocumentationMethods(metaclass=AdapterMeta):
         used_schemas: frozenset[tuple[str, str]],  # noqa: ARG002 - dbt's signature
         relations: Iterable[SiltRelation],
     ) -> tuple[agate.Table, list[Exception]]:
-        """The rows of the documentation's catalog for relations, and an error for each that cannot be described."""
+        """Returns the catalog's rows for relations, and an error for each relation that cannot be described."""
         found: list[docs_catalog.RelationDocs | None] = []
         errors: list[Exception] = []
         for relation in sorted(relations, key=str):
@@ -92,13 +92,13 @@ class DocumentationMethods(metaclass=AdapterMeta):
         sources: list[SiltRelation],
         macro_resolver: Any = None,  # noqa: ARG002 - dbt's signature
     ) -> tuple[list[AdapterResponse | None], dict[SiltRelation, FreshnessResponse]]:
-        """When rows of each source table last changed, from its log; a source without an answer is left out."""
+        """Reads the time of the last row change of each source table from its log; omits sources without an answer."""
         found = {}
         for source in sources:
             try:
                 found[source] = self._freshness(source)
             except DbtRuntimeError as error:
-                logger.debug(f"{source} is left out: {error}")  # dbt asks again for it alone
+                logger.debug(f"{source} is left out: {error}")  # dbt then requests it separately
         return [SiltResponse("OK", code="OK")], found
 
     def calculate_freshness_from_metadata(
@@ -106,10 +106,10 @@ class DocumentationMethods(metaclass=AdapterMeta):
         source: SiltRelation,
         macro_resolver: Any = None,  # noqa: ARG002 - dbt's signature
     ) -> tuple[AdapterResponse | None, FreshnessResponse]:
-        """When rows of a source table last changed.
+        """Returns the time when rows of a source table last changed.
 
         Raises:
-            DbtRuntimeError: there is no such table, or it is a view.
+            DbtRuntimeError: if the table does not exist, or is a view.
         """
         return SiltResponse("OK", code="OK"), self._freshness(source)
 
@@ -126,7 +126,7 @@ class DocumentationMethods(metaclass=AdapterMeta):
         try:
             columns = self._columns_of_query(f"select * from {source.render()}")
         except FilesNotFoundError:
-            return None  # as where there is no table
+            return None  # as if the table did not exist
         return docs_catalog.RelationDocs(source.relation_name(self._own_database), "external", None, columns)
 
     def _freshness(self, source: SiltRelation) -> FreshnessResponse:
@@ -135,7 +135,7 @@ class DocumentationMethods(metaclass=AdapterMeta):
         return self._create_freshness_response(changed, datetime.now(timezone.utc))
 
     def _changed_at(self, source: SiltRelation) -> datetime:
-        """When rows of a source last changed; of files, when the newest was written."""
+        """Returns the time when rows of a source last changed; for files, when the newest file was written."""
         if source.external_location is None:
             return docs_catalog.changed_at(self.connections.catalog, source.relation_name(self._own_database))
         if source.external_format == "delta":

@@ -31,23 +31,23 @@ class IncrementalMethods(metaclass=AdapterMeta):
 
     @abstractmethod
     def get_column_schema_from_query(self, sql: str) -> list[SiltColumn]:
-        """The columns of a query, which is not run."""
+        """Returns the columns of a query, which is not run."""
 
     def valid_incremental_strategies(self) -> list[str]:
         return list(STRATEGIES)
 
     def get_incremental_strategy_macro(self, model_context: Mapping[str, Any], strategy: str) -> Any:
-        """The macro of a strategy: the adapter's, or one of the project's.
+        """Returns the macro of a strategy, from the adapter or the project.
 
         Raises:
-            CompilationError: there is none.
+            CompilationError: if there is no such macro.
         """
         check_strategy(strategy, model_context, self.config.project_name)
         return super().get_incremental_strategy_macro(model_context, strategy)  # type: ignore[misc]
 
     @available.parse(lambda *_, **__: {"any": False, "added": [], "removed": [], "retyped": []})
     def schema_changes(self, source: list[SiltColumn], target: list[SiltColumn]) -> dict[str, Any]:
-        """How a query's columns differ from its table's: `added`, `removed`, and `retyped` with the query's type."""
+        """Returns the differences of a query's columns from its table's: `added`, `removed`, `retyped` (the query's type)."""
         old, new = ({each.name.lower(): each for each in columns} for columns in (target, source))
         added = [each for name, each in new.items() if name not in old]
         removed = [each for name, each in old.items() if name not in new]
@@ -58,10 +58,10 @@ class IncrementalMethods(metaclass=AdapterMeta):
     def check_first_columns(
         self, config: Mapping[str, Any], strategy: str, query: str, full_refresh: bool
     ) -> str | None:
-        """Refuses a configuration that names columns which the first rows of a table do not have, or one twice, or
-        that lacks the predicates of later runs.
+        """Rejects a configuration that names a column which the query lacks, or a column twice, or that lacks the
+        predicates of later runs.
 
-        A full refresh reads none of them, and may be what makes the table fit: it gets a warning.
+        A full refresh does not read these columns, and may be meant to correct the table: it returns a warning instead.
         """
         check_predicates(config, strategy)
         if not names_columns(config, strategy):
@@ -69,7 +69,7 @@ class IncrementalMethods(metaclass=AdapterMeta):
         try:
             columns = self.get_column_schema_from_query(query)
         except DbtDatabaseError:
-            # The query may need what its header sets up; if not, the write fails for the same reason.
+            # The query may depend on its header; if not, the write fails for the same reason.
             return None
         try:
             check_columns(config, strategy, [each.name for each in columns])
@@ -83,27 +83,27 @@ class IncrementalMethods(metaclass=AdapterMeta):
     def merge_clauses(
         self, config: Mapping[str, Any], columns: list[SiltColumn], query: str, target: str, source: str
     ) -> list[MergeClause]:
-        """The WHEN clauses of a model's merge, between the aliases of its two sides."""
+        """Returns the WHEN clauses of a model's merge, between the aliases of its two sides."""
         order = self.get_column_schema_from_query(query) if goes_by_position(config) else []
         names, given = ([each.name for each in found] for found in (columns, order))
         return merge_clauses(config, Sides(names, given, target, source))
 
     @available
     def qualified(self, text: str, columns: list[SiltColumn], alias: str, setting: str) -> str:
-        """A column or an expression of the configuration, its columns qualified by an alias."""
+        """Returns a column or an expression of the configuration, with its columns qualified by an alias."""
         return qualified(text, [each.name for each in columns], alias, setting)
 
     @available
     def qualify_condition(self, condition: str, columns: list[SiltColumn], alias: str) -> str:
-        """A condition of the configuration, the bare names of these columns in it qualified by an alias."""
+        """Returns a condition of the configuration, with the unqualified names of these columns qualified."""
         return qualify_condition(condition, [each.name for each in columns], alias)
 
     @available.parse(lambda *_, **__: "true")
     def batch_window(self, model: Mapping[str, Any], columns: list[SiltColumn], query: str) -> str:
-        """The condition that is true for the rows of a microbatch's window."""
+        """Returns the condition that is true for the rows of a microbatch's window."""
         return batch_window(model, columns, self.get_column_schema_from_query, query)
 
     @available
     def batch_remedy(self) -> str:
-        """The remedy where a microbatch gives rows outside of its window."""
+        """Returns the remedy for a microbatch that has rows outside of its window."""
         return REMEDY

@@ -1,4 +1,4 @@
-"""Macro API of the warnings before a write that takes rows or versions from a table without an error."""
+"""Macro API of the warnings before a write that removes rows or versions from a table without an error."""
 
 from __future__ import annotations
 
@@ -22,22 +22,22 @@ else:
 
 
 class LossMethods(metaclass=AdapterMeta):
-    """The part of the adapter that says what a node's write takes away."""
+    """The part of the adapter that warns about the rows and versions that a node's write removes."""
 
     connections: SiltConnectionManager
 
     @abstractmethod
     def _find(self, relation: SiltRelation) -> RelationEntry | None:
-        """The table or view of that name."""
+        """Returns the table or view of that name."""
 
     @available.parse_none
     def loss_warning(self, model: Mapping[str, Any], existing: SiltRelation | None, target: SiltRelation) -> str | None:
-        """What the node's write takes from the table that is there; None if it takes nothing, or there is none.
+        """Returns the warning about a node's write that removes rows or versions from an existing table, if it does.
 
         Args:
             model: the node that is about to write.
-            existing: what dbt has found under the node's name.
-            target: what the node writes.
+            existing: the relation that dbt has found under the node's name.
+            target: the relation that the node writes.
         """
         if existing is None or not existing.is_table:
             return None
@@ -52,9 +52,9 @@ class LossMethods(metaclass=AdapterMeta):
             return quiet_losses.emptied(entry.name, log.snapshot(), context) if self._empties(model, context) else None
 
     def _empties(self, model: Mapping[str, Any], context: RunContext) -> bool:
-        """Whether `--empty` or `--sample` takes rows from the node's table.
+        """Returns whether `--empty` or `--sample` removes rows from the node's table.
 
-        It puts fewer rows in the place of what a query refers to. A python model gets all rows either way.
+        The flags reduce the rows that a query's references return. A python model reads all rows in any case.
         """
         refers = model.get("language") == "sql" and model["depends_on"]["nodes"]
         if not refers or not (context.empty or context.sample):

@@ -1,4 +1,4 @@
-"""Macro API of every materialization: what the project has in its place."""
+"""Macro API of every materialization: finds the project's overrides."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ PACKAGE = "dbt_silt"
 
 
 class OverrideMethods(metaclass=AdapterMeta):
-    """The part of the adapter that gives way to a project's own materializations."""
+    """The part of the adapter that gives precedence to a project's own materializations."""
 
     config: Any
     _macro_resolver: Any
 
     @available.parse_none
     def other_materialization(self, name: str) -> Macro | None:
-        """The project's materialization that takes the place of the one of that name."""
+        """Returns the project's materialization that replaces the materialization of that name."""
         return self._overrides().materialization(name)
 
     @available.parse_list
     def unused_macro_warnings(self, name: str) -> list[str]:
-        """A warning, once in a run, for each macro in the place of one of dbt's that is not called here."""
+        """Returns a warning, once in a run, for each override of a macro of dbt that is not called here."""
         overrides = self._overrides()
         if not first_time(f"the macros of {name}") or overrides.materialization(name) is not None:
             return []

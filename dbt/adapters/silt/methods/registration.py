@@ -1,4 +1,4 @@
-"""Registers tables in the profile's metastore: each after its node, and all of them by `silt_register`."""
+"""Registers tables in the profile's metastore: each table after its node, and all tables by `silt_register`."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ logger = AdapterLogger("Silt")
 
 
 class RegistrationMethods(metaclass=AdapterMeta):
-    """The part of the adapter that tells a metastore of tables."""
+    """The part of the adapter that registers tables in a metastore."""
 
     config: Any
     connections: SiltConnectionManager
@@ -31,12 +31,12 @@ class RegistrationMethods(metaclass=AdapterMeta):
     @property
     @abstractmethod
     def _own_database(self) -> str:
-        """The database that a node is in which names none."""
+        """The database of a node without a database."""
 
     def register_own_table(self) -> None:
-        """Registers what this thread's node has made, or removes the entry of what it has replaced by a view.
+        """Registers the table of this thread's node, or removes its entry if a view has replaced it.
 
-        The table is committed by now: what goes wrong here is a warning.
+        The table is already committed, so a failure is only a warning.
         """
         node = self.connections.node.context
         if self.config.credentials.catalog is None or not self.connections.invocation.writes:
@@ -55,10 +55,10 @@ class RegistrationMethods(metaclass=AdapterMeta):
 
     @available.parse(lambda *_, **__: [])
     def register_tables(self) -> list[str]:
-        """Registers all tables of the profile's database, and says of each name what became of it.
+        """Registers all tables of the profile's database, and returns a sentence about the result for each name.
 
         Raises:
-            DbtRuntimeError: the profile names no metastore, or it cannot be reached.
+            DbtRuntimeError: if the profile names no metastore, or it cannot be reached.
         """
         entries = self.connections.registration
         if entries is None:

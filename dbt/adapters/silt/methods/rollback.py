@@ -43,9 +43,9 @@ class RollbackMethods(metaclass=AdapterMeta):
         drop_created: bool = False,
         exclude: list[str] | str | None = None,
     ) -> str:
-        """Undoes a run, or with `dry_run` lists what that would do; returns the text that `silt rollback` prints.
+        """Undoes a run, or with `dry_run` only lists the changes; returns the output of `silt rollback`.
 
-        It is no unit of work: a run that is run again after its rollback is rolled back again under whatever id.
+        It is not a unit of work: a run that is rerun after its rollback is rolled back again under any id.
         """
         warehouse, invocation = self._warehouse(), self.connections.invocation
         with self.connections.exception_handler(f"roll back run {run_id}"):
@@ -66,11 +66,11 @@ class RollbackMethods(metaclass=AdapterMeta):
 
     @available.parse(lambda *_, **__: "")
     def table_history(self, table: str, limit: int | None = None) -> str:
-        """The versions of a table, the newest first: the text that `silt history` prints.
+        """Returns the versions of a table, newest first, as the output of `silt history`.
 
         Args:
             table: its name, as on the command line, or a relation.
-            limit: how many versions at most.
+            limit: the maximum number of versions.
         """
         warehouse = self._warehouse()
         with self.connections.exception_handler(f"show the history of {table}"):
@@ -81,7 +81,7 @@ class RollbackMethods(metaclass=AdapterMeta):
             return _text(history_command.answer(log, commits if limit is None else commits[: int(limit)]))
 
     def _warehouse(self) -> warehouses.OpenWarehouse:
-        """The warehouse, as the command `silt` takes one."""
+        """Returns the warehouse in the form that the command `silt` uses."""
         profile = self.config.credentials
         environment = self.connections.environment
         return warehouses.OpenWarehouse(environment.catalog, environment.locations, profile.database, profile.schema)

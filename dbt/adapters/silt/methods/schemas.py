@@ -1,4 +1,4 @@
-"""The schemas of a run: lists and makes them, so that a bad one fails the nodes in it and no others."""
+"""Lists and creates the schemas of a run, so that a failing schema fails only the nodes in it."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ if TYPE_CHECKING:
 
 
 class SchemaMethods(metaclass=AdapterMeta):
-    """The part of the adapter that knows schemas.
+    """The part of the adapter that manages schemas.
 
-    dbt makes the schemas of all nodes before the first of them runs, and looks into them. An error there would end the
-    run without the name of a node.
+    dbt creates the schemas of all nodes before the first node runs, and lists their relations. An error there would end
+    the run without the name of a node.
     """
 
     connections: SiltConnectionManager
@@ -36,13 +36,13 @@ class SchemaMethods(metaclass=AdapterMeta):
     @property
     @abstractmethod
     def _own_database(self) -> str:
-        """The database that a relation is in which names none."""
+        """The database of a relation without a database."""
 
     def list_schemas(self, database: str) -> list[str]:
-        """The names of a database's schemas; none where there definitely is no such database."""
+        """Returns the names of a database's schemas; empty if the database does not exist."""
         with self.connections.exception_handler(f"list the schemas of {database}"):
             try:
-                # dbt gives the name in its quotes.
+                # dbt passes the name in its quotes.
                 return self.connections.catalog.schemas(unquote(database or self._own_database))
             except (SchemaNotFoundError, InvalidNameError):
                 return []
@@ -52,7 +52,7 @@ class SchemaMethods(metaclass=AdapterMeta):
             return self.connections.catalog.has_schema(database or self._own_database, schema)
 
     def create_schema(self, relation: BaseRelation) -> None:
-        """Makes a schema; one that dbt cannot make before a run is refused again by each node in it."""
+        """Creates a schema; if dbt cannot create it before a run, each node in it raises the error again."""
         try:
             super().create_schema(relation)  # type: ignore[misc]
             self.connections.say_new_folder(relation.database or self._own_database)
@@ -63,10 +63,10 @@ class SchemaMethods(metaclass=AdapterMeta):
 
     @available.parse_none
     def check_place(self, node: Mapping[str, Any]) -> None:
-        """Passes where the node's table or view can be in its database and schema.
+        """Checks that the node's table or view can be in its database and schema.
 
         Raises:
-            DbtRuntimeError: it cannot.
+            DbtRuntimeError: if it cannot.
         """
         name = (node.get("database") or self._own_database, node["schema"], node.get("alias") or node["name"])
         with self.connections.exception_handler(f"look at the place of {node['name']}"):
@@ -77,7 +77,7 @@ class SchemaMethods(metaclass=AdapterMeta):
 
     @property
     def _unmade(self) -> dict[tuple[str, str], DbtRuntimeError]:
-        """The schemas that could not be made for this run, by database and schema, with the reason."""
+        """The schemas that could not be created for this run, by database and schema, with the error."""
         unmade: dict[tuple[str, str], DbtRuntimeError] = self.__dict__.setdefault("_unmade_schemas", {})
         return unmade
 
@@ -85,6 +85,6 @@ class SchemaMethods(metaclass=AdapterMeta):
         return normalize(database or self._own_database), normalize(schema or "")
 
     def _prepares_run(self, relation: BaseRelation) -> bool:
-        """Whether dbt itself makes the schemas of a run, by the name that it gives its connection for that."""
+        """Returns whether dbt itself creates the schemas of a run, by the connection name that it uses for that."""
         name = self.connections.get_thread_connection().name
         return bool(name == f"create_{relation.database or ''}_{relation.schema}")

@@ -31,7 +31,7 @@ class SeedMethods(metaclass=AdapterMeta):
 
     @available.parse_none
     def check_seed_file(self, model: Mapping[str, Any]) -> None:
-        """Refuses a seed's file that dbt would fail on without naming the cause."""
+        """Rejects a seed's file for which dbt would fail without naming the cause."""
         with self.connections.exception_handler(f"look at the file of {model['name']}"):
             seeds.check_file(model)
 
@@ -39,7 +39,7 @@ class SeedMethods(metaclass=AdapterMeta):
     def read_seed_file(
         self, model: Mapping[str, Any], types: Mapping[str, str] | None, delimiter: str
     ) -> agate.Table | None:
-        """Reads the rows of a seed's file, as `load_agate_table` does; None where that must say what is wrong."""
+        """Reads the rows of a seed's file like `load_agate_table`, or returns None if that must report the problem."""
         return seeds.read_file(model, types or (), delimiter)
 
     @available.parse_none
@@ -53,7 +53,7 @@ class SeedMethods(metaclass=AdapterMeta):
 
     @available.parse(lambda *_, **__: None)
     def write_seed(self, sql: str, unit: Unit | None, seed: seeds.StagedSeed) -> AdapterResponse:
-        """Runs a seed's own write as its unit of work; where a value makes it fail, the error names that value."""
+        """Runs a seed's own write as its unit of work; if a value makes it fail, the error names the value."""
         try:
             return self.write_unit(sql, unit)
         except DbtDatabaseError:

@@ -19,24 +19,24 @@ class SnapshotMethods(metaclass=AdapterMeta):
 
     @available.parse(lambda _, text, *__: text)
     def snapshot_expression(self, text: str, columns: Sequence[SiltColumn], setting: str) -> str:
-        """A column of the configuration in backquotes, or an expression over columns."""
+        """Returns a column of the configuration in backquotes, or an expression over columns."""
         return snapshots.expression(text, [each.name for each in columns], setting)
 
     @available.parse(lambda _, texts, *__: texts)
     def snapshot_columns(self, texts: Sequence[str], columns: Sequence[SiltColumn]) -> list[str]:
-        """The columns of `check_cols`, in backquotes."""
+        """Returns the columns of `check_cols`, in backquotes."""
         return snapshots.compared_columns(texts, [each.name for each in columns])
 
     @available.parse(lambda _, names: names)
     def snapshot_names(self, names: Mapping[str, str]) -> dict[str, str]:
-        """The names of the columns that dbt adds, in backquotes."""
+        """Returns the names of the columns that dbt adds, in backquotes."""
         return snapshots.quoted_names(names)
 
     @available.parse_none
     def assert_valid_snapshot_target_given_strategy(
         self, relation: SiltRelation, column_names: Mapping[str, str], strategy: Mapping[str, Any]
     ) -> None:
-        """Passes if the table has dbt's columns, with names in any case."""
+        """Checks that the table has dbt's columns, with names in any case."""
         names = {column: name.lower() for column, name in snapshots.plain_names(column_names).items()}
         super().assert_valid_snapshot_target_given_strategy(  # type: ignore[misc]
             relation, names, strategy

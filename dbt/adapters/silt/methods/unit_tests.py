@@ -1,4 +1,4 @@
-"""Macro API of unit tests: renders their fixtures, and makes what they compare comparable."""
+"""Macro API of unit tests: renders their fixtures, and converts compared values to a comparable form."""
 
 from __future__ import annotations
 
@@ -34,16 +34,16 @@ class UnitTestMethods(metaclass=AdapterMeta):
 
     @abstractmethod
     def get_columns_in_relation(self, relation: SiltRelation) -> list[SiltColumn]:
-        """The columns of a table or a view; none if it does not exist."""
+        """Returns the columns of a table or a view; empty if it does not exist."""
 
     @available.parse_list
     def fixture_rows(
         self, rows: Sequence[Mapping[str, Any]], types: Mapping[str, str], fixture: str
     ) -> list[dict[str, str]]:
-        """The rows of a fixture, each as columns -> SQL expressions; `types` are those of the relation's columns.
+        """Returns the rows of a fixture, each as columns -> SQL expressions; `types` are the relation's column types.
 
         Raises:
-            DbtDatabaseError: a value is not one of its column's type.
+            DbtDatabaseError: if a value is not of its column's type.
         """
         with self.connections.exception_handler(f"read {fixture}"):
             warehouse = self.connections.handle.warehouse
@@ -51,10 +51,10 @@ class UnitTestMethods(metaclass=AdapterMeta):
 
     @available.parse_none
     def check_fixture_query(self, query: str, types: Mapping[str, str], fixture: str) -> None:
-        """Passes if the columns of the relation can hold the rows of a fixture that is a query.
+        """Checks that the columns of the relation can hold the rows of a fixture that is a query.
 
         Raises:
-            DbtDatabaseError: a value is not one of its column's type.
+            DbtDatabaseError: if a value is not of its column's type.
         """
         with self.connections.exception_handler(query):
             warehouse = self.connections.handle.warehouse
@@ -62,10 +62,10 @@ class UnitTestMethods(metaclass=AdapterMeta):
 
     @available.parse_none
     def check_given_queries(self, test: Mapping[str, Any]) -> None:
-        """Passes if the rows that a unit test gives as queries fit the relations in whose place they stand.
+        """Checks that the rows that a unit test gives as queries fit the relations that they replace.
 
         Raises:
-            DbtDatabaseError: a value is not one of its column's type.
+            DbtDatabaseError: if a value is not of its column's type.
         """
         for each in given_queries(test, self._macro_resolver):
             relation = self.Relation.create_from(self.config, each.original)
@@ -74,7 +74,7 @@ class UnitTestMethods(metaclass=AdapterMeta):
 
     @available.parse_list
     def comparable_columns(self, query: str, names: Sequence[str]) -> list[str]:
-        """Columns of a query, given and returned as SQL, in a form in which equal values look equal."""
+        """Converts columns of a query, as SQL, to a form in which equal values look equal."""
         with self.connections.exception_handler(query):
             schema = self.connections.handle.warehouse.schema_of(cut_relations.current_text(query))
             kinds = {quote(each.name).lower(): each for each in schema}

@@ -1,4 +1,4 @@
-"""Macro API for units of work: name one, test whether it is committed, run it."""
+"""Macro API for units of work: names a unit, checks whether it is committed, and runs it."""
 
 from __future__ import annotations
 
@@ -52,13 +52,13 @@ class UnitMethods(metaclass=AdapterMeta):
 
     @abstractmethod
     def _find(self, relation: SiltRelation) -> RelationEntry | None:
-        """The table or view of that name."""
+        """Returns the table or view of that name."""
 
     @available.parse_none
     def main_unit(self, model: Mapping[str, Any], full_refresh: bool) -> Unit | None:
-        """The unit of work of a node's own write, with the version under which it is still to be done.
+        """Returns the unit of work of a node's own write, with the version under which it must still be done.
 
-        None in a command whose writes are not units of work.
+        Returns None in a command whose writes are not units of work.
         """
         unit = self._named_unit(model, full_refresh)
         if unit is None:
@@ -72,13 +72,13 @@ class UnitMethods(metaclass=AdapterMeta):
 
     @available.parse_none
     def clone_unit(self, model: Mapping[str, Any], full_refresh: bool) -> Unit:
-        """The unit of work of the clone of a node."""
+        """Returns the unit of work of a node's clone."""
         with self.connections.exception_handler("name the unit of work"):
             return clone_unit(self.connections.invocation.context, model, full_refresh)
 
     @available.parse_none
     def earlier_result(self, unit: Unit | None, relation: SiltRelation) -> SiltResponse | None:
-        """The response of a unit of work that the table holds already; None if it is still to be done."""
+        """Returns the response of a unit of work that is already in the table, or None if it must still be done."""
         if unit is None:
             return None
         with self.connections.exception_handler(f"look for an earlier commit in {relation}"):
@@ -95,7 +95,7 @@ class UnitMethods(metaclass=AdapterMeta):
 
     @available.parse(lambda *_, **__: None)
     def write_unit(self, sql: str, unit: Unit | None) -> AdapterResponse:
-        """Runs a node's own write as its unit of work; of several statements, the last is the unit, the rest parts."""
+        """Runs a node's own write as its unit of work; of several statements, the last is the unit, all earlier are parts."""
         if unit is None:
             return self.connections.execute(sql)[0]
         *earlier, last = split.split_statements(sql) or [sql]
@@ -132,12 +132,12 @@ class UnitMethods(metaclass=AdapterMeta):
 
     @available.parse(lambda *_, **__: None)
     def write_view(self, sql: str, existing: SiltRelation | None) -> AdapterResponse:
-        """Creates a view; where the run saw a table of that name, the view replaces it in one step."""
+        """Creates a view; replaces a table of that name in a single step if the run has seen the table."""
         return self.connections.execute(sql, replace_tables=existing is not None and existing.is_table)[0]
 
     @available.parse_none
     def enter_hook(self, model: Mapping[str, Any], role: str, relation: SiltRelation, full_refresh: bool) -> None:
-        """Makes each statement, from here to `leave_hook`, a unit of work of the node's hook."""
+        """Makes each statement until `leave_hook` a unit of work of the node's hook."""
         if self.connections.invocation.writes:
             context = self.connections.invocation.context
             name = ".".join(part for part in (relation.database, relation.schema, relation.identifier) if part)
@@ -150,9 +150,9 @@ class UnitMethods(metaclass=AdapterMeta):
 
     @available.parse_none
     def enter_main(self, sql: str) -> None:
-        """Makes the text that runs next, the result `main` of a project's own materialization, the node's own write.
+        """Makes the SQL that runs next, `main` of a project's own materialization, the node's own write.
 
-        Of several statements, the last that writes the node's table is the write, or else the last that writes any.
+        The last of its statements that writes the node's table is the write, or else the last that writes any table.
         """
         work = self.connections.node.context
         if not self.connections.invocation.writes or not work.is_writing_node or work.has_own_materialization:
@@ -173,11 +173,11 @@ class UnitMethods(metaclass=AdapterMeta):
 
     @available.parse_none
     def begin_own_materialization(self) -> None:
-        """Notes that a materialization of this adapter runs the node, and names its write itself."""
+        """Records that a materialization of this adapter runs the node, and names its write itself."""
         self.connections.node.context.has_own_materialization = True
 
     def set_macro_resolver(self, macro_resolver: Any) -> None:
-        """Takes dbt's manifest."""
+        """Receives dbt's manifest."""
         super().set_macro_resolver(macro_resolver)  # type: ignore[misc]  # dbt's own adapter is the next base
         self.connections.invocation.on_manifest(lambda unique_id: _parents(macro_resolver, unique_id))
         self.connections.declared_files = cache(lambda: project_files.declared_by(macro_resolver, self.config))
@@ -190,7 +190,7 @@ class UnitMethods(metaclass=AdapterMeta):
 
 
 def _parents(manifest: Any, unique_id: str) -> Sequence[str]:
-    """Returns the ids that a node or a test is built from; empty for a source, a seed, and an id that is unknown."""
+    """Returns the ids that a node or a test is built from; empty for a source, a seed, and an unknown id."""
     for known in (manifest.nodes, manifest.unit_tests):
         if unique_id in known:
             return tuple(getattr(known[unique_id].depends_on, "nodes", ()))
@@ -198,20 +198,20 @@ def _parents(manifest: Any, unique_id: str) -> Sequence[str]:
 
 
 def _index_of_write(written: Sequence[Written | None], table: RelationName) -> int | None:
-    """Index of the one of several statements that is a node's own write; None where none writes rows."""
+    """Returns the index of the statement that is a node's own write, if any of them writes rows."""
     rows = [(number, each.table) for number, each in enumerate(written) if each and each.effect is ast.Effect.ROWS]
     own = [number for number, name in rows if name == table]
     return own[-1] if own else rows[-1][0] if rows else None
 
 
 def _checksum(model: Mapping[str, Any]) -> str | None:
-    """That of the node's raw code; of a seed's file, because dbt keeps no checksum of a large one."""
+    """Returns the checksum of the node's raw code, or of a seed's file, as dbt has no checksum of a large file."""
     if model["resource_type"] == "seed":
         return hashlib.sha256(seeds.seed_file(model).read_bytes()).hexdigest()
     return model["checksum"]["checksum"] if model.get("checksum") else None
 
 
 def _created_meanwhile(error: RelationExistsError) -> str:
-    """The error where the run saw no table, and another one has created it since."""
+    """Returns the error for a table that another run has created since this run looked for it."""
     happened = "another run has made it since this run looked for it"
     return f"[{error.code}] {error.table}: {happened}. Nothing was written: run it again."

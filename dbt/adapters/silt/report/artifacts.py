@@ -1,6 +1,6 @@
 """Reads dbt's artifacts in a target folder: `manifest.json`, `run_results.json` and `sources.json`, without dbt.
 
-An artifact that is missing or cannot be read is no error: the page then shows less, and says why.
+A missing or unreadable artifact is not an error: the page then shows less, and explains why.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ _EMPTY: Final[Mapping[str, Any]] = {}
 
 @dataclass(frozen=True)
 class Artifacts:
-    """What a project's target folder says; empty where there is no project.
+    """The content of a project's target folder; empty without a project.
 
     Attributes:
-        manifest, results, sources: the documents of these files; empty where they cannot be read.
+        manifest, results, sources: the documents of these files; empty if they cannot be read.
         records: of the project's runs.
-        kept: the results of the project's last commands; None where there is no project.
-        notes: why something is missing, as sentences for people.
+        kept: the results of the project's last commands, if there is a project.
+        notes: the reasons for missing data, as sentences for users.
     """
 
     manifest: Mapping[str, Any] = field(default_factory=dict)
@@ -43,7 +43,7 @@ class Artifacts:
 
     @classmethod
     def of(cls, target_path: Path | None) -> Artifacts:
-        """Reads a target folder; None stands for no project."""
+        """Reads a target folder; returns empty artifacts without a project."""
         if target_path is None:
             return cls(notes=("No dbt project was named: models, failures and skips are not known.",))
         notes: list[str] = []
@@ -55,37 +55,37 @@ class Artifacts:
 
 
 def members(document: Mapping[str, Any], name: str) -> Mapping[str, Mapping[str, Any]]:
-    """Returns the objects that a field of an artifact holds by their names; whatever has another form is left out."""
+    """Returns the objects of a field of an artifact by name; omits values of any other form."""
     found = mapping(document, name)
     return {key: value for key, value in found.items() if isinstance(value, Mapping)}
 
 
 def mapping(document: Mapping[str, Any], name: str) -> Mapping[str, Any]:
-    """Returns a field that is an object; an empty one where it is not there, or is something else."""
+    """Returns a field that is an object; an empty object if it is missing or of another type."""
     found = document.get(name)
     return found if isinstance(found, Mapping) else _EMPTY
 
 
 def items(document: Mapping[str, Any], name: str) -> Sequence[Mapping[str, Any]]:
-    """Returns the objects that a field of an artifact lists; whatever has another form is left out."""
+    """Returns the objects that a field of an artifact lists; omits values of any other form."""
     found = document.get(name)
     return [each for each in found if isinstance(each, Mapping)] if isinstance(found, list) else ()
 
 
 def text(document: Mapping[str, Any], name: str) -> str | None:
-    """Returns a field that is a text; None where it is not there, is empty, or is something else."""
+    """Returns a field if it is a nonempty string."""
     found = document.get(name)
     return found if isinstance(found, str) and found else None
 
 
 def number(document: Mapping[str, Any], name: str) -> int | None:
-    """Returns a field that is a whole number; None where it is not there, or is something else."""
+    """Returns a field if it is a whole number."""
     found = document.get(name)
     return found if isinstance(found, int) and not isinstance(found, bool) else None
 
 
 def milliseconds(moment: object) -> int | None:
-    """Returns an ISO 8601 time as milliseconds since 1970-01-01 UTC; one without a zone is in UTC, as dbt writes it."""
+    """Returns an ISO 8601 time as milliseconds since 1970-01-01 UTC; a time without a zone is in UTC, as in dbt."""
     if not isinstance(moment, str):
         return None
     try:

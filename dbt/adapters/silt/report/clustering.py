@@ -1,6 +1,6 @@
-"""Measures how well the files of a table are clustered by a column: how many of them may hold the same value.
+"""Measures how well the files of a table are clustered by a column: how many files may contain the same value.
 
-Only ranks of the bounds leave this module, never a value.
+This module returns only ranks of the bounds, never a value.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ _MOST_RANGES: Final = 48
 
 @dataclass(frozen=True)
 class Overlap:
-    """The ranges of one column in the files.
+    """The ranges of a column in the files.
 
     Attributes:
         column: its name, with dots between a struct and its member.
-        files: those whose range is known.
-        mean: how many files the range of a file overlaps on average, itself counted; 1 is perfect.
-        most: how many files at most may hold one value.
+        files: the number of files whose range is known.
+        mean: the mean number of files that the range of a file overlaps, including the file itself; 1 is perfect.
+        most: the largest number of files that may contain the same value.
         ranges: the ends of the ranges of some files by their ranks among all ends, from 0 to 1.
     """
 
@@ -45,13 +45,13 @@ class Overlap:
 
 
 def overlaps(snapshot: Snapshot, keys: Sequence[str]) -> list[Overlap]:
-    """Measures the columns that the table is clustered by, and those of its keys; without any, its first column.
+    """Measures the columns that the table is clustered by, and its keys; without any, its first column.
 
     Args:
-        keys: columns that a project says are unique.
+        keys: the columns that a project declares unique.
 
     Raises:
-        CorruptLogError: the table does not say what it is clustered by.
+        CorruptLogError: if the table's clustering columns cannot be read.
     """
     if snapshot.num_files < 2:
         return []
@@ -64,7 +64,7 @@ def overlaps(snapshot: Snapshot, keys: Sequence[str]) -> list[Overlap]:
 
 
 def _chosen(snapshot: Snapshot, keys: Sequence[str]) -> list[tuple[str, ...]]:
-    """The columns to measure, by their names; a partition column has its own view."""
+    """Returns the columns to measure, by their names; a partition column has its own view."""
     schema = snapshot.schema
     logical = {member.physical_name: member.name for member in all_fields(schema)}
     clustered = [tuple(logical.get(part, part) for part in path) for path in clustering_columns(snapshot.domains)]
@@ -105,6 +105,6 @@ def _ranks(bounds: Bounds, known: pa.Array) -> tuple[list[int], list[int]]:
 
 
 def _deepest(starts: Sequence[int], ends: Sequence[int]) -> int:
-    """Returns how many ranges at most have a point in common; the ends belong to them."""
+    """Returns the largest number of ranges that share a point; the ends are part of the ranges."""
     steps = sorted([*((start, -1) for start in starts), *((end, 1) for end in ends)])
     return max(itertools.accumulate(-change for _, change in steps))

@@ -1,4 +1,4 @@
-"""Brings together what the page shows, as one JSON document, which `static/data.js` reads."""
+"""Combines the data of the page in a JSON document, which `static/data.js` reads."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from dbt.adapters.silt.report.runs import results_json, runs_json
 from dbt.adapters.silt.report.tables import read_tables, to_json
 
 RUNS: Final = 100
-"""How many runs are shown where nobody says otherwise."""
+"""The default number of runs on the page."""
 
 
 @dataclass(frozen=True)
 class Source:
-    """What a page is made of.
+    """The sources of a page.
 
     Attributes:
         catalog: the warehouse.
-        target_path: dbt's target folder; None where there is no project.
-        runs: how many runs are shown, the newest.
+        target_path: dbt's target folder, if there is a project.
+        runs: the number of runs to show, newest first.
         is_local: whether all logs are on a local disk.
     """
 
@@ -40,12 +40,12 @@ class Source:
 
 @dataclass(frozen=True)
 class Document:
-    """What a page shows.
+    """The content of a page.
 
     Attributes:
-        json: everything, as JSON that is text in HTML too.
-        runs, tables: how many are in it.
-        notes: what is missing, as sentences for people.
+        json: all data, as JSON that is also safe as text in HTML.
+        runs, tables: their numbers.
+        notes: the missing data, as sentences for users.
         problems: the names of the tables that could not be read.
     """
 
@@ -57,10 +57,10 @@ class Document:
 
 
 def document(source: Source, now_ms: int) -> Document:
-    """Reads everything.
+    """Reads all data of the page.
 
     Raises:
-        StorageError: the storage does not say which tables there are.
+        StorageError: if the storage cannot list the tables.
     """
     artifacts = Artifacts.of(source.target_path)
     nodes, texts = nodes_of(artifacts.manifest), Texts()

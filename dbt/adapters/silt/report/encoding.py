@@ -1,4 +1,4 @@
-"""Writes values into the page's data, short: texts that come again are numbers, and rows end with their last value."""
+"""Shortens the page's data: repeated strings become numbers, and rows end with their last value."""
 
 from __future__ import annotations
 
@@ -7,22 +7,22 @@ from typing import Any
 
 
 class Texts:
-    """The texts of the page, each once. Their numbers are the order in which they were first asked for."""
+    """The strings of the page without duplicates, numbered in the order in which they were first requested."""
 
     def __init__(self) -> None:
         self._numbers: dict[str, int] = {}
 
     def number(self, text: str | None) -> int | None:
-        """Returns the number of a text; None of none."""
+        """Returns the number of a string, if there is a string."""
         return None if text is None else self._numbers.setdefault(text, len(self._numbers))
 
     def all(self) -> list[str]:
-        """Returns the texts in the order of their numbers."""
+        """Returns the strings in the order of their numbers."""
         return list(self._numbers)
 
 
 def row(*values: Any) -> list[Any]:
-    """Returns the values without the None at their end."""
+    """Returns the values without trailing nulls."""
     last = len(values)
     while last and values[last - 1] is None:
         last -= 1
@@ -30,7 +30,7 @@ def row(*values: Any) -> list[Any]:
 
 
 def present(**fields: Any) -> dict[str, Any]:
-    """Returns the fields that say something: those that are not None and not empty."""
+    """Returns the fields that are neither null nor empty."""
     return {name: value for name, value in fields.items() if value is not None and not _is_empty(value)}
 
 

@@ -1,4 +1,4 @@
-"""Sums up the files of a table: their sizes, its partitions, the small files, and the files that nobody needs."""
+"""Summarises the files of a table: their sizes, its partitions, small files, and files that are no longer needed."""
 
 from __future__ import annotations
 
@@ -17,17 +17,18 @@ from dbt.adapters.silt.engine.kernel.maintenance.vacuum import END
 from dbt.adapters.silt.report.log_reading import History, Removed, Version
 
 BOUNDS: Final = (1_000_000, 4_000_000, 16_000_000, 64_000_000, 256_000_000, 1_000_000_000)
-"""The upper bounds, in bytes, of the groups of files by size; the last group has none."""
+"""The upper bounds, in bytes, of the groups of files by size; the last group has no upper bound."""
 
 _MOST_PARTITIONS: Final = 100
 
 
 @dataclass(frozen=True)
 class Partition:
-    """The files of one partition; `rows` counts those deleted by deletion vectors too, None where a file has no count.
+    """The files of a partition.
 
     Attributes:
         values: of the partition columns, as in the log.
+        rows: including rows deleted by deletion vectors, if all files have counts.
     """
 
     values: tuple[str | None, ...]
@@ -46,7 +47,7 @@ class Files:
 
 @dataclass(frozen=True)
 class Small:
-    """What OPTIMIZE would do: pack `files` into `packed` files."""
+    """The work of OPTIMIZE: pack `files` into `packed` files."""
 
     files: int = 0
     packed: int = 0
@@ -55,11 +56,11 @@ class Small:
 
 @dataclass(frozen=True)
 class Dead:
-    """The files that the newest version does not need, as far as the log tells which are still there.
+    """The files that the newest version does not need, as far as the log shows which of them still exist.
 
     Attributes:
-        all: every one of them.
-        due: those that VACUUM deletes now, because they are older than the table's retention.
+        all: all of these files.
+        due: the files that VACUUM deletes now, because they are older than the table's retention.
     """
 
     all: Files
@@ -67,7 +68,7 @@ class Dead:
 
 
 def size_groups(snapshot: Snapshot) -> list[Files]:
-    """The files by size, in the groups of `BOUNDS`."""
+    """Returns the number and bytes of the files by size, in the groups of `BOUNDS`."""
     counts, totals = [0] * (len(BOUNDS) + 1), [0] * (len(BOUNDS) + 1)
     for size in snapshot.files["size"].to_pylist():
         group = bisect.bisect_right(BOUNDS, size)
@@ -77,7 +78,7 @@ def size_groups(snapshot: Snapshot) -> list[Files]:
 
 
 def partitions(snapshot: Snapshot) -> tuple[int, list[Partition]]:
-    """How many partitions there are, and the largest of them."""
+    """Returns the number of partitions, and the largest partitions."""
     if not snapshot.partition_columns:
         return 0, []
     names = [snapshot.schema.require(name).physical_name for name in snapshot.partition_columns]
@@ -94,7 +95,7 @@ def partitions(snapshot: Snapshot) -> tuple[int, list[Partition]]:
 
 
 def small_files(snapshot: Snapshot) -> Small:
-    """What OPTIMIZE would pack, by its own rule."""
+    """Returns the files that OPTIMIZE would pack, by its own rule."""
     if snapshot.num_files < 2 and not _has_vectors(snapshot):
         return Small()
     target = snapshot.properties.target_file_size or bins.TARGET_FILE_SIZE
@@ -103,7 +104,7 @@ def small_files(snapshot: Snapshot) -> Small:
 
 
 def dead_files(history: History, snapshot: Snapshot, now_ms: int) -> Dead:
-    """The removed files that no VACUUM has deleted since, as far as the log tells."""
+    """Returns the removed files that no VACUUM has deleted since, as far as the log shows."""
     retention = snapshot.properties.deleted_file_retention_ms
     vacuumed = max((_reached(version, retention) for version in history.versions), default=0)
     left = [each for each in history.removed if each.removed_ms > vacuumed]
@@ -111,7 +112,7 @@ def dead_files(history: History, snapshot: Snapshot, now_ms: int) -> Dead:
 
 
 def _reached(version: Version, retention_ms: int) -> int:
-    """The time before which a VACUUM has deleted what was removed; 0 where the commit is of no VACUUM."""
+    """Returns the time before which a VACUUM has deleted removed files; 0 if the commit is not a VACUUM's."""
     return version.timestamp_ms - retention_ms if version.info.operation == END else 0
 
 

@@ -12,11 +12,11 @@ from dbt.adapters.silt.report.nodes import Node, freshness_of, tests_of
 from dbt.adapters.silt.report.tables import Keys
 
 _LONGEST = 400
-"""Characters of a description that are shown."""
+"""Shown characters of a description."""
 
 
 def keys_of(nodes: Sequence[Node]) -> Keys:
-    """Returns the columns that are said to be unique, by table."""
+    """Returns the columns that are declared unique, by table."""
     return {node.table: node.keys for node in nodes if node.table is not None and node.keys}
 
 
@@ -54,7 +54,7 @@ def _tests(manifest: Mapping[str, Any], texts: Texts) -> Mapping[str, list[Any]]
 
 
 def _fresh(result: Mapping[str, Any] | None) -> list[Any] | None:
-    """What dbt found of a source's freshness: the status, and the times of its newest row and of the look."""
+    """Returns a source's freshness from dbt's result: the status, and the times of its newest row and of the check."""
     if result is None:
         return None
     return [text(result, "status"), *(milliseconds(result.get(name)) for name in ("max_loaded_at", "snapshotted_at"))]

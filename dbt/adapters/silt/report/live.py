@@ -1,4 +1,4 @@
-"""Keeps the data of a served page new: read again at a request, but not more often than it takes to be of use."""
+"""Caches the data of a served page; re-reads it on request, but not more often than is useful."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from typing import Final
 from dbt.adapters.silt.report.document import Document
 
 _SHARE: Final = 4
-"""How many times longer nothing is read than the last reading took, so that a large warehouse is not read all day."""
+"""The pause after a reading, in multiples of its duration, so that a large warehouse is not read constantly."""
 
 
 @dataclass(frozen=True)
 class Data:
-    """The data at one moment.
+    """The data at a moment.
 
     Attributes:
-        tag: differs where the content does, except for the moment that it was read.
+        tag: identifies the content, except for the moment of reading.
     """
 
     json: bytes
@@ -27,13 +27,13 @@ class Data:
 
 
 class LiveData:
-    """The data of one page. Safe to share between threads.
+    """The data of a page. Thread-safe.
 
     Args:
-        read: reads everything, given the moment as milliseconds since 1970-01-01 UTC.
-        clock: gives seconds that only grow.
-        now_ms: gives the moment.
-        least: seconds between two readings, at least.
+        read: reads all data, given the moment as milliseconds since 1970-01-01 UTC.
+        clock: returns monotonic seconds.
+        now_ms: returns the moment.
+        least: the minimum number of seconds between two readings.
     """
 
     def __init__(
@@ -49,10 +49,10 @@ class LiveData:
         self._due = 0.0
 
     def data(self) -> Data:
-        """Returns the newest data, read again where it is due; several requests at once read once.
+        """Returns the newest data, re-read if it is due; concurrent requests cause a single reading.
 
         Raises:
-            StorageError: the storage does not say which tables there are.
+            StorageError: if the storage cannot list the tables.
         """
         with self._lock:
             started = self._clock()
@@ -65,7 +65,7 @@ class LiveData:
     def _renewed(self) -> Data:
         moment = self._now_ms()
         made = self._read(moment)
-        # The moment is the first field, and is different each time.
+        # The moment is the first field, and differs each time.
         content = made.json.replace(f'"made":{moment}', "", 1)
         tag = f'"{hashlib.sha256(content.encode()).hexdigest()[:32]}"'
         same = self._data is not None and self._data.tag == tag

@@ -1,7 +1,7 @@
-"""Reads the versions of a table, each with what it did to the table's files.
+"""Reads the versions of a table, each with its changes of the table's files.
 
-The sums of the newest version are the snapshot's. Those of earlier versions follow from it, backwards, by what each
-commit added and removed, so they are right wherever the log begins.
+The sums of the newest version are the snapshot's. The sums of earlier versions are computed backwards from the files
+that each commit added and removed, so they are right even if the log does not go back to its beginning.
 """
 
 from __future__ import annotations
@@ -25,20 +25,20 @@ from dbt.adapters.silt.engine.kernel.table.operation_metrics import RowsChanged
 from dbt.adapters.silt.engine.kernel.table.paths import decode_path
 
 MOST_VERSIONS: Final = 1_000
-"""How many versions of a table are read, the newest."""
+"""The number of versions of a table that are read, newest first."""
 
 _LARGE: Final = 4 << 20
-"""Of a commit of more bytes only the first line is read: its files are then not counted."""
+"""For a larger commit, in bytes, only the first line is read: its files are not counted."""
 
 _RECORDS: Final = re.compile(r'\{"numRecords":(\d{1,18})[,}]')
 
 
 @dataclass(frozen=True)
 class FileChange:
-    """What a commit did to a table's files.
+    """The changes of a table's files by a commit.
 
     Attributes:
-        rows: how many more the table has after it; None where that cannot be known.
+        rows: the number of rows gained, if it can be determined.
     """
 
     added: int = 0
@@ -50,13 +50,13 @@ class FileChange:
 
 @dataclass(frozen=True)
 class Version:
-    """One version.
+    """A version of a table.
 
     Attributes:
-        timestamp_ms: when it was committed, milliseconds since 1970-01-01 UTC.
-        info: empty where the commit has no `commitInfo`.
-        metadata: the table's, where the commit changes it.
-        change: None where the commit was too large to be read.
+        timestamp_ms: the commit time, milliseconds since 1970-01-01 UTC.
+        info: empty if the commit has no `commitInfo`.
+        metadata: the table's metadata, if the commit changes it.
+        change: the changes of files, unless the commit was too large to be read.
     """
 
     version: int
@@ -71,8 +71,8 @@ class Removed:
     """A file that is no longer in the table.
 
     Attributes:
-        size: None where the log does not say.
-        removed_ms: when, milliseconds since 1970-01-01 UTC.
+        size: in bytes, if the log contains it.
+        removed_ms: the time of removal, milliseconds since 1970-01-01 UTC.
     """
 
     size: int | None
@@ -81,10 +81,10 @@ class Removed:
 
 @dataclass(frozen=True)
 class History:
-    """The versions that were read, oldest first, and the files that they removed for good.
+    """The versions that were read, oldest first, and the files that they removed permanently.
 
     Attributes:
-        left_out: how many older versions the log has that were not read.
+        left_out: the number of older versions in the log that were not read.
     """
 
     versions: tuple[Version, ...]
@@ -94,18 +94,18 @@ class History:
 
 @dataclass
 class _Files:
-    """What is known of the files while the commits are read in their order.
+    """The known files while the commits are read in their order.
 
     Attributes:
-        live: rows and bytes of the files that commits added, by key; rows None where unknown.
-        removed: by path: a file with a new deletion vector is still there.
+        live: rows and bytes of the files that commits added, by key; rows may be unknown.
+        removed: by path: a file with a new deletion vector still exists.
     """
 
     live: dict[str, tuple[int | None, int]] = field(default_factory=dict)
     removed: dict[str, Removed] = field(default_factory=dict)
 
     def apply(self, actions: Iterable[Action], rows: RowsChanged, time_ms: int) -> FileChange:
-        """Takes in one commit."""
+        """Applies a commit."""
         adds = [action for action in actions if isinstance(action, AddFile)]
         removes = [action for action in actions if isinstance(action, RemoveFile)]
         gone = [self._remove(action, time_ms) for action in removes]
@@ -127,10 +127,10 @@ class _Files:
 
 
 def history(log: DeltaLog, newest: int) -> History:
-    """Reads the versions up to the newest one, as far back as the log goes, and no more than `MOST_VERSIONS`.
+    """Reads the versions up to the newest, as far back as the log goes, and no more than `MOST_VERSIONS`.
 
     Raises:
-        NotATableError, TableDamagedError, StorageError: the log cannot be read.
+        NotATableError, TableDamagedError, StorageError: if the log cannot be read.
     """
     listed = list_log(log.store, log.name).commits
     there = sorted(version for version in listed if version <= newest)
@@ -148,7 +148,7 @@ def history(log: DeltaLog, newest: int) -> History:
 
 
 def _read(log: DeltaLog, chosen: Mapping[int, FileStatus]) -> Iterator[tuple[int, tuple[Action, ...]]]:
-    """Yields the actions of each commit; of a large one only its `commitInfo`."""
+    """Yields the actions of each commit, but only the `commitInfo` of a large commit."""
     for is_large, group in itertools.groupby(chosen.items(), key=lambda each: each[1].size > _LARGE):
         for first, run in _consecutive(dict(group)):
             if is_large:
@@ -160,7 +160,7 @@ def _read(log: DeltaLog, chosen: Mapping[int, FileStatus]) -> Iterator[tuple[int
 
 
 def _consecutive(files: Mapping[int, FileStatus]) -> Iterator[tuple[int, list[FileStatus]]]:
-    """Yields the first version of each run of versions without a gap, with the files of the run."""
+    """Yields the first version of each run of consecutive versions, with the files of the run."""
     for _, group in itertools.groupby(enumerate(files), key=lambda each: each[1] - each[0]):
         versions = [version for _, version in group]
         yield versions[0], [files[version] for version in versions]
@@ -173,7 +173,7 @@ def _change(come: list[tuple[int | None, int]], lost: list[tuple[int | None, int
 
 
 def _difference(come: list[int | None], lost: list[int | None], rows: RowsChanged) -> int | None:
-    """Returns the rows gained: by the files' statistics, else by what the commit says that it changed."""
+    """Returns the rows gained, by the files' statistics if known, else by the metrics of the commit."""
     if None not in come and None not in lost:
         return sum(each or 0 for each in come) - sum(each or 0 for each in lost)
     known = [rows.inserted, rows.updated, rows.deleted]
@@ -181,7 +181,7 @@ def _difference(come: list[int | None], lost: list[int | None], rows: RowsChange
 
 
 def _rows(add: AddFile) -> int | None:
-    """Returns the rows of a file, less those that its deletion vector deletes."""
+    """Returns the rows of a file, without rows deleted by its deletion vector."""
     deleted = 0 if add.deletion_vector is None else add.deletion_vector.cardinality
     found = _RECORDS.match(add.stats or "")
     count = int(found[1]) if found else stats_json.record_count(add.stats)

@@ -1,4 +1,4 @@
-"""Reads the nodes of a manifest: what has a place in the graph, its parents, its columns and its tests."""
+"""Reads the nodes of a manifest that the graph shows, with their parents, columns and tests."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ class NodeTest:
     """A test of a node.
 
     Attributes:
-        node: the unique id of what it tests.
-        column: None where it is not about one column.
-        kind: such as `unique`; a singular test's own name.
+        node: the unique id of the tested node.
+        column: the tested column, if the test has a single column.
+        kind: such as `unique`, or the name of a singular test.
     """
 
     unique_id: str
@@ -36,12 +36,12 @@ class Node:
 
     Attributes:
         kind: dbt's resource type.
-        table: the full name of its relation; None where it has none.
+        table: the full name of its relation, if it has a relation.
         materialized: as configured; empty for a source.
         parents: unique ids of other nodes of the graph.
-        columns: the descriptions of the columns that the project names, by name.
-        keys: columns that are said to be unique.
-        rebuilt_after_ms: how old its table may become by `freshness.build_after`; None where nothing is said.
+        columns: the descriptions of the columns that the project documents, by name.
+        keys: the columns that are declared unique.
+        rebuilt_after_ms: the maximum age of its table by `freshness.build_after`, if configured.
     """
 
     unique_id: str
@@ -69,7 +69,7 @@ def nodes_of(manifest: Mapping[str, Any]) -> list[Node]:
 
 
 def tests_of(manifest: Mapping[str, Any]) -> list[NodeTest]:
-    """Returns the tests, those of data and those of units."""
+    """Returns the data tests and unit tests."""
     found = {**members(manifest, "nodes"), **members(manifest, "unit_tests")}
     tests = (_test(name, body) for name, body in found.items() if body.get("resource_type") in _TESTS)
     return [test for test in tests if test is not None]
@@ -132,10 +132,10 @@ def _test(name: str, body: Mapping[str, Any]) -> NodeTest | None:
 
 
 def _tested(body: Mapping[str, Any]) -> Iterator[str]:
-    """Yields what a singular test or a unit test reads, the first of which it is shown with."""
+    """Yields the inputs of a singular test or a unit test; the first input is the node that shows the test."""
     yield from _parents(body)
 
 
 def freshness_of(sources: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
-    """Returns what `dbt source freshness` found, by the unique id of the source."""
+    """Returns the results of `dbt source freshness`, by the unique id of the source."""
     return {str(each["unique_id"]): each for each in items(sources, "results") if "unique_id" in each}

@@ -1,7 +1,7 @@
-"""Writes the page: one HTML file that fetches nothing, with the data, the script and the style in it.
+"""Writes the page: a self-contained HTML file with the data, the script and the style in it.
 
-The policy in the page allows no script and no style but these, by their hashes, and no connection: even a mistake
-could not run what is in the data. A served page may ask the server that it came from, and nobody else.
+The page's policy allows only this script and this style, by their hashes, and no connection: even after a mistake, a
+browser would not run code in the data. A served page may connect to its own server only.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Final
 
 _STATIC: Final = Path(__file__).with_name("static")
 _SCRIPTS: Final = ("data.js", "dom.js", "charts.js", "runs.js", "graph.js", "tables.js", "main.js")
-"""In the order in which they are run: each uses those before it."""
+"""In execution order: each script uses the scripts before it."""
 
 
 def page(data: str, live: str | None = None, seconds: float = 2) -> str:
@@ -24,7 +24,7 @@ def page(data: str, live: str | None = None, seconds: float = 2) -> str:
 
     Args:
         data: the JSON of `document`, which is text in HTML.
-        live: where a served page asks for newer data, relative to it; None for a file.
+        live: the relative URL from which a served page requests newer data; None for a file.
         seconds: between two such requests.
     """
     script, style = _script(), _read("report.css")

@@ -1,4 +1,4 @@
-"""Reads what the last dbt command did with each node: `run_results.json`, by threads and times."""
+"""Reads the results of the last dbt command by node, from `run_results.json`, with threads and times."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ _FAILED: Final = ("error", "fail", "runtime error", "partial success")
 
 @dataclass(frozen=True)
 class NodeResult:
-    """The result of one node.
+    """The result of a node.
 
     Attributes:
-        state: `built`, `skipped` (an earlier commit holds its work), `held` (not run, because another failed),
-            `failed`; `passed` or `warned` of a test; or dbt's own word.
+        state: `built`, `skipped` (its work is in an earlier commit), `held` (not run, because another node failed),
+            `failed`; for a test `passed` or `warned`; or dbt's own status.
         thread: of dbt.
-        started_ms, ended_ms: milliseconds since 1970-01-01 UTC; None where it was not run.
-        message: why it failed, or what it did.
-        table, version: what it wrote, or what an earlier commit wrote.
-        failures: the rows that a test found.
+        started_ms, ended_ms: milliseconds since 1970-01-01 UTC; None if it was not run.
+        message: the reason of its failure, or a summary of its work.
+        table, version: written by the node, or by an earlier commit of its work.
+        failures: the number of rows that a test returned.
     """
 
     node: str
@@ -38,10 +38,10 @@ class NodeResult:
 
 @dataclass(frozen=True)
 class CommandResults:
-    """The results of one dbt command.
+    """The results of a dbt command.
 
     Attributes:
-        run_id: its logical run; where no record says so, the invocation id.
+        run_id: its logical run; without a record, the invocation id.
         command: such as `build`.
     """
 
@@ -52,7 +52,7 @@ class CommandResults:
 
 
 def results_of(artifacts: Artifacts) -> CommandResults | None:
-    """Returns the results of the command that `run_results.json` is of; None where there are none."""
+    """Returns the results of the command that wrote `run_results.json`, if it has results."""
     invocation = text(mapping(artifacts.results, "metadata"), "invocation_id")
     found = node_results(artifacts.results)
     if invocation is None or not found:

@@ -1,6 +1,6 @@
-"""Writes the newest runs into the page's data: their commands, what these came to, and what they skipped.
+"""Writes the newest runs into the page's data: their commands, the commands' results, and skipped units of work.
 
-What a run committed is in the rows of the tables' versions.
+The commits of a run are in the rows of the tables' versions.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from dbt.adapters.silt.report.results import CommandResults, NodeResult, node_re
 from dbt.adapters.silt.report.tables import TableRead
 
 _TIMELINES: Final = 30
-"""Of how many of the newest runs the nodes are shown by threads."""
+"""The number of newest runs whose nodes are shown by thread."""
 
 
 def runs_json(
@@ -29,10 +29,10 @@ def runs_json(
     most: int,
     texts: Texts,
 ) -> list[dict[str, Any]]:
-    """Returns the newest runs, the newest first.
+    """Returns the newest runs, newest first.
 
     Args:
-        most: how many.
+        most: the maximum number of runs.
     """
     records = artifacts.records
     ends = _last_moments(tables, records, results)
@@ -65,7 +65,7 @@ def results_json(results: CommandResults | None, texts: Texts) -> dict[str, Any]
 def _last_moments(
     tables: Iterable[TableRead], records: ProjectRecords, results: CommandResults | None
 ) -> Mapping[str, int]:
-    """When each run did something last, milliseconds since 1970-01-01 UTC."""
+    """Returns the time of each run's last activity, in milliseconds since 1970-01-01 UTC."""
     found: dict[str, int] = defaultdict(int)
     for run_id, moment in _moments(tables, records, results):
         found[run_id] = max(found[run_id], moment or 0)
@@ -87,7 +87,7 @@ def _moments(
 
 
 def _known_json(known: KnownRun | None) -> Mapping[str, Any]:
-    """What a project has on record of a run."""
+    """Returns a project's records of a run."""
     if known is None:
         return {}
     return {
@@ -105,7 +105,7 @@ def _command(command: RunEntry) -> list[Any]:
 
 
 def _timeline(known: KnownRun | None, kept: KeptResults | None, texts: Texts) -> list[Any] | None:
-    """The results of the last command of a run whose results are kept."""
+    """Returns the newest kept results of a run's commands."""
     if known is None or kept is None:
         return None
     documents = (kept.of(each.invocation_id) for each in reversed(known.commands))
@@ -114,7 +114,7 @@ def _timeline(known: KnownRun | None, kept: KeptResults | None, texts: Texts) ->
 
 
 def _typed(command: str) -> str:
-    """Returns a command line without the folder of its program, which is one of the machine's."""
+    """Returns a command line without the folder of its program, which depends on the machine."""
     program, space, rest = command.partition(" ")
     return program.rpartition("/")[2] + space + rest
 

@@ -1,8 +1,8 @@
-"""Serves one page and its data on this machine alone, by the standard library.
+"""Serves a page and its data on this machine alone, with the standard library.
 
-Other users of the machine can reach the port too, so the address holds a secret: whoever does not know it sees nothing.
-A web page of another site could make a browser ask this server under a name of its own; a request must therefore name
-this server as its host. No file is served.
+Other users of the machine can reach the port too, so the address contains a secret, without which every request fails.
+A web page of another site could make a browser send requests to this server under another host name; therefore a
+request must name this server as its host. No file is served.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from dbt.adapters.silt.report.page import page
 HOST: Final = "127.0.0.1"
 _DATA: Final = "data.json"
 _MOST_AT_ONCE: Final = 32
-"""Connections that are answered at once; a further one is closed, so that nobody fills this process with threads."""
+"""Concurrent connections; any further connection is closed, so that clients cannot fill this process with threads."""
 _SECONDS: Final = 15.0
-"""How long a connection may take, from the first byte of its request to the last of the answer."""
+"""The maximum duration of a connection, from the first byte of its request to the last byte of the answer."""
 _HEADERS: Final = {
     "Cache-Control": "no-store",
     "Referrer-Policy": "no-referrer",
@@ -37,14 +37,14 @@ _HEADERS: Final = {
 
 
 class ReportServer(ThreadingHTTPServer):
-    """The server of one page.
+    """The server of a page.
 
     Args:
-        port: 0 takes one that is free.
+        port: 0 selects a free port.
         live: the page's data.
 
     Raises:
-        InvalidSettingError: the port cannot be used.
+        InvalidSettingError: if the port cannot be used.
     """
 
     daemon_threads = True
@@ -68,11 +68,11 @@ class ReportServer(ThreadingHTTPServer):
         return f"http://{HOST}:{self.server_port}/{self.token}/"
 
     def is_host(self, named: str | None) -> bool:
-        """Whether a request's Host header names this server."""
+        """Returns whether a request's Host header names this server."""
         return named in (f"{HOST}:{self.server_port}", f"localhost:{self.server_port}")
 
     def process_request(self, request: Any, client_address: Any) -> None:
-        """Answers in a thread of its own, unless too many connections are open."""
+        """Answers in a new thread, unless too many connections are open."""
         with self._lock:
             is_taken = len(self._begun) < _MOST_AT_ONCE
             if is_taken:
@@ -89,7 +89,7 @@ class ReportServer(ThreadingHTTPServer):
         super().shutdown_request(request)
 
     def service_actions(self) -> None:
-        """Ends connections that take too long: a request that never ends, or an answer that nobody reads."""
+        """Ends connections that take too long: an endless request, or an answer that the client does not read."""
         before = time.monotonic() - _SECONDS
         with self._lock:
             for request in [each for each, begun in self._begun.items() if begun < before]:
@@ -97,11 +97,11 @@ class ReportServer(ThreadingHTTPServer):
                     request.shutdown(socket.SHUT_RDWR)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Says nothing: a browser that goes away in the middle of an answer is no problem."""
+        """Ignores errors: a browser that disconnects during an answer is not a problem."""
 
 
 class _Handler(BaseHTTPRequestHandler):
-    """Answers one request."""
+    """Answers a request."""
 
     server: ReportServer
     server_version = "silt"
@@ -127,7 +127,7 @@ class _Handler(BaseHTTPRequestHandler):
         return self._answer(HTTPStatus.OK, data.json, "application/json", data.tag)
 
     def log_message(self, format: str, *args: Any) -> None:
-        """Prints nothing: the address is a secret."""
+        """Prints nothing, as the address is a secret."""
 
     def _answer(self, status: HTTPStatus, body: bytes, kind: str = "text/plain", tag: str | None = None) -> None:
         self.send_response(status)

@@ -1,4 +1,4 @@
-"""Reads what the page shows of a table, from its log alone."""
+"""Reads the page's data of a table from its log."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from dbt.adapters.silt.report.log_reading import History
 
 @dataclass(frozen=True)
 class TableContent:
-    """What the newest version of a table is like.
+    """The content of the newest version of a table.
 
     Attributes:
-        rows: None where a file has no count.
-        undone: the versions that a RESTORE has undone, each with that RESTORE.
-        partition_count: of all partitions; `partitions` are the largest.
+        rows: their number, if all files have counts.
+        undone: the versions that a RESTORE has undone -> the version of the RESTORE.
+        partition_count: of all partitions; `partitions` contains the largest.
     """
 
     snapshot: Snapshot
@@ -41,7 +41,7 @@ def content_of(log: DeltaLog, keys: Sequence[str]) -> TableContent:
     """Reads the content of a table.
 
     Raises:
-        NotATableError, TableDamagedError, UnsupportedFeatureError, StorageError: the log cannot be read.
+        NotATableError, TableDamagedError, UnsupportedFeatureError, StorageError: if the log cannot be read.
     """
     snapshot = log.snapshot()
     history = log_reading.history(log, snapshot.version)

@@ -1,6 +1,6 @@
-"""Writes tables into the page's data. The names of the fields are short, for there may be thousands of rows.
+"""Writes tables into the page's data, with short field names, because there may be thousands of rows.
 
-`static/data.js` reads what this module writes.
+`static/data.js` reads the output.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from dbt.adapters.silt.report.table_content import TableContent
 
 
 def table_json(name: str, content: TableContent) -> dict[str, Any]:
-    """Returns a table, with the texts that its rows have the numbers of."""
+    """Returns a table, with the strings to which the numbers in its rows refer."""
     snapshot, texts = content.snapshot, Texts()
     layout = present(
         sizes=[[each.files, each.bytes] for each in content.sizes],
@@ -62,7 +62,7 @@ def _dead(content: TableContent) -> list[int] | None:
 
 
 def _definitions(content: TableContent) -> list[Metadata]:
-    """The definitions of the table that its versions have, the oldest first; the last one is today's."""
+    """Returns the definitions of the table in its versions, oldest first; the last definition is current."""
     changed = [version.metadata for version in content.history.versions if version.metadata is not None]
     return [*changed[:-1], content.snapshot.metadata]
 
@@ -127,12 +127,12 @@ def _commit(version: Version, texts: Texts, more: Sequence[Any]) -> list[Any]:
 
 
 def _again(attempts: int | None) -> int | None:
-    """How often something was tried again; None where it was not."""
+    """Returns the number of repeated attempts, if any."""
     return attempts - 1 if attempts is not None and attempts > 1 else None
 
 
 def _definition_numbers(history: History) -> list[int | None]:
-    """The number of the definition that each version has; None before the first that the log still has."""
+    """Returns the number of each version's definition; None before the first definition in the log."""
     changes = sum(version.metadata is not None for version in history.versions)
     number: int | None = None if changes else 0
     found: list[int | None] = []
@@ -144,7 +144,7 @@ def _definition_numbers(history: History) -> list[int | None]:
 
 
 def _sums(content: TableContent) -> list[tuple[int | None, int | None, int | None]]:
-    """Rows, files and bytes of the table after each version, counted backwards from the newest."""
+    """Returns rows, files and bytes of the table after each version, counted backwards from the newest."""
     snapshot = content.snapshot
     rows, files, size = content.rows, snapshot.num_files, snapshot.size_in_bytes
     now: tuple[int | None, int | None, int | None] = (rows, files, size)

@@ -1,8 +1,8 @@
-"""Reads every table of a warehouse into its part of the page's data, many at once.
+"""Reads the tables of a warehouse into the page's data, in parallel.
 
-A table that cannot be read has a problem in place of its content, so that one damaged log does not hide the others.
-Python runs one thread at a time, and reading logs on a local disk is Python's own work: with many tables it is done by
-forks of the process. Object stores are read by threads, which wait for them together.
+A table that cannot be read has a problem instead of content, so that a damaged log does not hide other tables. Python
+runs a single thread at a time, and reading logs on a local disk is Python's own work: many tables are read by forks
+of the process. Object stores are read by threads, which wait for them concurrently.
 """
 
 from __future__ import annotations
@@ -30,24 +30,24 @@ from dbt.adapters.silt.report.table_json import table_json
 
 _READERS: Final = 8
 _WORTH_FORKS: Final = 64
-"""From so many tables on, forks take less time than they cost."""
+"""The number of tables from which forks save more time than they cost."""
 
 Keys = Mapping[str, Sequence[str]]
-"""The columns that a project says are unique, by the full name of the table."""
+"""The columns that a project declares unique, by the full name of the table."""
 
 
 _Read = Callable[[RelationName], "TableRead | None"]
 _inherited: list[_Read] = []
-"""Of a fork: what reads a table there. A catalog cannot be sent to a process; a fork has it."""
+"""The reader of tables in a fork, which inherits it because a catalog cannot be sent to a process."""
 
 
 @dataclass(frozen=True)
 class TableRead:
-    """A table as the page has it.
+    """A table of the page.
 
     Attributes:
         json: the table's part of the page's data.
-        runs: when each run committed to it last, milliseconds since 1970-01-01 UTC.
+        runs: the time of each run's last commit to it, in milliseconds since 1970-01-01 UTC.
         is_damaged: whether it could not be read.
     """
 
@@ -58,13 +58,13 @@ class TableRead:
 
 
 def read_tables(catalog: Catalog, keys: Keys, is_local: bool) -> list[TableRead]:
-    """Reads every table, sorted by name; one that is dropped meanwhile is left out.
+    """Reads every table, sorted by name; omits a table that is dropped meanwhile.
 
     Args:
         is_local: whether all logs are on a local disk.
 
     Raises:
-        StorageError: the storage does not say which tables there are.
+        StorageError: if the storage cannot list the tables.
     """
     names = list(catalog.all_tables())
     read = functools.partial(read_table, catalog, keys)
@@ -79,7 +79,7 @@ def read_tables(catalog: Catalog, keys: Keys, is_local: bool) -> list[TableRead]
 
 
 def read_table(catalog: Catalog, keys: Keys, name: RelationName) -> TableRead | None:
-    """Reads one table; None where it is dropped meanwhile."""
+    """Reads a table, unless it is dropped meanwhile."""
     try:
         content = content_of(catalog.table(name), keys.get(str(name), ()))
         return TableRead(str(name), to_json(table_json(str(name), content)), _runs(content.history))
@@ -92,13 +92,13 @@ def read_table(catalog: Catalog, keys: Keys, name: RelationName) -> TableRead | 
 
 
 def to_json(value: Any) -> str:
-    """Returns a value as JSON that is text in HTML too: no character in it begins markup or ends a line."""
+    """Returns a value as JSON that is also text in HTML: no character in it begins markup or ends a line."""
     written = json.dumps(value, separators=(",", ":"), default=str)
     return written.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
 def _may_fork() -> bool:
-    """Whether a fork is safe: the locks that other threads hold would stay held in it for ever."""
+    """Returns whether a fork is safe: locks held by other threads would remain locked in it forever."""
     return sys.platform == "linux" and threading.active_count() == 1 and (os.cpu_count() or 1) > 1
 
 
