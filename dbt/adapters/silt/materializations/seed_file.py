@@ -31,7 +31,7 @@ _FRACTION = r"(?:\.[0-9]{3}|\.[0-9]{6})?"
 
 @dataclass(frozen=True)
 class _Form:
-    """A notation of values that agate reads as the same type, after rejecting the types that it tries first.
+    """A notation whose values agate all reads as the same type, and not as a type that it tries earlier.
 
     Attributes:
         pattern: matches the whole string.

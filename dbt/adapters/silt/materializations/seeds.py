@@ -48,7 +48,7 @@ class StagedSeed:
         """Checks that every value can be cast to its column's type.
 
         Raises:
-            TypeMismatchError: if a value cannot; the error names its column, row and value.
+            TypeMismatchError: if a value cannot be cast; the error names its column, row and value.
         """
         for column, kind in self.types.items():
             text = self._misfit(session, column, kind)

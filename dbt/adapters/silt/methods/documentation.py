@@ -126,7 +126,7 @@ class DocumentationMethods(metaclass=AdapterMeta):
         try:
             columns = self._columns_of_query(f"select * from {source.render()}")
         except FilesNotFoundError:
-            return None  # as if the table did not exist
+            return None  # as for a missing table
         return docs_catalog.RelationDocs(source.relation_name(self._own_database), "external", None, columns)
 
     def _freshness(self, source: SiltRelation) -> FreshnessResponse:

@@ -47,7 +47,7 @@ class IncrementalMethods(metaclass=AdapterMeta):
 
     @available.parse(lambda *_, **__: {"any": False, "added": [], "removed": [], "retyped": []})
     def schema_changes(self, source: list[SiltColumn], target: list[SiltColumn]) -> dict[str, Any]:
-        """Returns the differences of a query's columns from its table's: `added`, `removed`, `retyped` (the query's type)."""
+        """Returns the query's differences from its table: `added`, `removed`, and `retyped` with the query's type."""
         old, new = ({each.name.lower(): each for each in columns} for columns in (target, source))
         added = [each for name, each in new.items() if name not in old]
         removed = [each for name, each in old.items() if name not in new]

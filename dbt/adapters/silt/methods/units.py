@@ -95,7 +95,7 @@ class UnitMethods(metaclass=AdapterMeta):
 
     @available.parse(lambda *_, **__: None)
     def write_unit(self, sql: str, unit: Unit | None) -> AdapterResponse:
-        """Runs a node's own write as its unit of work; of several statements, the last is the unit, all earlier are parts."""
+        """Runs a node's own write as its unit of work; of several statements, the last is the unit, the rest parts."""
         if unit is None:
             return self.connections.execute(sql)[0]
         *earlier, last = split.split_statements(sql) or [sql]

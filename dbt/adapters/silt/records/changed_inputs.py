@@ -64,7 +64,7 @@ def _changed_table(catalog: Catalog, name: str, versions: Sequence[int], reader:
 def _last_change(log: DeltaLog, read: int) -> Commit | None:
     """Returns the newest commit after version `read` that changed data, else the newest commit up to that version.
 
-    Returns nothing if the log no longer goes back so far.
+    Returns None if the log no longer goes back so far.
     """
     commits = log.newest_commits()
     return next((each for each in commits if each.version <= read or _changes_data(each)), None)

@@ -107,7 +107,7 @@ class CommitJournal:
         self.path.parent.mkdir(parents=True, exist_ok=True)
         file = os.open(self.path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o644)
         try:
-            # An incomplete line of a killed writer must not spoil this line; an active writer's half line looks alike.
+            # A killed writer's half line must not spoil this line; an active writer's half line looks the same.
             fcntl.flock(file, fcntl.LOCK_EX)
             data = ("\n" if _is_torn(file) else "") + entry.to_json() + "\n"
             os.write(file, data.encode())

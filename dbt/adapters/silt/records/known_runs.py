@@ -38,7 +38,7 @@ class KnownRun:
 
     @property
     def is_good(self) -> bool:
-        """Whether all recorded work under its id succeeded."""
+        """Whether the records show that everything under its id succeeded."""
         return self.state == GOOD
 
     @property

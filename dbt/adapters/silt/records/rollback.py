@@ -85,7 +85,7 @@ def roll_back_run(catalog: Catalog, request: RollbackRequest, records: ProjectRe
         RunNotFoundError: if the warehouse has no trace of such a run.
         RelationNotFoundError: if an excluded table does not exist.
         ConcurrentModificationError: if the run is still running; or as in `rollback.roll_back`.
-        RollbackRefusedError: if a table cannot be restored, or has later changes; nothing was changed.
+        RollbackRefusedError: if a table cannot be restored, or has later changes by other writers; nothing was changed.
     """
     run_id = request.run_id
     _check_not_running(request, records.commands)

@@ -104,7 +104,7 @@ class OwnWrite:
     Attributes:
         prefix: of the names of all the node's units in this run.
         role: `main`, with the suffix of the command.
-        batch: of a microbatch; without it, any batch matches, too.
+        batch: of a microbatch; None matches with or without a batch.
         version: FIRST or REFRESHED.
     """
 

@@ -44,7 +44,7 @@ class Document:
 
     Attributes:
         json: all data, as JSON that is also safe as text in HTML.
-        runs, tables: their numbers.
+        runs, tables: the number of runs and tables in it.
         notes: the missing data, as sentences for users.
         problems: the names of the tables that could not be read.
     """

@@ -47,7 +47,7 @@ class Files:
 
 @dataclass(frozen=True)
 class Small:
-    """The work of OPTIMIZE: pack `files` into `packed` files."""
+    """The effect of OPTIMIZE: it would pack `files` into `packed` files."""
 
     files: int = 0
     packed: int = 0

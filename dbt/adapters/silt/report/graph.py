@@ -12,7 +12,7 @@ from dbt.adapters.silt.report.nodes import Node, freshness_of, tests_of
 from dbt.adapters.silt.report.tables import Keys
 
 _LONGEST = 400
-"""Shown characters of a description."""
+"""The number of characters of a description that the page shows."""
 
 
 def keys_of(nodes: Sequence[Node]) -> Keys:

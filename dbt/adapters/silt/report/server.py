@@ -1,7 +1,7 @@
 """Serves a page and its data on this machine alone, with the standard library.
 
 Other users of the machine can reach the port too, so the address contains a secret, without which every request fails.
-A web page of another site could make a browser send requests to this server under another host name; therefore a
+A web page of another site could make a browser send requests to this server under its own host name; therefore a
 request must name this server as its host. No file is served.
 """
 

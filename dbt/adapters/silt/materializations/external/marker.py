@@ -16,7 +16,7 @@ class Marker:
     Attributes:
         node: the id of the model, if the folder has a valid marker.
         files: paths relative to the folder.
-        pattern: matches the names of these files and of no other files in the folder, if there are no other files.
+        pattern: matches the names of only these files; None if the folder contains no other files.
     """
 
     node: str | None = None

@@ -20,7 +20,7 @@ def declared_by(manifest: Any, config: Any) -> DeclaredFiles:
     """Returns the files that the project of dbt's manifest declares.
 
     Args:
-        config: the project's, with its profile.
+        config: dbt's configuration of the project and its profile.
     """
     return DeclaredFiles(lambda: _locations(manifest, config), lambda: _codes(manifest))
 

@@ -8,7 +8,7 @@
         tables:
           - name: orders
             columns: [{name: id, data_type: bigint}]   # by name; the types of other columns are inferred
-                                                       # # (all of them, in order, if `header` is false)
+                                                       # (all of them, in order, if `header` is false)
 
 As in dbt-duckdb, the settings are in `meta` or `config` of the source or of its table; the table's take precedence.
 Options of the source apply to each table whose format has them.

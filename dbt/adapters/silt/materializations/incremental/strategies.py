@@ -61,7 +61,7 @@ def key_warning(config: Mapping[str, Any]) -> str | None:
 
 
 def _chooses_rows_otherwise(config: Mapping[str, Any]) -> bool:
-    """Returns whether a merge has another key, or chooses itself which rows to insert or change."""
+    """Returns whether a merge has another key, or configures which rows it inserts or how it treats other rows."""
     return any(config.get(name) for name in _OTHER_CHOICES) or is_on(config.get("skip_not_matched_step"))
 
 

@@ -68,7 +68,7 @@ def _run(handle: SiltHandle, model: Mapping[str, Any], code: str, module: Module
     _refuse_ephemeral(model)
     space = module.__dict__
     session = ModelSession(handle)
-    space["spark"] = session  # as in notebooks
+    space["spark"] = session  # the session's name in notebooks
     # Without this module's own `from __future__`.
     exec(compile(code, str(module.__file__), "exec", dont_inherit=True), space)
     function = space.get("model")

@@ -100,7 +100,7 @@ def _as_float(number: float, kind: T.DataType) -> float | None:
 
 
 def _decimal(text: str) -> Decimal | None:
-    """Returns the number if its exponent is within the range of all types."""
+    """Returns the number, or None if its exponent exceeds all types."""
     try:
         number = Decimal(text)
     except InvalidOperation:
