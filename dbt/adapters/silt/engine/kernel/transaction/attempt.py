@@ -1,4 +1,4 @@
-"""Attempts to write a commit at one version; the outcome is Committed, Conflict or Unknown."""
+"""Attempts to write a commit at a version; the outcome is Committed, Conflict or Unknown."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from dbt.adapters.silt.engine.kernel.table.actions import CommitInfo
 from dbt.adapters.silt.engine.kernel.table.paths import commit_name, commit_path
 
 SETTLING_TRIES: Final = 8
-"""How often the bytes are written before the outcome stays unknown."""
+"""The number of writes after which the outcome is reported as unknown."""
 
 _FIRST_WAIT = 0.1
 _LONGEST_WAIT = 5.0
@@ -31,21 +31,21 @@ _LONGEST_WAIT = 5.0
 
 @dataclass(frozen=True)
 class Committed:
-    """The version is this commit."""
+    """The version holds this commit."""
 
 
 @dataclass(frozen=True)
 class Conflict:
-    """The version is another commit; this one was not written."""
+    """The version holds another commit; this commit was not written."""
 
 
 @dataclass(frozen=True)
 class Unknown:
-    """The version may be this commit, now or later.
+    """The version may hold this commit, now or later.
 
     Attributes:
-        error: the first answer without a certain outcome.
-        refused: why a later try was refused, where one was.
+        error: the first error that left the outcome uncertain.
+        refused: the error of a later write that was refused, if any.
     """
 
     error: StorageError | CorruptLogError
@@ -57,7 +57,7 @@ Outcome: TypeAlias = Committed | Conflict | Unknown
 
 @dataclass(frozen=True)
 class Entry:
-    """The bytes of a commit, and the `txnId` in them that no other commit has."""
+    """The bytes of a commit, and the unique `txnId` in them."""
 
     data: bytes
     txn_id: str
@@ -66,12 +66,12 @@ class Entry:
 def attempt(log: DeltaLog, folder: PinnedFolder, version: int, entry: Entry) -> Outcome:
     """Writes the entry at the version if the version is free.
 
-    After an answer without a certain outcome the same bytes are written at the same version again, so that they can be
-    committed only once; when the version exists and can be read, its `txnId` tells whose it is.
+    If the outcome of a write is uncertain, the same bytes are written at the same version again, so that they can be
+    committed only once. As soon as the version can be read, its `txnId` identifies its writer.
 
     Raises:
-        ConcurrentDropError: the log's folder is gone, and the entry was not written.
-        NotWrittenError: the storage refused the entry.
+        ConcurrentDropError: if the log's folder no longer exists and the entry was not written.
+        NotWrittenError: if the storage refused the entry.
     """
     unknown: StorageError | CorruptLogError | None = None
     refused: StorageError | None = None
@@ -99,10 +99,10 @@ def attempt(log: DeltaLog, folder: PinnedFolder, version: int, entry: Entry) -> 
 
 
 def _occupant(log: DeltaLog, version: int, entry: Entry) -> Outcome:
-    """Whose commit the version is: a storage may answer EXISTS to the writer that made it.
+    """Returns whether the existing version is this commit: a storage may answer EXISTS to the writer that created it.
 
     Raises:
-        StorageError, CorruptLogError: it cannot be decided yet.
+        StorageError, CorruptLogError: if that cannot be decided yet.
     """
     commit = _commit_at(log, version)
     if commit is None:
@@ -113,9 +113,10 @@ def _occupant(log: DeltaLog, version: int, entry: Entry) -> Outcome:
 
 
 def _commit_at(log: DeltaLog, version: int) -> CommitFile | None:
-    """The commit of that version; of an object store it comes whole, and the conflict check need not read it again.
+    """Returns the commit of a version, or None if it does not exist.
 
-    Elsewhere a part of it may come, which is enough here: its first line tells whose it is.
+    An object store returns the whole file, and the conflict check need not read it again. Another store may return a
+    part of it, which is enough here: the first line has the `txnId`.
     """
     try:
         if isinstance(log.store, ObjectStore):

@@ -26,19 +26,19 @@ ENGINE_INFO: Final = f"dbt-silt/{package_version}"
 """The `engineInfo` of every commit of this engine."""
 
 DROP_OPERATION: Final = "DROP TABLE"
-"""The operation of the version that ends a log."""
+"""The operation of a log's last version."""
 
 DROPPED_PROPERTY: Final = "silt.dropped"
 """The table property that the last version of a log sets, to the time of the drop."""
 
 RESTORE_OPERATION: Final = "RESTORE"
-"""The operation of a version that puts a table back to an earlier one."""
+"""The operation of a version that restores an earlier version."""
 
 RESTORED_VERSION: Final = "restoredVersion"
-"""The parameter of a RESTORE that names a time: the version that it found. Other engines write none."""
+"""The parameter of a RESTORE to a time: the version that the time resolved to. Other engines do not write it."""
 
 NOT_DONE: Final = -1
-"""The version of a forgotten transaction identifier: its unit of work is not done, so a rerun does it again."""
+"""The version of a forgotten transaction identifier: its unit of work was undone, so a rerun does it again."""
 
 
 @dataclass(frozen=True)
@@ -46,9 +46,9 @@ class Operation:
     """The operation of a commit, as the history of the table shows it.
 
     Attributes:
-        name: as in delta-spark: `WRITE`, `MERGE`, `DELETE` ...
+        name: the name that delta-spark uses: `WRITE`, `MERGE`, `DELETE` ...
         parameters: raw JSON values, as delta-spark writes them for the operation.
-        metrics: numbers as text.
+        metrics: numbers as strings.
     """
 
     name: str
@@ -63,10 +63,10 @@ class ReadSet:
     A statement that replaces all rows, or adds a rule for all rows, has read the whole table.
 
     Attributes:
-        predicates: every row that one of them may match was read.
-        paths: the files, spelled as in the log.
-        whole_table: everything was read.
-        transactions: every transaction identifier was read.
+        predicates: every row that may match any of these predicates was read.
+        paths: the files that were read, spelled as in the log.
+        whole_table: whether everything was read.
+        transactions: whether every transaction identifier was read.
     """
 
     predicates: tuple[Expression, ...] = ()
@@ -85,9 +85,9 @@ class Changes:
 
     Attributes:
         transactions: units of work that the commit records as done.
-        forgotten: transaction identifiers of units of work that the commit undoes: set back to the version that is
-            still valid, or to `NOT_DONE`.
-        change_files: changed rows for readers of the change data feed; they do not change the table.
+        forgotten: transaction identifiers of units of work that the commit undoes, each with the version that is
+            still valid, or `NOT_DONE`.
+        change_files: files of changed rows for readers of the change data feed; they do not change the table.
     """
 
     operation: Operation
@@ -101,34 +101,34 @@ class Changes:
     forgotten: tuple[SetTransaction, ...] = ()
 
     def actions(self) -> tuple[Action, ...]:
-        """The actions in the order in which delta-spark writes them."""
+        """Returns the actions in the order in which delta-spark writes them."""
         head = (action for action in (self.metadata, self.protocol) if action is not None)
         memory = (*self.transactions, *self.forgotten)
         return (*head, *self.domains, *memory, *self.adds, *self.removes, *self.change_files)
 
     def is_blind_append(self, reads: ReadSet) -> bool:
-        """Whether it only adds files, and they do not depend on anything that it read."""
+        """Returns whether the commit only adds files whose rows do not depend on anything it read."""
         return reads.is_empty and not self.removes
 
     def changes_no_data(self) -> bool:
-        """Whether it moves rows between files and changes none (dataChange is false)."""
+        """Returns whether the commit only moves rows between files (dataChange is false)."""
         files: tuple[AddFile | RemoveFile, ...] = (*self.adds, *self.removes)
         return bool(files) and not any(file.data_change for file in files) and not (self.metadata or self.protocol)
 
 
 def is_needed(changes: Changes, isolation_level: IsolationLevel) -> bool:
-    """Whether a statement that ends in these changes must commit them: all but empty ones.
+    """Returns whether a statement must commit these changes: always, unless they are empty.
 
-    An empty commit gives its statement a place in the order of commits, which WriteSerializable needs.
+    Under WriteSerializable empty changes are committed too, to give the statement a place in the order of commits.
     """
     return bool(changes.actions()) or isolation_level is IsolationLevel.WRITE_SERIALIZABLE
 
 
 def as_json(parameter: object) -> str:
-    """A parameter that is a list or a map as `commitInfo.operationParameters` spells it."""
+    """Formats a list or a map as a parameter of `commitInfo.operationParameters`."""
     return json.dumps(parameter, ensure_ascii=False, separators=(",", ":"))
 
 
 def as_strings(metrics: Mapping[str, int | None]) -> dict[str, str]:
-    """Metrics as `commitInfo.operationMetrics` spells them; unknown ones are left out."""
+    """Formats metrics for `commitInfo.operationMetrics`, without unknown values."""
     return {name: str(value) for name, value in metrics.items() if value is not None}

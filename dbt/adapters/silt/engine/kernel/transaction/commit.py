@@ -1,12 +1,12 @@
-"""Commits changes as the next version of a table, exactly once, or raises an error that says why not.
+"""Commits changes as the next version of a table, exactly once, or raises an error with the reason.
 
     validate -> make data files durable -> attempt version N
         committed  done
         conflict   check the winners; attempt the version after them, as often as the settings allow
-        unknown    write the same bytes at the same version until it exists, then read whose commit it is
+        unknown    write the same bytes at the same version until it exists, then compare its id
 
 Each commit has a unique id (`commitInfo.txnId`), so a transaction recognises its own commit in a version that already
-exists, however many answers were lost.
+exists, even after any number of lost answers.
 """
 
 from __future__ import annotations
@@ -61,15 +61,15 @@ _LONGEST_WAIT = 2.0
 
 @dataclass(frozen=True)
 class CommitSettings:
-    """How to commit.
+    """The settings of a commit.
 
     Attributes:
-        isolation_level: None takes the table's.
-        max_attempts: how many versions are attempted at most; each further one follows another writer's commit.
-        commit_info: further fields of `commitInfo`.
+        isolation_level: the isolation level; None for the table's.
+        max_attempts: the maximum number of attempts; each attempt after the first follows another writer's commit.
+        commit_info: additional fields of `commitInfo`.
         user_metadata: the user's note, shown in the history.
-        read_versions: the versions of each table that was read for these changes, by its name.
-        statement_attempt: which run of the whole statement this is, from 1.
+        read_versions: the versions of each table that was read for these changes, by table name.
+        statement_attempt: the number of this run of the whole statement, from 1.
     """
 
     isolation_level: IsolationLevel | None = None
@@ -91,7 +91,7 @@ class _AttemptPoint:
 
 @dataclass(frozen=True)
 class CommitResult:
-    """The changes are the table's version `version`, after `attempts` attempts; they are based on `snapshot_before`."""
+    """The version that was committed, the number of attempts, and the snapshot that the changes are based on."""
 
     version: int
     attempts: int
@@ -101,20 +101,20 @@ class CommitResult:
 def commit(
     log: DeltaLog, base: Snapshot | None, changes: Changes, reads: ReadSet, settings: CommitSettings
 ) -> CommitResult:
-    """Makes the changes the table's next version.
+    """Commits the changes as the table's next version.
 
     Args:
-        base: the snapshot that the changes are based on; None makes the table's first version.
+        base: the snapshot that the changes are based on; None to create the table's first version.
         reads: the part of `base` that the changes depend on.
 
     Raises:
-        ConcurrentModificationError: a subclass; another commit conflicts.
-        CommitAttemptsExhaustedError: other commits came first in every attempt.
-        CommitStateUnknownError: the changes may or may not be committed. After any other error they certainly are
-            not.
-        CorruptLogError: a version checksum contradicts the base.
-        StorageError: the storage failed before the commit, or refused it.
-        DataFileMissingError: a data file to be added is not there.
+        ConcurrentModificationError: if another commit conflicts; always a subclass.
+        CommitAttemptsExhaustedError: if other commits came first in every attempt.
+        CommitStateUnknownError: if the changes may or may not be committed. After any other error they are certainly
+            not committed.
+        CorruptLogError: if a version checksum contradicts the base.
+        StorageError: if the storage failed before the commit, or refused it.
+        DataFileMissingError: if a data file to be added does not exist.
         The errors of `validation.check_changes`.
 
     >>> from dbt.adapters.silt.engine.kernel.storage.memory_store import MemoryStore
@@ -148,13 +148,13 @@ def commit(
 
 
 def _check_not_dropped(base: Snapshot) -> None:
-    """Raises where the base is the last version of a dropped table: its name was looked up just before the drop."""
+    """Raises an error if the base is the last version of a dropped table, whose name was resolved before the drop."""
     if DROPPED_PROPERTY in base.metadata.configuration:
         raise ConcurrentDropError("the table was dropped", table=base.table, version=base.version)
 
 
 def _check_not_recorded(changes: Changes, base: Snapshot | None) -> None:
-    """Raises where the base already has a transaction identifier; a version below 0 may always be set."""
+    """Raises an error if the base already has a transaction identifier; a version below 0 may always be set."""
     for transaction in changes.transactions:
         txn = (transaction.app_id, transaction.version)
         if base is not None and transaction.version >= 0 and base.holds(txn):
@@ -192,7 +192,7 @@ def _commit_after_winners(
             return CommitResult(place.version, attempts, base)
         if isinstance(outcome, Unknown):
             raise _state_unknown(log, place.version, outcome)
-        # First the wait: whoever waits before an attempt comes after all that was committed meanwhile.
+        # The wait precedes reading the winners, so that the next attempt follows all commits made during the wait.
         back_off(log.clock, attempts, _FIRST_WAIT, _LONGEST_WAIT)
         for winner in _winners(log, place.version):
             pending = check_conflicts(winner, pending)
@@ -202,11 +202,11 @@ def _commit_after_winners(
 
 
 def _check_not_cleaned_up(log: DeltaLog, pending: PendingCommit, version: int) -> None:
-    """Raises where the log was cleaned up past the base: then a version may be free because it was deleted."""
+    """Raises an error if the log was cleaned up past the base, because a free version may be a deleted version."""
     if not log.may_be_cleaned_up(pending.base) or log.store.status(commit_path(version)) is not None:
         return
     if (list_log(log.store, log.name).newest or 0) <= version:
-        return  # the table has a checkpoint and no commit
+        return  # the table has a checkpoint but no commit
     raise ConcurrentModificationError(
         f"{pending.changes.operation.name}, based on version {pending.base.version}, ran for longer than the log is "
         "kept (`delta.logRetentionDuration`): the commits after that version can no longer be read",
@@ -216,16 +216,16 @@ def _check_not_cleaned_up(log: DeltaLog, pending: PendingCommit, version: int) -
 
 
 def _winners(log: DeltaLog, version: int) -> Iterator[WinningCommit]:
-    """The commits from that version on, oldest first."""
+    """Yields the commits from a version on, oldest first."""
     try:
         for commit in log.read_ahead(version):
             yield WinningCommit(commit.version, commit.actions(log.name))
     except MissingLogVersionError:
-        return  # the table was dropped, which the next attempt finds out
+        return  # the table was dropped, which the next attempt detects
 
 
 def _committed_at(log: DeltaLog, winner: WinningCommit, pending: PendingCommit) -> int:
-    """The winner's time; 0 where it is not needed, because this commit has no in-commit timestamp."""
+    """Returns the winner's time, or 0 if this commit has no in-commit timestamp and does not need it."""
     if winner.info.in_commit_timestamp is not None:
         return winner.info.in_commit_timestamp
     if not needs_in_commit_timestamp(pending.base.metadata, pending.changes):
@@ -235,7 +235,7 @@ def _committed_at(log: DeltaLog, winner: WinningCommit, pending: PendingCommit) 
 
 
 def _log_folder(log: DeltaLog, base: Snapshot | None) -> PinnedFolder:
-    """The folder of the log that the commit is for, and not of one that may replace it."""
+    """Returns the folder of the log that the commit is for, even if another log replaces it later."""
     if base is not None and base.log_folder is not None:
         return base.log_folder
     try:
@@ -245,7 +245,7 @@ def _log_folder(log: DeltaLog, base: Snapshot | None) -> PinnedFolder:
 
 
 def _make_durable(log: DeltaLog, changes: Changes, folder: PinnedFolder) -> None:
-    """Makes data durable before the log, so that no crash leaves a version with lost files."""
+    """Syncs data files before the log is written, so that no crash leaves a version with lost files."""
     files: tuple[AddFile | AddCDCFile, ...] = (*changes.adds, *changes.change_files)
     vectors = (add.deletion_vector for add in changes.adds)
     names = {
@@ -264,7 +264,7 @@ def _make_durable(log: DeltaLog, changes: Changes, folder: PinnedFolder) -> None
 
 
 def _stamped(log: DeltaLog, changes: Changes) -> Changes:
-    """The changes with a time on every transaction identifier: without one it might expire at once."""
+    """Adds a time to every transaction identifier, which might otherwise expire at once."""
     now = log.clock.now_ms()
 
     def timed(each: SetTransaction) -> SetTransaction:
@@ -296,7 +296,7 @@ def _commit_info(
 
 
 def _entry(log: DeltaLog, base: Snapshot | None, changes: Changes, info: CommitInfo, place: _AttemptPoint) -> Entry:
-    """The commit's bytes for one attempt."""
+    """Returns the commit's bytes for an attempt."""
     metadata = None if base is None else base.metadata
     info = replace(info, commit_attempts=place.attempt)
     if needs_in_commit_timestamp(metadata, changes):

@@ -16,17 +16,17 @@ from dbt.adapters.silt.engine.kernel.transaction.changes import Changes, ReadSet
 
 T = TypeVar("T")
 
-# How many of the files of a conflict are in the error's details, and in its text.
+# The maximum numbers of a conflict's files in the error's details and in its message.
 _FILES_IN_DETAILS = 10
 _FILES_IN_TEXT = 3
 
 
 @dataclass(frozen=True)
 class PendingCommit:
-    """A transaction that wants to commit.
+    """A transaction that is about to commit.
 
     Attributes:
-        base: the snapshot that it read and builds on.
+        base: the snapshot that it is based on.
         isolation_level: see `conflicts.effective_isolation_level`.
     """
 
@@ -38,7 +38,7 @@ class PendingCommit:
 
 @dataclass(frozen=True)
 class WinningCommit:
-    """A commit that came between the base and this transaction's attempt."""
+    """A commit between the base and this transaction's attempt."""
 
     version: int
     actions: tuple[Action, ...] = field(repr=False)
@@ -48,7 +48,7 @@ class WinningCommit:
         return next(iter(self.of(CommitInfo)), CommitInfo())
 
     def of(self, kind: type[T]) -> list[T]:
-        """The actions of that kind."""
+        """Returns the actions of a kind."""
         return [action for action in self.actions if isinstance(action, kind)]
 
 
@@ -59,16 +59,16 @@ def conflict(
     pending: PendingCommit,
     files: Sequence[AddFile | RemoveFile] = (),
 ) -> ConcurrentModificationError:
-    """The error for a winner that conflicts.
+    """Creates the error for a conflict with a winner.
 
     Args:
-        what: what the winner did, as the end of a sentence that begins with its operation.
+        what: the winner's action, as the end of a sentence that begins with its operation.
         files: the winner's files that the conflict is about.
 
     Returns:
-        An error whose details are, of the winner: `version`, `operation`, `commit_info`, `files` (the paths of the
-        first ones), `num_files`, `partitions` (their partition values); and `own_operation`, `base_version`,
-        `isolation_level`.
+        An error with the details `version`, `operation`, `commit_info`, `files` (the paths of the first files),
+        `num_files`, `partitions` (the files' partition values), all of the winner; and `own_operation`,
+        `base_version`, `isolation_level`.
     """
     partitions = _partitions(files, pending.base)
     details: dict[str, Any] = {
@@ -91,7 +91,7 @@ def conflict(
 
 
 def _title(winner: WinningCommit) -> str:
-    """The winner's operation and version, and by whom and when it was committed, as far as known."""
+    """Returns the winner's operation and version, and its engine and time if they are known."""
     info = winner.info
     committed_ms = info.in_commit_timestamp or info.timestamp
     by = f" by {info.engine_info}" if info.engine_info else ""
@@ -113,7 +113,7 @@ def _listed(files: Sequence[AddFile | RemoveFile], partitions: Sequence[str]) ->
 
 
 def _partitions(files: Iterable[AddFile | RemoveFile], base: Snapshot) -> tuple[str, ...]:
-    """The partitions of the files, such as `day=1`, each once."""
+    """Returns the distinct partitions of the files, such as `day=1`."""
     names = {field.physical_name: field.name for field in base.schema.fields}
     spelled = (
         "/".join(
@@ -127,7 +127,7 @@ def _partitions(files: Iterable[AddFile | RemoveFile], base: Snapshot) -> tuple[
 
 
 def _hint(pending: PendingCommit, partitions: Sequence[str]) -> str | None:
-    """How to avoid the conflict the next time; None where the error class's own remedy is enough."""
+    """Returns how to avoid the conflict next time, or None if the error class's own remedy is enough."""
     partitioning = pending.base.partition_columns
     if pending.reads.is_empty or not partitioning:
         return None

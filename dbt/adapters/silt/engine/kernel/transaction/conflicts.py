@@ -1,10 +1,10 @@
 """Checks whether a commit that came first conflicts with a transaction.
 
-The checks run for each winning commit, oldest first; each raises its own error. In the matrix a row is what the winners
-have committed, a column what this transaction does, and an entry the error, with the isolation levels it is raised
-under (S Serializable, W WriteSerializable, I SnapshotIsolation) where not under all. "Read" means that a row of the
-file may be one that the transaction read (`ReadSet`), by the file's partition values and statistics; "rewritten", that
-this transaction removes the file, too.
+The checks run for each winning commit, oldest first; each raises its own error. In the matrix a row is a change that
+the winners have committed, a column is a kind of transaction, and an entry is the error, with the isolation levels that
+it is raised under (S Serializable, W WriteSerializable, I SnapshotIsolation), unless it is raised under all. "Read"
+means that the transaction may have read rows of the file (`ReadSet`), by the file's partition values and statistics;
+"rewritten" means that this transaction removes the file too.
 
 | winner has                  | append | insert | rewrite        | overwrite      | rearrange | alter | constrain |
 |-----------------------------|--------|--------|----------------|----------------|-----------|-------|-----------|
@@ -38,22 +38,22 @@ this transaction removes the file, too.
 | move, then remove, read     | ok     | Del SW | Del SW         | Twice          | ok        | ok    | Del       |
 | move, then remove, not read | ok     | ok     | ok             | Twice          | ok        | ok    | Del       |
 
-What this transaction does: `append` is a blind one; `insert` adds rows that depend on its reads; `rewrite` is DELETE,
+Kinds of transactions: `append` is a blind append; `insert` adds rows that depend on its reads; `rewrite` is DELETE,
 UPDATE and MERGE; `overwrite` removes all files; `rearrange` has dataChange=false (OPTIMIZE), reads rows only to
-write them to other files, and so runs under SnapshotIsolation whatever the table's level is; `alter` changes metadata;
-`constrain` does, too, and has read all rows, as a new CHECK constraint or REPLACE TABLE: it holds for the rows of every
-other writer, so it runs under Serializable whatever the table's level is. In the rows, `vector` gives a file another
-deletion vector, and `move` rewrites it with dataChange=false.
+write them to other files, and so runs under SnapshotIsolation regardless of the table's level; `alter` changes
+metadata; `constrain` changes metadata and has read all rows, like a new CHECK constraint or REPLACE TABLE: it applies
+to the rows of every other writer, so it runs under Serializable regardless of the table's level. In the rows, `vector`
+means that the winner replaces a file's deletion vector, and `move` that it rewrites a file with dataChange=false.
 
 The errors: ConcurrentDropError, ProtocolChangedError, MetadataChangedError, ConcurrentDomainError,
 ConcurrentTransactionError, ConcurrentAppendError (Add), ConcurrentDeleteReadError (Del), ConcurrentDeleteDeleteError
 (Twice).
 
-A transaction that has read every transaction identifier, such as RESTORE or one that replaces a whole table, conflicts
-with every winner that records one ("Txn SWI").
+A transaction that has read every transaction identifier, such as RESTORE or the replacement of a whole table, conflicts
+with every winner that records a transaction identifier ("Txn SWI").
 
-This is finer than delta-spark, which treats every added file as read unless a partition predicate excludes it, and
-where readers conflict with commits with dataChange=false.
+These checks are finer than delta-spark's, which treat every added file as read unless a partition predicate excludes
+it, and in which readers conflict with commits with dataChange=false.
 """
 
 from __future__ import annotations
@@ -95,10 +95,10 @@ from dbt.adapters.silt.engine.kernel.transaction.validation import loses_feature
 
 
 def effective_isolation_level(level: IsolationLevel, changes: Changes) -> IsolationLevel:
-    """The isolation level that a transaction runs under.
+    """Returns the isolation level that a transaction runs under.
 
-    A transaction that only moves rows between files needs no more than snapshot isolation. One that changes the table's
-    metadata because of rows that it read must not miss a row, or the new rule would not hold for that row.
+    A transaction that only moves rows between files needs only snapshot isolation. A transaction that changes the
+    table's metadata because of rows that it read must not miss a row that violates the new rule.
     """
     if changes.changes_no_data():
         return IsolationLevel.SNAPSHOT
@@ -106,15 +106,15 @@ def effective_isolation_level(level: IsolationLevel, changes: Changes) -> Isolat
 
 
 def check_conflicts(winner: WinningCommit, pending: PendingCommit) -> PendingCommit:
-    """Passes where the transaction may commit after the winner as if it had begun after it.
+    """Checks that the transaction may commit after the winner as if it had begun after it.
 
     Returns:
         The transaction to check against the next winner: the rows that it read may be in other files now.
 
     Raises:
-        ConcurrentModificationError: a subclass for each check; its details are those of
-            `competing_commits.conflict`.
-        UnsupportedFeatureError: the table needs a feature now that this engine does not have.
+        ConcurrentModificationError: if a check fails; a subclass for each check, with the details that
+            `competing_commits.conflict` lists.
+        UnsupportedFeatureError: if the table now needs a feature that this engine does not have.
     """
     check_drop(winner, pending)
     check_protocol(winner, pending)
@@ -128,7 +128,7 @@ def check_conflicts(winner: WinningCommit, pending: PendingCommit) -> PendingCom
 
 
 def check_drop(winner: WinningCommit, pending: PendingCommit) -> None:
-    """Raises where the table that was read is gone, even if another one of its name has replaced it."""
+    """Raises an error if the table that was read was dropped, even if another table has its name now."""
     has_other_id = any(metadata.id != pending.base.metadata.id for metadata in winner.of(Metadata))
     if winner.info.operation == DROP_OPERATION or has_other_id:
         raise conflict(ConcurrentDropError, "dropped or re-created the table", winner, pending)
@@ -142,7 +142,7 @@ def check_protocol(winner: WinningCommit, pending: PendingCommit) -> None:
 
 
 def check_metadata(winner: WinningCommit, pending: PendingCommit) -> None:
-    """Raises where the metadata changed that the transaction's files depend on; enabling a feature is allowed."""
+    """Raises an error if metadata changed that the transaction's files depend on; enabling a feature is allowed."""
     protocol = next(iter(winner.of(Protocol)), pending.base.protocol)
     for metadata in winner.of(Metadata):
         if pending.changes.metadata is not None or not only_enables(pending.base.metadata, metadata, protocol):
@@ -168,7 +168,7 @@ def check_transactions(winner: WinningCommit, pending: PendingCommit) -> None:
 
 
 def check_added_files(winner: WinningCommit, pending: PendingCommit) -> None:
-    """Raises where a row was added that the transaction would have read."""
+    """Raises an error if the winner added a row that the transaction would have read."""
     if pending.isolation_level is IsolationLevel.SNAPSHOT:
         return
     if pending.isolation_level is IsolationLevel.WRITE_SERIALIZABLE and winner.info.is_blind_append:
@@ -181,7 +181,7 @@ def check_added_files(winner: WinningCommit, pending: PendingCommit) -> None:
 
 
 def check_removed_files_were_not_read(winner: WinningCommit, pending: PendingCommit) -> None:
-    """Raises where a row was removed or changed that the transaction has read."""
+    """Raises an error if the winner removed or changed a row that the transaction has read."""
     if pending.isolation_level is IsolationLevel.SNAPSHOT:
         return
     removed = [remove for remove in winner.of(RemoveFile) if remove.data_change]
@@ -191,7 +191,7 @@ def check_removed_files_were_not_read(winner: WinningCommit, pending: PendingCom
 
 
 def check_removed_files_are_not_removed_again(winner: WinningCommit, pending: PendingCommit) -> None:
-    """Raises where a row that the winner removed would come back, or one that it moved would be duplicated."""
+    """Raises an error if a row that the winner removed would reappear, or a row that it moved would be duplicated."""
     rewritten = {decode_path(remove.path) for remove in pending.changes.removes}
     files = [remove for remove in winner.of(RemoveFile) if decode_path(remove.path) in rewritten]
     if files:
@@ -200,9 +200,9 @@ def check_removed_files_are_not_removed_again(winner: WinningCommit, pending: Pe
 
 
 def _following(winner: WinningCommit, pending: PendingCommit) -> PendingCommit:
-    """The transaction as it continues after a winner that it does not conflict with.
+    """Returns the transaction as it continues after a winner that it does not conflict with.
 
-    The winner's protocol, metadata and domains apply to it too, and rows that were read and moved stay read.
+    The winner's protocol, metadata and domains apply to it too, and rows that the winner moved still count as read.
     """
     protocol = next(iter(winner.of(Protocol)), pending.base.protocol)
     metadata = next(iter(winner.of(Metadata)), pending.base.metadata)
@@ -217,7 +217,7 @@ def _following(winner: WinningCommit, pending: PendingCommit) -> PendingCommit:
 
 
 def _matching_adds(added: Sequence[AddFile], pending: PendingCommit) -> list[AddFile]:
-    """The files that may have rows which the transaction would have read."""
+    """Returns the files that may have rows that the transaction would have read."""
     if pending.reads.whole_table:
         return list(added)
     if not added or not pending.reads.predicates:
@@ -227,10 +227,10 @@ def _matching_adds(added: Sequence[AddFile], pending: PendingCommit) -> list[Add
 
 
 def _read_among(removed: Sequence[RemoveFile], pending: PendingCommit) -> list[RemoveFile]:
-    """The files that the transaction has read.
+    """Returns the files that the transaction has read.
 
-    A file that the base does not have was added by a winner, and was checked then: it has no row that was read, or it
-    received rows that were read, and is among the read paths now.
+    A file that is not in the base was added by an earlier winner and was checked then: either it has no row that was
+    read, or it received rows that were read and is among the read paths now.
     """
     if pending.reads.whole_table:
         return list(removed)
@@ -244,7 +244,7 @@ def _read_among(removed: Sequence[RemoveFile], pending: PendingCommit) -> list[R
 
 
 def _moved_reads(winner: WinningCommit, pending: PendingCommit) -> frozenset[str]:
-    """The files to which the winner moved, unchanged, rows that the transaction read."""
+    """Returns the files to which the winner moved, unchanged, rows that the transaction read."""
     added = [add for add in winner.of(AddFile) if not add.data_change]
     if not added or pending.reads.whole_table or pending.isolation_level is IsolationLevel.SNAPSHOT:
         return frozenset()

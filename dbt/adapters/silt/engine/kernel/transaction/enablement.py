@@ -1,7 +1,7 @@
 """Recognises metadata changes after which a transaction that was prepared before them may still commit.
 
-They enable a feature that does not concern files that the transaction has already written, or move the high-water
-mark of an identity column. Source: delta-spark's `ConflictChecker.attemptToResolveMetadataConflicts`.
+Such a change enables a feature that does not affect the files that the transaction has already written, or moves the
+high-water mark of an identity column. Source: delta-spark's `ConflictChecker.attemptToResolveMetadataConflicts`.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ _MAPPING_KEYS: Final = frozenset(
 
 
 def only_enables(old: Metadata, new: Metadata, protocol: Protocol) -> bool:
-    """Whether the new metadata differs from the old by such changes alone.
+    """Returns whether the new metadata differs from the old only by such changes.
 
     Args:
-        protocol: the table's with the new metadata; a feature that is enabled must be in it.
+        protocol: the table's protocol with the new metadata; it must contain each enabled feature.
     """
     elsewhere = replace(new, configuration=old.configuration, schema_string=old.schema_string)
     return elsewhere == old and _configuration_only_enables(old, new, protocol) and _schema_only_enables(old, new)
@@ -55,7 +55,7 @@ def _schema_only_enables(old: Metadata, new: Metadata) -> bool:
 
 
 def _maps_by_name(old: Metadata, new: Metadata) -> bool:
-    """Whether column mapping by name is enabled, and each column keeps its name in the files."""
+    """Returns whether column mapping by name is enabled and each column keeps its name in the files."""
     before, after = TableProperties(old.configuration), TableProperties(new.configuration)
     if before.column_mapping_mode != "none" or after.column_mapping_mode != "name":
         return False
@@ -63,7 +63,7 @@ def _maps_by_name(old: Metadata, new: Metadata) -> bool:
 
 
 def _without(schema: Any, keys: frozenset[str]) -> Any:
-    """The schema's JSON, without these keys of the fields' metadata."""
+    """Returns the schema's JSON without these keys of the fields' metadata."""
     if isinstance(schema, list):
         return [_without(each, keys) for each in schema]
     if not isinstance(schema, dict):

@@ -1,4 +1,4 @@
-"""Sets the in-commit timestamp of a commit, and the properties that go with enabling it.
+"""Sets the in-commit timestamp of a commit, and the properties that record since when commits have it.
 
 Source: the Delta specification, section "In-Commit Timestamps".
 """
@@ -13,26 +13,26 @@ from dbt.adapters.silt.engine.kernel.transaction.changes import Changes
 
 
 def has_in_commit_timestamps(metadata: Metadata | None) -> bool:
-    """Whether the commits of a table with this metadata have an in-commit timestamp."""
+    """Returns whether the commits of a table with this metadata have an in-commit timestamp."""
     return metadata is not None and TableProperties(metadata.configuration).enable_in_commit_timestamps
 
 
 def needs_in_commit_timestamp(base: Metadata | None, changes: Changes) -> bool:
-    """Whether a commit of these changes has an in-commit timestamp: by its own metadata, or else the base's."""
+    """Returns whether a commit of these changes has an in-commit timestamp, by its own or else the base's metadata."""
     return has_in_commit_timestamps(changes.metadata or base)
 
 
 def in_commit_timestamp(now_ms: int, previous_ms: int) -> int:
-    """The time of a commit: now, and in any case later than the commit before it."""
+    """Returns the time of a commit: now, but always later than the commit before it."""
     return max(now_ms, previous_ms + 1)
 
 
 def with_enablement(base: Metadata | None, changes: Changes, version: int, timestamp_ms: int) -> Changes:
-    """The changes with the properties that record from which version on commits have an in-commit timestamp.
+    """Adds the properties that record the first version with an in-commit timestamp.
 
     Args:
-        base: the table's metadata before; None where the commit is its first, so that all commits have one.
-        version, timestamp_ms: of the commit that the changes become.
+        base: the table's metadata before the commit; None for its first commit, which needs no such properties.
+        version, timestamp_ms: the version and time of the commit.
     """
     metadata = changes.metadata
     if base is None or metadata is None or not has_in_commit_timestamps(metadata):

@@ -1,4 +1,4 @@
-"""Finds which commits a table's newest version still holds: those that no later RESTORE has undone."""
+"""Finds the commits that a table's newest version still contains because no later RESTORE has undone them."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ class Ancestor:
     """A commit up to the newest version.
 
     Attributes:
-        undone: whether a later RESTORE undid it; also true of that RESTORE itself, which only brings back what earlier
-            commits made.
+        undone: whether a later RESTORE undid it; also true for that RESTORE itself, which only brings back the result
+            of earlier commits.
     """
 
     commit: Commit
@@ -39,10 +39,10 @@ class Ancestor:
 
 
 def ancestors(log: DeltaLog, version: int, in_scope: Callable[[Commit], bool]) -> Iterator[Ancestor]:
-    """Yields the commits up to a version, as far back as the log goes, the newest first.
+    """Yields the commits up to a version, as far back as the log goes, newest first.
 
     Args:
-        in_scope: whether a commit is to be undone itself; a RESTORE in scope then counts as a change like any other.
+        in_scope: whether a commit is to be undone itself; a RESTORE in scope counts as an ordinary change.
     """
 
     def back_to(commit: Commit) -> int | None:
@@ -55,11 +55,11 @@ def ancestors(log: DeltaLog, version: int, in_scope: Callable[[Commit], bool]) -
 
 @dataclass(frozen=True)
 class Undoing(Generic[C]):
-    """One commit among those of a table.
+    """A commit of a table, and whether a RESTORE undid it.
 
     Attributes:
-        undone_by: the RESTORE that undid it; None where it still counts.
-        back_to: the version that it put the table back to, where it is a RESTORE that still counts.
+        undone_by: the RESTORE that undid it, or None if it is still in effect.
+        back_to: the version that it restored, if it is a RESTORE that is still in effect.
     """
 
     commit: C
@@ -68,12 +68,12 @@ class Undoing(Generic[C]):
 
 
 def undoing(commits: Iterable[C], back_to: Callable[[C], int | None]) -> Iterator[Undoing[C]]:
-    """Yields each commit with the RESTORE that undid it: this is what a RESTORE means to whoever reads a history.
+    """Yields each commit with the RESTORE that undid it. Every reader of a history uses this meaning of RESTORE.
 
     Args:
-        commits: the newest first.
-        back_to: the version that a commit put the table back to; None where it is no RESTORE. Only asked of commits
-            that no RESTORE undid.
+        commits: the commits, newest first.
+        back_to: returns the version that a commit restored, or None if it is not a RESTORE. Only called for commits
+            that were not undone.
     """
     restore: C | None = None
     left: int | None = None
@@ -88,15 +88,15 @@ def undoing(commits: Iterable[C], back_to: Callable[[C], int | None]) -> Iterato
 
 
 def restored_version(log: DeltaLog, version: int, info: CommitInfo) -> int | None:
-    """Returns the version that a RESTORE put the table back to, with its units of work; None for any other commit.
+    """Returns the version that a RESTORE restored, with its units of work, or None for any other commit.
 
-    Other engines' RESTORE keeps the transaction identifiers of the commits that it undoes: it is a change like any
-    other.
+    Another engine's RESTORE keeps the transaction identifiers of the commits that it undoes, so it counts as an
+    ordinary change.
 
     Args:
-        log: the table's; it resolves a time to a version, where the commit has only that.
-        version: the commit's.
-        info: the commit's.
+        log: the table's log; it resolves a time to a version if the commit names only a time.
+        version: the commit's version.
+        info: the commit's `commitInfo`.
     """
     if info.operation != RESTORE_OPERATION or not (info.engine_info or "").startswith(f"{_ENGINE}/"):
         return None
@@ -109,7 +109,7 @@ def restored_version(log: DeltaLog, version: int, info: CommitInfo) -> int | Non
 
 
 def is_change(commit: Commit) -> bool:
-    """Whether a commit changes something that people see: rows, schema or properties.
+    """Returns whether a commit changes rows, schema, properties or clustering columns.
 
     OPTIMIZE and VACUUM do not, nor does a statement that found nothing to change.
     """
@@ -122,12 +122,12 @@ def is_change(commit: Commit) -> bool:
 
 
 def has_actions(commit: Commit) -> bool:
-    """Whether the commit has an action other than its commitInfo."""
+    """Returns whether the commit has an action other than its commitInfo."""
     return any(not isinstance(action, CommitInfo) for action in commit.actions)
 
 
 def _version_at(log: DeltaLog, timestamp: object) -> int | None:
-    """Returns the version that was the newest at a time, as RESTORE writes it; None where the log does not say."""
+    """Returns the newest version at a time, as RESTORE writes it, or None if the log cannot resolve the time."""
     try:
         moment = datetime.fromisoformat(str(timestamp))
         return log.version_at(round(moment.timestamp() * 1000), or_newest=True)

@@ -1,7 +1,7 @@
-"""Restores an earlier version of a table as a new one: its files, its schema and its properties.
+"""Restores an earlier version of a table as a new version: its files, its schema and its properties.
 
-No data file is written or read. The units of work that were committed after the restored version are undone, so their
-transaction identifiers are forgotten in the same commit: a rerun does them again.
+No data file is written or read. The units of work that were committed after the restored version are undone, so the
+same commit forgets their transaction identifiers, and a rerun does them again.
 """
 
 from __future__ import annotations
@@ -45,14 +45,14 @@ from dbt.adapters.silt.engine.kernel.transaction.changes import (
 from dbt.adapters.silt.engine.kernel.transaction.commit import CommitResult, CommitSettings
 from dbt.adapters.silt.engine.kernel.transaction.validation import check_changes
 
-# In-commit timestamps continue: these properties record since which commit there are any.
+# In-commit timestamps continue: these properties record the first commit that has them.
 _IN_COMMIT_TIMESTAMPS = ("delta.enableInCommitTimestamps", ENABLEMENT_VERSION, ENABLEMENT_TIMESTAMP)
 _FILES_NAMED = 100
 
 
 @dataclass(frozen=True)
 class RestorePoint:
-    """The version to restore; and, where the statement named a time, the text of that time."""
+    """The version to restore, and the time as written if the statement named a time."""
 
     version: int
     timestamp: str | None = None
@@ -63,10 +63,10 @@ class Restoration:
     """A restore that is possible and not yet committed.
 
     Attributes:
-        base: the version before it.
+        base: the version before the restore.
         back_to: the version to restore.
-        changes: the actions to commit; none where nothing differs.
-        expired: whether a restored file is old enough for a VACUUM to delete.
+        changes: the actions to commit; empty if nothing differs.
+        expired: whether a restored file is old enough for a VACUUM to delete it.
     """
 
     base: Snapshot
@@ -84,19 +84,19 @@ def prepare(log: DeltaLog, base: Snapshot, point: RestorePoint) -> Restoration:
         base: the newest version.
 
     Raises:
-        VersionNotFoundError: the log does not have the version.
-        DataFileMissingError: data files of the version are gone.
-        DataFileChangedError: a data file is another one than the log names.
-        CorruptLogError: a version checksum contradicts the version.
-        UnsupportedStatementError: the restored table is append-only, and rows would be removed.
-        UnsupportedFeatureError: the table needs a feature to be written that this engine does not have.
-        ConcurrentModificationError: a VACUUM is running, and files to be restored were removed longer ago than the
+        VersionNotFoundError: if the log does not contain the version.
+        DataFileMissingError: if data files of the version are missing.
+        DataFileChangedError: if a data file is not the file that the log names.
+        CorruptLogError: if a version checksum contradicts the version.
+        UnsupportedStatementError: if the restored table is append-only and rows would be removed.
+        UnsupportedFeatureError: if writing the table needs a feature that this engine does not have.
+        ConcurrentModificationError: if a VACUUM is running, and files to be restored were removed longer ago than the
             table's retention.
     """
     check_writable(base.protocol, base.table, base.metadata)
     then = log.snapshot_at(point.version)
     then.check_undoubted()
-    # The restored version does not rest on what the newest one lost, so this is a way out of the damage.
+    # The restored version does not depend on anything that the newest version lost, so restoring repairs the table.
     base = replace(base, doubt=None)
     back = then.files.filter(pc.invert(_is_among(then.files, base.files)))
     gone = base.files.filter(pc.invert(_is_among(base.files, then.files)))
@@ -114,16 +114,16 @@ def prepare(log: DeltaLog, base: Snapshot, point: RestorePoint) -> Restoration:
 
 
 def commit(log: DeltaLog, restoration: Restoration, settings: CommitSettings) -> CommitResult:
-    """Commits what `prepare` has computed.
+    """Commits the restoration that `prepare` has computed.
 
     Raises:
-        ConcurrentModificationError: another writer changed the table since `base`.
+        ConcurrentModificationError: if another writer changed the table since `base`.
         The other errors of `transaction.commit`.
     """
-    # Serializable whatever the table's level is: rows that others add meanwhile are not in the restored version.
+    # Always Serializable: rows that other writers add in the meantime are not in the restored version.
     settings = replace(settings, isolation_level=IsolationLevel.SERIALIZABLE)
     if restoration.expired:
-        # One attempt only: a commit in between might be that of a VACUUM which begins.
+        # Only one attempt: a commit in between might be the start of a VACUUM.
         settings = replace(settings, max_attempts=1)
     reads = ReadSet(whole_table=True, transactions=True)
     try:
@@ -133,7 +133,7 @@ def commit(log: DeltaLog, restoration: Restoration, settings: CommitSettings) ->
 
 
 def forgotten_after(now: Snapshot, then: Snapshot) -> tuple[SetTransaction, ...]:
-    """The versions to which transaction identifiers that were recorded between two snapshots are set back."""
+    """Returns the transaction identifiers recorded between two snapshots, with the versions to reset them to."""
     changes = []
     for app_id, recorded in now.transactions.items():
         earlier = then.transactions.get(app_id)
@@ -144,7 +144,7 @@ def forgotten_after(now: Snapshot, then: Snapshot) -> tuple[SetTransaction, ...]
 
 
 def _with_definition(changes: Changes, now: Snapshot, then: Snapshot) -> Changes:
-    """The changes, with those of protocol, metadata and domains."""
+    """Adds the changes of protocol, metadata and domains to the changes."""
     metadata, protocol = _restored_metadata(now, then), merged(now.protocol, then.protocol)
     return replace(
         changes,
@@ -155,7 +155,7 @@ def _with_definition(changes: Changes, now: Snapshot, then: Snapshot) -> Changes
 
 
 def _restored_metadata(now: Snapshot, then: Snapshot) -> Metadata:
-    """The earlier metadata, with the present values of what only grows and of what belongs to the log itself."""
+    """Returns the earlier metadata, with the present values of counters and of properties about the log itself."""
     configuration = {k: v for k, v in then.metadata.configuration.items() if k not in _IN_COMMIT_TIMESTAMPS}
     configuration |= {k: v for k, v in now.metadata.configuration.items() if k in _IN_COMMIT_TIMESTAMPS}
     if MAX_COLUMN_ID in configuration:
@@ -166,7 +166,7 @@ def _restored_metadata(now: Snapshot, then: Snapshot) -> Metadata:
 
 
 def _with_high_water_marks(then: StructType, now: StructType) -> StructType:
-    """The earlier schema; its identity columns continue from their present values, so that no value is used twice."""
+    """Returns the earlier schema with the present values of its identity columns, so that no value is used twice."""
     return StructType(tuple(_with_high_water_mark(field, now.field(field.name)) for field in then))
 
 
@@ -180,7 +180,7 @@ def _with_high_water_mark(then: StructField, now: StructField | None) -> StructF
 
 
 def _restored_domains(now: Snapshot, then: Snapshot) -> tuple[DomainMetadata, ...]:
-    """The domains to set: the clustering columns are restored; all other domains stay, as in delta-spark."""
+    """Returns the domains to set: only the clustering columns are restored, as in delta-spark."""
     present, earlier = now.domains.get(CLUSTERING_DOMAIN), then.domains.get(CLUSTERING_DOMAIN)
     if earlier is not None:
         return () if present == earlier else (earlier,)
@@ -204,7 +204,7 @@ def _check_there(log: DeltaLog, base: Snapshot, then: Snapshot, adds: Sequence[A
 
 
 def _expired(log: DeltaLog, base: Snapshot, back: pa.Table) -> bool:
-    """Whether a file to be restored is old enough for a VACUUM to delete."""
+    """Returns whether a file to be restored is old enough for a VACUUM to delete it."""
     if not back.num_rows:
         return False
     limit = log.clock.now_ms() - base.properties.deleted_file_retention_ms
@@ -215,7 +215,7 @@ def _expired(log: DeltaLog, base: Snapshot, back: pa.Table) -> bool:
 
 
 def _check_no_vacuum(log: DeltaLog, base: Snapshot) -> None:
-    """Passes where no VACUUM is running: one that begins later sees the files in use."""
+    """Raises an error if a VACUUM is running. A VACUUM that begins later sees the files in use."""
     began = vacuum.running_since(log)
     if began is not None:
         raise ConcurrentModificationError(
@@ -236,7 +236,7 @@ def _lost_race(error: CommitAttemptsExhaustedError) -> ConcurrentModificationErr
 
 
 def _is_among(files: pa.Table, others: pa.Table) -> pa.Array:
-    """Whether each file, by its path and deletion vector, is one of the others."""
+    """Returns for each file whether `others` has its path and deletion vector."""
     keys = active_files.keys_of(others)
     values = keys.combine_chunks() if isinstance(keys, pa.ChunkedArray) else keys
     return pc.is_in(active_files.keys_of(files), value_set=values)
@@ -256,6 +256,6 @@ def _operation(point: RestorePoint, then: Snapshot, back: pa.Table, gone: pa.Tab
         "timestamp": point.timestamp,
     }
     if point.timestamp is not None:
-        # What a time means to the log may change, when commits are cleaned up or files are copied.
+        # A time may resolve to another version after commits are cleaned up or files are copied.
         named[RESTORED_VERSION] = point.version
     return Operation(RESTORE_OPERATION, named, as_strings(metrics))

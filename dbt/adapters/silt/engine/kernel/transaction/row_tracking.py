@@ -1,9 +1,9 @@
 """Assigns row ids: every added file gets ids for its rows, and the version of the commit that adds it.
 
 New ids are above the table's high-water mark, so they depend on earlier commits and are assigned again in each attempt.
-Where `delta.enableRowTracking` is true, rows that are copied or changed keep their ids: files hold them in columns that
-are none of the table's (`materialized_columns`). Elsewhere they get new ones, and the commit records that. Source: the
-Delta specification, section "Row Tracking".
+If `delta.enableRowTracking` is true, rows that are copied or changed keep their ids: files store them in columns that
+are not part of the table's schema (`materialized_columns`). Otherwise such rows get new ids, and the commit records
+that. Source: the Delta specification, section "Row Tracking".
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ _MATERIALIZED: Final[Mapping[str, str]] = {
 }
 
 COLUMN_NAMES: Final = tuple(_MATERIALIZED)
-"""The properties that name `materialized_columns`; no two tables have the same names."""
+"""The properties that name `materialized_columns`; the names are unique to each table."""
 
 
 def tracks_rows(base: Snapshot | None, changes: Changes) -> bool:
-    """Whether the files of a commit of these changes must have row ids."""
+    """Returns whether the files of a commit of these changes must have row ids."""
     protocol = changes.protocol or (None if base is None else base.protocol)
     metadata = changes.metadata or (None if base is None else base.metadata)
     if protocol is None or metadata is None or not has_feature(protocol, "rowTracking"):
@@ -48,16 +48,16 @@ def tracks_rows(base: Snapshot | None, changes: Changes) -> bool:
 
 
 def keeps_row_ids(snapshot: Snapshot | None) -> bool:
-    """Whether rows of the table keep their ids when they are copied or changed."""
+    """Returns whether rows of the table keep their ids when they are copied or changed."""
     if snapshot is None or not has_feature(snapshot.protocol, "rowTracking"):
         return False
     return materialized_columns(snapshot.metadata) is not None
 
 
 def materialized_columns(metadata: Metadata) -> tuple[str, str] | None:
-    """The names that data files have for the columns of row ids and of row commit versions; None where they have none.
+    """Returns the names in data files of the columns of row ids and row commit versions, or None without such columns.
 
-    A file may lack the columns, and a row may have null in them: then its ids are those that the log gives.
+    If a file lacks the columns, or a row has null in them, the log determines the ids.
     """
     names = (metadata.configuration.get(_ROW_ID_COLUMN), metadata.configuration.get(_ROW_VERSION_COLUMN))
     if not TableProperties(metadata.configuration).enable_row_tracking or names[0] is None or names[1] is None:
@@ -66,14 +66,14 @@ def materialized_columns(metadata: Metadata) -> tuple[str, str] | None:
 
 
 def with_row_ids(base: Snapshot | None, changes: Changes, version: int) -> Changes:
-    """The changes of a table that tracks rows, with ids for the files that have none and the new high-water mark.
+    """Adds the missing row ids and the new high-water mark to the changes of a table that tracks rows.
 
     Args:
-        base: with the domains of the winners before the attempt.
-        version: of the commit that the changes become.
+        base: the base, with the domains of the winners before the attempt.
+        version: the version of the commit.
 
     Raises:
-        CorruptLogError: the table's high-water mark cannot be read.
+        CorruptLogError: if the table's high-water mark cannot be read.
     """
     mark = before = high_water_mark({} if base is None else base.domains)
     adds = []
@@ -82,7 +82,7 @@ def with_row_ids(base: Snapshot | None, changes: Changes, version: int) -> Chang
             first, mark = mark + 1, mark + _num_records(add)
             add = replace(add, base_row_id=first, default_row_commit_version=version)
         else:
-            # A file that is restored, or is from another table, keeps its ids.
+            # A file that is restored, or comes from another table, keeps its ids.
             mark = max(mark, add.base_row_id + _num_records(add) - 1)
         adds.append(add)
     others = tuple(domain for domain in changes.domains if domain.domain != ROW_TRACKING_DOMAIN)
@@ -93,17 +93,17 @@ def with_row_ids(base: Snapshot | None, changes: Changes, version: int) -> Chang
 
 
 def preserved_tags(base: Snapshot | None, changes: Changes, tags: Mapping[str, Json]) -> dict[str, Json]:
-    """The tags of the commit's `commitInfo`: whether the rows that it copies or changes, if any, keep their ids."""
+    """Adds the `commitInfo` tag that records whether the rows that the commit copies or changes keep their ids."""
     removed = {remove.path for remove in changes.removes}
     copies = bool(removed) and any(add.path not in removed for add in changes.adds)
     return {**tags, PRESERVED_TAG: str(keeps_row_ids(base) or not copies).lower()}
 
 
 def high_water_mark(domains: Mapping[str, DomainMetadata]) -> int:
-    """The highest row id that a row of the table has or had; -1 where none has one.
+    """Returns the highest row id that was ever assigned in the table, or -1 if no row has had an id.
 
     Raises:
-        CorruptLogError: the domain's configuration is not what the specification says.
+        CorruptLogError: if the domain's configuration does not follow the specification.
     """
     domain = domains.get(ROW_TRACKING_DOMAIN)
     if domain is None:
@@ -115,13 +115,13 @@ def high_water_mark(domains: Mapping[str, DomainMetadata]) -> int:
 
 
 def enabled(metadata: Metadata, files: Iterable[AddFile], new_id: Callable[[], str], table: str) -> Metadata:
-    """The metadata with names for the columns of materialised ids, where `delta.enableRowTracking` is true.
+    """Adds names for the columns of materialised ids to the metadata, if `delta.enableRowTracking` is true.
 
     Args:
-        files: those that stay in the table.
+        files: the files that remain in the table.
 
     Raises:
-        UnsupportedStatementError: it is enabled for a table that has files whose rows have no ids.
+        UnsupportedStatementError: if it is enabled for a table with files whose rows have no ids.
     """
     if not TableProperties(metadata.configuration).enable_row_tracking:
         return metadata
@@ -136,7 +136,7 @@ def enabled(metadata: Metadata, files: Iterable[AddFile], new_id: Callable[[], s
 
 
 def _num_records(add: AddFile) -> int:
-    """The number of rows in the file, including those that its deletion vector deletes."""
+    """Returns the number of rows in the file, including rows that its deletion vector deletes."""
     recorded = stats_json.record_count(add.stats)
     if recorded is None:
         raise InternalError(f"{add.path} has no number of rows, which a table that tracks rows needs")

@@ -1,7 +1,7 @@
 """Checks the rules of every commit before anything is written.
 
 Source: the Delta specification, and delta-spark's `prepareCommit`. Most rules can be broken only by a bug of this
-engine, which is an InternalError; the others have their own errors.
+engine, which is an InternalError; the remaining rules have their own errors.
 """
 
 from __future__ import annotations
@@ -44,19 +44,19 @@ from dbt.adapters.silt.engine.kernel.transaction.changes import Changes
 
 
 def check_changes(changes: Changes, base: Snapshot | None, table: str) -> None:
-    """Passes where a commit of these changes on that base follows the protocol.
+    """Checks that a commit of these changes on this base follows the protocol.
 
     Args:
-        base: None where the commit is the table's first.
+        base: the base; None for the table's first commit.
 
     Raises:
-        UnsupportedFeatureError: the table needs a feature to be written that this engine does not have, or is
+        UnsupportedFeatureError: if writing the table needs a feature that this engine does not have, or the table is
             clustered by a column without statistics.
-        UnsupportedStatementError: rows would be removed from an append-only table, or the column mapping changed
+        UnsupportedStatementError: if rows would be removed from an append-only table, or the column mapping changed
             together with data in a table that records its changes.
-        InvalidNameError: a table that records its changes would have a column with the name of one of the feed's.
-        NotNullViolationError: a partition column declared NOT NULL would hold a null.
-        InternalError: any other rule is broken.
+        InvalidNameError: if a table that records its changes would have a column named like a column of the feed.
+        NotNullViolationError: if a partition column declared NOT NULL would hold a null.
+        InternalError: if any other rule is broken.
     """
     metadata = changes.metadata or (None if base is None else base.metadata)
     protocol = changes.protocol or (None if base is None else base.protocol)
@@ -77,7 +77,7 @@ def check_changes(changes: Changes, base: Snapshot | None, table: str) -> None:
 
 
 def loses_features(old: Protocol, new: Protocol) -> bool:
-    """Whether the new protocol lacks a feature of the old one."""
+    """Returns whether the new protocol lacks a feature of the old protocol."""
     if new.min_reader_version < old.min_reader_version or new.min_writer_version < old.min_writer_version:
         return True
     named = (*(old.reader_features or ()), *(old.writer_features or ()))
@@ -85,7 +85,7 @@ def loses_features(old: Protocol, new: Protocol) -> bool:
 
 
 def _check_each_once(changes: Changes, table: str) -> None:
-    """Raises where a commit has two actions on one file, transaction identifier or domain."""
+    """Raises an error if a commit has two actions on the same file, transaction identifier or domain."""
     files: tuple[AddFile | RemoveFile, ...] = (*changes.adds, *changes.removes)
     named: dict[str, Iterable[str]] = {
         "added": (add.path for add in changes.adds),
@@ -130,7 +130,7 @@ def _check_file(file: AddFile | AddCDCFile, keys: set[str], table: str) -> None:
 
 
 def _check_feed(changes: Changes, base: Snapshot | None, metadata: Metadata, table: str) -> None:
-    """Raises where a commit does what a table that records its changes may not do, as in delta-spark."""
+    """Raises an error if a commit is not allowed in a table that records its changes, as in delta-spark."""
     schema = StructType.from_json(metadata.schema_string)
     for name in (CHANGE_TYPE, COMMIT_VERSION, COMMIT_TIMESTAMP):
         if name in schema:
@@ -151,7 +151,7 @@ def _check_feed(changes: Changes, base: Snapshot | None, metadata: Metadata, tab
 
 
 def _is_newly_mapped(base: Snapshot, metadata: Metadata) -> bool:
-    """Whether column mapping is enabled, or a mapped column is dropped or renamed."""
+    """Returns whether column mapping is enabled, or a mapped column is dropped or renamed."""
     mode = TableProperties(metadata.configuration).column_mapping_mode
     if mode == "none":
         return False
@@ -180,7 +180,7 @@ def _check_append_only(removes: Iterable[RemoveFile], base: Snapshot, metadata: 
 
 
 def _check_clustering(metadata: Metadata, domains: Mapping[str, DomainMetadata], table: str) -> None:
-    """Raises where files of a clustered table would lack statistics of the clustering columns."""
+    """Raises an error if files of a clustered table would lack statistics of the clustering columns."""
     schema, properties = StructType.from_json(metadata.schema_string), TableProperties(metadata.configuration)
     indexed = {column.path for column in indexed_columns(schema, properties, metadata.partition_columns)}
     missing = [path for path in clustering_columns(domains) if path not in indexed]
@@ -194,7 +194,7 @@ def _check_clustering(metadata: Metadata, domains: Mapping[str, DomainMetadata],
 
 
 def _check_identity(changes: Changes, base: Snapshot) -> None:
-    """Raises where a commit changes what stays the same during the life of a table."""
+    """Raises an error if a commit would change the table's id, lose protocol features, or repartition kept files."""
     if changes.protocol is not None and loses_features(base.protocol, changes.protocol):
         raise InternalError("the table's protocol would lose features", table=base.table, version=base.version)
     if changes.metadata is None:
@@ -208,7 +208,7 @@ def _check_identity(changes: Changes, base: Snapshot) -> None:
 
 
 def _partition_keys(metadata: Metadata) -> tuple[str, ...]:
-    """The physical names of the partition columns."""
+    """Returns the physical names of the partition columns."""
     schema = StructType.from_json(metadata.schema_string)
     return tuple(schema.require(name).physical_name for name in metadata.partition_columns)
 
