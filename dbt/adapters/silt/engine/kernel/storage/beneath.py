@@ -1,7 +1,7 @@
 """Opens files and folders below a trusted folder without following symbolic links.
 
 Each component of a path is opened relative to the descriptor of the folder above it, so that a link that another
-process puts in its place meanwhile is not followed either. The trusted folder itself may be reached through links.
+process creates in its place at the same time is not followed either. The path of the trusted folder may contain links.
 Source: openat(2), open(2) `O_NOFOLLOW`.
 """
 
@@ -17,7 +17,7 @@ from typing import Final
 from dbt.adapters.silt.engine.kernel.errors import SymbolicLinkError, UnusableFileError
 
 SEARCH: Final = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_CLOEXEC
-"""Opens a folder to reach what it holds; Linux asks for no permission to list it."""
+"""Opens a folder to reach its content; on Linux, needs no permission to list it."""
 READ: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 """Opens a folder to list it, or to force it to disk."""
 
@@ -35,8 +35,8 @@ def folder(top: str, path: str, flags: int = SEARCH) -> Iterator[int]:
         flags: `SEARCH` or `READ`.
 
     Raises:
-        SymbolicLinkError: a component of the path is a symbolic link.
-        OSError: the folder is missing or cannot be opened.
+        SymbolicLinkError: if a component of the path is a symbolic link.
+        OSError: if the folder is missing or cannot be opened.
     """
     names = _names(path)
     descriptor = os.open(top, SEARCH if names else flags)
@@ -57,11 +57,11 @@ def folder(top: str, path: str, flags: int = SEARCH) -> Iterator[int]:
 
 
 def make_folder(top: str, path: str) -> None:
-    """Makes a folder below an existing one, and the folders between them; durable, and no error if it exists.
+    """Creates a folder below an existing folder, and the folders between them, durably; it may already exist.
 
     Raises:
-        SymbolicLinkError: a component of the path is a symbolic link.
-        OSError: the folder cannot be made.
+        SymbolicLinkError: if a component of the path is a symbolic link.
+        OSError: if the folder cannot be created.
     """
     names = _names(path)
     for depth, name in enumerate(names):
@@ -76,15 +76,15 @@ def make_folder(top: str, path: str) -> None:
 
 @contextlib.contextmanager
 def file(folder_descriptor: int, name: str, shown: str) -> Iterator[int]:
-    """Yields the descriptor of a regular file, open for reading; never waits, as opening a named pipe does.
+    """Yields the descriptor of a regular file, open for reading; never blocks, not even on a named pipe.
 
     Args:
         shown: the file's path, for messages.
 
     Raises:
-        SymbolicLinkError: the file is a symbolic link.
-        UnusableFileError: it is a folder, a pipe, a socket or a device.
-        OSError: the file is missing or cannot be opened.
+        SymbolicLinkError: if the file is a symbolic link.
+        UnusableFileError: if it is a folder, a pipe, a socket or a device.
+        OSError: if the file is missing or cannot be opened.
     """
     try:
         descriptor = os.open(name, _FILE, dir_fd=folder_descriptor)
@@ -107,19 +107,19 @@ def _not_regular(shown: str) -> UnusableFileError:
 
 
 def status(folder_descriptor: int, name: str) -> os.stat_result:
-    """Returns the status of whatever has the name, of a link the link's own.
+    """Returns the status of a directory entry; for a link, that of the link itself.
 
     Raises:
-        OSError: the name does not exist, or the system refuses the status.
+        OSError: if the name does not exist, or the system refuses the status.
     """
     return os.stat(name, dir_fd=folder_descriptor, follow_symlinks=False)
 
 
 def raise_if_link(folder_descriptor: int, name: str, shown: str) -> None:
-    """Raises SymbolicLinkError if the name is that of a symbolic link.
+    """Raises SymbolicLinkError if the name is a symbolic link.
 
     Args:
-        shown: the path on which the name is, for the message.
+        shown: the path that contains the name, for the message.
     """
     with contextlib.suppress(OSError):
         if not stat.S_ISLNK(status(folder_descriptor, name).st_mode):
@@ -128,7 +128,7 @@ def raise_if_link(folder_descriptor: int, name: str, shown: str) -> None:
 
 
 def link_error(shown: str, name: str | None = None) -> SymbolicLinkError:
-    """Returns the error for a path that is a link, or has a link of that name in it."""
+    """Returns the error for a path that is a link, or that contains a link with this name."""
     is_whole = name is None or shown.endswith(f"/{name}")
     what = f"{shown} is a symbolic link" if is_whole else f"`{name}` in the path {shown} is a symbolic link"
     return SymbolicLinkError(f"{what}, and links in a table's folder are not followed", details={"path": shown})
@@ -142,7 +142,7 @@ def _inner_folder(above: int, name: str, flags: int) -> int:
     try:
         return os.open(name, flags | os.O_NOFOLLOW, dir_fd=above)
     except OSError as error:
-        # Systems without O_PATH answer ELOOP for a link.
+        # Systems without O_PATH return ELOOP for a link.
         if error.errno in (errno.ELOOP, errno.EMLINK):
             raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), name) from error
         raise

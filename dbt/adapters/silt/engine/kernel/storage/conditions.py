@@ -1,8 +1,8 @@
-"""Tries whether a storage keeps the conditions of conditional writes, on which every commit rests.
+"""Tests whether a storage respects the conditions of conditional writes, which every commit depends on.
 
-An old server of one's own may ignore `If-None-Match` and `If-Match`: then of two writers both hear that they wrote, and
-one commit is lost without a word. So four writes to one object, which is deleted again, are tried before anything is
-written there: one of an absent object, one that must be refused, one of an unchanged object, one that must be refused.
+An old self-hosted server may ignore `If-None-Match` and `If-Match`: then two writers both get a success, and a commit
+is lost silently. So four writes to a test object, which is then deleted, are tried before anything else is written: a
+write of a missing object, a write that must be refused, a write of an unchanged object, a write that must be refused.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ _PREFIX = "_silt_probe_"
 
 @dataclass(frozen=True)
 class Kept:
-    """What a storage was found to do; each is a text for people.
+    """The results of the test, for display.
 
     Attributes:
-        created: of create-if-absent.
-        swapped: of swap-if-unchanged.
-        clock_ms: by how much the storage's clock is ahead of this machine's; None where it does not say.
+        created: the result of create-if-absent.
+        swapped: the result of swap-if-unchanged.
+        clock_ms: the lead of the storage's clock over this machine's, in milliseconds, if known.
     """
 
     created: str
@@ -36,14 +36,14 @@ class Kept:
 
 
 def try_conditions(store: ObjectStore, now_ms: int) -> Kept:
-    """Writes an object under conditions, and deletes it.
+    """Writes a test object under conditions, and deletes it.
 
     Args:
         now_ms: this machine's time, milliseconds since 1970-01-01 UTC.
 
     Raises:
-        ConditionsIgnoredError: a condition was ignored.
-        StorageError: the storage cannot be reached, or not written.
+        ConditionsIgnoredError: if a condition was ignored.
+        StorageError: if the storage cannot be reached or written.
     """
     name = f"{_PREFIX}{uuid.uuid4().hex}"
     try:
@@ -61,7 +61,7 @@ def try_conditions(store: ObjectStore, now_ms: int) -> Kept:
 
 
 def _swaps(store: ObjectStore, name: str) -> bool:
-    """Whether an object is replaced while it is unchanged, and not after."""
+    """Returns whether an object is replaced while it is unchanged, and not after it has changed."""
     found = store.read_if_changed(name, None)
     if found is None or store.swap_if_unchanged(name, b"third", found.tag) is None:
         return False
@@ -81,10 +81,10 @@ _lock = threading.Lock()
 
 
 def require_conditions(store: Store, now_ms: int) -> None:
-    """Passes where the storage keeps them; it is tried once for each bucket in a process. A folder needs no trial.
+    """Checks that the storage respects conditions, once per bucket and process; a folder needs no test.
 
     Raises:
-        ConditionsIgnoredError, StorageError: as `try_conditions` does.
+        ConditionsIgnoredError, StorageError: like `try_conditions`.
     """
     if not isinstance(store, ObjectStore) or not store.bucket.startswith(_WITH_SERVICE):
         return

@@ -1,7 +1,6 @@
-"""Finds out whose credentials are used for a storage, so that the log's client and Spark's use the same.
+"""Resolves the credentials for a storage, so that the log's client and Spark's client use the same.
 
-The two look into different places by themselves: neither reads `~/.aws`, only one knows a web identity, and Hadoop
-reads no variable of Azure. So what the settings leave out is looked up here, and given to both.
+By default the clients search different sources: neither reads `~/.aws`, only one supports a web identity, and Hadoop reads no environment variable of Azure. So values that the settings omit are looked up here and passed to both.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from dbt.adapters.silt.engine.kernel.storage.urls import ObjectUrl, Service
 
 
 class Kind(enum.Enum):
-    """What credentials are."""
+    """The kind of credentials."""
 
     GIVEN = "given"
     ANONYMOUS = "anonymous"
@@ -30,11 +29,12 @@ class Kind(enum.Enum):
 
 @dataclass(frozen=True)
 class Access:
-    """How a storage is reached, with all that the environment adds.
+    """The settings and credentials for a storage, with values from the environment.
 
     Attributes:
-        kind: what the credentials are; GIVEN ones are in the settings.
-        source: where they come from, for people.
+        settings: the settings, with the credentials if their kind is GIVEN.
+        kind: the kind of the credentials.
+        source: the source of the credentials, for display.
     """
 
     settings: StorageSettings
@@ -43,13 +43,13 @@ class Access:
 
 
 def access(url: ObjectUrl, settings: StorageSettings, environ: Mapping[str, str] | None = None) -> Access:
-    """The settings for a place, and the credentials that both clients use.
+    """Returns the settings for a URL, and the credentials that both clients use.
 
     Args:
-        environ: the variables; by default those of this process.
+        environ: the environment variables; by default this process's.
 
     Raises:
-        InvalidSettingError: a profile is not there, or holds no keys; or requests to Azure are to be unsigned.
+        InvalidSettingError: if a profile is missing or contains no keys, or requests to Azure are to be unsigned.
     """
     return _BY_SERVICE[url.service](settings, os.environ if environ is None else environ)
 
@@ -113,7 +113,7 @@ def _of_profile(settings: StorageSettings, name: str, environ: Mapping[str, str]
 
 
 def _profiles(environ: Mapping[str, str]) -> dict[str, dict[str, str]]:
-    """The profiles of both files; what the first says of one counts."""
+    """Reads the profiles from both files; values of the first file take precedence."""
     found: dict[str, dict[str, str]] = {}
     for variable, name in _AWS_FILES.items():
         path = Path(environ.get(variable) or Path(environ.get("HOME") or "~", ".aws", name)).expanduser()
@@ -123,7 +123,7 @@ def _profiles(environ: Mapping[str, str]) -> dict[str, dict[str, str]]:
         except FileNotFoundError:
             continue
         except (OSError, UnicodeDecodeError, configparser.Error) as error:
-            kind = type(error).__name__  # its text may show a line with a key
+            kind = type(error).__name__  # its message may show a line with a key
             raise InvalidSettingError(f"{path} cannot be read ({kind})", remedy="Correct the file") from None
         for section in parser.sections():
             profile = section.removeprefix("profile ").strip()

@@ -39,24 +39,24 @@ class FaultKind(enum.Enum):
     """The kind of a fault."""
 
     FAIL_BEFORE = "fail before"
-    """StorageError, and the operation was not done."""
+    """Raises StorageError without doing the operation."""
     FAIL_AFTER = "fail after"
-    """The operation was done, and then StorageError: a lost answer."""
+    """Does the operation, then raises StorageError: a lost answer."""
     FULL = "full"
-    """For what needs space: NoSpaceError, and the operation was not done."""
+    """For an operation that needs space: raises NoSpaceError without doing the operation."""
     DELAY = "delay"
-    """The operation is done after a wait."""
+    """Does the operation after a wait."""
     LATE = "late"
     """For a listing, read or status: the answer does not include the last writes through this store."""
     TWICE = "twice"
-    """For a write: it is done twice, and the second answer returned. For a listing: each entry twice, in any order."""
+    """For a write: does it twice, returns the second answer. For a listing: returns each entry twice, in any order."""
     TORN = "torn"
-    """For a read: only the first part of the content is returned."""
+    """For a read: returns only the first part of the content."""
     WRONG = "wrong"
-    """For a status: a wrong size and time."""
+    """For a status: returns a wrong size and time."""
 
 
-# The operations that a kind applies to, where not to all.
+# The operations that a kind applies to; other kinds apply to all.
 _OPERATIONS = {
     FaultKind.FULL: (*_WRITES, "make_folder"),
     FaultKind.LATE: ("list_from", *_READS, "status"),
@@ -73,14 +73,14 @@ class Fault:
     Args:
         operation: the name of a method of Store, or a shell pattern of such names; a write to a pinned folder is
             `put_if_absent`. Operations that the kind does not apply to are not affected.
-        kind: what to do.
-        path: shell pattern of the paths it applies to; `*` also matches `/`.
-        times: how often it occurs at most; None means without limit.
-        skip: how many chances it passes over before it first occurs.
-        probability: of occurring, each time.
-        seconds: how long a delay takes.
-        count: how many of the files written last a late answer does not show.
-        share: of the content that a torn read returns, from 0 to 1; -1 gives all but the last line.
+        kind: the kind of fault.
+        path: a shell pattern of the affected paths; `*` also matches `/`.
+        times: the maximum number of occurrences; by default unlimited.
+        skip: the number of matching operations before the first occurrence.
+        probability: the probability of each occurrence.
+        seconds: the length of a delay.
+        count: the number of last-written files that a late answer omits.
+        share: the part of the content that a torn read returns, from 0 to 1; -1 for everything except the last line.
     """
 
     operation: str
@@ -94,20 +94,20 @@ class Fault:
     skip: int = 0
 
     def holds(self, operation: str, path: str) -> bool:
-        """Whether it applies there, apart from probability and number of times."""
+        """Returns whether it applies to an operation on a path, ignoring probability and number of occurrences."""
         if self.times == 0 or operation not in _OPERATIONS.get(self.kind, (operation,)):
             return False
         return fnmatch.fnmatchcase(operation, self.operation) and fnmatch.fnmatchcase(path, self.path)
 
 
 class _Written:
-    """The paths that were written through a store and its children, the last at the end, with the content before."""
+    """The paths written through a store and its children, in the order of the last write, with the earlier content."""
 
     def __init__(self) -> None:
         self._before: dict[str, bytes | None] = {}
 
     def note(self, path: str, before: bytes | None) -> None:
-        """Notes a write; `before` is None where there was no file."""
+        """Records a write and the file's earlier content, if any."""
         self._before.pop(path, None)
         self._before[path] = before
 
@@ -115,7 +115,7 @@ class _Written:
         self._before.pop(path, None)
 
     def last(self, count: int) -> dict[str, bytes | None]:
-        """The paths written last."""
+        """Returns the paths written last."""
         return dict(list(self._before.items())[-count:]) if count else {}
 
 
@@ -123,10 +123,10 @@ class FaultyStore:
     """Another store with injected faults.
 
     Args:
-        inner: the store that carries out the operations.
-        faults: the first that applies to an operation occurs.
-        seed: of the randomness.
-        clock: waits for the delays.
+        inner: the store that performs the operations.
+        faults: the faults; the first fault that applies to an operation occurs.
+        seed: the seed of the random numbers.
+        clock: the clock that delays wait on.
     """
 
     def __init__(self, inner: Store, faults: Sequence[Fault] = (), seed: int = 0, clock: Clock | None = None) -> None:
@@ -221,14 +221,14 @@ class FaultyStore:
         self.around("check_writable", "", self.inner.check_writable)
 
     def pin(self, folder: str) -> PinnedFolder:
-        """A folder that is only a prefix is this store's, so that faults hit each of its requests."""
+        """Pins a folder; a prefix is pinned in this store, so that faults affect each of its requests."""
         if not self.has_folders:
             return UniqueFolder(self, folder) if self.is_never_reused else PrefixFolder(self, folder)
         inner = self.around("pin", folder, lambda: self.inner.pin(folder))
         return _FaultyFolder(inner, folder, self)
 
     def child(self, folder: str) -> FaultyStore:
-        """The child shares the faults, the randomness and the record of writes."""
+        """Returns a child that shares the faults, the random numbers and the record of writes."""
         child = copy.copy(self)
         child.inner = self.inner.child(folder)
         return child
@@ -237,7 +237,7 @@ class FaultyStore:
         return self.inner.local_path(path)
 
     def around(self, operation: str, path: str, run: Callable[[], T]) -> T:
-        """Runs the operation, with the fault that applies to it, if any."""
+        """Runs the operation, with the fault that applies to it if any."""
         fault = self._strike(operation, path)
         if fault is None:
             return run()
@@ -256,7 +256,7 @@ class FaultyStore:
         return altered
 
     def noted(self, path: str, result: PutResult) -> PutResult:
-        """Records a file that was made, for late answers."""
+        """Records a file that was created, for late answers."""
         if result is PutResult.CREATED:
             self._written.note(self._key(path), None)
         return result
@@ -274,7 +274,7 @@ class FaultyStore:
         return None
 
     def _altered(self, fault: Fault, operation: str, path: str, result: Any) -> Any:
-        """The answer as the fault changes it."""
+        """Returns the answer as changed by the fault."""
         match fault.kind:
             case FaultKind.LATE if operation == "list_from":
                 return self._late_listing(fault, result)
@@ -310,7 +310,7 @@ class FaultyStore:
             return None
 
     def _key(self, path: str) -> str:
-        """The path as distinguished from the paths of other children."""
+        """Returns the path in a form that differs from paths of other children."""
         return f"{self.inner.root}/{path}"
 
 

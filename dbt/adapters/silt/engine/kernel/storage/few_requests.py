@@ -1,4 +1,4 @@
-"""Reads of a store which an object store answers by one request each, and every other store by several."""
+"""Reads that need a single request to an object store, and several operations of any other store."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ _OF_OBJECTS: Final = 64
 
 
 def at_once(store: Store) -> int:
-    """How many files of the store to look into at the same time: a service answers late, and many at once."""
+    """Returns how many files to read at the same time: a service is slow, but answers many requests concurrently."""
     return _OF_FOLDERS if store.has_folders else _OF_OBJECTS
 
 
 def read_ranges(store: Store, path: str, ranges: Sequence[tuple[int, int]]) -> list[bytes]:
-    """Parts of a file's content, each from a place up to another; what lies behind its end is left out.
+    """Reads parts of a file, each from a start to an exclusive end; parts are cut off at the end of the file.
 
     Raises:
-        ObjectMissing: there is no such file.
-        StorageError: it cannot be read.
+        ObjectMissing: if the file does not exist.
+        StorageError: if it cannot be read.
     """
     if isinstance(store, ObjectStore):
         return store.read_ranges(path, ranges)
@@ -40,20 +40,20 @@ def read_ranges(store: Store, path: str, ranges: Sequence[tuple[int, int]]) -> l
 
 
 def files_below(store: Store, folder: str) -> list[FileStatus]:
-    """The files in a folder and in those below it, in no order; none where there is no such folder.
+    """Lists the files in a folder and its subfolders, in no order; empty if the folder does not exist.
 
     Raises:
-        StorageError: it cannot be listed.
+        StorageError: if the folder cannot be listed.
     """
     return list(store.files_below(folder) if isinstance(store, ObjectStore) else _walk(store, folder))
 
 
 def files_in_order(store: Store, folder: str) -> Iterator[FileStatus]:
-    """The files directly in a folder, sorted by name; an object store is asked for so many only as are taken.
+    """Iterates over the files directly in a folder, sorted by name; an object store lists only as many as are used.
 
     Raises:
-        ObjectMissing: there is no such folder.
-        StorageError: it cannot be listed.
+        ObjectMissing: if the folder does not exist.
+        StorageError: if it cannot be listed.
     """
     if isinstance(store, ObjectStore):
         return store.files_in_order(folder)
@@ -62,10 +62,10 @@ def files_in_order(store: Store, folder: str) -> Iterator[FileStatus]:
 
 
 def fetch(store: Store, path: str) -> tuple[FileStatus, bytes] | None:
-    """A whole file with its status; None where there is no such file.
+    """Reads a whole file with its status, or returns None if the file does not exist.
 
     Raises:
-        StorageError: it cannot be read, or only in part.
+        StorageError: if it cannot be read, or only in part.
     """
     if isinstance(store, ObjectStore):
         return store.fetch(path)
@@ -74,10 +74,10 @@ def fetch(store: Store, path: str) -> tuple[FileStatus, bytes] | None:
 
 
 def delete_all(store: Store, paths: Sequence[str]) -> None:
-    """Deletes files, of an object store in any order; missing ones are no error.
+    """Deletes files, in an object store in any order; missing files are not an error.
 
     Raises:
-        StorageError: it failed, and any of them may be deleted.
+        StorageError: if a deletion failed; any of the files may be deleted.
     """
     if isinstance(store, ObjectStore):
         store.delete_all(paths)
@@ -87,7 +87,7 @@ def delete_all(store: Store, paths: Sequence[str]) -> None:
 
 
 def is_never_reused(store: Store) -> bool:
-    """Whether no other table has had or will have the store's root."""
+    """Returns whether no other table has had or will have the store's root."""
     return not store.has_folders and cast(PrefixStore, store).is_never_reused
 
 
@@ -95,21 +95,21 @@ class Tree(Protocol):
     """The folders of a store."""
 
     def content(self, folder: str) -> tuple[list[FileStatus], list[str]]:
-        """The files directly in the folder, and the names of the folders in it, both sorted.
+        """Lists the files directly in the folder and the names of its subfolders, both sorted.
 
         Raises:
-            ObjectMissing: there is no such folder.
+            ObjectMissing: if the folder does not exist.
         """
         ...
 
 
 def tree(store: Store) -> Tree:
-    """The folders of a store, which an object store lists all at once, as they are now.
+    """Returns the folders of a store; an object store lists all of them at once.
 
-    Empty objects are left out there: by them Hadoop marks folders.
+    Of an object store, empty objects are left out, because Hadoop marks folders with them.
 
     Raises:
-        StorageError: it cannot be listed.
+        StorageError: if the store cannot be listed.
     """
     if isinstance(store, ObjectStore):
         return _ListedTree(file for file in store.files_below("") if file.size)

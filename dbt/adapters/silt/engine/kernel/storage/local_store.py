@@ -1,11 +1,11 @@
 """LocalStore: a folder of the local file system as a store.
 
-A conditional write makes a temporary file in the same folder, forces it to disk, and links it to its name: `link`
-fails where the name exists, on every POSIX file system, also between processes and hosts, where a rename would
-overwrite it. Then the folder is forced to disk.
+A conditional write creates a temporary file in the same folder, forces it to disk, and links it to its name: `link`
+fails if the name exists, on every POSIX file system, also between processes and hosts, whereas a rename would overwrite
+the file. Then the folder is forced to disk.
 
 A writer that is killed leaves at most one such file per write, `.<name>.<32 hexadecimal digits>.tmp` in the folder of
-its target: in `_delta_log` (commits, checksums, checkpoints, `_last_checkpoint`) and wherever else a store puts files.
+its target: in `_delta_log` (commits, checksums, checkpoints, `_last_checkpoint`) or any other folder that is written.
 Its name begins with a dot, so every reader ignores it; `is_temporary_name` recognises it, and VACUUM deletes it once it
 is old enough. No other file that a store writes is ever visible in part.
 """
@@ -52,20 +52,20 @@ _NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.E
 
 
 def is_temporary_name(name: str) -> bool:
-    """Whether the name is that of a temporary file, which a killed writer may have left."""
+    """Returns whether the name belongs to a temporary file, which a killed writer may have left behind."""
     return _TEMPORARY_NAME.fullmatch(name) is not None
 
 
 class LocalStore:
-    """Files under one folder, which need not exist yet.
+    """Files below a folder, which need not exist yet.
 
-    Symbolic links below the folder are never followed: reading, writing or deleting through one raises
-    SymbolicLinkError, and listings leave links out. In a store that limits what logs may name (`allowed`), that holds
-    for its children from the same folder on: a table's folder cannot be a link there.
+    Symbolic links below the folder are never followed: reading, writing or deleting through a link raises
+    SymbolicLinkError, and listings leave links out. If `allowed` is set, its children do not follow links below the
+    same folder either, so a table's folder cannot be a link.
 
     Args:
-        root: the folder; a relative one is resolved against the current working directory.
-        allowed: the folders outside of the root that the logs of its tables may name files in; None for any.
+        root: the folder; a relative path is resolved against the current working directory.
+        allowed: the folders outside of the root in which the logs of its tables may name files; None for any.
     """
 
     def __init__(self, root: str | os.PathLike[str], allowed: Sequence[str] | None = None) -> None:
@@ -73,7 +73,7 @@ class LocalStore:
         self._below_top = ""
         self.allowed = allowed
         self.elsewhere: Callable[[str], Store] | None = None
-        """Opens the folder of another storage that a log names files in; None where it may not."""
+        """Opens a folder of another storage in which a log names files; None if that is not allowed."""
 
     def __repr__(self) -> str:
         return f"LocalStore({self._root!r})"
@@ -108,7 +108,7 @@ class LocalStore:
 
     def open_input(self, path: str) -> IO[bytes]:
         with _mapped("opening", self._at(path)), self._opened(path) as descriptor:
-            # Arrow opens files by name: this name is that of the very file which was opened here.
+            # Arrow opens files by name; this name refers to the file that was opened here.
             same_file = f"{_DESCRIPTORS}/{descriptor}"
             if os.path.exists(same_file):
                 return cast(IO[bytes], pyarrow.OSFile(same_file, "rb"))
@@ -119,10 +119,10 @@ class LocalStore:
         return found
 
     def statuses(self, paths: Iterable[str]) -> Iterator[FileStatus | None]:
-        """Yields the status of each file; the folders that they share are resolved once for all of them.
+        """Yields the status of each file; each folder is resolved only once.
 
         Raises:
-            SymbolicLinkError: a file, or a folder above it, is a symbolic link.
+            SymbolicLinkError: if a file, or a folder above it, is a symbolic link.
         """
         checked: dict[str, bool] = {}
         for path in paths:
@@ -142,7 +142,7 @@ class LocalStore:
             temporary = _temporary_name(name)
             try:
                 _write_durably(temporary, data, folder)
-                # Hadoop's checksum of the old content would make Spark refuse the new one.
+                # Spark would reject the new content because of Hadoop's checksum of the old content.
                 with contextlib.suppress(FileNotFoundError):
                     os.unlink(f".{name}.crc", dir_fd=folder)
                 os.replace(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
@@ -186,11 +186,11 @@ class LocalStore:
             raise
 
     def delete_folder(self, folder: str) -> None:
-        """Deletes the folder and all within, also what others put there meanwhile; of a link only the link."""
+        """Deletes the folder with its content, including files that are added at the same time; of a link, itself."""
         path = self._at(folder)
         for left in reversed(range(_MOST_TRIES)):
             try:
-                # A file that got another name meanwhile ends rmtree.
+                # A file that is renamed at the same time stops rmtree.
                 with contextlib.suppress(ObjectMissing), _writing("deleting the folder", path):
                     if not self._delete_tree(folder):
                         return
@@ -203,7 +203,7 @@ class LocalStore:
         )
 
     def _delete_tree(self, folder: str) -> bool:
-        """Deletes a folder, or the link in its place; returns whether something may be left."""
+        """Deletes a folder, or the link in its place; returns whether anything may remain."""
         with self._above(folder) as (above, name):
             try:
                 mode = beneath.status(above, name).st_mode
@@ -271,12 +271,12 @@ class LocalStore:
         return f"{self._root.rstrip('/')}/{path}" if path else self._root
 
     def _folder(self, folder: str, flags: int = beneath.SEARCH) -> contextlib.AbstractContextManager[int]:
-        """The descriptor of a folder; raises as `beneath.folder`."""
+        """Opens a folder and yields its descriptor; raises errors like `beneath.folder`."""
         return beneath.folder(self._top, joined(self._below_top, folder), flags)
 
     @contextlib.contextmanager
     def _above(self, path: str, flags: int = beneath.SEARCH) -> Iterator[tuple[int, str]]:
-        """The descriptor of the folder that a path is in, and the path's last name; raises as `beneath.folder`."""
+        """Yields the descriptor of a path's folder, and the path's last name; raises errors like `beneath.folder`."""
         whole = joined(self._below_top, path)
         top, rest = (self._top, whole) if whole else os.path.split(self._top)
         folder, _, name = rest.rpartition("/")
@@ -285,7 +285,7 @@ class LocalStore:
 
     @contextlib.contextmanager
     def _opened(self, path: str) -> Iterator[int]:
-        """The descriptor of a regular file, open for reading; raises as `beneath.file`."""
+        """Yields the descriptor of a regular file, open for reading; raises errors like `beneath.file`."""
         with self._above(path) as (folder, name), beneath.file(folder, name, self._at(path)) as descriptor:
             yield descriptor
 
@@ -328,7 +328,7 @@ def _regular(path: str, found: os.stat_result) -> FileStatus | None:
 
 
 def _listed_status(path: str, entry: os.DirEntry[str]) -> FileStatus | None:
-    """The status of a file in a listing; None if the file was deleted meanwhile."""
+    """Returns the status of a file in a listing, or None if the file was deleted in the meantime."""
     try:
         return _regular(path, entry.stat(follow_symlinks=False))
     except FileNotFoundError:
@@ -344,16 +344,16 @@ def _exists(folder: int, name: str) -> bool:
 
 
 def _is_not_empty(error: Exception) -> bool:
-    """Whether an operation failed because there are files in a folder."""
+    """Returns whether an operation failed because a folder is not empty."""
     return isinstance(error.__cause__, OSError) and error.__cause__.errno in (errno.ENOTEMPTY, errno.EEXIST)
 
 
 class LocalFolder:
-    """A folder held by a descriptor, so that its inode is not reused while this value lives.
+    """A folder with an open descriptor, so that its inode is not reused during the life of this value.
 
     Args:
-        path: of the folder, absolute.
-        descriptor: of the folder, open for reading; this value closes it.
+        path: the absolute path of the folder.
+        descriptor: the descriptor of the folder, open for reading; this value closes it.
     """
 
     def __init__(self, path: str, descriptor: int) -> None:
@@ -415,13 +415,13 @@ class LocalFolder:
         return PutResult.CREATED
 
     def _is_file(self, name: str) -> bool:
-        """Whether the name is that of a file, or of none any more."""
+        """Returns whether the name is a file, or no longer exists."""
         try:
             return stat.S_ISREG(beneath.status(self._descriptor, name).st_mode)
         except FileNotFoundError:
             return True
         except OSError:
-            return True  # whoever reads it says what is wrong
+            return True  # reading it will raise the error
 
     def _settle(self, name: str) -> None:
         try:
@@ -435,30 +435,30 @@ class LocalFolder:
         try:
             os.unlink(temporary, dir_fd=self._descriptor)
         except FileNotFoundError:
-            pass  # it was never made, or was deleted with its folder
+            pass  # it was never created, or was deleted with its folder
         except OSError as error:
-            with contextlib.suppress(OSError):  # where it cannot be seen, it was never made
+            with contextlib.suppress(OSError):  # without a status, it was never created
                 os.stat(temporary, dir_fd=self._descriptor)
                 _logger.warning("left %s in %s: %s", temporary, self._path, error)
 
 
 @contextlib.contextmanager
 def _mapped(doing: str, path: str, is_write: bool = False) -> Iterator[None]:
-    """Converts errors of the operating system to those of the store."""
+    """Converts errors of the operating system to errors of the store."""
     try:
         yield
     except (FileNotFoundError, NotADirectoryError) as error:
         raise ObjectMissing(path) from error
     except FileExistsError as error:
         raise ObjectExists(path) from error
-    except ValueError as error:  # a name with a NUL or with half of a character, which no file system can hold
+    except ValueError as error:  # a name with a NUL or a lone surrogate, which no file system supports
         raise ObjectMissing(path) from error
     except OSError as error:
         raise os_errors.failure(f"{doing} {path}", error, is_write) from error
 
 
 def _writing(doing: str, path: str) -> contextlib.AbstractContextManager[None]:
-    """As `_mapped`, for what changes nothing where the system refuses it."""
+    """Like `_mapped`, for writes: a refusal by the system means that nothing was written."""
     return _mapped(doing, path, is_write=True)
 
 
@@ -479,11 +479,11 @@ def _sync(path: str, flags: int) -> None:
 
 
 def _temporary_name(name: str) -> str:
-    """Matches `_TEMPORARY_NAME`."""
+    """Returns a new name that matches `_TEMPORARY_NAME`."""
     return f".{name}.{uuid.uuid4().hex}.tmp"
 
 
 def _folders_above(path: str) -> list[str]:
-    """The folders of a path from its own up to the root, which is ``."""
+    """Returns the folders above a path, including the root, which is ``."""
     parts = path.split("/")[:-1]
     return ["/".join(parts[:depth]) for depth in range(len(parts) + 1)]

@@ -1,4 +1,4 @@
-"""MemoryObjectStore: an object store in memory, for tests and trials."""
+"""MemoryObjectStore: an object store in memory, for tests and experiments."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from dbt.adapters.silt.engine.kernel.storage.unique_folder import UniqueFolder
 
 @dataclass
 class _Bucket:
-    """Objects by their whole key: content, time and the number of the write."""
+    """Objects by their full key: content, time and the number of the write."""
 
     clock: Clock
     objects: dict[str, tuple[bytes, int, int]] = field(default_factory=dict)
@@ -44,12 +44,12 @@ class _Bucket:
 
 
 class MemoryObjectStore:
-    """Objects in memory, shared by a store and its children: no folders, and conditional writes, as a bucket has them.
+    """Objects in memory, shared by a store and its children: without folders, with conditional writes, like a bucket.
 
     Safe to share between threads.
 
     Args:
-        clock: gives the modification times.
+        clock: the clock of the modification times.
     """
 
     def __init__(self, clock: Clock | None = None) -> None:
@@ -125,10 +125,10 @@ class MemoryObjectStore:
             self._bucket.objects.pop(self._key(path), None)
 
     def make_folder(self, folder: str) -> None:
-        """Does nothing: the first object below it makes it."""
+        """Does nothing: the first object below a folder creates it."""
 
     def rename_folder(self, source: str, target: str) -> None:
-        """Writes every object again under its new key, then deletes the old ones."""
+        """Moves each object: writes it under its new key, then deletes it under the old key."""
         with self._bucket.lock:
             names = self._below(source)
             if any(key.startswith(f"{self._key(target)}/") for key in self._bucket.objects):
@@ -155,7 +155,7 @@ class MemoryObjectStore:
                 raise ObjectMissing(path)
 
     def check_writable(self) -> None:
-        """Passes: memory can be written."""
+        """Does nothing: memory is always writable."""
 
     def pin(self, folder: str) -> PinnedFolder:
         return UniqueFolder(self, folder) if self.is_never_reused else PrefixFolder(self, folder)
@@ -184,7 +184,7 @@ class MemoryObjectStore:
             return TaggedObject(self._bucket.objects[self._key(path)][0], self._bucket.tag(self._key(path)))
 
     def _below(self, folder: str) -> list[str]:
-        """The rest of each key below the folder; the root always exists."""
+        """Returns the rest of each key below the folder; the root always exists."""
         key = self._key(folder)
         above = f"{key}/" if key else ""
         names = [each[len(above) :] for each in self._bucket.objects if each.startswith(above)]

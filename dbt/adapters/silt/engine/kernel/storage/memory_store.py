@@ -1,4 +1,4 @@
-"""MemoryStore: a store in memory, for tests and trials."""
+"""MemoryStore: a store in memory, for tests and experiments."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from dbt.adapters.silt.engine.kernel.storage.store import (
 
 @dataclass
 class _Tree:
-    """Files and folders by absolute path. A folder's number identifies its incarnation; its time is its entries'."""
+    """Files and folders by absolute path, with a number for each incarnation of a folder and its modification time."""
 
     clock: Clock
     files: dict[str, tuple[bytes, int]] = field(default_factory=dict)
@@ -51,7 +51,7 @@ class MemoryStore:
     """Files in memory, shared by a store and its children. Safe to share between threads.
 
     Args:
-        clock: gives the modification times.
+        clock: the clock of the modification times.
     """
 
     def __init__(self, clock: Clock | None = None) -> None:
@@ -162,7 +162,7 @@ class MemoryStore:
                 raise ObjectMissing(path)
 
     def check_writable(self) -> None:
-        """Passes: memory can be written."""
+        """Does nothing: memory is always writable."""
 
     def pin(self, folder: str) -> MemoryFolder:
         with self._tree.lock:
@@ -184,7 +184,7 @@ class MemoryStore:
 
 @dataclass(frozen=True)
 class MemoryFolder:
-    """One incarnation of a folder of a MemoryStore."""
+    """An incarnation of a folder of a MemoryStore."""
 
     tree: _Tree
     path: str

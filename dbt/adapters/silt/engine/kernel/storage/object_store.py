@@ -1,15 +1,15 @@
 """ObjectStore: a bucket, or a prefix in it, as a store: S3 and compatible services, Google Cloud, Azure, by obstore.
 
-A conditional write is one request that the service itself decides: `If-None-Match: *` on S3 and Azure, a generation of
-0 on Google. It is sent once and never repeated by the client, so that each answer is about that one request: a refusal
-is definite, and EXISTS means that some request, an earlier one of this writer or another's, made the object.
+A conditional write is a single request that the service itself decides: `If-None-Match: *` on S3 and Azure, a
+generation of 0 on Google. The client sends it once and never repeats it, so that each answer is about that request: a
+refusal is definite, and EXISTS means that another request, of this writer or another writer, created the object.
 
-There are no folders, only the paths of objects. So a folder exists while an object is below it; making one does
-nothing, and a write needs none. A commit does not get into a log that was dropped, or dropped and re-created, because
-the log's folder is identified by a file (`PrefixFolder.known_by`): a commit that the writer has read.
+Object stores have no folders, only the paths of objects. So a folder exists while an object is below it; creating a
+folder does nothing, and a write does not need it. A commit cannot get into a log that was dropped, or dropped and
+re-created, because a file identifies the log's folder (`PrefixFolder.known_by`): a commit that the writer has read.
 
-A killed writer leaves nothing behind, except parts of an upload that was never completed, which no listing shows; a
-rule of the bucket (S3: AbortIncompleteMultipartUpload) removes them.
+A killed writer leaves nothing behind except parts of an incomplete upload, which no listing shows; a rule of the bucket
+(S3: AbortIncompleteMultipartUpload) removes them.
 """
 
 from __future__ import annotations
@@ -43,10 +43,10 @@ try:
     import obstore
     from obstore import exceptions
     from obstore import store as obstores
-except ImportError:  # none of the extras s3, azure and gcs is installed
+except ImportError:  # without the extras s3, azure and gcs
     obstore = None
 
-# Options of the HTTP client, which obstore keeps apart from those of the service.
+# Options of the HTTP client, which obstore separates from the options of the service.
 _CLIENT_OPTIONS: Final = frozenset(
     {
         "allow_http",
@@ -70,9 +70,9 @@ _WITHOUT_NETWORK: Final = ("memory", "local")
 _REQUESTS_AT_ONCE: Final = 16
 _BUFFER_BYTES: Final = 1 << 16
 _COPIED_BYTES: Final = 5 << 30
-"""What S3 copies at once; the others copy more."""
+"""The size of the largest object that S3 copies in a single request; the other services copy larger objects."""
 _PART_BYTES: Final = 8 << 20
-_PARTS: Final = 9_000  # of which an upload may have 10,000
+_PARTS: Final = 9_000  # an upload may have 10,000
 _AZURE: Final = ("abfs://", "abfss://", "az://")
 _PAGE: Final = 1000
 _BEGINS_ANYWHERE: Final = ("s3://", "s3a://", "gs://", "memory:")
@@ -83,30 +83,29 @@ class ObjectStore:
     """Objects below a URL.
 
     Args:
-        url: `s3://bucket/prefix`, `gs://...`, `az://container/prefix` or `abfss://...`; for trials also `memory:///`.
-        options: with obstore's names, for the service (`endpoint`, `region`, `access_key_id`, `secret_access_key`,
-            `skip_signature` ...) and for its client (`allow_http`, `timeout`, `proxy_url` ...), and `max_retries` and
-            `retry_timeout`, how often and for how many seconds a request other than a conditional write is sent again.
-            Other options are taken
-            from the environment, as by the service's own tools.
+        url: `s3://bucket/prefix`, `gs://...`, `az://container/prefix` or `abfss://...`; for tests also `memory:///`.
+        options: options, with obstore's names, of the service (`endpoint`, `region`, `access_key_id`,
+            `secret_access_key`, `skip_signature` ...) and of its client (`allow_http`, `timeout`, `proxy_url` ...), and
+            `max_retries` and `retry_timeout`, the maximum number and duration in seconds of retries of a request other
+            than a conditional write. Other options come from the environment, as in the service's own tools.
 
     Raises:
-        InvalidSettingError: obstore is not installed, or the URL or an option cannot be used.
+        InvalidSettingError: if obstore is not installed, or the URL or an option cannot be used.
     """
 
     def __init__(self, url: str, options: Mapping[str, str] | None = None) -> None:
         bare = url.rstrip("/")
         self._url, self._base = (f"{bare}//" if bare.endswith(":") else bare), ""
         if found := _IN_BUCKET.fullmatch(bare):
-            # The client is of the whole bucket: in a URL's prefix it would read `%20` as a space, which Spark does not.
+            # The client uses the whole bucket: in a URL's prefix it would read `%20` as a space, unlike Spark.
             self._url, self._base = found["bucket"], found["prefix"]
         self._client, self._once = _clients(self._url, dict(options or {}))
 
         self._is_never_reused = False
         self.allowed: Sequence[str] | None = None
-        """The places outside of the root that the logs of its tables may name files in; None for any."""
+        """The locations outside of the root in which the logs of its tables may name files; None for any."""
         self.elsewhere: Callable[[str], Store] | None = None
-        """Opens the folder of another storage that a log names files in; None where it may not."""
+        """Opens a folder of another storage in which a log names files; None if that is not allowed."""
 
     def __repr__(self) -> str:
         return f"ObjectStore({self.root!r})"
@@ -145,7 +144,7 @@ class ObjectStore:
         ]
 
     def files_in_order(self, folder: str) -> Iterator[FileStatus]:
-        """The files directly in the folder, sorted by name; a request for each thousand of them that are taken."""
+        """Yields the files directly in the folder, sorted by name, with a request for each thousand that are used."""
         if not self._is_sorted:
             yield from self.list_from(folder)
             return
@@ -160,9 +159,9 @@ class ObjectStore:
             self._require_folder(folder)
 
     def _without_folders(self, key: str, start: str) -> Iterator[Any]:
-        """The objects below a key from a name on, in the service's order.
+        """Yields the objects below a key from a name on, in the service's order.
 
-        Folders in it are passed over where the service can begin a listing anywhere: they may hold far more files.
+        Folders in it are skipped if the service can begin a listing anywhere: they may contain far more files.
         """
         within = f"{key}/" if key else ""
         can_skip = self._is_sorted and self._url.startswith(_BEGINS_ANYWHERE)
@@ -179,7 +178,7 @@ class ObjectStore:
 
     @property
     def _is_sorted(self) -> bool:
-        """Whether the service lists by name: a disk does not, nor do S3's directory buckets."""
+        """Whether the service lists objects sorted by name, unlike a disk and S3's directory buckets."""
         return not self._url.startswith("file:") and not self._url.rstrip("/").endswith("--x-s3")
 
     def list_folders(self, folder: str) -> list[str]:
@@ -199,14 +198,14 @@ class ObjectStore:
             return bytes(answer.bytes())
 
     def open_input(self, path: str) -> IO[bytes]:
-        """The end of the file, which a Parquet reader begins with, comes with its size, by one request."""
+        """Opens the file with a single request for its size and its end, which a Parquet reader reads first."""
         key = self._key(path)
         with _mapped("opening", self._named(path)):
             found, end = self._end(key)
         return io.BufferedReader(_Ranges(self._client, key, found, end), _BUFFER_BYTES)
 
     def _end(self, key: str) -> tuple[Mapping[str, Any], bytes]:
-        if not self._url.startswith(_AZURE):  # it counts no range from the end
+        if not self._url.startswith(_AZURE):  # it supports no ranges from the end
             try:
                 answer = obstore.get(self._client, key, options={"range": {"suffix": _BUFFER_BYTES}})
                 return answer.meta, bytes(answer.bytes())
@@ -217,7 +216,7 @@ class ObjectStore:
         return obstore.head(self._client, key), b""
 
     def fetch(self, path: str) -> tuple[FileStatus, bytes] | None:
-        """The file with its status, by one request; None if it is not there."""
+        """Reads the file with its status in a single request, or returns None if it does not exist."""
         try:
             with _mapped("reading", self._named(path)):
                 answer = obstore.get(self._client, self._key(path))
@@ -227,7 +226,7 @@ class ObjectStore:
             return None
 
     def files_below(self, folder: str) -> list[FileStatus]:
-        """The files in the folder and in those below it, sorted, by one request for each thousand of them."""
+        """Lists the files in the folder and its subfolders, sorted, with a request for each thousand files."""
         with _mapped("listing", self._named(folder)):
             stream = obstore.list(self._client, self._key(folder) or None, chunk_size=_PAGE)
             found = [each for chunk in stream for each in chunk]
@@ -235,7 +234,7 @@ class ObjectStore:
         return sorted((_status(each["path"][cut:], each) for each in found), key=lambda status: status.path)
 
     def read_ranges(self, path: str, ranges: Sequence[tuple[int, int]]) -> list[bytes]:
-        """Ranges that lie near one another are read by one request."""
+        """Reads ranges of the file; nearby ranges are read with a single request."""
         starts, ends = [start for start, _ in ranges], [end for _, end in ranges]
         if any(end <= start for start, end in ranges):
             wanted = iter(self.read_ranges(path, [each for each in ranges if each[0] < each[1]]))
@@ -245,7 +244,7 @@ class ObjectStore:
                 found = obstore.get_ranges(self._client, self._key(path), starts=starts, ends=ends)
                 return [bytes(each) for each in found]
         except StorageError:
-            # A range behind the end is refused, in the words of each service.
+            # Each service has its own error for a range beyond the end.
             size = self._required_status(path).size
             if all(end <= size for end in ends):
                 raise
@@ -265,7 +264,7 @@ class ObjectStore:
             return None
 
     def _looked_at(self, key: str) -> Any:
-        """An answer to this request has no body: what is refused is asked for once more, for the reason."""
+        """Requests the status; if that is refused, reads a byte to get the reason, as the first answer has no body."""
         try:
             return obstore.head(self._client, key)
         except exceptions.BaseError as error:
@@ -309,7 +308,7 @@ class ObjectStore:
         return Tag(put["e_tag"], put["version"])
 
     def copy_file(self, source: str, target: str) -> None:
-        """The service copies it, or, where it is larger than S3 copies at once, this machine does."""
+        """Copies an object in the service, or through this machine if it is too large for a single request to S3."""
         found = self._required_status(source)
         with _mapped("copying", self._named(source)):
             if found.size <= _COPIED_BYTES:
@@ -320,31 +319,31 @@ class ObjectStore:
             writer = obstore.open_writer(self._client, self._key(target), buffer_size=parts)
             for each in content:
                 writer.write(bytes(each))
-            writer.close()  # not after a failure, which would make an object of what was written
+            writer.close()  # not after a failure, which would create a partial object
 
     def delete(self, path: str) -> None:
         with contextlib.suppress(ObjectMissing), _mapped("deleting", self._named(path)):
             obstore.delete(self._client, self._key(path))
 
     def delete_all(self, paths: Sequence[str]) -> None:
-        """Deletes files in any order, a thousand by one request where the service can; missing ones are no error."""
+        """Deletes files in any order, up to a thousand per request if the service can; files may be missing."""
         try:
             with _mapped("deleting", self.root):
                 obstore.delete(self._client, [self._key(path) for path in paths])
         except ObjectMissing:
-            # Some services end such a request at what is not there.
+            # Some services stop such a request at a missing object.
             for path in paths:
                 self.delete(path)
 
     def make_folder(self, folder: str) -> None:
-        """Does nothing: the first object below it makes it."""
+        """Does nothing: the first object below a folder creates it."""
 
     def rename_folder(self, source: str, target: str) -> None:
-        """Copies every object, then deletes what was copied: not atomic, and as costly as the data is large.
+        """Copies every object, then deletes the copied objects: not atomic, and as costly as the data is large.
 
-        Names are copied from the last to the first, so that until the end a table's log lacks its beginning at the
-        target, and a reader there meets an error, never a part of the table. Whoever moves a table ends its log first:
-        a commit that is made at the source during the copy is not moved.
+        Objects are copied in reverse order of their names, so that until the end a table's log lacks its beginning at
+        the target, and a reader there gets an error, never a part of the table. The caller must end a table's log
+        first: a commit that takes place at the source during the copy is not moved.
         """
         if next(self._keys(target), None) is not None:
             raise ObjectExists(self._named(target))
@@ -359,10 +358,10 @@ class ObjectStore:
                 obstore.delete(self._client, key)
 
     def delete_folder(self, folder: str) -> None:
-        """Deletes every object below, until there is none: one that is written meanwhile is deleted too.
+        """Deletes all objects below the folder, including objects that are written at the same time.
 
-        Hadoop marks a folder by an empty object whose name ends with a slash, which this client lists without the
-        slash and so cannot delete. What is empty and still there after its deletion is taken for one: it holds nothing.
+        Hadoop marks a folder with an empty object whose name ends with a slash; this client lists it without the slash
+        and so cannot delete it. An empty object that still exists after its deletion is treated as such a mark.
         """
         empty: set[str] = set()
         while found := [each for each in self._listed(folder) if each["path"] not in empty or each["size"]]:
@@ -370,7 +369,7 @@ class ObjectStore:
                 obstore.delete(self._client, sorted(each["path"] for each in found))
             empty.update(each["path"] for each in found if not each["size"])
         if folder and self._url.startswith(_AZURE):
-            self.delete(folder)  # its mark, which has the folder's own name there
+            self.delete(folder)  # its mark, which has the folder's own name in Azure
 
     def delete_empty_folder(self, folder: str) -> bool:
         """Does nothing: an empty folder does not exist."""
@@ -380,10 +379,10 @@ class ObjectStore:
         return None
 
     def make_durable(self, paths: Sequence[str]) -> None:
-        """Does nothing: an object is durable from the answer to its write on."""
+        """Does nothing: an object is durable as soon as its write has succeeded."""
 
     def check_writable(self) -> None:
-        """Passes: what may be written shows when it is written."""
+        """Does nothing: only a write shows whether it is allowed."""
 
     def pin(self, folder: str) -> PrefixFolder | UniqueFolder:
         return UniqueFolder(self, folder) if self.is_never_reused else PrefixFolder(self, folder)
@@ -405,7 +404,7 @@ class ObjectStore:
         return self._named(path)
 
     def _existing(self, path: str, error: Exception) -> PutResult:
-        """S3 also refuses a write during another one of the same object (409), which may still fail."""
+        """Returns EXISTS if the object exists: S3 also refuses a write (409) during another, which may still fail."""
         if self.status(path) is None:
             raise StorageError(f"another write of {self._named(path)} was under way") from error
         return PutResult.EXISTS
@@ -425,13 +424,13 @@ class ObjectStore:
                 yield from chunk
 
     def _require_folder(self, folder: str) -> None:
-        """The root always exists."""
+        """Raises ObjectMissing if the folder does not exist; the root always exists."""
         if folder and next(self._keys(folder), None) is None:
             raise ObjectMissing(self._named(folder))
 
 
 class _Ranges(io.RawIOBase):
-    """An object that is read in ranges, all of them of the same content, of which the last is known."""
+    """An object that is read in ranges, all from the same content; the last range is already known."""
 
     def __init__(self, client: Any, key: str, found: Mapping[str, Any], last: bytes) -> None:
         self._client, self._key, self._size = client, key, found["size"]
@@ -472,7 +471,7 @@ class _Ranges(io.RawIOBase):
 
 
 def _clients(url: str, options: dict[str, Any]) -> tuple[Any, Any]:
-    """The client for all requests, and the one for conditional writes, which never repeats a request."""
+    """Creates the usual client, and the client for conditional writes, which never repeats a request."""
     if obstore is None:
         raise InvalidSettingError(
             f"{url} is in an object store, and the package obstore is not installed",
@@ -484,7 +483,7 @@ def _clients(url: str, options: dict[str, Any]) -> tuple[Any, Any]:
     try:
         scheme = obstore.parse_scheme(url)
         if scheme in _WITHOUT_NETWORK:
-            # A folder that is empty would still be listed.
+            # Without clean-up, an empty folder would still be listed.
             only = obstores.from_url(url, **{"automatic_cleanup": True} if scheme == "local" else {})
             return only, only
         limits: dict[str, Any] = {} if retries is None else {"max_retries": int(retries)}
@@ -499,10 +498,10 @@ def _clients(url: str, options: dict[str, Any]) -> tuple[Any, Any]:
 
 @contextlib.contextmanager
 def _mapped(doing: str, name: str, is_write: bool = False) -> Iterator[None]:
-    """Converts errors of obstore to those of the store.
+    """Converts errors of obstore to errors of the store.
 
     Args:
-        is_write: whether a refusal means that a write certainly did not take place: it was sent once.
+        is_write: whether a refusal means that a write certainly did not take place, because it was sent once.
     """
     try:
         yield
@@ -538,7 +537,7 @@ def _refusals() -> tuple[type[Exception], ...]:
 
 
 def _status(path: str, found: Mapping[str, Any]) -> FileStatus:
-    """The file with its time to the second: a request for one object knows no more, and must agree with a listing."""
+    """Returns the file with its time in whole seconds: a status has no finer time, and must agree with a listing."""
     modified: datetime.datetime = found["last_modified"]
     etag: str | None = found["e_tag"]
     tag = None if etag is None else etag.removeprefix("W/").strip('"')

@@ -1,4 +1,4 @@
-"""Gives the settings of a storage the names that obstore has for them."""
+"""Converts the settings of a storage to obstore's options."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ _SAME_NAMES: Final[Mapping[Service, tuple[str, ...]]] = {
 
 
 def options(url: ObjectUrl, settings: StorageSettings) -> dict[str, str]:
-    """The options of ObjectStore for a place in an object store.
+    """Returns the options of ObjectStore for a URL of an object store.
 
     Args:
-        settings: with what the environment adds (`credential_sources.access`).
+        settings: the settings, including values from the environment (`credential_sources.access`).
     """
     given = {name: getattr(settings, name) for name in _SAME_NAMES[url.service]}
     result = {name: value for name, value in given.items() if value}
@@ -37,5 +37,5 @@ def options(url: ObjectUrl, settings: StorageSettings) -> dict[str, str]:
 
 
 def is_path_style(settings: StorageSettings) -> bool:
-    """Whether the bucket is in the path of a request."""
+    """Returns whether the bucket is in the path of a request."""
     return settings.path_style if settings.path_style is not None else settings.endpoint is not None

@@ -1,4 +1,4 @@
-"""Opens the store of a location: a folder of this machine, or a place in an object store."""
+"""Opens the store of a location: a folder of this machine, or a URL of an object store."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from dbt.adapters.silt.engine.kernel.storage.urls import is_url, parse_url
 def open_store(
     location: str, settings: StorageSettings | None = None, allowed: Sequence[str] | None = None
 ) -> LocalStore | ObjectStore:
-    """The store of a location; nothing is asked of a service yet.
+    """Opens the store of a location without a request to its service.
 
     Args:
-        location: a path, or the URL of a place in an object store.
-        settings: how its service is reached; not of a path.
-        allowed: as LocalStore has it.
+        location: a path, or a URL of an object store.
+        settings: the settings of its service; ignored for a path.
+        allowed: see LocalStore.
 
     Raises:
-        InvalidSettingError: the URL is of a kind that is not supported, or the settings cannot be used.
+        InvalidSettingError: if the kind of the URL is not supported, or the settings cannot be used.
     """
     if not is_url(location):
         return LocalStore(location, allowed)
@@ -38,8 +38,8 @@ def open_store(
 
 @functools.lru_cache(maxsize=64)
 def _bucket(root: str, used: Access) -> ObjectStore:
-    """The whole bucket, by one client for all tables in it: it keeps connections."""
+    """Opens a whole bucket, with a client that all tables in it share, because it keeps connections open."""
     return ObjectStore(root, obstore_options.options(parse_url(root), used.settings))
 
 
-os.register_at_fork(after_in_child=_bucket.cache_clear)  # the client's threads are not in the child
+os.register_at_fork(after_in_child=_bucket.cache_clear)  # the child process does not have the client's threads

@@ -1,4 +1,4 @@
-"""Turns errors of the operating system into those of a store, by their number."""
+"""Converts errors of the operating system to errors of a store, by their number."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ _NOT_ALLOWED: Final = (errno.EROFS, errno.EACCES, errno.EPERM)
 
 
 def failure(problem: str, error: OSError, is_write: bool) -> StorageError:
-    """The error of an operation; a NotWrittenError where the number says that a write was refused.
+    """Returns the error for an operation; a NotWrittenError if the number means that a write was refused.
 
     Args:
-        problem: what failed, without the reason.
+        problem: the operation that failed, without the reason.
     """
     text = f"{problem} failed: {error.strerror or error}"
     if not is_write:
@@ -25,7 +25,7 @@ def failure(problem: str, error: OSError, is_write: bool) -> StorageError:
 
 
 def refusal(text: str, error: OSError) -> NotWrittenError | None:
-    """The error of a write that the number says was refused; None where it may have taken place."""
+    """Returns the error for a refused write, or None if the write may have taken place."""
     if error.errno in _NO_SPACE:
         return NoSpaceError(text)
     return ReadOnlyStorageError(text) if error.errno in _NOT_ALLOWED else None

@@ -1,4 +1,4 @@
-"""The folder of a log where folders are only prefixes."""
+"""The folder of a log in a store whose folders are only prefixes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dbt.adapters.silt.engine.kernel.storage.store import FileStatus, ObjectMiss
 
 @dataclass(frozen=True)
 class PrefixFolder:
-    """A prefix, distinguished from the same prefix at another time by an object in it that must stay unchanged."""
+    """A prefix, distinguished from the same prefix at another time by an object in it that must not change."""
 
     store: Store
     folder: str
@@ -20,19 +20,19 @@ class PrefixFolder:
         return self if file == self.witness else replace(self, witness=file)
 
     def is_current(self) -> bool:
-        """Whether the file that identifies the folder is unchanged; True where there is no such file."""
+        """Returns whether the file that identifies the folder is unchanged; True if no file identifies it."""
         if self.witness is None:
             return True
         found = self.store.status(self.witness.path)
         return found is not None and found.has_content_of(self.witness)
 
     def put_if_absent(self, name: str, data: bytes) -> PutResult:
-        """Checks the file that identifies the folder before and after the write.
+        """Writes a file, and checks the file that identifies the folder before and after the write.
 
-        A drop deletes until nothing is left, so an object that the drop did not see was written after that file was
-        deleted: then the second check fails, and the object is deleted again if it still holds this very content. What
-        a table that was made there since has put at the same path stays. No service deletes on a condition, so between
-        the look and the deletion a moment is left; a successor's commit of that version would have to fall into it.
+        A drop deletes until the folder is empty, so an object that the drop did not see was written after the
+        identifying file was deleted. Then the second check fails, and the object is deleted again if it still has this
+        content; an object that a new table has written at the same path is kept. No service deletes conditionally, so
+        a new table's commit of the same version is lost if it is written between that read and the deletion.
         """
         if not self.is_current():
             raise ObjectMissing(joined(self.store.root, self.folder))

@@ -1,6 +1,6 @@
-"""Says what a service refused, and what to do, by the error code of its answer.
+"""Creates the error and the remedy for a refusal of a service, by the error code of its answer.
 
-obstore has few classes of errors, and none for most refusals; the services' own codes are stable and documented: see
+obstore has no error classes for most refusals; the services' own codes are stable and documented: see
 "Error responses" of Amazon S3, "Blob service error codes" of Azure, and "Error responses" of Google's XML API.
 """
 
@@ -21,12 +21,12 @@ from dbt.adapters.silt.engine.kernel.errors import (
 
 @dataclass(frozen=True)
 class _Refusal:
-    """What codes mean.
+    """The meaning of error codes.
 
     Attributes:
-        said: what happened.
-        remedy: what to do.
-        is_right: whether a right is lacking: what is refused to a writer may be allowed to a reader.
+        said: the problem.
+        remedy: the remedy.
+        is_right: whether a permission is missing; a reader may have it even if a writer does not.
     """
 
     codes: tuple[str, ...]
@@ -83,7 +83,7 @@ _REFUSALS: Final = (
         "Give them the rights to list, read, write and delete there",
         is_right=True,
     ),
-    # The answers of some services have no code.
+    # Answers without a code, as some services send.
     _Refusal(
         ("HTTP 403",),
         "the credentials are wrong or have run out, or lack the right",
@@ -106,12 +106,12 @@ _QUERY: Final = re.compile(r"\?[^\s)\"]*")
 
 
 def refusal(error: Exception, doing: str, name: str, is_write: bool) -> StorageError | None:
-    """The error for what a service definitely refused; None where it did not, or for a reason that is not known here.
+    """Returns the error for a definite refusal of a service, or None if it is not a refusal or its reason is unknown.
 
     Args:
-        error: obstore's.
-        doing: what was asked, as "writing".
-        name: of what.
+        error: obstore's error.
+        doing: the operation, such as "writing".
+        name: the name of its object.
         is_write: whether it was a write that was sent once.
     """
     text = str(error)
@@ -132,13 +132,13 @@ def refusal(error: Exception, doing: str, name: str, is_write: bool) -> StorageE
 
 
 def named_in(text: str) -> tuple[str, str] | None:
-    """What a code that a text names means, and what to do; None where it names none that is known here."""
+    """Returns the problem and the remedy of the first known code in a text, or None if it contains no known code."""
     known = next((_BY_CODE[word] for word in _WORD.findall(text) if word in _BY_CODE), None)
     return None if known is None else (known.said, known.remedy)
 
 
 def no_answer(error: Exception, doing: str, name: str) -> StorageError | None:
-    """The error of a service that gave no answer at all; None where it gave one."""
+    """Returns the error for a service that did not answer, or None if it answered."""
     text = first_line(error)
     _, unanswered, reason = text.rpartition(" - HTTP error: ")
     if not unanswered:
@@ -152,10 +152,10 @@ def no_answer(error: Exception, doing: str, name: str) -> StorageError | None:
 
 
 def first_line(error: Exception) -> str:
-    """What obstore says, without the parameters of addresses: of Azure's, a signature is among them."""
+    """Returns the first line of obstore's message without the parameters of URLs, which include Azure's signature."""
     return _QUERY.sub("?...", str(error).partition("\n")[0])
 
 
 def is_signed(error: Exception) -> bool:
-    """Whether the error's own text shows a signature, so that nobody may see it."""
+    """Returns whether the error's message contains a signature, so that it must not be shown."""
     return "sig=" in str(error)

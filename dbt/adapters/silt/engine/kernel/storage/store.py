@@ -1,8 +1,8 @@
 """Store: the protocol of a storage, which a local folder, an object store and memory implement.
 
-Paths are relative to the store's root, with `/` between names, and are plain names, not URIs. An operation of which
-the outcome is unknown raises StorageError. Absence and failure are different errors everywhere: a reader that took a
-failed listing for an empty one would re-create a table that exists.
+Paths are relative to the store's root, with `/` between names, and are plain names, not URIs. An operation with an
+unknown outcome raises StorageError. Absence and failure are always different errors: a reader that mistook a failed
+listing for an empty listing would re-create a table that exists.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from dbt.adapters.silt.engine.kernel.errors import StorageError, UnusableFileErr
 MOST_BYTES: Final = 2 << 30
 """The size, in bytes, of the largest file that is read as a whole."""
 DOCUMENT_BYTES: Final = 64 << 20
-"""The same for documents that hold one JSON object, such as checksums, views and lists of names."""
+"""The size, in bytes, of the largest JSON document that is read, such as a checksum, view or list of names."""
 
 _READS: Final = 3
 
@@ -27,7 +27,7 @@ class ObjectMissing(Exception):
 
 
 class ObjectExists(Exception):
-    """There is already an object or folder at the path where one was to be made."""
+    """An object or folder already exists at the path that was to be created."""
 
 
 class PutResult(enum.Enum):
@@ -42,10 +42,10 @@ class FileStatus:
     """A file, as a listing shows it.
 
     Args:
-        path: relative to the store's root.
-        size: bytes.
-        modified_ms: milliseconds since 1970-01-01 UTC.
-        etag: identifies the content; None where the storage has none.
+        path: the path relative to the store's root.
+        size: the size in bytes.
+        modified_ms: the time of the last change, in milliseconds since 1970-01-01 UTC.
+        etag: the entity tag, which identifies the content, if the storage has tags.
     """
 
     path: str
@@ -58,7 +58,7 @@ class FileStatus:
         return self.path.rpartition("/")[2]
 
     def has_content_of(self, other: FileStatus) -> bool:
-        """Whether both have the same content, as far as their fields show."""
+        """Returns whether both have the same content, as far as their fields show."""
         if self.etag is not None and other.etag is not None:
             return self.etag == other.etag
         return (self.size, self.modified_ms) == (other.size, other.modified_ms)
@@ -66,9 +66,9 @@ class FileStatus:
 
 @dataclass(frozen=True)
 class Tag:
-    """Identifies one content of an object: what the service gave for it, its entity tag and its version.
+    """The service's identification of an object's content: its entity tag and its version.
 
-    A service has one of them at least.
+    A service has at least one of the two.
     """
 
     etag: str | None
@@ -84,27 +84,27 @@ class TaggedObject:
 
 
 class PinnedFolder(Protocol):
-    """One incarnation of a folder: a folder that is re-created at the same path is another one."""
+    """An incarnation of a folder; a folder that is re-created at the same path is another incarnation."""
 
     def known_by(self, file: FileStatus) -> PinnedFolder:
-        """The same folder, identified by a file that was seen in it.
+        """Returns the same folder, identified by a file that was seen in it.
 
-        A storage without folders distinguishes incarnations by such a file: it must be there, unchanged. Other
-        storages need none, and return the same value.
+        A storage without folders distinguishes incarnations by such a file, which must still exist unchanged. Other
+        storages do not need the file and return the same value.
         """
         ...
 
     def is_current(self) -> bool:
-        """Whether this very folder is still at its path."""
+        """Returns whether this incarnation of the folder is still at its path."""
         ...
 
     def put_if_absent(self, name: str, data: bytes) -> PutResult:
-        """Writes a file directly in the folder, as `Store.put_if_absent` does.
+        """Writes a file directly in the folder, like `Store.put_if_absent`.
 
         Raises:
-            ObjectMissing: the folder was removed, moved or replaced since it was pinned; nothing was written.
-            NotWrittenError: the write failed and certainly did not take place.
-            StorageError: the write may or may not have taken place.
+            ObjectMissing: if the folder was removed, moved or replaced since it was pinned; nothing was written.
+            NotWrittenError: if the write failed and certainly did not take place.
+            StorageError: if the write may or may not have taken place.
         """
         ...
 
@@ -112,11 +112,11 @@ class PinnedFolder(Protocol):
 class Store(Protocol):
     """A tree of files.
 
-    Where folders are only prefixes (object stores), a folder exists while a file is below it, and listing or reading in
-    a missing one raises ObjectMissing.
+    If folders are only prefixes (object stores), a folder exists while a file is below it, and listing or reading in
+    a missing folder raises ObjectMissing.
 
-    Every method may raise StorageError; from a write it means that the write may or may not have taken place, unless it
-    is a NotWrittenError.
+    Every method may raise StorageError; after a write, it means that the write may or may not have taken place, unless
+    it is a NotWrittenError.
 
     >>> from dbt.adapters.silt.engine.kernel.storage.memory_store import MemoryStore
     >>> store = MemoryStore()
@@ -136,138 +136,138 @@ class Store(Protocol):
 
     @property
     def has_folders(self) -> bool:
-        """Whether folders exist by themselves, and are renamed in one step; False where they are only prefixes."""
+        """Whether folders exist independently of files and are renamed atomically; False if they are only prefixes."""
         ...
 
     def list_from(self, folder: str, start: str = "") -> list[FileStatus]:
-        """The files directly in the folder whose name is `start` or after it, sorted by name.
+        """Lists the files directly in the folder whose names are `start` or after it, sorted by name.
 
         Raises:
-            ObjectMissing: there is no such folder.
+            ObjectMissing: if the folder does not exist.
         """
         ...
 
     def list_folders(self, folder: str) -> list[str]:
-        """The names of the folders directly in the folder, sorted.
+        """Lists the names of the folders directly in the folder, sorted.
 
         Raises:
-            ObjectMissing: there is no such folder.
+            ObjectMissing: if the folder does not exist.
         """
         ...
 
     def list_links(self, folder: str) -> list[str]:
-        """The names of the symbolic links directly in the folder, sorted; other listings leave links out.
+        """Lists the names of the symbolic links directly in the folder, sorted; other listings leave links out.
 
-        Empty if the storage has no links.
+        The list is empty if the storage has no links.
 
         Raises:
-            ObjectMissing: there is no such folder.
+            ObjectMissing: if the folder does not exist.
         """
         ...
 
     def read(self, path: str, at_most: int = MOST_BYTES) -> bytes:
-        """The file's content.
+        """Reads the file's content.
 
         Args:
-            at_most: the number of bytes that such a file can have.
+            at_most: the maximum size of such a file, in bytes.
 
         Raises:
-            ObjectMissing: there is no such file.
-            UnusableFileError: it is larger, or not a regular file.
+            ObjectMissing: if the file does not exist.
+            UnusableFileError: if it is larger, or not a regular file.
         """
         ...
 
     def open_input(self, path: str) -> IO[bytes]:
-        """The file for random access, as Parquet readers need it; the caller closes it.
+        """Opens the file for random access, which Parquet readers need; the caller closes it.
 
         Raises:
-            ObjectMissing: there is no such file.
-            UnusableFileError: it is not a regular file.
+            ObjectMissing: if the file does not exist.
+            UnusableFileError: if it is not a regular file.
         """
         ...
 
     def status(self, path: str) -> FileStatus | None:
-        """The file as a listing would show it, or None if it is not there."""
+        """Returns the file as a listing would show it, or None if it does not exist."""
         ...
 
     def put_if_absent(self, path: str, data: bytes) -> PutResult:
-        """Writes the file durably and whole if there is none; exactly one of many callers gets CREATED.
+        """Writes the file durably and whole if it does not exist; of many callers, exactly one gets CREATED.
 
         Raises:
-            ObjectMissing: the folder is not there; it is never made. Never raised where folders are only prefixes.
+            ObjectMissing: if the folder does not exist; it is never created. Not raised if folders are only prefixes.
         """
         ...
 
     def put(self, path: str, data: bytes) -> None:
-        """Writes the file durably; a reader sees the old content or the new, never a part.
+        """Writes the file durably; a reader sees the old or the new content, never a part.
 
         Raises:
-            ObjectMissing: the folder is not there; it is never made. Never raised where folders are only prefixes.
+            ObjectMissing: if the folder does not exist; it is never created. Not raised if folders are only prefixes.
         """
         ...
 
     def delete(self, path: str) -> None:
-        """Deletes the file; a missing one is no error."""
+        """Deletes the file; a missing file is not an error."""
         ...
 
     def make_folder(self, folder: str) -> None:
-        """Makes the folder, and those above it, where they do not exist; nothing where folders are only prefixes."""
+        """Creates the folder and its missing parents; does nothing if folders are only prefixes."""
         ...
 
     def rename_folder(self, source: str, target: str) -> None:
-        """Moves a folder: atomically where the storage has folders.
+        """Moves a folder, atomically if the storage has folders.
 
         Raises:
-            ObjectMissing: the source, or the folder that the target is to be in, is not there.
-            ObjectExists: there is something at the target.
+            ObjectMissing: if the source, or the parent folder of the target, does not exist.
+            ObjectExists: if the target exists.
         """
         ...
 
     def delete_folder(self, folder: str) -> None:
-        """Deletes the folder and all within; a missing one is no error."""
+        """Deletes the folder with its content; a missing folder is not an error."""
         ...
 
     def delete_empty_folder(self, folder: str) -> bool:
-        """Deletes the folder atomically if it is empty; whether it did. Never where folders are only prefixes."""
+        """Deletes the folder atomically if it is empty; returns whether it did. False if folders are only prefixes."""
         ...
 
     def folder_modified_ms(self, folder: str) -> int | None:
-        """When something was last put directly into the folder or taken out of it, milliseconds since 1970-01-01 UTC.
+        """Returns when an entry was last added to or removed from the folder, in milliseconds since 1970-01-01 UTC.
 
-        None where there is no such folder, or where folders are only prefixes.
+        Returns None if the folder does not exist, or if folders are only prefixes.
         """
         ...
 
     def make_durable(self, paths: Sequence[str]) -> None:
-        """Makes files that others wrote durable: the files, and every folder between them and the root.
+        """Makes files of other writers durable, and every folder between them and the root.
 
         Raises:
-            ObjectMissing: a file is not there.
+            ObjectMissing: if a file does not exist.
         """
         ...
 
     def check_writable(self) -> None:
-        """Passes unless the storage says, without a write, that this process cannot make files in the root.
+        """Checks, without a write, that this process may create files in the root, as far as the storage reports it.
 
         Raises:
-            ReadOnlyStorageError: it says so of the root, or of the folder that the root would be made in.
+            ReadOnlyStorageError: if it may not write in the root, or in the future parent folder of the root.
         """
         ...
 
     def pin(self, folder: str) -> PinnedFolder:
-        """Pins the folder that is there now.
+        """Pins the folder that exists now.
 
         Raises:
-            ObjectMissing: there is no such folder. Never raised where folders are only prefixes.
+            ObjectMissing: if the folder does not exist. Not raised if folders are only prefixes.
         """
         ...
 
     def child(self, folder: str) -> Store:
-        """A store of the same kind with that folder as root, which need not exist."""
+        """Returns a store of the same kind with that folder as root, which need not exist."""
         ...
 
     def local_path(self, path: str) -> str | None:
-        """The path or URI by which Spark and pyarrow open the file; None where only this store can."""
+        """Returns the path or URI by which Spark and pyarrow open the file, or None if only this store can open it."""
         ...
 
 
@@ -280,33 +280,33 @@ class PrefixStore(Store, Protocol):
         ...
 
     def never_reused(self) -> PrefixStore:
-        """The same objects, of which the caller knows that."""
+        """Returns a store of the same objects whose root is never reused, which the caller guarantees."""
         ...
 
     def child(self, folder: str) -> PrefixStore: ...
 
     def copy_file(self, source: str, target: str) -> None:
-        """Copies an object; readers of the target see what was there, or the whole copy.
+        """Copies an object; readers of the target see the old content or the whole copy.
 
         Raises:
-            ObjectMissing: there is no such object.
+            ObjectMissing: if the source does not exist.
         """
         ...
 
     def read_if_changed(self, path: str, known: Tag | None) -> TaggedObject | None:
-        """The object's content and tag; None where it still has the tag that is known.
+        """Reads the object's content and tag, or returns None if it still has the known tag.
 
         Raises:
-            ObjectMissing: there is no such object.
+            ObjectMissing: if the object does not exist.
         """
         ...
 
     def swap_if_unchanged(self, path: str, data: bytes, tag: Tag) -> Tag | None:
-        """Replaces the object's content if it still has that tag; its new tag, or None where it has another or is gone.
+        """Replaces the object's content if it still has the tag. Returns the new tag, or None if it was not replaced.
 
         Raises:
-            NotWrittenError: the write failed and certainly did not take place.
-            StorageError: the write may or may not have taken place.
+            NotWrittenError: if the write failed and certainly did not take place.
+            StorageError: if the write may or may not have taken place.
         """
         ...
 
@@ -315,26 +315,26 @@ def check_size(path: str, size: int, at_most: int) -> None:
     """Checks the size of a file before the file is read.
 
     Raises:
-        UnusableFileError: it has more bytes than a file of its kind can have.
+        UnusableFileError: if it has more bytes than a file of its kind can have.
     """
     if size > at_most:
         raise UnusableFileError(f"{path} has {size} bytes, and a file of its kind has {at_most} at most")
 
 
 def joined(folder: str, name: str) -> str:
-    """The path of a name in a folder; either may be empty."""
+    """Returns the path of a name in a folder; either may be empty."""
     return f"{folder}/{name}" if folder and name else folder or name
 
 
 def read_whole(store: Store, path: str, seen: FileStatus | None = None) -> bytes:
-    """Reads a file of lines, of which a part could pass for the whole, and checks it against the file's size.
+    """Reads a file of lines, a part of which could pass for the whole, and checks the file's size.
 
     Args:
         seen: the file as a listing showed it, which saves a request for its status.
 
     Raises:
-        ObjectMissing: there is no such file.
-        StorageError: it cannot be read, or only in part.
+        ObjectMissing: if the file does not exist.
+        StorageError: if it cannot be read, or only in part.
     """
     for _ in range(_READS):
         data = store.read(path)

@@ -1,4 +1,4 @@
-"""The folder of a log that is never used for another table: whoever has read it asks nothing to know it again."""
+"""The folder of a log that is never reused for another table, so its identity needs no check."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ _COMMIT: Final = ".json"
 
 @dataclass(frozen=True)
 class UniqueFolder:
-    """A prefix that only one table has ever had.
+    """A prefix that belongs to a single table forever.
 
     Args:
-        witness: an object of it that is there as long as the table is; None where none is known yet.
+        witness: an object in it that exists as long as the table, if already known.
     """
 
     store: Store
@@ -26,15 +26,16 @@ class UniqueFolder:
         return self if file == self.witness else replace(self, witness=file)
 
     def is_current(self) -> bool:
-        """True: there is no other incarnation. That a table was dropped, its catalog and its next commit tell."""
+        """Returns True: no other incarnation exists. The catalog and the next commit detect that a table is dropped."""
         return True
 
     def put_if_absent(self, name: str, data: bytes) -> PutResult:
-        """Looks after a commit whether the table is still there; what is not a commit means nothing without it.
+        """Writes a file and, if it is a commit, checks afterwards that the table still exists.
 
-        A drop ends the log by a commit, which a late one conflicts with, and then deletes what is there. What is
-        written after that finds the witness gone; it is deleted again, and nobody else can have written it. One that
-        is there already may be of this writer, by a try whose answer was lost.
+        Other files have no effect without a commit. A drop ends the log with a commit, which a late commit conflicts
+        with, and then deletes the files. A commit that is written after that finds the witness missing and is deleted
+        again: no other writer can have written it. A commit that already existed is kept, as this writer may have
+        written it in a try whose answer was lost.
         """
         path = joined(self.folder, name)
         result = self.store.put_if_absent(path, data)

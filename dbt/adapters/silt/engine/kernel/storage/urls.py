@@ -1,6 +1,6 @@
-"""Reads the URLs of object stores: which service they are of, their bucket, and the prefix in it.
+"""Parses the URLs of object stores: the service, the bucket, and the prefix in it.
 
-A prefix is a plain name: what looks quoted in it (`%20`) is part of it, as Spark takes it.
+A prefix is a plain name: text that looks quoted (`%20`) is part of the name, as in Spark.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from dbt.adapters.silt.engine.kernel.errors import InvalidSettingError
 
 
 class Service(enum.Enum):
-    """Whose protocol a storage speaks; the value is what people call it."""
+    """The service whose protocol a storage uses; the value is its common name."""
 
     S3 = "S3"
     AZURE = "Azure"
@@ -38,12 +38,12 @@ _AS_ABFSS: Final = "Write it abfss://container@account.dfs.core.windows.net/pref
 
 @dataclass(frozen=True)
 class ObjectUrl:
-    """A place in an object store.
+    """A bucket, or a prefix in it.
 
     Attributes:
-        scheme: of SCHEMES.
-        bucket: the bucket; of Azure `container@account.host`.
-        prefix: without slashes at its ends; empty for the whole bucket.
+        scheme: a key of SCHEMES.
+        bucket: the bucket; for Azure `container@account.host`.
+        prefix: the prefix without slashes at its ends; empty for the whole bucket.
     """
 
     scheme: str
@@ -61,13 +61,13 @@ class ObjectUrl:
 
     @property
     def account(self) -> str:
-        """The storage account; empty where the service has none."""
+        """The storage account; empty if the service has no accounts."""
         found = _AZURE_BUCKET.fullmatch(self.bucket)
         return found["account"] if found else ""
 
     @property
     def store(self) -> tuple[Service, str]:
-        """What the URLs of one bucket have in common, whichever of its schemes they are written with."""
+        """The service and the bucket, which are the same for all schemes of a bucket's URL."""
         return self.service, self.bucket
 
     def __str__(self) -> str:
@@ -75,21 +75,21 @@ class ObjectUrl:
 
 
 def is_url(location: str) -> bool:
-    """Whether a text is a URL of any storage but the local file system: neither a path nor a `file:` URI."""
+    """Returns whether a location is a URL of a storage other than the local file system: not a path or `file:` URI."""
     found = _URL.match(location)
     return found is not None and "://" in location and found["scheme"].lower() != "file"
 
 
 def shown(location: str) -> str:
-    """A URL as people may see it: without what may be a password in it."""
+    """Returns a URL for display, without parts that may contain a password."""
     return _PARAMETERS.sub("?***", _USER.sub("://***@", location))
 
 
 def parse_url(location: str) -> ObjectUrl:
-    """Reads the URL of a place in an object store.
+    """Parses a URL of an object store.
 
     Raises:
-        InvalidSettingError: it is of a kind that is not supported, or no place in a bucket.
+        InvalidSettingError: if its kind is not supported, or it is not a bucket or a prefix in it.
     """
     found = _URL.match(location)
     scheme = "" if found is None else found["scheme"].lower()
