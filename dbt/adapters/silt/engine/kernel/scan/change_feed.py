@@ -1,8 +1,8 @@
 """Reads the changes of each version from the log, as files.
 
-Source: the Delta specification, sections "Add CDC File" and "Change Data Files". For a version with `cdc` actions
-these alone are its changes; for any other, the files that it added and removed with `dataChange`. A file that stays
-with another deletion vector is neither: the rows by which its vectors differ are its changes.
+Source: the Delta specification, sections "Add CDC File" and "Change Data Files". The changes of a version with `cdc`
+actions are only these; the changes of another version are the files that it added and removed with `dataChange`. If a
+version only replaces a file's deletion vector, its changes are the rows by which the old and new vectors differ.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ FEED_COLUMNS: Final = StructType(
         StructField(COMMIT_TIMESTAMP, PrimitiveType("timestamp")),
     )
 )
-"""The columns of a change in addition to the table's own."""
+"""The columns of a change in addition to the table's columns."""
 
 _TYPE_CHANGES = "delta.typeChanges"
 _UNCHANGED_MERGE = ("numTargetRowsInserted", "numTargetRowsUpdated", "numTargetRowsDeleted")
@@ -52,7 +52,7 @@ _UNCHANGED_MERGE = ("numTargetRowsInserted", "numTargetRowsUpdated", "numTargetR
 
 @dataclass(frozen=True)
 class RevisedFile:
-    """A data file that stays in the table with other rows deleted by its vector; `before` and `after` have its path."""
+    """A data file that remains in the table with another deletion vector; `before` and `after` have its path."""
 
     before: RemoveFile
     after: AddFile
@@ -60,13 +60,13 @@ class RevisedFile:
 
 @dataclass(frozen=True)
 class VersionChanges:
-    """The files with the changes of one version.
+    """The files with the changes of a version.
 
     Attributes:
-        timestamp_ms: when it was committed, milliseconds since 1970-01-01 UTC.
-        change_files: rows with their `_change_type`; where there are any, the other fields are empty.
-        inserted, deleted: files of which all rows were added or removed.
-        revised: files of which some rows were deleted, or restored.
+        timestamp_ms: the time of the commit, in milliseconds since 1970-01-01 UTC.
+        change_files: files of rows with their `_change_type`; if it is not empty, the other fields are.
+        inserted, deleted: files whose rows were all added or removed.
+        revised: files some of whose rows were deleted or restored.
     """
 
     version: int
@@ -78,16 +78,16 @@ class VersionChanges:
 
 
 def changes_between(log: DeltaLog, start: int, end: Snapshot) -> tuple[VersionChanges, ...]:
-    """The changes of the versions from `start` to that of `end`, both included; oldest first.
+    """Returns the changes of the versions from `start` to the version of `end`, both included; oldest first.
 
     Args:
         end: the last version; the changes are read in its schema.
 
     Raises:
-        InvalidStatementError: `end` lies before `start`.
-        VersionNotFoundError: a version is not, or no longer, in the log.
-        ChangeDataNotRecordedError: the table did not record its changes in one of the versions.
-        UnsupportedStatementError: a version's columns cannot be read as those of `end`.
+        InvalidStatementError: if `end` is before `start`.
+        VersionNotFoundError: if a version is not, or no longer, in the log.
+        ChangeDataNotRecordedError: if the table did not record its changes in some version.
+        UnsupportedStatementError: if a version's columns cannot be read in the schema of `end`.
     """
     if end.version < start:
         raise InvalidStatementError(
@@ -110,7 +110,7 @@ def changes_between(log: DeltaLog, start: int, end: Snapshot) -> tuple[VersionCh
 
 
 def changes_of(commit: Commit) -> VersionChanges:
-    """The changes of one commit."""
+    """Returns the changes of a commit."""
     version, at = commit.version, commit.timestamp_ms
     change_files = tuple(_of_kind(commit.actions, AddCDCFile))
     if change_files:
@@ -133,7 +133,7 @@ def _of_kind(actions: Iterable[Action], kind: type[T]) -> Iterator[T]:
 
 
 def _changed_nothing(actions: Iterable[Action]) -> bool:
-    """Whether it is a MERGE that rewrote files and, by its metrics, changed no row: delta-spark skips it."""
+    """Returns whether it is a MERGE that rewrote files but, by its metrics, changed no row: delta-spark skips it."""
     for info in _of_kind(actions, CommitInfo):
         metrics = info.operation_metrics or {}
         if info.operation == "MERGE" and all(metrics.get(name) == "0" for name in _UNCHANGED_MERGE):
@@ -149,7 +149,7 @@ def _check_recorded(metadata: Metadata, version: int, table: str) -> None:
 
 
 def _check_columns(schema: StructType, end: Snapshot, version: int) -> None:
-    """Passes where a version can be read in the schema of the last one: columns may be added or dropped."""
+    """Checks that a version can be read in the last version's schema: columns may be added or dropped."""
     for member in end.schema:
         old = schema.field(member.name)
         if old is not None and (old.physical_name != member.physical_name or not _reads(old, member)):
@@ -168,7 +168,7 @@ def _reads(old: StructField, new: StructField) -> bool:
 
 
 def _same(old: DataType, new: DataType) -> bool:
-    """Whether values of one type can be read as the other: members of structs may be added or dropped."""
+    """Returns whether values of the old type can be read as the new type: struct members may be added or dropped."""
     if isinstance(old, StructType) and isinstance(new, StructType):
         pairs = ((old.field(member.name), member) for member in new)
         return all(before is None or _reads(before, member) for before, member in pairs)

@@ -1,4 +1,4 @@
-"""Finds the files whose rows are the changes of a version, and which rows of them."""
+"""Finds the files, and the rows in them, that are the changes of a version."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ UPDATE_POSTIMAGE: Final = "update_postimage"
 
 @dataclass(frozen=True)
 class ChangedFile:
-    """A file whose rows are changes of one version.
+    """A file whose rows are changes of a version.
 
     Attributes:
-        change_type: of all its rows; None where the file itself says it of each.
-        timestamp_ms: when the version was committed.
-        rows: those that are changes; None for all that its deletion vector leaves.
+        change_type: the change type of all rows, unless the file itself contains the type of each row.
+        timestamp_ms: the time of the version's commit.
+        rows: the positions of the changed rows; by default all rows that its deletion vector does not delete.
     """
 
     file: AddFile
@@ -39,24 +39,24 @@ class ChangedFile:
 
     @property
     def kind(self) -> tuple[bool, bool]:
-        """Files of one kind can be read together."""
+        """The kind of file; files of the same kind can be read together."""
         return self.change_type is None, self.rows is None
 
     @property
     def facts(self) -> tuple[str | None, int, int]:
-        """The columns that its rows have besides the table's."""
+        """The values of the columns that its rows have besides the table's columns."""
         return self.change_type, self.version, self.timestamp_ms
 
 
 def changed_files(log: DeltaLog, changes: VersionChanges, end: Snapshot) -> Iterator[ChangedFile]:
-    """The files with the changes of a version.
+    """Yields the files with the changes of a version.
 
     Args:
         end: the version in whose columns the changes are read.
 
     Raises:
-        CorruptLogError: the version removed files of a partitioned table without saying their partitions.
-        CorruptDeletionVectorError: a deletion vector cannot be read.
+        CorruptLogError: if the version removed files of a partitioned table without recording their partitions.
+        CorruptDeletionVectorError: if a deletion vector cannot be read.
     """
     yield from _files(changes, end)
     yield from _revised_files(log, changes, end)
@@ -73,7 +73,7 @@ def _files(changes: VersionChanges, end: Snapshot) -> Iterator[ChangedFile]:
 
 
 def _revised_files(log: DeltaLog, changes: VersionChanges, end: Snapshot) -> Iterator[ChangedFile]:
-    """Files of which only the rows by which their vectors differ are changes."""
+    """Yields files whose changes are only the rows by which their old and new deletion vectors differ."""
     pairs = [(each.after, each.before.deletion_vector, each.after.deletion_vector) for each in changes.revised]
     vectors = [vector for _, *both in pairs for vector in both if vector is not None]
     bitmaps = deletion_vectors.read(log.store, vectors, end.table) if vectors else {}
@@ -90,7 +90,7 @@ def _of_change_file(file: AddCDCFile) -> AddFile:
 
 
 def _of_remove(remove: RemoveFile, end: Snapshot, version: int) -> AddFile:
-    """The file as it was in the table."""
+    """Returns the file as it was in the table."""
     if remove.partition_values is None and end.partition_columns:
         raise CorruptLogError(
             f"{remove.path} was removed without a word on its partition: what was deleted cannot be read",

@@ -1,4 +1,4 @@
-"""Pins a consistent cut: the snapshots of several tables that a statement reads as of one moment."""
+"""Pins a consistent cut: the snapshots of several tables that a statement reads as of the same moment."""
 
 from __future__ import annotations
 
@@ -9,10 +9,9 @@ from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
 
 
 def consistent_cut(logs: Iterable[DeltaLog]) -> dict[DeltaLog, Snapshot]:
-    """One snapshot per table, all of them the newest at one moment since the call began.
+    """Returns a snapshot per table, all of them the newest at the same moment since the call began.
 
-    Each is pinned once, and all are pinned again until none has moved in between. A table that was re-created has
-    moved.
+    All tables are pinned, and pinned again until no table has changed in between. A re-created table counts as changed.
 
     Raises:
         The errors of `DeltaLog.snapshot`.

@@ -1,7 +1,7 @@
-"""Answers the exact least and greatest value of a column from the log.
+"""Finds the exact minimum and maximum of a column in the log.
 
-Bounds may be wider than the values, which is right for skipping and wrong for an answer. So only bounds of files that
-this engine wrote (`statistics.TRUSTED`), without a deletion vector and not said to be wide (`tightBounds`), are used; a
+Bounds may be wider than the values, which is correct for skipping and wrong for an answer. So only bounds of files that
+this engine wrote (`statistics.TRUSTED`), without a deletion vector and not marked as wide (`tightBounds`), are used. A
 timestamp, which the log truncates to milliseconds, is read from the footers of the few files that may have it.
 """
 
@@ -50,20 +50,20 @@ _EPOCH = datetime(1970, 1, 1)
 
 @dataclass(frozen=True)
 class Extreme:
-    """The least or greatest value of a column; None where no row has a value."""
+    """The minimum or maximum of a column; None if no row has a value."""
 
     value: Value | None
 
 
 def extreme(store: Store, snapshot: Snapshot, files: pa.Table, name: str, end: End) -> Extreme | None:
-    """The least or greatest value that rows of the files have in a column; None where the log is not exact.
+    """Returns the minimum or maximum of a column in the files' rows, or None if the log is not exact.
 
     Args:
         files: rows of `snapshot.files`.
-        name: of a top-level column.
+        name: the name of a top-level column.
 
     Raises:
-        ExternalPathError, SymbolicLinkError: a file whose footer is needed is where no file of the table may be.
+        ExternalPathError, SymbolicLinkError: if a file whose footer is needed has a location that is not allowed.
     """
     field = snapshot.schema.field(name)
     column = Column((name,))
@@ -86,7 +86,7 @@ def extreme(store: Store, snapshot: Snapshot, files: pa.Table, name: str, end: E
 
 
 def _are_whole(files: pa.Table) -> bool:
-    """Whether every file has rows, and exact bounds of them."""
+    """Returns whether every file has rows, and exact bounds of them."""
     if files.num_rows == 0:
         return True
     if files["deletion_vector"].null_count < files.num_rows or not pc.all(are_trusted(files)).as_py():
@@ -101,14 +101,14 @@ def _as_mask(may: Any, length: int) -> pa.Array:
 
 
 def _may_be(bounds: pa.Array, outermost: int, end: End) -> pa.Array:
-    """The files whose own extreme, which the log truncates to milliseconds, may be the outermost."""
+    """Returns for each file whether its extreme, which the log truncates to milliseconds, may be the outermost."""
     if end == "min":
         return pc.less_equal(bounds, outermost + _MILLISECOND)
     return pc.greater_equal(bounds, outermost - _MILLISECOND)
 
 
 def _by_footers(store: Store, files: pa.Table, physical_name: str, end: End) -> int | None:
-    """The outermost microsecond in the files' footers; None where a footer lacks it, or there are too many files."""
+    """Returns the outermost microsecond in the files' footers, or None if a footer lacks it or there are too many."""
     if files.num_rows > _MOST_FOOTERS:
         return None
     found = [_of_footer(store, decode_path(path), physical_name, end) for path in files["path"].to_pylist()]
@@ -132,11 +132,11 @@ def _of_footer(store: Store, path: str, physical_name: str, end: End) -> int | N
 
 
 def _as_extreme(order: ValueOrder, form: Any, snapshot: Snapshot, data_type: Any) -> Extreme | None:
-    """Converts a value in its order's form to a value of the column's type."""
+    """Converts a value from its order's form to the column's type."""
     if form is None:
         return None
     if isinstance(order, Strings):
-        # A string as long as a truncated one may be truncated.
+        # A string of the maximum length may be truncated.
         return Extreme(form) if utf16_length(form) < snapshot.properties.string_prefix_length else None
     if isinstance(order, Timestamps):
         return _moment(form, order.zoned)

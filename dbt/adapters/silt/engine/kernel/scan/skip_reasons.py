@@ -1,4 +1,4 @@
-"""Tells for which part of a condition files are skipped, and whether by partition values or by statistics."""
+"""Finds the part of a condition for which files are skipped, by partition values or by statistics."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from dbt.adapters.silt.engine.kernel.table.expressions import TRUE, And, Express
 
 
 class SkippedBy(Enum):
-    """What the log knows of a file that is skipped."""
+    """The information in the log that a file is skipped by."""
 
     PARTITION_VALUES = "partition values"
     STATISTICS = "statistics"
@@ -23,11 +23,11 @@ class SkippedBy(Enum):
 
 @dataclass(frozen=True)
 class SkipReason:
-    """Files in which no row fulfils one part of a condition.
+    """Files in which no row fulfils a part of a condition.
 
     Attributes:
-        part: of the condition, whose parts are taken one after the other.
-        files: those that it excludes, less those that a part before it excludes; rows of `Snapshot.files`.
+        part: the part of the condition; parts are applied in order.
+        files: the files that it excludes and no earlier part excludes; rows of `Snapshot.files`.
     """
 
     part: Expression
@@ -37,14 +37,14 @@ class SkipReason:
 
 @dataclass(frozen=True)
 class Skipped:
-    """The files that a condition leaves, and why the others are skipped."""
+    """The files that must be read for a condition, and the reasons why other files are skipped."""
 
     reasons: tuple[SkipReason, ...]
     read: pa.Table
 
 
 def skipped(snapshot: Snapshot, predicate: Expression) -> Skipped:
-    """What `skipping.prune` leaves of the snapshot's files, and the reasons for what it does not."""
+    """Returns the snapshot's files that `skipping.prune` keeps, and the reasons for the files that it drops."""
     left, reasons = snapshot.files, []
     for part in _parts(predicate):
         kept = skipping.prune(snapshot, part, left)

@@ -1,12 +1,12 @@
 """Data skipping: finds the files that a predicate excludes, by partition values and statistics.
 
-For each part of the predicate and each file there are three answers: may a row of the file make it TRUE, FALSE, NULL?
-Answers are only ever wrong by saying "may" too often, and AND, OR and NOT keep that so: NOT swaps TRUE and FALSE, and
-never turns "may" into "cannot". Rows are evaluated as in SQL (`expressions.evaluate`); a file is
+For each part of the predicate and each file, three questions are answered: may a row of the file make it TRUE, FALSE,
+NULL? An answer may only be wrong by being "may" instead of "cannot", and AND, OR and NOT preserve that: NOT swaps TRUE
+and FALSE, and never turns "may" into "cannot". Rows are evaluated as in SQL (`expressions.evaluate`); a file is
 
-- ROWS_CANNOT_MATCH, and dropped, where no row may make the predicate TRUE;
-- ROWS_MIGHT_MATCH, and kept, otherwise: with missing statistics always;
-- fully matched where no row may make it FALSE or NULL.
+- ROWS_CANNOT_MATCH, and dropped, if no row may make the predicate TRUE;
+- ROWS_MIGHT_MATCH, and kept, otherwise, for example if statistics are missing;
+- fully matched if no row may make it FALSE or NULL.
 
 With L, E, G for "a value may be less than, equal to, greater than v", by the column's bounds:
 
@@ -56,16 +56,16 @@ from dbt.adapters.silt.engine.kernel.table.value_order import Strings
 ROWS_MIGHT_MATCH: Final = True
 ROWS_CANNOT_MATCH: Final = False
 
-# A longer IN list is searched for each file, not compared value by value.
+# A longer IN list is searched for each file instead of being compared value by value.
 _FEW_VALUES = 16
 _YES, _NO = pa.scalar(True), pa.scalar(False)
 
 
 def prune(snapshot: Snapshot, predicate: Expression, files: pa.Table | None = None) -> pa.Table:
-    """The files that may have a row for which the predicate is TRUE.
+    """Returns the files that may have a row for which the predicate is TRUE.
 
     Args:
-        files: those to choose from, rows of `snapshot.files`; all of them by default.
+        files: the files to choose from, rows of `snapshot.files`; by default all.
     """
     if isinstance(predicate, Constant):
         if True not in predicate.possible:
@@ -79,21 +79,21 @@ def prune(snapshot: Snapshot, predicate: Expression, files: pa.Table | None = No
 
 
 def fully_matched(snapshot: Snapshot, predicate: Expression, files: pa.Table | None = None) -> pa.BooleanArray:
-    """For each file, whether the predicate is certainly TRUE for all of its rows."""
+    """Returns for each file whether the predicate is certainly TRUE for all of its rows."""
     candidates = snapshot.files if files is None else files
     outcomes = _outcomes(candidates, snapshot.metadata, predicate)
     return _as_array(pc.invert(pc.or_(outcomes.false, outcomes.null)), candidates.num_rows)
 
 
 def might_match(adds: Sequence[AddFile], metadata: Metadata, predicate: Expression) -> list[bool]:
-    """For each file ROWS_MIGHT_MATCH or ROWS_CANNOT_MATCH."""
+    """Returns for each file ROWS_MIGHT_MATCH or ROWS_CANNOT_MATCH."""
     answers: list[bool] = _may_match(active_files.files_table(adds), metadata, predicate).to_pylist()
     return answers
 
 
 @dataclass(frozen=True)
 class _Outcomes:
-    """What a condition may be for some row of each file: Boolean arrays, or a scalar where it is the same for all."""
+    """The possible results of a condition for rows of each file: Boolean arrays, or a scalar for all files."""
 
     true: Any
     false: Any
@@ -179,7 +179,7 @@ def _compared(bounds: Bounds, operator: str, value: Value | None) -> _Outcomes:
 
 @dataclass(frozen=True)
 class _Order:
-    """Whether some value of the column may be less than, equal to, or greater than a given one."""
+    """Whether some value of the column may be less than, equal to, or greater than a given value."""
 
     less: Any
     equal: Any
@@ -187,13 +187,13 @@ class _Order:
 
     @classmethod
     def of(cls, bounds: Bounds, value: Value) -> _Order | None:
-        """None where the value is not one of the column's type, or the column's values never compare."""
+        """Compares a value with the bounds; None if it is not of the column's type, or the column is not ordered."""
         encoded = None if bounds.order is None else bounds.order.encode(value)
         if encoded is None or bounds.order is None:
             return None
         scalar = pa.scalar(encoded, bounds.order.form)
         if expressions.is_nan(encoded):
-            # NaN is above every number; a maximum that is known is a number.
+            # NaN is above every number; a known maximum is a number.
             return cls(bounds.may_be_value, _may(bounds, pc.is_null(bounds.maximum)), _NO)
         not_above = _unless_known(pc.less_equal, bounds.minimum, scalar)
         not_below = _unless_known(pc.greater_equal, bounds.maximum, scalar)
@@ -222,7 +222,7 @@ def _among(predicate: In, known: Mapping[Column, Bounds]) -> _Outcomes:
 
 
 def _holds_one_of(bounds: Bounds, ordered: Sequence[Any]) -> pa.BooleanArray:
-    """Whether one of these values, in ascending order, lies within each file's bounds."""
+    """Returns for each file whether any of these values, in ascending order, lies within its bounds."""
     answers = []
     for low, high in zip(bounds.minimum.to_pylist(), bounds.maximum.to_pylist(), strict=True):
         start = 0 if low is None else bisect.bisect_left(ordered, low)
@@ -238,14 +238,14 @@ def _prefixed(bounds: Bounds, prefix: str) -> _Outcomes:
     low_has_it = pc.fill_null(pc.starts_with(bounds.minimum, prefix), False)
     high_has_it = pc.fill_null(pc.starts_with(bounds.maximum, prefix), False)
     low_is_below = _unless_known(pc.less_equal, bounds.minimum, scalar)
-    # The strings with this prefix are an interval that begins with the prefix itself.
+    # The strings with this prefix form an interval that begins with the prefix itself.
     true = pc.and_(pc.or_(low_is_below, low_has_it), _unless_known(pc.greater_equal, bounds.maximum, scalar))
     false = pc.invert(pc.and_(low_has_it, high_has_it))
     return _Outcomes(_may(bounds, true), _may(bounds, false), bounds.may_be_null)
 
 
 def _unless_known(compare: Callable[[Any, Any], Any], bound: pa.Array, value: pa.Scalar) -> Any:
-    """The comparison, or true where the bound is not known."""
+    """Returns the comparison, or true if the bound is unknown."""
     return pc.fill_null(compare(bound, value), True)
 
 

@@ -1,7 +1,7 @@
-"""Finds the floating-point columns of files whose values Parquet's own filters may judge otherwise than SQL does.
+"""Finds the floating-point columns of files for which Parquet's own filters may give other results than SQL.
 
 In SQL, -0.0 equals 0.0, and NaN equals itself and is greater than every number. In Parquet's dictionaries and Bloom
-filters, -0.0 is another value than 0.0, and the bounds of most writers leave NaN out.
+filters, -0.0 differs from 0.0, and the bounds of most writers leave NaN out.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _FLOATS = (PrimitiveType("float"), PrimitiveType("double"))
 
 
 def uncertain_floats(files: pa.Table, metadata: Metadata) -> list[Column]:
-    """The columns of type float or double, members of structs included, in which some file may hold a zero or NaN.
+    """Returns the float and double columns, including struct members, in which some file may contain a zero or NaN.
 
     Args:
         files: rows of `Snapshot.files`.
@@ -40,7 +40,7 @@ def _floats(schema: StructType, above: tuple[str, ...]) -> Iterator[Column]:
 
 
 def _excludes_both(bounds: Bounds) -> bool:
-    """Whether no file may hold a zero or NaN; a maximum that is known is of all values, NaN included."""
+    """Returns whether no file can contain a zero or NaN; a known maximum covers all values, including NaN."""
     is_positive = pc.and_(pc.is_valid(bounds.maximum), pc.fill_null(pc.greater(bounds.minimum, 0.0), False))
     is_negative = pc.fill_null(pc.less(bounds.maximum, 0.0), False)
     has_neither = pc.or_(pc.or_(is_positive, is_negative), pc.invert(bounds.may_be_value))
