@@ -1,6 +1,6 @@
 """Tests whether a storage respects the conditions of conditional writes, which every commit depends on.
 
-An old self-hosted server may ignore `If-None-Match` and `If-Match`: then two writers both get a success, and a commit
+An old self-hosted server may ignore `If-None-Match` and `If-Match`: then two writers both succeed, and a commit
 is lost silently. So four writes to a test object, which is then deleted, are tried before anything else is written: a
 write of a missing object, a write that must be refused, a write of an unchanged object, a write that must be refused.
 """

@@ -1,6 +1,7 @@
 """Resolves the credentials for a storage, so that the log's client and Spark's client use the same.
 
-By default the clients search different sources: neither reads `~/.aws`, only one supports a web identity, and Hadoop reads no environment variable of Azure. So values that the settings omit are looked up here and passed to both.
+By default the clients search different sources: neither reads `~/.aws`, only one supports a web identity, and Hadoop
+reads no environment variable of Azure. So values that the settings omit are looked up here and passed to both.
 """
 
 from __future__ import annotations

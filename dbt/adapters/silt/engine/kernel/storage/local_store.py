@@ -60,8 +60,8 @@ class LocalStore:
     """Files below a folder, which need not exist yet.
 
     Symbolic links below the folder are never followed: reading, writing or deleting through a link raises
-    SymbolicLinkError, and listings leave links out. If `allowed` is set, its children do not follow links below the
-    same folder either, so a table's folder cannot be a link.
+    SymbolicLinkError, and listings leave links out. If `allowed` is set, this also applies to the path from this folder
+    to a child store's root, so a table's folder cannot be a link.
 
     Args:
         root: the folder; a relative path is resolved against the current working directory.
@@ -142,7 +142,7 @@ class LocalStore:
             temporary = _temporary_name(name)
             try:
                 _write_durably(temporary, data, folder)
-                # Spark would reject the new content because of Hadoop's checksum of the old content.
+                # Hadoop's checksum of the old content would make Spark reject the new content.
                 with contextlib.suppress(FileNotFoundError):
                     os.unlink(f".{name}.crc", dir_fd=folder)
                 os.replace(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
@@ -186,7 +186,7 @@ class LocalStore:
             raise
 
     def delete_folder(self, folder: str) -> None:
-        """Deletes the folder with its content, including files that are added at the same time; of a link, itself."""
+        """Deletes the folder with its content, also files added meanwhile; if it is a link, deletes only the link."""
         path = self._at(folder)
         for left in reversed(range(_MOST_TRIES)):
             try:
@@ -271,7 +271,7 @@ class LocalStore:
         return f"{self._root.rstrip('/')}/{path}" if path else self._root
 
     def _folder(self, folder: str, flags: int = beneath.SEARCH) -> contextlib.AbstractContextManager[int]:
-        """Opens a folder and yields its descriptor; raises errors like `beneath.folder`."""
+        """Yields the descriptor of a folder; raises errors like `beneath.folder`."""
         return beneath.folder(self._top, joined(self._below_top, folder), flags)
 
     @contextlib.contextmanager

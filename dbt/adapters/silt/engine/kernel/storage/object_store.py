@@ -2,7 +2,7 @@
 
 A conditional write is a single request that the service itself decides: `If-None-Match: *` on S3 and Azure, a
 generation of 0 on Google. The client sends it once and never repeats it, so that each answer is about that request: a
-refusal is definite, and EXISTS means that another request, of this writer or another writer, created the object.
+refusal is definite, and EXISTS means that an earlier request, of this writer or another writer, created the object.
 
 Object stores have no folders, only the paths of objects. So a folder exists while an object is below it; creating a
 folder does nothing, and a write does not need it. A commit cannot get into a log that was dropped, or dropped and
