@@ -1,7 +1,7 @@
 """The actions of the Delta log as frozen values, and their JSON.
 
-Source: the Delta specification, section "Actions". An absent or null field is None; unknown fields and unknown
-actions are ignored, as the specification asks. A JSON number with a fraction becomes a Decimal, never a float.
+Source: the Delta specification, section "Actions". An absent or null field is None; unknown fields and unknown actions
+are ignored, as the specification requires. A JSON number with a fraction becomes a Decimal, never a float.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ class Metadata:
 
 @dataclass(frozen=True)
 class DeletionVector:
-    """Where the bitmap of a file's deleted rows is (specification: "Deletion Vector Descriptor Schema")."""
+    """The location of the bitmap of a file's deleted rows (specification: "Deletion Vector Descriptor Schema")."""
 
     storage_type: str
     path_or_inline_dv: str
@@ -113,7 +113,7 @@ class DeletionVector:
 
     @property
     def unique_id(self) -> str:
-        """The vector's part of the key of a logical file."""
+        """The vector's part in the key of a logical file."""
         at = "" if self.offset is None else f"@{self.offset}"
         return f"{self.storage_type}{self.path_or_inline_dv}{at}"
 
@@ -191,7 +191,7 @@ class AddFile:
         )
 
     def remove(self, deletion_timestamp: int, data_change: bool = True) -> RemoveFile:
-        """The action that removes this file from the table."""
+        """Returns the action that removes this file from the table."""
         return RemoveFile(
             path=self.path,
             deletion_timestamp=deletion_timestamp,
@@ -320,11 +320,12 @@ class DomainMetadata:
 class CommitInfo:
     """Who committed what, and how (free-form in the specification; the field names are those of delta-spark).
 
-    `operation_parameters` are raw JSON values, `operation_metrics` are numbers as text. Three fields are this engine's:
-    `read_versions` are the versions of each table that the statement read, by its name; `statement_attempts` counts
-    the runs of the whole statement, `commit_attempts` the attempts to commit in the last of them. `extra` holds the
-    fields that have no attribute here: those of other writers, and this engine's run metadata. The state of a table
-    does not depend on it, so a field of another type than delta-spark's is kept there and is no error.
+    `operation_parameters` are raw JSON values, `operation_metrics` are numbers as text. Three fields belong to this
+    engine: `read_versions` are the versions of each table that the statement read, by table name; `statement_attempts`
+    counts the runs of the whole statement, `commit_attempts` the attempts to commit in its last run. `extra` holds the
+    fields that have no attribute here: fields of other writers and this engine's run metadata. A field whose type
+    differs from delta-spark's is kept there too and is not an error, because the state of a table does not depend on
+    it.
     """
 
     key: ClassVar[str] = "commitInfo"
@@ -428,17 +429,17 @@ _COMMIT_INFO_TYPES: Mapping[str, type] = {
 
 
 def serialize(actions: Iterable[Action]) -> bytes:
-    """The bytes of a commit file: one JSON object a line, UTF-8."""
+    """Returns the bytes of a commit file: one JSON object a line, UTF-8."""
     lines = (json.dumps({a.key: a.to_json()}, ensure_ascii=False, separators=(",", ":")) for a in actions)
     return ("\n".join(lines) + "\n").encode()
 
 
 def parse(data: bytes) -> list[Action]:
-    """The actions of a commit file, unknown ones left out.
+    """Returns the actions of a commit file without unknown actions.
 
     Raises:
-        ValueError: a line is not JSON, or an action lacks a field or has one of another type; the caller names the
-            file.
+        ValueError: if a line is not JSON, or an action lacks a field or has a field of another type; the caller names
+            the file.
     """
     found: list[Action] = []
     for line in data.decode().split("\n"):
@@ -479,5 +480,5 @@ def _size(body: Mapping[str, Json]) -> int:
 
 
 def _is_of(kind: type | None, value: Json) -> bool:
-    """Whether a field is known, and of its type."""
+    """Returns whether a field is known and has its type."""
     return kind is not None and isinstance(value, kind) and (kind is bool or not isinstance(value, bool))

@@ -1,6 +1,6 @@
 """A table's active files and tombstones as Arrow columns, and their conversion from and to actions.
 
-One row is one logical file. The columns are the fields of the actions `add` and `remove` in snake case.
+Each row is a logical file. The columns are the fields of the actions `add` and `remove` in snake case.
 """
 
 from __future__ import annotations
@@ -53,29 +53,29 @@ TOMBSTONES: Final = pa.schema(
     ]
 )
 
-# A removal copies only the batches that it changes: the other batches are shared between snapshots.
+# A removal copies only the batches that it changes; snapshots share the other batches.
 _BATCH_ROWS = 65_536
 _FEW_BATCHES = 8
 _SMALL_BATCHES = 256
 KEY_SEPARATOR: Final = "\x00"
 """Separates the path from the deletion vector in a `file_key`."""
 
-# Long enough to hold the number and the id in the names that Spark gives its files.
+# Long enough for the number and the id in the names of Spark's files.
 _TAIL = 64
 
 
 def files_table(adds: Iterable[AddFile]) -> pa.Table:
-    """The files as a table of schema FILES."""
+    """Returns the files as a table of schema FILES."""
     return _table(FILES, list(adds))
 
 
 def tombstones_table(removes: Iterable[RemoveFile]) -> pa.Table:
-    """The removed files as a table of schema TOMBSTONES."""
+    """Returns the removed files as a table of schema TOMBSTONES."""
     return _table(TOMBSTONES, list(removes))
 
 
 def add_files(files: pa.Table) -> list[AddFile]:
-    """The rows of a table of schema FILES as actions, `data_change` false as in every snapshot's state."""
+    """Returns the rows of a table of schema FILES as actions, `data_change` false as in every snapshot's state."""
     return [
         AddFile(
             **{
@@ -91,12 +91,12 @@ def add_files(files: pa.Table) -> list[AddFile]:
 
 
 def size(files: pa.Table) -> int:
-    """Bytes of the files."""
+    """Returns the total size of the files in bytes."""
     return pc.sum(files["size"]).as_py() or 0
 
 
 def camel(name: str) -> str:
-    """The name of a column in the specification: in camel case."""
+    """Returns the name of a column in the specification, which is in camel case."""
     if name == "path_or_inline_dv":
         return "pathOrInlineDv"
     first, *rest = name.split("_")
@@ -104,17 +104,17 @@ def camel(name: str) -> str:
 
 
 def file_key(path: str, vector: DeletionVector | None) -> str:
-    """The key of a logical file (specification: "Action Reconciliation")."""
+    """Returns the key of a logical file (specification: "Action Reconciliation")."""
     return decode_path(path) if vector is None else f"{decode_path(path)}{KEY_SEPARATOR}{vector.unique_id}"
 
 
 def without(table: pa.Table, keys: Collection[str]) -> pa.Table:
-    """The rows whose `file_key` is not among the keys; batches without any of them are shared, not copied."""
+    """Returns the rows whose `file_key` is not among the keys; batches without these keys are shared, not copied."""
     if not keys or table.num_rows == 0:
         return table
     wanted = pa.array(sorted(keys), pa.string())
     names = _Names.of(keys)
-    # Every append adds a small batch, and the work for a batch costs more than that for its rows.
+    # Every append adds a small batch, and a batch costs more work than its rows.
     is_splintered = table["path"].num_chunks > _FEW_BATCHES and table.num_rows <= _BATCH_ROWS
     joined = table.combine_chunks() if is_splintered else table
     kept = [_batch_without(batch, wanted, names) for batch in joined.to_batches(max_chunksize=_BATCH_ROWS)]
@@ -122,7 +122,7 @@ def without(table: pa.Table, keys: Collection[str]) -> pa.Table:
 
 
 def appended(table: pa.Table, more: pa.Table) -> pa.Table:
-    """The rows of both, sharing the columns' memory where that stays cheap to read."""
+    """Returns the rows of both tables, sharing the columns' memory if that remains cheap to read."""
     if more.num_rows == 0:
         return table
     both = pa.concat_tables([table, more])
@@ -132,7 +132,7 @@ def appended(table: pa.Table, more: pa.Table) -> pa.Table:
 
 
 def keys_of(batch: pa.RecordBatch | pa.Table) -> pa.Array | pa.ChunkedArray:
-    """The `file_key` of each row, computed on columns; only quoted paths pass through Python."""
+    """Returns the `file_key` of each row, computed on columns; only quoted paths pass through Python."""
     keys = _decoded(batch.column("path"))
     vectors = batch.column("deletion_vector")
     if vectors.null_count == len(vectors):
@@ -162,7 +162,7 @@ def _batch_without(batch: pa.RecordBatch, keys: pa.Array, names: _Names) -> pa.R
 
 @dataclass(frozen=True)
 class _Names:
-    """The decoded paths in keys, and their ends."""
+    """The decoded paths in keys, and their last characters."""
 
     paths: pa.Array
     tails: pa.Array
@@ -173,7 +173,7 @@ class _Names:
         return cls(pa.array(sorted(paths), pa.string()), pa.array(sorted({path[-_TAIL:] for path in paths})))
 
     def may_be(self, spelled: pa.Array) -> pa.Array:
-        """Whether each path may be one of these: decoding is slow, and leaves a tail without quotes as it is."""
+        """Returns whether each path may be among these, by its tail: decoding is slow and keeps unquoted tails."""
         # The tail may begin in the middle of a quoted character, or of the scheme.
         longer = pc.utf8_slice_codeunits(spelled, start=-_TAIL - len("file:///"))
         tail = pc.utf8_slice_codeunits(longer, start=-_TAIL)
@@ -181,7 +181,7 @@ class _Names:
 
 
 def _spelled(paths: pa.Array) -> pa.Array:
-    """Whether a path may be spelled otherwise than its decoded form."""
+    """Returns whether a path may differ from its decoded form."""
     return pc.or_(pc.match_substring(paths, "%"), pc.starts_with(paths, "file:"))
 
 

@@ -1,7 +1,7 @@
 """Reads the clustering columns of a table from the domain `delta.clustering`.
 
-Files are not clustered here: added files are next to the clustered ones, with statistics of these columns.
-Source: the Delta specification, section "Clustered Table".
+This engine does not cluster files: it adds files to the clustered files, with statistics of these columns. Source: the
+Delta specification, section "Clustered Table".
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ Path: TypeAlias = tuple[str, ...]
 
 
 def clustering_columns(domains: Mapping[str, DomainMetadata]) -> tuple[Path, ...]:
-    """The paths, by physical names, of the columns that the table is clustered by; empty where it is not.
+    """Returns the paths, by physical names, of the columns that the table is clustered by, if any.
 
     Raises:
-        CorruptLogError: the domain's configuration is not what the specification says.
+        CorruptLogError: if the domain's configuration contradicts the specification.
     """
     domain = domains.get(CLUSTERING_DOMAIN)
     if domain is None or domain.removed:
@@ -40,7 +40,7 @@ def clustering_columns(domains: Mapping[str, DomainMetadata]) -> tuple[Path, ...
 
 
 def physical_path(schema: StructType, path: Path) -> Path:
-    """The path of a column by physical names; `element`, `key` and `value` stay as they are."""
+    """Returns the path of a column by physical names; `element`, `key` and `value` are kept."""
     names = []
     inside: DataType = schema
     for part in path:

@@ -1,6 +1,6 @@
-"""Refuses collations, by which a table's texts would compare otherwise than by their bytes.
+"""Refuses collations, which compare strings by another rule than by their bytes.
 
-Source: the metadata of fields that Spark writes, `__COLLATIONS`: a collation for each path of a text in the field.
+Source: the metadata of fields that Spark writes, `__COLLATIONS`: a collation for each path of a string in the field.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ COLLATIONS_KEY: Final = "__COLLATIONS"
 FEATURE: Final = "collations"
 
 INSTEAD: Final = "Use `string` without a collation, and write `collate` in the queries that compare or sort the column"
-"""What to do in place of a new column with a collation."""
+"""The remedy for a new column with a collation."""
 
 OF_A_TABLE: Final = "Drop the table, and create it again from its sources with `string` columns without a collation"
-"""What to do with a table that has such a column."""
+"""The remedy for a table that has such a column."""
 
 _BY_BYTES: Final = "UTF8_BINARY"
 
 
 def collation_of(field: StructField) -> str | None:
-    """The name of a collation that the field, or a part of it, has; None if texts in it compare by their bytes."""
+    """Returns a collation of the field or of a part of it, or None if all strings in it compare by bytes."""
     given = field.metadata.get(COLLATIONS_KEY)
     names = given.values() if isinstance(given, Mapping) else () if given is None else (given,)
     found = (str(name).rpartition(".")[2] for name in names)
@@ -32,10 +32,10 @@ def collation_of(field: StructField) -> str | None:
 
 
 def check_collations(schema: StructType, table: str | None, remedy: str = INSTEAD) -> None:
-    """Passes if no column, nor a part of one, has a collation.
+    """Raises an error if a column, or a part of a column, has a collation.
 
     Raises:
-        UnsupportedFeatureError: a column has one.
+        UnsupportedFeatureError: if a column has a collation.
     """
     for field in all_fields(schema):
         collation = collation_of(field)
@@ -44,7 +44,7 @@ def check_collations(schema: StructType, table: str | None, remedy: str = INSTEA
 
 
 def refused(problem: str, table: str | None, remedy: str = INSTEAD) -> UnsupportedFeatureError:
-    """The error that says so, by the name of the table feature."""
+    """Returns the error with the problem and the name of the table feature."""
     return UnsupportedFeatureError(
         f"{problem}: the table feature {FEATURE} is not supported",
         remedy=remedy,

@@ -1,7 +1,7 @@
-"""Column mapping: data files know columns by physical names and ids, which stay when a column is renamed.
+"""Column mapping: data files identify columns by physical names and ids, which a rename does not change.
 
-Physical names also key partition values, statistics and clustering columns. In mode `name` a file's columns are found
-by these names, in mode `id` by the ids in its footer. Source: the Delta specification, section "Column Mapping".
+Physical names also key partition values, statistics and clustering columns. In mode `name` the columns of a file are
+found by these names, in mode `id` by the ids in its footer. Source: the Delta specification, section "Column Mapping".
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ MAX_COLUMN_ID: Final = "delta.columnMapping.maxColumnId"
 COLUMN_ID: Final = "delta.columnMapping.id"
 
 PARQUET_FIELD_ID: Final = "parquet.field.id"
-"""The metadata key of a Spark column that Spark writes, and looks up, as `field_id` in a Parquet schema."""
+"""The metadata key of a Spark column that Spark writes and looks up as `field_id` in a Parquet schema."""
 
 _NONE = "none"
 _NESTED_IDS = "delta.columnMapping.nested.ids"
@@ -40,12 +40,12 @@ _KEYS = (COLUMN_ID, PHYSICAL_NAME, _NESTED_IDS, PARQUET_FIELD_ID)
 
 
 def is_mapped(configuration: Mapping[str, str]) -> bool:
-    """Whether a table of these properties maps its columns."""
+    """Returns whether a table with these properties maps its columns."""
     return TableProperties(configuration).column_mapping_mode != _NONE
 
 
 def stored_schema(metadata: Metadata, with_ids: bool = True) -> StructType:
-    """The schema of a table's data files: physical names, and each column's id as its Parquet field id.
+    """Returns the schema of a table's data files: physical names, and each column's id as its Parquet field id.
 
     The column `_change_type` of change data files keeps its name.
 
@@ -53,7 +53,7 @@ def stored_schema(metadata: Metadata, with_ids: bool = True) -> StructType:
         with_ids: whether to set the ids; without them Spark finds the columns of a file by their names.
 
     Raises:
-        CorruptLogError: a column of a table that maps its columns has no physical name or id.
+        CorruptLogError: if a column of a table that maps its columns has no physical name or id.
     """
     schema = StructType.from_json(metadata.schema_string)
     if not is_mapped(metadata.configuration):
@@ -62,7 +62,7 @@ def stored_schema(metadata: Metadata, with_ids: bool = True) -> StructType:
 
 
 def effective(metadata: Metadata) -> Metadata:
-    """The metadata without the ids and physical names of an earlier mapping: in mode `none` only names count."""
+    """Returns the metadata without ids and physical names of an earlier mapping if the mode is now `none`."""
     if PHYSICAL_NAME not in metadata.schema_string or is_mapped(metadata.configuration):
         return metadata
     schema = without_mapping(StructType.from_json(metadata.schema_string))
@@ -70,16 +70,16 @@ def effective(metadata: Metadata) -> Metadata:
 
 
 def mapped(metadata: Metadata, before: Metadata | None, new_id: Callable[[], str], table: str) -> Metadata:
-    """A table's next metadata, with an id and a physical name for every column that has none.
+    """Returns a table's next metadata, with an id and a physical name for every column that lacks them.
 
-    Where the mapping is enabled for a table that has files, its columns keep the names that the files have.
+    If the mapping is enabled for an existing table, its columns keep the names that they have in files.
 
     Args:
-        before: of the version before; None for a new table, and for one that replaces another.
-        new_id: gives universally unique ids.
+        before: metadata of the previous version; None for a table that is new or replaces another table.
+        new_id: returns a universally unique id.
 
     Raises:
-        UnsupportedStatementError: the mode would change, other than from `none` to `name`.
+        UnsupportedStatementError: if the mode would change in any way except from `none` to `name`.
     """
     mode = TableProperties(metadata.configuration).column_mapping_mode
     old_mode = mode if before is None else TableProperties(before.configuration).column_mapping_mode
@@ -110,14 +110,14 @@ def mapped(metadata: Metadata, before: Metadata | None, new_id: Callable[[], str
 
 
 def successor(configuration: Mapping[str, str], replaced: Metadata) -> dict[str, str]:
-    """The properties of a table that replaces another: its column ids continue from the other's."""
+    """Returns the properties of a table that replaces another table and continues its column ids."""
     if MAX_COLUMN_ID not in replaced.configuration:
         return dict(configuration)
     return {**configuration, MAX_COLUMN_ID: str(max_column_id(replaced))}
 
 
 def max_column_id(metadata: Metadata) -> int:
-    """The greatest id that a column of the table has or had; 0 where none has one."""
+    """Returns the greatest id that a column of the table has or had, or 0 if no column has an id."""
     recorded = metadata.configuration.get(MAX_COLUMN_ID, "0")
     if not recorded.isdecimal():
         raise CorruptLogError(f"the table property `{MAX_COLUMN_ID}` is not a number: `{recorded}`")
@@ -126,15 +126,15 @@ def max_column_id(metadata: Metadata) -> int:
 
 
 def without_mapping(schema: StructType) -> StructType:
-    """The schema without ids and physical names, as a query that reads the table has it."""
+    """Returns the schema without ids and physical names, as queries see it."""
     return map_fields(schema, _unmapped)
 
 
 def check_mapping(metadata: Metadata, table: str) -> None:
-    """Passes where every column of a table with column mapping has its own id and physical name.
+    """Raises an error unless every column of a table with column mapping has its own id and physical name.
 
     Raises:
-        InternalError: a column lacks its id or physical name, or two have the same.
+        InternalError: if a column lacks its id or physical name, or two columns share them.
     """
     if not is_mapped(metadata.configuration):
         return

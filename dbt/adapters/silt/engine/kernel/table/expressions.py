@@ -1,10 +1,10 @@
 """Predicates over the columns of one table: frozen trees, and their value for a row.
 
-A tree can express less than SQL: a column is only compared with a value of its own type, and any other condition is
-`UNKNOWN`, which may have any outcome. Outcomes are SQL's three: True, False and None (NULL).
+A tree can express less than SQL: it compares a column only with a value of the column's own type, and any other
+condition is `UNKNOWN`, which may have any outcome. The outcomes are True, False and None (SQL's NULL).
 
-`evaluate` defines the meaning, row by row, as Spark SQL has it: NaN equals itself and is greater than every other
-number, -0.0 equals 0.0, strings compare by their UTF-8 bytes. Data skipping must agree with it.
+`evaluate` defines the meaning, row by row, as in Spark SQL: NaN equals itself and is greater than every other number,
+-0.0 equals 0.0, strings compare by their UTF-8 bytes. Data skipping must agree with it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from decimal import Decimal
 from typing import Any, Final, Literal, TypeAlias
 
 Value: TypeAlias = bool | int | float | Decimal | str | bytes | date
-"""A value of a column's own type; a timestamp is an aware `datetime`, a timestamp_ntz a naive one."""
+"""A value of a column's own type; a timestamp is an aware `datetime`, a timestamp_ntz a naive `datetime`."""
 
 Outcome: TypeAlias = bool | None
 Operator: TypeAlias = Literal["=", "<=>", "!=", "<", "<=", ">", ">="]
@@ -25,7 +25,7 @@ Operator: TypeAlias = Literal["=", "<=>", "!=", "<", "<=", ">", ">="]
 
 @dataclass(frozen=True)
 class Column:
-    """A column, or a field inside struct columns: its name, or its path of names. Case does not matter."""
+    """A column, or a field inside struct columns, by its path of names. Case does not matter."""
 
     parts: tuple[str, ...]
 
@@ -36,7 +36,7 @@ class Column:
 
 @dataclass(frozen=True)
 class Constant:
-    """A condition that does not depend on a column: the outcomes that it may have."""
+    """A condition that does not depend on a column, with its possible outcomes."""
 
     possible: frozenset[Outcome]
 
@@ -52,7 +52,7 @@ class Comparison:
 
 @dataclass(frozen=True)
 class In:
-    """`column IN (values)`; None among them is SQL's NULL."""
+    """`column IN (values)`; a None in `values` is SQL's NULL."""
 
     column: Column
     values: tuple[Value | None, ...]
@@ -70,7 +70,7 @@ class IsNotNull:
 
 @dataclass(frozen=True)
 class StartsWith:
-    """The string column begins with the prefix."""
+    """The condition that a string column begins with a prefix."""
 
     column: Column
     prefix: str
@@ -78,14 +78,14 @@ class StartsWith:
 
 @dataclass(frozen=True)
 class And:
-    """All parts hold; TRUE without parts."""
+    """The conjunction of the parts; TRUE without parts."""
 
     parts: tuple[Expression, ...]
 
 
 @dataclass(frozen=True)
 class Or:
-    """Some part holds; FALSE without parts."""
+    """The disjunction of the parts; FALSE without parts."""
 
     parts: tuple[Expression, ...]
 
@@ -101,11 +101,11 @@ TRUE: Final = Constant(frozenset({True}))
 FALSE: Final = Constant(frozenset({False}))
 NULL: Final = Constant(frozenset({None}))
 UNKNOWN: Final = Constant(frozenset({True, False, None}))
-"""May have any outcome: excludes no file, and proves nothing about one."""
+"""May have any outcome: excludes no file and proves nothing about a file."""
 
 
 def columns(expression: Expression) -> Iterator[Column]:
-    """The columns that the expression names, as often as it names them."""
+    """Yields the column of each comparison in the expression, with repetitions."""
     if isinstance(expression, And | Or):
         for part in expression.parts:
             yield from columns(part)
@@ -116,14 +116,14 @@ def columns(expression: Expression) -> Iterator[Column]:
 
 
 def evaluate(expression: Expression, row: Mapping[str, Any]) -> Outcome:
-    """The outcome of the expression for one row.
+    """Returns the outcome of the expression for one row.
 
     Args:
-        row: values by column name, in any case; structs are mappings, or None.
+        row: values by column name, in any case; structs are mappings or None.
 
     Raises:
-        ValueError: the expression holds UNKNOWN.
-        KeyError: the row has no such column.
+        ValueError: if the expression holds UNKNOWN.
+        KeyError: if the row has no such column.
     """
     match expression:
         case Constant(possible):
@@ -152,7 +152,7 @@ def evaluate(expression: Expression, row: Mapping[str, Any]) -> Outcome:
 
 
 def may_be_true(expression: Expression, row: Mapping[str, Any]) -> bool:
-    """Whether the expression may be true for a row of which these values are known, and perhaps not all."""
+    """Returns whether the expression may be true for a row of which at least these values are known."""
     known = {name.lower() for name in row}
     match expression:
         case Constant(possible):
@@ -222,5 +222,5 @@ def _order(left: Any, right: Any) -> int:
 
 
 def is_nan(value: object) -> bool:
-    """Whether a value is a floating-point NaN."""
+    """Returns whether a value is a floating-point NaN."""
     return isinstance(value, float) and math.isnan(value)

@@ -1,8 +1,7 @@
-"""Table features: which ones a table's protocol needs, and which ones this engine has.
+"""Table features: the features that a table's protocol needs, and the features that this engine has.
 
-Source: the Delta specification, sections "Table Features" and "Valid Feature Names in Table Features". A feature that
-a table lists but does not use is no obstacle where its rules ask nothing of such a table: `Feature.in_use` decides
-that.
+Source: the Delta specification, sections "Table Features" and "Valid Feature Names in Table Features". A feature that a
+table lists but does not use is accepted if its rules require nothing of such a table: `Feature.in_use` decides that.
 """
 
 from __future__ import annotations
@@ -54,12 +53,12 @@ class Feature:
     """A table feature.
 
     Args:
-        name: as in the feature lists.
+        name: the name in the feature lists.
         in_use: whether a table with this schema and these properties uses it.
         readable, writable: whether this engine reads and writes a table that uses it.
-        reader_version, writer_version: the legacy versions that imply it; 3 and 7 where only a list can name it,
-            reader version 0 where it concerns writers only.
-        requires: further features that a table with this one must have.
+        reader_version, writer_version: the legacy versions that imply it; 3 and 7 if only a list can name it; reader
+            version 0 if it concerns writers only.
+        requires: further features that the table must have.
     """
 
     name: str
@@ -72,14 +71,14 @@ class Feature:
 
 
 def check_readable(protocol: Protocol, table: str, metadata: Metadata | None = None) -> None:
-    """Passes where this engine reads every feature that the table needs.
+    """Raises an error unless this engine reads every feature that the table needs.
 
     Args:
-        metadata: decides which features are in use; without it only unknown features and versions are refused.
+        metadata: decides which features are in use; if it is None, only unknown features and versions are refused.
 
     Raises:
-        UnsupportedFeatureError: names the features.
-        CorruptLogError: the protocol contradicts itself.
+        UnsupportedFeatureError: if the engine cannot read a feature; the error names the features.
+        CorruptLogError: if the protocol contradicts itself.
     """
     _check_form(protocol, table)
     if protocol.min_reader_version > FEATURE_LIST_READER:
@@ -98,7 +97,7 @@ def check_readable(protocol: Protocol, table: str, metadata: Metadata | None = N
 
 
 def check_writable(protocol: Protocol, table: str, metadata: Metadata | None = None) -> None:
-    """Passes where this engine reads and writes every feature that the table needs; as `check_readable`."""
+    """Raises the errors of `check_readable` unless this engine reads and writes every feature that the table needs."""
     check_readable(protocol, table, metadata)
     if protocol.min_writer_version > FEATURE_LIST_WRITER:
         raise UnsupportedFeatureError(
@@ -109,10 +108,10 @@ def check_writable(protocol: Protocol, table: str, metadata: Metadata | None = N
 
 
 def protocol_for(schema: StructType, configuration: Mapping[str, str]) -> Protocol:
-    """The lowest protocol for a new table: the default one where that is enough.
+    """Returns the lowest protocol for a new table, at least the default protocol.
 
     Raises:
-        UnsupportedFeatureError: the schema or the properties ask for a feature that this engine cannot write.
+        UnsupportedFeatureError: if the schema or the properties need a feature that this engine cannot write.
     """
     needed = needed_features(schema, configuration)
     _refuse("writing", [name for name in needed if name not in _FEATURES or not _FEATURES[name].writable], None)
@@ -120,7 +119,7 @@ def protocol_for(schema: StructType, configuration: Mapping[str, str]) -> Protoc
 
 
 def needed_features(schema: StructType, configuration: Mapping[str, str]) -> tuple[str, ...]:
-    """The features that a table of this schema and these properties must have, those asked for by name included."""
+    """Returns the features that this schema and these properties need, including features requested by name."""
     properties = TableProperties(configuration)
     used = [feature.name for feature in _FEATURES.values() if feature.in_use(schema, properties)]
     asked = [key[len(FEATURE_PREFIX) :] for key in configuration if key.startswith(FEATURE_PREFIX)]
@@ -128,10 +127,10 @@ def needed_features(schema: StructType, configuration: Mapping[str, str]) -> tup
 
 
 def upgraded(protocol: Protocol, features: Iterable[str]) -> Protocol:
-    """The lowest protocol with these features and all of the given one; the given one where it has them.
+    """Returns the lowest protocol with these features and all features of the given protocol.
 
     Raises:
-        UnsupportedFeatureError: this engine does not know a feature.
+        UnsupportedFeatureError: if this engine does not know a feature.
     """
     present = _writer_features(protocol)
     missing_names = [name for name in features if name not in present and f"{name}-preview" not in present]
@@ -156,26 +155,26 @@ def upgraded(protocol: Protocol, features: Iterable[str]) -> Protocol:
 
 
 def merged(protocol: Protocol, other: Protocol) -> Protocol:
-    """The lowest protocol that has every feature of both.
+    """Returns the lowest protocol that has every feature of both.
 
     Raises:
-        UnsupportedFeatureError: this engine does not know a feature of the other.
+        UnsupportedFeatureError: if this engine does not know a feature of `other`.
     """
     return upgraded(protocol, dict.fromkeys((*_writer_features(other), *_reader_features(other))))
 
 
 def feature_names() -> tuple[str, ...]:
-    """All features that this engine knows."""
+    """Returns all features that this engine knows."""
     return tuple(_FEATURES)
 
 
 def has_feature(protocol: Protocol, name: str) -> bool:
-    """Whether the protocol names or implies the feature."""
+    """Returns whether the protocol names or implies the feature."""
     return name in _writer_features(protocol) or name in _reader_features(protocol)
 
 
 def features_of(protocol: Protocol) -> list[str]:
-    """The features that the protocol names or implies, sorted."""
+    """Returns the features that the protocol names or implies, sorted."""
     named = {*(protocol.reader_features or ()), *(protocol.writer_features or ())}
     return sorted(named | {name for name in _LEGACY_FEATURES if has_feature(protocol, name)})
 
@@ -316,7 +315,7 @@ _FEATURES: Mapping[str, Feature] = {
         Feature("vacuumProtocolCheck", _never, True, True, reader_version=3),
         Feature("v2Checkpoint", _has_v2_checkpoints, True, True, reader_version=3),
         Feature("domainMetadata", _never, True, True),
-        # Concerns only the clean-up of the log, which obeys it.
+        # Concerns only the clean-up of the log, which complies.
         Feature("checkpointProtection", _never, True, True),
         Feature("allowColumnDefaults", _field_has(CURRENT_DEFAULT), True, True),
         Feature("inCommitTimestamp", _property_is_true("delta.enableInCommitTimestamps"), True, True),
@@ -324,7 +323,7 @@ _FEATURES: Mapping[str, Feature] = {
         Feature("typeWidening-preview", _never, True, True, reader_version=3),
         Feature("variantType", _has_type("variant"), True, True, reader_version=3),
         Feature("variantType-preview", _never, True, True, reader_version=3),
-        # Files of this engine are not shredded; a table that allows shredding may have such files too.
+        # This engine does not shred its files; a table that allows shredding may also contain files without it.
         Feature("variantShredding", _property_is_true("delta.enableVariantShredding"), True, True, reader_version=3),
         Feature("variantShredding-preview", _never, True, True, reader_version=3),
         # This engine writes the partition columns into every file.

@@ -1,7 +1,8 @@
-"""Identity columns: numbers that the table gives to new rows, each once.
+"""Identity columns: numbers that the table assigns to new rows, each only once.
 
-Source: the Delta specification, section "Identity Columns". The last number given, the high-water mark, is in the
-column's metadata, so a commit that gives numbers has new metadata: of two that began at one mark, the second conflicts.
+Source: the Delta specification, section "Identity Columns". The last assigned number, the high-water mark, is in the
+column's metadata. A commit that assigns numbers therefore changes the metadata: of two commits that began at the same
+mark, the second conflicts.
 """
 
 from __future__ import annotations
@@ -25,13 +26,13 @@ _LEAST, _GREATEST = -(1 << 63), (1 << 63) - 1
 
 @dataclass(frozen=True)
 class Identity:
-    """How a column numbers rows.
+    """The numbering of rows by an identity column.
 
     Args:
         start: the first number.
-        step: from one to the next; not 0.
-        allows_explicit: whether a statement may give values of its own (BY DEFAULT).
-        mark: the number given last; None before the first.
+        step: the difference of successive numbers; not 0.
+        allows_explicit: whether a statement may supply its own values (BY DEFAULT).
+        mark: the last assigned number; None before the first.
     """
 
     start: int = 1
@@ -51,10 +52,10 @@ class Identity:
         return self.start + max((self.mark - self.start) // self.step + 1, 0) * self.step
 
     def last(self, count: int) -> int:
-        """The number that the last of so many rows gets; the count is not 0.
+        """Returns the number of the last of `count` new rows; `count` is not 0.
 
         Raises:
-            UnsupportedStatementError: it is no BIGINT any more.
+            UnsupportedStatementError: if the number does not fit into a BIGINT.
         """
         last = self.first + (count - 1) * self.step
         if not _LEAST <= last <= _GREATEST:
@@ -77,7 +78,7 @@ class Identity:
 
     @property
     def sql(self) -> str:
-        """The clause that declares it.
+        """The SQL clause that declares the identity column.
 
         >>> Identity(10, 2).sql
         'GENERATED ALWAYS AS IDENTITY (START WITH 10 INCREMENT BY 2)'
@@ -87,10 +88,10 @@ class Identity:
 
 
 def identity_of(column: StructField) -> Identity | None:
-    """How the column numbers rows; None where it does not.
+    """Returns the column's numbering of rows, or None if it is not an identity column.
 
     Raises:
-        CorruptLogError: its metadata is not what the specification says.
+        CorruptLogError: if its metadata contradicts the specification.
     """
     entries = column.metadata
     if not any(key in entries for key in KEYS):
@@ -111,16 +112,16 @@ def identity_of(column: StructField) -> Identity | None:
 
 
 def identities(schema: StructType) -> dict[str, Identity]:
-    """The identity columns, by name; only whole columns can be any."""
+    """Returns the identity columns by name; members of structs cannot be identity columns."""
     found = {column.name: identity_of(column) for column in schema}
     return {name: identity for name, identity in found.items() if identity is not None}
 
 
 def moved(metadata: Metadata, counts: Mapping[str, int]) -> Metadata:
-    """The metadata after so many numbers of each identity column were given.
+    """Returns the metadata after the given count of numbers was assigned for each identity column.
 
     Raises:
-        UnsupportedStatementError: as `Identity.last`.
+        UnsupportedStatementError: as in `Identity.last`.
     """
     schema = StructType.from_json(metadata.schema_string)
     for name, count in counts.items():

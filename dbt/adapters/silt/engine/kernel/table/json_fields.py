@@ -1,7 +1,7 @@
-"""Reads the fields of an action's JSON, each as the type that the specification gives it.
+"""Reads the fields of an action's JSON as the types that the specification defines.
 
-Source: the Delta specification, section "Actions". A field that is absent or null is None; one of another type is a
-ValueError that names it, so that a damaged log is never misread. A map may be a list of pairs, as in the rows that
+Source: the Delta specification, section "Actions". An absent or null field is None; a field of another type raises a
+ValueError with its name, so that a damaged log is never misread. A map may be a list of pairs, as in the rows that
 Arrow reads from a checkpoint.
 """
 
@@ -23,7 +23,7 @@ def required(value: T | None, key: str) -> T:
     """Returns the value.
 
     Raises:
-        ValueError: it is None.
+        ValueError: if it is None.
     """
     if value is None:
         raise ValueError(f"`{key}` is missing")

@@ -1,6 +1,6 @@
-"""Records PRIMARY KEY, UNIQUE and FOREIGN KEY of a table as properties, for people and tools; they are not enforced.
+"""Records PRIMARY KEY, UNIQUE and FOREIGN KEY as table properties, for people and tools; they are not enforced.
 
-The Delta format has no keys. Each is a table property, `silt.constraints.<name>`, whose value is JSON:
+The Delta format has no keys. Each key is a table property, `silt.constraints.<name>`, whose value is JSON:
 
     {"kind": "foreign key", "columns": ["customer_id"], "references": ["silt", "main", "customers"], "to": ["id"]}
 """
@@ -32,8 +32,8 @@ class Key:
 
     Args:
         columns: names of top-level columns of the table.
-        references: the parts of the name of the table that a foreign key points to; empty for the other kinds.
-        to: the columns there; empty where the definition leaves them out.
+        references: parts of the name of the table that a foreign key references; empty for other kinds.
+        to: referenced columns; empty if the definition omits them.
     """
 
     kind: KeyKind
@@ -43,14 +43,14 @@ class Key:
 
     @property
     def sql(self) -> str:
-        """The key as SQL text."""
+        """The key in SQL."""
         text = f"{self.kind.value.upper()} ({quoted_list(self.columns)})"
         if self.references:
             text += f" REFERENCES {'.'.join(map(quote, self.references))}"
         return f"{text} ({quoted_list(self.to)})" if self.to else text
 
     def to_json(self) -> str:
-        """The property's value."""
+        """Returns the value of the table property."""
         target: dict[str, Json] = {"references": list(self.references), "to": list(self.to)}
         present = {name: value for name, value in target.items() if value}
         body = {"kind": self.kind.value, "columns": list(self.columns), **present}
@@ -58,10 +58,10 @@ class Key:
 
 
 def table_keys(configuration: Mapping[str, str]) -> dict[str, Key]:
-    """The keys of a table, by name.
+    """Returns the keys of a table by name.
 
     Raises:
-        InvalidPropertyError: the property of a key cannot be read.
+        InvalidPropertyError: if the property of a key cannot be read.
     """
     return {
         name[len(KEY_PREFIX) :]: _parsed(name, text)
@@ -71,7 +71,7 @@ def table_keys(configuration: Mapping[str, str]) -> dict[str, Key]:
 
 
 def constraint_names(configuration: Mapping[str, str]) -> list[str]:
-    """The names of all constraints of a table: its keys and its CHECK constraints."""
+    """Returns the names of all constraints of a table: its keys and its CHECK constraints."""
     return [*table_keys(configuration), *TableProperties(configuration).constraints]
 
 
@@ -79,11 +79,12 @@ def checked_keys(keys: Mapping[str, Key], schema: StructType, table: str, there:
     """Checks new keys of a table, and spells their columns as in the schema.
 
     Args:
-        there: the existing keys of the table.
+        there: existing keys of the table.
 
     Raises:
-        ColumnNotFoundError: a column of a key is not there.
-        InvalidStatementError: a second primary key, or a foreign key over another number of columns than it points to.
+        ColumnNotFoundError: if a column of a key does not exist.
+        InvalidStatementError: if there would be two primary keys, or a foreign key has another number of columns than
+            it references.
     """
     kinds = [key.kind for key in (*there, *keys.values())]
     if kinds.count(KeyKind.PRIMARY_KEY) > 1:
@@ -102,12 +103,12 @@ def checked_keys(keys: Mapping[str, Key], schema: StructType, table: str, there:
 
 
 def key_properties(keys: Mapping[str, Key]) -> dict[str, str]:
-    """The table properties that record keys."""
+    """Returns the table properties that record keys."""
     return {f"{KEY_PREFIX}{name}": key.to_json() for name, key in keys.items()}
 
 
 def with_renamed_columns(metadata: Metadata, renames: Mapping[tuple[str, ...], str]) -> Metadata:
-    """The metadata with its keys on the new names of columns, which are given by the paths of the old ones."""
+    """Returns the metadata with renamed columns in its keys; `renames` maps old paths to new names."""
     new_names = {path[0].lower(): name for path, name in renames.items() if len(path) == 1}
     keys = table_keys(metadata.configuration)
     renamed = {
@@ -118,7 +119,7 @@ def with_renamed_columns(metadata: Metadata, renames: Mapping[tuple[str, ...], s
 
 
 def without_columns(metadata: Metadata, gone: Sequence[Sequence[str]]) -> Metadata:
-    """The metadata without the keys on dropped columns, which are given by their paths."""
+    """Returns the metadata without the keys on dropped columns, given by their paths."""
     dropped = {path[0].lower() for path in gone if len(path) == 1}
     lost = {
         f"{KEY_PREFIX}{name}"

@@ -12,7 +12,7 @@ from typing import Final
 
 from dbt.adapters.silt.engine.kernel.table.actions import CommitInfo
 
-# The output rows of these operations are not new ones, or have other metrics as well.
+# The output rows of these operations are not new rows, or have further metrics.
 _REWRITING: Final = frozenset(("MERGE", "UPDATE", "DELETE", "OPTIMIZE"))
 
 _MOST_DIGITS: Final = 19
@@ -20,7 +20,7 @@ _MOST_DIGITS: Final = 19
 
 @dataclass(frozen=True)
 class RowsChanged:
-    """Rows that one or more commits inserted, updated and deleted; None where unknown or meaningless."""
+    """Numbers of rows that one or more commits inserted, updated and deleted; None if unknown or meaningless."""
 
     inserted: int | None = None
     updated: int | None = None
@@ -28,7 +28,7 @@ class RowsChanged:
 
     @classmethod
     def of(cls, info: CommitInfo) -> RowsChanged:
-        """The counts of one commit."""
+        """Returns the counts of one commit."""
         metrics: Mapping[str, object] = info.operation_metrics or {}
         return cls(
             inserted=_first(metrics, "numTargetRowsInserted") if info.operation in _REWRITING else _new(metrics),
@@ -38,7 +38,7 @@ class RowsChanged:
 
     @classmethod
     def total(cls, parts: Iterable[RowsChanged]) -> RowsChanged:
-        """The sum; a count that no part has stays None."""
+        """Returns the sum; a count that no part has is None."""
         known = list(parts)
         return cls(
             _sum(each.inserted for each in known),
@@ -48,13 +48,13 @@ class RowsChanged:
 
 
 def _new(metrics: Mapping[str, object]) -> int | None:
-    """The rows of a write, without those that it only copied."""
+    """Returns the number of rows of a write, without the rows that it only copied."""
     written = _first(metrics, "numOutputRows")
     return None if written is None else written - (_first(metrics, "numCopiedRows") or 0)
 
 
 def _first(metrics: Mapping[str, object], *names: str) -> int | None:
-    """The first of the metrics that is present as a number; one that no writer's counter has is none."""
+    """Returns the first of the metrics that is present as a number of at most 19 digits."""
     for name in names:
         text = str(metrics.get(name, ""))
         if text.isascii() and text.isdigit() and len(text) <= _MOST_DIGITS:

@@ -1,7 +1,7 @@
 """Names the log's files, and encodes and decodes the paths of data files.
 
 Source: the Delta specification, sections "Delta Log Entries", "Checkpoints", "Log Compaction Files" and "Add File and
-Remove File". Every reader ignores other names: temporary files, checksums of Hadoop's local file system,
+Remove File". Every reader ignores other names, such as temporary files, checksums of Hadoop's local file system and
 folders.
 """
 
@@ -19,7 +19,7 @@ LAST_CHECKPOINT: Final = "_delta_log/_last_checkpoint"
 LAST_VACUUM_INFO: Final = "_delta_log/_last_vacuum_info"
 
 MOST_VERSION: Final = (1 << 63) - 1
-"""Versions are 64-bit numbers; a name with a higher one is not of the log."""
+"""The highest 64-bit version; a file name with a higher number does not belong to the log."""
 
 _NAMES = re.compile(
     r"""(?P<version>[0-9]{20})
@@ -32,11 +32,11 @@ _NAMES = re.compile(
     )""",
     re.VERBOSE,
 )
-# java.net.URI, which delta-spark spells paths with, quotes these and leaves all other characters as they are.
+# java.net.URI, which delta-spark uses for paths, quotes these characters and leaves all others unchanged.
 _QUOTED_IN_PATHS = re.compile(
     '[\x00-\x20\x7f-\xa0"#%<>?\\[\\\\\\]^`{|}\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]'
 )
-# delta-rs quotes these when it writes the path of another engine's file again, in a `remove`.
+# delta-rs quotes these characters when it repeats the path of another engine's file in a `remove`.
 _QUOTED_ELSEWHERE = re.compile(r"[^\x00-\x7f]|\*")
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 
@@ -54,12 +54,12 @@ class LogFileKind(enum.Enum):
 
 @dataclass(frozen=True)
 class LogFileName:
-    """A parsed name.
+    """A parsed name of a file of the log.
 
     Args:
-        version: the table version; of a compaction, the first one.
-        part, parts: of a multi-part checkpoint, counted from 1.
-        last_version: of a compaction.
+        version: the table version; of a compaction, the first version.
+        part, parts: number of the part, counted from 1, and number of parts of a multi-part checkpoint.
+        last_version: the last version of a compaction.
     """
 
     kind: LogFileKind
@@ -70,7 +70,7 @@ class LogFileName:
 
 
 def parse_log_name(name: str) -> LogFileName | None:
-    """Parses the name of a file directly in the log's folder; None if it is not a file of the log."""
+    """Parses the name of a file directly in the log's folder, or returns None if it is not a file of the log."""
     match = _NAMES.fullmatch(name)
     if match is None or int(match["version"]) > MOST_VERSION:
         return None
@@ -89,7 +89,7 @@ def parse_log_name(name: str) -> LogFileName | None:
 
 
 def version_prefix(version: int) -> str:
-    """The prefix of the names of all files of that version; names of lower versions sort before it."""
+    """Returns the prefix of the names of all files of a version; names of lower versions sort before it."""
     return f"{version:020d}"
 
 
@@ -98,17 +98,17 @@ def commit_name(version: int) -> str:
 
 
 def commit_path(version: int) -> str:
-    """The commit file of a version, relative to the table's root."""
+    """Returns the path of a version's commit file, relative to the table's root."""
     return f"{LOG_FOLDER}/{commit_name(version)}"
 
 
 def checkpoint_path(version: int) -> str:
-    """The classic checkpoint of a version, relative to the table's root."""
+    """Returns the path of a version's classic checkpoint, relative to the table's root."""
     return f"{LOG_FOLDER}/{version_prefix(version)}.checkpoint.parquet"
 
 
 def uuid_checkpoint_path(version: int, unique: str) -> str:
-    """A V2 checkpoint of a version, in Parquet, relative to the table's root."""
+    """Returns the path of a V2 checkpoint in Parquet, relative to the table's root."""
     return f"{LOG_FOLDER}/{version_prefix(version)}.checkpoint.{unique}.parquet"
 
 
@@ -117,20 +117,20 @@ def checksum_name(version: int) -> str:
 
 
 def checksum_path(version: int) -> str:
-    """The checksum file of a version, relative to the table's root."""
+    """Returns the path of a version's checksum file, relative to the table's root."""
     return f"{LOG_FOLDER}/{checksum_name(version)}"
 
 
 def encode_path(path: str) -> str:
-    """A relative path of the file system as delta-spark and Spark spell it: as the path of a URI."""
+    """Encodes a relative path of the file system as delta-spark and Spark do: as the path of a URI."""
     return _QUOTED_IN_PATHS.sub(_quoted, path)
 
 
 def log_path(path: str) -> str:
-    """A relative path of the file system as this engine's commits spell it: as every engine would.
+    """Encodes a relative path of the file system for this engine's commits, as every engine would.
 
-    An engine that removes a file by another spelling of its path than the one that added it leaves the file in the
-    table for readers who compare the spellings.
+    If an engine removes a file by another spelling of its path than the `add` has, the file remains in the table for
+    readers that compare the spellings.
     """
     return _QUOTED_ELSEWHERE.sub(_quoted, encode_path(path))
 
@@ -147,12 +147,12 @@ def decode_path(path: str) -> str:
 
 
 def is_absolute(path: str) -> bool:
-    """Whether a path of the log is absolute: not below the table's root."""
+    """Returns whether a path of the log is absolute."""
     return path.startswith("/") or _SCHEME.match(path) is not None
 
 
 def absolute_name(root: str, path: str) -> str:
-    """The plain absolute name, or URI, of a path of the log of the table whose folder is `root`."""
+    """Returns the plain absolute name, or URI, of a path of the log of the table whose folder is `root`."""
     name = decode_path(path)
     return name if is_absolute(name) else f"{root.rstrip('/')}/{name}"
 

@@ -88,7 +88,7 @@ class MapType:
 
 @dataclass(frozen=True)
 class StructField:
-    """A column, or a member of a struct. `metadata` holds comment, default, invariants and the like as raw JSON."""
+    """A column, or a member of a struct. `metadata` holds its comment, default and so on as raw JSON."""
 
     name: str
     type: DataType
@@ -106,17 +106,17 @@ class StructField:
 
     @property
     def default(self) -> str:
-        """The SQL text of the column's default (specification: "Default Columns")."""
+        """The SQL of the column's default (specification: "Default Columns")."""
         return str(self.metadata.get(CURRENT_DEFAULT, "null"))
 
     @property
     def generation_expression(self) -> str | None:
-        """The SQL text of the generation expression (specification: "Generated Columns"); None without one."""
+        """The SQL of the generation expression (specification: "Generated Columns"), or None."""
         return self.metadata.get(GENERATION_EXPRESSION)
 
     @property
     def is_computed(self) -> bool:
-        """Whether the table gives the column its values: a generated column, or an identity column."""
+        """Whether the table computes the column's values: a generated column or an identity column."""
         return GENERATION_EXPRESSION in self.metadata or _IDENTITY_STEP in self.metadata
 
     @property
@@ -125,14 +125,14 @@ class StructField:
         return str(self.metadata.get(PHYSICAL_NAME, self.name))
 
     def with_metadata(self, **changes: Any) -> StructField:
-        """The field with these metadata entries set; None removes one."""
+        """Returns the field with these metadata entries set; None removes an entry."""
         merged = {**self.metadata, **changes}
         return replace(self, metadata={key: value for key, value in merged.items() if value is not None})
 
 
 @dataclass(frozen=True)
 class StructType:
-    """Fields in order; a table's schema is one."""
+    """Fields in order; also the schema of a table."""
 
     fields: tuple[StructField, ...] = ()
 
@@ -141,8 +141,8 @@ class StructType:
         """Reads a `schemaString`.
 
         Raises:
-            CorruptLogError: the text is not the JSON of a struct.
-            UnsupportedFeatureError: it names a user-defined type.
+            CorruptLogError: if the text is not the JSON of a struct.
+            UnsupportedFeatureError: if it names a user-defined type.
         """
         return _struct_from_text(text)
 
@@ -168,14 +168,14 @@ class StructType:
         return isinstance(name, str) and self.field(name) is not None
 
     def field(self, name: str) -> StructField | None:
-        """The field of that name, in any case; None if there is none."""
+        """Returns the field of that name, in any case, or None."""
         return self._by_name.get(name.lower())
 
     def require(self, name: str, table: str | None = None) -> StructField:
-        """The field of that name, in any case.
+        """Returns the field of that name, in any case.
 
         Raises:
-            ColumnNotFoundError: there is none.
+            ColumnNotFoundError: if the field does not exist.
         """
         found = self.field(name)
         if found is None:
@@ -183,21 +183,21 @@ class StructType:
         return found
 
     def add(self, *fields: StructField) -> StructType:
-        """The struct with these fields at its end."""
+        """Returns the struct with these fields at its end."""
         return StructType((*self.fields, *fields))
 
     def replace(self, name: str, new: StructField) -> StructType:
-        """The struct with `new` instead of the field of that name."""
+        """Returns the struct with `new` instead of the field of that name."""
         old = self.require(name)
         return StructType(tuple(new if member is old else member for member in self.fields))
 
     def drop(self, *names: str) -> StructType:
-        """The struct without the fields of these names, in any case."""
+        """Returns the struct without the fields of these names, in any case."""
         gone = {name.lower() for name in names}
         return StructType(tuple(member for member in self.fields if member.name.lower() not in gone))
 
     def select(self, *names: str) -> StructType:
-        """The fields of these names, in the order asked for."""
+        """Returns the fields of these names, in the given order."""
         return StructType(tuple(self.require(name) for name in names))
 
     @functools.cached_property
@@ -210,7 +210,7 @@ T = TypeVar("T", bound=DataType)
 
 
 def all_fields(data_type: DataType) -> Iterator[StructField]:
-    """Every field inside the type, outer ones first, those within arrays and maps too."""
+    """Yields every field inside the type, also within arrays and maps, outer fields first."""
     if isinstance(data_type, StructType):
         for member in data_type.fields:
             yield member
@@ -223,12 +223,12 @@ def all_fields(data_type: DataType) -> Iterator[StructField]:
 
 
 def map_fields(data_type: T, change: Callable[[StructField], StructField]) -> T:
-    """The type with every field in it changed, outer fields before the fields within them, in order."""
+    """Returns the type with every field in it changed, outer fields before the fields within them, in order."""
     return cast(T, _mapped(data_type, change))
 
 
 def nullable(data_type: DataType) -> DataType:
-    """The type with null allowed everywhere inside."""
+    """Returns the type with null allowed at every level."""
     if isinstance(data_type, StructType):
         return nullable_schema(data_type)
     if isinstance(data_type, ArrayType):
@@ -239,12 +239,12 @@ def nullable(data_type: DataType) -> DataType:
 
 
 def nullable_schema(schema: StructType) -> StructType:
-    """The schema with null allowed in every column and everywhere inside."""
+    """Returns the schema with null allowed in every column, at every level."""
     return StructType(tuple(StructField(f.name, nullable(f.type), True, f.metadata) for f in schema))
 
 
 def primitive_types(data_type: DataType) -> Iterator[PrimitiveType | DecimalType]:
-    """Every primitive type that occurs in the type."""
+    """Yields every primitive type that occurs in the type."""
     if isinstance(data_type, StructType):
         for member in data_type.fields:
             yield from primitive_types(member.type)
@@ -261,8 +261,8 @@ def data_type_from_json(body: Any) -> DataType:
     """Reads one type of a schema's JSON: a name, or the object of a nested type.
 
     Raises:
-        CorruptLogError: it is not a type.
-        UnsupportedFeatureError: it is a user-defined type.
+        CorruptLogError: if the JSON is not a type.
+        UnsupportedFeatureError: if the type is user-defined.
     """
     try:
         return _from_json(body)
@@ -271,7 +271,7 @@ def data_type_from_json(body: Any) -> DataType:
 
 
 def data_type_to_json(data_type: DataType) -> Any:
-    """The JSON of one type in a schema."""
+    """Returns the JSON of one type in a schema."""
     return _to_json(data_type)
 
 

@@ -1,4 +1,4 @@
-"""Refuses schemas that no table can have; every CREATE, ALTER and schema evolution asks here."""
+"""Refuses schemas that no table can have: the check of every CREATE, ALTER and schema evolution."""
 
 from __future__ import annotations
 
@@ -26,20 +26,20 @@ from dbt.adapters.silt.engine.kernel.table.schema import (
 NO_COLUMNS: Final = StructType()
 
 _VOID: Final = re.compile(r"(?<![^<,:])void(?![^>,])")
-"""The type in a type's text, not a member of that name."""
+"""Matches the type `void` in the text of a type, but not a member named `void`."""
 
 
 def check_storable(schema: StructType, table: str | None = None, old: StructType = NO_COLUMNS) -> None:
-    """Passes where a table can have this schema.
+    """Raises an error unless a table can have this schema.
 
     Args:
-        old: what the table has; its columns may be of types that another writer gave them.
+        old: the table's present schema, whose columns may have types that only another writer allows.
 
     Raises:
-        InvalidNameError: two columns, or two members of a struct, have names that differ in case only; or a new name
-            holds a character without a shape.
-        TypeMismatchError: a column has a type that the format does not hold, or none at all.
-        UnsupportedFeatureError: a column has a collation.
+        InvalidNameError: if two columns, or two members of a struct, have names that differ in case only; or a new name
+            has an invisible character.
+        TypeMismatchError: if a column has no type, or a type that the format does not hold.
+        UnsupportedFeatureError: if a column has a collation.
     """
     check_collations(schema, table)
     known = {name for struct in _structs(old) for name in struct.names}
@@ -55,10 +55,10 @@ def check_storable(schema: StructType, table: str | None = None, old: StructType
 
 
 def check_voids(schema: StructType, table: str) -> None:
-    """Passes where files can be written that leave out all columns of type void, as the specification asks.
+    """Raises an error unless files can leave out all columns of type void, as the specification requires.
 
     Raises:
-        UnsupportedStatementError: one is inside of another column, or there are no others.
+        UnsupportedStatementError: if such a column is inside another column, or every column is void.
     """
     for member in schema:
         if not is_void(member.type) and any(map(is_void, primitive_types(member.type))):
@@ -77,7 +77,7 @@ def check_voids(schema: StructType, table: str) -> None:
 
 
 def is_void(data_type: DataType) -> bool:
-    """Whether the type has no value but null; data files leave such columns out."""
+    """Returns whether null is the type's only value; data files leave such columns out."""
     return data_type == PrimitiveType("void")
 
 
@@ -99,7 +99,7 @@ def _check_new_names(names: Iterable[str], table: str | None) -> None:
 
 
 def _structs(data_type: DataType) -> Iterator[StructType]:
-    """Every struct in the type, itself included."""
+    """Yields every struct in the type, including the type itself."""
     if isinstance(data_type, StructType):
         yield data_type
         for member in data_type:
@@ -123,7 +123,7 @@ def _check_primitive(member: StructField, primitive: PrimitiveType | DecimalType
 
 
 def _untyped(member: StructField, table: str | None) -> TypeMismatchError:
-    """The error for a column that has no type, or a part without one: void as Spark names it."""
+    """Returns the error for a column that has the type void, or a part of that type."""
     if is_void(member.type):
         what, value = f"the column `{member.name}` has no type: it is a bare NULL", "null"
     else:

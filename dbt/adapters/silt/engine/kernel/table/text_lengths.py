@@ -1,7 +1,7 @@
-"""Finds and keeps the declared lengths of texts.
+"""Finds and keeps the declared lengths of strings.
 
-The log knows no `char` and `varchar`. As Spark does, a table has them as `string`, and the type as it was written in
-the metadata of the column, under `CHAR_VARCHAR_KEY`: `char(5)`, `array<varchar(2)>`, `struct<a:char(3),b:int>`.
+The log has no types `char` and `varchar`. As in Spark, such a column is a `string`, and its metadata holds the declared
+type under `CHAR_VARCHAR_KEY`: `char(5)`, `array<varchar(2)>`, `struct<a:char(3),b:int>`.
 """
 
 from __future__ import annotations
@@ -30,23 +30,23 @@ _STRING: Final = PrimitiveType("string")
 
 
 def length_limit(data_type: DataType) -> tuple[str, int] | None:
-    """`char` or `varchar`, and how many characters it has room for; None for every other type."""
+    """Returns `char` or `varchar` and the greatest number of characters, or None for any other type."""
     match = _LENGTH.fullmatch(getattr(data_type, "name", ""))
     return None if match is None else (match[1], int(match[2]))
 
 
 def has_lengths(field: StructField) -> bool:
-    """Whether the column, or a part of it, is declared as `char` or `varchar`."""
+    """Returns whether the column, or a part of it, is declared as `char` or `varchar`."""
     return any(CHAR_VARCHAR_KEY in each.metadata for each in all_fields(StructType((field,))))
 
 
 def has_char(field: StructField) -> bool:
-    """Whether the column, or a part of it, is a `char`, whose values are padded with blanks."""
+    """Returns whether the column, or a part of it, is a `char`, whose values are padded with blanks."""
     return has_lengths(field) and any(_is_char(each) for each in primitive_types(declared_type(field)))
 
 
 def char_length(schema: StructType, path: Sequence[str]) -> int | None:
-    """The length of a column, or of a member of a struct, that is a `char`; None for every other one."""
+    """Returns the length of a `char` column, or `char` member of a struct, or None for any other type."""
     found: DataType = schema
     for name in path:
         member = found.field(name) if isinstance(found, StructType) else None
@@ -58,7 +58,7 @@ def char_length(schema: StructType, path: Sequence[str]) -> int | None:
 
 
 def declared_type(field: StructField) -> DataType:
-    """The column's type with a `char(5)` or a `varchar(5)`, as a primitive type of that name, for the `string`."""
+    """Returns the column's type with primitive types such as `char(5)` and `varchar(5)` in place of `string`."""
     if not has_lengths(field):
         return field.type
     text = field.metadata.get(CHAR_VARCHAR_KEY)
@@ -66,17 +66,17 @@ def declared_type(field: StructField) -> DataType:
 
 
 def padded_type(field: StructField) -> DataType:
-    """The column's type with its `char` types alone: what a reader pads."""
+    """Returns the column's type with only its `char` types declared, which readers pad."""
     return _replaced(declared_type(field), lambda each: each if _is_char(each) else _STRING)
 
 
 def plain_type(data_type: DataType) -> DataType:
-    """The type as the log has it, with `string` for each `char` and `varchar`."""
+    """Returns the type as the log stores it, with `string` for each `char` and `varchar`."""
     return _replaced(data_type, lambda _: _STRING)
 
 
 def text_form(text: str, field: StructField) -> str:
-    """A text as a column has it: of a `char` with all its blanks, and no more."""
+    """Returns a string as the column stores it: a `char` is padded to its length and has no further trailing blanks."""
     kind, most = length_limit(declared_type(field)) or ("", 0)
     if kind != "char":
         return text
@@ -84,9 +84,9 @@ def text_form(text: str, field: StructField) -> str:
 
 
 def distributed(schema: StructType) -> StructType:
-    """The schema with each length at the innermost column, or member of a struct, that holds it.
+    """Returns the schema with each length at the innermost column, or member of a struct, that holds it.
 
-    Columns of this form may be renamed, dropped, added and moved; `gathered` gives back the form of the log.
+    Columns of this form may be renamed, dropped, added and moved; `gathered` restores the form of the log.
     """
     if not any(map(has_lengths, schema)):
         return schema
@@ -94,12 +94,12 @@ def distributed(schema: StructType) -> StructType:
 
 
 def gathered(schema: StructType) -> StructType:
-    """The schema with the lengths of a column, and of all inside of it, in the column's own metadata."""
+    """Returns the schema with all lengths in a column, at any depth, in the column's own metadata."""
     return StructType(tuple(as_stored(member) if has_lengths(member) else member for member in schema))
 
 
 def as_stored(field: StructField) -> StructField:
-    """A field as the log has it, whether its lengths are in its type or in metadata."""
+    """Returns a field as the log stores it, whether its lengths are in its type or in metadata."""
     declared = declared_type(field)
     text = None if declared == (plain := plain_type(declared)) else _without_metadata(declared).sql_name
     bare = map_fields(plain, lambda member: member.with_metadata(**{CHAR_VARCHAR_KEY: None}))
@@ -113,7 +113,7 @@ def _distributed(field: StructField, declared: DataType) -> StructField:
 
 
 def _inside(declared: DataType) -> DataType:
-    """The type as the log has it, each member of a struct with its own lengths."""
+    """Returns the type as the log stores it, with the lengths of each member of a struct in its own metadata."""
     match declared:
         case StructType():
             return StructType(tuple(_distributed(member, member.type) for member in declared))
@@ -125,7 +125,7 @@ def _inside(declared: DataType) -> DataType:
 
 
 def _replaced_structs(declared: DataType) -> DataType:
-    """The type with no lengths inside of structs."""
+    """Returns the type without the lengths inside structs."""
     match declared:
         case StructType():
             return plain_type(declared)
@@ -146,7 +146,7 @@ def _is_char(data_type: DataType) -> bool:
 
 
 def _replaced(data_type: DataType, change: Callable[[DataType], DataType]) -> DataType:
-    """The type with each `char` and `varchar` in it changed."""
+    """Returns the type with each `char` and `varchar` in it changed."""
     match data_type:
         case StructType():
             return StructType(tuple(replace(each, type=_replaced(each.type, change)) for each in data_type))
@@ -159,7 +159,7 @@ def _replaced(data_type: DataType, change: Callable[[DataType], DataType]) -> Da
 
 
 def _declared(data_type: DataType, written: DataType | None) -> DataType:
-    """The type with the lengths of a type as it was written; what the two do not share has none."""
+    """Returns the type with the lengths of a declared type; parts that the two do not share get no length."""
     match data_type, written:
         case StructType(), _:
             members = written if isinstance(written, StructType) else StructType()
@@ -186,9 +186,9 @@ def _declared_member(member: StructField, written: StructField | None) -> Struct
 
 
 def _parsed(text: str) -> DataType | None:
-    """The type that a text of Spark's spells; None for a text that is not understood.
+    """Parses a type of Spark SQL, or returns None if it cannot.
 
-    Only names and lengths count: every other type is one of its name.
+    Only names and lengths matter: every other type becomes a primitive type of its name.
     """
     tokens = iter([*(token for each in _TOKEN.findall(text) if (token := each.strip())), ""])
     try:
@@ -199,7 +199,7 @@ def _parsed(text: str) -> DataType | None:
 
 
 def _type(tokens: Iterator[str], first: str | None = None) -> tuple[DataType, str]:
-    """The type that begins with the first or the next token, and the token after it."""
+    """Returns the type that begins with `first`, or with the next token, and the token after the type."""
     name = (next(tokens) if first is None else first).lower()
     after = next(tokens)
     if after == "<":

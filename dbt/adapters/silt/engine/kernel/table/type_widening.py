@@ -1,7 +1,7 @@
-"""Type widening: a column gets a wider type, and its older files keep the narrower one.
+"""Type widening: a column gets a wider type, and its older files keep the narrower type.
 
-Spark reads such a file as the wider type itself, for every change that the specification has. Other writers change
-whole numbers to decimals of fewer digits too, just enough for the type's values; what Spark reads those by is
+Spark reads such a file as the wider type, for every change in the specification. Other writers also change whole
+numbers to decimals with fewer digits, just enough for the type's values; Spark reads these with the schema of
 `readable_by_spark`. Source: the Delta specification, section "Type Widening".
 """
 
@@ -36,10 +36,10 @@ _WIDER: Mapping[str, frozenset[str]] = {
     "float": frozenset(("double",)),
     "date": frozenset(("timestamp_ntz",)),
 }
-# Digits before the point that every value of an integer type fits into, as the specification counts them.
-# Spark's reader of Parquet asks for as many.
+# Digits before the point that every value of an integer type fits into, as the specification counts them. Spark's
+# Parquet reader requires as many.
 _DIGITS = {"byte": 10, "short": 10, "integer": 10, "long": 20}
-# Digits that the greatest value of the type has.
+# Digits of the greatest value of the type.
 _FEWEST_DIGITS = {"byte": 3, "short": 5, "integer": 10, "long": 19}
 _MOST_PRECISION = 38
 
@@ -49,8 +49,8 @@ class TypeChange:
     """One change of a column's type.
 
     Attributes:
-        field_path: from the column to an element, key or value in it, such as `element.value`; empty for the
-            column itself.
+        field_path: path from the column to an element, key or value in it, such as `element.value`; empty for the
+            column.
     """
 
     from_type: DataType
@@ -63,10 +63,10 @@ class TypeChange:
 
 
 def type_changes(field: StructField) -> tuple[TypeChange, ...]:
-    """The changes that the column's metadata lists.
+    """Returns the changes that the column's metadata lists.
 
     Raises:
-        CorruptLogError: the list cannot be read.
+        CorruptLogError: if the list cannot be read.
     """
     try:
         return tuple(
@@ -82,7 +82,7 @@ def type_changes(field: StructField) -> tuple[TypeChange, ...]:
 
 
 def is_widening(old: DataType, new: DataType) -> bool:
-    """Whether the specification has this change, so that every reader of the feature supports it."""
+    """Returns whether the specification lists this change, so that every reader of the feature supports it."""
     if isinstance(new, DecimalType):
         if isinstance(old, DecimalType):
             more_digits, more_scale = new.precision - old.precision, new.scale - old.scale
@@ -93,11 +93,11 @@ def is_widening(old: DataType, new: DataType) -> bool:
 
 
 def check_known(schema: StructType, table: str) -> None:
-    """Passes where the files of all earlier types of the columns can be read.
+    """Raises an error unless the files with earlier types of the columns can be read.
 
     Raises:
-        UnsupportedFeatureError: a column had a type change that may lose values, or one to a decimal that Spark cannot
-            read the files by.
+        UnsupportedFeatureError: if a type change of a column may lose values, or is to a decimal with which Spark
+            cannot read the files.
     """
     for field in all_fields(schema):
         for change in type_changes(field):
@@ -111,7 +111,7 @@ def check_known(schema: StructType, table: str) -> None:
 
 
 def widened(field: StructField, new_type: DataType) -> StructField | None:
-    """The column with a wider type and the change recorded; None where the change is not a widening."""
+    """Returns the column with a wider type and the change recorded, or None if the change is not a widening."""
     changes = _changes(field.type, new_type, ())
     if not changes or not all(is_widening(change.from_type, change.to_type) for change in changes):
         return None
@@ -121,25 +121,25 @@ def widened(field: StructField, new_type: DataType) -> StructField | None:
 
 
 def without_changes(schema: StructType) -> StructType:
-    """The schema as readers of the rows see it: without the lists of type changes."""
+    """Returns the schema as readers of the rows see it: without the lists of type changes."""
     return map_fields(schema, lambda field: field.with_metadata(**{TYPE_CHANGES: None}))
 
 
 def readable_by_spark(schema: StructType) -> StructType:
-    """The schema by which Spark reads all files of the table, those with the earlier types too.
+    """Returns the schema with which Spark reads all files of the table, including files with earlier types.
 
-    For files that have a whole number Spark wants a decimal of more digits before the point than the number may have.
+    For files with a whole number, Spark requires a decimal with more digits before the point than the number can have.
     """
     return map_fields(schema, _with_room)
 
 
 def was_float(field: StructField) -> bool:
-    """Whether some files may have the column as `float`, and it is wider now."""
+    """Returns whether some files may store the column as `float` although its type is now wider."""
     return any(getattr(change.from_type, "name", "") == "float" for change in type_changes(field))
 
 
 def _keeps_values(change: TypeChange) -> bool:
-    """Whether the new type holds every value of the old one."""
+    """Returns whether the new type holds every value of the old one."""
     old, new = change.from_type, change.to_type
     digits = _FEWEST_DIGITS.get(getattr(old, "name", ""))
     if isinstance(new, DecimalType) and digits is not None:
@@ -148,7 +148,7 @@ def _keeps_values(change: TypeChange) -> bool:
 
 
 def _is_readable(field: StructField, change: TypeChange) -> bool:
-    """Whether a decimal of the column's scale has room for the digits that Spark wants."""
+    """Returns whether a decimal of the column's scale has room for the digits that Spark requires."""
     found: list[DataType] = []
 
     def note(inner: DataType) -> DataType:
@@ -167,7 +167,7 @@ def _with_room(field: StructField) -> StructField:
 
 
 def _roomy(data_type: DataType, change: TypeChange) -> DataType:
-    """The decimal with room for every whole number of the type that it was."""
+    """Returns the decimal with room for every whole number of its earlier type."""
     digits = _DIGITS.get(getattr(change.from_type, "name", ""), 0)
     if not isinstance(data_type, DecimalType):
         return data_type
@@ -179,7 +179,7 @@ def _steps(change: TypeChange) -> list[str]:
 
 
 def _at(data_type: DataType, steps: Sequence[str], edit: Callable[[DataType], DataType]) -> DataType:
-    """The type with the element, key or value at a path edited; as it is where it has none there."""
+    """Returns the type with the element, key or value at a path edited, or unchanged if the path does not exist."""
     if not steps:
         return edit(data_type)
     match data_type, steps[0]:
@@ -193,7 +193,7 @@ def _at(data_type: DataType, steps: Sequence[str], edit: Callable[[DataType], Da
 
 
 def _changes(old: DataType, new: DataType, path: tuple[str, ...]) -> list[TypeChange]:
-    """The differences between two types, down to elements, keys and values; struct members have their own changes."""
+    """Returns the differences of two types, without struct members, which record their own changes."""
     if isinstance(old, ArrayType) and isinstance(new, ArrayType):
         return _changes(old.element_type, new.element_type, (*path, "element"))
     if isinstance(old, MapType) and isinstance(new, MapType):

@@ -9,7 +9,7 @@
 | decimal | decimal256(76, 38), which holds every decimal of every type |
 | string | string, by UTF-8 bytes |
 
-Values of other types are never compared. A text or value that has no form, or is not of the type, becomes null.
+Values of other types are never compared. A string or value that has no form, or another type, becomes null.
 """
 
 from __future__ import annotations
@@ -42,35 +42,35 @@ class ValueOrder:
 
     Attributes:
         form: the Arrow type of the form.
-        json_form: the Arrow type that a statistic is read from JSON as.
+        json_form: the Arrow type of a statistic that is read from JSON.
     """
 
     form: ClassVar[pa.DataType] = pa.int64()
     json_form: ClassVar[pa.DataType] = pa.int64()
 
     def encode(self, value: Any) -> Any:
-        """A value of the column's type (see `expressions.Value`) in its form; None if it has no form."""
+        """Returns a value of the column's type (see `expressions.Value`) in its form, or None if it has no form."""
         whole = isinstance(value, int) and not isinstance(value, bool)
         return value if whole and -_INT64_LIMIT <= value < _INT64_LIMIT else None
 
     def from_json(self, value: Any) -> Any:
-        """A statistic as `json.loads(..., parse_float=Decimal)` gives it, as a value of `json_form`."""
+        """Converts a statistic from `json.loads(..., parse_float=Decimal)` to a value of `json_form`."""
         return ValueOrder.encode(self, value)
 
     def from_statistics(self, values: pa.Array) -> pa.Array:
-        """Statistics of the type `json_form`, in their form."""
+        """Converts statistics of the type `json_form` to their form."""
         return values
 
     def least(self, minima: pa.Array) -> pa.Array:
-        """The lowest values, in their form, that statistics of the type `json_form` may mean."""
+        """Returns the lowest values, in their form, that statistics of the type `json_form` may stand for."""
         return self.from_statistics(minima)
 
     def greatest(self, maxima: pa.Array) -> pa.Array:
-        """The greatest values that they may mean."""
+        """Returns the greatest values, in their form, that statistics of the type `json_form` may stand for."""
         return self.from_statistics(maxima)
 
     def from_texts(self, texts: pa.Array) -> pa.Array:
-        """Partition values in their form."""
+        """Converts partition values to their form."""
         try:
             return self._cast(texts)
         except pa.ArrowInvalid:
@@ -80,7 +80,7 @@ class ValueOrder:
         """Converts all texts at once.
 
         Raises:
-            pa.ArrowInvalid: one of them is not of the type, or has a spelling that Arrow does not read.
+            pa.ArrowInvalid: if a string is not of the type, or has a spelling that Arrow does not read.
         """
         return texts.cast(self.form)
 
@@ -108,7 +108,7 @@ class Booleans(ValueOrder):
 
 
 class Doubles(ValueOrder):
-    """A literal may be NaN, which is above all numbers; a statistic or partition value that is NaN tells nothing."""
+    """Doubles: a literal may be NaN, which is above all numbers; statistics and partition values of NaN are ignored."""
 
     form = pa.float64()
     json_form = pa.float64()
@@ -134,7 +134,7 @@ class Doubles(ValueOrder):
 
 
 class Floats(Doubles):
-    """Floats: a statistic has the shortest digits of a 32-bit number, which only that width reads back exactly."""
+    """Floats: a statistic has the shortest digits of a 32-bit number, which only a 32-bit float reads back exactly."""
 
     def from_statistics(self, values: pa.Array) -> pa.Array:
         return super().from_statistics(values.cast(pa.float32(), safe=False).cast(pa.float64()))
@@ -144,7 +144,7 @@ class Floats(Doubles):
 
 
 class WidenedFloats(Doubles):
-    """Doubles of which some files have floats: a statistic's digits are of either width."""
+    """Doubles of which some files store floats: the digits of a statistic are of either width."""
 
     def least(self, minima: pa.Array) -> pa.Array:
         return pc.min_element_wise(self.from_statistics(minima), Floats().from_statistics(minima))
@@ -173,7 +173,7 @@ class Decimals(ValueOrder):
 
     @staticmethod
     def text(form: Decimal, scale: int) -> str:
-        """A form with the digits of its type. Arithmetic of Python's decimals would round them to 28."""
+        """Formats a form with the digits of its type. Arithmetic of Python's decimals would round it to 28 digits."""
         return format(form, f".{scale}f")
 
     def _parsed(self, text: str) -> Any:
@@ -218,7 +218,7 @@ class Dates(ValueOrder):
 
 
 class Timestamps(ValueOrder):
-    """Instants, or local times where `zoned` is false. The text of an instant without a zone is read as UTC."""
+    """Instants, or local times if `zoned` is false. An instant whose text has no zone is read as UTC."""
 
     json_form = pa.string()
 
@@ -228,7 +228,7 @@ class Timestamps(ValueOrder):
     def encode(self, value: Any) -> Any:
         if not isinstance(value, datetime) or (value.tzinfo is not None) != self.zoned:
             return None
-        # A difference: in UTC the first and the last hours of all years have no datetime.
+        # Subtracts without a conversion to UTC, whose first and last hours of all years have no datetime.
         return (value - (_EPOCH_UTC if self.zoned else _EPOCH)) // timedelta(microseconds=1)
 
     def from_json(self, value: Any) -> Any:
@@ -253,7 +253,7 @@ class Timestamps(ValueOrder):
 
 
 def value_order_of(column_type: DataType) -> ValueOrder | None:
-    """The order of a column of that type; None where its values are never compared."""
+    """Returns the order of a column of that type, or None if its values are never compared."""
     if isinstance(column_type, DecimalType):
         return Decimals(column_type.scale)
     return _VALUE_ORDERS.get(getattr(column_type, "name", ""))
