@@ -16,24 +16,24 @@ class Clock(Protocol):
     """The source of time, ids and randomness."""
 
     def now_ms(self) -> int:
-        """Milliseconds since 1970-01-01 00:00 UTC."""
+        """Returns the milliseconds since 1970-01-01 00:00 UTC."""
         ...
 
     def sleep(self, seconds: float) -> None:
-        """Waits for that many seconds."""
+        """Waits for the given number of seconds."""
         ...
 
     def new_id(self) -> str:
-        """A new universally unique id, in its 36-character form."""
+        """Returns a new universally unique id, in its 36-character form."""
         ...
 
     def jitter(self) -> float:
-        """A random number in [0, 1)."""
+        """Returns a random number in [0, 1)."""
         ...
 
 
 class SystemClock:
-    """The machine's own clock and randomness."""
+    """The machine's clock and randomness."""
 
     def now_ms(self) -> int:
         return time.time_ns() // 1_000_000
@@ -50,12 +50,12 @@ class SystemClock:
 
 @dataclass
 class FixedClock:
-    """A clock for tests: seeded, moving only when told to, never waiting.
+    """A clock for tests: seeded, advancing only when it is used, never waiting.
 
     Args:
-        at_ms: the time it starts at, milliseconds since 1970-01-01 UTC.
-        step_ms: how far each look at the time moves it.
-        seed: of the ids and the random numbers.
+        at_ms: start time in milliseconds since 1970-01-01 UTC.
+        step_ms: milliseconds that each reading of the time adds.
+        seed: seed of the ids and random numbers.
     """
 
     at_ms: int = 1_700_000_000_000
@@ -81,20 +81,20 @@ class FixedClock:
 
 
 def back_off(clock: Clock, times: int, first: float, longest: float) -> None:
-    """Waits before another try: exponential back-off with jitter, so that competing writers do not stay in step.
+    """Waits before another try: exponential back-off with jitter, so that competing writers do not remain in step.
 
-    A wait is at least half as long as the longest one of its turn.
+    A wait is at least half as long as the longest possible wait of its turn.
 
     Args:
-        times: how often the wait has doubled: the number of attempts so far.
-        first: the longest first wait, in seconds.
-        longest: the bound of every wait, in seconds.
+        times: number of attempts so far, each of which doubles the wait.
+        first: longest first wait, in seconds.
+        longest: upper bound of every wait, in seconds.
     """
     clock.sleep(min(longest, first * 2**times) * (0.5 + clock.jitter() / 2))
 
 
 def utc_moment(milliseconds: int) -> datetime | None:
-    """A time of a commit, in milliseconds since 1970; None outside the years 1 to 9999, which only a mistake gives."""
+    """Converts a commit's milliseconds since 1970, or returns None outside the years 1 to 9999, which is a mistake."""
     try:
         return _EPOCH + timedelta(milliseconds=milliseconds)
     except OverflowError:
@@ -102,11 +102,11 @@ def utc_moment(milliseconds: int) -> datetime | None:
 
 
 def utc_text(milliseconds: int, zone: str = " UTC", timespec: str = "seconds") -> str:
-    """A time of a commit for messages.
+    """Returns the time of a commit for messages.
 
     Args:
-        zone: how the zone is written.
-        timespec: as of `datetime.isoformat`.
+        zone: text for the zone.
+        timespec: as in `datetime.isoformat`.
     """
     moment = utc_moment(milliseconds)
     if moment is None:

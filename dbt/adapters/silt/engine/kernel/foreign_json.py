@@ -1,7 +1,7 @@
-"""Reads JSON that another program may have written: text that cannot be used is a ValueError, however it is built.
+"""Reads JSON that another program may have written: unusable text of any form raises a ValueError.
 
-Python's own reader gives up on deep nesting with a RecursionError, and what it still reads may be too deep for the
-functions that walk through it.
+Python's own reader raises a RecursionError on deep nesting, and a value that it still reads may be too deep for the
+functions that traverse it.
 """
 
 from __future__ import annotations
@@ -12,18 +12,18 @@ from decimal import Decimal
 from typing import Any, Final
 
 DEEPEST: Final = 200
-"""How many objects and arrays may be inside one another. A level of a nested column takes three."""
+"""The greatest depth of nested objects and arrays. A level of a nested column takes three."""
 
 _TOO_DEEP: Final = f"it is nested more than {DEEPEST} levels deep"
 _EXACT: Final = json.JSONDecoder(parse_float=Decimal)
-"""Made once: `json.loads` with an argument makes one for each line, which takes as long as a short line itself."""
+"""Created once: `json.loads` with an argument creates a decoder per call, which takes as long as a short line."""
 
 
 def loads(text: str | bytes) -> Any:
-    """The value that the text is the JSON of.
+    """Parses JSON.
 
     Raises:
-        ValueError: the text is no JSON, no UTF-8, or nested too deeply.
+        ValueError: if the text is not JSON, not UTF-8, or nested too deeply.
     """
     try:
         return _checked(json.loads(text), text)
@@ -32,7 +32,7 @@ def loads(text: str | bytes) -> Any:
 
 
 def loads_exactly(text: str) -> Any:
-    """The same; a number with a fraction becomes a Decimal, never a float."""
+    """Parses JSON as `loads` does; a number with a fraction becomes a Decimal, never a float."""
     try:
         return _checked(_EXACT.decode(text), text)
     except RecursionError as error:
@@ -40,7 +40,7 @@ def loads_exactly(text: str) -> Any:
 
 
 def _checked(value: Any, text: str | bytes) -> Any:
-    # Counting is fast, and almost no text has so many brackets.
+    # Counting is fast, and very few texts have so many brackets.
     opened = text.count(b"{") + text.count(b"[") if isinstance(text, bytes) else text.count("{") + text.count("[")
     if opened > DEEPEST and _is_too_deep(value):
         raise ValueError(_TOO_DEEP)

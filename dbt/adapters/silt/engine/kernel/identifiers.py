@@ -1,4 +1,4 @@
-"""Quotes and unquotes identifiers and strings as Spark SQL writes them: the one home of both."""
+"""Quotes and unquotes identifiers and strings as in Spark SQL; the only module that does either."""
 
 from __future__ import annotations
 
@@ -10,37 +10,37 @@ _PART = re.compile(r"`(?:[^`]|``)*`|[^.`]+")
 
 
 def quote(identifier: str) -> str:
-    """The identifier in backquotes, those within it doubled, as Spark SQL reads it."""
+    """Returns the identifier in backquotes, with its own backquotes doubled, as Spark SQL reads it."""
     return "`" + identifier.replace("`", "``") + "`"
 
 
 def quote_if_needed(identifier: str) -> str:
-    """The identifier, in backquotes unless every Spark and every reader of the log takes it without."""
+    """Returns the identifier, in backquotes unless every Spark and every reader of the log accepts it without them."""
     return identifier if _PLAIN.fullmatch(identifier) else quote(identifier)
 
 
 def quoted_list(identifiers: Iterable[str]) -> str:
-    """The identifiers as a list of SQL, each in backquotes."""
+    """Returns the identifiers as an SQL list, each in backquotes."""
     return ", ".join(map(quote, identifiers))
 
 
 def listed(names: Iterable[str]) -> str:
-    """The names as a message lists them: as they are, between backquotes; not SQL."""
+    """Returns the names for a message: unchanged, in backquotes; not for SQL."""
     return ", ".join(f"`{name}`" for name in names)
 
 
 def unquote(identifier: str) -> str:
-    """The identifier itself, where it is given as `quote` writes it."""
+    """Returns the identifier without quotes if it is written as by `quote`, and otherwise unchanged."""
     if len(identifier) > 1 and identifier[0] == identifier[-1] == "`":
         return identifier[1:-1].replace("``", "`")
     return identifier
 
 
 def split_name(name: str) -> tuple[str, ...]:
-    """The parts of a dotted name, as written; a dot between backquotes divides nothing."""
+    """Returns the parts of a dotted name, as written; a dot between backquotes is not a separator."""
     return tuple(map(unquote, _PART.findall(name)))
 
 
 def string_literal(text: str) -> str:
-    """A text as Spark SQL reads it between single quotes."""
+    """Returns a string literal of Spark SQL."""
     return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"

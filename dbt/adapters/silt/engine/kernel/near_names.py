@@ -1,4 +1,4 @@
-"""Finds the known names that a mistyped one may stand for."""
+"""Finds the known names that are similar to a mistyped name."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ _SIMILAR = 0.6
 
 
 def near_names(wanted: str, known: Iterable[str], most: int = _MOST) -> list[str]:
-    """Returns the names that are spelled nearly as the wanted one, in any case, the nearest first.
+    """Returns the names whose spelling is near the wanted name, in any case, the nearest first.
 
     Args:
-        most: how many at most.
+        most: greatest number of names.
     """
     by_lower = {name.lower(): name for name in known}
     near = difflib.get_close_matches(wanted.lower(), list(by_lower), n=most, cutoff=_SIMILAR)
@@ -21,6 +21,6 @@ def near_names(wanted: str, known: Iterable[str], most: int = _MOST) -> list[str
 
 
 def nearest(wanted: str, known: Iterable[str]) -> str | None:
-    """Returns the name that is spelled most like the wanted one; None if none is like it."""
+    """Returns the name whose spelling is nearest to the wanted name, or None if no name is similar."""
     found = near_names(wanted, known, 1)
     return found[0] if found else None

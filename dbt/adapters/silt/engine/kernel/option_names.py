@@ -1,4 +1,4 @@
-"""Refuses options that do not exist: one that is left out without a word gives other rows than were asked for."""
+"""Refuses options that do not exist: silently ignoring an option would return other rows than requested."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from dbt.adapters.silt.engine.kernel.near_names import nearest
 
 
 def check(given: Iterable[str], known: Collection[str], what: str) -> None:
-    """Passes when every name is known, as it is written.
+    """Raises an error unless every name is known, in its exact spelling.
 
     Args:
-        what: has the options, for the message: `a read`.
+        what: owner of the options in the message, such as `a read`.
 
     Raises:
-        InvalidArgumentError: a name is not known.
+        InvalidArgumentError: if a name is not known.
     """
     for name in sorted(given):
         if name not in known:
@@ -23,7 +23,7 @@ def check(given: Iterable[str], known: Collection[str], what: str) -> None:
 
 
 def unknown(name: str, known: Collection[str], what: str) -> InvalidArgumentError:
-    """The error for an option that does not exist; its remedy is the nearest name, or all of them."""
+    """Returns the error for an option that does not exist; its remedy is the nearest name, or all names."""
     near = nearest(name, known)
     remedy = f"The options are {', '.join(known)}" if near is None else f"Did you mean `{near}`?"
     return InvalidArgumentError(f"{what} has no option `{name}`", remedy=remedy)

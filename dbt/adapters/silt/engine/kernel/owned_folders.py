@@ -1,4 +1,4 @@
-"""Tells folders in which another user of the machine could put files, or others in the place of folders."""
+"""Detects folders in which another user of the machine could create files or replace folders."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ _ROOT = 0
 
 
 def problem(path: str) -> str | None:
-    """Why what is in the folder may be another user's; None for a folder that only this user, or root, changes.
+    """Returns why another user may own the folder's contents, or None if only this user or root can change it.
 
-    Writing by a group is not looked at: many systems give each user a group of their own. In a folder with the sticky
-    bit, others can put files, and cannot replace those of this user.
+    Group permissions are ignored: many systems give each user a private group. In a folder with the sticky bit, another
+    user can create files, but cannot replace this user's files.
 
     Raises:
-        OSError: the folder cannot be looked at.
+        OSError: if the folder cannot be read.
     """
     found = os.stat(path)
     if found.st_uid not in (os.geteuid(), _ROOT):

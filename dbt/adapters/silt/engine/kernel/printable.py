@@ -1,4 +1,4 @@
-"""Escapes what a terminal would obey: texts of tables, views and files may be anybody's."""
+"""Escapes control characters for terminals: strings of tables, views and files may come from any user."""
 
 from __future__ import annotations
 
@@ -10,28 +10,28 @@ from typing import Any, Final
 _KEPT: Final = "\n\t"
 _PLAIN: Final = re.compile(r"[\n\t\x20-\x7e]*")
 _NOT_IN_JSON: Final = re.compile("[\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ud800-\udfff]")
-"""What JSON lets through, and a terminal may obey; and halves of characters, which no encoding can write."""
+"""Characters that JSON keeps but a terminal may obey, and lone surrogates, which no encoding can write."""
 
 
 def line(text: str) -> str:
-    """Returns a text as part of one line: characters that would break it, or move the cursor, are escaped."""
+    """Returns a string as part of one line: characters that would break the line or move the cursor are escaped."""
     return text if text.isprintable() else "".join(map(_printable, text))
 
 
 def lines(text: str) -> str:
-    """Returns a text of several lines: its line feeds, tabs and spaces stay, the rest is escaped as by `line`."""
+    """Returns a string of several lines: line feeds, tabs and spaces are kept, the rest is escaped as by `line`."""
     if _PLAIN.fullmatch(text):
         return text
     return "".join(each if each in _KEPT or unicodedata.category(each) == "Zs" else _printable(each) for each in text)
 
 
 def is_visible(name: str) -> bool:
-    """Whether each character of a name can be seen: not those that join, separate or turn around others."""
+    """Returns whether a name has no invisible characters, which join, separate or reverse other characters."""
     return not any(unicodedata.category(character) == "Cf" for character in name)
 
 
 def json_text(document: Any) -> str:
-    """Returns a value as JSON of several lines, in which every character that has no shape is escaped."""
+    """Returns a value as JSON of several lines, with every invisible character escaped."""
     text = json.dumps(document, ensure_ascii=False, indent=2, default=str)
     return _NOT_IN_JSON.sub(lambda found: json.dumps(found[0])[1:-1], text)
 

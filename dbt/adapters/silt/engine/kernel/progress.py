@@ -1,4 +1,4 @@
-"""How long work says how far it is, to whoever shows that: a callback, which by default is `silent`."""
+"""Progress callback of long operations, `silent` by default."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ T = TypeVar("T")
 
 
 class Progress(Protocol):
-    """Is called often, by any thread that does a statement's work: it must be quick, and raise nothing."""
+    """A callback that is called often, from any thread of a statement: it must be quick and must not raise."""
 
     def __call__(self, what: str, done: int, total: int | None = None, /) -> object:
-        """Takes how far the work is.
+        """Receives the progress of the work.
 
         Args:
-            what: things in the plural, and what was done with them: `files deleted`.
-            done: how many.
-            total: of how many; None where that is not known yet.
+            what: the counted things in the plural and the action, such as `files deleted`.
+            done: number of finished things.
+            total: number of all things; None if not yet known.
         """
         ...
 
@@ -27,7 +27,7 @@ def silent(what: str, done: int, total: int | None = None, /) -> None:
 
 
 def counted(results: Iterable[T], progress: Progress, what: str, total: int) -> Iterator[T]:
-    """Yields the results, and says of each that it is there."""
+    """Yields the results and reports progress for each."""
     for done, result in enumerate(results, 1):
         progress(what, done, total)
         yield result
