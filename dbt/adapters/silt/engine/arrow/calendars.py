@@ -1,8 +1,8 @@
-"""Recognises files with dates of the calendar that Spark had before its version 3.
+"""Recognises files with dates in the calendar of Spark before version 3.
 
-Such a file was written by a Spark that says so, by its version or a key. Days before 1582-10-15, and times before 1900,
-are other numbers in that calendar. Spark converts them by the zone of the writer; here they are refused.
-Source: Spark's DataSourceUtils.datetimeRebaseSpec and int96RebaseSpec.
+The footer of such a file has the version of its Spark or a key. Days before 1582-10-15, and times before 1900, are
+other numbers in that calendar. Spark converts them by the writer's time zone; this module refuses them. Source: Spark's
+DataSourceUtils.datetimeRebaseSpec and int96RebaseSpec.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _FIRST_TIME: Final = datetime(1900, 1, 1)
 
 
 def is_old(footer: pq.FileMetaData) -> bool:
-    """Whether old dates and times in the file are of the old calendar."""
+    """Returns whether old dates and times in the file are in the old calendar."""
     noted = footer.metadata or {}
     if _VERSION not in noted:
         return False
@@ -35,10 +35,10 @@ def is_old(footer: pq.FileMetaData) -> bool:
 
 
 def check_calendar(array: pa.Array) -> None:
-    """Passes unless some value is another one in the old calendar.
+    """Raises an error if a value has another meaning in the old calendar.
 
     Raises:
-        UnsupportedFeatureError: one is.
+        UnsupportedFeatureError: if a value is a date or time of the old calendar.
     """
     if pa.types.is_date(array.type):
         least = pa.scalar(_FIRST_DAY, array.type)

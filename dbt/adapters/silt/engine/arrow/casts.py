@@ -1,7 +1,7 @@
 """Converts the columns of a data file to the columns of its table.
 
-A file knows a column by its physical name, or its id, lacks columns that were added later, and has the types that it
-was written with: narrower ones (type widening), INT96 timestamps, other units of time.
+A file identifies a column by its physical name or id, lacks columns that were added later, and has the types with which
+it was written: narrower types (type widening), INT96 timestamps, other units of time.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ _MOST_DIGITS = 38
 
 @dataclass(frozen=True)
 class FileTraits:
-    """What decides how a file's columns are read.
+    """Properties of a file that decide how its columns are read.
 
     Attributes:
-        by_id: whether they are found by their ids, not by their names.
-        is_old_calendar: whether old dates and times are of the calendar that Spark had before its version 3.
+        by_id: whether columns are found by ids, not by names.
+        is_old_calendar: whether old dates and times are in the calendar of Spark before version 3.
     """
 
     by_id: bool = False
@@ -37,10 +37,10 @@ class FileTraits:
 
 
 def position(fields: Sequence[pa.Field], stored: StructField, by_id: bool) -> int | None:
-    """Where a column is among the fields of a file, or of a struct in it; None where it is not there.
+    """Returns the position of a column in the fields of a file or of a struct, or None if it is missing.
 
     Raises:
-        TableDamagedError: the file has it twice, in different case.
+        TableDamagedError: if the file has several columns whose names differ only in case.
     """
     wanted = stored.metadata.get(PARQUET_FIELD_ID) if by_id else None
     if wanted is not None:
@@ -53,21 +53,21 @@ def position(fields: Sequence[pa.Field], stored: StructField, by_id: bool) -> in
 
 
 def field_id(field: pa.Field) -> int | None:
-    """The Parquet id of a field; None without one."""
+    """Returns the Parquet id of a field, or None."""
     text = (field.metadata or {}).get(_FIELD_ID)
     return None if text is None else int(text)
 
 
 def to_table(array: pa.Array, wanted: DataType, stored: DataType, traits: FileTraits) -> pa.Array:
-    """A column of a file, or of a struct, list or map in it, as the table has it.
+    """Converts a column of a file, or of a struct, list or map in it, to the table's type.
 
     Args:
         wanted: the table's type.
-        stored: the same with the names and ids that files have.
+        stored: the same type with the names and ids in files.
 
     Raises:
-        pa.ArrowException: the file's values are not of the type.
-        UnsupportedFeatureError: it has dates of an old calendar.
+        pa.ArrowException: if the file's values do not fit the type.
+        UnsupportedFeatureError: if the file has dates of the old calendar.
     """
     if isinstance(array, pa.ExtensionArray):
         array = array.storage
@@ -102,7 +102,7 @@ def _kind_in_file(kind: pa.DataType) -> str:
 
 
 def leaf(array: pa.Array, target: pa.DataType, traits: FileTraits) -> pa.Array:
-    """Values without any inside, as the type that the table has now; raises as `to_table`."""
+    """Converts values that are not nested to the table's present type; raises the errors of `to_table`."""
     if traits.is_old_calendar:
         check_calendar(array)
     if array.type == target:
@@ -119,7 +119,7 @@ def leaf(array: pa.Array, target: pa.DataType, traits: FileTraits) -> pa.Array:
 
 
 def _struct(array: pa.Array, wanted: StructType, stored: StructType, traits: FileTraits) -> pa.Array:
-    """Its members that the file has, in the table's order; the others are null."""
+    """Converts a struct: members in the table's order, null if the file lacks them."""
     held = [array.type.field(at) for at in range(array.type.num_fields)]
     members = []
     for member, of_file in zip(wanted, stored, strict=True):
@@ -134,7 +134,7 @@ def _struct(array: pa.Array, wanted: StructType, stored: StructType, traits: Fil
 
 
 def _nested(array: pa.Array, target: pa.DataType, values: pa.Array) -> pa.Array:
-    """A list or a map with the same places, over other values."""
+    """Returns a list or a map with the same offsets over other values."""
     if pa.types.is_large_list(array.type) or pa.types.is_fixed_size_list(array.type):
         lists = array.cast(pa.list_(array.type.value_type))
         return pa.Array.from_buffers(target, len(lists), lists.buffers()[:2], offset=lists.offset, children=[values])
@@ -142,7 +142,7 @@ def _nested(array: pa.Array, target: pa.DataType, values: pa.Array) -> pa.Array:
 
 
 def _timestamp(array: pa.Array, target: pa.DataType) -> pa.Array:
-    """Times of any unit, and days, as microseconds; what is finer is cut off, toward the past."""
+    """Converts times of any unit, and days, to microseconds; finer parts are truncated toward the past."""
     if pa.types.is_date(array.type):
         return array.cast(pa.timestamp("us")).view(target)
     if not pa.types.is_timestamp(array.type):

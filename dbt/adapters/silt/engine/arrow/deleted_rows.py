@@ -1,4 +1,4 @@
-"""Tells which rows of a file its deletion vector leaves."""
+"""Finds the rows of a file that its deletion vector keeps."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ _BITS = 8
 
 
 def kept_rows(file: AddFile, rows: int, store: Store, table: str) -> pa.BooleanArray | None:
-    """For each row of the file whether it is in the table; None where all are.
+    """Returns for each row of the file whether it is in the table, or None if all rows are.
 
     Args:
-        rows: how many the file has.
+        rows: number of rows in the file.
 
     Raises:
-        CorruptDeletionVectorError: the vector cannot be read, or deletes rows that the file does not have.
-        DataFileMissingError: the file of the vector is not there.
-        ExternalPathError: it is where no file of the table may be.
-        StorageError: the storage failed.
+        CorruptDeletionVectorError: if the vector cannot be read, or deletes rows that the file does not have.
+        DataFileMissingError: if the file of the vector is missing.
+        ExternalPathError: if that file is at a location that the table may not use.
+        StorageError: if the storage failed.
     """
     vector = file.deletion_vector
     if vector is None:
@@ -35,7 +35,7 @@ def kept_rows(file: AddFile, rows: int, store: Store, table: str) -> pa.BooleanA
             table=table,
             details={"deletion_vector": vector.to_json()},
         )
-    # Words are bits in the order in which Arrow has those of Booleans.
+    # The words have their bits in the order of Arrow's Booleans.
     words = deletion_vectors.words(bitmap)
     bits = words.buffers()[1].to_pybytes()[words.offset * _BITS :] if len(words) else b""
     padded = bits + bytes(max(0, rows // _BITS + 1 - len(bits)))

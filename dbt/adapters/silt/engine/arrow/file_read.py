@@ -28,25 +28,25 @@ from dbt.adapters.silt.engine.kernel.table.expressions import TRUE, columns
 from dbt.adapters.silt.engine.kernel.table.text_lengths import has_char, padded_type
 
 BATCH_ROWS: Final = 1 << 16
-"""Rows of a batch, at most."""
+"""The greatest number of rows in a batch."""
 
 _WORTH_A_PROBE: Final = 4
-"""How many times smaller than all columns those of the predicate are, if they are read first."""
+"""The columns of the predicate are read first if they are this many times smaller than all columns."""
 
 
 def read_file(scan: ArrowScan, file: AddFile, store: Store) -> Iterator[pa.RecordBatch]:
-    """The rows of one of the scan's files, in their order; batches without rows are left out.
+    """Yields the rows of one of the scan's files, in order, without empty batches.
 
     Args:
         store: the table's folder (`open_databases.open_location` opens it in another process).
 
     Raises:
-        DataFileMissingError: the file is not there.
-        DataFileChangedError: it is not the file that the log names.
-        TableDamagedError: it, its deletion vector or its partition values cannot be read.
-        ExternalPathError: it is where no file of the table may be.
-        UnsupportedFeatureError: it has dates of a calendar that is not read here.
-        StorageError: the storage failed.
+        DataFileMissingError: if the file is missing.
+        DataFileChangedError: if the file differs from the file in the log.
+        TableDamagedError: if the file, its deletion vector or its partition values cannot be read.
+        ExternalPathError: if the file is at a location that the table may not use.
+        UnsupportedFeatureError: if the file has dates of the calendar of Spark before version 3.
+        StorageError: if the storage failed.
     """
     with problems(scan, file), open_parquet(scan, file, store) as parquet:
         yield from _FileRead.of(scan, file, parquet).batches(store)
@@ -54,10 +54,10 @@ def read_file(scan: ArrowScan, file: AddFile, store: Store) -> Iterator[pa.Recor
 
 @dataclass(frozen=True)
 class _FileRead:
-    """A file that is open.
+    """The read of an open file.
 
     Attributes:
-        places: of each column that is read, its place among the file's; None where the file lacks it.
+        places: position in the file of each column to read; None if the file lacks it.
     """
 
     scan: ArrowScan
@@ -77,7 +77,7 @@ class _FileRead:
         return cls(scan, file, parquet, FileTraits(scan.by_id, calendars.is_old(parquet.metadata)), tuple(places))
 
     def batches(self, store: Store) -> Iterator[pa.RecordBatch]:
-        """The rows that are left of each row group."""
+        """Yields the remaining rows of each row group."""
         footer = self.parquet.metadata
         kept = kept_rows(self.file, footer.num_rows, store, self.scan.table)
         groups = self._groups()
@@ -90,12 +90,12 @@ class _FileRead:
             start += rows
 
     def _has_rows(self, group: int, kept: pa.BooleanArray | None) -> bool:
-        """Whether a row is left; the columns of the predicate are read for it alone where they are small."""
+        """Returns whether a row may remain, by reading only the predicate's columns first if they are small."""
         return self._probe is None or next(self._probe._of_group(group, kept), None) is not None
 
     @functools.cached_property
     def _probe(self) -> _FileRead | None:
-        """The read of the predicate's columns alone; None where it would save little."""
+        """The read of the predicate's columns alone, or None if it would save little."""
         needed = (column.parts[0].lower() for column in columns(self.scan.predicate))
         read = {column.field.name.lower(): column.field.name for column in self.scan.read_columns}
         names = tuple(dict.fromkeys(read[name] for name in needed))
@@ -105,7 +105,7 @@ class _FileRead:
         return probe if probe._stored_bytes() * _WORTH_A_PROBE < self._stored_bytes() else None
 
     def _stored_bytes(self) -> int:
-        """What the columns take in the file's first row group, about."""
+        """Returns the approximate compressed size of the columns in the file's first row group, in bytes."""
         footer = self.parquet.metadata
         if footer.num_row_groups == 0:
             return 0
@@ -114,7 +114,7 @@ class _FileRead:
         return sum(leaf.total_compressed_size for leaf in leaves if leaf.path_in_schema.partition(".")[0] in names)
 
     def _groups(self) -> Sequence[int]:
-        """The row groups to read: of a file with one the log's statistics have been looked at."""
+        """Returns the row groups to read; a single group was already checked by the log's statistics."""
         every = range(self.parquet.metadata.num_row_groups)
         if self.scan.predicate == TRUE or (len(every) < 2 and self.file.stats):
             return every
@@ -131,7 +131,7 @@ class _FileRead:
             start += rows
 
     def _stored_batches(self, group: int) -> Iterator[pa.RecordBatch]:
-        """The columns that are read, as the file has them; of a file that has none of them, only the rows count."""
+        """Yields the read columns as stored; if the file has none of them, batches with only the number of rows."""
         fields = self.parquet.schema_arrow
         names = [fields.field(at).name for at in sorted({at for at in self.places if at is not None})]
         if names:

@@ -1,6 +1,6 @@
 """Evaluates predicates on Arrow columns, row by row, with the three outcomes of SQL.
 
-The meaning is that of `kernel.table.expressions.evaluate`: NaN equals itself and is greater than every other number,
+The meaning is defined by `kernel.table.expressions.evaluate`: NaN equals itself and is greater than every other number,
 -0.0 equals 0.0, strings compare by their UTF-8 bytes, and null compares with nothing.
 """
 
@@ -40,7 +40,7 @@ _COMPARE: Final[Mapping[str, Callable[[Any, Any], Any]]] = {
     ">": pc.greater,
     ">=": pc.greater_equal,
 }
-# What a comparison with NaN says of numbers that are not NaN, and of NaN.
+# The outcomes of a comparison with NaN: for numbers other than NaN, and for NaN.
 _WITH_NAN: Final[Mapping[str, tuple[bool, bool]]] = {
     "=": (False, True),
     "!=": (True, False),
@@ -52,7 +52,7 @@ _WITH_NAN: Final[Mapping[str, tuple[bool, bool]]] = {
 
 
 def is_exact(expression: Expression) -> bool:
-    """Whether every part of the expression has one outcome for a row."""
+    """Returns whether every part of the expression has a single outcome for each row."""
     match expression:
         case Constant(possible):
             return len(possible) == 1
@@ -64,13 +64,13 @@ def is_exact(expression: Expression) -> bool:
 
 
 def outcomes(expression: Expression, batch: pa.RecordBatch) -> pa.BooleanArray:
-    """The outcome of the expression for each row; null is SQL's NULL.
+    """Returns the outcome of the expression for each row; null is SQL's NULL.
 
     Args:
-        batch: with the columns that the expression names, in any case.
+        batch: rows with the columns that the expression names, in any case.
 
     Raises:
-        InternalError: the expression is not exact, or the batch lacks a column.
+        InternalError: if the expression is not exact, or the batch lacks a column.
     """
     match expression:
         case Constant():
@@ -107,7 +107,7 @@ def _only(constant: Constant) -> pa.Scalar:
 
 
 def _column(column: Column, batch: pa.RecordBatch) -> pa.Array:
-    """A column, or a member of structs: null where a struct above it is."""
+    """Returns a column or a member of structs, null if a struct around it is null."""
     first, *inner = column.parts
     array = batch.column(_place(first, batch.schema.names))
     for part in inner:
@@ -138,7 +138,7 @@ def _compared(operator: str, array: pa.Array, value: Value | None) -> pa.Boolean
 
 
 def _wide(array: pa.Array) -> pa.Array:
-    """Numbers of a type in which every value that they are compared with is one."""
+    """Casts integers and Booleans to a type that holds every value that they are compared with."""
     if pa.types.is_integer(array.type):
         return array.cast(pa.int64())
     return array.cast(pa.int8()) if pa.types.is_boolean(array.type) else array
@@ -156,7 +156,7 @@ def _scalar(value: Value, column: pa.DataType) -> pa.Scalar:
 
 
 def _plain(number: Decimal) -> Decimal:
-    """The number without an exponent above 0, which Arrow would take for a negative scale."""
+    """Returns the number without a positive exponent, which Arrow would interpret as a negative scale."""
     exponent = number.as_tuple().exponent
     return Decimal(format(number, "f")) if isinstance(exponent, int) and exponent > 0 else number
 
@@ -168,7 +168,7 @@ def _among(array: pa.Array, values: Sequence[Value | None]) -> pa.BooleanArray:
         found = pc.if_else(pc.is_null(array), None, pc.is_in(_wide(array), value_set=choices))
     else:
         found = functools.reduce(pc.or_kleene, (_compared("=", array, value) for value in given), _false(array))
-    # What is equal to none of the values is NULL where null is among them.
+    # A value that equals no listed value is NULL if null is listed.
     return pc.or_kleene(found, pa.scalar(None, pa.bool_())) if None in values else found
 
 

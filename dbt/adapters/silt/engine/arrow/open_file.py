@@ -1,4 +1,4 @@
-"""Opens data files for Arrow: by ranges where they are in an object store."""
+"""Opens data files for Arrow; in object stores it reads them by ranges."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ from dbt.adapters.silt.engine.kernel.table.paths import absolute_name, decode_pa
 
 @contextlib.contextmanager
 def open_parquet(scan: ArrowScan, file: AddFile, store: Store) -> Iterator[pq.ParquetFile]:
-    """A data file as Arrow opens it, found to have the size and the rows that the log says.
+    """Opens a data file with Arrow and checks its size and number of rows against the log.
 
     Raises:
-        DataFileMissingError: it is not there.
-        DataFileChangedError: it has another size, or other rows.
-        ExternalPathError: it is where no file of the table may be.
-        StorageError: the storage failed.
-        pa.ArrowException, OSError: it is no Parquet file.
+        DataFileMissingError: if the file is missing.
+        DataFileChangedError: if the file has another size or number of rows.
+        ExternalPathError: if the file is at a location that the table may not use.
+        StorageError: if the storage failed.
+        pa.ArrowException, OSError: if the file is not Parquet.
     """
     name = decode_path(file.path)
     with _source(scan, store, name) as source:
@@ -50,11 +50,11 @@ def open_parquet(scan: ArrowScan, file: AddFile, store: Store) -> Iterator[pq.Pa
 
 @contextlib.contextmanager
 def problems(scan: ArrowScan, file: AddFile) -> Iterator[None]:
-    """Names the table, the version and the file in what goes wrong.
+    """Adds the table, the version and the file to errors.
 
     Raises:
-        TableDamagedError: Arrow cannot read the file.
-        StorageError: the machine cannot.
+        TableDamagedError: if Arrow cannot read the file.
+        StorageError: if the operating system cannot read the file.
     """
     name = decode_path(file.path)
     try:
@@ -76,7 +76,7 @@ def problems(scan: ArrowScan, file: AddFile) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _source(scan: ArrowScan, store: Store, name: str) -> Iterator[Any]:
-    """The file for Arrow; of an object without the buffer, which would divide what Arrow asks for at once."""
+    """Opens the file for Arrow; objects without their buffer, which would split Arrow's large reads."""
     where, own = located(store, name)
     try:
         found: Any = where.open_input(own)
@@ -107,7 +107,7 @@ def _check_rows(scan: ArrowScan, file: AddFile, rows: int, path: str) -> None:
 
 
 def _of_file(error: SiltError, name: str, scan: ArrowScan) -> SiltError:
-    """The error with what it is about: `it` in its words is the file."""
+    """Returns the error with the file, the table and the version; `it` in its message is the file."""
     return type(error)(
         f"the data file {name}: {error.problem}",
         remedy=error.action,

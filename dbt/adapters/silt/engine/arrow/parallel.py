@@ -1,7 +1,7 @@
-"""Reads several files at the same time, and gives their batches in the order of the files.
+"""Reads several files at the same time, and yields their batches in the order of the files.
 
-A reader of a file goes no further than a few batches ahead of whoever takes them, so memory is bounded by the number of
-files that are read at a time, however large they are.
+The reader of a file is at most a few batches ahead of the caller, so memory is bounded by the number of files that are
+read at a time, whatever their size.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ from dbt.adapters.silt.engine.kernel.table.actions import AddFile
 Read: TypeAlias = Callable[[AddFile], Iterator[pa.RecordBatch]]
 
 _AHEAD: Final = 4
-"""Batches of a file that are read before they are taken."""
+"""The number of batches of a file that are read ahead."""
 
 _LOOK_SECONDS: Final = 0.1
 
 
 class _Ended(Exception):
-    """Nobody takes the batches any longer."""
+    """The caller has stopped reading batches."""
 
 
 class _Reader:
-    """One file, read by a thread of its own."""
+    """The reader of a file, with its own thread."""
 
     def __init__(self, read: Read, file: AddFile, ended: threading.Event) -> None:
         self._found: queue.Queue[pa.RecordBatch | BaseException | None] = queue.Queue(_AHEAD)
@@ -38,7 +38,7 @@ class _Reader:
         self._thread.start()
 
     def batches(self) -> Iterator[pa.RecordBatch]:
-        """The batches of the file; raises what its reader raised."""
+        """Yields the batches of the file; raises the exception of its thread."""
         while (found := self._found.get()) is not None:
             if isinstance(found, BaseException):
                 raise found
@@ -74,11 +74,11 @@ class _Reader:
 
 
 def in_order(read: Read, files: Sequence[AddFile], at_once: int) -> Iterator[pa.RecordBatch]:
-    """The batches of the files, one file after the other.
+    """Yields the batches of the files, file by file.
 
     Args:
-        read: gives the batches of a file; called in threads.
-        at_once: how many files are read at the same time.
+        read: returns the batches of a file; called in threads.
+        at_once: number of files read at the same time.
     """
     if at_once <= 1 or len(files) <= 1:
         for file in files:

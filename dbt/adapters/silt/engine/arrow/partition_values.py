@@ -1,6 +1,6 @@
-"""Reads partition values, which the log has as texts, as values of Arrow.
+"""Converts partition values, which are strings in the log, to Arrow values.
 
-Source: the Delta specification, section "Partition Value Serialization". An empty text is null.
+Source: the Delta specification, section "Partition Value Serialization". An empty string is null.
 """
 
 from __future__ import annotations
@@ -16,19 +16,19 @@ _FLOATS = ("float", "double")
 
 
 def partition_column(text: str | None, field: StructField, length: int) -> pa.Array:
-    """A column that has one partition value in every row.
+    """Returns a column with the same partition value in every row.
 
     Raises:
-        CorruptLogError: the text is no value of the column's type.
+        CorruptLogError: if the string is not a value of the column's type.
     """
     return pa.repeat(partition_value(text, field), length)
 
 
 def partition_value(text: str | None, field: StructField) -> pa.Scalar:
-    """A partition value of the log.
+    """Converts a partition value of the log to Arrow.
 
     Raises:
-        CorruptLogError: the text is no value of the column's type.
+        CorruptLogError: if the string is not a value of the column's type.
     """
     target = arrow_type(field.type)
     if not text:
@@ -57,7 +57,7 @@ def _typed(text: str, data_type: DataType, target: pa.DataType) -> pa.Scalar:
 
 
 def _of_form(form: pa.Scalar, target: pa.DataType) -> pa.Scalar:
-    """A value of a `ValueOrder` in the column's own type."""
+    """Converts a value of a `ValueOrder` to the column's own type."""
     forms = pa.array([form.as_py()], form.type)
     if pa.types.is_timestamp(target):
         return forms.cast(pa.timestamp("us")).view(target)[0]

@@ -4,8 +4,8 @@
 
     orders = silt.read("main.orders", warehouse="warehouse", columns=["id", "amount"], where="id > 3")
 
-What comes is a `pyarrow.Table`, which pandas, polars and DuckDB take as it is. `read_batches` gives the same rows as a
-stream, of which only a part is in memory.
+The result is a `pyarrow.Table`, which pandas, polars and DuckDB accept directly. `read_batches` returns the same rows
+as a stream, of which only a part is in memory.
 """
 
 from __future__ import annotations
@@ -44,11 +44,11 @@ class ReadOptions(TypedDict, total=False):
     """Further arguments of `read` and `read_batches`.
 
     Attributes:
-        version: of the table; the newest by default.
-        timestamp: reads the table as it was then; a time without a zone is in UTC.
-        storage: how the object store is reached.
+        version: version of the table; the newest by default.
+        timestamp: time as of which the table is read; without a zone it is in UTC.
+        storage: settings of the object store.
         external_paths: whether the table may name files that are neither in its folder nor in the warehouse.
-        time_zone: of times in `where` that name none; UTC by default.
+        time_zone: zone of times without a zone in `where`; UTC by default.
     """
 
     version: int | None
@@ -66,21 +66,21 @@ def read(
     where: str | None = None,
     **options: Unpack[ReadOptions],
 ) -> pa.Table:
-    """The rows of a table.
+    """Returns the rows of a table.
 
     Args:
         name: `table`, `schema.table` or `database.schema.table` of the warehouse; or the path or URL of a table.
-        warehouse: its folder or URL.
-        columns: those to read, in this order; all of them by default.
-        where: a condition in SQL; the rows for which it is true are read.
+        warehouse: folder or URL of the warehouse.
+        columns: columns to read, in this order; all columns by default.
+        where: condition in SQL; only rows for which it is true are read.
         options: see ReadOptions.
 
     Raises:
-        InvalidArgumentError: there is no such option.
-        UnsupportedStatementError: a part of the condition can only be carried out by Spark.
-        ColumnNotFoundError: there is no such column.
-        UnsupportedFeatureError: the table, or a column, needs what is not read here.
-        DataFileMissingError: a file is not there, as after a VACUUM.
+        InvalidArgumentError: if an option does not exist.
+        UnsupportedStatementError: if only Spark can evaluate a part of the condition.
+        ColumnNotFoundError: if a column does not exist.
+        UnsupportedFeatureError: if the table, or a column, needs a feature that this reader lacks.
+        DataFileMissingError: if a file is missing, as after a VACUUM.
         SiltError: see `kernel.errors`.
     """
     return read_batches(name, warehouse, columns=columns, where=where, **options).read_all()
@@ -94,9 +94,9 @@ def read_batches(
     where: str | None = None,
     **options: Unpack[ReadOptions],
 ) -> pa.RecordBatchReader:
-    """As `read`, as a stream: a few files are read at a time, and no more of them than is taken.
+    """Returns the rows of `read` as a stream, which reads a few files at a time, only slightly ahead of the caller.
 
-    Errors of files are raised when their rows are taken.
+    Errors of files are raised when the caller reads their rows.
     """
     option_names.check(options, ("columns", "where", *ReadOptions.__annotations__), "a read of rows")
     log = TableSource(
@@ -109,14 +109,14 @@ def read_batches(
 
 
 def condition(where: str | None, snapshot: Snapshot, name: str, time_zone: str = "UTC") -> Expression:
-    """The predicate of a condition on a table.
+    """Returns the predicate of a condition on a table.
 
     Args:
-        name: the table's, by whose parts columns may be qualified.
+        name: name of the table, whose parts may qualify columns.
 
     Raises:
-        UnsupportedStatementError: a part of it can only be carried out by Spark.
-        ColumnNotFoundError: it names a column that is not there.
+        UnsupportedStatementError: if only Spark can evaluate a part of it.
+        ColumnNotFoundError: if it names a column that does not exist.
     """
     if where is None:
         return TRUE
@@ -133,13 +133,13 @@ class TableRead:
     scan: ArrowScan
 
     def batches(self, at_once: int | None = None) -> Generator[pa.RecordBatch, None, None]:
-        """The rows, file by file.
+        """Yields the rows, file by file.
 
         Args:
-            at_once: how many files are read at the same time; None for as many as the storage answers well.
+            at_once: number of files read at the same time; None for a number that suits the storage.
 
         Raises:
-            SiltError: as `read`.
+            SiltError: as in `read`.
         """
         usual = _FOLDER_FILES if self.log.store.has_folders else _OBJECT_FILES
         try:
@@ -148,7 +148,7 @@ class TableRead:
             raise origins.with_origin(self.log, self.snapshot, error) from error
 
     def head(self, limit: int) -> pa.Table:
-        """The first rows, up to a number; files after them are not opened. Raises as `batches`."""
+        """Returns the first `limit` rows without opening later files; raises the errors of `batches`."""
         found: list[pa.RecordBatch] = []
         left = limit
         with contextlib.closing(self.batches(at_once=1)) as batches:
@@ -158,7 +158,7 @@ class TableRead:
         return pa.Table.from_batches(found, self.scan.schema)
 
     def _of_file(self, file: AddFile) -> Iterator[pa.RecordBatch]:
-        """The rows of a file, which is compared with the log as before each read of Spark's (`file_guard`)."""
+        """Yields the rows of a file after comparing it with the log, as before each read by Spark (`file_guard`)."""
         log, snapshot = self.log, self.snapshot
         log.guard.check(log.store, files_table([file]), snapshot.metadata, log.name, snapshot.version)
         yield from read_file(self.scan, file, log.store)

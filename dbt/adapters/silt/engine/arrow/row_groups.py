@@ -1,4 +1,4 @@
-"""Drops the row groups of a file that a predicate rules out by the statistics in the file's footer."""
+"""Skips the row groups of a file that a predicate rules out by the statistics in the file's footer."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ class _Leaf:
     """A column that a predicate names.
 
     Attributes:
-        physical: its path in statistics.
-        in_file: its path in the file; None where the file lacks it.
+        physical: path in statistics.
+        in_file: path in the file; None if the file lacks the column.
     """
 
     physical: Path
@@ -40,8 +40,8 @@ class RowGroups:
     """The row groups of a file of a table.
 
     Attributes:
-        stored: the table's columns as its files have them, in the table's order.
-        by_id: whether files have the columns by their ids.
+        stored: the table's columns with the names and ids in files, in the table's order.
+        by_id: whether columns in files are found by ids.
     """
 
     footer: pq.FileMetaData
@@ -50,7 +50,7 @@ class RowGroups:
     by_id: bool
 
     def matching(self, file: AddFile, predicate: Expression) -> list[int]:
-        """Those that may have a row for which the predicate is true."""
+        """Returns the row groups that may have a row for which the predicate is true."""
         groups = list(range(self.footer.num_row_groups))
         found = (leaf for column in set(columns(predicate)) for leaf in self._leaf(column))
         leaves = sorted(found, key=lambda leaf: leaf.physical)
@@ -61,7 +61,7 @@ class RowGroups:
         return [group for group, matches in zip(groups, may, strict=True) if matches]
 
     def _leaf(self, column: Column) -> Iterator[_Leaf]:
-        """The column with its places; nothing where it has no statistics of its own."""
+        """Yields the column with its paths, or nothing if it has no statistics of its own."""
         wanted: DataType = StructType.from_json(self.metadata.schema_string)
         stored: DataType = self.stored
         held: Sequence[pa.Field] | None = list(self.footer.schema.to_arrow_schema())
@@ -84,7 +84,7 @@ class RowGroups:
             yield _Leaf(tuple(physical), None if held is None else tuple(in_file), wanted)
 
     def _statistics(self, group: int, leaves: Sequence[_Leaf]) -> str:
-        """The statistics of a row group, as the log has those of a file."""
+        """Returns the statistics of a row group, in the form of a file's statistics in the log."""
         rows = self.footer.row_group(group).num_rows
         found = footers.read(self.footer, [leaf.in_file for leaf in leaves if leaf.in_file is not None], [group])
         texts: dict[str, dict[Path, str]] = {"minValues": {}, "maxValues": {}, "nullCount": {}}
@@ -97,7 +97,7 @@ class RowGroups:
 
 
 def _entries(leaf: _Leaf, rows: int, chunks: ColumnChunks | None) -> Iterator[tuple[str, str | None]]:
-    """The texts of a column's statistics; in a file without the column all rows are null."""
+    """Yields the statistics of a column as JSON literals; in a file without the column all rows are null."""
     if leaf.in_file is None:
         yield "nullCount", str(rows)
     elif chunks is not None:

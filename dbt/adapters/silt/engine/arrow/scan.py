@@ -1,4 +1,4 @@
-"""ArrowScan: which files of a snapshot to read, and what of them, as a plain value that can be sent elsewhere."""
+"""ArrowScan: the files, columns and rows of a snapshot to read, as a value that another process can use."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ class ScanColumn:
     """A column to read.
 
     Attributes:
-        field: as the table has it.
-        stored: as the table's files have it, with its physical name and id.
-        is_partition: whether the log gives its values.
+        field: column in the table.
+        stored: column in the table's files, with its physical name and id.
+        is_partition: whether its values are in the log.
     """
 
     field: StructField
@@ -37,14 +37,14 @@ class ScanColumn:
 
 @dataclass(frozen=True)
 class ArrowScan:
-    """A read of one version of a table. It can be pickled: `file_read.read_file` reads one of its files anywhere.
+    """A read of one version of a table. It can be pickled: `file_read.read_file` reads its files in any process.
 
     Attributes:
-        table: the name, for messages.
-        metadata: the table's at that version.
-        names: of the columns that are read, spelled as in the table.
-        predicate: which rows are read; those for which it is true.
-        files: those that may hold such rows, as in the log.
+        table: name for messages.
+        metadata: metadata of the table at that version.
+        names: names of the columns to read, spelled as in the table.
+        predicate: condition of the rows to read.
+        files: files that may hold such rows, as in the log.
     """
 
     table: str
@@ -56,16 +56,16 @@ class ArrowScan:
 
     @classmethod
     def of(cls, snapshot: Snapshot, names: Sequence[str] | None = None, predicate: Expression = TRUE) -> ArrowScan:
-        """The read of some columns of a snapshot, all of them by default.
+        """Returns the read of some columns of a snapshot, by default all.
 
         Args:
-            predicate: rules out files, too.
+            predicate: condition, which also rules out files.
 
         Raises:
-            ColumnNotFoundError: there is no such column.
-            InvalidArgumentError: a column is named twice, or none is.
-            UnsupportedFeatureError: Arrow does not have the type of a column.
-            UnsupportedStatementError: the predicate may have several outcomes for a row.
+            ColumnNotFoundError: if a column does not exist.
+            InvalidArgumentError: if a column is named twice, or no column is named.
+            UnsupportedFeatureError: if Arrow does not have the type of a column.
+            UnsupportedStatementError: if the predicate may have several outcomes for a row.
         """
         if not is_exact(predicate):
             raise UnsupportedStatementError("a condition that is not exact filters no rows", table=snapshot.table)
@@ -87,18 +87,18 @@ class ArrowScan:
 
     @functools.cached_property
     def read_columns(self) -> tuple[ScanColumn, ...]:
-        """The columns that are read, then those that only the predicate needs."""
+        """The columns that are read, then the columns that only the predicate needs."""
         needed = (self._schema.require(column.parts[0]).name for column in columns(self.predicate))
         return tuple(self._column(name) for name in dict.fromkeys((*self.names, *needed)))
 
     @functools.cached_property
     def stored(self) -> StructType:
-        """All columns as the table's files have them."""
+        """All columns with the names and ids in the table's files."""
         return column_mapping.stored_schema(self.metadata)
 
     @functools.cached_property
     def by_id(self) -> bool:
-        """Whether files have the columns by their ids."""
+        """Whether columns in files are found by ids."""
         return TableProperties(self.metadata.configuration).column_mapping_mode == "id"
 
     @functools.cached_property

@@ -1,4 +1,4 @@
-"""Opens a table by its name in a warehouse, or by its path, at a version or a time."""
+"""Opens a table by its name in a warehouse or by its path, at a version or a time."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ _BY_PATH: Final = "delta.`"
 
 @dataclass(frozen=True)
 class TableSource:
-    """Where a table is.
+    """The name or path of a table, and the access to its storage.
 
     Attributes:
-        name: `table`, `schema.table` or `database.schema.table`; or its path: a folder, a URL.
-        warehouse: the folder or the URL of the warehouse; None for a table that is named by its path.
-        storage: how its object store is reached.
+        name: `table`, `schema.table` or `database.schema.table`; or the path of the table: a folder or a URL.
+        warehouse: folder or URL of the warehouse; None for a table named by its path.
+        storage: settings of its object store.
         external_paths: whether the log may name files that are neither in the table's folder nor in the warehouse.
     """
 
@@ -36,12 +36,12 @@ class TableSource:
     external_paths: bool = False
 
     def log(self) -> DeltaLog:
-        """The table's log.
+        """Returns the table's log.
 
         Raises:
-            InvalidArgumentError: it is a name, and there is no warehouse.
-            InvalidNameError, InvalidSettingError: the name or a location cannot be used.
-            RelationNotFoundError, SchemaNotFoundError: there is no such table.
+            InvalidArgumentError: if the table is given by name, without a warehouse.
+            InvalidNameError, InvalidSettingError: if the name or a location cannot be used.
+            RelationNotFoundError, SchemaNotFoundError: if the table does not exist.
         """
         path = path_in(self.name)
         if path is not None:
@@ -71,8 +71,8 @@ class TableSource:
         """The full name.
 
         Raises:
-            InvalidNameError: it is no name.
-            InvalidStatementError: it has too many parts.
+            InvalidNameError: if it is not a name.
+            InvalidStatementError: if it has too many parts.
         """
         parts = name_parts(self.name)
         if len(parts) > 3:
@@ -81,19 +81,19 @@ class TableSource:
 
 
 def path_in(name: str) -> str | None:
-    """The folder or the URL that a text names; None where it is the name of a table."""
+    """Returns the given folder or URL, or None if the string is the name of a table."""
     if name.startswith(_BY_PATH) and name.endswith("`"):
         return name[len(_BY_PATH) : -1]
     return name if name in (".", "..") or ("/" in name and not name.startswith("`")) else None
 
 
 def snapshot_of(log: DeltaLog, version: int | None, timestamp: str | datetime | None) -> Snapshot:
-    """The table at a version, or as it was at a time; else the newest.
+    """Returns the table at a version or a time, by default the newest version.
 
     Raises:
-        InvalidArgumentError: both are given, or the time is none.
-        VersionNotFoundError: the log does not have that version, or no longer.
-        NotATableError, TableDamagedError, UnsupportedFeatureError: the table cannot be read.
+        InvalidArgumentError: if both are given, or the time is invalid.
+        VersionNotFoundError: if the log does not have that version, or no longer has it.
+        NotATableError, TableDamagedError, UnsupportedFeatureError: if the table cannot be read.
     """
     if version is not None and timestamp is not None:
         raise InvalidArgumentError("a version and a timestamp are given", remedy="Give one of them", table=log.name)
@@ -103,7 +103,7 @@ def snapshot_of(log: DeltaLog, version: int | None, timestamp: str | datetime | 
 
 
 def _milliseconds(timestamp: str | datetime, table: str) -> int:
-    """Since 1970-01-01 UTC; a time without a zone is in UTC."""
+    """Returns milliseconds since 1970-01-01 UTC; a time without a zone is in UTC."""
     try:
         moment = timestamp if isinstance(timestamp, datetime) else _parsed(timestamp)
     except (ValueError, AttributeError, TypeError) as error:

@@ -1,4 +1,4 @@
-"""Gives texts the form that their column's `char` and `varchar` have, and finds those that are too long."""
+"""Fits strings to the `char` and `varchar` types of their column, and finds strings that are too long."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from dbt.adapters.silt.engine.kernel.table.text_lengths import length_limit, pla
 
 
 def fitted(array: pa.Array, wanted: DataType) -> pa.Array:
-    """The values with each `char` padded with blanks, and without the blanks beyond a length.
+    """Pads each `char` with blanks, and removes blanks beyond the length.
 
     Args:
-        array: of the type that `arrow_type` gives for the column.
-        wanted: the column's type with its lengths.
+        array: values of the type that `arrow_type` returns for the column.
+        wanted: column's type with its lengths.
     """
     if plain_type(wanted) == wanted:
         return array
@@ -37,10 +37,10 @@ def fitted(array: pa.Array, wanted: DataType) -> pa.Array:
 
 
 def too_long(array: pa.Array, wanted: DataType, name: str) -> Iterator[tuple[str, str]]:
-    """Each place in a column that holds a text longer than its length, and the type of the place.
+    """Yields the path and the type of each part of a column that holds a string longer than its length.
 
     Args:
-        array: of one batch, with no values but its own (not sliced).
+        array: values of a batch, not a slice.
     """
     match wanted:
         case StructType():
@@ -58,7 +58,7 @@ def too_long(array: pa.Array, wanted: DataType, name: str) -> Iterator[tuple[str
 
 
 def _over(array: pa.Array, values: pa.Array) -> pa.Array:
-    """A list or a map with the same places, over other values."""
+    """Returns a list or a map with the same offsets over other values."""
     return pa.Array.from_buffers(array.type, len(array), array.buffers()[:2], offset=array.offset, children=[values])
 
 

@@ -1,4 +1,4 @@
-"""Converts the types of tables to Arrow's."""
+"""Converts the types of tables to Arrow types."""
 
 from __future__ import annotations
 
@@ -39,19 +39,19 @@ _PRIMITIVES: Final[Mapping[str, pa.DataType]] = {
 
 
 def arrow_schema(fields: Iterable[StructField], table: str) -> pa.Schema:
-    """The columns as Arrow has them, all of them nullable.
+    """Returns the columns as an Arrow schema, all nullable.
 
     Raises:
-        UnsupportedFeatureError: a column is of a type that Arrow does not have.
+        UnsupportedFeatureError: if Arrow does not have the type of a column.
     """
     return pa.schema([pa.field(field.name, _checked(field, table)) for field in fields])
 
 
 def arrow_type(data_type: DataType) -> pa.DataType:
-    """The type as Arrow has it, null allowed everywhere inside but for the keys of maps.
+    """Returns the Arrow type, with null allowed at every level except in the keys of maps.
 
     Raises:
-        KeyError: Arrow has none.
+        KeyError: if Arrow does not have the type.
     """
     match data_type:
         case StructType():
@@ -79,7 +79,7 @@ def _checked(field: StructField, table: str) -> pa.DataType:
 
 
 def uniform(rows: pa.Table) -> pa.Table:
-    """The rows with each type as `arrow_type` gives it, whoever computed them: null is allowed, instants are in UTC."""
+    """Casts rows from any source to the types of `arrow_type`: null is allowed, instants are in UTC."""
     fields = [pa.field(field.name, _uniform_type(field.type)) for field in rows.schema]
     schema = pa.schema(fields)
     return rows if rows.schema.equals(schema, check_metadata=True) else rows.replace_schema_metadata().cast(schema)
