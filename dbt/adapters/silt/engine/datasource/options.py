@@ -1,4 +1,4 @@
-"""Reads the options of a read or a write: unknown ones are refused, and each has the type that it says."""
+"""Reads the options of a read or a write, checks their types and refuses unknown options."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ STREAM_WRITE: Final = ("partitionBy", "txnAppId", "userMetadata", "checkpointLoc
 _TABLE: Final = ("path", "warehouse", "externalPaths", "timeZone")
 _STORAGE: Final = "storage."
 _OF_SPARK: Final = ("owner", "provider", "location")
-"""What Spark adds to the options of a table that CREATE TABLE ... USING has made."""
+"""Options that Spark adds for a table created with CREATE TABLE ... USING."""
 
 _ELSEWHERE: Final = ("mergeSchema", "overwriteSchema")
-"""Options of Delta's writer that `Warehouse.write` has, and this one has not."""
+"""Options of Delta's writer that `Warehouse.write` supports, but not this data source."""
 
 
 @dataclass(frozen=True)
 class Options:
-    """The options of one read or write, by their names in lower case."""
+    """The options of a read or a write, by their names in lower case."""
 
     values: Mapping[str, str]
 
@@ -44,10 +44,10 @@ class Options:
         return cls({name.lower(): value for name, value in given.items()})
 
     def check(self, *known: str) -> None:
-        """Passes where every option is known.
+        """Raises an error unless every option is known.
 
         Raises:
-            InvalidArgumentError: one is not.
+            InvalidArgumentError: if an option is not known.
         """
         names = (*_TABLE, *known)
         there = {name.lower() for name in (*names, *_OF_SPARK)}
@@ -56,14 +56,14 @@ class Options:
                 raise _unknown(name, names)
 
     def text(self, name: str) -> str | None:
-        """The value; None where there is none."""
+        """Returns the value of an option, or None if it is not given."""
         return self.values.get(name.lower())
 
     def number(self, name: str) -> int | None:
-        """A whole number of 0 or more.
+        """Returns a whole number of 0 or more.
 
         Raises:
-            InvalidArgumentError: it is none.
+            InvalidArgumentError: if the value is invalid.
         """
         text = self.text(name)
         if text is None or text.strip().isdecimal():
@@ -73,10 +73,10 @@ class Options:
         )
 
     def flag(self, name: str) -> bool:
-        """Whether it is true.
+        """Returns whether an option is true.
 
         Raises:
-            InvalidArgumentError: it is neither true nor false.
+            InvalidArgumentError: if the value is neither true nor false.
         """
         text = (self.text(name) or "false").strip().lower()
         if text in ("true", "false"):
@@ -84,15 +84,15 @@ class Options:
         raise InvalidArgumentError(f"the option `{name}` is `{text}`", remedy="Give `true` or `false`")
 
     def names(self, name: str) -> tuple[str, ...] | None:
-        """Columns, with commas between them; None where there is no such option."""
+        """Returns comma-separated columns, or None if the option is not given."""
         text = self.text(name)
         return None if text is None else tuple(split_name(part.strip())[0] for part in text.split(",") if part.strip())
 
     def moment(self, name: str) -> int | None:
-        """A time in milliseconds since 1970-01-01 UTC; without a zone it is in `time_zone`.
+        """Returns a time in milliseconds since 1970-01-01 UTC; without a zone it is in `time_zone`.
 
         Raises:
-            InvalidArgumentError: it is none.
+            InvalidArgumentError: if the value is invalid.
         """
         text = self.text(name)
         if text is None:
@@ -109,7 +109,7 @@ class Options:
 
     @property
     def time_zone(self) -> str:
-        """The zone of times that name none."""
+        """The zone of times without a zone."""
         return self.text("timeZone") or "UTC"
 
     @property
@@ -117,8 +117,8 @@ class Options:
         """The table.
 
         Raises:
-            InvalidArgumentError: no option says which.
-            InvalidSettingError: a setting of the storage is none.
+            InvalidArgumentError: if no option names it.
+            InvalidSettingError: if a setting of the storage is invalid.
         """
         name = self.text("path")
         if not name:
@@ -129,16 +129,16 @@ class Options:
 
     @property
     def storage(self) -> StorageSettings | None:
-        """How the object store is reached; None where no option says it."""
+        """The settings of the object store, or None if no option gives them."""
         given = {name[len(_STORAGE) :]: text for name, text in self.values.items() if name.startswith(_STORAGE)}
         return storage_settings(given) if given else None
 
 
 def at_most_one(options: Options, names: Iterable[str]) -> None:
-    """Passes where at most one of these options is given.
+    """Raises an error if several of these options are given.
 
     Raises:
-        InvalidArgumentError: two are.
+        InvalidArgumentError: if two of them are given.
     """
     given = [name for name in names if options.text(name) is not None]
     if len(given) > 1:

@@ -1,4 +1,4 @@
-"""Where a table's files are, as a value that other processes open."""
+"""The location of a table's files, as a value that other processes can open."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from dbt.adapters.silt.engine.kernel.storage.store import Store
 
 @dataclass(frozen=True)
 class TablePlace:
-    """The folder or URL of a table, and how it is reached.
+    """The folder or URL of a table, and the settings of its storage.
 
     Attributes:
-        allowed: the folders that its log may name files in, besides its own; None for any.
+        allowed: other folders in which its log may name files; None for any folder.
     """
 
     root: str
@@ -26,15 +26,15 @@ class TablePlace:
 
     @classmethod
     def of(cls, source: TableSource, store: Store) -> TablePlace:
-        """The place of a table that this process has opened."""
+        """Returns the location of a table that this process has opened."""
         databases = {} if source.warehouse is None else {DATABASE: source.warehouse}
         return cls(store.root, source.storage, allowed_folders(databases, source.external_paths))
 
     def open(self) -> Store:
-        """The table's folder; opened once in a process.
+        """Opens the table's folder, once per process.
 
         Raises:
-            InvalidSettingError: it cannot be reached so.
+            InvalidSettingError: if the storage settings are invalid.
         """
         return _opened(self)
 

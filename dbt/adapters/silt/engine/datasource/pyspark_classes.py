@@ -1,4 +1,4 @@
-"""Classes of PySpark that only some of its versions have."""
+"""Classes that only some versions of PySpark have."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _STREAMING: Final = "pyspark.sql.streaming.datasource"
 
 
 class _Nothing:
-    """Stands for what this PySpark does not have."""
+    """A stand-in for classes that this PySpark does not have."""
 
 
 streaming: Any = importlib.import_module(_STREAMING) if importlib.util.find_spec(_STREAMING) else None
@@ -22,4 +22,4 @@ SupportsTriggerAvailableNow: Any = getattr(streaming, "SupportsTriggerAvailableN
 DataSourceStreamArrowWriter: Any = getattr(api, "DataSourceStreamArrowWriter", api.DataSourceStreamWriter)
 
 HAS_ARROW_STREAMS: Final = hasattr(api, "DataSourceStreamArrowWriter")
-"""Whether batches of streams come as Arrow; PySpark 4.0 gives them as rows."""
+"""Whether streams deliver batches as Arrow; PySpark 4.0 delivers rows."""

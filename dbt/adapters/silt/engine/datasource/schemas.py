@@ -1,4 +1,4 @@
-"""Brings the schema of a table and that of a DataFrame together."""
+"""Matches the schemas of tables and DataFrames."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ from dbt.adapters.silt.engine.kernel.table.schema import (
 
 
 def shown(schema: StructType) -> spark_types.StructType:
-    """The columns as a DataFrame has them: nullable, with their comments and the lengths of their texts."""
+    """Returns the columns for a DataFrame: nullable, with their comments and the lengths of their strings."""
     return spark_schema(_plain(schema))
 
 
 def chosen(schema: StructType, wanted: spark_types.StructType, table: str) -> tuple[str, ...]:
-    """The names of the columns that a read asks for, in its order, spelled as in the table.
+    """Returns the names of the requested columns, in their order, spelled as in the table.
 
     Raises:
-        ColumnNotFoundError: there is no such column.
-        TypeMismatchError: the table's column is of another type, or the read has it NOT NULL, or spelled otherwise.
+        ColumnNotFoundError: if a column does not exist.
+        TypeMismatchError: if a requested column has another type or spelling than the table's, or is NOT NULL.
     """
     return tuple(_chosen(schema.require(each.name, table), each, table) for each in kernel_schema(wanted))
 
 
 def selected(schema: StructType, names: Sequence[str] | None, table: str) -> StructType:
-    """Some columns, in the order of their names; all of them where none are named."""
+    """Returns the named columns, in the given order, or all columns if `names` is None."""
     if names is None:
         return schema
     return StructType(tuple(schema.require(name, table) for name in names))

@@ -4,8 +4,8 @@
     spark.read.format("silt").load("/data/warehouse/main/orders")
     df.write.format("silt").mode("append").option("warehouse", "/data/warehouse").save("main.orders")
 
-Spark makes an object of this class in processes of its own: one gives the schema, one plans a read or a write, and one
-commits. They have nothing in common but what is pickled.
+Spark creates objects of this class in separate processes: one returns the schema, another plans a read or a write, and
+a third commits. They share only pickled values.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class DataSource(api.DataSource):
     """Tables as a source and a sink of DataFrames and streams.
 
     Attributes:
-        pinned: the newest version when the schema was asked for, whose rows are then read, however late.
+        pinned: newest version when the schema was requested; later reads use its rows.
     """
 
     pinned: int | None = None
@@ -46,8 +46,8 @@ class DataSource(api.DataSource):
 
     @classmethod
     def register(cls, spark: SparkSession) -> None:
-        """Makes `format("silt")` known to a session; nothing happens where it is known."""
-        # Spark asks the active session whether the name is taken, and this makes the session that one.
+        """Registers `format("silt")` in a session; does nothing if it is registered."""
+        # Spark looks the name up in the active session; this call makes `spark` the active session.
         spark.createDataFrame([], "made long")
         try:
             spark.dataSource.register(cls)
@@ -56,7 +56,7 @@ class DataSource(api.DataSource):
                 raise
 
     def schema(self) -> StructType:
-        """The columns of the table; of the change feed with `_change_type`, `_commit_version`, `_commit_timestamp`."""
+        """Returns the columns of the table, and for the change feed also its three columns."""
         given = Options.of(self.options)
         given.check(*options.READ, *options.STREAM_READ)
         log = given.table.log()
@@ -70,7 +70,7 @@ class DataSource(api.DataSource):
         return schemas.shown(schemas.selected(snapshot.schema, given.names("columns"), log.name))
 
     def reader(self, schema: StructType) -> api.DataSourceReader:
-        """Plans a read of the columns of a schema."""
+        """Plans a read of the columns of `schema`."""
         given = Options.of(self.options)
         given.check(*options.READ)
         source = given.table
@@ -96,7 +96,7 @@ class DataSource(api.DataSource):
         return StreamWriter(Asked(given, overwrite), schema)
 
     def streamReader(self, schema: StructType) -> api.DataSourceStreamReader:
-        """Plans a stream of the columns of a schema."""
+        """Plans a stream of the columns of `schema`."""
         given = Options.of(self.options)
         given.check(*options.STREAM_READ)
         check(given)

@@ -1,4 +1,4 @@
-"""Reads changed rows as Arrow: the table's columns, and how, where and when each was changed."""
+"""Reads changed rows as Arrow: the table's columns with the type, version and time of each change."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ from dbt.adapters.silt.engine.kernel.table.schema import CHANGE_TYPE
 
 @dataclass(frozen=True)
 class FeedScan:
-    """A read of changes in the columns of one version; it can be pickled."""
+    """A read of changes in the columns of a version; it can be pickled."""
 
     of_table: ArrowScan
     of_change_files: ArrowScan
 
     @classmethod
     def of(cls, end: Snapshot, names: Sequence[str]) -> FeedScan:
-        """The read of some columns.
+        """Returns the read of some columns.
 
         Raises:
-            As `ArrowScan.of`.
+            As in `ArrowScan.of`.
         """
         of_table = replace(ArrowScan.of(end, names), files=())
         schema = end.schema.add(FEED_COLUMNS.require(CHANGE_TYPE))
@@ -43,7 +43,7 @@ class FeedScan:
         return cls(of_table, ArrowScan(end.table, end.version, metadata, names, TRUE, ()))
 
     def batches(self, changed: ChangedFile, store: Store) -> Iterator[pa.RecordBatch]:
-        """The changes in one file; raises as `file_read.read_file`."""
+        """Yields the changes in a file; raises the errors of `file_read.read_file`."""
         scan = self.of_change_files if changed.change_type is None else self.of_table
         file = changed.file if changed.rows is None else _with_rows(changed.file, changed.rows, scan)
         for batch in read_file(scan, file, store):
@@ -62,7 +62,7 @@ class FeedScan:
 
 
 def _with_rows(file: AddFile, rows: BitMap64, scan: ArrowScan) -> AddFile:
-    """The file with all its rows deleted but these."""
+    """Returns the file with all rows deleted except these."""
     count = stats_json.record_count(file.stats)
     if count is None or count > deletion_vectors.MOST_ROWS:
         raise CorruptLogError(

@@ -15,38 +15,38 @@ from dbt.adapters.silt.engine.kernel.table.actions import AddFile
 T = TypeVar("T")
 
 _OPENING: Final = 4 << 20
-"""What opening a file costs, in bytes that could be read instead; as `spark.sql.files.openCostInBytes`."""
+"""The cost of opening a file, in bytes that could be read meanwhile; as `spark.sql.files.openCostInBytes`."""
 _LARGEST: Final = 128 << 20
-"""Bytes of the files of a task; a single file may have more. As `spark.sql.files.maxPartitionBytes`."""
+"""The most bytes in the files of a task, except for a single file; as `spark.sql.files.maxPartitionBytes`."""
 _TASKS_OF_A_CORE: Final = 4
 
 
 @dataclass(frozen=True)
 class FilePart(InputPartition):
-    """Files that one task reads."""
+    """The files of a task."""
 
     files: tuple[AddFile, ...]
 
 
 @dataclass(frozen=True)
 class FeedPart(InputPartition):
-    """Files with changes that one task reads."""
+    """The files with changes of a task."""
 
     files: tuple[ChangedFile, ...]
 
 
 def of_files(files: Iterable[AddFile]) -> list[FilePart]:
-    """The tasks that read files."""
+    """Returns the tasks that read files."""
     return [FilePart(part) for part in _packed(tuple(files), lambda file: file.size)]
 
 
 def of_changes(files: Iterable[ChangedFile]) -> list[FeedPart]:
-    """The tasks that read changes."""
+    """Returns the tasks that read changes."""
     return [FeedPart(part) for part in _packed(tuple(files), lambda changed: changed.file.size)]
 
 
 def _packed(files: tuple[T, ...], size_of: Callable[[T], int]) -> Iterator[tuple[T, ...]]:
-    """The files in their order, cut where a part has enough."""
+    """Yields the files in order, divided into parts of limited cost."""
     costs = [size_of(file) + _OPENING for file in files]
     most = min(_LARGEST, max(_OPENING, sum(costs) // (_TASKS_OF_A_CORE * (os.cpu_count() or 1))))
     part: list[T] = []

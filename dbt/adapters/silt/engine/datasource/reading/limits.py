@@ -1,4 +1,4 @@
-"""How much a batch of a stream may read, where PySpark has such limits: from 4.2 on."""
+"""Limits of the batches of a stream, which PySpark has since 4.2."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from dbt.adapters.silt.engine.datasource.reading.portions import StreamFile
 from dbt.adapters.silt.engine.kernel.scan.changed_files import ChangedFile
 
 ReadLimit: TypeAlias = Any
-"""A limit as PySpark has it."""
+"""A limit of PySpark."""
 
 
 def has_limits() -> bool:
-    """Whether this PySpark asks for limits."""
+    """Returns whether this PySpark has limits."""
     return hasattr(streaming, "ReadMaxFiles")
 
 
 def limit_of(options: Options) -> ReadLimit:
-    """The limit that options ask for; None where this PySpark has none.
+    """Returns the limit in the options, or None if this PySpark has no limits.
 
     Raises:
-        InvalidArgumentError: two limits are given.
+        InvalidArgumentError: if two limits are given.
     """
     at_most_one(options, ("maxFilesPerTrigger", "maxBytesPerTrigger"))
     if not has_limits():
@@ -36,10 +36,10 @@ def limit_of(options: Options) -> ReadLimit:
 
 @dataclass(frozen=True)
 class Limit:
-    """What a batch has room for: files, or bytes; None for any number.
+    """The number of files, or of bytes, that a batch has room for; None for any number.
 
     Attributes:
-        is_empty: whether nothing was taken yet: then there is room for one file, however large.
+        is_empty: whether the batch is still empty and has room for a file of any size.
     """
 
     files: int | None = None
@@ -48,7 +48,7 @@ class Limit:
 
     @classmethod
     def of(cls, given: ReadLimit) -> Limit:
-        """A limit of PySpark's."""
+        """Converts a limit of PySpark."""
         return cls(getattr(given, "max_files", None), getattr(given, "max_bytes", None))
 
     @property
@@ -60,7 +60,7 @@ class Limit:
         return self.is_empty or ((self.files is None or self.files > 0) and (self.size is None or self.size > 0))
 
     def less(self, file: StreamFile) -> Limit:
-        """What is left after a file."""
+        """Returns the remaining room after a file."""
         held = file.file.size if isinstance(file, ChangedFile) else file.size
         return replace(
             self,

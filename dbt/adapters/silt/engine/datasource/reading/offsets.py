@@ -1,4 +1,4 @@
-"""Offset: how far a stream has read a table."""
+"""Offset: the position of a stream in a table."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ _WHOLE: Final = -1
 
 @dataclass(frozen=True)
 class Offset:
-    """How far a table was read: up to a version, and where that is not whole, up to one of its files.
+    """The position up to which a table was read: a version and, if it was read in part, a number of its files.
 
     Attributes:
         table: the table's id.
-        version: -1 where nothing was read.
-        files: how many of the version's files were read; None for all.
-        is_snapshot: whether the version's files are all files of the table, not those that it added.
-        first: of an offset that ends the first batch: the first version that the stream reads, where it is not the
-            whole table that it begins with.
+        version: last version; -1 if nothing was read.
+        files: number of the version's files that were read; None for all.
+        is_snapshot: whether the version's files are all files of the table, not only its added files.
+        first: in the offset that ends the first batch, the first version to read, unless the stream begins with the
+            whole table.
     """
 
     table: str
@@ -35,7 +35,7 @@ class Offset:
         return self.version == _NOWHERE
 
     def to_json(self) -> dict[str, Any]:
-        """As Spark keeps it in the checkpoint."""
+        """Returns the JSON that Spark keeps in the checkpoint."""
         return {
             "table": self.table,
             "version": self.version,

@@ -1,4 +1,4 @@
-"""Finds what a stream reads of each version: the whole table first, then what each commit added or changed."""
+"""Finds the files that a stream reads of each version: first the whole table, then the changes of each commit."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ StreamFile = AddFile | ChangedFile
 
 @dataclass(frozen=True)
 class Portion:
-    """What is left to read of one version.
+    """The files of a version that remain to be read.
 
     Attributes:
-        files: in an order that is the same each time.
-        done: how many come before them, and were read.
-        is_snapshot: whether they are files of the whole table.
+        files: files in a repeatable order.
+        done: number of earlier files, which were read.
+        is_snapshot: whether the files are those of the whole table.
     """
 
     version: int
@@ -38,9 +38,9 @@ class Portions:
     """The versions of a table as a stream reads them.
 
     Attributes:
-        is_feed: whether changed rows are read, else those that were added.
-        skip_change_commits: whether a version that changes or deletes rows is passed over.
-        ignore_deletes: whether one that only deletes is.
+        is_feed: whether changed rows are read; otherwise added rows.
+        skip_change_commits: whether versions that change or delete rows are skipped.
+        ignore_deletes: whether versions that only delete rows are skipped.
     """
 
     log: DeltaLog
@@ -49,7 +49,7 @@ class Portions:
     ignore_deletes: bool = False
 
     def after(self, start: Offset, end: Offset) -> Iterator[Portion]:
-        """What is between two offsets, whose end may be in the middle of the last portion."""
+        """Yields the portions between two offsets; `end` may be within the last portion."""
         first = start.version + 1
         if start.is_begin and end.first is None:
             yield self._whole_table(end.version)
@@ -61,7 +61,7 @@ class Portions:
         yield from self._versions(first, end.version)
 
     def _rest(self, start: Offset) -> Portion:
-        """What a batch that ended within a version has left of it."""
+        """Returns the rest of a version within which the previous batch ended."""
         done = start.files or 0
         if start.is_snapshot:
             whole = self._whole_table(start.version)

@@ -1,6 +1,6 @@
 """Turns filters that Spark pushes down into predicates that rule out files, row groups and rows.
 
-Spark filters the rows again, so a filter that is not surely understood is left to it.
+Spark filters the rows again, so it alone applies filters that have no exact translation.
 """
 
 from __future__ import annotations
@@ -49,16 +49,17 @@ _PUSHING: Final = "pyspark.sql.worker.data_source_pushdown_filters"
 
 
 def is_pushing() -> bool:
-    """Whether this process is the one that Spark gives its filters to.
+    """Returns whether Spark pushes its filters to this process.
 
-    A reader with filters in a session that pushes none (`spark.sql.python.filterPushdown.enabled`) is an error of
-    Spark's, and only the name of the module that it runs shows which session it is.
+    Spark raises an error for a reader with filters in a session that does not push them
+    (`spark.sql.python.filterPushdown.enabled`), and only the name of the running module reveals which kind of session
+    it is.
     """
     return _PUSHING in sys.modules
 
 
 def predicate(filters: Iterable[Any], schema: StructType) -> Expression:
-    """What is surely understood of filters, all of which hold."""
+    """Returns the conjunction of the filters that translate exactly."""
     parts = tuple(part for each in filters if (part := _understood(each, schema)) is not None)
     return And(parts) if parts else TRUE
 
@@ -85,7 +86,7 @@ def _understood(given: Any, schema: StructType) -> Expression | None:
 
 
 def _fits(value: Value | None, data_type: DataType) -> bool:
-    """Whether a value is one of the column's own type."""
+    """Returns whether a value has the column's own type."""
     if isinstance(data_type, DecimalType):
         return type(value) in (int, Decimal)
     name = getattr(data_type, "name", "")

@@ -26,16 +26,16 @@ from dbt.adapters.silt.engine.kernel.table.expressions import TRUE, And, Express
 
 @lru_cache(maxsize=64)
 def _guard(_root: str) -> FileGuard:
-    """Of the table in that folder: a worker's process may read several tables whose files have the same names."""
+    """Returns the guard of a table's folder: a worker may read several tables whose files have the same names."""
     return FileGuard()
 
 
 class TableReader(DataSourceReader):
-    """Reads the files of a snapshot. What is sent to the tasks names no files: each has its own.
+    """Reads the files of a snapshot. The reader is pickled without the list of files: each task has its own files.
 
     Args:
-        names: the columns.
-        condition: the rows for which it is true are read.
+        names: names of the columns.
+        condition: condition of the rows to read.
     """
 
     def __init__(
@@ -61,9 +61,9 @@ class TableReader(DataSourceReader):
 
 
 class FilteringReader(TableReader):
-    """A reader of a session that pushes filters down: they rule out files, row groups and rows.
+    """A reader for sessions that push filters down, which rule out files, row groups and rows.
 
-    All of them are given back: Spark filters what is left once more.
+    It returns all filters to Spark, which filters the remaining rows again.
     """
 
     def pushFilters(self, filters: list[Any]) -> Iterable[Any]:
@@ -76,7 +76,7 @@ class FeedReader(DataSourceReader):
     """Reads the rows that versions changed.
 
     Args:
-        files: with the changes.
+        files: files with the changes.
     """
 
     def __init__(self, scan: FeedScan, place: TablePlace, files: Sequence[ChangedFile]) -> None:
@@ -93,10 +93,10 @@ class FeedReader(DataSourceReader):
 
 
 def file_rows(scan: ArrowScan, place: TablePlace, part: InputPartition) -> Iterator[pa.RecordBatch]:
-    """The rows of a task's files; of none where Spark makes a task of nothing.
+    """Yields the rows of a task's files; Spark may also create a task without files.
 
     Raises:
-        As `file_read.read_file`.
+        As in `file_read.read_file`.
     """
     store = place.open()
     for file in part.files if isinstance(part, FilePart) else ():
@@ -105,7 +105,7 @@ def file_rows(scan: ArrowScan, place: TablePlace, part: InputPartition) -> Itera
 
 
 def changed_rows(scan: FeedScan, place: TablePlace, part: InputPartition) -> Iterator[pa.RecordBatch]:
-    """The changes in a task's files; raises as `file_rows`."""
+    """Yields the changes in a task's files; raises the errors of `file_rows`."""
     store = place.open()
     for changed in part.files if isinstance(part, FeedPart) else ():
         yield from scan.batches(changed, store)

@@ -1,4 +1,4 @@
-"""Reads a table as a stream: what is there when it begins, then what each commit adds or changes."""
+"""Reads a table as a stream: first its present rows, then the rows that each commit adds or changes."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ else:
 
 @dataclass(frozen=True)
 class StreamPart(api.InputPartition):
-    """Files that one task reads, with what it has to know: the reader that reads them was made when the query began."""
+    """Files of a task, with the scan and the table's location: the reader was created when the query began."""
 
     part: api.InputPartition
     scan: ArrowScan | FeedScan
@@ -46,7 +46,7 @@ class StreamPart(api.InputPartition):
 
 
 class StreamReader(api.DataSourceStreamReader, SupportsTriggerAvailableNow):
-    """Gives offsets and what is between them; the process that plans keeps one for the life of the query."""
+    """Finds offsets and the files between them; the planning process keeps the reader until the query ends."""
 
     def __init__(self, options: Options, schema: StructType) -> None:
         self._options, self._schema = options, schema
@@ -93,7 +93,7 @@ class StreamReader(api.DataSourceStreamReader, SupportsTriggerAvailableNow):
         return changed_rows(scan, place, part) if isinstance(scan, FeedScan) else file_rows(scan, place, part)
 
     def _files(self, begin: Offset, end: Offset) -> Iterator[tuple[Offset, StreamFile]]:
-        """The files between two offsets, each with the offset after it."""
+        """Yields the files between two offsets, each with the offset after it."""
         for portion in self._portions.after(begin, end):
             last = end.files if portion.version == end.version and end.files is not None else None
             for number, file in enumerate(portion.files, portion.done + 1):
@@ -104,7 +104,7 @@ class StreamReader(api.DataSourceStreamReader, SupportsTriggerAvailableNow):
                 yield (replace(after, files=None) if is_last else after), file
 
     def _cut(self, begin: Offset, end: Offset, limit: Limit) -> Offset:
-        """The end, or an offset before it where a batch would have too much; the changes of a version stay together."""
+        """Returns `end`, or an earlier offset if the batch would be too large; changes of a version are not split."""
         if limit.is_none:
             return end
         taken, after = limit, begin
@@ -117,10 +117,10 @@ class StreamReader(api.DataSourceStreamReader, SupportsTriggerAvailableNow):
         return end
 
     def _scan(self, snapshot: Snapshot) -> ArrowScan | FeedScan:
-        """What is read of each file: columns that were added since the query began are left out.
+        """Returns the scan of each file, without columns that were added since the query began.
 
         Raises:
-            TypeMismatchError, ColumnNotFoundError: a column is not there any longer, or is another one.
+            TypeMismatchError, ColumnNotFoundError: if a column no longer exists, or has changed.
         """
         columns = StructType([each for each in self._schema if not (self._is_feed and each.name in FEED_COLUMNS)])
         names = schemas.chosen(snapshot.schema, columns, self._log.name)
@@ -150,7 +150,7 @@ class StreamReader(api.DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     @functools.cached_property
     def _first(self) -> int | None:
-        """The first version to read; None where the whole table comes first. Of `latest`, the next one."""
+        """The first version to read, for `latest` the next version; None if the stream begins with the whole table."""
         if (self._options.text("startingVersion") or "").lower() == "latest":
             return self._newest().version + 1
         return starting_version(self._log, self._options)
@@ -171,10 +171,10 @@ def _is_nothing_new(begin: Offset, end: Offset) -> bool:
 
 
 def check(options: Options) -> None:
-    """Passes where this PySpark can carry out the options of a stream.
+    """Raises an error unless this PySpark supports the options of a stream.
 
     Raises:
-        InvalidArgumentError: a limit is asked for, which it has not.
+        InvalidArgumentError: if a limit is given, but not supported.
     """
     for name in ("maxFilesPerTrigger", "maxBytesPerTrigger"):
         if options.text(name) is not None and not has_limits():

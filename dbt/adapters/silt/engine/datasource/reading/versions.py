@@ -1,4 +1,4 @@
-"""Finds the versions that the options of a read ask for."""
+"""Finds the versions that the options of a read select."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from dbt.adapters.silt.engine.kernel.scan.change_feed import VersionChanges, cha
 
 @dataclass(frozen=True)
 class FeedRange:
-    """The versions whose changes are read, in the columns of the last one.
+    """The versions whose changes are read, in the columns of the last version.
 
     Attributes:
-        may_be_empty: whether that nothing was committed in between is no error.
+        may_be_empty: whether a range without commits is allowed.
     """
 
     first: int
@@ -24,18 +24,18 @@ class FeedRange:
     may_be_empty: bool = False
 
     def changes(self, log: DeltaLog) -> tuple[VersionChanges, ...]:
-        """The changes; raises as `change_feed.changes_between`."""
+        """Returns the changes; raises the errors of `change_feed.changes_between`."""
         if self.may_be_empty and self.first == self.end.version + 1:
             return ()
         return changes_between(log, self.first, self.end)
 
 
 def snapshot_read(log: DeltaLog, options: Options) -> Snapshot:
-    """The version of `versionAsOf` or `timestampAsOf`; else the newest.
+    """Returns the version of `versionAsOf` or `timestampAsOf`, by default the newest.
 
     Raises:
-        InvalidArgumentError: both are given, or one is no version or time.
-        VersionNotFoundError: the log does not have it, or no longer.
+        InvalidArgumentError: if both are given, or either is not a version or time.
+        VersionNotFoundError: if the log does not have the version, or no longer has it.
     """
     at_most_one(options, ("versionAsOf", "timestampAsOf"))
     version, moment = options.number("versionAsOf"), options.moment("timestampAsOf")
@@ -45,11 +45,11 @@ def snapshot_read(log: DeltaLog, options: Options) -> Snapshot:
 
 
 def feed_range(log: DeltaLog, options: Options, newest: Snapshot) -> FeedRange:
-    """The versions that a read of the change feed asks for, up to `newest`; both bounds are included.
+    """Returns the versions that a read of the change feed selects, up to `newest`; both bounds are included.
 
     Raises:
-        InvalidArgumentError: no start is given, or a bound twice.
-        VersionNotFoundError: nothing was committed from the start on, or up to the end.
+        InvalidArgumentError: if no start is given, or a bound is given twice.
+        VersionNotFoundError: if no commit exists from the start on, or up to the end.
     """
     at_most_one(options, ("endingVersion", "endingTimestamp"))
     at_most_one(options, ("versionAsOf", "readChangeFeed"))
@@ -67,7 +67,7 @@ def feed_range(log: DeltaLog, options: Options, newest: Snapshot) -> FeedRange:
 
 
 def starting_version(log: DeltaLog, options: Options) -> int | None:
-    """The first version of `startingVersion` or `startingTimestamp`; None where neither is given."""
+    """Returns the first version of `startingVersion` or `startingTimestamp`, or None if neither is given."""
     at_most_one(options, ("startingVersion", "startingTimestamp"))
     moment = options.moment("startingTimestamp")
     return options.number("startingVersion") if moment is None else log.version_from(moment)

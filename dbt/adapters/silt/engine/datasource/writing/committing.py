@@ -1,4 +1,4 @@
-"""Commits the files of the tasks that succeeded, as one version of the table, or deletes them."""
+"""Commits the files of the successful tasks as one version of the table, or deletes them."""
 
 from __future__ import annotations
 
@@ -39,11 +39,11 @@ _logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Finished:
-    """A write all of whose tasks succeeded.
+    """A write whose tasks all succeeded.
 
     Attributes:
-        operation: its name, and parameters, as the history shows them.
-        txn: application id and version; a table that holds them, or a later version, is left as it is.
+        operation: name and parameters, as in the history.
+        txn: application id and version; a table with this or a later version of the id is not changed.
     """
 
     asked: Asked
@@ -53,12 +53,12 @@ class Finished:
     txn: tuple[str, int] | None = None
 
     def commit(self) -> None:
-        """Commits, unless the table holds the `txn`; then, and where the commit surely failed, the files are deleted.
+        """Commits the files; deletes them if the table already holds the `txn` or the commit certainly failed.
 
         Raises:
-            ConcurrentModificationError: another writer won; nothing was applied.
-            CommitStateUnknownError: the storage gave no answer; the files stay.
-            UnsupportedStatementError: rows of a file would stay and others go.
+            ConcurrentModificationError: if another writer won; nothing is applied.
+            CommitStateUnknownError: if the storage did not answer; the files are kept.
+            UnsupportedStatementError: if only some rows of a file would be replaced.
         """
         if self.plan.base_version is None:
             self._create()
@@ -110,10 +110,10 @@ class Finished:
         folder.tidy(log, self._adds)
 
     def _base(self, log: DeltaLog, newest: Snapshot) -> Snapshot:
-        """The version that the changes are based on: rows are only added to the newest, and replaced in what was read.
+        """Returns the snapshot to change: for appends the newest, for overwrites the planned version.
 
         Raises:
-            ConcurrentDropError, MetadataChangedError: the files were made for another table.
+            ConcurrentDropError, MetadataChangedError: if the files were written for other metadata.
         """
         planned = self.plan.metadata
         if newest.metadata.id != planned.id:
@@ -125,7 +125,7 @@ class Finished:
         return log.snapshot_at(self.plan.base_version or 0) if self.asked.overwrite else newest
 
     def _replaced(self, base: Snapshot, now_ms: int) -> tuple[tuple[RemoveFile, ...], ReadSet]:
-        """The files that leave the table, and what the write rests on."""
+        """Returns the files to remove, and the read set of the write."""
         asked = self.asked
         if not asked.overwrite:
             return (), ReadSet()
@@ -156,16 +156,16 @@ class Finished:
 
 @dataclass(frozen=True)
 class _Folder:
-    """The files of one write."""
+    """The folder with the files of a write."""
 
     name: str
 
     def discard(self, log: DeltaLog) -> None:
-        """Deletes all of them; a failure leaves them for VACUUM."""
+        """Deletes all files; a failure leaves them for VACUUM."""
         discard_folder(log, self.name)
 
     def tidy(self, log: DeltaLog, committed: Sequence[AddFile]) -> None:
-        """Deletes what attempts of tasks that failed have left, and the folder where nothing was written."""
+        """Deletes the files of failed task attempts, and the folder if no files were committed."""
         if not committed:
             self.discard(log)
             return
@@ -181,18 +181,17 @@ class _Folder:
 
 
 def discard(plan: WritePlan) -> None:
-    """Deletes the folder of a write with all files, which are in no version; a failure leaves them for VACUUM."""
+    """Deletes the folder of a write with all its uncommitted files; a failure leaves them for VACUUM."""
     _Folder(plan.folder).discard(DeltaLog(plan.place.open(), plan.table))
 
 
 def abort(messages: Sequence[Written | None], plan: WritePlan) -> None:
     """Deletes the files of a write of which a task failed.
 
-    Where each task has a message a commit was tried, and whoever tried it has deleted the files, unless its outcome is
-    unknown.
+    If each task has a message, a commit was tried, and it has deleted the files unless its outcome is unknown.
 
     Args:
-        plan: of this object; of a stream's, whose messages come from another one, it has no files.
+        plan: plan of the calling writer; in streams it has no files, since the messages come from another object.
     """
     if all(message is not None for message in messages):
         return

@@ -1,7 +1,7 @@
-"""Writes the rows of one task as data files: kept by partition, and written when there are many.
+"""Writes the rows of a task as data files: buffered by partition, and written when the buffer is full.
 
-A file is made in memory and put into the table's folder whole, so that what a task leaves behind when it dies is no
-part of a file; how large it can be bounds the memory of a task.
+A file is built in memory and stored in a single operation, so that a task that dies leaves no partial files; the limit
+on its size bounds the memory of a task.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from dbt.adapters.silt.engine.kernel.table.paths import log_path
 from dbt.adapters.silt.engine.kernel.table.properties import TableProperties
 
 _MOST_KEPT: Final = 256 << 20
-"""Bytes of rows in memory, of all partitions; then those of the largest one are written."""
+"""The limit on bytes of rows in memory, over all partitions; beyond it the largest partition is written."""
 
 _CODEC: Final = "delta.parquet.compression.codec"
 _CODECS: Final = {"uncompressed": "none", "lz4raw": "lz4", "lz4_raw": "lz4"}
@@ -35,11 +35,11 @@ _CODECS: Final = {"uncompressed": "none", "lz4raw": "lz4", "lz4_raw": "lz4"}
 
 @dataclass(frozen=True)
 class Written(WriterCommitMessage):
-    """What a task that succeeded has made.
+    """The result of a successful task.
 
     Attributes:
-        adds: the files, in no version of the table yet.
-        rows: in all of them.
+        adds: files, not yet in a version of the table.
+        rows: number of rows in all files.
     """
 
     plan: WritePlan
@@ -49,19 +49,19 @@ class Written(WriterCommitMessage):
 
 @dataclass
 class _Kept:
-    """The rows of a partition that are not written yet."""
+    """The buffered rows of a partition."""
 
     batches: list[pa.RecordBatch] = field(default_factory=list)
     size: int = 0
 
 
 def begin(plan: WritePlan) -> None:
-    """Makes the folder of a write, before its tasks run.
+    """Creates the folder of a write, before its tasks run.
 
-    A write that is called off deletes it, and a task that still runs then finds no place for its files.
+    An aborted write deletes it, so that tasks that are still running cannot store their files.
 
     Raises:
-        StorageError: the storage failed.
+        StorageError: if the storage failed.
     """
     plan.place.open().make_folder(plan.folder)
 
@@ -70,8 +70,8 @@ def write(plan: WritePlan, batches: Iterable[pa.RecordBatch]) -> Written:
     """Writes the rows of a task.
 
     Raises:
-        As `StoredRows.parts`, and StorageError: the storage failed.
-        ObjectMissing: the write was called off meanwhile.
+        As in `StoredRows.parts`, and StorageError: if the storage failed.
+        ObjectMissing: if the write was aborted meanwhile.
     """
     task = _Task(plan, StoredRows(plan))
     for batch in batches:
@@ -88,7 +88,7 @@ class _Task:
         self._rows = 0
 
     def take(self, batch: pa.RecordBatch) -> None:
-        """Keeps the rows; writes those of the largest partition where too many are kept."""
+        """Buffers the rows, and writes the largest partitions while the buffer is too large."""
         if batch.num_rows == 0:
             return
         for key, part in self._form.parts(batch):
@@ -100,7 +100,7 @@ class _Task:
             self._write(max(self._kept, key=lambda key: self._kept[key].size))
 
     def finished(self) -> Written:
-        """Writes the rest."""
+        """Writes the remaining rows, and returns the result of the task."""
         for key in list(self._kept):
             self._write(key)
         return Written(self._plan, tuple(self._adds), self._rows)

@@ -1,4 +1,4 @@
-"""Spells partition values as the log does.
+"""Spells partition values as in the log.
 
 Source: the Delta specification, section "Partition Value Serialization"; a timestamp as `YYYY-MM-DDThh:mm:ss.ffffffZ`.
 """
@@ -14,14 +14,14 @@ from dbt.adapters.silt.engine.kernel.errors import PartitionValueError
 
 
 def partition_text(value: Any, name: str, table: str) -> str | None:
-    """The log's text of a value; None for null.
+    """Returns the spelling of a value in the log, or None for null.
 
     Args:
-        value: as Python has it.
-        name: the column's.
+        value: value in Python.
+        name: name of the column.
 
     Raises:
-        PartitionValueError: the log cannot hold it.
+        PartitionValueError: if the log cannot hold the value.
     """
     if value is None:
         return None

@@ -26,10 +26,10 @@ from dbt.adapters.silt.engine.kernel.table.storable_schema import check_storable
 
 @dataclass(frozen=True)
 class Asked:
-    """What a write asks for.
+    """The request of a write.
 
     Attributes:
-        overwrite: whether rows are replaced: all of them, unless options say which.
+        overwrite: whether rows are replaced: all rows, unless options select some.
     """
 
     options: Options
@@ -41,19 +41,19 @@ class Asked:
 
     @property
     def replace_where(self) -> str | None:
-        """The condition for the rows that are replaced.
+        """The condition of the rows to replace.
 
         Raises:
-            InvalidArgumentError: the mode replaces none.
+            InvalidArgumentError: if the mode does not replace rows.
         """
         return self._of_overwrite("replaceWhere")
 
     @property
     def is_dynamic(self) -> bool:
-        """Whether the partitions that the rows are in are replaced.
+        """Whether only the partitions of the new rows are replaced.
 
         Raises:
-            InvalidArgumentError: the mode replaces none, or the option has another value.
+            InvalidArgumentError: if the mode does not replace rows, or the option has another value.
         """
         mode = (self._of_overwrite("partitionOverwriteMode") or "static").lower()
         if mode not in ("static", "dynamic"):
@@ -63,12 +63,12 @@ class Asked:
         return mode == "dynamic"
 
     def plan(self, given: spark_types.StructType) -> WritePlan:
-        """The plan of a write of rows with these columns.
+        """Returns the plan of a write of rows with these columns.
 
         Raises:
-            InvalidArgumentError: the options contradict each other, or the table.
-            UnsupportedFeatureError: the table asks for what this data source does not do.
-            ColumnNotFoundError, TypeMismatchError, NotNullViolationError: the columns are not the table's.
+            InvalidArgumentError: if the options contradict each other or the table.
+            UnsupportedFeatureError: if the table needs a feature that this data source lacks.
+            ColumnNotFoundError, TypeMismatchError, NotNullViolationError: if the columns do not match the table's.
         """
         at_most_one(self.options, ("replaceWhere", "partitionOverwriteMode"))
         columns = kernel_schema(given)

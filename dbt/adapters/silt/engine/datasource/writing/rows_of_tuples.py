@@ -1,4 +1,4 @@
-"""Turns rows, as PySpark 4.0 gives those of streams, into record batches."""
+"""Converts the rows of streams in PySpark 4.0 to record batches."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _ROWS: Final = 10_000
 
 
 def batches_of(rows: Iterable[Any], schema: StructType) -> Iterator[pa.RecordBatch]:
-    """The rows, some thousand at a time."""
+    """Yields the rows in batches of some thousand."""
     columns = kernel_schema(schema)
     waiting = iter(rows)
     while some := list(itertools.islice(waiting, _ROWS)):
@@ -30,7 +30,7 @@ def batches_of(rows: Iterable[Any], schema: StructType) -> Iterator[pa.RecordBat
 
 
 def _plain(value: Any, data_type: kernel.DataType) -> Any:
-    """A value as Arrow takes it: a time with its zone, a struct as a dictionary, a map as pairs."""
+    """Returns a value in Arrow's input form: a time with its zone, a struct as a dictionary, a map as pairs."""
     if value is None:
         return None
     match data_type:

@@ -1,4 +1,4 @@
-"""Brings record batches of Spark into the form that a table's files have."""
+"""Converts record batches of Spark to the form of a table's files."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from dbt.adapters.silt.engine.kernel.table.storable_schema import is_void
 from dbt.adapters.silt.engine.kernel.table.text_lengths import declared_type
 
 PartitionKey = tuple[str | None, ...]
-"""The partition values of a file, as the log spells them, in the order of the partition columns."""
+"""The partition values of a file, spelled as in the log, in the order of the partition columns."""
 
 _AS_THEY_ARE = FileTraits()
 
@@ -46,13 +46,13 @@ class StoredRows:
     plan: WritePlan
 
     def parts(self, batch: pa.RecordBatch) -> Iterator[tuple[PartitionKey, pa.RecordBatch]]:
-        """The rows by their partition, in the form of the files.
+        """Yields the rows by partition, in the form of the files.
 
         Raises:
-            NotNullViolationError: a NOT NULL column has a null.
-            ValueNotCastableError: a text is longer than its column's `char` or `varchar`.
-            ReplaceWhereMismatchError: a row is outside of what is replaced.
-            PartitionValueError: the log cannot hold the value of a partition column.
+            NotNullViolationError: if a NOT NULL column has a null.
+            ValueNotCastableError: if a string is longer than its column's `char` or `varchar`.
+            ReplaceWhereMismatchError: if a row does not match the condition of the replaced rows.
+            PartitionValueError: if the log cannot hold the value of a partition column.
         """
         rows = self._table_rows(batch)
         self._check(rows)
@@ -75,7 +75,7 @@ class StoredRows:
 
     @functools.cached_property
     def _columns(self) -> list[tuple[StructField, StructField]]:
-        """The columns that files hold: as the table has each, and as they do."""
+        """The columns in files: each as in the table, and as in the files."""
         pairs = zip(self.schema, stored_schema(self.plan.metadata), strict=True)
         return [(column, kept) for column, kept in pairs if not is_void(column.type)]
 
@@ -84,7 +84,7 @@ class StoredRows:
         return [self.schema.require(name) for name in self.plan.metadata.partition_columns]
 
     def _table_rows(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """The table's columns, of its types; null where the batch lacks one."""
+        """Returns the table's columns in its types, null if the batch lacks the column."""
         places = {name.lower(): at for at, name in enumerate(batch.schema.names)}
         arrays = [
             pa.nulls(batch.num_rows, arrow_type(column.type))
@@ -116,7 +116,7 @@ class StoredRows:
             raise ReplaceWhereMismatchError("a row lies outside of what is replaced", table=self.plan.table)
 
     def _places(self, rows: pa.RecordBatch) -> Iterator[tuple[PartitionKey, pa.Array]]:
-        """Each partition that has rows, and which these are."""
+        """Yields each partition with rows, and the numbers of its rows."""
         names = [f"{at}" for at in range(len(self._partitioning))]
         arrays = [_grouped(rows.column(column.name)) for column in self._partitioning]
         numbered = pa.table([*arrays, pa.array(range(rows.num_rows))], names=[*names, "row"])
@@ -139,7 +139,7 @@ class StoredRows:
 
 
 def _grouped(array: pa.Array) -> pa.Array:
-    """Values that Arrow groups as equal where they are: floating-point numbers by their texts."""
+    """Returns values that Arrow groups correctly: floating-point numbers as strings."""
     return array.cast(pa.string()) if pa.types.is_floating(array.type) else array
 
 

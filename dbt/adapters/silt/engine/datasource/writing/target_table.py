@@ -1,4 +1,4 @@
-"""Finds the table that a write is for, or makes it."""
+"""Finds or creates the target table of a write."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from dbt.adapters.silt.engine.kernel.table.paths import LOG_FOLDER
 
 @dataclass(frozen=True)
 class TargetTable:
-    """A table by its name or its path, which need not be there."""
+    """A table by its name or its path, which need not exist."""
 
     source: TableSource
 
     def find(self) -> DeltaLog | None:
-        """The table; None where there is none.
+        """Returns the table, or None if it does not exist.
 
         Raises:
-            RelationExistsError: a view has the name.
-            SchemaNotFoundError: there is no such schema.
+            RelationExistsError: if a view has the name.
+            SchemaNotFoundError: if the schema does not exist.
         """
         if self._is_path:
             log = self._by_path()
@@ -37,11 +37,11 @@ class TargetTable:
         return None if entry is None else self.source.log()
 
     def new(self) -> DeltaLog:
-        """The handle of a table that is not there yet, whose folder can be written."""
+        """Returns the handle of a new table with a writable folder."""
         return self._by_path() if self._is_path else self._catalog.new_table(self.source.relation)
 
     def handle(self, root: str) -> DeltaLog:
-        """The handle that `new` gave in another process, at the root that it had then."""
+        """Returns the handle that `new` returned in another process, by its root."""
         if self._is_path:
             log = self._by_path()
             log.store.make_folder(LOG_FOLDER)
@@ -49,10 +49,10 @@ class TargetTable:
         return DeltaLog(self._catalog.store_at(root), str(self.source.relation))
 
     def publish(self, log: DeltaLog) -> None:
-        """Gives a table whose first version is committed its name.
+        """Publishes the name of a table whose first version is committed.
 
         Raises:
-            ConcurrentCreateError: another writer has made one of that name meanwhile; this one is gone.
+            ConcurrentCreateError: if another writer has meanwhile created a table of that name; this table is lost.
         """
         if self._is_path:
             return
@@ -82,7 +82,7 @@ class TargetTable:
     @property
     def _catalog(self) -> Catalog:
         if self.source.warehouse is None:
-            self.source.log()  # says that a warehouse is missing
+            self.source.log()  # raises the error that a warehouse is missing
         places = self._databases
         check_locations(places)
         return open_databases(places, storages(places, self.source.storage), self.source.external_paths).catalog

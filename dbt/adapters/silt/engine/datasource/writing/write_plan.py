@@ -1,4 +1,4 @@
-"""Plans a write: the table as the files are made for it, and whether they can be made here."""
+"""The plan of a write, and the check that this data source can write the table's files."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ _OF_COLUMNS = {
 
 @dataclass(frozen=True)
 class WritePlan:
-    """What a task has to know to make files of a table; it can be pickled.
+    """The values that a task needs to write files of a table; they can be pickled.
 
     Attributes:
-        table: its name, for messages.
-        metadata: that the files are made for.
-        base_version: the version that the write is based on; None where it makes the table.
-        folder: the sub-folder that holds the files of this write, and nothing else.
-        predicate: what every row must fulfil.
+        table: name of the table, for messages.
+        metadata: metadata for which the files are written.
+        base_version: version on which the write is based; None if it creates the table.
+        folder: sub-folder with only the files of this write.
+        predicate: condition that every row must satisfy.
     """
 
     table: str
@@ -57,10 +57,10 @@ class WritePlan:
 
 
 def check_supported(metadata: Metadata, table: str) -> None:
-    """Passes where files of the table can be made without Spark's own expressions.
+    """Raises an error unless files of the table can be written without Spark's expressions.
 
     Raises:
-        UnsupportedFeatureError: the table asks for what only the engine's own writer does.
+        UnsupportedFeatureError: if the table needs a feature that only the engine's own writer supports.
     """
     schema = StructType.from_json(metadata.schema_string)
     for feature in _beyond(schema, TableProperties(metadata.configuration)):
@@ -75,13 +75,13 @@ def check_supported(metadata: Metadata, table: str) -> None:
 
 
 def check_columns(schema: StructType, given: StructType, table: str) -> None:
-    """Passes where the columns of a DataFrame, by their names, are a table's, and no value can be lost.
+    """Raises an error unless the columns of a DataFrame match a table's by name and no value can be lost.
 
     Raises:
-        ColumnNotFoundError: the table lacks one.
-        TypeMismatchError: one is of another type, and none that is always widened.
-        NotNullViolationError: a column that is NOT NULL is not given.
-        UnsupportedFeatureError: a column with a default is not given.
+        ColumnNotFoundError: if the table lacks a column.
+        TypeMismatchError: if a column has another type that is not always widened.
+        NotNullViolationError: if a NOT NULL column is missing.
+        UnsupportedFeatureError: if a column with a default is missing.
     """
     names = [name.lower() for name in given.names]
     for column in given:
@@ -115,7 +115,7 @@ def _check_column(column: StructField, given: StructField, table: str) -> None:
 
 
 def _bare(data_type: DataType) -> DataType:
-    """The type with names and types alone, by which values are the same."""
+    """Returns the type with only names and types, for comparison."""
     return map_fields(nullable(data_type), lambda field: StructField(field.name, field.type))
 
 

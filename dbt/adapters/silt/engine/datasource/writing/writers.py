@@ -1,4 +1,4 @@
-"""Writes batches, and the batches of streams: tasks make files, and the driver commits them."""
+"""Writes DataFrames and the batches of streams: tasks create files, and the driver commits them."""
 
 from __future__ import annotations
 
@@ -50,9 +50,9 @@ class TableWriter(api.DataSourceArrowWriter):
 
 
 class StreamWriter(DataSourceStreamArrowWriter):
-    """Writes a batch of a stream once, however often it is run.
+    """Writes each batch of a stream exactly once, however often the batch is run.
 
-    Spark makes such an object for each batch, and another one to commit it, so what both must know is in the messages.
+    Spark creates an object for each batch and another object to commit it, so the messages hold what both need.
     """
 
     def __init__(self, asked: Asked, schema: StructType) -> None:
@@ -93,10 +93,10 @@ def _batch_txn(asked: Asked) -> tuple[str, int] | None:
 
 
 def _app_id(asked: Asked) -> str:
-    """The application id of a stream: what the option says, or the id of the query, which its checkpoint keeps.
+    """Returns the application id of a stream: the option's value, or the id of the query in its checkpoint.
 
     Raises:
-        InvalidArgumentError: neither is known.
+        InvalidArgumentError: if neither is known.
     """
     given, checkpoint = asked.options.text("txnAppId"), asked.options.text("checkpointLocation")
     if given is not None:
