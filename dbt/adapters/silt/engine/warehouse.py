@@ -7,14 +7,15 @@
     warehouse.write(df, "main.orders", txn=("load", 1))
     warehouse.table("main.orders").show()
 
-Statements on tables of the warehouse go through the engine's commit protocol; everything else goes to Spark as it is.
+Statements on tables of the warehouse go through the engine's commit protocol; Spark runs all other statements
+unchanged.
 
-A write with a `txn` takes place once, however often the program is run again. A job keeps its position as the version,
+A write with a `txn` takes place once, however often the program runs. A job keeps its position as the version,
 
     done = warehouse.transaction_version("main.orders", "orders-job")
     warehouse.write(read(after=done), "main.orders", txn=("orders-job", last_offset))
 
-and a stream that writes several tables, MERGE included, by the id of its batch:
+and a stream that writes several tables, also with MERGE, uses the id of its batch:
 
     def apply(batch, batch_id):
         warehouse = Warehouse(batch.sparkSession, "/data/warehouse")
@@ -84,24 +85,25 @@ _USER_METADATA = "spark.databricks.delta.commitInfo.userMetadata"
 
 @dataclass(frozen=True)
 class WarehouseSettings:
-    """How a warehouse commits.
+    """The settings of a warehouse.
 
     Attributes:
-        isolation_level: of every commit; None takes each table's own.
-        max_commit_attempts: how often one commit is tried against winners that it does not conflict with.
-        statement_attempts: how often a statement that lost a conflict is run, the first time included.
-        clock: time, ids and chance.
-        is_forgotten_on_replace: the transaction identifiers that are forgotten when a whole table is replaced; none by
-            default. The others are remembered until the table is dropped.
-        python_functions: whether functions in Python, which are code in the warehouse, may be made and called.
-        stored_code: whether views and SQL functions of the warehouse may run scripts, call methods of Java and read by
-            any provider.
-        external_paths: whether tables may name files that are neither in their own folders nor in the warehouse, and
-            views and SQL functions files that are in no table.
-        file_locations: else the files and folders that views and SQL functions may read, each as their texts name it.
-        log_skips: whether a skipped write is named in the log of the package, `dbt.adapters.silt`.
-        progress: is called with how far OPTIMIZE, VACUUM, CONVERT TO DELTA and deep clones are: what is counted, how
-            many of them are done, and of how many, or None.
+        isolation_level: level of every commit; None uses each table's own.
+        max_commit_attempts: how often a commit is tried against winners with which it does not conflict.
+        statement_attempts: how often a statement is run in total if it loses conflicts.
+        clock: source of time, ids and randomness.
+        is_forgotten_on_replace: selects the transaction identifiers to forget when a whole table is replaced, by
+            default nothing; the rest is kept until the table is dropped.
+        python_functions: whether functions in Python, which are code in the warehouse, may be created and called.
+        stored_code: whether views and SQL functions of the warehouse may run scripts, call Java methods and read
+            through any provider.
+        external_paths: whether tables may name files outside their own folders and the warehouse, and views and SQL
+            functions may name files outside all tables.
+        file_locations: without `external_paths`, the files and folders that views and SQL functions may read, spelled
+            as in their SQL.
+        log_skips: whether skipped writes are named in the log of the package, `dbt.adapters.silt`.
+        progress: callback for the progress of OPTIMIZE, VACUUM, CONVERT TO DELTA and deep clones, with the counted
+            things, the number of finished things, and their total or None.
 
     Example:
         >>> once = WarehouseSettings(statement_attempts=1, isolation_level=IsolationLevel.SNAPSHOT)
@@ -122,22 +124,22 @@ class WarehouseSettings:
 
 
 class Warehouse:
-    """Tables and views in a folder or an object store, seen by one Spark session.
+    """Tables and views in a folder or an object store, for one Spark session.
 
     Args:
-        spark: the session that runs the work; settings that correctness rests on are set in it.
-        location: the folder of the warehouse, made when the first schema is; or a URL, `s3://bucket/prefix`,
+        spark: session that runs the work; settings on which correctness depends are set in it.
+        location: folder of the warehouse, created with the first schema; or a URL, `s3://bucket/prefix`,
             `abfss://container@account.dfs.core.windows.net/prefix` or `gs://bucket/prefix`.
-        database: the name of the warehouse in three-part names.
-        schema: where a name without a schema is looked up; made when it is absent and the folder can be written.
-        databases: more warehouses by name: name -> location, as a text or with settings of its storage.
-        settings: how it commits.
-        storage: how object stores are reached where a database has no settings of its own.
+        database: name of the warehouse in three-part names.
+        schema: schema of names without a schema; created if it is missing and the folder is writable.
+        databases: more warehouses: name -> location, as a string or with settings of its storage.
+        settings: settings of the warehouse.
+        storage: settings of object stores for databases without their own.
 
     Raises:
-        InvalidSettingError: a location is of a kind that is not supported, the session has a conflicting setting, or
-            its Spark runs where it does not see a location.
-        StorageError: the folder is not there and cannot be made, or cannot be read. One that can only be read opens;
+        InvalidSettingError: if a location is of an unsupported kind, the session has a conflicting setting, or its
+            Spark cannot reach a location.
+        StorageError: if the folder does not exist and cannot be created, or cannot be read. A read-only folder opens;
             the first statement that would write is refused.
 
     Example:
@@ -171,13 +173,13 @@ class Warehouse:
     def over(
         cls, spark: SparkSession, databases: OpenDatabases, current: tuple[str, str], settings: WarehouseSettings
     ) -> Warehouse:
-        """A warehouse of databases that this process has opened already, whose caches it shares.
+        """Returns a warehouse over databases that this process has already opened, and shares their caches.
 
         Args:
-            current: the database and the schema of names without them.
+            current: database and schema of names without them.
 
         Raises:
-            InvalidSettingError, StorageError: as the constructor does.
+            InvalidSettingError, StorageError: as in the constructor.
         """
         made = cls.__new__(cls)
         made._set_up(spark, databases, current, settings)
@@ -194,12 +196,12 @@ class Warehouse:
         self._open(Namespace(spark, databases.catalog, *current), None)
 
     def for_session(self, spark: SparkSession, one_cut: bool = False, progress: Progress | None = None) -> Warehouse:
-        """The same warehouse, with its caches, seen by another session, such as that of a stream's micro-batch.
+        """Returns the same warehouse, with its caches, for another session, such as that of a stream's micro-batch.
 
         Args:
-            one_cut: whether the statements to come belong together: what a query reads of a table is then what a later
-                write to that table rests on, and a commit of somebody else in between is a conflict.
-            progress: in place of the one of the settings.
+            one_cut: whether the following statements belong together: a write to a table then depends on what earlier
+                queries read of it, and another writer's commit in between is a conflict.
+            progress: callback that replaces the callback of the settings.
 
         Example:
             >>> warehouse.for_session(spark.newSession()).table("orders").count()
@@ -216,19 +218,20 @@ class Warehouse:
         return self._databases.catalog
 
     def sql(self, text: str, txn: tuple[str, int] | None = None, *, user_metadata: str | None = None) -> DataFrame:
-        """Runs one statement; a query's rows, or one row that says what a change did.
+        """Runs a statement, and returns a query's rows, or one row with the results of a change.
 
         Args:
             text: the statement.
-            txn: application id and version: the change is applied unless the table holds this version, or a later
-                one, of that application id; so the same call again, after any crash, applies it once.
-            user_metadata: a note of the caller's on the commit, which `describe history` shows; None takes the
-                session's setting `spark.databricks.delta.commitInfo.userMetadata`, if it is set.
+            txn: application id and version: the change is applied unless the table holds this or a later version of
+                that application id, so repeating the call, after any crash, applies it once.
+            user_metadata: the caller's note on the commit, which `describe history` shows; None uses the session's
+                setting `spark.databricks.delta.commitInfo.userMetadata`, if it is set.
 
         Raises:
-            SiltError: see `kernel.errors`; nothing is applied unless the error says otherwise. What fails when the rows
-                are computed raises it too: in `collect()` and all other methods of the DataFrame, and of those made of
-                it. A wrong call of such a method raises Python's own TypeError, ValueError or AttributeError.
+            SiltError: see `kernel.errors`; nothing is applied unless the error states otherwise. It is also raised if
+                computing the rows fails: in `collect()` and all other methods of the DataFrame and of DataFrames
+                derived from it. An incorrect call of such a method raises Python's TypeError, ValueError or
+                AttributeError.
 
         Example:
             >>> delete = "delete from orders where id = 1"
@@ -249,22 +252,22 @@ class Warehouse:
         txn: tuple[str, int] | None = None,
         **options: Unpack[dataframe_write.WriteOptions],
     ) -> Outcome:
-        """Writes the rows of a DataFrame into a table, in one commit; columns are matched by name.
+        """Writes the rows of a DataFrame into a table in one commit; columns are matched by name.
 
         Args:
-            df: the rows; of any session.
-            table: its SQL name; one that is not there is made.
-            mode: what happens where it is there, as in Spark's DataFrameWriter: `append`, `overwrite`, `error` (or
+            df: rows, of any session.
+            table: SQL name of the table; created if it does not exist.
+            mode: effect on an existing table, as in Spark's DataFrameWriter: `append`, `overwrite`, `error` (or
                 `errorifexists`) or `ignore`.
-            txn: as of `sql`. An application id stands for one write: a second write of a batch to the same table has
-                another.
+            txn: as in `sql`. An application id identifies one write: a second write of a batch to the same table needs
+                another id.
             options: see WriteOptions.
 
         Raises:
-            InvalidArgumentError: the rows are a stream's, or a mode, option or `txn` cannot be.
-            InvalidNameError: the table would not be in the warehouse.
-            ColumnNotFoundError, TypeMismatchError: the columns do not fit the table's.
-            SiltError: see `kernel.errors`; nothing is applied unless the error says otherwise.
+            InvalidArgumentError: if the rows are a stream's, or the mode, an option or `txn` is invalid.
+            InvalidNameError: if the table would not be in the warehouse.
+            ColumnNotFoundError, TypeMismatchError: if the columns do not match the table's.
+            SiltError: see `kernel.errors`; nothing is applied unless the error states otherwise.
 
         Example:
             >>> new = spark.sql("select 3L as id, 1.25 as amount")
@@ -287,13 +290,13 @@ class Warehouse:
         return outcome
 
     def transaction_version(self, table: str, app_id: str) -> int | None:
-        """The latest version that an application has committed to a table; None if it has none, or there is no table.
+        """Returns the latest version that an application has committed to a table, or None if it or the table does not exist.
 
-        A program that keeps its position as the version of its `txn`, such as the offset that it has read up to, asks
-        here where to go on: the position and the rows are of one commit.
+        A program whose `txn` version is its position, such as the last offset read, can resume from the returned
+        version: a commit stores the position together with the rows.
 
         Args:
-            table: its SQL name.
+            table: SQL name of the table.
 
         Example:
             >>> outcome = warehouse.write(spark.sql("select 3L as id"), "orders", txn=("load", 41))
@@ -303,7 +306,7 @@ class Warehouse:
         return dataframe_write.recorded_version(self._looking(), self._read(table), app_id)
 
     def query(self, text: str, parameters: dict[str, Any] | list[Any]) -> DataFrame:
-        """The rows of a query with parameters, named (`:name`) or not (`?`), as `SparkSession.sql` takes them.
+        """Returns the rows of a query with named (`:name`) or positional (`?`) parameters, as in `SparkSession.sql`.
 
         Example:
             >>> warehouse.query("select id from orders where amount > :least", {"least": 5}).collect()
@@ -314,7 +317,7 @@ class Warehouse:
             return self._mapping(self.spark.sql(resolved.texts[0], parameters))
 
     def table(self, name: str, version: int | None = None) -> DataFrame:
-        """The rows of a table or view, by its SQL name, as of the newest version or of the one given.
+        """Returns the rows of a table or view, by its SQL name, at the given or the newest version.
 
         Example:
             >>> warehouse.table("orders", version=0).count()
@@ -324,7 +327,7 @@ class Warehouse:
         return self.sql(f"select * from {name}{travel}")
 
     def tables(self, names: Sequence[str]) -> list[DataFrame]:
-        """The rows of several tables and views, by their SQL names, all as of one moment."""
+        """Returns the rows of several tables and views, by their SQL names, as of the same moment."""
         with missing_functions.mapped(self._namespace):
             resolver = self._context(WriteSettings()).resolver
             resolved = resolver.resolve([SqlFragment(self._read(f"select * from {name}")) for name in names])
@@ -341,14 +344,14 @@ class Warehouse:
         user_metadata: str | None = None,
         replace_tables: bool = False,
     ) -> Result:
-        """As `sql`, giving the result as a value: a query's rows, not yet computed, or the outcome of a change.
+        """Runs a statement as `sql` does, and returns a query's rows, not yet computed, or the outcome of a change.
 
         Args:
-            statement: its text, or what `parsed` made of it.
+            statement: SQL, or the result of `parsed`.
             commit_info: further fields of the commit's `commitInfo`.
-            isolation_level: of this statement's commit; None takes the warehouse's setting, then the table's.
+            isolation_level: level of this statement's commit; None uses the warehouse's setting, then the table's.
             user_metadata: see `sql`.
-            replace_tables: whether CREATE OR REPLACE VIEW may replace a table, whose rows then are gone.
+            replace_tables: whether CREATE OR REPLACE VIEW may replace a table, which deletes its rows.
 
         Example:
             >>> outcome = warehouse.execute("update orders set amount = 0 where id = 2").outcome
@@ -366,23 +369,23 @@ class Warehouse:
         return result if result.dataframe is None else replace(result, dataframe=self._mapping(result.dataframe))
 
     def parsed(self, text: str) -> Statement:
-        """The statement in a text, whose quotes are read as the session's settings say.
+        """Parses a statement, with quotes interpreted by the session's settings.
 
-        Of EXECUTE IMMEDIATE it is the statement in the value of its expression, which is computed for that.
+        For EXECUTE IMMEDIATE, evaluates its expression and parses the result.
 
         Raises:
-            StatementSyntaxError, UnsupportedStatementError: as of `sql`.
-            InvalidStatementError: EXECUTE IMMEDIATE is given no text.
+            StatementSyntaxError, UnsupportedStatementError: as in `sql`.
+            InvalidStatementError: if the expression of EXECUTE IMMEDIATE is not a string.
         """
         text = self._read(text)
         expression = immediate(text)
         return parse(text if expression is None else self._read(self._text_of(expression)))
 
     def written(self, statement: Statement) -> Written | None:
-        """The table of the warehouse that a statement would change; None where it would change none. Runs nothing.
+        """Returns the warehouse's table that a statement would change, or None, without running the statement.
 
         Raises:
-            InvalidNameError: as the statement would.
+            InvalidNameError: if the statement would raise it.
         """
         name = statement.changed_table
         if name is None or statement.effect is None:
@@ -393,23 +396,23 @@ class Warehouse:
         return None if table is None else Written(table, statement.effect)
 
     def affected_tables(self, statement: Statement) -> tuple[RelationName, ...]:
-        """The tables of the warehouse that a statement would make, change, rename or drop. Runs nothing.
+        """Returns the warehouse's tables that a statement would create, change, rename or drop, without running it.
 
         Raises:
-            InvalidNameError: as the statement would.
+            InvalidNameError: if the statement would raise it.
         """
         return affected_tables(self._looking(), statement)
 
     def names_in_use(self, statement: Statement) -> tuple[RelationName, ...]:
-        """The names of the warehouse that come into use by the statement, or go out of it. Runs nothing.
+        """Returns the warehouse's names that a statement would start or stop using, without running it.
 
         Raises:
-            InvalidNameError: as the statement would.
+            InvalidNameError: if the statement would raise it.
         """
         return names_in_use(self._looking(), statement)
 
     def schema_of(self, query: str) -> StructType:
-        """The schema of a query, without running it.
+        """Returns the schema of a query, without running it.
 
         Example:
             >>> warehouse.schema_of("select id from orders").simpleString()
@@ -421,21 +424,21 @@ class Warehouse:
             return alone.dataframe(self._read(query)).schema
 
     def snapshot(self, name: RelationName) -> Snapshot:
-        """The newest snapshot of a table of the warehouse.
+        """Returns the newest snapshot of a table of the warehouse.
 
         Raises:
-            RelationNotFoundError: there is no such table.
+            RelationNotFoundError: if the table does not exist.
         """
         return self.catalog.table(name).snapshot()
 
     def forget_reads(self, name: RelationName) -> None:
-        """Forgets what the statements so far have read of a table (see `for_session`)."""
+        """Forgets the reads of a table by earlier statements (see `for_session`)."""
         if self._read_history is not None:
             self._read_history.forget(self.catalog.table(name))
 
     @errors.mapped()
     def _open(self, namespace: Namespace, read_history: ReadHistory | None) -> None:
-        """Sets what belongs to one session: what its names mean, its views, and what it has read."""
+        """Sets the state of a session: its namespace, its views and its reads."""
         configure(namespace.spark)
         hadoop_storage.configure(namespace.spark, self._databases.locations, self._databases.storages)
         self._storage.check(namespace.spark)
@@ -445,17 +448,17 @@ class Warehouse:
         self._read_history = read_history
 
     def _seen_by(self, spark: SparkSession, read_history: ReadHistory | None) -> Warehouse:
-        """The same warehouse, seen by another session: names mean what they mean here."""
+        """Returns the same warehouse for another session, with the same current database and schema."""
         here, other = self._namespace, copy(self)
         other._open(Namespace(spark, self.catalog, here.database, here.schema), read_history)
         return other
 
     def _read(self, text: str) -> str:
-        """The text in the form that the engine reads; what is no text is left for others to refuse."""
+        """Normalizes the quotes of SQL; other values than strings are returned unchanged and rejected later."""
         return as_read(text, quotes_for(self.spark, text)) if isinstance(text, str) else text
 
     def _mapping(self, rows: DataFrame) -> DataFrame:
-        """The rows; what fails when they are computed is mapped, and names the table of a file that cannot be read."""
+        """Returns the rows with mapped errors, which name the table of an unreadable file."""
         return frames.mapping(rows, partial(damaged_tables.mapped, self._namespace))
 
     def _text_of(self, expression: str) -> str:
@@ -483,7 +486,7 @@ class Warehouse:
         )
 
     def _user_metadata(self, statement: Statement) -> str | None:
-        """The session's note; a query commits nothing, and is not made to ask."""
+        """Returns the session's note, or None for a query, which commits nothing and saves the look-up."""
         return None if isinstance(statement, Query) else self.spark.conf.get(_USER_METADATA, None)
 
     def _context(self, settings: WriteSettings) -> Context:
@@ -495,7 +498,7 @@ class Warehouse:
         return Context(self.spark, namespace, resolver, settings)
 
     def _looking(self) -> Namespace:
-        """The namespace at the beginning of a statement, whose names are as they are now."""
+        """Returns the namespace for a statement, with the catalog's present names."""
         self._namespace.catalog = self.catalog.for_statement()
         return self._namespace
 
