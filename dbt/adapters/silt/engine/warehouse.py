@@ -124,7 +124,7 @@ class WarehouseSettings:
 
 
 class Warehouse:
-    """Tables and views in a folder or an object store, for one Spark session.
+    """Tables and views in a folder or an object store, for a Spark session.
 
     Args:
         spark: session that runs the work; settings on which correctness depends are set in it.
@@ -218,7 +218,7 @@ class Warehouse:
         return self._databases.catalog
 
     def sql(self, text: str, txn: tuple[str, int] | None = None, *, user_metadata: str | None = None) -> DataFrame:
-        """Runs a statement, and returns a query's rows, or one row with the results of a change.
+        """Runs a statement, and returns a query's rows, or a row with the results of a change.
 
         Args:
             text: the statement.
@@ -252,7 +252,7 @@ class Warehouse:
         txn: tuple[str, int] | None = None,
         **options: Unpack[dataframe_write.WriteOptions],
     ) -> Outcome:
-        """Writes the rows of a DataFrame into a table in one commit; columns are matched by name.
+        """Writes the rows of a DataFrame into a table in a single commit; columns are matched by name.
 
         Args:
             df: rows, of any session.
@@ -290,7 +290,7 @@ class Warehouse:
         return outcome
 
     def transaction_version(self, table: str, app_id: str) -> int | None:
-        """Returns the latest version that an application has committed to a table, or None if it or the table does not exist.
+        """Returns the last version that an application committed to a table, or None if it or the table does not exist.
 
         A program whose `txn` version is its position, such as the last offset read, can resume from the returned
         version: a commit stores the position together with the rows.

@@ -1,4 +1,4 @@
-"""Reads one data file of a scan as record batches: the table's columns, without deleted rows, filtered."""
+"""Reads a data file of a scan as record batches: the table's columns, without deleted rows, filtered."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _WORTH_A_PROBE: Final = 4
 
 
 def read_file(scan: ArrowScan, file: AddFile, store: Store) -> Iterator[pa.RecordBatch]:
-    """Yields the rows of one of the scan's files, in order, without empty batches.
+    """Yields the rows of a file of the scan, in order, without empty batches.
 
     Args:
         store: the table's folder (`open_databases.open_location` opens it in another process).
@@ -131,7 +131,7 @@ class _FileRead:
             start += rows
 
     def _stored_batches(self, group: int) -> Iterator[pa.RecordBatch]:
-        """Yields the read columns as stored; if the file has none of them, batches with only the number of rows."""
+        """Yields the read columns as stored; if the file lacks them all, batches with only the number of rows."""
         fields = self.parquet.schema_arrow
         names = [fields.field(at).name for at in sorted({at for at in self.places if at is not None})]
         if names:

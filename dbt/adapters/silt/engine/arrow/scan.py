@@ -37,7 +37,7 @@ class ScanColumn:
 
 @dataclass(frozen=True)
 class ArrowScan:
-    """A read of one version of a table. It can be pickled: `file_read.read_file` reads its files in any process.
+    """A read of a version of a table. It can be pickled: `file_read.read_file` reads its files in any process.
 
     Attributes:
         table: name for messages.

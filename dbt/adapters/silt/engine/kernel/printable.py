@@ -14,7 +14,7 @@ _NOT_IN_JSON: Final = re.compile("[\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2
 
 
 def line(text: str) -> str:
-    """Returns a string as part of one line: characters that would break the line or move the cursor are escaped."""
+    """Returns a string as part of a line: characters that would break the line or move the cursor are escaped."""
     return text if text.isprintable() else "".join(map(_printable, text))
 
 

@@ -24,7 +24,7 @@ class Portion:
     Attributes:
         files: files in a repeatable order.
         done: number of earlier files, which were read.
-        is_snapshot: whether the files are those of the whole table.
+        is_snapshot: whether these are the files of the whole table.
     """
 
     version: int

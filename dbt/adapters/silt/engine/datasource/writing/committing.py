@@ -1,4 +1,4 @@
-"""Commits the files of the successful tasks as one version of the table, or deletes them."""
+"""Commits the files of the successful tasks as a version of the table, or deletes them."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ else:
 
 
 class TableWriter(api.DataSourceArrowWriter):
-    """Writes the rows of a DataFrame in one commit."""
+    """Writes the rows of a DataFrame in a single commit."""
 
     def __init__(self, asked: Asked, schema: StructType) -> None:
         self._asked, self._txn = asked, _batch_txn(asked)

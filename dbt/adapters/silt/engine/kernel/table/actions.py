@@ -318,7 +318,7 @@ class DomainMetadata:
 
 @dataclass(frozen=True)
 class CommitInfo:
-    """Who committed what, and how (free-form in the specification; the field names are those of delta-spark).
+    """The origin and the operation of a commit (free-form in the specification; the field names are delta-spark's).
 
     `operation_parameters` are raw JSON values, `operation_metrics` are numbers as text. Three fields belong to this
     engine: `read_versions` are the versions of each table that the statement read, by table name; `statement_attempts`
@@ -429,7 +429,7 @@ _COMMIT_INFO_TYPES: Mapping[str, type] = {
 
 
 def serialize(actions: Iterable[Action]) -> bytes:
-    """Returns the bytes of a commit file: one JSON object a line, UTF-8."""
+    """Returns the bytes of a commit file: a JSON object per line, in UTF-8."""
     lines = (json.dumps({a.key: a.to_json()}, ensure_ascii=False, separators=(",", ":")) for a in actions)
     return ("\n".join(lines) + "\n").encode()
 

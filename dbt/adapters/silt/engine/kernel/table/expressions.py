@@ -1,4 +1,4 @@
-"""Predicates over the columns of one table: frozen trees, and their value for a row.
+"""Predicates over the columns of a table: frozen trees, and their outcome for a row.
 
 A tree can express less than SQL: it compares a column only with a value of the column's own type, and any other
 condition is `UNKNOWN`, which may have any outcome. The outcomes are True, False and None (SQL's NULL).
@@ -116,7 +116,7 @@ def columns(expression: Expression) -> Iterator[Column]:
 
 
 def evaluate(expression: Expression, row: Mapping[str, Any]) -> Outcome:
-    """Returns the outcome of the expression for one row.
+    """Returns the outcome of the expression for a row.
 
     Args:
         row: values by column name, in any case; structs are mappings or None.

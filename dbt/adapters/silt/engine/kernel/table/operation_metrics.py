@@ -20,7 +20,7 @@ _MOST_DIGITS: Final = 19
 
 @dataclass(frozen=True)
 class RowsChanged:
-    """Numbers of rows that one or more commits inserted, updated and deleted; None if unknown or meaningless."""
+    """Numbers of rows that commits inserted, updated and deleted; None if unknown or meaningless."""
 
     inserted: int | None = None
     updated: int | None = None
@@ -28,7 +28,7 @@ class RowsChanged:
 
     @classmethod
     def of(cls, info: CommitInfo) -> RowsChanged:
-        """Returns the counts of one commit."""
+        """Returns the counts of a commit."""
         metrics: Mapping[str, object] = info.operation_metrics or {}
         return cls(
             inserted=_first(metrics, "numTargetRowsInserted") if info.operation in _REWRITING else _new(metrics),

@@ -138,7 +138,7 @@ def log_path(path: str) -> str:
 def decode_path(path: str) -> str:
     """Decodes a path of the log to a plain name: relative to the table's root, or absolute.
 
-    An absolute path of the local file system loses its `file:` scheme, so that the spellings of one file are equal.
+    An absolute path of the local file system loses its `file:` scheme, so that all spellings of a file are equal.
     """
     decoded = urllib.parse.unquote(path)
     if not decoded.startswith("file:"):

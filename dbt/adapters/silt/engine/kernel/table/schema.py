@@ -63,7 +63,7 @@ class DecimalType:
 
 @dataclass(frozen=True)
 class ArrayType:
-    """A list of elements of one type."""
+    """A list of elements of the same type."""
 
     element_type: DataType
     contains_null: bool = True
@@ -75,7 +75,7 @@ class ArrayType:
 
 @dataclass(frozen=True)
 class MapType:
-    """A mapping from keys of one type to values of one type."""
+    """A mapping from keys of a type to values of a type."""
 
     key_type: DataType
     value_type: DataType
@@ -258,7 +258,7 @@ def primitive_types(data_type: DataType) -> Iterator[PrimitiveType | DecimalType
 
 
 def data_type_from_json(body: Any) -> DataType:
-    """Reads one type of a schema's JSON: a name, or the object of a nested type.
+    """Reads a type of a schema's JSON: a name, or the object of a nested type.
 
     Raises:
         CorruptLogError: if the JSON is not a type.
@@ -271,7 +271,7 @@ def data_type_from_json(body: Any) -> DataType:
 
 
 def data_type_to_json(data_type: DataType) -> Any:
-    """Returns the JSON of one type in a schema."""
+    """Returns the JSON of a type in a schema."""
     return _to_json(data_type)
 
 

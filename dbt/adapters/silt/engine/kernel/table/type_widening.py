@@ -46,7 +46,7 @@ _MOST_PRECISION = 38
 
 @dataclass(frozen=True)
 class TypeChange:
-    """One change of a column's type.
+    """A change of a column's type.
 
     Attributes:
         field_path: path from the column to an element, key or value in it, such as `element.value`; empty for the
@@ -139,7 +139,7 @@ def was_float(field: StructField) -> bool:
 
 
 def _keeps_values(change: TypeChange) -> bool:
-    """Returns whether the new type holds every value of the old one."""
+    """Returns whether the new type holds every value of the old type."""
     old, new = change.from_type, change.to_type
     digits = _FEWEST_DIGITS.get(getattr(old, "name", ""))
     if isinstance(new, DecimalType) and digits is not None:

@@ -1,4 +1,4 @@
-"""ValueOrder: one comparable form of a column's values for predicates, statistics and partition values.
+"""ValueOrder: the comparable form of a column's values for predicates, statistics and partition values.
 
 | column type | form |
 |---|---|
@@ -38,7 +38,7 @@ _MOMENT = re.compile(
 
 
 class ValueOrder:
-    """The values of one column type, in their form.
+    """The values of a column type, in their form.
 
     Attributes:
         form: the Arrow type of the form.
