@@ -84,7 +84,7 @@ class Options:
         raise InvalidArgumentError(f"the option `{name}` is `{text}`", remedy="Give `true` or `false`")
 
     def names(self, name: str) -> tuple[str, ...] | None:
-        """Returns comma-separated columns, or None if the option is not given."""
+        """Returns the columns of a comma-separated list, or None if the option is not given."""
         text = self.text(name)
         return None if text is None else tuple(split_name(part.strip())[0] for part in text.split(",") if part.strip())
 

@@ -56,7 +56,10 @@ class DataSource(api.DataSource):
                 raise
 
     def schema(self) -> StructType:
-        """Returns the columns of the table, and for the change feed also its three columns."""
+        """Returns the columns of the table.
+
+        The change feed adds `_change_type`, `_commit_version` and `_commit_timestamp`.
+        """
         given = Options.of(self.options)
         given.check(*options.READ, *options.STREAM_READ)
         log = given.table.log()

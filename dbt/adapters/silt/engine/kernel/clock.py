@@ -94,7 +94,7 @@ def back_off(clock: Clock, times: int, first: float, longest: float) -> None:
 
 
 def utc_moment(milliseconds: int) -> datetime | None:
-    """Converts a commit's milliseconds since 1970, or returns None outside the years 1 to 9999, which is a mistake."""
+    """Converts a commit's milliseconds since 1970, or returns None outside the years 1 to 9999 (a wrong time)."""
     try:
         return _EPOCH + timedelta(milliseconds=milliseconds)
     except OverflowError:

@@ -52,7 +52,7 @@ class TargetTable:
         """Publishes the name of a table whose first version is committed.
 
         Raises:
-            ConcurrentCreateError: if another writer has meanwhile created a table of that name; this table is lost.
+            ConcurrentCreateError: if another writer has meanwhile created a table of that name; this table is deleted.
         """
         if self._is_path:
             return

@@ -66,7 +66,7 @@ def declared_type(field: StructField) -> DataType:
 
 
 def padded_type(field: StructField) -> DataType:
-    """Returns the column's type with only its `char` types declared, which readers pad."""
+    """Returns the column's type with its `char` types, which readers pad, but `string` for each `varchar`."""
     return _replaced(declared_type(field), lambda each: each if _is_char(each) else _STRING)
 
 
