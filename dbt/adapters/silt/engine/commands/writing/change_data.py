@@ -1,8 +1,8 @@
 """Writes the change data feed: the rows that a commit changes, next to the data files that it writes.
 
-Source: the Delta specification, section "Change Data Files". A version that has change files is read by these alone, so
-a command that records any change of its commit records all changes. A commit that only adds or removes whole files is
-read from these files and needs no change files.
+Source: the Delta specification, section "Change Data Files". Readers of a version with change files read only these
+files, so a command that records any change of its commit records all changes. A commit that only adds or removes whole
+files needs no change files: its changes are read from the data files.
 """
 
 from __future__ import annotations
@@ -61,12 +61,12 @@ def write(
     """Writes changed rows as change files; deletes the files on failure.
 
     Args:
-        metadata: of the version that the files are meant for.
-        changes: rows by how they changed; they have the table's columns, or those that it had before.
-        expected: how many rows there are of each kind, as the data files have it.
+        metadata: the metadata of the version that the files are written for.
+        changes: rows by change type, with the table's columns or the columns that it had before.
+        expected: the number of rows of each change type, according to the data files.
 
     Raises:
-        InternalError: if there are more or fewer rows.
+        InternalError: if the number of rows differs from `expected`.
         As `files.write`.
     """
     schema = StructType.from_json(metadata.schema_string).add(FEED_COLUMNS.require(CHANGE_TYPE))

@@ -45,9 +45,9 @@ class Check:
     """A rule of the rows that are written.
 
     Args:
-        violation: a boolean column, true for a row that breaks the rule; null counts as keeping it.
+        violation: a boolean column, true for a row that breaks the rule; null counts as false.
         example: a string column that shows such a row.
-        error: makes the error from the number of rows that break the rule and the example of one of them.
+        error: creates the error from the number of rows that break the rule and an example row.
     """
 
     violation: Column
@@ -56,7 +56,7 @@ class Check:
 
 
 def table_checks(schema: StructType, properties: TableProperties, table: str) -> tuple[Check, ...]:
-    """The rules for every row: NOT NULL, the length of texts, CHECK constraints, invariants, generated columns."""
+    """Returns the checks of every row: NOT NULL, string lengths, CHECK constraints, invariants, generated columns."""
     return (
         *not_null_checks(schema, table),
         *_length_checks(schema, table),
@@ -67,7 +67,7 @@ def table_checks(schema: StructType, properties: TableProperties, table: str) ->
 
 
 def not_null_checks(schema: StructType, table: str) -> tuple[Check, ...]:
-    """One for each column, and each member of a struct, that is declared NOT NULL."""
+    """Returns a check for each column, and each value inside of a column, that is declared NOT NULL."""
     strict = [member for member in schema if _forbids_null(member)]
     if not strict:
         return ()
@@ -80,7 +80,7 @@ def not_null_checks(schema: StructType, table: str) -> tuple[Check, ...]:
 
 
 def constraint_checks(schema: StructType, properties: TableProperties, table: str) -> tuple[Check, ...]:
-    """One for each CHECK constraint: a row must make its condition true, null breaks it."""
+    """Returns a check for each CHECK constraint; a condition that is null breaks the constraint."""
     if not properties.constraints:
         return ()
     return tuple(
@@ -90,7 +90,7 @@ def constraint_checks(schema: StructType, properties: TableProperties, table: st
 
 
 def counted(count: int, verb: str, verb_of_one: str) -> str:
-    """`1 row breaks`, `3 rows break`."""
+    """Returns a phrase such as `1 row breaks` or `3 rows break`."""
     return f"1 row {verb_of_one}" if count == 1 else f"{count} rows {verb}"
 
 
@@ -102,7 +102,7 @@ def _length_checks(schema: StructType, table: str) -> Iterator[Check]:
 
 
 def _limits(data_type: DataType, name: str) -> Iterator[tuple[str, tuple[str, int], Test]]:
-    """Each place in a column whose texts have a length: its name, the limit, and whether a text in it is longer."""
+    """Yields the path, the limit and a test for longer strings of each value in a column that has a length limit."""
     limit = length_limit(data_type)
     if limit is not None:
         most = limit[1]
@@ -113,7 +113,7 @@ def _limits(data_type: DataType, name: str) -> Iterator[tuple[str, tuple[str, in
 
 
 def _parts(data_type: DataType, name: str) -> Iterator[tuple[DataType, str, Callable[[Test], Test]]]:
-    """The types inside of a type: each with its name, and what makes a test of its values one of the whole."""
+    """Yields the types inside of a type, each with its path and a function that lifts a test to the whole value."""
     if isinstance(data_type, StructType):
         for member in data_type:
             yield member.type, f"{name}.{member.name}", partial(_of_member, member.name)
@@ -145,7 +145,7 @@ def _forbids_null(member: StructField) -> bool:
 
 
 def _nulls(member: StructField, name: str) -> Iterator[tuple[str, Test]]:
-    """Each place in a column where null is forbidden: its name, and whether a value of the column has a null there."""
+    """Yields each path in a column that forbids null, and a test whether a value of the column has a null there."""
     if not member.nullable:
         yield name, lambda value: value.isNull()
     for place, has_null in _inner_nulls(member.type, name):
@@ -174,7 +174,7 @@ def _generation_checks(schema: StructType, table: str) -> Iterator[Check]:
         if member.generation_expression is not None:
             rule = f"{quote(member.name)} <=> ({one_line(member.generation_expression)})"
             error = _check_error(f"the rule of the generated column `{member.name}`", rule, table)
-            # A text is compared in the form in which it is stored.
+            # A string is compared after padding and truncation, as it is stored.
             computed = fitted(F.expr(f"({rules.generation(member, table)}\n)"), declared_type(member))
             yield Check(~F.col(quote(member.name)).eqNullSafe(computed), example_row(schema, rule), error)
 

@@ -1,7 +1,7 @@
-"""Refuses conditions of a statement that are not boolean, before anything of the statement runs.
+"""Rejects conditions of a statement that are not boolean, before any part of the statement runs.
 
-Spark's own rows refuse them, too, but by a plan that the statement's author does not know. A condition that is NULL and
-nothing else has no type: it is never true, as it is in Spark's MERGE and DELETE where another type gives it one.
+Spark rejects them, too, but with a plan that the author of the statement does not know. A condition that is only NULL
+has no type. It is cast to boolean and so never true, as in Spark's MERGE and DELETE.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from dbt.adapters.silt.engine.sql.conditions.shape import is_surely_boolean
 
 
 def checked(condition: str, what: str, rows: Callable[[], DataFrame], table: str) -> str:
-    """The text of a condition, which is boolean.
+    """Returns the SQL of a condition that is known to be boolean.
 
     Args:
         what: the condition as the subject of a sentence, such as "the condition of WHERE".
-        rows: gives rows with the names that the condition knows. They are asked for their types only, and that only if
-            the text does not tell.
-        table: of the statement.
+        rows: returns rows with the names that the condition may use. They are analysed, never run, and only if the SQL
+            alone does not prove the type.
+        table: the table of the statement.
 
     Raises:
-        InvalidStatementError: it is of another type.
+        InvalidStatementError: if the condition is of another type.
     """
     if is_surely_boolean(condition):
         return condition

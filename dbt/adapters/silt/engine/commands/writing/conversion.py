@@ -1,8 +1,8 @@
 """Converts values of one type to another by the rules of store assignment.
 
-Numbers go into numbers, dates and times into dates and times, every simple type into text, text into every simple type;
-arrays, maps and structs go by their parts. Nothing else is stored. A `char` is padded with blanks, and blanks beyond
-the length of a `char` or a `varchar` are cut off.
+Numbers convert to numbers, dates and times to dates and times, every simple type to strings, strings to every simple
+type; arrays, maps and structs convert part by part. Nothing else converts. A `char` is padded with blanks, and blanks
+beyond the length of a `char` or a `varchar` are cut off.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ Change = Callable[[Column], Column]
 
 @dataclass(frozen=True)
 class Conversion:
-    """A way from one type to another.
+    """A conversion of one type to another.
 
     Args:
-        convert: the value in the new type; null for one that it cannot hold.
-        loses: a boolean column, true where a value cannot be held; None where every value can.
+        convert: returns the value in the new type, or null if that type cannot hold it.
+        loses: returns a boolean column, true if the new type cannot hold the value; set only if such values exist.
     """
 
     convert: Change
@@ -47,12 +47,12 @@ _IDENTITY: Final = Conversion(lambda column: column)
 
 
 def conversion(source: DataType, target: DataType, by_name: bool) -> Conversion | None:
-    """The way from one type to another; None where there is none.
+    """Returns the conversion of one type to another, or None if the types do not convert.
 
     Args:
-        target: with its `char` and `varchar`, as `declared_type` gives it. A text that is too long for one stays as it
-            is: the table's checks find it (`checks.table_checks`).
-        by_name: whether members of structs are matched by name, missing ones being null; else by position.
+        target: a type with its `char` and `varchar`, as `declared_type` returns it. A string that is too long is left
+            unchanged: the table's checks find it (`checks.table_checks`).
+        by_name: whether members of structs are matched by name, with null for missing members; else by position.
     """
     if nullable(source) == nullable(target):
         return _IDENTITY
@@ -66,10 +66,10 @@ def conversion(source: DataType, target: DataType, by_name: bool) -> Conversion 
 
 
 def lacking(source: DataType, target: DataType, path: str) -> Iterator[str]:
-    """The paths of the members of structs that a type lacks for another, by name.
+    """Yields the paths of the struct members that the target has and the source lacks, by name.
 
     Args:
-        path: of the value itself; an array's elements are its `element`, a map's parts its `key` and `value`.
+        path: the path of the value itself; `element` is appended for an array, `key` and `value` for a map.
     """
     if isinstance(source, ArrayType) and isinstance(target, ArrayType):
         yield from lacking(source.element_type, target.element_type, f"{path}.element")
@@ -83,14 +83,14 @@ def lacking(source: DataType, target: DataType, path: str) -> Iterator[str]:
 
 
 def over(source: DataType, target: DataType, value: Column, old: Column) -> Column:
-    """A value in another type, with the members that its structs lack as `old` has them.
+    """Converts a value to another type, and takes the members that its structs lack from `old`.
 
-    A struct is null where both are; where nothing is kept, where the value is. Arrays and maps keep nothing, because
-    their elements have no counterparts.
+    If members are kept, a struct is null if both the value and `old` are null; otherwise, if the value is null. Arrays
+    and maps keep no members, because their elements have no counterparts in `old`.
 
     Args:
-        source, target: types between which there is a `conversion` by name.
-        old: of the target type.
+        source, target: types that have a `conversion` by name.
+        old: a value of the target type.
     """
     if not (isinstance(source, StructType) and isinstance(target, StructType) and _keeps(source, target)):
         found = conversion(source, target, by_name=True)
@@ -104,7 +104,7 @@ def over(source: DataType, target: DataType, value: Column, old: Column) -> Colu
 
 
 def _keeps(source: StructType, target: StructType) -> bool:
-    """Whether the target has members, outside of arrays and maps, that the source lacks."""
+    """Returns whether the target has members, outside of arrays and maps, that the source lacks."""
     pairs = [(source.field(member.name), member.type) for member in target]
     return any(
         given is None
@@ -114,14 +114,14 @@ def _keeps(source: StructType, target: StructType) -> bool:
 
 
 def fitted(column: Column, wanted: DataType) -> Column:
-    """Texts of a column with the lengths of a type in which only these differ from the column's own."""
+    """Pads and cuts strings of a column to the lengths of a type that differs from the column's only in lengths."""
     plain = plain_type(wanted)
     found = None if plain == wanted else conversion(plain, wanted, by_name=True)
     return column if found is None else found.convert(column)
 
 
 def _fit(column: Column, limit: tuple[str, int]) -> Column:
-    """A text of a `char` or a `varchar`, as Spark's own tables store it."""
+    """Pads or cuts a string to a `char` or a `varchar`, as Spark's own tables store it."""
     kind, most = limit
     length = F.char_length(column)
     fits = F.when((length > most) & (F.char_length(F.rtrim(column)) <= most), F.substring(column, 1, most))
@@ -157,14 +157,14 @@ def _simple(source: DataType, target: DataType) -> Conversion | None:
 
 
 def _kind(data_type: DataType) -> str | None:
-    """A simple type's name; None for the others."""
+    """Returns the name of a simple type, or None for arrays, maps and structs."""
     if isinstance(data_type, DecimalType):
         return "decimal"
     return None if isinstance(data_type, ArrayType | MapType | StructType) else data_type.name
 
 
 def _holds_all(source: DataType, target: DataType) -> bool:
-    """Whether every value of the source type has one in the target type, rounding aside."""
+    """Returns whether the target type holds every value of the source type, rounding aside."""
     kind, target_kind = _kind(source), _kind(target)
     if kind == "string":
         return False

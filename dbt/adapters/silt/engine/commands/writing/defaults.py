@@ -14,11 +14,11 @@ from dbt.adapters.silt.engine.kernel.table.schema import CURRENT_DEFAULT, Primit
 
 
 def check_defaults(spark: SparkSession, schema: StructType, table: str) -> None:
-    """Passes where each column's default is a value that it can have.
+    """Checks that each column can hold its default.
 
     Raises:
-        InvalidStatementError: a default is no expression, or names a column; or the column is generated.
-        TypeMismatchError: a default's type cannot be stored in its column.
+        InvalidStatementError: if a default is not an expression or names a column, or if the column is generated.
+        TypeMismatchError: if a default's type cannot be stored in its column.
     """
     for member in schema:
         if CURRENT_DEFAULT in member.metadata:

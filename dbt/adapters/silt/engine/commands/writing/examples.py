@@ -1,4 +1,4 @@
-"""Shows a row that breaks a rule, so that it can be found."""
+"""Shows a row that breaks a rule, so that users can find it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _CHARACTERS = 200
 
 
 def example_row(schema: StructType, rule: str = "") -> Column:
-    """A row as JSON: the columns that a rule names, then the others, eight in all; no binary values and variants.
+    """Returns a row as JSON: the rule's columns, then further columns, at most eight; no binary values and variants.
 
     Args:
         rule: the expression that the row breaks.
@@ -37,7 +37,7 @@ def example_row(schema: StructType, rule: str = "") -> Column:
 
 
 def shown(example: str | None) -> str:
-    """An example as the end of an error's message."""
+    """Returns an example as the end of an error's message."""
     if not example:
         return ""
     text = example if len(example) <= _CHARACTERS else example[:_CHARACTERS] + "..."
@@ -51,7 +51,7 @@ def _column(member: StructField) -> Column:
 
 
 def _visible(data_type: DataType, value: Column) -> Column:
-    """The value without the parts that are not shown; of a type that has others."""
+    """Returns the value without the parts that are not shown; the type must have parts that are shown."""
     if _is_shown_whole(data_type):
         return value
     if isinstance(data_type, StructType):
@@ -72,7 +72,7 @@ def _has_shown_part(member: StructField) -> bool:
 
 
 def _has_shown(data_type: DataType) -> bool:
-    """Whether an example shows anything of values of the type."""
+    """Returns whether an example shows any part of values of the type."""
     if isinstance(data_type, StructType):
         return bool(_shown_members(data_type))
     if isinstance(data_type, ArrayType):

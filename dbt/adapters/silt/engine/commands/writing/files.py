@@ -2,8 +2,8 @@
 
 Spark writes them into a new sub-folder of the table's folder, then their footers are read.
 
-A folder of its own means that nothing is ever moved, that two writers never share Spark's `_temporary`, and that what a
-failed statement leaves behind is one folder. The files count as written only if they hold exactly as many rows as were
+Because each write has its own folder, files never move, two writers never share Spark's `_temporary`, and a failed
+statement leaves a single folder behind. The files count as written only if they hold exactly as many rows as were
 observed in the last stage of the job.
 """
 
@@ -41,17 +41,17 @@ from dbt.adapters.silt.engine.kernel.table.schema import StructType
 from dbt.adapters.silt.engine.kernel.table.storable_schema import check_voids, is_void
 
 CHANGE_DATA: Final = "_change_data"
-"""The folder that change files are in (specification: "Change Data Files")."""
+"""The folder of the change files (specification: "Change Data Files")."""
 
 _WRITER_OPTIONS: Final[Mapping[str, str]] = {"mapreduce.fileoutputcommitter.marksuccessfuljobs": "false"}
 _OF_FOLDERS: Final[Mapping[str, str]] = {
-    # The local file system without the `.crc` twins: two files fewer to make, and none that could go stale.
+    # The local file system without `.crc` files: two files fewer per write, and no checksum file that can go stale.
     "fs.file.impl": "org.apache.hadoop.fs.RawLocalFileSystem",
     "fs.file.impl.disable.cache": "true",
 }
 _OF_OBJECTS: Final[Mapping[str, str]] = {
-    # A rename is a copy there: each file is moved once, by the task that wrote it, instead of twice. The folder is new,
-    # so that nobody reads what a job that fails has moved.
+    # A rename is a copy in an object store: the task that wrote a file moves it once, instead of twice. The folder is
+    # new, so no reader sees the files that a failed job has moved.
     "mapreduce.fileoutputcommitter.algorithm.version": "2",
 }
 _UNFINISHED = "_temporary/"
@@ -61,13 +61,13 @@ _ROWS = "rows"
 
 @dataclass(frozen=True)
 class Written:
-    """Data files that are in the table's folder, but in no version of it yet.
+    """Data files that are in the table's folder, but not yet in a version of the table.
 
     Args:
-        folder: the sub-folder that holds them, and nothing else.
+        folder: the sub-folder that holds only these files.
         adds: the files.
-        rows: in all of them.
-        metrics: what was observed while they were written, by the names asked for.
+        rows: the number of rows in all files.
+        metrics: the requested aggregates, observed during the write, by name.
     """
 
     folder: str
@@ -77,26 +77,26 @@ class Written:
 
     @property
     def size(self) -> int:
-        """Bytes of all files."""
+        """The bytes of all files."""
         return sum(add.size for add in self.adds)
 
     def operation_metrics(self) -> dict[str, int]:
-        """By delta-spark's names."""
+        """Returns the metrics by delta-spark's names."""
         return {"numFiles": len(self.adds), "numOutputRows": self.rows, "numOutputBytes": self.size}
 
     def discard(self, log: DeltaLog) -> None:
-        """Deletes files that surely are in no version of the table; a failure leaves them for VACUUM."""
+        """Deletes files that are known to be in no version of the table; a failure leaves them for VACUUM."""
         discard_folder(log, self.folder)
 
 
 @dataclass(frozen=True)
 class _Watched:
-    """What is observed of the rows on the pass that writes them.
+    """The aggregates that are observed on the pass that writes the rows.
 
     Attributes:
-        rules: for the rows that are written.
-        metrics: aggregates over all rows as SQL texts, by name.
-        only: which rows are written, as an SQL text; None for all.
+        rules: checks of the rows that are written.
+        metrics: SQL aggregates over all rows, by name.
+        only: SQL condition of the rows that are written; by default all rows.
     """
 
     rules: Sequence[Check] = ()
@@ -104,7 +104,7 @@ class _Watched:
     only: str | None = None
 
     def aggregates(self) -> Iterator[Column]:
-        # A text is one call to Spark, where a column built by functions is one for each of them, and more.
+        # An SQL expression is one call to Spark; a column built by functions is at least one call per function.
         yield F.expr(f"{'count(1)' if self.only is None else f'count_if({self.only})'} as {_ROWS}")
         for position, rule in enumerate(self.rules):
             violation = rule.violation if self.only is None else F.expr(self.only) & rule.violation
@@ -128,41 +128,41 @@ def write(
     metrics: Mapping[str, str] | None = None,
     only: str | None = None,
 ) -> Written:
-    """Writes rows as data files of a table, those of one partition of the table together.
+    """Writes rows as data files of a table, clustered by the table's partitions.
 
     Args:
-        df: has the table's columns, of its types, and those of `row_ids` where rows keep their ids; more columns may be
-            there for `checks`, `metrics` and `only` to use.
-        log: the table, whose folder must be there.
-        metadata: of the version that the files are meant for.
-        checks: on every row that is written.
-        metrics: aggregates over all rows of `df`, as SQL texts by name.
-        only: which rows of `df` are written, as an SQL text; by default all.
+        df: rows with the table's columns and types, and the columns of `row_ids` if rows keep their ids; it may have
+            further columns, for `checks`, `metrics` and `only`.
+        log: the table, whose folder must exist.
+        metadata: the metadata of the version that the files are written for.
+        checks: checks of every row that is written.
+        metrics: SQL aggregates over all rows of `df`, by name.
+        only: SQL condition of the rows of `df` that are written; by default all rows.
 
     Raises:
-        DataRejectedError: rows break a check, or no partition can have their values; the files are deleted again.
-        DataFileMissingError, TableDamagedError: a file that `df` reads cannot be read.
-        InvalidSettingError: a setting of the session would make wrong files.
-        UnsupportedStatementError: columns have no type, in a way that files cannot leave out.
-        InternalError: the files do not hold the rows that were written.
+        DataRejectedError: if rows break a check or have values that no partition can have; the files are deleted again.
+        DataFileMissingError, TableDamagedError: if a file that `df` reads cannot be read.
+        InvalidSettingError: if a setting of the session would produce wrong files.
+        UnsupportedStatementError: if columns have no type, and files cannot leave them out.
+        InternalError: if the files do not hold the rows that were written.
     """
     watched = _Watched((*checks, *partition_checks(metadata, log.name)), metrics or {}, only)
     return _write(_clustered_by_partition(df, metadata), log, log.clock.new_id(), metadata, watched)
 
 
 def write_as_arranged(df: DataFrame, log: DeltaLog, metadata: Metadata) -> Written:
-    """Writes each of Spark's partitions of `df` as one file; otherwise as `write`."""
+    """Writes each of Spark's partitions of `df` as a file of its own; otherwise as `write`."""
     watched = _Watched(tuple(partition_checks(metadata, log.name)))
     return _write(df, log, log.clock.new_id(), metadata, watched)
 
 
 def write_change_data(df: DataFrame, log: DeltaLog, metadata: Metadata, metrics: Mapping[str, str]) -> Written:
-    """Writes rows as files of the folder of change data; as `write`, but for that.
+    """Writes rows as change files, into the folder of change data; otherwise as `write`.
 
     Args:
-        metadata: with the feed's own column in its schema.
+        metadata: metadata with the feed's own column in its schema.
     """
-    log.store.make_folder(CHANGE_DATA)  # refuses a link in its place, which Spark would follow
+    log.store.make_folder(CHANGE_DATA)  # raises if it is a symbolic link, which Spark would follow
     folder = f"{CHANGE_DATA}/{log.clock.new_id()}"
     arranged = _clustered_by_partition(row_ids.without(df), metadata)
     watched = _Watched(tuple(partition_checks(metadata, log.name)), metrics)
@@ -170,7 +170,7 @@ def write_change_data(df: DataFrame, log: DeltaLog, metadata: Metadata, metrics:
 
 
 def _write(arranged: DataFrame, log: DeltaLog, folder: str, metadata: Metadata, watched: _Watched) -> Written:
-    """Writes into a new folder, which goes again where that fails."""
+    """Writes into a new folder, and deletes the folder if the write fails."""
     required_settings.check_session(arranged.sparkSession)
     check_voids(StructType.from_json(metadata.schema_string), log.name)
     with discarded_on_error(log, (Written(folder, (), 0),)):
@@ -185,13 +185,13 @@ def _write(arranged: DataFrame, log: DeltaLog, folder: str, metadata: Metadata, 
 
 
 def _clustered_by_partition(df: DataFrame, metadata: Metadata) -> DataFrame:
-    """The rows such that those of one partition of the table are in few of Spark's."""
+    """Rebalances the rows so that each partition of the table is in few partitions of Spark."""
     columns = metadata.partition_columns
     return df.hint("rebalance", *(F.col(quote(name)) for name in columns)) if columns else df
 
 
 def _run(df: DataFrame, store: Store, folder: str, metadata: Metadata, watched: _Watched) -> Mapping[str, Any]:
-    """Runs the one job that writes the files; what was observed in its last stage, in which each task counts once."""
+    """Runs the job that writes the files, and returns the aggregates of its last stage, which counts each task once."""
     schema = StructType.from_json(metadata.schema_string)
     stored = stored_schema(metadata)
     copies = partitions.copy_names(metadata)
@@ -217,7 +217,7 @@ def _codec(metadata: Metadata) -> str:
 
 
 def _collect(log: DeltaLog, folder: str, metadata: Metadata) -> tuple[tuple[AddFile, ...], int]:
-    """The files that the job left behind, as actions, and the rows in them."""
+    """Returns the files that the job has written, as actions, and their number of rows."""
     schema = StructType.from_json(metadata.schema_string)
     found = list(_data_files(log, folder))
     properties = TableProperties(metadata.configuration)
@@ -249,7 +249,7 @@ def _collect(log: DeltaLog, folder: str, metadata: Metadata) -> tuple[tuple[AddF
 def _partition_values(
     folder: str, written: Sequence[FileStatus], metadata: Metadata
 ) -> dict[str, dict[str, str | None]]:
-    """Each file's partition values by physical name, from the folders that Spark put it into, by its path."""
+    """Returns partition values by physical name, read from the folders that Spark wrote into, by the file's path."""
     schema = StructType.from_json(metadata.schema_string)
     partitioning = [schema.require(name) for name in metadata.partition_columns]
     types = {member.physical_name: member.type for member in partitioning}
@@ -258,7 +258,7 @@ def _partition_values(
 
 
 def _data_files(log: DeltaLog, folder: str) -> Iterator[FileStatus]:
-    """The data files in the folder and those below it; none where a job without rows made no folder."""
+    """Yields the data files below the folder; a job without rows may have created no folder."""
     for status in few_requests.files_below(log.store, folder):
         below = status.path.removeprefix(f"{folder}/")
         if status.name.startswith("part-") and not below.startswith(_UNFINISHED):

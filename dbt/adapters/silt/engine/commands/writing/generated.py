@@ -1,8 +1,8 @@
 """Computes and checks generated columns: values of an expression over other columns of the row.
 
-Source: the Delta specification, section "Generated Columns". A writer computes the values that a statement does not
-give, and holds those that it does give to the expression (`checks.table_checks`). An expression must be what
-delta-spark allows: it names columns of the table that are not generated, and gives the same for a row every time.
+Source: the Delta specification, section "Generated Columns". A writer computes the values that a statement omits, and
+checks the values that it provides against the expression (`checks.table_checks`). As in delta-spark, an expression may
+name only columns of the table that are not generated, and must be deterministic.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from dbt.adapters.silt.engine.sql.query.rule_texts import one_line
 
 T = TypeVar("T")
 
-# Spark takes these for constants, because they are the same for all rows of one statement.
+# Spark treats these functions as constants, because their value is the same for all rows of a statement.
 _OF_THE_STATEMENT = re.compile(
     r"\b(current_(timestamp|date|time|user|catalog|database|schema|timezone|metastore)|now|curdate|localtimestamp"
     r"|session_user|user|version|input_file_name|input_file_block_\w+)\b(?=\s*\()|\b(current_timestamp|current_date"
@@ -46,24 +46,24 @@ _QUERY = re.compile(r"\(\s*(select|with|from|table|values)\b", re.IGNORECASE)
 
 
 def generated_columns(schema: StructType) -> tuple[StructField, ...]:
-    """The table's generated columns, in order."""
+    """Returns the table's generated columns, in order."""
     return tuple(member for member in schema if member.generation_expression is not None)
 
 
 def value(member: StructField, table: str) -> Column:
-    """The value of a generated column, over the table's columns."""
+    """Returns the value of a generated column, over the table's columns."""
     # The line break ends a comment at the expression's end.
     given = F.expr(f"cast(({rules.generation(member, table)}\n) as {member.type.sql_name})")
     return fitted(given, declared_type(member))
 
 
 def computed(rows: DataFrame, schema: StructType, when: Mapping[str, Column | None], table: str) -> DataFrame:
-    """The rows with some generated columns computed from the others; further columns stay.
+    """Returns the rows with some generated columns computed; columns that are not the table's are kept.
 
     Args:
-        rows: has the table's columns, but for generated ones of `when` that it lacks.
-        when: the generated columns to compute, by the table's names, each with the condition for the rows that are to
-            get the computed value; None for all of them.
+        rows: rows with the table's columns; the generated columns of `when` may be missing.
+        when: the generated columns to compute, by the table's names, each with the condition of the rows that get the
+            computed value; None for all rows.
     """
     if not when:
         return rows
@@ -78,12 +78,12 @@ def computed(rows: DataFrame, schema: StructType, when: Mapping[str, Column | No
 
 
 def check_expressions(spark: SparkSession, schema: StructType, table: str) -> None:
-    """Passes where the table can have its generated columns.
+    """Checks the expressions of the table's generated columns.
 
     Raises:
-        InvalidStatementError: an expression is none, names what is no plain column of the table, or need not give the
-            same for a row every time.
-        TypeMismatchError: an expression is of another type than its column.
+        InvalidStatementError: if an expression is invalid, names anything but plain columns of the table, or is not
+            deterministic.
+        TypeMismatchError: if an expression is of another type than its column.
     """
     members = generated_columns(schema)
     if len(members) < sum(GENERATION_EXPRESSION in member.metadata for member in all_fields(schema)):
@@ -94,10 +94,10 @@ def check_expressions(spark: SparkSession, schema: StructType, table: str) -> No
 
 
 def check_not_used(spark: SparkSession, schema: StructType, names: Iterable[str], table: str) -> None:
-    """Passes where no generated column is computed from any of these columns.
+    """Checks that no generated column is computed from any of these columns.
 
     Raises:
-        InvalidStatementError: one is.
+        InvalidStatementError: if a generated column is computed from a column in `names`.
     """
     members = generated_columns(schema)
     for name in names if members else ():
@@ -131,7 +131,7 @@ def _check_expression(spark: SparkSession, base: StructType, member: StructField
     text_to_run = rules.generation(member, table)
     rows = _empty(spark, base)
     given = _analysed(lambda: kernel_schema(rows.select(F.expr(f"({text_to_run}\n)")).schema).fields[0].type, refused)
-    # No aggregate, window or random value can be in the condition of a join.
+    # Spark allows no aggregate, window or random value in the condition of a join.
     _analysed(lambda: rows.join(_empty(spark, StructType()), F.expr(f"({text_to_run}\n) is null")).schema, refused)
     if nullable(given) != nullable(member.type):
         raise TypeMismatchError(

@@ -1,7 +1,8 @@
-"""Gives new rows the numbers of identity columns: one after the other, without gaps.
+"""Assigns consecutive numbers of identity columns to new rows, without gaps.
 
-The rows are computed once and kept, then those of each of Spark's partitions are counted: a row's number is that of its
-partition's first row, and its place in the partition. So a row has one number, however often it is read or written.
+The rows are computed once and kept, then the rows of each of Spark's partitions are counted. The number of a row is the
+number of the first row of its partition, plus its position in the partition. So a row keeps its number, however often
+it is read or written.
 """
 
 from __future__ import annotations
@@ -24,18 +25,21 @@ from dbt.adapters.silt.engine.kernel.table.schema import StructField, StructType
 
 _PARTITION: Final = "__silt_partition"
 _ROW_BITS: Final = 33
-"""The bits of `monotonically_increasing_id` that are the row's place in its partition."""
+"""The bits of `monotonically_increasing_id` that are the row's position in its partition."""
 
 
 def numbered(rows: DataFrame, metadata: Metadata, wanted: Mapping[str, Column | None]) -> tuple[DataFrame, Metadata]:
-    """The rows with their numbers, and the metadata with the marks moved; runs a job where a number is wanted.
+    """Returns the rows with their numbers, and the metadata with the high water marks moved.
+
+    Runs a job for each column in `wanted`.
 
     Args:
-        rows: has the identity columns, with any value.
-        wanted: identity columns, by the table's name, and which rows get a number, never null; None for all rows.
+        rows: rows with the identity columns, whatever their values.
+        wanted: identity columns, by the table's name, each with the condition of the rows that get a number, never
+            null; None for all rows.
 
     Raises:
-        UnsupportedStatementError: a column has no numbers left.
+        UnsupportedStatementError: if a column has no numbers left.
     """
     columns = identity.identities(StructType.from_json(metadata.schema_string)) if wanted else {}
     counts = {}
@@ -45,14 +49,14 @@ def numbered(rows: DataFrame, metadata: Metadata, wanted: Mapping[str, Column | 
 
 
 def check_set(column: StructField, inserts: bool, is_default: bool, table: str) -> None:
-    """Passes where a statement may give a column a value.
+    """Checks that a statement may set a column.
 
     Args:
-        inserts: whether it does so to new rows.
-        is_default: whether it leaves the value to the table.
+        inserts: whether the statement sets it in new rows.
+        is_default: whether the value is DEFAULT.
 
     Raises:
-        InvalidStatementError: the table gives the numbers, or the row has its number.
+        InvalidStatementError: if only the table assigns the numbers, or if the row has its number already.
     """
     found = identity.identity_of(column)
     if found is None or (inserts and (is_default or found.allows_explicit)):
@@ -71,13 +75,13 @@ def check_set(column: StructField, inserts: bool, is_default: bool, table: str) 
 
 
 def wanted(schema: StructType, given: Iterable[str], table: str) -> dict[str, Column | None]:
-    """The identity columns that rows to be inserted have no values for, as `numbered` takes them.
+    """Returns the identity columns that inserted rows have no values for, as the `wanted` of `numbered`.
 
     Args:
-        given: the columns that they have values for.
+        given: the columns that the rows have values for.
 
     Raises:
-        InvalidStatementError: they have values for one that takes none.
+        InvalidStatementError: if the rows have values for an identity column that takes no values.
     """
     names = {name.lower() for name in given}
     columns = [column for column in schema if identity.identity_of(column) is not None]
@@ -96,7 +100,7 @@ def _with_numbers(rows: DataFrame, name: str, column: Identity, when: Column | N
     total = sum(sizes.values())
     if total == 0:
         return kept, 0
-    column.last(total)  # refused before a value overflows
+    column.last(total)  # raises before a value overflows
     before, offsets = 0, []
     for partition in range(max(sizes) + 1):
         offsets.append(before)

@@ -1,7 +1,7 @@
-"""Checks that partition columns hold what the log and the names of folders can hold.
+"""Checks that the log and the names of folders can hold the values of partition columns.
 
-An empty text would come back as null, from this engine and from every other reader; a text that no folder's name holds
-would end the job with an error of the file system (decision 0044).
+An empty string would be read as null, by this engine and by every other reader; a string that cannot be in the name of
+a folder would fail the job with an error of the file system (decision 0044).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from dbt.adapters.silt.engine.kernel.table.schema import StructType
 
 
 def partition_checks(metadata: Metadata, table: str) -> tuple[Check, ...]:
-    """One for each kind of value that a partition column cannot have, raising a PartitionValueError."""
+    """Returns a check for each kind of value that a partition column cannot have; it raises a PartitionValueError."""
     schema = StructType.from_json(metadata.schema_string)
     return tuple(
         Check(is_unfit, F.col(quote(name)).cast("string"), _error(schema.require(name).name, what, table))

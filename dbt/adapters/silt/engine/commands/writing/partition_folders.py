@@ -1,8 +1,8 @@
-"""Gives the folders of partitions the names that other writers give them, once Spark has written the files.
+"""Renames the folders of partitions as other writers name them, after Spark has written the files.
 
-Spark names them after the copies that it divides the rows by (`partitions.copy_names`); a reader that takes folders'
-names for columns, as Polars does, finds no such column in the table. Folders of a local file system are renamed before
-the files are in any version; an object store has none, and a move would be a copy of every file.
+Spark names them after the copies that it partitions the rows by (`partitions.copy_names`). A reader that derives
+columns from the names of folders, such as Polars, finds no such column in the table. Folders of a local file system are
+renamed before any version contains the files. An object store has no folders: a move would copy every file.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ Values = Mapping[str, str | None]
 
 
 def renamed(store: Store, folder: str, files: Mapping[str, Values]) -> dict[str, str]:
-    """Renames the folders; each file's path then, by its path before.
+    """Renames the folders, and returns the new path of each file, by its old path.
 
     Args:
-        folder: the one that Spark wrote into.
-        files: each file's partition values, by physical name in the order of the folders, by the file's path.
+        folder: the folder that Spark wrote into.
+        files: partition values by the file's path, each by physical name in the order of the folders.
 
     Raises:
-        NotWrittenError: the file system refused.
+        NotWrittenError: if the file system refuses.
     """
     root = store.local_path(folder)
     if root is None or not os.path.isdir(root):
@@ -44,7 +44,7 @@ def renamed(store: Store, folder: str, files: Mapping[str, Values]) -> dict[str,
 
 
 def _name(column: str, text: str | None) -> str:
-    """As Hive, Spark and delta-rs name it; a text that is the word for null differs in its first character."""
+    """Returns the name that Hive, Spark and delta-rs use; the first character of a literal null marker is escaped."""
     value = partitions.SPARK_NULL if text is None else partitions.escaped(text)
     if text == partitions.SPARK_NULL:
         value = f"%{ord(text[0]):02X}{text[1:]}"

@@ -1,8 +1,9 @@
-"""The columns by which rows keep their ids in a statement that writes them again.
+"""Carries the row ids of rows through a statement that rewrites them.
 
-A row that is read to be rewritten has its id and the version of the commit that last changed it in columns besides the
-table's. Files hold them under names that the table's properties give; null stands for what the file's commit gives: a
-new row has null in both, a changed one in `ROW_VERSION`. Source: the Delta specification, section "Row Tracking".
+A row that is read to be rewritten has two more columns: its id, and the version of the commit that last changed it.
+Files store them under names that the table's properties define. Null stands for the value that the commit of the file
+assigns: a new row has null in both columns, a changed row in `ROW_VERSION`. Source: the Delta specification, section
+"Row Tracking".
 """
 
 from __future__ import annotations
@@ -23,16 +24,16 @@ ROW_VERSION: Final = "__silt_row_version"
 
 
 def carried(snapshot: Snapshot) -> tuple[StructField, ...]:
-    """The columns that rows of the table bring with them when they are read to be rewritten."""
+    """Returns the additional columns of the table's rows when they are read to be rewritten."""
     names = (ROW_ID, ROW_VERSION) if keeps_row_ids(snapshot) else ()
     return tuple(StructField(name, PrimitiveType("long")) for name in names)
 
 
 def after(rows: DataFrame, properties: TableProperties, changed: Column) -> dict[str, str | Column]:
-    """The columns, by name, of rows some of which have changed; empty if the rows bring no ids with them.
+    """Returns the columns, by name, of rows some of which have changed; empty if the rows have no ids.
 
     Args:
-        changed: whether a row has, never null.
+        changed: whether a row has changed, never null.
     """
     if not properties.enable_row_tracking or ROW_ID not in rows.columns:
         return {}
@@ -40,7 +41,7 @@ def after(rows: DataFrame, properties: TableProperties, changed: Column) -> dict
 
 
 def stored(rows: DataFrame, metadata: Metadata) -> dict[str, str | Column]:
-    """The columns as data files have them, by name; empty if the rows bring no ids with them."""
+    """Returns the columns of the data files, by name; empty if the rows have no ids."""
     names = materialized_columns(metadata)
     if names is None or ROW_ID not in rows.columns:
         return {}
@@ -48,5 +49,5 @@ def stored(rows: DataFrame, metadata: Metadata) -> dict[str, str | Column]:
 
 
 def without(rows: DataFrame) -> DataFrame:
-    """The rows without their ids."""
+    """Returns the rows without their ids."""
     return rows.drop(ROW_ID, ROW_VERSION)

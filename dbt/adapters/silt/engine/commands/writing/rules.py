@@ -1,4 +1,4 @@
-"""Gives the text of a table's rule to Spark: the one place by which all statements, and all definitions, do."""
+"""Prepares the SQL of a table's rule for Spark, on behalf of all statements and all definitions."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ def rule(text: str, what: str, table: str, with_chance: bool = False) -> str:
     """Returns the rule as an expression that means the same to every session.
 
     Args:
-        text: as the table's log has it.
-        what: the rule, for messages.
-        with_chance: whether it may differ from row to row.
+        text: the rule in the table's log.
+        what: the name of the rule, for messages.
+        with_chance: whether its value may differ from row to row.
 
     Raises:
-        RuleNotAllowedError: it holds what a table's rule may not.
-        StatementSyntaxError: it cannot be split into tokens.
+        RuleNotAllowedError: if the rule contains an element that rules of tables may not contain.
+        StatementSyntaxError: if the rule cannot be split into tokens.
     """
     runs = for_any_session(text)
     found = problem(text, with_chance) or problem(runs, with_chance)
@@ -28,21 +28,21 @@ def rule(text: str, what: str, table: str, with_chance: bool = False) -> str:
 
 
 def condition(name: str, text: str, table: str) -> str:
-    """The condition of a CHECK constraint as an expression; raises as `rule` does."""
+    """Returns the condition of a CHECK constraint as an expression; raises as `rule` does."""
     return rule(text, f"the check constraint `{name}`", table)
 
 
 def default(member: StructField, table: str) -> str:
-    """The default of a column as an expression; raises as `rule` does."""
+    """Returns the default of a column as an expression; raises as `rule` does."""
     return rule(member.default, f"the default of the column `{member.name}`", table, with_chance=True)
 
 
 def typed_default(member: StructField, table: str) -> str:
-    """The default of a column as an expression of the column's type; raises as `rule` does."""
+    """Returns the default of a column as an expression of the column's type; raises as `rule` does."""
     # The line break ends a comment at the default's end.
     return f"cast(({default(member, table)}\n) as {member.type.sql_name})"
 
 
 def generation(member: StructField, table: str) -> str:
-    """The expression that a column is generated as; raises as `rule` does."""
+    """Returns the expression of a generated column; raises as `rule` does."""
     return rule(str(member.generation_expression), f"the generated column `{member.name}`", table)

@@ -1,7 +1,7 @@
 """Turns `SET column = value` of UPDATE and MERGE into columns of the table.
 
-A value goes through the rules of store assignment (`conversion`). A value that its column cannot hold shows in a column
-of its own, which a check looks at while the rows are written.
+A value is converted by the rules of store assignment (`conversion`). A value that its column cannot hold is recorded in
+an additional column, which a check reads while the rows are written.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ _LOST = "__silt_lost_"
 
 @dataclass(frozen=True)
 class AssignedColumn:
-    """One column, or field of a struct column, and what it is set to.
+    """A column, or a field of a struct column, and the value that it is set to.
 
     Args:
-        path: the fields on the way, the table's column first.
-        value: the text of an expression.
+        path: the fields down to the assigned field, beginning with the table's column.
+        value: the SQL of an expression.
     """
 
     path: tuple[StructField, ...]
@@ -55,7 +55,7 @@ class AssignedColumn:
 
     @property
     def type(self) -> DataType:
-        """The type of the place as it was declared, with its `char` and `varchar`."""
+        """The declared type of the assigned field, with its `char` and `varchar`."""
         found = declared_type(self.column)
         for member in self.path[1:]:
             assert isinstance(found, StructType)
@@ -69,12 +69,12 @@ class AssignedColumn:
 
 @dataclass(frozen=True)
 class CastAssignment:
-    """An assignment made ready.
+    """An assignment with the conversion of its value.
 
     Args:
-        assignment: what is assigned.
-        given: the type that the value has.
-        way: how the value becomes one of the column's type; None where it is one.
+        assignment: the column and its value.
+        given: the type of the value.
+        way: the conversion to the column's type; None if the value has this type.
     """
 
     assignment: AssignedColumn
@@ -94,13 +94,13 @@ class CastAssignment:
         return value if self.way is None else self.way.convert(value)
 
     def over(self, old: Column) -> Column:
-        """The value in the column's type, with the fields that its structs lack as the column has them."""
+        """Returns the value in the column's type, with the fields that its structs lack taken from `old`."""
         value = F.expr(self.text)
         return value if self.way is None else over(self.given, self.assignment.type, value, old)
 
     @property
     def lost(self) -> Column | None:
-        """The value as a string where the column cannot hold it, else null; None where it can hold every value."""
+        """The value as a string if the column cannot hold it, else null; None if the column holds every value."""
         if self.way is None or self.way.loses is None:
             return None
         value = F.expr(self.text)
@@ -110,17 +110,17 @@ class CastAssignment:
 def resolve(
     assignments: Sequence[Assignment], schema: StructType, alias: str, table: str, inserts: bool = False
 ) -> tuple[AssignedColumn, ...]:
-    """Finds the columns that are set.
+    """Resolves the columns that are set.
 
     Args:
-        assignments: a column's name may begin with the alias. The value DEFAULT is the column's default; a generated
-            column that is set to it is left out, so that it is computed.
+        assignments: the assignments; a column's name may begin with the alias. The value DEFAULT is the column's
+            default; a generated column that is set to DEFAULT is left out, so that it is computed.
         inserts: whether the rows are new.
 
     Raises:
-        ColumnNotFoundError: there is no such column or field.
-        InvalidStatementError: a column is set twice, or in whole and in part; or an identity column is set where it
-            cannot be.
+        ColumnNotFoundError: if a column or field does not exist.
+        InvalidStatementError: if a column is set twice, or both as a whole and in part, or if the statement may not set
+            an identity column.
     """
     named = tuple(AssignedColumn(_path(each.column, schema, alias, table), each.value) for each in assignments)
     for each in named:
@@ -137,15 +137,15 @@ def settings(
     known: Mapping[str, DataType] | None = None,
     evolves: bool = False,
 ) -> tuple[CastAssignment, ...]:
-    """The assignments over the frame's rows.
+    """Returns the assignments with the conversions of their values, which are expressions over the frame.
 
     Args:
-        known: types of some values, by their text; Spark is asked for the others.
+        known: types of some values, by their SQL; Spark analyses the remaining values.
         evolves: whether a struct may lack fields of its column.
 
     Raises:
-        ColumnNotFoundError: a struct lacks fields of its column.
-        TypeMismatchError: a value's type cannot be stored in its column.
+        ColumnNotFoundError: if a struct lacks fields of its column, unless `evolves`.
+        TypeMismatchError: if a value's type cannot be stored in its column.
     """
     types = dict(known or {})
     unknown = list(dict.fromkeys(each.value for each in assignments if each.value not in types))
@@ -159,14 +159,14 @@ def settings(
 
 
 def as_text(settings: Sequence[CastAssignment]) -> str | None:
-    """The value of a column as SQL text, where one setting gives it as it is; None elsewhere."""
+    """Returns the SQL of a column's value if it is a single assignment without conversion, else None."""
     if len(settings) == 1 and settings[0].way is None and len(settings[0].assignment.path) == 1:
         return settings[0].text
     return None
 
 
 def with_assignments(column: Column, settings: Sequence[CastAssignment]) -> Column:
-    """A column of the table with the settings of it, or of its fields, made."""
+    """Returns a column of the table with its assignments, and the assignments of its fields, applied."""
     for setting in settings:
         inner = setting.assignment.path[1:]
         if inner:
@@ -178,10 +178,10 @@ def with_assignments(column: Column, settings: Sequence[CastAssignment]) -> Colu
 
 
 def losses(settings: Sequence[tuple[str, CastAssignment]], table: str) -> tuple[dict[str, Column], tuple[Check, ...]]:
-    """Columns to carry along with the rows, and the checks that look at them.
+    """Returns additional columns for the rows that record lost values, and the checks that read them.
 
     Args:
-        settings: each with the text of the condition under which a row takes it.
+        settings: assignments, each with the SQL condition of the rows that it applies to.
     """
     columns: dict[str, Column] = {}
     checks: list[Check] = []
@@ -195,13 +195,13 @@ def losses(settings: Sequence[tuple[str, CastAssignment]], table: str) -> tuple[
 
 
 def widened(column: Column, old: DataType, new: DataType) -> Column:
-    """A value of a column whose structs have got new members, which are null in it."""
+    """Converts a column to a type whose structs have more members, which become null."""
     found = conversion(old, new, by_name=True)
     return column if found is None else found.convert(column)
 
 
 def by_column(settings: Sequence[CastAssignment]) -> Mapping[str, list[CastAssignment]]:
-    """The settings of each column, by its name in lower case."""
+    """Returns the assignments of each column, by its name in lower case."""
     grouped: dict[str, list[CastAssignment]] = {}
     for setting in settings:
         grouped.setdefault(setting.assignment.column.name.lower(), []).append(setting)

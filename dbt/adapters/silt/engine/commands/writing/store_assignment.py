@@ -1,7 +1,7 @@
 """Assigns a query's columns to the table's, by Spark's rules of store assignment.
 
-The rules are Spark's ANSI store assignment, whatever `spark.sql.ansi.enabled` says, and text may be stored in any
-simple type too, as seeds and snapshots ask for. A value that the column cannot hold is counted by a check, never stored
+The rules are Spark's ANSI store assignment, regardless of `spark.sql.ansi.enabled`. In addition, strings may be stored
+in any simple type, as seeds and snapshots need. A value that the column cannot hold is counted by a check, never stored
 as null.
 """
 
@@ -37,8 +37,8 @@ class Assigned:
     """Rows in the table's columns.
 
     Args:
-        df: the table's columns in order, then columns that only the checks use.
-        checks: that no value was lost.
+        df: rows with the table's columns in order, then the columns that only the checks use.
+        checks: checks that no value was lost.
     """
 
     df: DataFrame
@@ -48,25 +48,25 @@ class Assigned:
 def assign(
     df: DataFrame, schema: StructType, table: str, by_name: bool = False, columns: Sequence[str] | None = None
 ) -> Assigned:
-    """The rows of a query as rows of a table.
+    """Converts the rows of a query to rows of a table.
+
+    A generated column of the table that the query does not provide is computed; any other missing column gets its
+    default, which is null unless it was set.
 
     Args:
         df: the query.
-        schema: the table's; its NOT NULL is for `checks.table_checks` to hold.
+        schema: the table's schema; its NOT NULL is checked by `checks.table_checks`.
         table: the table's name, for messages.
         by_name: whether columns, and members of structs, are matched by name, in any case; else by position.
-        columns: the table's columns that the query's are for by position; None for all of them.
-
-    Columns of the table that the query has nothing for are computed where they are generated; the others get their
-    default, which is null where none is set.
+        columns: the table's columns that the query's columns are assigned to by position; by default all.
 
     Raises:
-        ColumnNotFoundError: the query has columns that the table has not, or not as many as the table.
-        TypeMismatchError: a column's type cannot be stored in the table's column.
+        ColumnNotFoundError: if the query has columns that the table lacks, or another number of columns.
+        TypeMismatchError: if a column's type cannot be stored in the table's column.
     """
     source = kernel_schema(df.schema)
     if df.isLocal():
-        # Rows that are written out in the statement are few: one file, not one for each core.
+        # A statement has few literal rows: write a single file, not a file for each core.
         df = df.coalesce(1)
     if by_name:
         pairs = _by_name(source, schema, table)
@@ -82,13 +82,13 @@ def assign(
 
 
 def evolve(schema: StructType, source: StructType) -> StructType:
-    """The table's schema with the columns that only the source has, at the end, nullable; within structs too."""
+    """Returns the table's schema with the source's new columns appended as nullable, also within structs."""
     return gathered(_evolved_struct(distributed(schema), distributed(source)))
 
 
 @dataclass(frozen=True)
 class _Pair:
-    """A column of the table, and the position and field of the query's column for it; None for null."""
+    """A column of the table, and the position and field of the query's column for it, if the query has this column."""
 
     target: StructField
     position: int | None
@@ -131,7 +131,7 @@ def _by_name(source: StructType, schema: StructType, table: str) -> list[_Pair]:
 
 
 def _pairs(source: StructType, schema: StructType, positions: Mapping[str, int]) -> list[_Pair]:
-    """The table's columns in order, with the query's by the table's names in lower case."""
+    """Pairs the table's columns, in order, with the query's columns at `positions`, by name in lower case."""
     found = [(target, positions.get(target.name.lower())) for target in schema]
     return [
         _Pair(target, position, None if position is None else source.fields[position]) for target, position in found
@@ -139,7 +139,7 @@ def _pairs(source: StructType, schema: StructType, positions: Mapping[str, int])
 
 
 def _already_fits(pairs: Sequence[_Pair], source: StructType, schema: StructType) -> bool:
-    """Whether the query's columns are the table's, by name, order and type."""
+    """Returns whether the query's columns are the table's, by name, order and type."""
     if any(map(has_lengths, schema)):
         return False
     return source.names == schema.names and all(
