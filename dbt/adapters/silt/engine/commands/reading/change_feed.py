@@ -1,4 +1,4 @@
-"""Reads the change data feed: the rows that versions changed, with how, where and when."""
+"""Reads the change data feed: the rows that versions changed, with change type, version and time."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ _AT = "__silt_at"
 
 
 def read(spark: SparkSession, log: DeltaLog, end: Snapshot, changes: Iterable[VersionChanges]) -> DataFrame:
-    """The rows that versions changed: the table's columns and `FEED_COLUMNS`.
+    """Returns the rows that versions changed, with the table's columns and `FEED_COLUMNS`.
 
     Args:
-        end: the version whose columns the rows have.
+        end: the version that determines the columns of the rows.
 
     Raises:
-        DataFileMissingError: a file is not there, as after a VACUUM.
-        CorruptLogError: a version removed files of a partitioned table without saying their partitions.
+        DataFileMissingError: if a file is missing, for example after a VACUUM.
+        CorruptLogError: if a version removed files of a partitioned table without recording their partitions.
     """
     found = [file for each in changes for file in changed_files(log, each, end)]
     parts = [_read_alike(spark, log, end, files) for files in _separated(found)]
@@ -44,7 +44,7 @@ def read(spark: SparkSession, log: DeltaLog, end: Snapshot, changes: Iterable[Ve
 
 
 def _separated(files: Sequence[ChangedFile]) -> Iterator[list[ChangedFile]]:
-    """Files that are read together: of one kind, and each path once, because rows are distinguished by it."""
+    """Yields files to read together: of the same kind, and each path once, because paths distinguish the rows."""
     rounds: dict[tuple[tuple[bool, bool], int], list[ChangedFile]] = defaultdict(list)
     seen: dict[tuple[tuple[bool, bool], str], int] = defaultdict(int)
     for each in files:
@@ -71,7 +71,7 @@ def _read_alike(spark: SparkSession, log: DeltaLog, end: Snapshot, files: Sequen
 
 
 def _table_of_facts(spark: SparkSession, log: DeltaLog, files: Sequence[ChangedFile]) -> DataFrame:
-    """One row for each way in which Spark may report a file."""
+    """Returns a table with a row for each name by which Spark may report a file."""
     named = [(name, each) for each in files for name in reports(log.store.root, each.file.path)]
     columns = {
         FILE: pa.array([name for name, _ in named], pa.string()),

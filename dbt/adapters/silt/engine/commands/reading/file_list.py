@@ -1,11 +1,11 @@
-"""Gives Spark the files to read with their sizes, so that it does not ask an object store for each of them.
+"""Passes the files to read to Spark with their sizes, so that it sends no requests for them to an object store.
 
-Of each file that Spark is given by name, it asks three times whether it is there and how large it is, before it reads a
-byte; the log says both. Spark takes such a list from the log of a file sink, the folder `_spark_metadata` that a
-streaming query leaves in its target: it then reads exactly the files in it, wherever they are. The list is in a folder
-of this machine, which Spark's driver reads when the DataFrame is made, and never later.
+For each file that Spark gets by name, it requests existence and size three times before it reads a byte; the log
+contains both. Spark accepts such a list in the form of a file sink's log, the folder `_spark_metadata` that a streaming
+query writes into its target: it then reads exactly the listed files, whatever their folders. The list is in a folder of
+this machine, which Spark's driver reads when the DataFrame is created, and never later.
 
-A file that is not there, or is not the one of the log, fails the job that reads it.
+If a file is missing or differs from the log, the job that reads it fails.
 Source: Spark's `FileStreamSinkLog` and `MetadataLogFileIndex`.
 """
 
@@ -26,7 +26,7 @@ from dbt.adapters.silt.engine.commands.spark import session_settings
 from dbt.adapters.silt.engine.kernel.table.paths import encode_path
 
 OPTIONS: Final = {"recursiveFileLookup": "true"}
-"""Of the reader: no columns are taken from the names of the files' folders."""
+"""The reader's options: Spark must not derive columns from the names of the files' folders."""
 
 _SETTINGS: Final = (
     "spark.sql.streaming.checkpointFileManagerClass",
@@ -41,9 +41,9 @@ class ListedFile:
     """A file as the log describes it.
 
     Args:
-        name: plain and absolute: a local path or a URL.
-        size: bytes.
-        modified_ms: milliseconds since 1970-01-01 UTC.
+        name: the absolute local path or URL, unescaped.
+        size: the size in bytes.
+        modified_ms: the time of modification, in milliseconds since 1970-01-01 UTC.
     """
 
     name: str
@@ -52,10 +52,10 @@ class ListedFile:
 
 
 def can_list(spark: SparkSession, files: Sequence[ListedFile]) -> bool:
-    """Whether Spark can be given these files as a list, and that saves requests.
+    """Returns whether Spark can read these files from a list, and the list saves requests.
 
-    Its driver must be on this machine, which it is not over Spark Connect, and read such lists as Spark does by
-    itself; the log must know the files' sizes.
+    A list saves requests only in an object store. Spark's driver must be on this machine, so not over Spark Connect,
+    with the default settings of such lists; the log must contain the files' sizes.
     """
     in_object_store = any("://" in file.name for file in files)
     if not in_object_store or not isinstance(spark, SparkSession) or not all(file.size for file in files):
@@ -65,12 +65,12 @@ def can_list(spark: SparkSession, files: Sequence[ListedFile]) -> bool:
 
 @contextmanager
 def folder(files: Sequence[ListedFile]) -> Iterator[str]:
-    """A folder that stands for the files while a DataFrame is made of it: its URI."""
-    # Spark takes relations whose folders have one name for the same.
+    """Creates a folder with the list of the files, yields its URI, and deletes the folder at the end."""
+    # Spark treats relations whose folders have the same name as the same relation.
     with tempfile.TemporaryDirectory(prefix=f"silt-files-{uuid.uuid4().hex}-") as made:
         metadata = f"{made}/_spark_metadata"
         os.mkdir(metadata)
-        # A Spark that does not take the list, but lists the folder, finds what it cannot read instead of nothing.
+        # If Spark ignores the list and lists the folder, it fails on an unreadable file instead of finding no rows.
         with open(f"{made}/{_NO_FILE}", "w", encoding="utf-8") as file:
             file.write("not a data file: read the list in _spark_metadata")
         with open(f"{metadata}/0", "w", encoding="utf-8") as file:

@@ -1,6 +1,6 @@
 """Finds the files of a table that are in the partitions of new files.
 
-Partition values are compared as values, not as texts: writers spell one timestamp, or one `char`, in more than one way.
+Partition values are compared as values, not as strings: writers spell the same timestamp or `char` differently.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from dbt.adapters.silt.engine.kernel.table.text_lengths import has_char, text_fo
 from dbt.adapters.silt.engine.kernel.table.value_order import value_order_of
 
 _MOST_PARTITIONS: Final = 500
-"""Of more partitions than this, what was read is not listed one by one."""
+"""For more partitions than this, the predicate of the read does not list the partitions."""
 
 _EPOCH: Final = datetime(1970, 1, 1)
 
@@ -35,10 +35,10 @@ class PartitionMatch:
 
 
 def match(snapshot: Snapshot, adds: Sequence[AddFile], null_safe: bool) -> PartitionMatch:
-    """The files of the snapshot that are in the partitions of `adds`.
+    """Returns the files of the snapshot that are in the partitions of `adds`.
 
     Args:
-        null_safe: whether null is equal to null; else a partition with a null matches none.
+        null_safe: whether null equals null; else a partition with a null matches no partition.
     """
     fields = [snapshot.schema.require(name) for name in snapshot.partition_columns]
     wanted = {key for key in keys(files_table(adds), fields) if null_safe or None not in key}
@@ -47,13 +47,13 @@ def match(snapshot: Snapshot, adds: Sequence[AddFile], null_safe: bool) -> Parti
 
 
 def keys(files: pa.Table, fields: Sequence[StructField]) -> list[tuple[Any, ...]]:
-    """Each file's partition values in a form that is equal where the values are; None is null."""
+    """Returns each file's partition values in a form that is equal if the values are equal; None is null."""
     columns = [_forms(files, field) for field in fields]
     return list(zip(*columns, strict=True))
 
 
 def as_strings(files: pa.Table, field: StructField) -> list[str | None]:
-    """Each file's partition value as the log's text; None is null, which an empty text means as well."""
+    """Returns each file's partition value as a string of the log; null and the empty string are returned as None."""
     return [dict(values).get(field.physical_name) or None for values in files["partition_values"].to_pylist()]
 
 
@@ -61,7 +61,7 @@ def _forms(files: pa.Table, field: StructField) -> list[Any]:
     found = [text if text is None else text_form(text, field) for text in as_strings(files, field)]
     order = value_order_of(field.type)
     forms = [None] * len(found) if order is None else order.from_texts(pa.array(found, pa.string())).to_pylist()
-    # What has no form, such as NaN, is compared by its text.
+    # A value without a form, such as NaN, is compared as a string.
     return [text if form is None else form for text, form in zip(found, forms, strict=True)]
 
 
@@ -80,16 +80,16 @@ def _equal(field: StructField, form: Any) -> Expression:
         return IsNull(column)
     try:
         value = _value(field, form)
-    except OverflowError:  # an hour that is outside the years 1 to 9999 in UTC
+    except OverflowError:  # a timestamp outside of the years 1 to 9999 in UTC
         return UNKNOWN
     return UNKNOWN if value is None else Comparison("=", column, value)
 
 
 def _value(field: StructField, form: Any) -> Any:
-    """The value of the column's type for a form of `kernel.table.value_order`; None where the form is but a text."""
+    """Converts a form of `kernel.table.value_order` to the column's type; returns None if the form is only a string."""
     name = getattr(field.type, "name", "")
     if has_char(field):
-        return None  # a file of another writer may have it with other blanks at its end
+        return None  # another writer's file may have it with more or fewer trailing blanks
     if name == "string" or not isinstance(form, str):
         match name:
             case "boolean":

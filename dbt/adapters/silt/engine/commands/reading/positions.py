@@ -1,7 +1,7 @@
-"""Says where rows lie: the columns that a scan adds for it, and what is collected of them.
+"""Defines the columns of a scan for a row's file and position, and collects their values.
 
-What Spark reports for a file is not what the log calls it. Rows carry Spark's name, which costs nothing, and only the
-names that were found are looked up.
+Spark reports a file by another name than the log. Rows carry Spark's name, which costs nothing, and only the names that
+were found are translated.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ from dbt.adapters.silt.engine.kernel.table.paths import absolute_name
 T = TypeVar("T", int, str)
 
 FILE: Final = "__silt_file"
-"""The column for a file's path, as Spark reports it."""
+"""The column of the file's path, as Spark reports it."""
 
 ROW: Final = "__silt_row"
-"""The column for a row's place in its file, counted from 0."""
+"""The column of the row's position in its file, from 0."""
 
 _PLACE: Final = "__silt_place"
 _FILE_BITS: Final = 32
 _MOST_ROWS: Final = 1 << 26
-"""Of the files; up to so many positions of 8 bytes are collected as they are found."""
+"""If the files have at most this many rows, positions of 8 bytes are collected without grouping them in Spark."""
 
 
 @dataclass(frozen=True)
@@ -42,9 +42,9 @@ class FoundRows:
     """Rows of one file.
 
     Args:
-        path: of the file, as in the log.
-        value: what they have in the column that tells them apart; 0 where there is no such column.
-        positions: of the rows, as int64, in no order; a row that was found twice is there twice.
+        path: the file's path in the log.
+        value: the rows' value of the column that distinguishes them; 0 if there is no such column.
+        positions: the rows' positions as int64, unordered; a row that was found twice is included twice.
     """
 
     path: str
@@ -53,27 +53,27 @@ class FoundRows:
 
 
 def reports(root: str, path: str) -> tuple[str, ...]:
-    """Each way in which Spark may report a file.
+    """Returns the names by which Spark may report a file.
 
     Args:
         root: the table's folder, an absolute local path or a URI.
-        path: of the file, as in the log.
+        path: the file's path in the log.
     """
     reported = reported_path(absolute_name(root, path))
     return (f"file:{reported}", f"file://{reported}") if reported.startswith("/") else (reported,)
 
 
 def paths_by_report(log: DeltaLog, files: pa.Table) -> dict[str, str]:
-    """The paths of files in the log, by what Spark may report for them."""
+    """Returns the paths of files in the log, by the names that Spark may report."""
     root, paths = log.store.root, files["path"].to_pylist()
     return {report: path for path in paths for report in reports(root, path)}
 
 
 def paths_of(rows: DataFrame, log: DeltaLog, files: pa.Table) -> list[str]:
-    """The paths in the log of those files that some row comes from, by `FILE`; runs a job.
+    """Runs a job, and returns the log's paths of the files that contain the rows, by `FILE`.
 
     Args:
-        files: rows of `Snapshot.files`, of which the rows come.
+        files: rows of `Snapshot.files`, the files that were read.
     """
     with errors.mapped():
         found = rows.select(F.col(FILE)).distinct().collect()
@@ -82,11 +82,11 @@ def paths_of(rows: DataFrame, log: DeltaLog, files: pa.Table) -> list[str]:
 
 
 def collect(rows: DataFrame, log: DeltaLog, files: pa.Table, by: str | None = None) -> list[FoundRows]:
-    """The positions of rows in their files, by `FILE` and `ROW`; runs a job.
+    """Runs a job, and returns the positions of rows in their files, by `FILE` and `ROW`.
 
     Args:
-        files: rows of `Snapshot.files`, of which the rows come.
-        by: a column of integers that tells rows of a file apart.
+        files: rows of `Snapshot.files`, the files that were read.
+        by: a column of integers that distinguishes the rows of a file.
     """
     paths = paths_by_report(log, files)
     codes = {zlib.crc32(report.encode()): path for report, path in paths.items()} if _are_few(files) else {}
@@ -96,7 +96,7 @@ def collect(rows: DataFrame, log: DeltaLog, files: pa.Table, by: str | None = No
 
 
 def _are_few(files: pa.Table) -> bool:
-    # Those that vectors delete have their places too.
+    # Rows that deletion vectors delete have positions too.
     counts = row_counts.num_records(files)
     return not counts.null_count and (pc.sum(counts).as_py() or 0) <= _MOST_ROWS
 
@@ -112,9 +112,9 @@ def _known(paths: Mapping[T, str], found: T, log: DeltaLog) -> str:
 
 
 def _packed(rows: DataFrame, by: str | None) -> Iterator[tuple[int, int, pa.Array]]:
-    """The rows of each file and value: the check sum of the file's name, the value, and the positions.
+    """Yields the rows of each file and value: the check sum of the file's name, the value, and the positions.
 
-    They come as a number for each row, in which the upper bits are the file's, and without a shuffle.
+    Spark returns a number for each row, with the file in its upper bits, and needs no shuffle.
     """
     place = f"shiftleft(crc32({FILE}), {_FILE_BITS}) | {ROW} as {_PLACE}"
     with errors.mapped():
@@ -139,7 +139,7 @@ def _by_file(places: pa.Array) -> Iterator[tuple[int, pa.Array]]:
 
 
 def _grouped(rows: DataFrame, by: str | None) -> Iterator[tuple[str, int, pa.Array]]:
-    """The same with the file's name, brought together by Spark."""
+    """Like `_packed`, but with the name of the file, and grouped by Spark."""
     keys = [FILE] if by is None else [FILE, by]
     with errors.mapped():
         found = rows.groupBy(*keys).agg(F.collect_list(ROW).alias(ROW)).toArrow()

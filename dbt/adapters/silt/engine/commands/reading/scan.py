@@ -1,12 +1,13 @@
 """Reads exactly the files that a snapshot names.
 
-Spark is given each file by name: it lists no folder, infers no schema and opens no footer before the work starts.
-Files of other writers lack the partition columns, which the log gives; those of this engine hold them
+Spark gets each file by name: it lists no folder, infers no schema and opens no footer before the work starts.
+Files of other writers lack the partition columns, which are filled from the log; files of this engine contain them
 (`partitions.IN_FILE_TAG`).
-Under column mapping files are read by their physical names, or ids, and the columns named as the table has them.
-Rows that a deletion vector deletes are left out, whoever reads (`scan_vectors`); files without one cost nothing for it.
-Rows that are to be written again bring their ids with them, where the table keeps these (`read_to_rewrite`).
-No condition on a floating-point column that may hold a zero or NaN is left to the reader of the files (decision 0074).
+Under column mapping, files are read by physical names or ids, and the columns get the table's names.
+Every read skips the rows that a deletion vector deletes (`scan_vectors`); this costs nothing for files without vector.
+Rows that will be rewritten carry their ids if the table keeps row ids (`read_to_rewrite`).
+A condition on a floating-point column that may contain a zero or NaN is never pushed into the Parquet reader (decision
+0074).
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ from dbt.adapters.silt.engine.kernel.table.text_lengths import has_char, padded_
 from dbt.adapters.silt.engine.kernel.transaction.row_tracking import keeps_row_ids, materialized_columns
 
 _MOST_LITERAL_GROUPS = 16
-"""Up to so many different partition values are given as literals, one read each; more of them by a join."""
+"""Up to this many different partition values are literals, each with a read of its own; more are joined."""
 
 _FIRST_ID, _VERSION = "__silt_first_id", "__silt_version"
 _METADATA = "__silt_metadata"
@@ -61,13 +62,13 @@ _METADATA = "__silt_metadata"
 
 @dataclass(frozen=True)
 class _Files:
-    """Files to read alike.
+    """Files to read in the same way.
 
     Args:
-        paths: as in the log.
-        columns: the columns that the files lack, or that the log gives better.
-        values: what the log gives for them, a tuple for each file.
-        rows: which rows are read; None for all.
+        paths: the files' paths in the log.
+        columns: the columns that the files lack, or for which the log's values take precedence.
+        values: the log's values of these columns, a tuple for each file.
+        rows: the rows to read; by default all.
     """
 
     paths: tuple[str, ...]
@@ -78,11 +79,11 @@ class _Files:
 
 @dataclass(frozen=True)
 class _Ids:
-    """The ids of rows, as files and the log have them.
+    """The ids of rows, from the files and from the log.
 
     Args:
-        columns: the names that files have for their rows' ids and commit versions.
-        given: what rows without them have, by file: the id of the file's first row, and the commit version.
+        columns: the files' columns of row ids and commit versions.
+        given: the defaults of rows without these values, by file: the id of its first row, and the commit version.
     """
 
     columns: tuple[str, str]
@@ -93,7 +94,7 @@ class _Ids:
         return tuple(StructField(name, PrimitiveType("long")) for name in self.columns)
 
     def of_rows(self) -> dict[str, str | Column]:
-        """`ROW_ID` and `ROW_VERSION` of rows that have their place, what is stored, and what the log gives."""
+        """Returns `ROW_ID` and `ROW_VERSION` of rows with positions, stored values and the log's defaults."""
         row_id, version = map(F.col, map(quote, self.columns))
         first = F.col(_FIRST_ID) + F.col(ROW)
         return {ROW_ID: F.coalesce(row_id, first), ROW_VERSION: F.coalesce(version, F.col(_VERSION))}
@@ -101,7 +102,7 @@ class _Ids:
 
 @dataclass(frozen=True)
 class _Scan:
-    """What the reads of one snapshot share.
+    """The state that the reads of a snapshot share.
 
     Args:
         known: the size and the time of modification of each file, by its path in the log.
@@ -118,7 +119,7 @@ class _Scan:
     known: Mapping[str, tuple[int, int]] = field(default_factory=dict)
 
     def pairs(self, without: Collection[str] = ()) -> list[tuple[StructField, StructField]]:
-        """The table's columns, each with the field that data files have for it."""
+        """Returns the table's columns, each with its field in data files."""
         gone = {name.lower() for name in without}
         both = zip(self.schema, self.stored, strict=True)
         return [(member, stored) for member, stored in both if member.name.lower() not in gone]
@@ -132,20 +133,20 @@ def read(
     with_position: bool = False,
     only: Positions | None = None,
 ) -> DataFrame:
-    """The rows of some files of a snapshot, in the table's columns, all of them nullable.
+    """Returns the rows of some files of a snapshot, in the table's columns, all of them nullable.
 
-    Rows that the files' deletion vectors mark are no rows of the table, and never among them.
+    Rows that the files' deletion vectors delete are never included.
 
     Args:
-        files: rows of `snapshot.files`; None for all of them.
+        files: rows of `snapshot.files`; by default all.
         with_position: whether the columns `FILE` and `ROW` are added.
-        only: the rows to read instead, by their positions in files that are among `files`. That none of them is marked
-            is the caller's to know: it is so for positions that `with_position` gave.
+        only: the rows to read instead, by their positions in files that are among `files`. The caller must ensure that
+            no vector deletes any of these rows, as is the case for positions from `with_position`.
 
     Raises:
-        DataFileMissingError: a file is not there; one that goes missing later fails the job that reads it.
-        DataFileChangedError: a file is another one than the log names.
-        CorruptDeletionVectorError: which rows are in the table cannot be known.
+        DataFileMissingError: if a file is missing; a file that is deleted later fails the job that reads it.
+        DataFileChangedError: if a file differs from the file that the log names.
+        CorruptDeletionVectorError: if a deletion vector is unreadable, so that the table's rows are unknown.
     """
     return _rows(_scan(spark, log, snapshot, with_position), log, snapshot, files, only)
 
@@ -158,7 +159,7 @@ def read_to_rewrite(
     with_position: bool = False,
     only: Positions | None = None,
 ) -> DataFrame:
-    """As `read`; where the table keeps row ids, with `ROW_ID` and `ROW_VERSION`, which `files.write` takes."""
+    """Like `read`; adds `ROW_ID` and `ROW_VERSION`, for `files.write`, if the table keeps row ids."""
     scan = _scan(spark, log, snapshot, with_position)
     columns = materialized_columns(snapshot.metadata) if keeps_row_ids(snapshot) else None
     if columns is not None:
@@ -169,16 +170,16 @@ def read_to_rewrite(
 
 
 def check_files(log: DeltaLog, snapshot: Snapshot, files: pa.Table) -> None:
-    """Checks that files are those that the log names, and are where files of the table may be; see `FileGuard.check`.
+    """Checks that files match the log and are in a location that the table may use; see `FileGuard.check`.
 
-    A frame that was made by `read` does not check them again when it is used again.
+    A frame that `read` returned does not repeat the check when it is used again.
 
     Args:
         files: rows of `snapshot.files`.
 
     Raises:
-        DataFileChangedError: a file is another one than the log names.
-        ExternalPathError, SymbolicLinkError: a file is where no file of the table may be.
+        DataFileChangedError: if a file differs from the file that the log names.
+        ExternalPathError, SymbolicLinkError: if a file is in a location that the table may not use.
     """
     try:
         log.guard.check(log.store, files, snapshot.metadata, log.name, snapshot.version)
@@ -212,14 +213,14 @@ def _known(files: pa.Table) -> dict[str, tuple[int, int]]:
 
 
 def _stored(snapshot: Snapshot) -> StructType:
-    """The columns as Spark is to read them in the data files."""
+    """Returns the columns that Spark reads in the data files."""
     metadata = snapshot.metadata
     readable = type_widening.readable_by_spark(snapshot.schema)
     if readable != snapshot.schema:
         metadata = replace(metadata, schema_string=readable.to_json())
     by_id = snapshot.properties.column_mapping_mode == "id"
     stored = nullable_schema(type_widening.without_changes(column_mapping.stored_schema(metadata, with_ids=by_id)))
-    # Spark would pad what it knows to be a `char`, where its session says so.
+    # Spark would pad a column that is declared as `char`, depending on the session's settings.
     return map_fields(stored, lambda each: each.with_metadata(**{CHAR_VARCHAR_KEY: None}) if has_char(each) else each)
 
 
@@ -233,7 +234,7 @@ def _empty(scan: _Scan) -> DataFrame:
 
 
 def _groups(scan: _Scan, log: DeltaLog, snapshot: Snapshot, files: pa.Table, only: Positions | None) -> list[_Files]:
-    """The files to read whole, and those of which only some rows are read."""
+    """Returns the groups of files that are read whole, and the groups of files of which only some rows are read."""
     partitioning = [snapshot.schema.require(name, log.name) for name in snapshot.partition_columns]
     bitmaps = deletion_vectors.read_all(log.store, files, log.name) if only is None else only
     if not bitmaps:
@@ -252,12 +253,12 @@ def _groups(scan: _Scan, log: DeltaLog, snapshot: Snapshot, files: pa.Table, onl
 def _grouped(
     files: pa.Table, partitioning: Sequence[StructField], most_literal: int = _MOST_LITERAL_GROUPS
 ) -> list[_Files]:
-    """The files that hold every column; the others by their partition values, or together where these are many."""
+    """Groups files: all files with every column; the rest by partition values, or together if the values are many."""
     paths = files["path"].to_pylist()
     if not partitioning:
         return [_Files(tuple(paths))] if paths else []
     partition_columns = tuple(member.name for member in partitioning)
-    # The log's text is what counts where a type has been widened: a float's digits are not those of the double.
+    # If a type was widened, the log's string takes precedence: a float's digits differ from the double's.
     in_file = not any(type_widening.TYPE_CHANGES in member.metadata for member in partitioning)
     whole: list[str] = []
     by_values: dict[tuple[str | None, ...], list[str]] = defaultdict(list)
@@ -265,7 +266,7 @@ def _grouped(
     for path, values, tags in zip(paths, *columns, strict=True):
         given = dict(values)
         texts = tuple(given.get(member.physical_name) for member in partitioning)
-        # An empty text is null in the log, though earlier versions of this engine left an empty string in the file.
+        # An empty string is null in the log, though earlier versions of this engine wrote an empty string to the file.
         if in_file and "" not in texts and dict(tags or ()).get(partitions.IN_FILE_TAG) == "true":
             whole.append(path)
         else:
@@ -283,13 +284,13 @@ def _grouped(
 
 
 def _needs_join(scan: _Scan, files: _Files) -> bool:
-    """Whether rows need a table of files for their file's values, ids or bitmap."""
+    """Returns whether rows need a table of files for their file's values, ids or bitmap."""
     has_bitmaps = files.rows is not None and files.rows.way is Way.JOIN
     return scan.ids is not None or has_bitmaps or len(set(files.values)) > 1
 
 
 def _read_alike(scan: _Scan, files: _Files) -> DataFrame:
-    """Files whose missing columns have the same value in all of them."""
+    """Reads files whose missing columns have the same values in all files."""
     frame = _open(scan, files)
     values = dict(zip(files.columns, files.values[0], strict=True)) if files.values else {}
     is_same = scan.stored.sql_name == scan.schema.sql_name and not any(map(has_char, scan.schema))
@@ -308,7 +309,7 @@ def _read_alike(scan: _Scan, files: _Files) -> DataFrame:
 
 
 def _read_joined(scan: _Scan, files: _Files) -> DataFrame:
-    """Files whose missing columns, ids or bitmaps a broadcast table gives."""
+    """Reads files, and joins their missing columns, ids or bitmaps from a broadcast table."""
     frame = _open(scan, files)
     metadata = frame.metadataColumn("_metadata")
     present = [quote(stored.name) for member, stored in scan.pairs(files.columns) if not is_void(member.type)]
@@ -325,7 +326,7 @@ def _read_joined(scan: _Scan, files: _Files) -> DataFrame:
 
 
 def _table_of_files(scan: _Scan, files: _Files) -> pa.Table:
-    """One row for each way in which Spark may report a file: missing values, ids, the bitmap."""
+    """Returns a row for each name by which Spark may report a file: missing values, ids, the bitmap."""
     values = files.values or ((),) * len(files.paths)
     rows = [
         (position, report, *given)
@@ -343,7 +344,7 @@ def _table_of_files(scan: _Scan, files: _Files) -> pa.Table:
 
 
 def _table_columns(scan: _Scan, given: Mapping[str, Column]) -> dict[str, str | Column]:
-    """The table's columns by name, in order: those that the log gives, as text, and those in the files."""
+    """Returns the table's columns by name, in order, from the log's strings in `given` or from the files."""
     by_name = {name.lower(): text for name, text in given.items()}
     columns: dict[str, str | Column] = {}
     for member, stored in scan.pairs():
@@ -370,14 +371,14 @@ def _open(scan: _Scan, files: _Files) -> DataFrame:
                 with file_list.folder(listed) as folder:
                     return reader.options(**file_list.OPTIONS).parquet(folder)
             frame = reader.parquet(*(spark_path(scan.root, path) for path in files.paths))
-            frame.schema  # noqa: B018 -- over Spark Connect no file is looked for before something is asked
+            frame.schema  # noqa: B018 -- Spark Connect looks for the files only when the frame is analysed
             return frame
     except DataFileMissingError as error:
         raise _named_source(scan, files, error) from error
 
 
 def _named_source(scan: _Scan, files: _Files, error: DataFileMissingError) -> DataFileMissingError:
-    """The error; of a shallow clone it says whose the file was."""
+    """Returns the error; names the source of the file if the table is a shallow clone."""
     reported = str(error.details.get("path", ""))
     elsewhere = [path for path in files.paths if is_absolute(decode_path(path))]
     missing = next((path for path in elsewhere if reported.endswith(spark_path(scan.root, path))), None)

@@ -1,10 +1,10 @@
-"""Selects rows of data files by position: those that deletion vectors leave in a table, or chosen ones.
+"""Selects rows of data files by position: rows that deletion vectors do not delete, or chosen rows.
 
-Few positions in few files are put into the plan as numbers. The bitmaps of up to `_MOST_FILES_OF_A_SCAN` files are one
-array of 64-bit words, and a file's size, which every row of it has as a constant, tells where in the array its own
-begin. Where that does not tell, or files are very many, the bitmaps are broadcast, one row for each file, and joined by
-its path, which takes several times as long. (As bytes cut out of a binary column the same is many times slower, because
-Spark copies them for each row.)
+If files and positions are few, the positions are literals of the plan. Otherwise the bitmaps of up to
+`_MOST_FILES_OF_A_SCAN` files are an array of 64-bit words, and the file's size, a constant for each of its rows,
+determines the start of its words in the array. If sizes or row counts are unknown, or files or rows are too many, the
+bitmaps are broadcast, a row for each file, and joined by its path, which takes several times as long. (Reading the bits
+from a binary column is many times slower, because Spark copies the bytes for each row.)
 """
 
 from __future__ import annotations
@@ -26,20 +26,20 @@ from dbt.adapters.silt.engine.kernel.files import deletion_vectors, row_counts
 from dbt.adapters.silt.engine.kernel.files.deletion_vectors import Positions
 
 WORDS: Final = "__silt_words"
-"""The column of a table of files that holds each file's bitmap."""
+"""The column of each file's bitmap in a table of files."""
 
 _MOST_LITERAL_FILES: Final = 4
 _MOST_LITERAL_ROWS: Final = 500
 
 _MOST_FILES_OF_A_SCAN: Final = 32
-"""Each is a branch in the code that Spark compiles; of more than twice as many Java would not compile it."""
+"""Each is a branch in the code that Spark generates; Java does not compile more than twice as many."""
 _MOST_SCANS: Final = 16
 _MOST_ROWS: Final = 1 << 28
-"""Of the files of one scan: the array of their words is part of the plan, and takes 32 MiB for so many."""
+"""The most rows in the files of a scan: the array of their words is part of the plan, and so takes up to 32 MiB."""
 
 
 class Way(Enum):
-    """How a scan learns which rows to read."""
+    """The technique by which a scan selects rows."""
 
     NUMBERS = "positions of one file in the plan"
     ARRAY = "one array of words for all files"
@@ -51,9 +51,9 @@ class FileRows:
     """Rows of a file.
 
     Args:
-        size: bytes of the file.
-        records: how many rows it holds; None where the log does not say.
-        positions: of the rows.
+        size: the file's size in bytes.
+        records: the number of rows in the file; None if the log does not contain it.
+        positions: the positions of the rows.
     """
 
     size: int
@@ -63,12 +63,12 @@ class FileRows:
 
 @dataclass(frozen=True)
 class RowFilter:
-    """Which rows of some files are read: those whose positions are given, or all but those.
+    """A filter of the rows of some files: the rows at the positions, or all other rows.
 
     Args:
-        files: what is known of each file.
-        keeps: whether the positions are of the rows that are read.
-        way: how Spark learns of them.
+        files: the positions in each file.
+        keeps: whether the rows at the positions are read, instead of all other rows.
+        way: the technique by which Spark selects the rows.
     """
 
     files: tuple[FileRows, ...]
@@ -76,16 +76,16 @@ class RowFilter:
     way: Way
 
     def condition(self, spark: SparkSession, size: str, row: str) -> Column:
-        """The condition on a row, by the columns that have its file's size and its position; not for `Way.JOIN`."""
+        """Returns the condition on a row, given the columns of its file's size and its position; not for `Way.JOIN`."""
         return self._by_numbers(row) if self.way is Way.NUMBERS else self._by_array(spark, size, row)
 
     def by_words(self, row: str) -> Column:
-        """The condition on a row, by `WORDS` of its file and the column that has its position."""
+        """Returns the condition on a row, given `WORDS` of its file and the column of its position."""
         word = f"get({WORDS}, cast(shiftright({row}, 6) as int))"
         return F.expr(f"coalesce(shiftright({word}, cast({row} & 63 as int)) & 1, 0) = {int(self.keeps)}")
 
     def words(self) -> pa.Array:
-        """`WORDS` of each file."""
+        """Returns `WORDS` of each file."""
         return _lists([deletion_vectors.words(of_file.positions) for of_file in self.files])
 
     def _by_numbers(self, row: str) -> Column:
@@ -95,7 +95,7 @@ class RowFilter:
         return F.expr(f"{row} {'' if self.keeps else 'not '}in ({', '.join(map(str, of_file.positions))})")
 
     def _by_array(self, spark: SparkSession, size: str, row: str) -> Column:
-        """The condition; a file of another size, or with more rows, than the log says fails the job that reads it."""
+        """Returns the condition; it fails the job if a file has another size, or more rows, than in the log."""
         parts = [deletion_vectors.words(each.positions, each.records or 0) for each in self.files]
         starts = itertools.accumulate(map(len, parts), initial=0)
         known = zip(self.files, starts, strict=False)
@@ -107,12 +107,12 @@ class RowFilter:
 
 
 def filters(files: pa.Table, positions: Positions, keeps: bool, has_join: bool) -> list[tuple[pa.Table, RowFilter]]:
-    """The files in tables that are read together, with the rows to read.
+    """Returns tables of the files that are read together, each with the filter of their rows.
 
     Args:
         files: rows of `Snapshot.files`.
-        positions: of rows in each of them, by path.
-        keeps: whether these are the rows that are read.
+        positions: positions of rows in each file, by path.
+        keeps: whether the rows at the positions are read, instead of all other rows.
         has_join: whether the files are joined with a table of files anyway.
     """
     columns = (files["path"].to_pylist(), files["size"].to_pylist(), row_counts.num_records(files).to_pylist())
@@ -125,7 +125,7 @@ def filters(files: pa.Table, positions: Positions, keeps: bool, has_join: bool) 
 
 
 def _ways(files: Sequence[FileRows]) -> tuple[Way, Sequence[Sequence[int]]]:
-    """How to read the files, and the places of those of each scan."""
+    """Returns the technique for the files, and the indexes of the files of each scan."""
     all_of_them = [range(len(files))]
     if len(files) <= _MOST_LITERAL_FILES and sum(len(each.positions) for each in files) <= _MOST_LITERAL_ROWS:
         return Way.NUMBERS, [[place] for place in range(len(files))]
@@ -143,10 +143,10 @@ def _ways(files: Sequence[FileRows]) -> tuple[Way, Sequence[Sequence[int]]]:
 
 
 def _start(branches: Sequence[tuple[int, int, int]], size: str, row: str) -> str:
-    """The text of the place of a file's first word, by its size; null for another size and for rows beyond the last.
+    """Returns the SQL for the index of a file's first word; null if no file has the size, or for rows beyond its last.
 
     Args:
-        branches: size, rows and place of each file, by size.
+        branches: size, number of rows and index of each file, ordered by size.
     """
     if len(branches) == 1:
         ((of_file, rows, start),) = branches
