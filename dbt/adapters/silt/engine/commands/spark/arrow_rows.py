@@ -1,4 +1,4 @@
-"""Gives Spark rows that this process has, as a DataFrame, in the same way embedded and over Spark Connect."""
+"""Turns rows of this process into a DataFrame, in the same way embedded and over Spark Connect."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 
 def frame(spark: SparkSession, rows: pa.Table) -> DataFrame:
-    """A DataFrame of the rows, of which there may be none."""
+    """Returns a DataFrame of the rows; the table may be empty."""
     if rows.num_rows:
         return spark.createDataFrame(rows)
     # Spark Connect reads no types from a table without rows.

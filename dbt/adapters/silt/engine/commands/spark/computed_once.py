@@ -1,7 +1,7 @@
 """Computes rows once, however often they are read.
 
-Each executor keeps those that it computed. Where one is lost with them, the job that reads them fails, and the
-statement is run again: computed a second time they might be others.
+Each executor keeps the rows that it computed. If an executor is lost, the job that reads its rows fails, and the
+statement is run again: a second computation might return different rows.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from dbt.adapters.silt.engine.commands.spark import masters
 
 
 def computed_once(rows: DataFrame, eager: bool = True) -> DataFrame:
-    """The rows, kept by Spark from the first time that they are computed; what is lost of them fails the reading job.
+    """Returns the rows, which Spark keeps once computed; if kept rows are lost, the job that reads them fails.
 
     Args:
-        eager: whether they are computed now.
+        eager: whether the rows are computed now.
     """
     session = rows.sparkSession
     if isinstance(session, SparkSession):
@@ -29,10 +29,11 @@ def computed_once(rows: DataFrame, eager: bool = True) -> DataFrame:
 
 
 def computed_once_and_observed(rows: DataFrame, metrics: Sequence[Column]) -> tuple[DataFrame, Mapping[str, Any]]:
-    """The rows, computed now and kept, and aggregates over them.
+    """Computes and keeps the rows now, and returns them with aggregates over them.
 
-    They are observed on the pass that computes the rows where that is sure to see each once. A task that is run again
-    finds what the first has kept, and observes nothing (SPARK-41497): where tasks may be, the kept rows are asked.
+    The aggregates are observed on the pass that computes the rows if Spark runs each task once. A repeated task finds
+    the rows that the first run kept, and observes nothing (SPARK-41497): if Spark may repeat tasks, the aggregates are
+    computed from the kept rows.
 
     Args:
         metrics: aggregates, each with a name.
@@ -46,10 +47,10 @@ def computed_once_and_observed(rows: DataFrame, metrics: Sequence[Column]) -> tu
 
 @contextlib.contextmanager
 def _active(session: Any) -> Iterator[None]:
-    """Makes a Spark Connect session the active one of this thread.
+    """Makes a Spark Connect session the active session of this thread.
 
-    PySpark's client gives what it keeps on the server to the thread's active session, whichever session asked for it;
-    in any other than the asking one it cannot be read. There is no public way to choose the active session.
+    PySpark's client assigns rows that it keeps on the server to the thread's active session, whichever session
+    requested them; only the requesting session can read them. PySpark has no public method to set the active session.
     """
     thread = type(session)._active_session
     before = getattr(thread, "session", None)

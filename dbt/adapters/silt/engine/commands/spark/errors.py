@@ -1,4 +1,4 @@
-"""Maps Spark's failures to errors of this engine, by error condition; nothing else does so."""
+"""Maps Spark's failures to errors of this engine, by error condition; no other module does so."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from dbt.adapters.silt.engine.kernel.errors import (
 from dbt.adapters.silt.engine.sql.tokens import double_quotes_remedy
 
 SPARKS: Final = (PySparkException, Py4JError, ConnectionError, EOFError)
-"""What Python sees of a failure of Spark's; the last two, where its Java process is gone."""
+"""The Python exceptions of a failure in Spark; ConnectionError and EOFError if its Java process has ended."""
 
 _OF_CALLS = (
     *(TypeError, ValueError, AttributeError, IndexError, KeyError, AssertionError),
@@ -52,37 +52,37 @@ _LOST = "CHECKPOINT_RDD_BLOCK_ID_NOT_FOUND"
 _NOT_ALLOWED = re.compile(r"Permission denied|AccessDeniedException|AccessControlException")
 _READ_ONLY = re.compile(r"Read-only file system")
 _NO_SPACE = re.compile(r"No space left on device|Disk quota exceeded")
-"""Java tells these by the operating system's text alone."""
+"""Java reports these three only through the operating system's message."""
 _STOPPED = re.compile(r"Cannot call methods on a stopped SparkContext|SparkContext (?:was|has been) shut ?down")
-"""Spark tells by its text alone that it is being ended; a server of Spark Connect still answers then."""
+"""Spark reports its shutdown only by this message; a Spark Connect server still answers during the shutdown."""
 
 
 OTHER_ROWS: Final = "a data file with deleted rows has another size, or more rows, than the log says"
-"""What a plan of this engine raises in a task (`raise_error`)."""
+"""The message that a plan of this engine raises in a task (`raise_error`)."""
 
 _WHEN_THERE = "When Spark is there again, run `dbt retry`: what was committed is skipped"
 
 
 @contextlib.contextmanager
 def mapped(table: str | None = None, version: int | None = None) -> Iterator[None]:
-    """Turns Spark's failures into errors of this engine; a wrong call of PySpark's own methods passes as it is.
+    """Turns Spark's failures into errors of this engine; errors of a wrong call to PySpark's methods are not mapped.
 
     Args:
-        table: the table that is read; None where more than one may be.
+        table: the table that is read; None if several may be read.
 
     Raises:
-        InvalidStatementError, DataRejectedError, or one of their kinds: Spark refused the statement, or the data.
-        DataFileMissingError: a data file is not there.
-        DataFileChangedError: a data file has other rows than the log says.
-        TableDamagedError: a data file cannot be read.
-        FunctionNotFoundError, FilesNotFoundError: a function or a path that the statement names is missing.
-        ExecutorLostError: rows that Spark kept are gone.
-        StorageError: a file cannot be read or written; NoSpaceError: for want of space; StorageRefusedError: an object
-            store refused it.
-        SparkUnavailableError: Spark has no connector for an object store.
-        SparkEndedError: Spark's Java process ended.
-        SparkFailedError: Spark failed for any other reason.
-        TypeError, ValueError and other errors of Python: PySpark was called with a wrong argument.
+        InvalidStatementError, DataRejectedError, or a subclass: if Spark rejects the statement or the data.
+        DataFileMissingError: if a data file is missing.
+        DataFileChangedError: if the rows of a data file differ from the log.
+        TableDamagedError: if a data file cannot be read.
+        FunctionNotFoundError, FilesNotFoundError: if a function or a path that the statement names is missing.
+        ExecutorLostError: if rows that Spark kept are lost.
+        StorageError: if a file cannot be read or written; NoSpaceError: for want of space; StorageRefusedError: if an
+            object store refuses.
+        SparkUnavailableError: if Spark has no connector for an object store.
+        SparkEndedError: if Spark's Java process ended.
+        SparkFailedError: if Spark failed for any other reason.
+        TypeError, ValueError and other errors of Python: if PySpark is called with a wrong argument.
     """
     try:
         yield
@@ -90,13 +90,13 @@ def mapped(table: str | None = None, version: int | None = None) -> Iterator[Non
         translated = of_spark(error, table, version)
         if translated is error:
             raise
-        # What the user has to correct is in the message; Spark's own error comes with a plan, and with Java's stack.
+        # The message contains everything that the user has to correct; Spark's own error adds a plan and Java's stack.
         is_the_users = isinstance(translated, InvalidStatementError | DataRejectedError)
         raise translated from (None if is_the_users else error)
 
 
 def of_spark(error: Exception, table: str | None = None, version: int | None = None) -> Exception:
-    """The engine's error for a failure of Spark's; any other error, and one of a wrong call of PySpark's, as it is."""
+    """Returns the engine's error for a failure of Spark; other errors, and errors of wrong calls, are unchanged."""
     if isinstance(error, SiltError) or not isinstance(error, SPARKS) or _is_of_call(error):
         return error
     if isinstance(error, java_process.SparkGone):
@@ -131,18 +131,18 @@ def of_spark(error: Exception, table: str | None = None, version: int | None = N
 
 
 def _is_of_call(error: Exception) -> bool:
-    """Whether PySpark refused an argument in this process, by an error that is one of Python's own as well."""
+    """Returns whether PySpark rejected an argument in this process, with an error that is also a Python error."""
     return isinstance(error, PySparkException) and isinstance(error, _OF_CALLS)
 
 
 def condition(error: Exception) -> str:
-    """Spark's error condition; empty where the error has none."""
+    """Returns Spark's error condition, or "" if the error has no condition."""
     found = causes(error)
     return found[0].condition if found else ""
 
 
 def _of_condition(cause: Cause, root: Cause, table: str | None, version: int | None) -> SiltError | None:
-    """The error for a condition that the engine knows."""
+    """Returns the error for a condition, if the engine maps this condition."""
     name, path = cause.condition, cause.parameters.get("path", "")
     family = name.partition(".")[0]
     if name in _NO_FUNCTION:
@@ -178,13 +178,13 @@ def _of_condition(cause: Cause, root: Cause, table: str | None, version: int | N
 
 
 def syntax_remedy(said: str) -> str | None:
-    """What to do about a mistake that Spark's parser names; None if it is not a text where a name is expected."""
+    """Returns the remedy for a string in place of a name in a message of Spark's parser, else None."""
     found = _AT_TEXT.search(said)
     return None if found is None else double_quotes_remedy(found["text"])
 
 
 def _no_function(cause: Cause, table: str | None, version: int | None) -> FunctionNotFoundError:
-    """The error for a call; its details name the function if it is called by a name of one part."""
+    """Returns the error for a call; its details contain the function if its name has a single part."""
     said = str(cause.parameters.get("routineName") or cause.parameters.get("name") or "")
     name = said.removeprefix("`spark_catalog`.").removeprefix("`default`.").strip("`")
     if not name:
@@ -194,7 +194,7 @@ def _no_function(cause: Cause, table: str | None, version: int | None) -> Functi
 
 
 def _of_storage(root: Cause, table: str | None, version: int | None) -> SiltError | None:
-    """The error for a root cause that is the machine's."""
+    """Returns the error if the machine's storage or memory is the root cause, else None."""
     said = f"Spark failed ({root.text})"
     if _NO_SPACE.search(root.text):
         remedy = (
@@ -213,7 +213,7 @@ def _of_storage(root: Cause, table: str | None, version: int | None) -> SiltErro
 
 
 def _of_kind(found: Sequence[Cause], table: str | None, version: int | None) -> SiltError | None:
-    """The error for what is the statement's or the data's: by the last condition, else by the last exception."""
+    """Returns the error for a fault of the statement or the data: by the last condition, else by the last exception."""
     for cause in (*(each for each in reversed(found) if each.condition), *reversed(found)):
         kind = kind_of(cause.condition, cause.state, cause.exception)
         if kind is not None:

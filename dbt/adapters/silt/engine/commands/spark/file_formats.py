@@ -1,8 +1,8 @@
-"""Tells a file's format and compression by the ending of its name, and knows the options of Spark's readers.
+"""Derives a file's format and compression from the ending of its name, and checks options of Spark's readers.
 
-Spark itself overlooks a misspelled option without a word. The names come from the `*Options` objects of Spark 4, each
-of which lists those that it reads. A format of another package has options of its own, which are left to it, as are
-settings of Hadoop, whose names have dots.
+Spark itself silently ignores a misspelled option. The names come from the `*Options` objects of Spark 4, each of which
+lists the options that it reads. Options of another package's format are not checked, and neither are settings of
+Hadoop, whose names have dots.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ _READ: Final[Mapping[str, tuple[str, ...]]] = {
 
 
 def format_of(path: str) -> str | None:
-    """The format that a path's ending names; None if it names none."""
+    """Returns the format that a path's ending names, if any."""
     place = PurePosixPath(path)
     if place.suffix.lower() in _COMPRESSIONS:
         place = place.with_suffix("")
@@ -71,19 +71,19 @@ def format_of(path: str) -> str | None:
 
 
 def compression_of(path: str) -> str | None:
-    """The compression that a path's ending names, as Spark's writers call it; None if it names none."""
+    """Returns the compression that a path's ending names, by its name in Spark's writers, if any."""
     return _COMPRESSIONS.get(PurePosixPath(path).suffix.lower())
 
 
 def check_options(file_format: str, given: Iterable[str]) -> None:
-    """Passes when the reader of the format has all of these options.
+    """Checks that the reader of the format has all of these options.
 
     Args:
-        file_format: in lower case.
-        given: names, in lower case.
+        file_format: the format in lower case.
+        given: the options' names in lower case.
 
     Raises:
-        InvalidArgumentError: the reader lacks an option.
+        InvalidArgumentError: if the reader lacks an option.
     """
     if file_format not in _READ:
         return
@@ -95,7 +95,7 @@ def check_options(file_format: str, given: Iterable[str]) -> None:
 
 
 def belongs_to_other_formats(option: str, file_format: str) -> bool:
-    """Whether the reader of the format lacks an option that the reader of another format has."""
+    """Returns whether the reader of the format lacks an option that the reader of another format has."""
     having = {each for each in _READ if option.lower() in {known.lower() for known in _options_of(each)}}
     return bool(having) and file_format in _READ and file_format not in having
 

@@ -1,7 +1,7 @@
-"""Reads a manifest: a JSON file in a folder that says which of the folder's files are read.
+"""Reads a manifest: a JSON file in a folder that names the files to read in this folder.
 
-It has `files`, their paths relative to the folder, and `pattern`, which the names of these files match and no others.
-So files that are about to be put there, or to be deleted, are not read.
+It contains `files`, their paths relative to the folder, and `pattern`, which matches the names of only these files. So
+files that are just being added or deleted are not read.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from dbt.adapters.silt.engine.kernel.storage.store import ObjectMissing, Store, 
 
 @dataclass(frozen=True)
 class Manifest:
-    """What it says.
+    """The content of a manifest.
 
     Attributes:
-        pattern: of the files' names; None where all files of the folder are meant.
-        count: how many they are.
+        pattern: the pattern of the files' names, unless all files of the folder are read.
+        count: the number of files.
     """
 
     pattern: str | None
@@ -27,15 +27,15 @@ class Manifest:
 
 
 def read(store: Store, name: str) -> Manifest:
-    """The manifest in a folder, as it is now.
+    """Reads the current manifest of a folder.
 
     Args:
-        store: of the folder.
+        store: the store of the folder.
 
     Raises:
-        FilesNotFoundError: there is none.
-        InvalidStatementError: it is no manifest.
-        StorageError: it cannot be read.
+        FilesNotFoundError: if the manifest is missing.
+        InvalidStatementError: if the file is not a manifest.
+        StorageError: if the file cannot be read.
     """
     try:
         given = foreign_json.loads(store.read(name))

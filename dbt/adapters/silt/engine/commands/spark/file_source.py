@@ -1,9 +1,9 @@
 """Reads files that belong to no table, for `read_files`.
 
-Strict where Spark's own readers are lenient: a value that is not of its column's type and a header that is not the
-schema's are errors, because Spark would give nulls, or values under another column's name. A quote within quotes is
-doubled, as RFC 4180 has it; Spark expects a backslash before it, and reads the doubled one wrong. Options can ask for
-Spark's ways (`mode => 'PERMISSIVE'`, `enforceSchema => true`, `escape => '\\\\'`).
+It is stricter than Spark's own readers: a value that is not of its column's type and a header that differs from the
+schema are errors, because Spark would return nulls, or values under another column's name. A quote within quotes is
+doubled, as in RFC 4180; Spark expects a backslash before it, and misreads a doubled quote. Options select Spark's
+behavior (`mode => 'PERMISSIVE'`, `enforceSchema => true`, `escape => '\\\\'`).
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from dbt.adapters.silt.engine.kernel.storage.store import Store
 _MANIFEST: Final = "manifest"
 _LOOKS: Final = 4
 _WITH_FILTERS: Final = ("parquet", "orc")
-"""Formats whose readers skip rows by what a file says of them."""
+"""Formats whose readers skip rows by statistics in the file."""
 
 _DEFAULTS: Mapping[str, Mapping[str, str]] = {
     "csv": {"inferschema": "true", "enforceschema": "false", "mode": "FAILFAST", "escape": '"'},
@@ -44,15 +44,15 @@ _DEFAULTS: Mapping[str, Mapping[str, str]] = {
 
 @dataclass(frozen=True)
 class FileSource:
-    """Files, and how they are read.
+    """Files to read, with the options of the read.
 
     Attributes:
-        path: a file, a folder or a pattern (`/data/*.csv`), or a URI of a file system that Spark knows.
-        options: by lower-case name: `format` (by default what the path's ending says), `schema` (the columns, in
-            order, as SQL text), `schemahints` (the types of some columns, by name), `manifest` (the name of a file in
-            the folder that says which of its files are read), and what Spark's reader takes.
-        text: how the statement asks for them, for messages.
-        open_store: opens the folder that a manifest is in.
+        path: a file, a folder or a pattern (`/data/*.csv`), or a URI of a file system that Spark supports.
+        options: options by lower-case name: `format` (by default from the path's ending), `schema` (the columns in
+            order, as SQL), `schemahints` (the types of some columns, by name), `manifest` (the name of a file in the
+            folder that names the files to read), and the options of Spark's reader.
+        text: the expression in the statement, for messages.
+        open_store: opens the folder of a manifest.
     """
 
     path: str
@@ -62,23 +62,23 @@ class FileSource:
 
 
 def read(spark: SparkSession, source: FileSource) -> DataFrame:
-    """The rows of the files.
+    """Returns the rows of the files.
 
     Raises:
-        FilesNotFoundError: there are none, or not those that a manifest names.
-        ColumnNotFoundError: `schemahints` names a column that they do not have.
-        InvalidArgumentError: the reader of the format has no such option.
-        InvalidStatementError: there is no such format, or `schema` is no list of columns.
-        StorageError, SparkUnavailableError: a storage failed, or Spark cannot reach it.
+        FilesNotFoundError: if no files exist, or if they differ from the files that a manifest names.
+        ColumnNotFoundError: if `schemahints` names a column that the files lack.
+        InvalidArgumentError: if the reader of the format lacks an option.
+        InvalidStatementError: if the format does not exist, or `schema` is not a list of columns.
+        StorageError, SparkUnavailableError: if a storage fails, or Spark cannot reach it.
     """
     with _mapped(source):
         rows = _listed(spark, source) if _MANIFEST in source.options else _read(spark, source)
-        _ = rows.schema  # over Spark Connect, a frame is only now looked at
+        _ = rows.schema  # Spark Connect analyses a frame only now
         return rows
 
 
 def _listed(spark: SparkSession, source: FileSource) -> DataFrame:
-    """The rows of the files that a manifest names: all of them, as they are of one moment."""
+    """Returns the rows of exactly the files that a manifest names, as of the same point in time."""
     options = dict(source.options)
     store, name = source.open_store(source.path), options.pop(_MANIFEST)
     for _ in range(_LOOKS):
@@ -127,15 +127,15 @@ def _reader(spark: SparkSession, file_format: str, options: Mapping[str, str]) -
 def _found(
     spark: SparkSession, source: FileSource, file_format: str, options: Mapping[str, str], hinted: StructType
 ) -> StructType:
-    """The files' own columns, with the hinted types."""
+    """Returns the files' own columns, with the hinted types."""
     hints = {field.name.lower(): field for field in hinted}
     names = {"inferschema": "false"} if file_format == "csv" else {}
     found = _reader(spark, file_format, {**options, **names}).load(source.path).schema
     if file_format == "csv" and any(field.name.lower() not in hints for field in found):
-        # Some types are to be found out, which takes a pass over the files.
+        # Spark must infer some types, which takes a pass over the files.
         found = _reader(spark, file_format, options).load(source.path).schema
     missing = [field for name, field in hints.items() if name not in {each.name.lower() for each in found}]
-    if missing and file_format != "json":  # where a column is absent from the rows that lack it
+    if missing and file_format != "json":  # a JSON file has no header: rows omit columns that they lack
         raise ColumnNotFoundError(
             f"there is no column `{missing[0].name}` in the files of {source.text}; "
             f"they have {', '.join(f'`{each.name}`' for each in found)}"
@@ -145,7 +145,7 @@ def _found(
 
 
 def _columns(text: str) -> StructType:
-    """The columns that a text declares, as a reader takes them: it knows no texts of a limited length."""
+    """Parses a list of columns for a reader, which supports no strings of a limited length."""
     declared = StructType.fromDDL(text)
     if not isinstance(declared, StructType):
         raise InvalidStatementError(f"`{text}` is no list of columns", remedy="Write it as `id bigint, name string`")

@@ -1,4 +1,4 @@
-"""Makes a DataFrame of the caller's readable by a statement."""
+"""Makes the caller's DataFrame readable in a statement."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from dbt.adapters.silt.engine.kernel.identifiers import quote
 
 
 def check(df: object) -> None:
-    """Passes for rows that can be written.
+    """Checks that the rows can be written.
 
     Raises:
-        InvalidArgumentError: it is no DataFrame of Spark's, or that of a stream.
+        InvalidArgumentError: if the value is not a DataFrame of Spark, or is a streaming DataFrame.
     """
     if not isinstance(df, DataFrame):
         raise InvalidArgumentError(
@@ -31,7 +31,7 @@ def check(df: object) -> None:
 
 @contextmanager
 def view(df: DataFrame, name: str) -> Iterator[None]:
-    """Gives its session a temporary view of its rows for the time of the block."""
+    """Creates a temporary view of the rows in their session, and drops it after the block."""
     df.createTempView(quote(name))
     try:
         yield

@@ -10,7 +10,7 @@ from typing import Any, Final, TypeVar
 
 T = TypeVar("T")
 Mapped = Callable[[], AbstractContextManager[None]]
-"""Makes a context that turns Spark's failures into errors of this engine."""
+"""Creates a context that turns Spark's failures into errors of this engine."""
 
 _MAPPED: Final = "_silt_mapped"
 _MADE: Final = frozenset(("DataFrame", "GroupedData", "DataFrameWriter", "DataFrameWriterV2"))
@@ -18,14 +18,14 @@ _MADE: Final = frozenset(("DataFrame", "GroupedData", "DataFrameWriter", "DataFr
 
 
 def mapping(made: T, mapped: Mapped) -> T:
-    """The same DataFrame: all its methods, and those of all DataFrames made of it, map what they raise.
+    """Returns the same DataFrame; its methods, and the methods of DataFrames derived from it, now map their errors.
 
-    PySpark decides itself which class a DataFrame has. This one gets a class below that, because others ask by
-    `isinstance` whether it is a DataFrame.
+    PySpark decides the class of a DataFrame. The object gets a subclass of that class, so that `isinstance` still
+    recognizes it as a DataFrame.
 
     Args:
-        made: a DataFrame, a group of its rows or a writer of them.
-        mapped: is entered by each method.
+        made: a DataFrame, a group of its rows or a writer of its rows.
+        mapped: the context that each method enters.
     """
     if _MAPPED not in vars(made):
         vars(made)[_MAPPED] = mapped
@@ -35,7 +35,7 @@ def mapping(made: T, mapped: Mapped) -> T:
 
 @functools.cache
 def _mapping_class(kind: type[Any]) -> type[Any]:
-    """The class below one of PySpark's, with its public methods and properties."""
+    """Returns a subclass of a class of PySpark that overrides its public methods and properties."""
     names = (name for name in dir(kind) if not name.startswith("_") or name == "__getitem__")
     members = {name: _mapping_member(inspect.getattr_static(kind, name)) for name in names}
     return type(kind.__name__, (kind,), {**members, "__module__": kind.__module__, "__doc__": kind.__doc__})

@@ -1,4 +1,4 @@
-"""Tells from Spark's master where its tasks run, and whether one may run twice."""
+"""Derives from Spark's master in which process its tasks run, and whether a task may run twice."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ _WITHOUT_RETRIES = re.compile(r"local(\[[^,]*\])?")
 
 
 def is_in_this_process(spark: Any) -> bool:
-    """Whether driver and executors run where this process does; a Spark Connect session never says so."""
+    """Returns whether driver and executors run on this machine; always False for a Spark Connect session."""
     return _has_master(spark, _IN_THIS_PROCESS)
 
 
 def runs_tasks_once(spark: Any) -> bool:
-    """Whether no task is run a second time, neither after a failure nor while a slow one still runs."""
+    """Returns whether no task runs a second time, neither after a failure nor while a slow task still runs."""
     return _has_master(spark, _WITHOUT_RETRIES)
 
 

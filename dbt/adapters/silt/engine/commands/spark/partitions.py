@@ -1,10 +1,10 @@
-"""Converts partition values: text in the log, columns in Spark, and the folders that Spark writes files into.
+"""Converts partition values: strings in the log, columns in Spark, and the folders that Spark writes files into.
 
-Our files hold the partition columns too. Spark's writer is given a copy of each as text, from which the log's value is
-read back exactly: a timestamp as its microseconds, because the folder name that Spark would give it is in the session's
-time zone and may stand for two moments; a text marked that Spark would take for null. What the log or a folder's name
-cannot hold is found by `unfit` (decision 0044): an empty text, which the log has no spelling for but that of null.
-Source: the Delta specification, section "Partition Value Serialization".
+The engine's files contain the partition columns too. Spark's writer gets a copy of each column as a string, from which
+the log's value is restored exactly: a timestamp as its microseconds, because Spark's own folder name would be in the
+session's time zone, and so could mean two points in time; a string with a mark if Spark would read it as null. `unfit`
+finds values that the log or a folder's name cannot hold (decision 0044), such as an empty string, which the log cannot
+distinguish from null. Source: the Delta specification, section "Partition Value Serialization".
 """
 
 from __future__ import annotations
@@ -36,18 +36,18 @@ from dbt.adapters.silt.engine.kernel.table.schema import (
 )
 
 IN_FILE_TAG: Final = "SILT_PARTITION_COLUMNS_IN_FILE"
-"""Tag of an `add` whose file holds the partition columns themselves."""
+"""The tag of an `add` whose file contains the partition columns."""
 
 SPARK_NULL: Final = "__HIVE_DEFAULT_PARTITION__"
 _MARK = "="
-"""Put before a text that Spark, or this module, would take for something else."""
+"""The prefix of a string that Spark, or this module, would otherwise misread."""
 
 _AS_TEXT = ("string", "binary")
 _LONGEST_NAME = 255
-"""Bytes of a folder's name, in the file systems of Linux and macOS."""
+"""The most bytes of a folder's name, in the file systems of Linux and macOS."""
 
 _ESCAPED = "[\x00-\x1f\"#%'*/:=?\\\\\x7f{\\[\\]^]"
-"""What Spark writes as `%` and two digits in the names of folders."""
+"""The characters that Spark writes as `%` and two digits in the names of folders."""
 
 _YEARS = (-62_135_596_800_000_000, 253_402_300_799_999_999)
 """The first and the last microsecond of the years 1 to 9999, in UTC."""
@@ -57,11 +57,11 @@ _WITH_ZONE = "(Z|:[0-9.]+[+-][0-9:]+)$"
 
 
 def check_partitionable(schema: StructType, partition_columns: Sequence[str], table: str | None = None) -> None:
-    """Passes where files can be divided by these columns.
+    """Checks that a table can be partitioned by these columns.
 
     Raises:
-        ColumnNotFoundError: there is no such column.
-        UnsupportedStatementError: a column's values have no text form, or no other column would be left.
+        ColumnNotFoundError: if a column does not exist.
+        UnsupportedStatementError: if a column's values cannot be written as strings, or no other column remains.
     """
     for name in partition_columns:
         member = schema.require(name, table)
@@ -78,7 +78,7 @@ def check_partitionable(schema: StructType, partition_columns: Sequence[str], ta
 
 
 def copy_names(metadata: Metadata) -> dict[str, str]:
-    """Names for the copies, by partition column. None is hidden to VACUUM, as one with `_` in front would be."""
+    """Returns names for the copies, by partition column; VACUUM would ignore folders of a name that begins with `_`."""
     schema = StructType.from_json(metadata.schema_string)
     taken = {name.lower() for name in stored_schema(metadata).names}
     names: dict[str, str] = {}
@@ -92,7 +92,11 @@ def copy_names(metadata: Metadata) -> dict[str, str]:
 
 
 def copy(member: StructField, name: str) -> Column:
-    """The column's copy, as text, by the name that `copy_names` gave it; the mark alone where a value is `unfit`."""
+    """Returns the copy of a column as a string, which is only the mark if the value is `unfit`.
+
+    Args:
+        name: the copy's name from `copy_names`.
+    """
     column = F.col(quote(member.name))
     kind = getattr(member.type, "name", "")
     text = (F.unix_micros(column) if kind == "timestamp" else column).cast("string")
@@ -104,10 +108,10 @@ def copy(member: StructField, name: str) -> Column:
 
 
 def unfit(member: StructField, name: str) -> dict[str, Column]:
-    """The values of a partition column that cannot be written: what they are, and whether a row's is one.
+    """Returns conditions for the values of a partition column that cannot be written, by their description.
 
     Args:
-        name: that of the column's copy.
+        name: the name of the column's copy.
     """
     column = F.col(quote(member.name))
     kind = getattr(member.type, "name", "")
@@ -128,7 +132,7 @@ def unfit(member: StructField, name: str) -> dict[str, Column]:
 
 
 def escaped(text: str) -> str:
-    """A text in the name of a folder, as Spark and Hive write it."""
+    """Escapes a string for the name of a folder, as Spark and Hive do."""
     return re.sub(_ESCAPED, lambda found: f"%{ord(found[0]):02X}", text)
 
 
@@ -139,10 +143,10 @@ def _is_long(text: Column, name: str) -> Column:
 
 
 def values_of_folders(folders: Sequence[str], types: Mapping[str, DataType]) -> dict[str, str | None]:
-    """The log's partition values of a file, from the folders that it is in.
+    """Returns the log's partition values of a file, from the folders that contain it.
 
     Args:
-        folders: their names, `copy=text` as Spark writes them, in the order of `types`.
+        folders: the folders' names, `copy=text` as Spark writes them, in the order of `types`.
         types: the partition columns' types by name.
     """
     texts = (unquote(folder.partition("=")[2]) for folder in folders)
@@ -150,7 +154,7 @@ def values_of_folders(folders: Sequence[str], types: Mapping[str, DataType]) -> 
 
 
 def typed(text: Column, data_type: DataType) -> Column:
-    """Partition values of the log as a column of their type; a timestamp without zone is taken for UTC."""
+    """Converts partition values of the log to a column of their type; a timestamp without zone is in UTC."""
     given = F.when(text != "", text)
     if getattr(data_type, "name", "") == "timestamp":
         given = F.when(given.rlike(_WITH_ZONE), given).otherwise(F.concat(given, F.lit("Z")))
@@ -158,7 +162,7 @@ def typed(text: Column, data_type: DataType) -> Column:
 
 
 def log_value(text: str, data_type: DataType) -> str | None:
-    """The log's spelling of a value in a folder's name: of a timestamp its microseconds, of others Spark's text."""
+    """Returns the log's form of a value in a folder's name: microseconds for a timestamp, else Spark's string."""
     if text == SPARK_NULL:
         return None
     if isinstance(data_type, DecimalType):

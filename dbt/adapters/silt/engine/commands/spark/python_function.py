@@ -19,9 +19,9 @@ class PythonCode:
 
     Attributes:
         function: the function's full name, for messages.
-        source: the code, which is a module.
-        handler: what of the module is called, by position and with None for null.
-        returns: the SQL type of what it gives.
+        source: the code of a Python module.
+        handler: the module's function to call; its arguments are positional, and null is None.
+        returns: the SQL type of the result.
     """
 
     function: str
@@ -32,10 +32,10 @@ class PythonCode:
 
 
 def check(code: PythonCode) -> None:
-    """Makes sure that the code can be read and has the handler; it is not run.
+    """Checks that the code can be parsed and has the handler, without running it.
 
     Raises:
-        InvalidStatementError: it is no Python, or has no such function.
+        InvalidStatementError: if the code is not Python, or lacks the function.
     """
     try:
         tree = ast.parse(code.source)
@@ -50,16 +50,16 @@ def check(code: PythonCode) -> None:
 
 
 def register(spark: SparkSession, code: PythonCode, identifier: str) -> None:
-    """Makes the code a function of the session."""
+    """Registers the code as a function of the session."""
     called = udf(_caller(code.source, code.handler, code.function), code.returns)
     spark.udf.register(identifier, called if code.is_deterministic else called.asNondeterministic())
 
 
 def _caller(source: str, handler: str, function: str) -> Callable[..., Any]:
-    """The function that a worker calls: the code is run there, once a process, and never here."""
+    """Returns the function that a worker calls; it runs the code in the worker, once per process, and never here."""
     space: dict[str, Any] = {"__name__": function}
 
-    # Spark sends an inner function to its workers as it is, so they need nothing of this package.
+    # Spark sends an inner function to its workers by value, so they do not need this package.
     def call(*arguments: Any) -> Any:
         if handler not in space:
             exec(compile(source, f"<function {function}>", "exec"), space)

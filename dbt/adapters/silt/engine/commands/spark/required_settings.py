@@ -1,4 +1,4 @@
-"""Sets the settings of a Spark session that correctness depends on, whatever the table, and refuses other values."""
+"""Sets the settings of a Spark session that correctness depends on, for all tables, and rejects other values."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from dbt.adapters.silt.engine.kernel.errors import InvalidSettingError
 
 @dataclass(frozen=True)
 class _Required:
-    """A value that must hold, Spark's own default, and why; and others that are as good, where they are chosen."""
+    """A required value, Spark's own default, the reason, and further values that the user may choose."""
 
     value: str
     default: str
@@ -25,8 +25,8 @@ class _Required:
 
 
 _OF_CLOUDS = (
-    # Spark sets them by itself where it has its module for clouds (spark-hadoop-cloud). They finish a file in the place
-    # that it was written for, and only if its task and its job did.
+    # Spark sets them by itself if it has its module for clouds (spark-hadoop-cloud). They complete a file at its final
+    # path, and only if its task and its job succeed.
     "org.apache.spark.internal.io.cloud.BindingParquetOutputCommitter",
     "org.apache.spark.internal.io.cloud.PathOutputCommitProtocol",
 )
@@ -69,19 +69,19 @@ _REQUIRED: Mapping[str, _Required] = {
 }
 
 _LISTING_THRESHOLD = "spark.sql.sources.parallelPartitionDiscovery.threshold"
-_LISTING_FILES = "100000"  # a local file system lists that many faster than Spark starts a job for it
+_LISTING_FILES = "100000"  # a local file system lists this many faster than Spark starts a job for it
 
 
 def required() -> dict[str, str]:
-    """The settings for a session that is about to be built."""
+    """Returns the settings for a session that is about to be built."""
     return {key: setting.value for key, setting in _REQUIRED.items()} | {_LISTING_THRESHOLD: _LISTING_FILES}
 
 
 def configure(spark: SparkSession) -> None:
-    """Sets them in a session that is there.
+    """Sets the required settings in an existing session.
 
     Raises:
-        InvalidSettingError: the session's owner chose another value.
+        InvalidSettingError: if the session's owner chose another value.
     """
     given = session_settings.given(spark, required())
     for key, setting in _REQUIRED.items():
@@ -95,15 +95,15 @@ def configure(spark: SparkSession) -> None:
 
 
 def check_session(spark: SparkSession) -> None:
-    """Passes where a session that was configured has the settings still; raises as `check` does."""
+    """Checks that a configured session still has the settings; raises as `check` does."""
     check(session_settings.given(spark, required()))
 
 
 def check(settings: Mapping[str, str]) -> None:
-    """Passes where none of the given settings contradicts what is required.
+    """Checks that no setting contradicts a required value.
 
     Raises:
-        InvalidSettingError: one does.
+        InvalidSettingError: if a setting does.
     """
     for key, value in settings.items():
         setting = _REQUIRED.get(key)

@@ -1,4 +1,4 @@
-"""Reads the settings of a Spark session, and how it reads text between quotes."""
+"""Reads the settings of a Spark session, and derives how it parses quotes."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ _ESCAPED = re.compile(r"\\|''|\"\"|[rR]['\"]")
 
 
 def given(spark: SparkSession, names: Iterable[str]) -> dict[str, str]:
-    """The values of those settings that have been given one; the others have Spark's own defaults.
+    """Returns the values of the settings that were set; the remaining settings have Spark's own defaults.
 
-    Over Spark Connect in one request; where Spark is this process's, with a call for each.
+    Takes a single request over Spark Connect, and a call for each setting if Spark belongs to this process.
     """
     if isinstance(spark, SparkSession):
         found = {name: spark.conf.get(name, None) for name in names}
@@ -28,7 +28,7 @@ def given(spark: SparkSession, names: Iterable[str]) -> dict[str, str]:
 
 
 def quotes_for(spark: SparkSession, text: str) -> Quotes:
-    """How the session reads the quotes of the text; it is asked for those settings only that matter to it."""
+    """Returns how the session parses the quotes of an SQL text; reads only the settings that matter for this text."""
     return Quotes(
         double_quoted_identifiers='"' in text and _has_names_in_double_quotes(spark),
         escaped_string_literals=_ESCAPED.search(text) is not None and _has_plain_backslashes(spark),
@@ -37,7 +37,7 @@ def quotes_for(spark: SparkSession, text: str) -> Quotes:
 
 
 def _has_names_in_double_quotes(spark: SparkSession) -> bool:
-    """Only where the session is strict (ANSI), as in Spark."""
+    """Returns whether double quotes enclose names: only if the session is strict (ANSI), as in Spark."""
     return _is_on(spark, "spark.sql.ansi.doubleQuotedIdentifiers") and _is_on(spark, "spark.sql.ansi.enabled", "true")
 
 

@@ -1,7 +1,7 @@
-"""Shows settings of Spark, and addresses, to people without the secrets in them.
+"""Hides the secrets in settings of Spark and in addresses before they are shown to people.
 
-What a setting means is known by its name alone: Hadoop, connectors and Java options carry passwords under names that
-nobody can list. So a value is shown where its name is known to be harmless, and every other value is asterisks.
+Only its name describes a setting: Hadoop, connectors and Java options carry passwords under names that cannot all be
+listed. So a value is shown only if its name is known to be harmless; every other value becomes asterisks.
 """
 
 from __future__ import annotations
@@ -39,49 +39,49 @@ _HARMLESS: Final = re.compile(
 _TELLING: Final = re.compile(
     r"secret|passw|pwd|passphrase|token|credential|private|auth|key|\bsas\b|signature", re.IGNORECASE
 )
-"""Words in the name of what may be a secret, whatever else the name says."""
+"""Words in the name of a possible secret, whatever the rest of the name."""
 
 _SCHEME: Final = re.compile(r"[A-Za-z][\w+.-]+:/")
 _USER: Final = re.compile(r"(?<=:/)(/?)[^/?#\s]*@")
 _PARAMETER: Final = re.compile(r"(?P<name>[?&;][^=?&;\s]+=)[^&;\s]*")
 _PLAIN_PARAMETERS: Final = frozenset(("use_ssl", "user_id", "user_agent", "session_id"))
-"""Those of a Spark Connect address that hold no secret."""
+"""The parameters of a Spark Connect address that contain no secret."""
 _HOST: Final = r"(\[[0-9A-Fa-f:.%]+\]|[\w.-]+)(:\d{1,5}(?!\d))?"
 _REMOTE: Final = re.compile(rf"sc://{_HOST}(/(;[\w.-]+=[^;\s]*)*;?)?")
 _BEGINNING: Final = re.compile(rf"([A-Za-z][A-Za-z0-9+.-]*:/{{1,2}})?({_HOST})?(?![^/;?#:\s])/?")
 
 
 def setting(name: str, value: object) -> str:
-    """The value as it may be shown."""
+    """Returns the value in the form in which it may be shown."""
     if not _HARMLESS.fullmatch(name) or _TELLING.search(name):
         return HIDDEN
     return address(str(value))
 
 
 def settings(values: Mapping[str, object]) -> dict[str, str]:
-    """The settings as they may be shown."""
+    """Returns the settings in the form in which they may be shown."""
     return {name: setting(name, value) for name, value in values.items()}
 
 
 def may_be_secret(name: str, value: str) -> bool:
-    """Whether the name or the value speaks of a secret, or the value is an address with a secret in it."""
+    """Returns whether the name or the value hints at a secret, or the value is an address that contains a secret."""
     return _TELLING.search(f"{name} {value}") is not None or address(value) != value
 
 
 def address(text: str) -> str:
-    """A URL without the user, the password and the parameters in it; a path as it is."""
+    """Returns a URL without user, password and the values of its parameters; a path is returned unchanged."""
     if not _SCHEME.match(text):
         return text
     return _PARAMETER.sub(_parameter, _USER.sub(rf"\1{HIDDEN}@", text))
 
 
 def is_remote(text: str) -> bool:
-    """Whether a text is the address of a Spark Connect server: `sc://host:port/;name=value`."""
+    """Returns whether a string is the address of a Spark Connect server: `sc://host:port/;name=value`."""
     return _REMOTE.fullmatch(text) is not None
 
 
 def remote(text: str) -> str:
-    """The address of a Spark Connect server without its secrets; of a mistyped address only what can be no secret."""
+    """Returns the address of a Spark Connect server without its secrets; hides doubtful parts of a mistyped address."""
     if is_remote(text):
         return address(text)
     found = _BEGINNING.match(text)
@@ -90,7 +90,7 @@ def remote(text: str) -> str:
 
 
 def without_secrets(message: str, address: str) -> str:
-    """A message of another program about an address, without the secrets of the address."""
+    """Returns a message of another program about an address, without the secrets of the address."""
     for found in _PARAMETER.finditer(address):
         if _parameter(found) != found[0]:
             message = message.replace(found[0], _parameter(found)).replace(found[0][len(found["name"]) :], HIDDEN)

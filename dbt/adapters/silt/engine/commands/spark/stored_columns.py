@@ -1,9 +1,9 @@
-"""Converts columns between a table and its data files, which know them by physical names under column mapping.
+"""Converts columns between a table and its data files, which use physical names under column mapping.
 
-No condition on a floating-point column is to reach the readers of Parquet and ORC files (`without_pushdown`). They skip
-row groups and pages by dictionaries, Bloom filters and bounds, in which -0.0 is another value than 0.0 and NaN may be
-missing: Spark would never see rows that fulfil the condition. A column less 0.0 has the same values, -0.0 and NaN
-included, and no condition on it is pushed down, whether it is in the text of a query or derived from a join or a
+Conditions on a floating-point column must not reach the readers of Parquet and ORC files (`without_pushdown`). They
+skip row groups and pages by dictionaries, Bloom filters and bounds, in which -0.0 differs from 0.0 and NaN may be
+missing: Spark would never see rows that satisfy the condition. A column minus 0.0 has the same values, -0.0 and NaN
+included, but Spark pushes no condition on it down, whether the condition is in the query or derived from a join or a
 subquery. Conditions on other columns, and on other members of its struct, are pushed down as before.
 """
 
@@ -28,7 +28,7 @@ _ZEROS: Final[dict[type[spark_types.DataType], str]] = {spark_types.FloatType: "
 
 
 def to_table_column(member: StructField, stored: StructField) -> str | Column:
-    """A file's column as the table's, under the table's name; one of another type, or name inside, is cast."""
+    """Returns a file's column as the table's column; it is cast if its type, or a name inside of its type, differs."""
     if stored.type == member.type and not stored.metadata and not member.metadata:
         return quote(stored.name)
     column = F.col(quote(stored.name))
@@ -38,7 +38,7 @@ def to_table_column(member: StructField, stored: StructField) -> str | Column:
 
 
 def to_file_column(member: StructField, stored: StructField) -> str | Column:
-    """A table's column as its files have it: names and Parquet field ids, those of members of structs too."""
+    """Returns a table's column with the files' names and Parquet field ids, also in members of structs."""
     if stored == member:
         return quote(member.name)
     column = F.expr(quote(member.name))
@@ -48,7 +48,7 @@ def to_file_column(member: StructField, stored: StructField) -> str | Column:
 
 
 def float_paths(schema: spark_types.StructType, above: Path = ()) -> Iterator[Path]:
-    """The paths of all floating-point columns, members of structs included, those in arrays and maps not."""
+    """Yields the paths of all floating-point columns, including members of structs, but not inside arrays and maps."""
     for field in schema.fields:
         path = (*above, field.name)
         if isinstance(field.dataType, spark_types.StructType):
@@ -58,11 +58,11 @@ def float_paths(schema: spark_types.StructType, above: Path = ()) -> Iterator[Pa
 
 
 def without_pushdown(frame: DataFrame, schema: spark_types.StructType, paths: Collection[Path]) -> DataFrame:
-    """The same rows; no condition on these columns reaches the reader of the files.
+    """Returns the same rows, but conditions on these columns no longer reach the reader of the files.
 
     Args:
-        schema: of the frame, or of those of its columns that the paths lead to.
-        paths: to floating-point columns, as `float_paths` gives them.
+        schema: the schema of the frame, or of the columns that the paths begin with.
+        paths: the paths of floating-point columns, as `float_paths` yields them.
     """
     inside = _by_first(paths)
     columns = {field.name: _of_field(field, inside[field.name]) for field in schema.fields if field.name in inside}
@@ -85,7 +85,7 @@ def _shielded(column: Column, data_type: spark_types.DataType, paths: Collection
     inside, struct = _by_first(paths), column
     for field in data_type.fields:
         if field.name in inside:
-            # Of a struct that is put together again, Spark would read all members, whichever a query names.
+            # Spark would read all members of a rebuilt struct, even if a query names only some members.
             member = _shielded(column.getField(field.name), field.dataType, inside[field.name])
             struct = struct.withField(quote(field.name), member)
     return struct
@@ -99,7 +99,7 @@ def _by_first(paths: Collection[Path]) -> dict[str, list[Path]]:
 
 
 def _loses_metadata(data_type: spark_types.DataType, path: Path) -> bool:
-    """Whether a member on the path has metadata, such as a comment, which a member that is put in its place lacks."""
+    """Returns whether a member on the path has metadata, such as a comment, which its replacement would lack."""
     if not path or not isinstance(data_type, spark_types.StructType):
         return False
     member = data_type[path[0]]

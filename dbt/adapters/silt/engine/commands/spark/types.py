@@ -1,7 +1,7 @@
 """Converts schemas between the kernel's values and Spark's.
 
-The log knows no `char` and `varchar`: as Spark does, they are kept as `string` with the type as written in the column's
-metadata, under `CHAR_VARCHAR_KEY`.
+The log has no types `char` and `varchar`: as in Spark, they are stored as `string`, with the declared type in the
+column's metadata, under `CHAR_VARCHAR_KEY`.
 """
 
 from __future__ import annotations
@@ -28,38 +28,38 @@ from dbt.adapters.silt.engine.kernel.table.schema import (
     nullable_schema,
 )
 
-# Spark drops the collation of such a type without a word.
+# Spark silently drops the collation of such a type.
 _COLLATED_LENGTH = re.compile(r"char\s*\(\s*[0-9]+\s*\)\s*collate\s+(?!utf8_binary\b)", re.IGNORECASE)
 _INHERITED = ("comment", CHAR_VARCHAR_KEY, COLLATIONS_KEY)
 
 
 def spark_schema(schema: StructType) -> spark_types.StructType:
-    """The schema as Spark's own value, with nullability and metadata."""
+    """Converts a schema of the kernel to Spark's, with nullability and metadata."""
     return spark_types.StructType.fromJson(json.loads(schema.to_json()))
 
 
 def spark_type(data_type: DataType) -> spark_types.DataType:
-    """One type as Spark's own value."""
+    """Converts a type of the kernel to Spark's."""
     return spark_schema(StructType((StructField("value", data_type),))).fields[0].dataType
 
 
 def kernel_schema(schema: spark_types.StructType) -> StructType:
-    """Spark's schema as the log spells it."""
+    """Converts a schema of Spark to the kernel's, in the types of the log."""
     plain = spark_types.StructType([_without_lengths(member) for member in schema.fields])
     return StructType.from_json(plain.json())
 
 
 def query_schema(df: DataFrame) -> StructType:
-    """A query's columns as those of a new table: nullable, with their comments, lengths and collations."""
+    """Returns a query's columns as columns of a new table: nullable, with their comments, lengths and collations."""
     return map_fields(nullable_schema(kernel_schema(df.schema)), _inherited)
 
 
 def column_type(text: str, table: str | None = None) -> StructField:
-    """A column type as SQL spells it, as an unnamed field: a `char` or `varchar` has its length in the metadata.
+    """Parses a column type in SQL into an unnamed field; the length of a `char` or `varchar` is in its metadata.
 
     Raises:
-        StatementSyntaxError: the text is no type.
-        UnsupportedFeatureError: the type has a collation.
+        StatementSyntaxError: if the text is not a type.
+        UnsupportedFeatureError: if the type has a collation.
     """
     try:
         parsed = spark_types.DataType.fromDDL(text)
@@ -80,7 +80,7 @@ def _without_lengths(member: spark_types.StructField) -> spark_types.StructField
     plain = _plain(member.dataType)
     if plain == member.dataType:
         return member
-    # Spark's own text of a struct leaves out the quotes of its members' names.
+    # Spark's own SQL of a struct omits the quotes of its members' names.
     written = data_type_from_json(member.dataType.jsonValue()).sql_name
     metadata = {**(member.metadata or {}), CHAR_VARCHAR_KEY: written}
     return spark_types.StructField(member.name, plain, member.nullable, metadata)

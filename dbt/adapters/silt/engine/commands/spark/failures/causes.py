@@ -1,4 +1,4 @@
-"""Walks from a failure of Spark's to the last of its causes in Java."""
+"""Walks from a failure of Spark to the last of its causes in Java."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from pyspark.errors import PySparkException
 from dbt.adapters.silt.engine.commands.spark.failures.texts import sentence, without_java_stack
 
 _DEEPEST: Final = 30
-"""Longer chains of causes are cut: Java does not forbid a ring."""
+"""Longer chains of causes are cut: Java does not forbid a cycle."""
 
 
 @dataclass(frozen=True)
 class Cause:
-    """One exception in the chain.
+    """An exception in the chain.
 
     Attributes:
         text: its class and the first line of its message.
-        message: its message, as a statement's author needs it.
-        condition: Spark's error condition; empty where it has none.
+        message: its message, in the form for the author of the statement.
+        condition: Spark's error condition; empty if it has no condition.
         state: the condition's SQLSTATE; empty if it has no SQLSTATE.
-        parameters: those of the condition.
+        parameters: the parameters of the condition.
         exception: the name of its class; for a Java exception, with the package.
-        code: what a service of AWS has refused, by its error code; empty where that is not known.
+        code: the error code of a service of AWS that refused a request; empty if unknown.
     """
 
     text: str
@@ -41,7 +41,7 @@ class Cause:
 
 
 def causes(error: Exception) -> list[Cause]:
-    """The failure and its causes, the last one at the end; none of a failure that is not Java's."""
+    """Returns the failure and its causes, the root cause last; empty for a failure outside of Java and PySpark."""
     java = error.java_exception if isinstance(error, Py4JJavaError) else getattr(error, "_origin", None)
     if java is not None:
         with contextlib.suppress(Py4JError):
@@ -50,7 +50,7 @@ def causes(error: Exception) -> list[Cause]:
 
 
 def first_line(error: Exception) -> str:
-    """Spark's message, without its SQLSTATE, the plan and Java's stack; of the position of a syntax error, the line."""
+    """Returns Spark's message without SQLSTATE, plan and Java's stack; a syntax error keeps its line number."""
     text = str(error)
     if isinstance(error, Py4JJavaError):
         with contextlib.suppress(Py4JError):
@@ -81,7 +81,7 @@ def _chain(java: Any) -> Iterator[Cause]:
 
 
 def _in_text(told: str) -> Iterator[Cause]:
-    """Yields the causes that reached the driver only in the text of the job's failure."""
+    """Yields the causes that reached the driver only in the message of the job's failure."""
     for each in (*_LOST_TASK.findall(told), *_CAUSED_BY.findall(told)):
         exception, _, message = each.partition(": ")
         yield Cause(each, sentence(message), exception=exception)
@@ -95,14 +95,14 @@ def _message(told: str, exception: str) -> str:
 
 
 def _condition(java: Any) -> tuple[str, str, Mapping[str, Any]]:
-    with contextlib.suppress(Py4JError, TypeError):  # it is not Spark's own, and has no such methods
+    with contextlib.suppress(Py4JError, TypeError):  # only Spark's own exceptions have these methods
         return java.getCondition() or "", java.getSqlState() or "", dict(java.getMessageParameters())
     return "", "", {}
 
 
 def _code(java: Any, text: str) -> str:
     if text.startswith(_OF_AWS):
-        with contextlib.suppress(Py4JError):  # it is not of a service's answer
+        with contextlib.suppress(Py4JError):  # raised if the exception is not a response of the service
             details = java.awsErrorDetails()
             return (details and details.errorCode()) or ""
     return ""

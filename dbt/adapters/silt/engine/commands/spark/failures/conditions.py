@@ -1,6 +1,6 @@
 """Maps error conditions of Spark, or the classes of their SQLSTATEs, to errors of this engine.
 
-Source: Spark's `error-conditions.json`, which gives each condition its SQLSTATE, of which two characters are the class.
+Source: Spark's `error-conditions.json`, with the SQLSTATE of each condition; its first two characters are the class.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ class Kind:
     """The error for a condition.
 
     Attributes:
-        error: its class.
-        remedy: None takes the class's own.
+        error: the class of the error.
+        remedy: the remedy; by default the class's own.
     """
 
     error: type[SiltError]
@@ -36,7 +36,7 @@ class Kind:
 
 
 SYNTAX: Final = frozenset(("PARSE_SYNTAX_ERROR", "INVALID_IDENTIFIER"))
-"""Spark's error conditions for text that is not SQL."""
+"""Spark's error conditions for statements that are not SQL."""
 
 _RAISED: Final = Kind(DataRejectedError, "Nothing was written: correct the data, or the check that the statement makes")
 _FUNCTION: Final = Kind(
@@ -87,7 +87,7 @@ _BY_EXCEPTION: Final[Mapping[str, Kind]] = {
 """The errors for exceptions without an SQLSTATE, by the name of their class in Java or PySpark."""
 
 _OF_JAVA: Final = frozenset(("java.lang.IllegalArgumentException", "java.lang.UnsupportedOperationException"))
-"""Any library raises these, for any reason, so they do not show a mistake in the statement."""
+"""Any library raises these, for any reason, so they do not prove a mistake in the statement."""
 
 
 def kind_of(condition: str, state: str, exception: str) -> Kind | None:

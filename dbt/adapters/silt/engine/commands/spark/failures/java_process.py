@@ -1,4 +1,4 @@
-"""Finds out whether the Java process of this process's Spark has ended, how, and what to do about it."""
+"""Determines whether and how the Java process of this process's Spark has ended, and the remedy."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pyspark.errors import PySparkException
 from dbt.adapters.silt.engine.kernel.errors import SparkEndedError
 
 _SETTLING_SECONDS: Final = 5.0
-"""How long a process that no longer answers may take to be gone."""
+"""The time for a process that no longer answers to end."""
 
 _UNCAUGHT = "an error that nothing caught"
 _OUT_OF_MEMORY: Final = 52
@@ -22,16 +22,16 @@ _EXIT_CODES: Final[Mapping[int, str]] = {50: _UNCAUGHT, 51: _UNCAUGHT, _OUT_OF_M
 """Source: Spark's SparkExitCode."""
 
 _SIGNAL_CODES: Final = 128
-"""What Java adds to the number of a signal at which it ends in order."""
+"""The number that Java adds to a signal's number if it shuts down on the signal."""
 
 
 @dataclass(frozen=True)
 class End:
-    """How a Spark that is not this process's child ended.
+    """The end of a Spark that is not this process's child.
 
     Attributes:
-        code: the exit code of its Java; None where nobody saw it end.
-        reason: why it was ended on purpose; None where it was not.
+        code: the exit code of its Java process; None if unknown.
+        reason: the reason if it was stopped on purpose, else None.
     """
 
     code: int | None = None
@@ -39,7 +39,7 @@ class End:
 
 
 class SparkGone(PySparkException):
-    """A request to a Spark that is not this process's child, and has ended."""
+    """Raised for a request to a Spark that is not this process's child and has ended."""
 
     def __init__(self, end: End) -> None:
         super().__init__("Spark's Java process ended")
@@ -50,19 +50,19 @@ _told: list[Callable[[], End | None]] = []
 
 
 def tell_end(ask: Callable[[], End | None]) -> None:
-    """Has this module ask there, from now on, how a Spark that is not this process's child has ended.
+    """Registers the function that returns how a Spark that is not this process's child has ended.
 
     Args:
-        ask: gives None as long as it lives.
+        ask: returns None while that Spark runs.
     """
     _told[:] = [ask]
 
 
 def ended(is_silent: bool, table: str | None = None, version: int | None = None) -> SparkEndedError | None:
-    """The error that says how the process ended; None where it runs, or is not of this process.
+    """Returns the error that describes how Spark's Java process ended, or None if it is not known to have ended.
 
     Args:
-        is_silent: whether it just failed to answer: it may need a moment to be gone.
+        is_silent: whether the process just failed to answer, and may need time to end.
     """
     process: subprocess.Popen[bytes] | None = getattr(SparkContext._gateway, "proc", None)
     if process is None:
@@ -83,7 +83,7 @@ def _ended_elsewhere(table: str | None, version: int | None) -> SparkEndedError 
 
 
 def of_end(end: End, table: str | None = None, version: int | None = None) -> SparkEndedError:
-    """The error that says how a Spark that is not this process's child ended."""
+    """Returns the error that describes how a Spark that is not this process's child ended."""
     how, remedy = _explained(end.code) if end.code is not None else ("ended", None)
     if end.reason is not None:
         how, remedy = f"was ended: {end.reason}", "Run it again: it starts another"
@@ -93,7 +93,7 @@ def of_end(end: End, table: str | None = None, version: int | None = None) -> Sp
 
 
 def _explained(code: int) -> tuple[str, str | None]:
-    """How it ended, as the end of a sentence about it, and the remedy where it is not the usual one."""
+    """Returns how the process ended, as the end of a sentence, and a remedy, or None for the usual remedy."""
     number = -code if code < 0 else code - _SIGNAL_CODES
     named = _name(number)
     if number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):

@@ -1,7 +1,7 @@
-"""Finds in a failure of Spark's what an object store refused, and the connector that Spark lacks.
+"""Recognizes failures of Spark that an object store's refusal or a missing connector caused.
 
-Hadoop's connectors raise Java's own errors for files, and the services' SDKs one class for all refusals; the service's
-error code is in the text of one of them.
+Hadoop's connectors raise Java's own file errors, and the services' SDKs raise the same class for all refusals; the
+service's error code is in the message of one of the exceptions.
 """
 
 from __future__ import annotations
@@ -33,16 +33,16 @@ _UNANSWERED: Final = (
     "org.apache.http.conn.",
     "org.apache.hadoop.net.ConnectTimeoutException",
     "software.amazon.awssdk.core.exception.ApiCall",
-    "software.amazon.s3.shaded.dev.failsafe.TimeoutExceededException",  # of Hadoop's stream for files that are read
+    "software.amazon.s3.shaded.dev.failsafe.TimeoutExceededException",  # raised by Hadoop's input stream
 )
 _REFUSED: Final = re.compile(r"Status Code: 40[013]\b")
 
 
 def of_object_store(found: Sequence[Cause], table: str | None, version: int | None) -> SiltError | None:
-    """The error for the causes of a failure; None where no object store has to do with it.
+    """Returns the error for the causes of a failure, or None if no object store is involved.
 
     Args:
-        found: the causes, the last one at the end.
+        found: the causes, the root cause last.
     """
     root = found[-1].text
     if root.startswith(_NO_CONNECTOR):
@@ -62,7 +62,7 @@ def of_object_store(found: Sequence[Cause], table: str | None, version: int | No
         problem = f"Spark failed: {meaning} ({root})"
         return StorageRefusedError(problem, remedy=remedy, table=table, version=version)
     if _REFUSED.search(root):
-        # An answer to HEAD has no code.
+        # A response to HEAD has no error code.
         problem = f"Spark failed: the service of the storage refused the request ({root})"
         remedy = "The credentials are wrong or have run out, lack a right, or are of another region: try `dbt debug`"
         return StorageRefusedError(problem, remedy=remedy, table=table, version=version)

@@ -1,7 +1,7 @@
-"""Gives the settings of object stores the names that Hadoop has for them, and a session those settings.
+"""Translates the settings of object stores to Hadoop's settings, and sets them in a session.
 
-Those of databases are Hadoop's settings of one bucket or account, so that several may differ. Sources: Hadoop's pages
-on S3A, ABFS and the connector of Google Cloud Storage.
+The settings of databases become Hadoop's settings of a single bucket or account, so that databases may differ. Sources:
+Hadoop's pages on S3A, ABFS and the connector of Google Cloud Storage.
 """
 
 from __future__ import annotations
@@ -18,33 +18,33 @@ from dbt.adapters.silt.engine.kernel.storage.settings import Storages, StorageSe
 from dbt.adapters.silt.engine.kernel.storage.urls import SCHEMES, ObjectUrl, Service, is_url, parse_url
 
 REDACTED: Final = r"(?i)secret|password|token|access[.]?key|account[.]key|keyfile|[.]sas[.]"
-"""What the names of settings with a secret have in them, as `spark.redaction.regex` takes it."""
+"""Matches the names of settings with a secret, in the form of `spark.redaction.regex`."""
 
 _REDACTED_OPTIONS: Final = "spark.sql.redaction.options.regex"
 _S3A: Final = "org.apache.hadoop.fs.s3a."
 _ABFS: Final = "org.apache.hadoop.fs.azurebfs.oauth2."
 _CONNECT_MS: Final = 5000
 _REPEATS: Final = {
-    # Of a request without an answer, which takes Hadoop's own least of 15 seconds each time, and of reads that the
-    # service asks to be sent later ...
+    # Attempts of a request without an answer, each of which takes Hadoop's minimum of 15 seconds, and of reads that the
+    # service throttles.
     "attempts.maximum": "5",
-    # ... and of all of these together; writes that are to be sent later have a limit of their own.
+    # Repeats of all these attempts together; throttled writes have a limit of their own.
     "retry.limit": "0",
-    # Of the part of a file that is being read, each of 30 seconds; by default it is 20 times.
+    # Repeats of a read of a part of a file, each of 30 seconds; the default is 20.
     "analytics.accelerator.physicalio.blockreadretrycount": "1",
 }
-"""How often Spark's client for S3 sends again."""
+"""The limits on repeated requests of Spark's client for S3."""
 
 _has_them: set[str] = set()
 
 
 def trust(application: str) -> None:
-    """Takes note of a Spark application that has the settings already, so that its sessions need none."""
+    """Records that a Spark application has the settings already, so that its sessions need no settings."""
     _has_them.add(application)
 
 
 def configure(spark: SparkSession, locations: Mapping[str, str], storages: Storages) -> None:
-    """Gives a session what it needs to reach object stores; where nothing is set, Spark's own counts.
+    """Sets in a session the settings that object stores need; changes nothing if the user gave no storage settings.
 
     Raises:
         InvalidSettingError: as `access` does.
@@ -60,10 +60,10 @@ def configure(spark: SparkSession, locations: Mapping[str, str], storages: Stora
 
 
 def all_settings(locations: Mapping[str, str], storages: Storages) -> dict[str, str]:
-    """Hadoop's settings for databases, and for the other buckets of the services that are used.
+    """Returns Hadoop's settings for databases, and for the other buckets of the services in use.
 
-    These have the settings that the log's client has for them, unless a database of the same service has others: what
-    is left out for its bucket would be taken from those.
+    The other buckets get the settings that the log's client uses for them, unless a database of the same service has
+    different settings: Hadoop would use the general settings for each setting that its bucket lacks.
 
     Raises:
         InvalidSettingError: as `access` does.
@@ -79,7 +79,7 @@ def all_settings(locations: Mapping[str, str], storages: Storages) -> dict[str, 
 
 
 def services(locations: Mapping[str, str], storages: Storages) -> list[Service]:
-    """The services that databases are in, or that the settings name, in one order."""
+    """Returns the services of the databases and of the default settings, sorted."""
     found = {parse_url(each).service for each in locations.values() if is_url(each)}
     return sorted(found | storages.default.services, key=lambda service: service.value)
 
@@ -90,13 +90,13 @@ def _for_all_buckets(service: Service, settings: StorageSettings) -> dict[str, s
 
 
 def hadoop_settings(location: str, settings: StorageSettings) -> dict[str, str]:
-    """Hadoop's settings for a place in an object store.
+    """Returns Hadoop's settings for a location in an object store.
 
     Args:
-        settings: as the user gives them; what the environment adds is looked up, as it is for the log's client.
+        settings: the user's settings; the environment's settings are added, as for the log's client.
 
     Raises:
-        InvalidSettingError: the location is no such place, or as `access` does.
+        InvalidSettingError: if the location is not in an object store, or as `access` does.
     """
     url = parse_url(location)
     return _BY_SERVICE[url.service](url, access(url, settings))
@@ -112,7 +112,7 @@ def _s3(url: ObjectUrl, used: Access) -> dict[str, str]:
         "connection.establish.timeout": str(_CONNECT_MS),
         "connection.timeout": str(settings.timeout * 1000),
         **_REPEATS,
-        # In milliseconds: else an object that was replaced is read with the size and the tag that it once had.
+        # In milliseconds. With the default, a replaced object would be read with its former size and tag.
         "analytics.accelerator.physicalio.metadatastore.ttl": "1",
     }
     if used.kind is Kind.GIVEN:
@@ -139,12 +139,12 @@ def _azure(url: ObjectUrl, used: Access) -> dict[str, str]:
     of_account = f".{host}" if host else ""
     named = {f"fs.azure.{name}{of_account}": value for name, value in _azure_credentials(used).items() if value}
     if settings.endpoint:
-        # An endpoint of one's own is an emulator, which speaks of blobs only, and is named without its account.
+        # A custom endpoint is an emulator, which supports only the blob API, and whose address lacks the account.
         named |= {
             f"fs.azure.abfs.endpoint{of_account}": urlsplit(settings.endpoint).netloc,
             f"fs.azure.account.hns.enabled{of_account}": "false",
             f"fs.azure.fns.account.service.type{of_account}": "BLOB",
-            # Hadoop's other library asks for TLS where there is none.
+            # Hadoop's other HTTP library uses TLS even if the endpoint does not.
             f"fs.azure.networking.library{of_account}": "JDK_HTTP_URL_CONNECTION",
             "fs.azure.always.use.https": str(settings.endpoint.startswith("https://")).lower(),
         }

@@ -1,7 +1,7 @@
-"""Converts between a data file's path and the path that Spark takes and gives.
+"""Converts a data file's path to the paths that Spark accepts and reports.
 
-Spark takes plain names, in which some characters are patterns. What its `_metadata.file_path` gives is a URI, quoted as
-the log's own paths are (`kernel.table.paths`).
+Spark accepts unescaped names, in which some characters are patterns. Its `_metadata.file_path` contains a URI, escaped
+like the log's own paths (`kernel.table.paths`).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ _SCHEME_AND_HOST = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^/]*")
 
 
 def spark_path(root: str, log_path: str) -> str:
-    """The path that `spark.read.parquet` takes for a path of the log.
+    """Returns the path for `spark.read.parquet` of a path in the log.
 
     Args:
         root: the table's folder, an absolute local path or a URI.
@@ -24,7 +24,7 @@ def spark_path(root: str, log_path: str) -> str:
 
 
 def reported_path(name: str) -> str:
-    """The end of `_metadata.file_path` for a plain absolute name: all but a local file's `file:` and empty host."""
+    """Returns `_metadata.file_path` of an unescaped absolute name, without a local file's `file:` and empty host."""
     scheme = _SCHEME_AND_HOST.match(name)
     head = scheme[0] if scheme else ""
     return head + encode_path(name[len(head) :])

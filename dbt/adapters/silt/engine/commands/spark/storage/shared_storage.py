@@ -1,7 +1,7 @@
 """Checks that Spark sees the folders that this process commits to.
 
 A Spark Connect server, or a cluster's executors, may run on another machine, or in a container with mounts of its own.
-Data files would then be written to one place and committed in another.
+Data files would then be written to another storage than the commits.
 """
 
 from __future__ import annotations
@@ -24,29 +24,29 @@ _of_this_machine: set[str] = set()
 
 
 def trust(application: str) -> None:
-    """Takes note of a Spark application that surely sees what this process sees, so that it need not be asked."""
+    """Records that a Spark application is known to see the same files as this process, and needs no check."""
     _of_this_machine.add(application)
 
 
 @dataclass(frozen=True)
 class SharedStorage:
-    """Folders, and the Spark applications that were found to see them.
+    """Folders, and the Spark applications that are known to see them.
 
     Attributes:
-        stores: the folders' own.
+        stores: the stores of the folders.
     """
 
     stores: Sequence[Store]
     _seen_by: set[str] = field(default_factory=set)
 
     def check(self, spark: SparkSession) -> None:
-        """Passes where Spark sees each folder: it reads a file that is put there for it, once per application.
+        """Checks that Spark sees each folder by letting it read a temporary file there, once per application.
 
-        A folder that this process may only read is not asked about: nothing is committed to it.
+        A folder that this process can only read is not checked, because it gets no commits.
 
         Raises:
-            InvalidSettingError: it does not see one of them.
-            StorageError: a folder cannot be made or cleaned up.
+            InvalidSettingError: if Spark does not see a folder.
+            StorageError: if a folder cannot be created or cleaned up.
         """
         if masters.is_in_this_process(spark):
             return
@@ -80,7 +80,7 @@ def _check_folder(spark: SparkSession, store: Store) -> None:
 
 
 def _read(spark: SparkSession, store: Store, name: str) -> list[str]:
-    """The file's lines as Spark sees them; none where it sees no such file."""
+    """Returns the file's lines as Spark reads them, or an empty list if Spark cannot read the file."""
     try:
         return [row[0] for row in spark.read.text(spark_path(store.root, encode_path(name))).collect()]
     except (PySparkException, Py4JError):
