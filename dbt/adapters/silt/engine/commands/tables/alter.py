@@ -44,20 +44,20 @@ from dbt.adapters.silt.engine.sql.query.rule_texts import one_line
 
 _ROW_TRACKING = "delta.enableRowTracking"
 _COMMENT = "comment"
-"""The property that is the table's comment, as in Spark."""
+"""The property for the table's comment, as in Spark."""
 
 _VERSIONS = re.compile(r"delta\.min(?P<who>Reader|Writer)Version", re.IGNORECASE)
 
 
 def set_properties(target: Target, properties: Mapping[str, str], settings: WriteSettings) -> Outcome:
-    """Sets table properties; a feature is asked for by `delta.feature.<name>` = `supported`.
+    """Sets table properties; `delta.feature.<name>` = `supported` enables a feature.
 
     Raises:
-        InvalidPropertyError: a `delta.` property is unknown, has a value that it cannot have, or is set by a statement
-            of its own.
-        ColumnNotFoundError: a property names a column that does not exist.
-        UnsupportedFeatureError: a property needs a table feature that this engine does not write.
-        ConcurrentModificationError: another writer changed the table's metadata.
+        InvalidPropertyError: if a `delta.` property is unknown, has an invalid value, or is set by a statement of its
+            own.
+        ColumnNotFoundError: if a property names a column that does not exist.
+        UnsupportedFeatureError: if a property needs a table feature that this engine does not write.
+        ConcurrentModificationError: if another writer changed the table's metadata.
     """
     target.check_writable()
     asked = checked({key: value for key, value in properties.items() if key.lower() != _COMMENT})
@@ -79,12 +79,12 @@ def set_properties(target: Target, properties: Mapping[str, str], settings: Writ
 
 
 def unset_properties(target: Target, keys: Sequence[str], if_exists: bool, settings: WriteSettings) -> Outcome:
-    """Takes table properties away, so that their defaults hold again.
+    """Removes table properties, so that their defaults apply again.
 
     Raises:
-        InvalidPropertyError: a property is not set, and `if_exists` is False, or is a constraint or the mode of
+        InvalidPropertyError: if a property is not set and `if_exists` is False, or if it is a constraint or belongs to
             column mapping.
-        ConcurrentModificationError: another writer changed the table's metadata.
+        ConcurrentModificationError: if another writer changed the table's metadata.
     """
     target.check_writable()
     metadata = target.snapshot.metadata
@@ -108,10 +108,10 @@ def unset_properties(target: Target, keys: Sequence[str], if_exists: bool, setti
 
 
 def set_comment(target: Target, comment: str | None, settings: WriteSettings) -> Outcome:
-    """Sets the table's comment; None or an empty text takes it away.
+    """Sets the table's comment; None or an empty string removes it.
 
     Raises:
-        ConcurrentModificationError: another writer changed the table's metadata.
+        ConcurrentModificationError: if another writer changed the table's metadata.
     """
     target.check_writable()
     metadata = replace(target.snapshot.metadata, description=comment or None)
@@ -120,12 +120,12 @@ def set_comment(target: Target, comment: str | None, settings: WriteSettings) ->
 
 
 def add_constraint(spark: SparkSession, target: Target, name: str, condition: str, settings: WriteSettings) -> Outcome:
-    """Adds a CHECK constraint. The rows that are there must keep it: they are read.
+    """Adds a CHECK constraint, after reading the existing rows to check it.
 
     Raises:
-        InvalidStatementError: there is a constraint of that name, or the condition is none.
-        CheckViolationError: a row breaks it.
-        ConcurrentModificationError: another writer changed any row of the table, or its metadata.
+        InvalidStatementError: if a constraint of that name exists, or the condition is invalid.
+        CheckViolationError: if a row breaks the constraint.
+        ConcurrentModificationError: if another writer changed any row of the table, or its metadata.
     """
     target.check_writable()
     if _constraint_named(name, target) is not None:
@@ -145,11 +145,11 @@ def add_constraint(spark: SparkSession, target: Target, name: str, condition: st
 
 
 def add_keys(target: Target, keys: Mapping[str, Key], settings: WriteSettings) -> Outcome:
-    """Records keys, by name. The rows that are there are not looked at, and none is held to them.
+    """Records keys, by name. Keys are not enforced, neither for existing rows nor for new rows.
 
     Raises:
         ColumnNotFoundError, InvalidStatementError: see `kernel.table.keys.checked_keys`.
-        ConcurrentModificationError: another writer changed the table's metadata.
+        ConcurrentModificationError: if another writer changed the table's metadata.
     """
     target.check_writable()
     metadata = target.snapshot.metadata
@@ -163,8 +163,8 @@ def drop_constraint(target: Target, name: str, if_exists: bool, settings: WriteS
     """Drops a CHECK constraint or a key.
 
     Raises:
-        InvalidStatementError: no constraint has that name, and `if_exists` is False.
-        ConcurrentModificationError: another writer changed the table's metadata.
+        InvalidStatementError: if no constraint has that name and `if_exists` is False.
+        ConcurrentModificationError: if another writer changed the table's metadata.
     """
     target.check_writable()
     key = _constraint_named(name, target)
@@ -185,7 +185,7 @@ def drop_constraint(target: Target, name: str, if_exists: bool, settings: WriteS
 
 
 def _check_asked(target: Target, asked: Mapping[str, str], features: Mapping[str, str]) -> None:
-    """Passes where the properties can be set this way."""
+    """Checks that SET TBLPROPERTIES may set the properties."""
     for key in asked:
         _refuse_constraint(key, target)
     for key, value in features.items():
@@ -225,7 +225,7 @@ def _refuse_mapping(key: str, target: Target) -> None:
 
 
 def _property_named(key: str, configuration: Mapping[str, str]) -> str | None:
-    """The property as it is spelled: names of the protocol are found in any case, the user's own as written."""
+    """Returns the stored name of a property: names of the protocol match in any case, the user's own only exactly."""
     if key in configuration:
         return key
     folded = key.lower()
@@ -240,7 +240,7 @@ def _constraint_named(name: str, target: Target) -> str | None:
 
 
 def _check_condition(spark: SparkSession, target: Target, name: str, condition: str) -> None:
-    """Passes where the condition is a boolean expression over the table's columns."""
+    """Checks that the condition is a boolean expression over the table's columns."""
     runs = table_rules.condition(name, condition, target.name)
     shown = one_line(condition)
     empty = spark.createDataFrame([], spark_schema(nullable_schema(target.snapshot.schema)))

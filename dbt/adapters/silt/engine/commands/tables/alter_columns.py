@@ -1,10 +1,10 @@
 """Runs ALTER TABLE ... ADD, DROP, ALTER, CHANGE and RENAME COLUMN.
 
-Without column mapping a data file knows its columns by their names. So a column that gets another name, or that goes
-and must not come back with its old values when its name is used again, has the rows rewritten: all files of the
-table, in the one commit. With column mapping (`delta.columnMapping.mode` = `name`) neither touches a data file. Another
-type has the rows rewritten as well, but where `delta.enableTypeWidening` is true and the type is a wider one.
-Everything else changes the metadata only.
+Without column mapping, a data file identifies its columns by name. So RENAME rewrites all rows of the table, in a
+single commit, and so does DROP, because the old values must not reappear when the name is used again. With column
+mapping (`delta.columnMapping.mode` = `name`), neither touches a data file. A new type rewrites the rows as well, unless
+`delta.enableTypeWidening` is true and the type is wider, and so does a new column with a default or a generated value.
+All other changes affect only the metadata.
 """
 
 from __future__ import annotations
@@ -54,16 +54,16 @@ from dbt.adapters.silt.engine.sql.ast import ColumnChange, Name, NewColumn
 def add_columns(
     spark: SparkSession, target: Target, columns: Sequence[NewColumn], if_not_exists: bool, settings: WriteSettings
 ) -> Outcome:
-    """Adds columns, at the end or where they say.
+    """Adds columns, at the end or at the positions that they name.
 
-    The rows that are there have null in them, or the column's default or generated value: then all rows of the table
-    are rewritten.
+    Existing rows get null, or the column's default or generated value, for which all rows of the table are rewritten.
 
     Raises:
-        InvalidStatementError: a column is there already, or a NOT NULL column would be added to rows.
-        ColumnNotFoundError: there is no such struct, or no column to put one after.
-        TypeMismatchError, StatementSyntaxError, InvalidNameError: such a column cannot be.
-        ConcurrentModificationError: another writer changed the table's metadata.
+        InvalidStatementError: if a column exists already, or a NOT NULL column without value is added to a table with
+            rows.
+        ColumnNotFoundError: if a struct, or the column of AFTER, does not exist.
+        TypeMismatchError, StatementSyntaxError, InvalidNameError: if a column's type or name is not allowed.
+        ConcurrentModificationError: if another writer changed the table's metadata.
     """
     target.check_writable()
     schema, made = target.snapshot.schema, []
@@ -90,19 +90,20 @@ def add_columns(
 
 
 def _has_value(column: NewColumn) -> bool:
-    """Whether the rows that are there get a value in it."""
+    """Returns whether existing rows get a value in the column."""
     return column.default is not None or column.generated is not None
 
 
 def drop_columns(
     spark: SparkSession, target: Target, paths: Sequence[Name], if_exists: bool, settings: WriteSettings
 ) -> Outcome:
-    """Drops columns. Without column mapping it rewrites all rows, so it costs what writing the table costs.
+    """Drops columns. Without column mapping it rewrites all rows, so it costs as much as writing the table.
 
     Raises:
-        ColumnNotFoundError: there is no such column, and `if_exists` is False.
-        InvalidStatementError: a constraint, a generated column or the partitioning uses it, or no column would be left.
-        ConcurrentModificationError: another writer changed any row of the table, or its metadata.
+        ColumnNotFoundError: if a column does not exist and `if_exists` is False.
+        InvalidStatementError: if a constraint, a generated column, the partitioning or the clustering uses a column, or
+            no column would remain.
+        ConcurrentModificationError: if another writer changed any row of the table, or its metadata.
     """
     target.check_writable()
     schema, gone = target.snapshot.schema, []
@@ -131,16 +132,16 @@ def change_columns(
 ) -> Outcome:
     """Changes columns: names, types, comments, positions and NOT NULL.
 
-    Another name, without column mapping, or type, but for a wider one where `delta.enableTypeWidening` is true,
-    rewrites all rows of the table, so it costs what writing the table costs; all else changes metadata only. SET NOT
-    NULL looks at the statistics, and reads only files that may hold a null.
+    A new name without column mapping rewrites all rows of the table, and so does a new type, unless
+    `delta.enableTypeWidening` is true and the type is wider: this costs as much as writing the table. All other changes
+    affect only metadata. SET NOT NULL uses the statistics, and reads only files that may contain a null.
 
     Raises:
-        ColumnNotFoundError: there is no such column.
-        InvalidStatementError: another column has the new name, or a constraint or a generated column uses it.
-        TypeMismatchError, ValueNotCastableError: the new type cannot hold the column's values.
-        NotNullViolationError: a column that is to be NOT NULL holds a null.
-        ConcurrentModificationError: another writer changed the table's metadata, or rows that the change depends on.
+        ColumnNotFoundError: if a column does not exist.
+        InvalidStatementError: if another column has the new name, or a constraint or a generated column uses it.
+        TypeMismatchError, ValueNotCastableError: if the new type cannot hold the column's values.
+        NotNullViolationError: if a column for SET NOT NULL contains a null.
+        ConcurrentModificationError: if another writer changed the table's metadata, or rows that the change depends on.
     """
     target.check_writable()
     schema = target.snapshot.schema
@@ -174,7 +175,7 @@ def _checked_metadata(target: Target, schema: StructType) -> Metadata:
 
 
 def _check_not_clustered_by(target: Target, path: Name) -> None:
-    """Passes where files are not clustered by a column, or by one inside of it."""
+    """Checks that files are not clustered by a column, or by a column inside of it."""
     physical = clustering.physical_path(target.snapshot.schema, path)
     if any(column[: len(physical)] == physical for column in clustering.clustering_columns(target.snapshot.domains)):
         raise InvalidStatementError(
@@ -189,7 +190,7 @@ def _finish(
     frame: DataFrame | None,
     settings: WriteSettings,
 ) -> Outcome:
-    """Commits the metadata, and replaces all rows by those of the frame."""
+    """Commits the metadata, and replaces all rows with the frame's rows, if there is a frame."""
     schema = StructType.from_json(metadata.schema_string)
     check_partitionable(schema, metadata.partition_columns, target.name)
     if frame is None or not target.snapshot.num_files:
@@ -205,7 +206,7 @@ def _finish(
     return commit_metadata(target, MetadataChange(operation, metadata, ReadSet(whole_table=True), written), settings)
 
 
-# Columns that go
+# Dropped columns
 
 
 def _without_columns(spark: SparkSession, target: Target, gone: Sequence[Name]) -> DataFrame | None:
@@ -222,7 +223,7 @@ def _without_columns(spark: SparkSession, target: Target, gone: Sequence[Name]) 
 
 
 def _without(value: Column, data_type: DataType, gone: Sequence[Name]) -> Column:
-    """A value without some members of the structs inside of it; null stays null."""
+    """Returns a value without some members of the structs inside of it; null remains null."""
     if not gone:
         return value
     if isinstance(data_type, StructType):
@@ -246,11 +247,11 @@ def _without(value: Column, data_type: DataType, gone: Sequence[Name]) -> Column
     return value
 
 
-# Columns that change
+# Changed columns
 
 
 def _new_names(changes: Sequence[ColumnChange]) -> dict[Name, str]:
-    """The columns that get another name, by the paths that they have."""
+    """Returns the new names of renamed columns, by their current paths."""
     return {
         each.path: each.new_name for each in changes if each.new_name is not None and each.new_name != each.path[-1]
     }
@@ -263,7 +264,7 @@ def _renamed(schema: StructType, new_names: Mapping[Name, str], table: str) -> S
 
 
 def _renamed_metadata(target: Target, metadata: Metadata, new_names: Mapping[Name, str]) -> Metadata:
-    """The metadata with partition columns, statistics' columns and keys under their new names."""
+    """Returns the metadata with partition columns, statistics' columns and keys under their new names."""
     of_columns = {path[0].lower(): new_name for path, new_name in new_names.items() if len(path) == 1}
     partition_columns = tuple(of_columns.get(name.lower(), name) for name in target.snapshot.partition_columns)
     renamed = stats_columns.renamed(replace(metadata, partition_columns=partition_columns), new_names)
@@ -271,7 +272,7 @@ def _renamed_metadata(target: Target, metadata: Metadata, new_names: Mapping[Nam
 
 
 def _changed(schema: StructType, change: ColumnChange, target: Target) -> StructType:
-    """The schema with all of a change but the new name."""
+    """Returns the schema with a change applied, except for the new name."""
     path, table = change.path, target.name
     schema_edits.require(schema, path, table)
     if not schema_edits.is_column(schema, path, table):
@@ -301,7 +302,7 @@ def _with_default(schema: StructType, path: Name, default: str, table: str) -> S
 
 
 def _check_nulls(spark: SparkSession, target: Target, changes: Sequence[ColumnChange]) -> None:
-    """Passes where the columns that are to be NOT NULL hold no null; asks the statistics first."""
+    """Checks that the columns for SET NOT NULL contain no null; reads only the files that statistics do not exclude."""
     for change in changes:
         if change.nullable is not False:
             continue
@@ -317,7 +318,7 @@ def _check_nulls(spark: SparkSession, target: Target, changes: Sequence[ColumnCh
 
 
 def _renamed_columns(spark: SparkSession, target: Target, under_new_names: StructType) -> DataFrame:
-    """The rows with columns, and members of structs, under new names: a cast between structs goes by position."""
+    """Returns the rows with columns and members of structs renamed: a cast between structs works by position."""
     frame = scan.read_to_rewrite(spark, target.log, target.snapshot)
     ids = (member.name for member in row_ids.carried(target.snapshot))
     pairs = zip(target.snapshot.schema, nullable_schema(under_new_names), strict=True)
@@ -332,10 +333,10 @@ def _renamed_column(old: StructField, new: StructField) -> Column:
 
 
 def _check_conditions(spark: SparkSession, target: Target, metadata: Metadata) -> None:
-    """Passes where every CHECK constraint still finds its columns.
+    """Checks that the columns of every CHECK constraint still exist.
 
     Raises:
-        InvalidStatementError: one does not.
+        InvalidStatementError: if a column of a constraint does not.
     """
     schema = StructType.from_json(metadata.schema_string)
     empty = spark.createDataFrame([], spark_schema(nullable_schema(schema)))
@@ -356,7 +357,7 @@ def _finds_its_columns(empty: DataFrame, expression: str) -> bool:
     return True
 
 
-# What the history shows
+# Operations in the history
 
 
 def _operation(changes: Sequence[ColumnChange], schema: StructType) -> Operation:

@@ -1,7 +1,7 @@
-"""Runs CREATE TABLE ... CLONE: makes a table that begins as a copy of another one at some version.
+"""Runs CREATE TABLE ... CLONE: creates a table that begins as a copy of another table at a version.
 
-A shallow clone names the data files of its source where they are; a deep one has its own. The transaction
-identifiers of the source are not copied: the clone has not done that work.
+A shallow clone refers to the data files of its source; a deep clone has copies. The transaction identifiers of the
+source are not copied: the clone has not done that work.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _IN_COMMIT_TIMESTAMPS = "delta.enableInCommitTimestamps"
 
 @dataclass(frozen=True)
 class CloneSource:
-    """The table to clone, pinned at a version; `name` is what the history shows."""
+    """The table to clone, pinned at a version, with the name that the history shows."""
 
     name: str
     log: DeltaLog
@@ -56,7 +56,7 @@ class CloneSource:
 
 @dataclass(frozen=True)
 class CloneOptions:
-    """The options of the statement; `properties` go over the source's."""
+    """The options of the statement; `properties` override the source's properties."""
 
     shallow: bool
     properties: Mapping[str, str] = field(default_factory=dict)
@@ -65,18 +65,18 @@ class CloneOptions:
 def clone(
     location: TableLocation, source: CloneSource, options: CloneOptions, mode: CreateMode, settings: WriteSettings
 ) -> Outcome:
-    """Makes a clone, or replaces a table by it; runs no Spark job.
+    """Creates a clone, or replaces a table with a clone; runs no Spark job.
 
-    Files that a shallow clone has already, because it is made again from the same source, stay.
+    If a shallow clone is created again from the same source, the files that it already refers to are kept.
 
     Raises:
-        RelationExistsError, RelationNotFoundError: as `mode` says.
-        UnsupportedStatementError: the clone would be its own source, or changes how a table's columns are mapped.
-        UnsupportedFeatureError: the clone would need a feature that this engine does not write.
-        DataFileMissingError: a file that a deep clone copies is gone.
-        DataFileChangedError: a file of the source is another one than its log names.
-        ExternalPathError: the files of a shallow clone would be where no file of the table may be.
-        ConcurrentCreateError, ConcurrentModificationError: another writer made, or changed, the table meanwhile.
+        RelationExistsError, RelationNotFoundError: if `mode` does not allow the clone.
+        UnsupportedStatementError: if the table is its own source, or the clone would change the table's column mapping.
+        UnsupportedFeatureError: if the clone needs a feature that this engine does not write.
+        DataFileMissingError: if a file that a deep clone copies is missing.
+        DataFileChangedError: if a file of the source differs from the file that its log names.
+        ExternalPathError: if a shallow clone would refer to files in a location that the table may not use.
+        ConcurrentCreateError, ConcurrentModificationError: if another writer created or changed the table meanwhile.
     """
     base, log = location.base, location.log
     if base is not None and mode is CreateMode.CREATE_IF_NOT_EXISTS:
@@ -138,7 +138,7 @@ def _check_source(location: TableLocation, source: CloneSource) -> None:
 
 
 def _described(location: TableLocation, source: Snapshot, options: CloneOptions) -> tuple[Metadata, Protocol]:
-    """The source's metadata under an id of its own; its description is the table's own, as in delta-spark."""
+    """Returns the source's metadata with the table's own id, name and description, as in delta-spark."""
     base, clock = location.base, location.log.clock
     asked = checked(options.properties)
     kept = {key: value for key, value in asked.items() if not key.startswith(FEATURE_PREFIX)}
@@ -161,7 +161,7 @@ def _described(location: TableLocation, source: Snapshot, options: CloneOptions)
 
 
 def _configuration(source: Snapshot, base: Snapshot | None) -> dict[str, str]:
-    """The source's properties; from when on commits carry their time, and where row ids are, is each log's own."""
+    """Returns the source's properties; the start of in-commit timestamps and the columns of row ids are the table's."""
     configuration = dict(source.metadata.configuration)
     timestamps = (ENABLEMENT_VERSION, ENABLEMENT_TIMESTAMP, *(() if base is None else (_IN_COMMIT_TIMESTAMPS,)))
     own = (*timestamps, *row_tracking.COLUMN_NAMES)
@@ -182,7 +182,7 @@ def _check_mapping_kept(location: TableLocation, source: Snapshot, metadata: Met
 
 
 def _difference(adds: tuple[AddFile, ...], there: pa.Table | None) -> tuple[tuple[AddFile, ...], pa.Table | None]:
-    """The files that are new, and those of the table that are not among them."""
+    """Returns the files that the table lacks, and the files of the table to remove."""
     if there is None:
         return adds, None
     wanted = {active_files.file_key(add.path, add.deletion_vector): add for add in adds}

@@ -1,6 +1,6 @@
-"""Changes the types of columns, and tells whether files may stay as they are.
+"""Changes the types of columns, and decides whether this rewrites files.
 
-The type of an element, a key or a value is a part of its column's: what changes, and is recorded, is the column's type.
+The type of an element, a key or a value is a part of the type of its column, which is changed and recorded.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from dbt.adapters.silt.engine.sql.ast import ColumnChange, Name
 
 
 def with_type(schema: StructType, path: Name, text: str, target: Target) -> StructType:
-    """The schema with another type for a column, or for an element, a key or a value.
+    """Returns the schema with another type for a column, or for an element, a key or a value.
 
     Raises:
-        ColumnNotFoundError: there is no such column.
-        StatementSyntaxError: the text is no type.
-        InvalidStatementError: it is an identity column, which is a bigint.
+        ColumnNotFoundError: if the column does not exist.
+        StatementSyntaxError: if the text is not a type.
+        InvalidStatementError: if it is an identity column, which must be a bigint.
     """
     path, typed = schema_edits.with_type(schema, path, column_type(text, target.name), target.name)
     field = schema_edits.require(distributed(schema), path, target.name)
@@ -39,7 +39,7 @@ def with_type(schema: StructType, path: Name, text: str, target: Target) -> Stru
 
 
 def needs_rewrite(change: ColumnChange, target: Target) -> bool:
-    """Whether the values that are there may not fit into the column's new type as they are."""
+    """Returns whether existing values may need a conversion to the column's new type."""
     if change.type is None:
         return False
     schema, typed = target.snapshot.schema, column_type(change.type, target.name)
@@ -50,10 +50,10 @@ def needs_rewrite(change: ColumnChange, target: Target) -> bool:
 
 
 def _widened(path: Name, field: StructField, typed: StructField, target: Target) -> StructField | None:
-    """The column with its wider type, where the table allows that and its files may stay as they are."""
+    """Returns the column with its wider type, or None if type widening is disabled or requires a rewrite."""
     if not target.snapshot.properties.enable_type_widening or has_lengths(field) or has_lengths(typed):
         return None
-    # The log has the digits of the float, which are those of another double.
+    # The log contains the digits of the float, which denote another double.
     if field.type == PrimitiveType("float") and _is_partition_column(path, target):
         return None
     return type_widening.widened(field, typed.type)

@@ -1,7 +1,7 @@
-"""Runs CONVERT TO DELTA: makes a folder of Parquet files a table; no data file is written or moved.
+"""Runs CONVERT TO DELTA: turns a folder of Parquet files into a table; writes and moves no data file.
 
-The files are those that one listing finds. One that appears while it runs may be left out: it is then no part of the
-table, and VACUUM deletes it in time, so nothing else should write into the folder meanwhile.
+A single listing finds the files. It may miss a file that appears while it runs: the file is then not part of the table,
+and VACUUM deletes it eventually, so no other program should write into the folder meanwhile.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ _HIDDEN = ("_", ".")
 
 @dataclass(frozen=True)
 class _Found:
-    """A data file, and the partition values that its folders say, unescaped; None for null."""
+    """A data file, and the unescaped partition values in the names of its folders; None for null."""
 
     status: FileStatus
     values: tuple[tuple[str, str | None], ...]
@@ -67,21 +67,21 @@ def convert(
     settings: WriteSettings,
     with_statistics: bool = True,
 ) -> Outcome:
-    """Makes the folder a table; where it is one already, there is nothing to do.
+    """Turns the folder into a table; does nothing if it is a table already.
 
     Args:
-        log: of the table to be, at the folder.
-        partitioning: the columns that the names of folders give, in the order of the folders.
+        log: the log of the future table, in the folder.
+        partitioning: the columns in the names of folders, in the order of the folders.
 
     Raises:
-        NotATableError: there is no such folder, or no Parquet file in it.
-        InvalidStatementError: the folders and the statement do not name the same partition columns, or a file's path
+        NotATableError: if the folder does not exist or contains no Parquet file.
+        InvalidStatementError: if the folders and the statement do not name the same partition columns, or a file's path
             begins like a URI.
-        TypeMismatchError: the columns of two files are of different types; names both files.
-        ValueNotCastableError: a folder's value is not of its column's type.
-        TableDamagedError: a file is not a Parquet file.
-        SymbolicLinkError: a file or a folder is a symbolic link.
-        ConcurrentCreateError: another writer made the table first.
+        TypeMismatchError: if the columns of two files are of different types; names both files.
+        ValueNotCastableError: if a folder's value is not of its column's type.
+        TableDamagedError: if a file is not a Parquet file.
+        SymbolicLinkError: if a file or a folder is a symbolic link.
+        ConcurrentCreateError: if another writer created the table first.
     """
     if log.exists():
         return Outcome(OPERATION, log.name, log.snapshot().version, attempts=0)
@@ -124,10 +124,10 @@ def _data_files(log: DeltaLog) -> list[_Found]:
 
 
 def _listed(store: Store, folders: Tree, folder: str, values: tuple[tuple[str, str | None], ...]) -> Iterator[_Found]:
-    """The files below a folder that are not hidden: neither they nor a folder above begins with `_` or `.`.
+    """Yields the files below a folder that are not hidden; names with `_` or `.` at the beginning are hidden.
 
     Raises:
-        SymbolicLinkError: a link among them leads to rows that no reader of the table would follow it to.
+        SymbolicLinkError: if a file or a folder is a symbolic link, which no reader of the table would follow.
     """
     files, names = folders.content(folder)
     for link in store.list_links(folder):
@@ -147,7 +147,7 @@ def _listed(store: Store, folders: Tree, folder: str, values: tuple[tuple[str, s
 
 
 def _check_paths(found: Sequence[_Found], table: str) -> None:
-    """Refuses paths in which readers of a log see a scheme (`a:b.parquet`)."""
+    """Rejects paths that readers of a log would parse as a URI with a scheme (`a:b.parquet`)."""
     for file in found:
         if is_absolute(file.status.path):
             raise InvalidStatementError(
@@ -174,7 +174,7 @@ def _check_partitioning(found: Sequence[_Found], partitioning: Sequence[StructFi
 def _schema(
     log: DeltaLog, found: Sequence[_Found], partitioning: Sequence[StructField], progress: Progress
 ) -> StructType:
-    """The columns of all files, with the partition columns in their places, or after them."""
+    """Returns the columns of all files, with the partition columns in their positions in the files, or at the end."""
     paths = [file.status.path for file in found]
     with ThreadPoolExecutor(at_once(log.store)) as pool:
         read = pool.map(functools.partial(_file_schema, log.store), paths)
@@ -263,7 +263,7 @@ def _adds(
 def _log_values(
     spark: SparkSession, member: StructField, texts: set[str | None], table: str
 ) -> Mapping[str | None, str | None]:
-    """How the log spells each text in a folder's name, which must be a value of the column's type."""
+    """Returns the log's form of each string in a folder's name, which must be a value of the column's type."""
     given = sorted(text for text in texts if text is not None)
     if not given or member.type == PrimitiveType("string"):
         return {text: text for text in texts}

@@ -1,4 +1,4 @@
-"""Brings the files of a table into another one: by absolute path (a shallow clone), or copied (a deep one)."""
+"""Adds the files of a table to another table: by absolute path (shallow clone), or as copies (deep clone)."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ class _Copy:
 
 
 def referred(root: str, adds: Iterable[AddFile]) -> tuple[AddFile, ...]:
-    """The files by their absolute paths, so that another table can name them.
+    """Returns the files with absolute paths, so that another table can refer to them.
 
     Args:
-        root: the folder of the table that they are of.
+        root: the folder of the files' table.
     """
     return tuple(
         _as_target_file(add, absolute_uri(root, add.path), _absolute_vector(root, add.deletion_vector)) for add in adds
@@ -44,18 +44,17 @@ def referred(root: str, adds: Iterable[AddFile]) -> tuple[AddFile, ...]:
 
 
 def copied(source: Store, snapshot: Snapshot, target: DeltaLog, progress: Progress = silent) -> Written:
-    """Copies the snapshot's files, and those of their deletion vectors, into a new folder of the target.
+    """Copies the snapshot's data files, and the files of their deletion vectors, into a new folder of the target.
 
-    Partition folders are kept; two files of one name get different ones.
+    Partition folders are kept; files of the same name get different names. On failure, the copies are deleted.
 
     Args:
-        source: the folder of the snapshot's table.
-        progress: gets how many files are copied.
+        source: the store of the snapshot's table.
+        progress: receives the number of copied files.
 
     Raises:
-        DataFileMissingError, DataFileChangedError: a file is not there, or has another size than the log says; what
-            was copied is deleted again.
-        StorageError: a file cannot be copied; likewise.
+        DataFileMissingError, DataFileChangedError: if a file is missing, or its size differs from the log.
+        StorageError: if a file cannot be copied.
     """
     folder, chosen = target.clock.new_id(), list(snapshot.add_files())
     names = _target_names(folder, [decode_path(add.path) for add in chosen])
@@ -78,13 +77,13 @@ def copied(source: Store, snapshot: Snapshot, target: DeltaLog, progress: Progre
 
 
 def absolute_uri(root: str, path: str) -> str:
-    """The absolute path, spelled as in the log, of a file that the log of the table at `root` names."""
+    """Returns the absolute path, in the log's form, of a file that the log of the table at `root` names."""
     name = absolute_name(root, path)
     return f"file://{log_path(name)}" if name.startswith("/") else log_path(name)
 
 
 def _as_target_file(add: AddFile, path: str, vector: DeletionVector | None) -> AddFile:
-    """The file as another table's: what only the source numbers its rows by is left out, as in delta-spark."""
+    """Returns the file for another table, without the source's row ids and commit version, as in delta-spark."""
     return replace(
         add,
         path=path,
@@ -118,7 +117,7 @@ def _target_names(folder: str, names: list[str]) -> list[str]:
 
 
 def _target_vectors(folder: str, target: DeltaLog, adds: list[AddFile]) -> dict[str, DeletionVector]:
-    """For each file of vectors of the source, a descriptor that names its copy."""
+    """Returns, for each file of deletion vectors of the source, a descriptor of its copy."""
     vectors = [add.deletion_vector for add in adds if add.deletion_vector is not None]
     named = {name: vector for vector in vectors if (name := file_name(vector)) is not None}
     return {
@@ -139,7 +138,7 @@ def _moved(vector: DeletionVector | None, copies: dict[str, DeletionVector]) -> 
 
 
 def _copy_all(source: Store, target: Store, copies: list[_Copy], progress: Progress) -> dict[str, tuple[int, int]]:
-    """Size and modification time of each copy, by its path."""
+    """Copies the files, and returns the size and modification time of each copy, by its path."""
     for folder in dict.fromkeys(each.path.rpartition("/")[0] for each in copies):
         target.make_folder(folder)
     with ThreadPoolExecutor(_WORKERS) as pool:

@@ -1,4 +1,4 @@
-"""Runs CREATE and REPLACE TABLE, with or without a query: one commit holds the schema, the data and all else."""
+"""Runs CREATE and REPLACE TABLE, with or without a query, in a single commit of schema, data and properties."""
 
 from __future__ import annotations
 
@@ -46,18 +46,18 @@ from dbt.adapters.silt.engine.kernel.transaction.row_tracking import enabled
 from dbt.adapters.silt.engine.sql.ast import ColumnDefinition, CreateMode, IdentityClause
 
 _COMMANDS = frozenset(("delta.minreaderversion", "delta.minwriterversion", "delta.ignoreprotocoldefaults"))
-"""Properties that ask for something once and are not kept."""
+"""Properties that act only once, and are not stored."""
 
 
 @dataclass(frozen=True)
 class Definition:
-    """The definition of a table, as the statement gives it.
+    """The definition of a table in a statement.
 
     Args:
-        columns: in order; empty where the query gives them all. With a query they are matched by position; it may
-            leave those out that are generated.
-        constraints: conditions of CHECK constraints, SQL text by name.
-        keys: recorded, not enforced; by name.
+        columns: the declared columns in order; empty if the query defines all columns. A query's columns are matched by
+            position; it may omit generated columns.
+        constraints: the conditions of CHECK constraints in SQL, by name.
+        keys: the keys by name, recorded but not enforced.
     """
 
     columns: tuple[ColumnDefinition, ...] = ()
@@ -76,16 +76,17 @@ def create(
     mode: CreateMode,
     settings: WriteSettings,
 ) -> Outcome:
-    """Makes a table, or puts another in its place.
+    """Creates or replaces a table.
 
     Args:
-        query: gives the rows; None for an empty table.
+        query: the rows; None for an empty table.
 
     Raises:
-        RelationExistsError, RelationNotFoundError: as `mode` says.
-        InvalidNameError, TypeMismatchError, ColumnNotFoundError, InvalidPropertyError, ...: such a table cannot be.
-        DataRejectedError: a row breaks a rule that the definition sets.
-        ConcurrentCreateError: another writer made the table first.
+        RelationExistsError, RelationNotFoundError: if `mode` does not allow the table.
+        InvalidNameError, TypeMismatchError, ColumnNotFoundError, InvalidPropertyError, ...: if the definition is
+            invalid.
+        DataRejectedError: if a row breaks a rule of the definition.
+        ConcurrentCreateError: if another writer created the table first.
     """
     name, base = location.log.name, location.base
     operation = _operation_name(mode, query)
@@ -110,7 +111,7 @@ def _operation_name(mode: CreateMode, query: DataFrame | None) -> str:
 
 
 def _described(location: TableLocation, definition: Definition, query: DataFrame | None) -> tuple[Metadata, Protocol]:
-    """The new table's metadata, and the least protocol that it needs and the table that is there does not exceed."""
+    """Returns the new table's metadata, and the least protocol that supports it and the existing table, if any."""
     name, base, clock = location.log.name, location.base, location.log.clock
     schema = _schema(definition, query, name)
     partition_columns = tuple(schema.require(column, name).name for column in definition.partition_columns)
@@ -206,7 +207,7 @@ def _check_features(asked: Mapping[str, str], table: str) -> None:
 
 
 def _write(log: DeltaLog, metadata: Metadata, query: DataFrame) -> tuple[Written, Metadata]:
-    """Writes the query's rows; the metadata has the marks of the numbers that they got."""
+    """Writes the query's rows, and returns the metadata with the high water marks of their numbers."""
     schema = StructType.from_json(metadata.schema_string)
     given = None
     if len(query.columns) < len(schema):

@@ -1,4 +1,4 @@
-"""Answers DESCRIBE and SHOW of one table from its log: rows as plain values, without a Spark job."""
+"""Answers DESCRIBE and SHOW of a table from its log: rows as plain values, without a Spark job."""
 
 from __future__ import annotations
 
@@ -57,19 +57,19 @@ _CONSTRAINTS: Final = (CONSTRAINT_PREFIX, KEY_PREFIX)
 
 @dataclass(frozen=True)
 class Answer:
-    """Rows, and their schema in Spark's DDL form."""
+    """Rows, and their schema as DDL of Spark."""
 
     rows: tuple[tuple[object, ...], ...]
     schema: str
 
 
 def columns(schema: StructType, partition_columns: tuple[str, ...] = ()) -> Answer:
-    """DESCRIBE TABLE: the columns, then those that the table is partitioned by."""
+    """Answers DESCRIBE TABLE: the columns, then the partition columns."""
     return Answer(tuple(_column_rows(schema, partition_columns)), _COLUMNS)
 
 
 def extended(log: DeltaLog, snapshot: Snapshot) -> Answer:
-    """DESCRIBE TABLE EXTENDED: the columns, then what the table is besides."""
+    """Answers DESCRIBE TABLE EXTENDED: the columns, then further facts about the table."""
     return Answer(
         (
             *_column_rows(snapshot.schema, snapshot.partition_columns),
@@ -83,19 +83,19 @@ def extended(log: DeltaLog, snapshot: Snapshot) -> Answer:
 
 
 def information(log: DeltaLog, snapshot: Snapshot) -> str:
-    """SHOW TABLE EXTENDED: what the table is, and its schema as a tree, a line each."""
+    """Answers SHOW TABLE EXTENDED: facts about the table, a line each, and its schema as a tree."""
     lines = [f"{name}: {value}" for name, value in _facts(log, snapshot)]
     return "\n".join((*lines, f"Schema: {spark_schema(snapshot.schema).treeString()}"))
 
 
 def history(log: DeltaLog, limit: int | None = None) -> Answer:
-    """DESCRIBE HISTORY: a row for each commit that the log still has, the newest first.
+    """Answers DESCRIBE HISTORY: a row for each commit that the log still contains, the newest first.
 
     Args:
-        limit: at most so many rows; None for all.
+        limit: the most rows to return; by default all.
 
     Raises:
-        NotATableError, TableDamagedError: the log cannot be read.
+        NotATableError, TableDamagedError: if the log cannot be read.
     """
     start = 0 if limit is None else max(0, log.snapshot().version - limit + 1)
     commits = [] if limit == 0 else list(log.commits(start))
@@ -105,7 +105,7 @@ def history(log: DeltaLog, limit: int | None = None) -> Answer:
 
 
 def detail(log: DeltaLog, snapshot: Snapshot) -> Answer:
-    """DESCRIBE DETAIL: one row of facts."""
+    """Answers DESCRIBE DETAIL: a single row of facts."""
     metadata, protocol = snapshot.metadata, snapshot.protocol
     row = (
         "delta",
@@ -128,20 +128,20 @@ def detail(log: DeltaLog, snapshot: Snapshot) -> Answer:
 
 
 def column_names(schema: StructType) -> Answer:
-    """SHOW COLUMNS."""
+    """Answers SHOW COLUMNS."""
     return Answer(tuple((name,) for name in schema.names), "col_name string")
 
 
 def properties(configuration: Mapping[str, str]) -> Answer:
-    """SHOW TBLPROPERTIES, by name."""
+    """Answers SHOW TBLPROPERTIES, sorted by name."""
     return Answer(tuple(sorted(configuration.items())), "key string, value string")
 
 
 def create_statement(name: str, snapshot: Snapshot) -> Answer:
-    """SHOW CREATE TABLE: a statement that makes such a table, empty.
+    """Answers SHOW CREATE TABLE: a statement that creates such a table, without rows.
 
     Args:
-        name: the table's, as the statement is to spell it.
+        name: the table's name in the statement.
     """
     metadata = snapshot.metadata
     constraints = snapshot.properties.constraints
@@ -161,7 +161,7 @@ def create_statement(name: str, snapshot: Snapshot) -> Answer:
 
 
 def _facts(log: DeltaLog, snapshot: Snapshot) -> Iterator[tuple[str, str]]:
-    """The facts of a table besides its columns, by the names that Spark gives them."""
+    """Yields the facts about a table, except its columns, by Spark's names."""
     metadata = snapshot.metadata
     facts = {
         "Name": log.name,
@@ -234,7 +234,7 @@ def _parameter(value: Json) -> str | None:
 
 
 def _other(info: CommitInfo, name: str) -> str | None:
-    """A field that other writers give."""
+    """Returns a field of `commitInfo` that only other writers set."""
     return _parameter(info.extra.get(name))
 
 
@@ -244,7 +244,7 @@ def _members(info: CommitInfo, name: str, members: tuple[str, ...]) -> tuple[str
 
 
 def _clustering_columns(snapshot: Snapshot) -> list[str]:
-    """The columns that another writer clusters the table by, dotted where they are nested."""
+    """Returns the columns by which another writer clusters the table; nested columns are dotted."""
     logical = {member.physical_name: member.name for member in all_fields(snapshot.schema)}
     return [".".join(logical.get(part, part) for part in path) for path in clustering_columns(snapshot.domains)]
 
@@ -255,7 +255,7 @@ def _column_definition(field: StructField) -> str:
 
 
 def _type_text(data_type: DataType) -> str:
-    """The type with what is declared inside of it, as a statement spells it."""
+    """Returns the SQL of a type, including the comments and constraints of its members."""
     if isinstance(data_type, StructType):
         members = (f"{quote(member.name)}: {_type_text(member.type)}{_suffix(member)}" for member in data_type)
         return f"STRUCT<{', '.join(members)}>"

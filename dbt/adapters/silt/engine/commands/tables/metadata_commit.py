@@ -1,4 +1,4 @@
-"""Commits a change of a table's metadata, with rewritten rows where it needs them."""
+"""Commits a change of a table's metadata, with rewritten rows if it needs them."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ _ROWS = "rows"
 
 @dataclass(frozen=True)
 class MetadataChange:
-    """A table's new metadata, and what comes with it.
+    """A table's new metadata, with the changes that belong to it.
 
     Args:
-        reads: what the change depends on: the whole table where all rows keep a rule that it adds.
-        written: all rows of the table as the new schema has them; None where the data files stay.
-        features: properties that ask for a feature by name, and are not kept.
+        reads: the parts of the table that the change depends on; the whole table if it adds a rule for all rows.
+        written: all rows of the table in the new schema; None if the data files are kept.
+        features: properties that enable a feature by name, and are not stored.
     """
 
     operation: Operation
@@ -43,11 +43,11 @@ class MetadataChange:
 
 
 def commit_metadata(target: Target, change: MetadataChange, settings: WriteSettings) -> Outcome:
-    """Commits the metadata, and the protocol that it needs; where that changes nothing, only if there is a `txn`.
+    """Commits the metadata and the protocol that it needs; a change without effect is committed only for its `txn`.
 
     Raises:
-        UnsupportedFeatureError: the new metadata needs a feature that this engine does not write.
-        ConcurrentModificationError: another writer's commit conflicts.
+        UnsupportedFeatureError: if the new metadata needs a feature that this engine does not write.
+        ConcurrentModificationError: if another writer's commit conflicts.
     """
     snapshot, operation, metadata, written = target.snapshot, change.operation, change.metadata, change.written
     schema = StructType.from_json(metadata.schema_string)
@@ -78,17 +78,17 @@ def commit_metadata(target: Target, change: MetadataChange, settings: WriteSetti
 
 
 def with_configuration(metadata: Metadata, configuration: Mapping[str, str]) -> Metadata:
-    """The metadata with other properties; those that ask for a feature by name are not kept."""
+    """Returns the metadata with other properties, without the properties that enable a feature by name."""
     kept = {key: value for key, value in configuration.items() if not key.startswith(FEATURE_PREFIX)}
     return replace(metadata, configuration=kept)
 
 
 def check_rows(spark: SparkSession, target: Target, candidates: pa.Table, checks: Sequence[Check]) -> None:
-    """Passes where no row of these files breaks a rule; runs one Spark job, none where there are no files.
+    """Checks that no row of these files breaks a rule; runs a single Spark job, unless there are no files.
 
     Raises:
-        DataRejectedError: rows break one.
-        DataFileChangedError: a file is another one than the log names.
+        DataRejectedError: if rows break a rule.
+        DataFileChangedError: if a file differs from the file that the log names.
     """
     if candidates.num_rows == 0 or not checks:
         return

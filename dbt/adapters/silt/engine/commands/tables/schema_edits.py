@@ -1,7 +1,8 @@
 """Edits schemas for ALTER TABLE, as functions from one schema to the next.
 
 A column is named by its path: the members of structs by their names, the elements of an array by `element`, the keys
-and values of a map by `key` and `value`. The last are no columns: they have a type and may be null, and nothing else.
+and values of a map by `key` and `value`. Elements, keys and values are not columns: they have only a type and a
+nullability.
 """
 
 from __future__ import annotations
@@ -33,10 +34,10 @@ from dbt.adapters.silt.engine.sql.ast import ColumnChange, Name, NewColumn, Posi
 
 
 def find(schema: StructType, path: Name, table: str) -> StructField | None:
-    """The column, element, key or value of that path; None if its level has none of that name.
+    """Returns the column, element, key or value at a path, or None if its level has no such name.
 
     Raises:
-        ColumnNotFoundError: there is no such level.
+        ColumnNotFoundError: if the level does not exist.
     """
     level, step = _type_at(schema, path[:-1], table), path[-1].lower()
     if isinstance(level, StructType):
@@ -50,19 +51,19 @@ def find(schema: StructType, path: Name, table: str) -> StructField | None:
 
 
 def is_column(schema: StructType, path: Name, table: str) -> bool:
-    """Whether the path is that of a column or of a member of a struct, not of an element, a key or a value.
+    """Returns whether the path is of a column or a struct's member, rather than of an element, a key or a value.
 
     Raises:
-        ColumnNotFoundError: there is no such level.
+        ColumnNotFoundError: if its level does not exist.
     """
     return isinstance(_type_at(schema, path[:-1], table), StructType)
 
 
 def require(schema: StructType, path: Name, table: str) -> StructField:
-    """The column of that path.
+    """Returns the column at a path.
 
     Raises:
-        ColumnNotFoundError: there is none.
+        ColumnNotFoundError: if the column does not exist.
     """
     found = find(schema, path, table)
     if found is None:
@@ -71,10 +72,10 @@ def require(schema: StructType, path: Name, table: str) -> StructField:
 
 
 def check_part(change: ColumnChange, table: str) -> None:
-    """Passes where the change is one that an element, a key or a value can have.
+    """Checks that a change is possible for an element, a key or a value.
 
     Raises:
-        InvalidStatementError: it is not.
+        InvalidStatementError: if it is not.
     """
     what = {
         "a comment": change.comment is not None,
@@ -92,12 +93,12 @@ def check_part(change: ColumnChange, table: str) -> None:
 
 
 def added(schema: StructType, column: NewColumn, table: str) -> StructType:
-    """The schema with one more column.
+    """Returns the schema with an additional column.
 
     Raises:
-        InvalidStatementError: there is one of that name.
-        ColumnNotFoundError: there is no such struct, or no column to put it after.
-        StatementSyntaxError: its type is no type.
+        InvalidStatementError: if a column of that name exists.
+        ColumnNotFoundError: if the struct, or the column of AFTER, does not exist.
+        StatementSyntaxError: if its type is not a type.
     """
     if find(schema, column.path, table) is not None:
         raise InvalidStatementError(
@@ -115,11 +116,11 @@ def added(schema: StructType, column: NewColumn, table: str) -> StructType:
 
 
 def dropped(schema: StructType, path: Name, table: str) -> StructType:
-    """The schema without a column.
+    """Returns the schema without a column.
 
     Raises:
-        ColumnNotFoundError: there is no such column.
-        InvalidStatementError: no other column would be left at its level.
+        ColumnNotFoundError: if the column does not exist.
+        InvalidStatementError: if no other column would remain at its level.
     """
     require(schema, path, table)
 
@@ -136,11 +137,11 @@ def dropped(schema: StructType, path: Name, table: str) -> StructType:
 
 
 def renamed(schema: StructType, path: Name, new_name: str, table: str) -> StructType:
-    """The schema with a column under another name, in its place.
+    """Returns the schema with a column renamed, at the same position.
 
     Raises:
-        ColumnNotFoundError: there is no such column.
-        InvalidStatementError: another column has that name.
+        ColumnNotFoundError: if the column does not exist.
+        InvalidStatementError: if another column has the new name.
     """
     field = require(schema, path, table)
     other = find(schema, (*path[:-1], new_name), table)
@@ -154,10 +155,10 @@ def renamed(schema: StructType, path: Name, new_name: str, table: str) -> Struct
 
 
 def changed(schema: StructType, path: Name, change: Callable[[StructField], StructField], table: str) -> StructType:
-    """The schema with one column changed.
+    """Returns the schema with a single column changed.
 
     Raises:
-        ColumnNotFoundError: there is no such column.
+        ColumnNotFoundError: if the column does not exist.
     """
     field = require(distributed(schema), path, table)
 
@@ -168,15 +169,15 @@ def changed(schema: StructType, path: Name, change: Callable[[StructField], Stru
 
 
 def with_type(schema: StructType, path: Name, typed: StructField, table: str) -> tuple[Name, StructField]:
-    """The column that a type given for a path changes, by its path, and its whole new type as an unnamed field.
+    """Returns the path of the column whose type changes, and its whole new type as an unnamed field.
 
-    That is the path's own column or, for an element, a key or a value, the one that holds it.
+    This is the column at `path` or, for an element, a key or a value, the column that contains it.
 
     Args:
-        typed: the type for the path, as `column_type` gives it.
+        typed: the type for the path, as `column_type` returns it.
 
     Raises:
-        ColumnNotFoundError: there is no such column.
+        ColumnNotFoundError: if the column does not exist.
     """
     require(schema, path, table)
     length = len(path)
@@ -190,22 +191,22 @@ def with_type(schema: StructType, path: Name, typed: StructField, table: str) ->
 
 
 def moved(schema: StructType, path: Name, position: Position, table: str) -> StructType:
-    """The schema with a column at another position of its level.
+    """Returns the schema with a column at another position of its level.
 
     Raises:
-        ColumnNotFoundError: there is no such column, or none to put it after.
+        ColumnNotFoundError: if the column, or the column of AFTER, does not exist.
     """
     require(schema, path, table)
     return _within(schema, path[:-1], lambda struct: _placed(struct, path[-1], position, table), table)
 
 
 def is_same_type(field: StructField, typed: StructField) -> bool:
-    """Whether a column of a newly given type is what the column is already."""
+    """Returns whether the new type of a column is its current type."""
     return _without_inner_details(declared_type(field)) == _without_inner_details(declared_type(typed))
 
 
 def has_room_for(field: StructField, typed: StructField) -> bool:
-    """Whether a text column's new type has room for every text of the old: `varchar(5)` to `varchar(9)` or `string`."""
+    """Returns whether a column's new string type holds all old strings: `varchar(5)` to `varchar(9)` or `string`."""
     old, new = length_limit(declared_type(field)), length_limit(declared_type(typed))
     if field.type != typed.type or old is None:
         return False
@@ -213,13 +214,13 @@ def has_room_for(field: StructField, typed: StructField) -> bool:
 
 
 def retyped(field: StructField, typed: StructField) -> StructField:
-    """The column with another type, and the length that belongs to it; all files are written by that type."""
+    """Returns the column with another type and its length, without recorded type changes: all files use the type."""
     length = typed.metadata.get(CHAR_VARCHAR_KEY)
     return replace(field, type=typed.type).with_metadata(**{CHAR_VARCHAR_KEY: length, TYPE_CHANGES: None})
 
 
 def spelled(path: Name) -> str:
-    """A path as messages show it."""
+    """Returns a path in the form for messages."""
     return ".".join(path)
 
 
@@ -235,7 +236,7 @@ def _type_at(schema: StructType, path: Name, table: str) -> DataType:
 
 
 def _within(schema: StructType, path: Name, edit: Callable[[StructType], StructType], table: str) -> StructType:
-    """The schema with the struct at a path edited; the lengths of texts go with their columns."""
+    """Returns the schema with the struct at a path edited; columns keep the lengths of their strings."""
 
     def edit_struct(data_type: DataType) -> DataType:
         if not isinstance(data_type, StructType):
@@ -251,7 +252,7 @@ def _as_struct(data_type: DataType) -> StructType:
 
 
 def _edited(data_type: DataType, path: Name, whole: Name, edit: Callable[[DataType], DataType], table: str) -> DataType:
-    """The type with what is at a path edited."""
+    """Returns the type with the inner type at a path edited."""
     if not path:
         return edit(data_type)
     head, rest = path[0], path[1:]
@@ -271,7 +272,7 @@ def _edited(data_type: DataType, path: Name, whole: Name, edit: Callable[[DataTy
 
 
 def _with_part(level: DataType, name: str, part: StructField) -> DataType:
-    """A struct, an array or a map with another member, element, key or value."""
+    """Returns a struct, an array or a map with another member, element, key or value."""
     if isinstance(level, StructType):
         return level.replace(name, part)
     if isinstance(level, ArrayType):
@@ -297,7 +298,7 @@ def _placed(struct: StructType, name: str, position: Position | None, table: str
 
 
 def _without_inner_details(data_type: DataType) -> DataType:
-    """The type without comments and nullability inside, which a newly given type does not repeat."""
+    """Returns the type without inner comments and nullability, which a new type in a statement does not repeat."""
     if isinstance(data_type, StructType):
         return StructType(tuple(StructField(m.name.lower(), _without_inner_details(m.type)) for m in data_type))
     if isinstance(data_type, ArrayType):

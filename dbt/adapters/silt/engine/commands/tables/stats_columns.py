@@ -1,4 +1,4 @@
-"""Checks `delta.dataSkippingStatsColumns`, which names columns as users see them, and adapts it to changed columns."""
+"""Checks `delta.dataSkippingStatsColumns`, which contains logical names, and adapts it to changed columns."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ _PROPERTY: Final = "delta.dataSkippingStatsColumns"
 
 
 def check(asked: Mapping[str, str], schema: StructType, table: str) -> None:
-    """Passes if the property, where a statement sets it, names columns of the table, or members of its structs.
+    """Checks that the property, if a statement sets it, names columns of the table or members of its structs.
 
     Args:
         asked: the properties that the statement sets, in the protocol's spelling.
 
     Raises:
-        ColumnNotFoundError: a column that it names does not exist.
+        ColumnNotFoundError: if a column that it names does not exist.
     """
     columns = _columns(asked)
     known = set(_paths(schema)) if columns else set()
@@ -37,23 +37,23 @@ def check(asked: Mapping[str, str], schema: StructType, table: str) -> None:
 
 
 def without(metadata: Metadata, gone: Sequence[Name]) -> Metadata:
-    """The metadata without columns that go, and those inside of them."""
+    """Returns the metadata without dropped columns and the columns inside of them."""
     columns = _columns(metadata.configuration)
     kept = [path for path in columns if not any(_is_within(path, each) for each in gone)]
     return _with_columns(metadata, kept)
 
 
 def renamed(metadata: Metadata, new_names: Mapping[Name, str]) -> Metadata:
-    """The metadata with columns, and those inside of them, under new names.
+    """Returns the metadata with columns, and the paths that begin with them, renamed.
 
     Args:
-        new_names: by the paths that the columns had before any was renamed.
+        new_names: the new names, by the paths before all renames.
     """
     return _with_columns(metadata, [_renamed(path, new_names) for path in _columns(metadata.configuration)])
 
 
 def among(configuration: Mapping[str, str], schema: StructType) -> dict[str, str]:
-    """The properties of a table that gets other columns: of those that are named, the ones that it still has."""
+    """Returns the properties of a table with a new schema; the property keeps only the columns that still exist."""
     known = set(_paths(schema))
     return _configuration(configuration, [path for path in _columns(configuration) if _folded(path) in known])
 
@@ -78,7 +78,7 @@ def _text(*columns: Name) -> str:
 
 
 def _paths(schema: StructType, above: Name = ()) -> Iterator[Name]:
-    """The paths of all columns and members of structs, in lower case."""
+    """Yields the paths of all columns and members of structs, in lower case."""
     for member in schema:
         path = (*above, member.name.lower())
         yield path

@@ -1,4 +1,4 @@
-"""Checks that a table may be made at its location, for every statement that makes one."""
+"""Checks that a table may be created at its location, for every statement that creates tables."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ _ROW_TRACKING = "delta.rowTracking"
 
 @dataclass(frozen=True)
 class TableLocation:
-    """The location of a table to be made.
+    """The location of a table to be created.
 
     Args:
-        log: of the table, whose folder must be there.
-        base: the table that is there now, pinned; None where there is none.
-        is_managed: whether the table is named, not given by its path.
+        log: the log of the table, whose folder must exist.
+        base: the current table, pinned; None if the table does not exist.
+        is_managed: whether the statement names the table, instead of its path.
     """
 
     log: DeltaLog
@@ -29,10 +29,11 @@ class TableLocation:
 
 
 def check_mode(location: TableLocation, mode: CreateMode) -> None:
-    """Passes where the table may be made, or replaced.
+    """Checks that the table may be created, or replaced.
 
     Raises:
-        RelationExistsError, RelationNotFoundError: as `mode` says.
+        RelationExistsError: if `mode` is to create a table that exists.
+        RelationNotFoundError: if `mode` is to replace a table that does not exist.
     """
     if location.base is not None and mode is CreateMode.CREATE:
         raise RelationExistsError("there is already a table of that name", table=location.log.name)
@@ -41,7 +42,7 @@ def check_mode(location: TableLocation, mode: CreateMode) -> None:
 
 
 def ended_domains(base: Snapshot) -> tuple[DomainMetadata, ...]:
-    """The domain metadata of a table that is replaced, such as its clustering, as removed."""
+    """Returns removals of the domain metadata of a replaced table, such as its clustering."""
     return tuple(
         DomainMetadata(domain.domain, domain.configuration, removed=True)
         for domain in base.domains.values()
