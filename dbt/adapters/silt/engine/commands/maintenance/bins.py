@@ -1,8 +1,8 @@
-"""Packs files into bins, each to be rewritten as one file; without Spark.
+"""Packs files into bins, each to be rewritten as a single file; without Spark.
 
-A bin holds files of one partition, in order of their size, up to the target's size. Files near the target's size stay
-as they are, and so does a file that would be alone in its bin, unless rows of it are deleted by a vector. Packing what
-came of a packing changes nothing.
+A bin contains files of the same partition, in order of their size, up to the target size. Files near the target size
+are not rewritten, and neither is a file that would be alone in its bin, unless a vector deletes rows of it. Packing
+packed files changes nothing.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ from dbt.adapters.silt.engine.commands.reading import partition_match
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
 
 TARGET_FILE_SIZE: Final = 256 << 20
-"""Bytes of a file where the table's `delta.targetFileSize` does not say.
+"""The bytes of a file if the table does not set `delta.targetFileSize`.
 
-delta-spark's default of 1 GiB is for clusters: here one task writes a file, and an UPDATE without deletion vectors
-rewrites it; 256 MiB is what Databricks tunes tables of less than 2.5 TB to.
+delta-spark's default of 1 GiB is for clusters: here a single task writes a file, and an UPDATE without deletion vectors
+rewrites it; Databricks tunes tables of less than 2.5 TB to 256 MiB.
 """
 
 _SMALL = 0.75
-"""A file below this share of the target's size is worth rewriting (Iceberg's rule for its own bin-packing)."""
+"""A file below this share of the target size is worth rewriting (Iceberg's rule for its own bin-packing)."""
 
 
 def by_partition(snapshot: Snapshot, files: pa.Table) -> list[pa.Table]:
-    """The files in groups of one partition each; values are compared as values, however they are written."""
+    """Groups the files by partition; partition values are compared as values, not as strings."""
     if not snapshot.partition_columns:
         return [files] if files.num_rows else []
     fields = [snapshot.schema.require(name, snapshot.table) for name in snapshot.partition_columns]
@@ -40,7 +40,7 @@ def by_partition(snapshot: Snapshot, files: pa.Table) -> list[pa.Table]:
 
 
 def packed(files: pa.Table, target_size: int) -> list[pa.Table]:
-    """The files of one partition that are to become one file each, a bin after the other."""
+    """Returns bins of a partition's files; each bin is to be rewritten as a single file."""
     has_vector = pc.is_valid(files["deletion_vector"])
     chosen = files.filter(pc.or_(pc.less(files["size"], target_size * _SMALL), has_vector)).sort_by("size")
     sizes, vectors = chosen["size"].to_pylist(), pc.is_valid(chosen["deletion_vector"]).to_pylist()
@@ -49,7 +49,7 @@ def packed(files: pa.Table, target_size: int) -> list[pa.Table]:
 
 
 def _ranges(sizes: Sequence[int], target_size: int) -> Iterator[tuple[int, int]]:
-    """Runs of the ascending sizes whose sums are at most the target's size; one that is larger is alone."""
+    """Yields runs of the ascending sizes whose sums are at most the target size; a larger file is alone."""
     first, total = 0, 0
     for position, size in enumerate(sizes):
         if position > first and total + size > target_size:

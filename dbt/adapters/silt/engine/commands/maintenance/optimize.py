@@ -1,9 +1,9 @@
 """Runs OPTIMIZE: merges small files of a partition, drops rows deleted by deletion vectors, or orders rows by Z-order.
 
-It changes no row, and so runs under snapshot isolation, next to any reader and writer. The files to become one are a
-bin, written by a job of its own. Where another writer has meanwhile removed files of some bins, what was written of
-these is deleted, and the other bins are committed all the same. A Z-order is of all files of a partition, and is made
-again each time.
+It changes no row, and so runs under snapshot isolation, next to any reader and writer. Files that are merged into a
+single file are a bin, and each bin is written by its own job. If another writer has removed files of some bins
+meanwhile, the new files of these bins are deleted, and the remaining bins are still committed. A Z-order covers all
+files of a partition, and is computed again each time.
 
 Source: delta-spark's OptimizeTableCommand; differences are in `bins`.
 """
@@ -48,18 +48,18 @@ OPERATION: Final = "OPTIMIZE"
 _logger = logging.getLogger(__name__)
 
 _JOBS = 8
-"""Bins that are written at once; how many tasks run is for Spark to say."""
+"""The number of bins that are written at once; Spark decides the number of tasks."""
 _BINS = "bins written"
 
 
 @dataclass(frozen=True)
 class Layout:
-    """How the files are to be laid out.
+    """The new layout of the files.
 
     Args:
-        alias: what `condition` may qualify columns by.
-        condition: the text of WHERE, over partition columns; None for all partitions.
-        zorder_by: columns, or paths of names into structs; none for bin-packing.
+        alias: the qualifier of columns in `condition`.
+        condition: the SQL of WHERE, over partition columns; by default all partitions.
+        zorder_by: columns, or paths of names into structs; empty for bin-packing.
     """
 
     alias: str
@@ -78,7 +78,7 @@ class Sizes:
         return sum(self.of_files)
 
     def percentile(self, share: float) -> int:
-        """As in delta-spark; 0 without files."""
+        """Returns a percentile as delta-spark computes it, or 0 without files."""
         ordered = sorted(self.of_files)
         return ordered[min(int(len(ordered) * share), len(ordered) - 1)] if ordered else 0
 
@@ -88,12 +88,13 @@ class Optimized:
     """The result of an OPTIMIZE.
 
     Args:
-        outcome: of the commit, or of its not being needed.
-        added, removed: the files.
-        considered: how many files are in the partitions asked for.
-        partitions: how many partitions were rewritten.
-        bins: how many of them were committed.
-        vectors_removed, vector_rows_removed: deletion vectors of the files removed, and the rows that they deleted.
+        outcome: the outcome of the commit, or of an OPTIMIZE without commit.
+        added, removed: the sizes of the added and removed files.
+        considered: the number of files in the selected partitions.
+        partitions: the number of rewritten partitions.
+        bins: the number of committed bins.
+        vectors_removed, vector_rows_removed: the numbers of deletion vectors of the removed files, and of rows that
+            they deleted.
         started_ms, ended_ms: milliseconds since 1970-01-01 UTC.
     """
 
@@ -111,7 +112,7 @@ class Optimized:
 
 @dataclass(frozen=True, eq=False)
 class _Bin:
-    """Files of one partition that are rewritten together, and what was written."""
+    """Files of a partition that are rewritten together, and the new files."""
 
     files: pa.Table
     written: Written | None = None
@@ -124,9 +125,9 @@ def optimize(spark: SparkSession, target: Target, layout: Layout, settings: Writ
     """Rewrites files of the table, without changing a row.
 
     Raises:
-        UnsupportedStatementError: the table is clustered, or the condition is about more than partition columns.
-        ColumnNotFoundError: there is no such column to order by.
-        ConcurrentDeleteDeleteError: other writers have removed files of every bin.
+        UnsupportedStatementError: if the table is clustered, or the condition uses more than partition columns.
+        ColumnNotFoundError: if a column of ZORDER BY does not exist.
+        ConcurrentDeleteDeleteError: if other writers have removed files of every bin.
         The other errors of a commit.
     """
     snapshot = target.snapshot
@@ -188,7 +189,7 @@ def _target_size(snapshot: Snapshot) -> int:
 def _rewritten(
     spark: SparkSession, target: Target, layout: Layout, planned: Sequence[_Bin], progress: Progress
 ) -> list[_Bin]:
-    """The bins with what was written of each; nothing is left behind where one cannot be written."""
+    """Writes the bins, and returns them with their new files; deletes all new files if a bin cannot be written."""
     done: list[_Bin] = []
 
     def rewrite(each: _Bin) -> None:
@@ -203,7 +204,7 @@ def _rewritten(
 
 
 def _in_parallel(spark: SparkSession, run: Callable[[_Bin], None], planned: Sequence[_Bin]) -> None:
-    """Runs them on threads of their own, which the session's tags reach; after an error no further one begins."""
+    """Runs the bins on threads that inherit the session's tags; starts no further bin after an error."""
     if len(planned) < 2:
         for each in planned:
             run(each)
@@ -238,7 +239,7 @@ def _rewrite(spark: SparkSession, target: Target, layout: Layout, chosen: pa.Tab
 def _commit(
     target: Target, layout: Layout, done: Sequence[_Bin], settings: WriteSettings
 ) -> tuple[CommitResult | None, Sequence[_Bin]]:
-    """Commits the bins, less those that another writer was faster with."""
+    """Commits the bins, without the bins whose files another writer has removed first."""
     base, kept = target.snapshot, done
     if not kept and settings.txn is None:
         return None, kept

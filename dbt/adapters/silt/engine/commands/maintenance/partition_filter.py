@@ -1,4 +1,4 @@
-"""Finds the partitions that a condition names: Spark decides, over one row for each partition."""
+"""Finds the partitions that a condition selects: Spark evaluates it over a row for each partition."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ _GROUP = "__silt_group"
 
 
 def partitions(spark: SparkSession, snapshot: Snapshot, alias: str, condition: str | None) -> list[pa.Table]:
-    """The files of the partitions that the condition holds for, in groups of one partition each.
+    """Returns the files of the partitions for which the condition is true, grouped by partition.
 
     Args:
-        alias: what the condition may qualify columns by.
-        condition: SQL text over partition columns; None for all partitions.
+        alias: the qualifier of columns in the condition.
+        condition: SQL over partition columns; None for all partitions.
 
     Raises:
-        UnsupportedStatementError: the condition is about more than partition columns.
+        UnsupportedStatementError: if the condition uses more than partition columns.
     """
     groups = bins.by_partition(snapshot, snapshot.files)
     if condition is None:
@@ -58,7 +58,7 @@ def _not_about_partitions(snapshot: Snapshot, these: str) -> UnsupportedStatemen
 
 
 def _values(spark: SparkSession, groups: Sequence[pa.Table], fields: Sequence[StructField]) -> DataFrame:
-    """A row for each partition: its number, and its values as the table's columns."""
+    """Returns a row for each partition: its number, and its values as the table's columns."""
     firsts = pa.concat_tables([group.slice(0, 1) for group in groups])
     texts = [pa.array(partition_match.as_strings(firsts, field), pa.string()) for field in fields]
     names = [f"__silt_text_{position}" for position in range(len(fields))]

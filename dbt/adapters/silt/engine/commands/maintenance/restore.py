@@ -1,4 +1,4 @@
-"""Runs RESTORE TABLE: commits a version that has the files, the schema and the properties of an earlier one."""
+"""Runs RESTORE TABLE: commits a version with the files, the schema and the properties of an earlier version."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from dbt.adapters.silt.engine.kernel.transaction.restore import RestorePoint
 
 
 def restore(target: Target, point: RestorePoint, settings: WriteSettings) -> Outcome:
-    """Makes an earlier version of the table its newest; runs no Spark job.
+    """Commits the content of an earlier version as the newest version; runs no Spark job.
 
-    A version that is the newest already is left as it is.
+    Without changes it commits nothing, unless the settings have a `txn`.
 
     Raises:
         The errors of `kernel.transaction.restore.prepare` and `kernel.transaction.restore.commit`.

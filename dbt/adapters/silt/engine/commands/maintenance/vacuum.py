@@ -1,9 +1,8 @@
 """Runs VACUUM: deletes the files that no version of the table within the retention needs; runs no Spark job.
 
-A version of the log says that it began and how much it was to delete, another one that it ended. The files go in
-between, in any order: what is deleted is needed by no version that is left to read, so that a VACUUM that is killed
-has only done less, and the next one does the rest. On a full disk, files go before the first of the two, until there is
-room for it.
+A version of the log records the start and the amount to delete, another version the end. The files are deleted in
+between, in any order: no readable version needs them, so a killed VACUUM has only deleted less, and the next VACUUM
+deletes the rest. On a full disk, files are deleted before the first of these versions, until there is room for it.
 """
 
 from __future__ import annotations
@@ -48,21 +47,21 @@ _BATCH = 1000
 
 @dataclass(frozen=True)
 class Retention:
-    """For how long files stay that the newest version does not need.
+    """The time for which VACUUM keeps files that the newest version does not need.
 
     Args:
-        specified_ms: milliseconds; None takes the table's `delta.deletedFileRetentionDuration`.
-        is_checked: whether less than the table's is refused.
+        specified_ms: milliseconds; None for the table's `delta.deletedFileRetentionDuration`.
+        is_checked: whether a shorter time than the table's is rejected.
     """
 
     specified_ms: int | None = None
     is_checked: bool = True
 
     def of(self, snapshot: Snapshot) -> int:
-        """Milliseconds.
+        """Returns the retention in milliseconds.
 
         Raises:
-            RetentionTooShortError: it is less than the table's, or than nothing.
+            RetentionTooShortError: if it is shorter than the table's and checked, or negative.
         """
         configured = snapshot.properties.deleted_file_retention_ms
         if self.specified_ms is None:
@@ -82,12 +81,12 @@ class Retention:
 
 @dataclass(frozen=True)
 class Vacuumed:
-    """The result of a VACUUM: what was deleted, or would be.
+    """The result of a VACUUM.
 
     Args:
-        outcome: None for a dry run.
-        garbage: the files and folders.
-        folders_deleted: empty ones.
+        outcome: the outcome; None for a dry run.
+        garbage: the files and folders that were, or in a dry run would be, deleted.
+        folders_deleted: the number of deleted empty folders.
     """
 
     outcome: Outcome | None
@@ -105,7 +104,7 @@ class _Run:
 def vacuum(
     log: DeltaLog, retention: Retention, settings: WriteSettings, lite: bool = False, dry_run: bool = False
 ) -> Vacuumed:
-    """Deletes what no version within the retention needs.
+    """Deletes the files that no version within the retention needs.
 
     Args:
         lite: deletes only files that commits have removed, without listing the table's folder.
@@ -113,9 +112,9 @@ def vacuum(
 
     Raises:
         RetentionTooShortError: see `Retention.of`; nothing was deleted.
-        UnsupportedFeatureError: this engine may not write the table, so that it may not know all that is needed.
-        UnsupportedStatementError: `lite`, and the log lacks commits that it needs.
-        StorageError: the table's folder cannot be listed, or some files cannot be deleted; the others were.
+        UnsupportedFeatureError: if this engine may not write the table, and so may not know all needed files.
+        UnsupportedStatementError: if `lite` is set, and the log lacks commits that it needs.
+        StorageError: if the table's folder cannot be listed, or some files cannot be deleted; the rest were deleted.
     """
     snapshot = log.snapshot()
     check_writable(snapshot.protocol, log.name, snapshot.metadata)
@@ -145,13 +144,13 @@ def _garbage(log: DeltaLog, snapshot: Snapshot, cutoff_ms: int, lite: bool, prog
 
 
 def _still_garbage(log: DeltaLog, garbage: Garbage, cutoff_ms: int) -> Garbage:
-    """Less what commits since have made files of the table again, as RESTORE does."""
+    """Returns the garbage without files that later commits added to the table again, as RESTORE does."""
     keep = rules.needed(log, log.snapshot(), cutoff_ms)
     return replace(garbage, files=tuple(file for file in garbage.files if not keep.holds(file.path)))
 
 
 def _delete(log: DeltaLog, files: Sequence[FileStatus], progress: Progress) -> tuple[int, StorageError | None]:
-    """Returns how many files were deleted, and the error where not all of them were."""
+    """Deletes the files, and returns the number of deleted files and the error if some files remain."""
     deleted = 0
     failures: list[StorageError] = []
     with ThreadPoolExecutor(_DELETERS) as pool:
@@ -183,10 +182,10 @@ def _try_to_delete(log: DeltaLog, path: str) -> StorageError | None:
 
 
 def _start_with_room(run: _Run, garbage: Garbage, cutoff_ms: int) -> CommitResult:
-    """Commits that the run begins. If the disk has no space for that, garbage is deleted first, the largest file first.
+    """Commits the start of the run. If the disk is full, garbage is deleted before that, the largest file first.
 
     Raises:
-        NoSpaceError: there is no garbage that would make room.
+        NoSpaceError: if the disk is still full without the garbage.
     """
     largest = sorted(garbage.files, key=lambda file: file.size)
     while True:
@@ -220,7 +219,7 @@ def _end(run: _Run, status: str, metrics: Mapping[str, int]) -> CommitResult:
 
 
 def _commit(log: DeltaLog, operation: Operation, settings: WriteSettings) -> CommitResult:
-    """An entry of the history, on whatever version is the newest."""
+    """Commits an entry of the history after the newest version, whichever that is."""
     attempts = 1
     while True:
         try:

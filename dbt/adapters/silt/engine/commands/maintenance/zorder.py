@@ -1,8 +1,8 @@
-"""Puts rows into Z-order: rows that are near each other in several columns at once come into the same files.
+"""Arranges rows in Z-order: rows that are close to each other in several columns are written to the same files.
 
-Each column's values are numbered by their rank in a sample of the column, so that equally many rows have each
-number; null has a number of its own, before all others. The numbers' bits are interleaved, the highest first, and rows
-are divided among files by the ranges of the result.
+Each column's values are numbered by their rank in a sample of the column, so that equally many rows have each number;
+null has its own number, before all values. The numbers' bits are interleaved, the highest first, and ranges of the
+result divide the rows among files.
 """
 
 from __future__ import annotations
@@ -23,24 +23,25 @@ from dbt.adapters.silt.engine.kernel.table.schema import DataType, DecimalType, 
 _MOST_COLUMNS = 21
 _MOST_BITS = 10
 _KEY_BITS = 63
-"""Of a BIGINT, without its sign."""
+"""The bits of a BIGINT without its sign."""
 
 _SAMPLE_ROWS = 100_000
 _PREFIX = 256
-"""Characters of a string, bytes of a binary value, that count."""
+"""The first characters of a string, or bytes of a binary value, that determine its rank."""
 
 _KEY, _CURVE, _TIE = "__silt_key_", "__silt_curve", "__silt_tie"
 
 
 def check_columns(snapshot: Snapshot, columns: Sequence[tuple[str, ...]]) -> None:
-    """Passes where the table can be put in a Z-order of these columns.
+    """Checks that the table can be arranged in a Z-order of these columns.
 
     Args:
         columns: names, or paths of names into structs.
 
     Raises:
-        ColumnNotFoundError: there is no such column.
-        UnsupportedStatementError: a column has no order or no statistics, or is a partition column.
+        ColumnNotFoundError: if a column does not exist.
+        UnsupportedStatementError: if a column has no order or no statistics, or is a partition column, or if the
+            columns are too many.
     """
     if len(columns) > _MOST_COLUMNS:
         raise UnsupportedStatementError(
@@ -74,13 +75,14 @@ def check_columns(snapshot: Snapshot, columns: Sequence[tuple[str, ...]]) -> Non
 
 
 def arranged(df: DataFrame, schema: StructType, columns: Sequence[tuple[str, ...]], rows: int, files: int) -> DataFrame:
-    """The rows in as many of Spark's partitions as there are to be files; runs a job over a sample of the columns.
+    """Returns the rows in a partition of Spark for each file; runs a job over a sample of the columns.
 
     Args:
-        df: has the table's columns.
-        schema: the table's.
-        columns: as `check_columns` has passed them.
-        rows: how many there are.
+        df: rows with the table's columns.
+        schema: the table's schema.
+        columns: columns that `check_columns` accepts.
+        rows: the number of rows.
+        files: the number of files.
     """
     keys = [f"{_KEY}{position}" for position in range(len(columns))]
     with_keys = df.select("*", *(_key(schema, path).alias(name) for path, name in zip(columns, keys, strict=True)))
@@ -94,14 +96,14 @@ def arranged(df: DataFrame, schema: StructType, columns: Sequence[tuple[str, ...
     curve = parts[0]
     for part in parts[1:]:
         curve = curve.bitwiseOR(part)
-    # Many rows of one place on the curve are divided among files too, by where they stand now.
+    # Rows at the same point of the curve may be divided among files too, by their current order.
     placed = with_keys.select(*map(quote, df.columns), curve.alias(_CURVE), F.monotonically_increasing_id().alias(_TIE))
     ranged = placed.repartitionByRange(files, _CURVE, _TIE).sortWithinPartitions(_CURVE, _TIE)
     return ranged.select(*map(quote, df.columns))
 
 
 def _found(schema: StructType, path: tuple[str, ...], table: str) -> tuple[tuple[str, ...], DataType]:
-    """The column's path by physical names, and its type."""
+    """Returns the column's path by physical names, and its type."""
     physical: list[str] = []
     inside: DataType = schema
     for name in path:
@@ -121,7 +123,7 @@ def _key(schema: StructType, path: tuple[str, ...]) -> Column:
 
 
 def _key_of(data_type: DataType) -> Callable[[Column], Column] | None:
-    """The expression that orders the type's values and passes through JSON; None where they have no order."""
+    """Returns an expression that orders the type's values and survives JSON, or None if they have no order."""
     if isinstance(data_type, DecimalType):
         return lambda column: column
     return _KEYS.get(data_type.name) if isinstance(data_type, PrimitiveType) else None
@@ -140,7 +142,7 @@ _KEYS: Final[Mapping[str, Callable[[Column], Column]]] = {
 
 
 def _bounds(keys: DataFrame, rows: int, bits: int) -> dict[str, Column]:
-    """By column, the values that part it into ranges of equally many rows of a sample, in order."""
+    """Returns, by column, the ordered values that divide it into ranges of equally many rows of a sample."""
     sample = keys if rows <= _SAMPLE_ROWS else keys.sample(_SAMPLE_ROWS / rows, 0)
     ranges = (1 << bits) - 1
     found = sample.agg(*(F.sort_array(F.collect_list(name)).alias(name) for name in keys.columns))
@@ -161,7 +163,7 @@ def _bounds(keys: DataFrame, rows: int, bits: int) -> dict[str, Column]:
 
 
 def _number(key: Column, bounds: Column, bits: int) -> Column:
-    """0 for null; else one more than the number of bounds that are not above the key, found by halving."""
+    """Returns 0 for null, else 1 plus the number of bounds that are at most the key, by binary search."""
     steps = _array([1 << bit for bit in reversed(range(bits))], "array<int>")
     below = F.aggregate(
         steps,
@@ -176,5 +178,5 @@ def _array(values: Sequence[int], kind: str) -> Column:
 
 
 def _spread(number: int, distance: int) -> int:
-    """The number with each of its bits moved so many times as far up."""
+    """Returns the number with each bit moved from position p to position p * distance."""
     return sum(1 << position * distance for position in range(number.bit_length()) if number >> position & 1)
