@@ -25,7 +25,7 @@ def append(target: Target, query: DataFrame, placement: Placement, settings: Wri
 
 
 def overwrite(target: Target, query: DataFrame, placement: Placement, settings: WriteSettings) -> Outcome:
-    """Replaces all rows of the table by those of a query; raises as `append`, and:
+    """Replaces all rows of the table with the rows of a query; raises as `append`, and:
 
     Raises:
         ConcurrentModificationError: if another writer changed any file of the table.

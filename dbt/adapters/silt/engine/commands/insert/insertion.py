@@ -37,11 +37,11 @@ class Replacement:
 
     Args:
         mode: delta-spark's save mode, `Append` or `Overwrite`.
-        removed: the files to remove from the table, rows of the snapshot's files; None if no file is removed.
-        opened: the number of files read; None if it is meaningless.
+        removed: the files to remove from the table, rows of the snapshot's files; by default no file.
+        opened: the number of files read, unless it is meaningless.
         reads: the parts of the table that the result depends on.
-        parameters: the operation's parameters, in addition to those of every INSERT.
-        gone: the deleted rows, to be recorded as changes; None if there is nothing to record.
+        parameters: the operation's parameters, in addition to the parameters of every INSERT.
+        gone: the deleted rows, if they are to be recorded as changes.
     """
 
     mode: str

@@ -55,7 +55,7 @@ class Placed:
     numbered: bool = False
 
     def new_metadata(self) -> Metadata | None:
-        """Returns the metadata to commit, or None if nothing changes."""
+        """Returns the metadata to commit, if it changes."""
         return self.metadata if self.evolved or self.numbered else None
 
     def with_numbers(self) -> Placed:
@@ -70,7 +70,7 @@ def place(query: DataFrame, target: Target, placement: Placement) -> Placed:
     """Converts the rows of a query to rows of the table.
 
     Raises:
-        ColumnNotFoundError, TypeMismatchError: as `assign.assign`.
+        ColumnNotFoundError, TypeMismatchError: as `store_assignment.assign`.
         InvalidStatementError: if the query has values for an identity column that does not accept values.
     """
     snapshot = target.snapshot
@@ -97,7 +97,7 @@ def _has_computed(schema: StructType) -> bool:
 
 
 def _columns(schema: StructType, placement: Placement) -> Sequence[str] | None:
-    """Returns the table's columns that the query's columns and then the constants fill, or None if by name."""
+    """Returns the table's columns that the query's columns and then the constants fill, unless matched by name."""
     if placement.by_name:
         return None
     constants = {name.lower() for name in placement.constants}

@@ -56,7 +56,7 @@ def replace_where(
     Raises:
         InvalidStatementError: if the condition is not boolean.
         ReplaceWhereMismatchError: if the condition is not true for a row of the query.
-        As `insert.append`, and ConcurrentModificationError: another writer changed rows for which it may be true.
+        As `insert.append`, and ConcurrentModificationError: if another writer changed rows for which it may be true.
     """
     if rows.condition is None:
         raise ValueError("REPLACE WHERE has a condition")
@@ -93,12 +93,12 @@ def replace_using(
 ) -> Outcome:
     """Deletes the rows whose values in some columns equal a query row's values, and inserts the query's rows.
 
-    Values are compared by `=`: a row with a null among them is replaced by none, and replaces none. Where the columns
-    are the table's partition columns, whole files go and none is read.
+    Values are compared by `=`: a row with a null in these columns is not replaced, and replaces no row. If the columns
+    are the table's partition columns, whole files are removed and no file is read.
 
     Raises:
-        ColumnNotFoundError: the table has no such column.
-        As `insert.append`, and ConcurrentModificationError: another writer changed rows that are, or may be, replaced.
+        ColumnNotFoundError: if the table lacks a column.
+        As `insert.append`, and ConcurrentModificationError: if another writer changed rows that are or may be replaced.
     """
     names = tuple(dict.fromkeys(target.snapshot.schema.require(name, target.name).name for name in columns))
     parameters = {"replaceUsingCols": f"({', '.join(names)})"}
@@ -120,20 +120,20 @@ def replace_on(
 ) -> Outcome:
     """Deletes the rows for which a condition is true with some row of the query, and inserts the query's rows.
 
-    Where the condition is that the partition columns are equal, whole files go and none is read.
+    If the condition is that the partition columns are equal, whole files are removed and no file is read.
 
     Args:
-        plan: the condition, the aliases of its two sides, and the keys that it demands; it has no clauses.
+        plan: the condition, the aliases of its two sides, and the keys that it implies; it has no clauses.
 
     Raises:
-        As `insert.append`, and ConcurrentModificationError: another writer changed rows that are, or may be, replaced.
+        As `insert.append`, and ConcurrentModificationError: if another writer changed rows that are or may be replaced.
     """
     replacement = Replacement(_OVERWRITE, parameters={"replaceOn": plan.condition})
     null_safe = _by_partitions(target, placement, plan)
     if null_safe is not None:
         placed = place(query, target, placement).with_numbers()
         return _replace_files(target, placed, replacement, settings, null_safe)
-    place(query, target, placement)  # refused before the query is run
+    place(query, target, placement)  # raises before the query runs
     plan = _with_boolean_condition(target, query, plan)
     plan = char_keys.as_stored(plan, query, target.snapshot.schema)
     source = _source(target, query, plan)
@@ -153,7 +153,7 @@ def _with_boolean_condition(target: Target, query: DataFrame, plan: MergePlan) -
 def overwrite_partitions(target: Target, query: DataFrame, placement: Placement, settings: WriteSettings) -> Outcome:
     """Replaces the partitions that contain rows of the query; null counts as a value.
 
-    A table without partition columns is one partition. Raises as `replace_using`.
+    A table without partition columns is a single partition. Raises as `replace_using`.
     """
     placed = place(query, target, placement).with_numbers()
     parameters = {"isDynamicPartitionOverwrite": True}

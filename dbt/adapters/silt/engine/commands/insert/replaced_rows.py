@@ -1,4 +1,4 @@
-"""Separates the rows that an INSERT replaces from those that it keeps."""
+"""Separates the rows that an INSERT replaces from the rows that it keeps."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ class Split:
 
     Args:
         removed: the rewritten files, rows of the snapshot's files.
-        kept: their kept rows; None if no file is rewritten.
-        gone: their replaced rows; None if the table does not record its changes.
-        read: the counted rows of the removed files; None if the kept rows are known by position.
-        survivors: the number of kept rows; None if it is not known beforehand.
+        kept: their kept rows, if a file is rewritten.
+        gone: their replaced rows, if the table records its changes.
+        read: the counted rows of the removed files, unless the kept rows are known by position.
+        survivors: the number of kept rows, if it is known beforehand.
     """
 
     removed: pa.Table
@@ -56,7 +56,7 @@ class Split:
             raise file_rows.miscounted(target, self.removed, f"{kept} rows were kept instead of {self.survivors}")
 
     def gone_with(self, whole: pa.Table, spark: SparkSession, target: Target) -> DataFrame | None:
-        """Returns the replaced rows, including the rows of whole files, or None if no changes are recorded."""
+        """Returns the replaced rows, including the rows of whole files, if changes are recorded."""
         if self.gone is None:
             return None
         return scan.read(spark, target.log, target.snapshot, whole).unionAll(self.gone)
