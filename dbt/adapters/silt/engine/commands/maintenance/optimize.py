@@ -128,7 +128,7 @@ def optimize(spark: SparkSession, target: Target, layout: Layout, settings: Writ
         UnsupportedStatementError: if the table is clustered, or the condition uses more than partition columns.
         ColumnNotFoundError: if a column of ZORDER BY does not exist.
         ConcurrentDeleteDeleteError: if other writers have removed files of every bin.
-        The other errors of a commit.
+        Other errors of a commit: see `commands.commit.commit`.
     """
     snapshot = target.snapshot
     started = target.log.clock.now_ms()

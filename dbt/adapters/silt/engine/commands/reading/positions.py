@@ -39,7 +39,7 @@ _MOST_ROWS: Final = 1 << 26
 
 @dataclass(frozen=True)
 class FoundRows:
-    """Rows of one file.
+    """Rows of a file.
 
     Args:
         path: the file's path in the log.

@@ -351,7 +351,7 @@ def _check_conditions(spark: SparkSession, target: Target, metadata: Metadata) -
 
 def _finds_its_columns(empty: DataFrame, expression: str) -> bool:
     try:
-        empty.select(F.expr(f"({expression}\n)")).schema  # noqa: B018 -- Spark looks the columns up when asked for it
+        empty.select(F.expr(f"({expression}\n)")).schema  # noqa: B018 -- reading the schema resolves the columns
     except AnalysisException:
         return False
     return True

@@ -55,7 +55,7 @@ class Definition:
 
     Args:
         columns: the declared columns in order; empty if the query defines all columns. A query's columns are matched by
-            position; it may omit generated columns.
+            position; it may omit generated and identity columns.
         constraints: the conditions of CHECK constraints in SQL, by name.
         keys: the keys by name, recorded but not enforced.
     """

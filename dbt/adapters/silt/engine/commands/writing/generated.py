@@ -151,7 +151,7 @@ def _analysed(analyse: Callable[[], T], refused: Callable[[str], SiltError]) -> 
 
 def _resolves(spark: SparkSession, schema: StructType, member: StructField, table: str) -> bool:
     try:
-        _empty(spark, schema).select(value(member, table)).schema  # noqa: B018 -- Spark looks the columns up when asked for it
+        _empty(spark, schema).select(value(member, table)).schema  # noqa: B018 -- reading the schema resolves the columns
     except AnalysisException:
         return False
     return True

@@ -14,7 +14,7 @@ from pyspark.errors import PySparkException
 from dbt.adapters.silt.engine.kernel.errors import SparkEndedError
 
 _SETTLING_SECONDS: Final = 5.0
-"""The time for a process that no longer answers to end."""
+"""The longest wait for the end of a process that no longer answers."""
 
 _UNCAUGHT = "an error that nothing caught"
 _OUT_OF_MEMORY: Final = 52
