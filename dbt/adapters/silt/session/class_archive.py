@@ -1,9 +1,9 @@
-"""Writes a class-data archive of Spark's classes, with which Java starts Spark, and runs the first statements, sooner.
+"""Writes a class-data archive of Spark's classes, from which Java starts Spark and runs the first statements sooner.
 
-The archive belongs to a virtual environment, for one version of PySpark and of Java; Java ignores one that does not fit
-it. `python -m dbt.adapters.silt.session.class_archive` writes it. The first dbt command that starts Spark in an
-environment without one starts that module as it ends, in the background: nothing waits for it, and no failure of it
-reaches anybody (decision 0048).
+The archive belongs to a virtual environment and its versions of PySpark and of Java; Java ignores an archive that does
+not fit. `python -m dbt.adapters.silt.session.class_archive` writes it. The first dbt command that starts Spark in an
+environment without an archive starts that module as it ends, in the background: no process waits for it, and its
+failures are not reported (decision 0048).
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ from dbt.adapters.silt.session.spark import SessionSettings, note_launch, open_s
 def write_archive(path: Path, java: Java) -> bool:
     """Starts Spark, runs typical statements, and writes the classes that it loaded to an archive.
 
-    Next to it the command line of Java is noted (`java_launch`).
+    The command line of Java is noted next to it (`java_launch`).
 
     Returns:
-        Whether Java made an archive that it can start from; if not, none is kept.
+        Whether Java wrote an archive that it can start from; otherwise no archive is kept.
 
     Raises:
-        SparkUnavailableError: Spark did not start.
+        SparkUnavailableError: if Spark did not start.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=path.parent) as folder:
@@ -54,21 +54,21 @@ def write_archive(path: Path, java: Java) -> bool:
 
 
 def _forget_others(path: Path, java: Java) -> None:
-    """Deletes the archives that this Java made of other files of Spark: nothing starts from them any more."""
+    """Deletes the archives that this Java wrote for other files of Spark: they are of no further use."""
     for other in path.parent.glob(f"spark-*-java-{java.release}*"):
         if other.stem != path.stem:
             other.unlink(missing_ok=True)
 
 
 SWITCH: Final = "SILT_CLASS_ARCHIVE"
-"""The environment variable that keeps commands from making an archive: `off`."""
+"""The environment variable that keeps commands from creating an archive: `off`."""
 
 _IN_BACKGROUND = "--in-background"
 _NICEST = 19
 
 
 def make_after_this_process() -> None:
-    """Has an archive made once this process ends, if there is none and it can be one."""
+    """Has an archive created when this process ends, if it is missing and can be created."""
     try:
         path = archive_path(find_java())
     except SparkUnavailableError:
@@ -78,7 +78,7 @@ def make_after_this_process() -> None:
 
 
 def state() -> str:
-    """What there is of an archive for this environment's Spark and Java, for people."""
+    """Describes the archive of this environment's Spark and Java, for display."""
     path = archive_path(find_java())
     if path is None:
         return "none: Spark starts from one in a virtual environment only"
@@ -92,18 +92,18 @@ def state() -> str:
 
 
 def _is_wanted(path: Path) -> bool:
-    """Whether there is none, the last try did not fail, and the environment can be written."""
+    """Whether the archive is missing, the last try did not fail, and the environment is writable."""
     above = next(folder for folder in path.parents if folder.exists())
     return not path.exists() and not _marker(path).exists() and os.access(above, os.W_OK)
 
 
 def _marker(path: Path) -> Path:
-    """The file that says that a try has failed: another would fail as well."""
+    """The file that records a failed try: another try would fail as well."""
     return path.with_suffix(".failed")
 
 
 def _start() -> None:
-    """Starts this module as a process that outlives this one, and gets nothing of a terminal's."""
+    """Starts this module as a process that outlives this process and does not use the terminal."""
     command = [sys.executable, "-m", "dbt.adapters.silt.session.class_archive", _IN_BACKGROUND]
     nowhere = [(os.POSIX_SPAWN_OPEN, stream, os.devnull, os.O_RDWR, 0) for stream in range(3)]
     with contextlib.suppress(OSError, RuntimeError):
@@ -111,7 +111,7 @@ def _start() -> None:
 
 
 def _write_alone(path: Path, java: Java) -> bool:
-    """Writes the archive unless it is there or another process is at it; whether there is nothing left to do."""
+    """Writes the archive unless it exists or another process is writing it; returns whether no work is left."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with open(path.with_suffix(".lock"), "w", encoding="utf-8") as lock:
         try:
@@ -126,7 +126,7 @@ def _write_alone(path: Path, java: Java) -> bool:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Writes the archive for this environment's Spark and Java if it is not there yet."""
+    """Writes the archive for this environment's Spark and Java if it is missing."""
     if _IN_BACKGROUND in arguments:
         os.nice(_NICEST)
         os.chdir("/")

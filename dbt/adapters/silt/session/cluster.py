@@ -1,6 +1,6 @@
-"""Checks the cluster of a `master` when Spark starts: that it is there, gives executors, and runs the same Spark.
+"""Checks the cluster of a `master` when Spark starts: it is reachable, provides executors, and runs the same Spark.
 
-Spark itself waits without end for executors that never come, and tells of another version by errors of Java's
+Spark itself waits without end for executors that never come, and reports another version by errors of Java's
 serialization, in the middle of a model.
 """
 
@@ -26,17 +26,17 @@ _STANDALONE = re.compile(r"spark://(?P<places>.+)")
 _CONNECT_SECONDS = 10
 _TELL_SECONDS = 15
 _LONGEST_SECONDS = 600
-"""A cluster that starts machines when they are asked for takes minutes."""
+"""A cluster that starts machines on demand takes minutes."""
 _TASKS = 8
 _VERSIONS = f"""select distinct reflect('org.apache.spark.SparkBuildInfo', 'spark_version') as version
     from range(0, {_TASKS}, 1, {_TASKS})"""
 
 
 def check_master(master: str) -> None:
-    """Passes where something listens at one of the places of a `spark://` master; others are not looked at.
+    """Checks that a process listens at an address of a `spark://` master; ignores other masters.
 
     Raises:
-        SparkUnavailableError: nothing does.
+        SparkUnavailableError: if no address can be reached.
     """
     found = _STANDALONE.fullmatch(master)
     if found is None:
@@ -50,10 +50,10 @@ def check_master(master: str) -> None:
 
 
 def check_executors(session: SparkSession, master: str, longest_seconds: float = _LONGEST_SECONDS) -> None:
-    """Waits until the cluster runs a task, and passes where its executors have this process's minor version of Spark.
+    """Waits until the cluster runs a task, and checks that its executors run this process's minor version of Spark.
 
     Raises:
-        SparkUnavailableError: no task ran in time, or the executors run another version.
+        SparkUnavailableError: if no task ran in time, or the executors run another version.
     """
     with ThreadPoolExecutor(1, "silt-cluster") as pool:
         asked = pool.submit(lambda: [str(row["version"]) for row in session.sql(_VERSIONS).collect()])
@@ -81,7 +81,7 @@ def check_executors(session: SparkSession, master: str, longest_seconds: float =
 
 
 def not_taken(master: str, error: PySparkException | Py4JError) -> SparkUnavailableError:
-    """The error of an application that ended as it began: a master refuses what it cannot read, and logs why."""
+    """The error of an application that ended at its start: a master rejects unreadable messages and only logs why."""
     return SparkUnavailableError(
         f"{master} did not take this application ({first_line(error)})",
         remedy=f"Check that it runs Spark {_minor(pyspark.__version__)}, as this process does, and the master's log; "
@@ -102,7 +102,7 @@ def _waited(asked: Future[list[str]], master: str, longest_seconds: float) -> li
 
 
 def _not_reached(place: str) -> str:
-    """Why nothing is reached there; empty where something is."""
+    """Returns why the address cannot be reached, or an empty string if it can."""
     host, _, port = place.rpartition(":")
     try:
         socket.create_connection((host.strip("[]"), int(port)), _CONNECT_SECONDS).close()

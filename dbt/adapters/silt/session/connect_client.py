@@ -1,7 +1,7 @@
-"""Connects to Spark Connect's servers: one that a profile names, and the Spark that stays between commands.
+"""Connects to Spark Connect servers: the server that a profile names, or a kept Spark.
 
-Importing this brings gRPC and Spark Connect, and uses neither. PySpark itself asks a server that is gone again and
-again, for ten minutes in each statement.
+The import loads gRPC and Spark Connect, and uses neither. PySpark itself retries for ten minutes in each statement if a
+server is gone.
 """
 
 from __future__ import annotations
@@ -23,21 +23,21 @@ from dbt.adapters.silt.engine.kernel.errors import SparkUnavailableError
 from dbt.adapters.silt.kept_spark.finding import Attached
 
 _OPTIONS = (
-    ("grpc.enable_http_proxy", 0),  # whatever proxy the environment names, this machine is reached without
-    ("grpc.keepalive_time_ms", 2**31 - 1),  # no network is between: only the server's end ends the connection
+    ("grpc.enable_http_proxy", 0),  # this machine is reached without a proxy, even if the environment names one
+    ("grpc.keepalive_time_ms", 2**31 - 1),  # on one machine the connection ends only with the server
 )
 
 _PORT = 15002
 _CONNECT_SECONDS = 10
 _GONE_SECONDS = 30.0
-"""For how long a server may be gone, as while a load balancer turns to another, before it counts as gone for good."""
+"""How long a server may be unreachable, for example while a load balancer switches, before it counts as gone."""
 _LONGEST_PAUSE_MS = 5_000
 _RETRIES = 150
-"""With pauses of five seconds they last as long as PySpark's own, for a server that is there and cannot answer yet."""
+"""With pauses of five seconds they last as long as PySpark's own, for a server that is up but cannot answer yet."""
 
 
 class _WhileReachable(DefaultPolicy):
-    """Tries again as long as something listens at the server's address."""
+    """Retries as long as a process listens at the server's address."""
 
     def __init__(self, remote: str, gone_seconds: float = _GONE_SECONDS) -> None:
         super().__init__(max_retries=_RETRIES, max_backoff=_LONGEST_PAUSE_MS)
@@ -46,10 +46,10 @@ class _WhileReachable(DefaultPolicy):
         self._gone_since: float | None = None
 
     def can_retry(self, e: BaseException) -> bool:
-        """Whether to try again after an error.
+        """Returns whether to retry after an error.
 
         Raises:
-            SparkUnavailableError: nothing listens there, and has not for a while.
+            SparkUnavailableError: if the address has been unreachable for `gone_seconds`.
         """
         if not super().can_retry(e):
             return False
@@ -69,18 +69,18 @@ class _WhileReachable(DefaultPolicy):
 
 
 def check_reachable(remote: str) -> None:
-    """Passes where something listens at a server's address.
+    """Checks that a process listens at a server's address.
 
     Raises:
-        OSError: nothing does.
-        ValueError: it is no address.
+        OSError: if the address cannot be reached.
+        ValueError: if it is not an address.
     """
     url = urlsplit(remote)
     socket.create_connection((url.hostname or "", url.port or _PORT), _CONNECT_SECONDS).close()
 
 
 def connect_to(remote: str) -> SparkSession:
-    """A new session of the server at an address."""
+    """Creates a session of the server at an address."""
     _use_connect()
     session = SparkSession.builder.remote(remote).create()
     session.client.set_retry_policies([_WhileReachable(remote)])
@@ -88,7 +88,7 @@ def connect_to(remote: str) -> SparkSession:
 
 
 class _Channel(DefaultChannelBuilder):
-    """A channel to a server of this machine, which asks for a token."""
+    """A channel to a server of this machine that requires a token."""
 
     def __init__(self, attached: Attached) -> None:
         super().__init__(f"sc://{attached.record.address}", channelOptions=list(_OPTIONS))
@@ -103,17 +103,17 @@ class _Channel(DefaultChannelBuilder):
 
 
 class _WhileItLives(DefaultPolicy):
-    """Tries again only as long as there is a server: nobody waits for minutes for one that is gone."""
+    """Retries only while the server lives: a server that has ended is not waited for."""
 
     def __init__(self, ended: Callable[[], End | None]) -> None:
         super().__init__()
         self._ended = ended
 
     def can_retry(self, e: BaseException) -> bool:
-        """Whether to try again after an error.
+        """Returns whether to retry after an error.
 
         Raises:
-            SparkGone: in its place, where it is that there is no server any more: only here it is known which one.
+            SparkGone: if the server has ended; raised here because only this policy knows which server it was.
         """
         if not super().can_retry(e):
             return False
@@ -124,10 +124,10 @@ class _WhileItLives(DefaultPolicy):
 
 
 def connect(attached: Attached, ended: Callable[[], End | None]) -> SparkSession:
-    """A new session of that Spark.
+    """Creates a session of a kept Spark.
 
     Args:
-        ended: how it has ended; None while it lives.
+        ended: returns how that Spark has ended, or None while it lives.
     """
     _use_connect()
     session = SparkSession.builder.channelBuilder(_Channel(attached)).create()
@@ -136,5 +136,5 @@ def connect(attached: Attached, ended: Callable[[], End | None]) -> SparkSession
 
 
 def _use_connect() -> None:
-    """By this PySpark's functions know whose columns they make."""
+    """Makes PySpark's functions create columns of Spark Connect."""
     os.environ["SPARK_CONNECT_MODE_ENABLED"] = "1"

@@ -11,14 +11,14 @@ from pyspark.sql import SparkSession
 SETTINGS: Mapping[str, str] = {
     "spark.connect.grpc.binding.address": "127.0.0.1",
     "spark.connect.grpc.binding.port": "0",
-    # Whose process lives may come back to a session, after a night of a machine asleep, too; the others are closed.
+    # A client may return to its session after its machine slept for a night; sessions of ended processes are closed.
     "spark.connect.session.manager.defaultSessionTimeout": "-1",
     "spark.connect.execute.manager.detachedTimeout": "30d",
 }
-"""What the service is started with, whatever the user sets."""
+"""The settings that the service is started with, which override the user's."""
 
 DEFAULTS: Mapping[str, str] = {
-    # What Spark remembers of work that is done: it would grow for hundreds of runs.
+    # The records that Spark keeps of finished work: they would grow for hundreds of runs.
     "spark.connect.execute.manager.abandonedTombstonesSize": "100",
     "spark.sql.connect.ui.retainedSessions": "20",
     "spark.sql.connect.ui.retainedStatements": "20",
@@ -29,7 +29,7 @@ DEFAULTS: Mapping[str, str] = {
 }
 
 TOKEN = "SPARK_CONNECT_AUTHENTICATE_TOKEN"
-"""The environment variable of Spark's Java in which it looks for the token: unlike a setting, no page shows it."""
+"""The environment variable from which Spark's Java reads the token: unlike a setting, no page shows it."""
 
 _IN_MEMORY = "InMemoryCatalog"
 _SERVICE = "org.apache.spark.sql.connect.service"
@@ -44,7 +44,7 @@ class ConnectService:
     Attributes:
         java: Spark's own process.
         application: its id as a Spark application.
-        master: where its tasks run.
+        master: the master that runs its tasks.
     """
 
     def __init__(self, session: SparkSession) -> None:
@@ -64,7 +64,7 @@ class ConnectService:
         return int(self._service.localPort())
 
     def close_sessions(self, user: str) -> None:
-        """Closes the sessions of a user id: what they run is cancelled, and what they hold is given up."""
+        """Closes the sessions of a user id: their statements are cancelled, and their resources released."""
         manager = self._service.sessionManager()
         key_of = getattr(self._jvm, f"{_SERVICE}.SessionKey")
         for each in _elements(manager.listActiveSessions()):
@@ -75,7 +75,7 @@ class ConnectService:
         return int(self._service.sessionManager().listActiveSessions().size())
 
     def tidy(self) -> None:
-        """Forgets what sessions share: kept rows, global views, Python's workers, and names in Spark's own catalog.
+        """Clears state shared by sessions: cached rows, global views, Python's workers, names in Spark's own catalog.
 
         No session may be open.
         """
@@ -83,19 +83,19 @@ class ConnectService:
         self._session.catalog.clearCache()
         shared.globalTempViewManager().clear()
         catalog = shared.externalCatalog().unwrapped()
-        if catalog.getClass().getSimpleName() == _IN_MEMORY:  # another one outlives any Spark
+        if catalog.getClass().getSimpleName() == _IN_MEMORY:  # any other catalog outlives Spark
             _forget_names(catalog)
         _stop_python(self._jvm, self._session.sparkContext._jsc.sc().env())
         self._jvm.java.lang.System.gc()
 
 
 def _elements(sequence: Any) -> Iterator[Any]:
-    """The elements of one of Scala's sequences."""
+    """The elements of a sequence of Scala's."""
     yield from (sequence.apply(index) for index in range(sequence.size()))
 
 
 def _forget_names(catalog: Any) -> None:
-    """Forgets the databases, tables and functions of Spark's in-memory catalog; no file is touched."""
+    """Removes the databases, tables and functions from Spark's in-memory catalog; touches no file."""
     field = catalog.getClass().getDeclaredField("catalog")
     field.setAccessible(True)
     databases = field.get(catalog)
@@ -107,8 +107,8 @@ def _forget_names(catalog: Any) -> None:
 
 
 def _stop_python(jvm: Any, environment: Any) -> None:
-    """Stops the workers of Python's functions: they have imported modules that may be others by now."""
-    # By its name: py4j cannot list the methods of this class, as types of some are of packages that Spark leaves out.
+    """Stops the workers of Python's functions: the modules that they have imported may have changed."""
+    # By name: py4j cannot list the methods of this class, since some of their types are in packages that Spark omits.
     field = jvm.java.lang.Class.forName("org.apache.spark.SparkEnv").getDeclaredField("pythonWorkers")
     field.setAccessible(True)
     factories = field.get(environment)

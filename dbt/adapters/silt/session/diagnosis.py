@@ -21,20 +21,20 @@ _JAVA = "select java_method('java.lang.System', 'getProperty', 'java.version')"
 def diagnose(
     session: SparkSession, catalog: Catalog, database: str, locations: Mapping[str, str], storages: Storages
 ) -> Iterator[tuple[str, str]]:
-    """Yields the versions in use and the state of each database, as names and texts.
+    """Yields the versions in use and the state of each database, as pairs of name and text.
 
     Args:
-        database: the profile's own, which must be writable; others may be for reading only.
-        locations: the places of the databases by name, absolute.
-        storages: how those in object stores are reached.
+        database: the profile's own database, which must be writable; the other databases may be read-only.
+        locations: the absolute locations of the databases by name.
+        storages: the settings by which databases in object stores are reached.
 
     Raises:
-        StorageError: nothing can be written to the profile's own database.
-        ConditionsIgnoredError: its storage cannot hold a warehouse.
+        StorageError: if the profile's own database cannot be written to.
+        ConditionsIgnoredError: if its storage cannot hold a warehouse.
     """
     [java] = session.sql(_JAVA).collect()[0]
     yield "spark", f"{session.version} on Java {java}"
-    if isinstance(session, SparkSession):  # one of Spark Connect is not: its Java is the server's
+    if isinstance(session, SparkSession):  # a session of Spark Connect is not: its Java is the server's
         yield "class-data archive", class_archive.state()
     yield "time zone", str(session.conf.get("spark.sql.session.timeZone"))
     for name, location in locations.items():
@@ -52,7 +52,7 @@ def diagnose(
 
 
 def _schemas(catalog: Catalog, database: str) -> str:
-    """The names of its schemas; or why they cannot be listed."""
+    """The names of the database's schemas, or why they cannot be listed."""
     try:
         return ", ".join(catalog.schemas(database)) or "none"
     except StorageError as error:
@@ -60,10 +60,10 @@ def _schemas(catalog: Catalog, database: str) -> str:
 
 
 def check_writable(folder: str) -> None:
-    """Passes where a file can be made in the folder.
+    """Checks that a file can be created in the folder.
 
     Raises:
-        StorageError: none can.
+        StorageError: if it cannot.
     """
     try:
         with tempfile.TemporaryFile(dir=Path(folder)):

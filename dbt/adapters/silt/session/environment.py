@@ -1,4 +1,4 @@
-"""Opens the warehouse of a profile once in this process, and hands out connections to it."""
+"""Opens the warehouse of a profile once in this process, and opens connections to it."""
 
 from __future__ import annotations
 
@@ -42,11 +42,11 @@ _logger = logging.getLogger(__name__)
 
 
 class Environment:
-    """One warehouse in this process. Questions about names need no Spark; it starts with the first connection.
+    """One warehouse in this process. Its catalog needs no Spark, which starts with the first connection.
 
     Args:
         credentials: the profile.
-        locations: the folders of the databases by name, absolute; the profile's own is among them.
+        locations: the absolute folders of the databases by name, with the profile's own database.
     """
 
     def __init__(self, credentials: SiltCredentials, locations: Mapping[str, str]) -> None:
@@ -61,7 +61,7 @@ class Environment:
 
     @property
     def locations(self) -> Mapping[str, str]:
-        """The folders of the databases by name, absolute."""
+        """The absolute folders of the databases by name."""
         return self._locations
 
     @property
@@ -70,22 +70,22 @@ class Environment:
         return self._databases.catalog
 
     def open_store(self, location: str) -> Store:
-        """The store of any place, reached as the databases next to it are.
+        """Opens the store of any location, with the settings of the databases next to it.
 
         Raises:
-            InvalidSettingError: it is in a storage that is not supported or cannot be reached so.
+            InvalidSettingError: if its storage is not supported or cannot be reached with these settings.
         """
         return open_location(location, self.storages)
 
     def open(self, runner: Runner, shown_on: Display | None = None, file_locations: Container[str] = ()) -> SiltHandle:
-        """Returns a handle on a session of its own; starts Spark if it does not run yet.
+        """Returns a handle on a session of its own, and starts Spark if it is not running.
 
         Args:
-            shown_on: shows how far its statements are; None shows nothing.
+            shown_on: the display of the progress of its statements; None shows nothing.
             file_locations: the files and folders that views may read.
 
         Raises:
-            SiltError: Spark cannot be started, or the warehouse cannot be used.
+            SiltError: if Spark cannot be started, or the warehouse cannot be used.
         """
         pool = self._started()
         session = pool.acquire()
@@ -96,7 +96,7 @@ class Environment:
         return SiltHandle(pool, session, warehouse, runner, line)
 
     def warehouse(self, file_locations: Container[str] = ()) -> Warehouse:
-        """The warehouse for a session of its own, each statement of which stands for itself; as `open`."""
+        """Returns the warehouse for a new session, whose statements are independent of each other; else as `open`."""
         session = self._started().acquire()
         assert self._warehouse is not None
         warehouse = self._warehouse.for_session(session)
@@ -104,7 +104,7 @@ class Environment:
         return warehouse
 
     def warm_up(self) -> None:
-        """Starts Spark, where it does not run; for a thread of its own. The next connection raises what went wrong."""
+        """Starts Spark if it is not running; to be called on its own thread. The next connection raises a failure."""
         with self._lock:
             try:
                 self._start()
@@ -112,7 +112,7 @@ class Environment:
                 self._failure = error
 
     def registration(self) -> Registration | None:
-        """The entries of this warehouse's tables in the profile's metastore, for one command; None without one."""
+        """Returns the entries of this warehouse in the profile's metastore, for one command, or None without one."""
         if self._credentials.catalog is None:
             return None
         return Registration(lambda: HiveMetastore(self._started().acquire()), self.catalog, self._locations)
@@ -133,7 +133,7 @@ class Environment:
             pool.release(session)
             self._pool = pool
             _logger.debug("the warehouse is open")
-            if not self._credentials.remote and not self._credentials.keep_alive:  # the keeper makes its own
+            if not self._credentials.remote and not self._credentials.keep_alive:  # the keeper creates its own archive
                 class_archive.make_after_this_process()
         return self._pool
 
@@ -145,7 +145,7 @@ class Environment:
         return SessionSettings(master=given.master, spark_conf=conf, keep_alive=given.stays, storage=self._of_spark())
 
     def _of_spark(self) -> SparkStorage:
-        """What a Spark that dbt starts needs to reach the databases, and files next to them."""
+        """The jars and settings that a Spark started by dbt needs to reach the databases, and files next to them."""
         own = {name.removeprefix("spark.hadoop.") for name in self._credentials.spark_conf}
         found = hadoop_storage.all_settings(self._locations, self.storages)
         hadoop = {name: value for name, value in found.items() if name not in own}
@@ -172,13 +172,13 @@ class Environment:
 
 
 _OF_THE_RUN = ("run_id", "resume", "target_type")
-"""The fields of a profile that change nothing about its warehouse and its session."""
+"""The fields of a profile that affect neither its warehouse nor its session."""
 _environments: dict[str, Environment] = {}
 _environments_lock = threading.Lock()
 
 
 def environment_of(credentials: SiltCredentials, project_root: Path) -> Environment:
-    """The environment of a profile: the same one for every adapter of this process with the same settings."""
+    """Returns the environment of a profile, shared by all adapters of this process with the same settings."""
     locations = warehouse_locations(credentials.database, credentials.warehouse, credentials.databases, project_root)
     settings = {name: value for name, value in credentials.to_dict().items() if name not in _OF_THE_RUN}
     key = json.dumps([locations, settings], sort_keys=True, default=str)

@@ -16,17 +16,17 @@ from dbt.adapters.silt.engine.statements import damaged_tables
 
 
 def as_dbt_error(error: Exception, catalog: Callable[[], Catalog]) -> DbtDatabaseError | None:
-    """The error as dbt shows it; None for one that is neither the engine's nor Spark's.
+    """Returns dbt's error, or None if the error is neither the engine's nor Spark's.
 
     Args:
-        catalog: gives the one in which the table of a damage that Spark met is looked up.
+        catalog: gives the catalog that contains the table if Spark has found it damaged.
     """
     known = known_error(error, catalog)
     return None if known is None else DbtDatabaseError(shown(known))
 
 
 def known_error(error: Exception, catalog: Callable[[], Catalog]) -> SiltError | PySparkException | None:
-    """Returns the engine's error, or PySpark's for a wrong call of its methods; arguments as of `as_dbt_error`."""
+    """Returns the engine's error, PySpark's for a wrong call of its methods, or None; see `as_dbt_error`."""
     known = of_spark(error)
     if isinstance(known, TableDamagedError | FilesNotFoundError):
         known = damaged_tables.named(catalog(), known)
@@ -34,5 +34,5 @@ def known_error(error: Exception, catalog: Callable[[], Catalog]) -> SiltError |
 
 
 def shown(error: SiltError | PySparkException) -> str:
-    """The message of an error, for people."""
+    """The message of an error, for display."""
     return lines(str(error) if isinstance(error, SiltError) else without_java_stack(str(error)))

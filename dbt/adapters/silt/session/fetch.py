@@ -27,10 +27,10 @@ _NESTED = (ArrayType, MapType, StructType)
 
 
 def fetchable(frame: DataFrame, local_times: bool = True) -> DataFrame:
-    """The rows with unique column names, and every type one that Spark can give to Arrow.
+    """Returns the rows with unique column names, and only types that Spark can pass to Arrow.
 
     Instants become local times in the session's zone, unless `local_times` is False. The types that Arrow lacks become
-    text: JSON where such a type is within an array, a map or a struct.
+    strings: JSON if such a type is within an array, a map or a struct.
     """
     names = unique_names(frame.columns)
     if names != frame.columns:
@@ -45,7 +45,7 @@ def _expression(name: str, kind: DataType, local_times: bool) -> str:
     if any(isinstance(part, _NOT_IN_ARROW) for part in _parts(kind)):
         return f"to_json({name})" if isinstance(kind, _NESTED) else f"cast({name} as string)"
     if local_times and any(isinstance(part, TimestampType) for part in _parts(kind)):
-        # Spark gives instants to Arrow in UTC, whatever the session's zone is.
+        # Spark passes instants to Arrow in UTC, regardless of the session's zone.
         return f"cast({name} as {_local_time(kind).simpleString()})"
     return name
 
@@ -66,7 +66,7 @@ def _members(kind: DataType) -> list[DataType]:
 
 
 def _local_time(kind: DataType) -> DataType:
-    """The type with local times in place of instants."""
+    """The type with local times instead of instants."""
     if isinstance(kind, TimestampType):
         return TimestampNTZType()
     if isinstance(kind, StructType):

@@ -1,7 +1,7 @@
-"""Takes the defaults of MapReduce and YARN out of the Hadoop configuration of a Spark that runs on this machine alone.
+"""Removes the defaults of MapReduce and YARN from the Hadoop configuration of a Spark that runs on this machine alone.
 
 Spark copies that configuration several times for each statement, and sends it along with each stage. Two thirds of its
-entries are defaults of services that such a Spark never asks (decision 0043).
+entries are defaults of services that such a Spark never uses (decision 0043).
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ _FILES = ("mapred-default.xml", "yarn-default.xml")
 
 
 def forget_unused(context: SparkContext) -> None:
-    """Removes each entry that is as these files of Hadoop's have it; what the user has changed stays.
+    """Removes each entry that equals the default in these files of Hadoop's; entries that the user has changed remain.
 
     Args:
-        context: its master is `local`, of any number of cores; no session of it has read files yet.
+        context: its master is `local`, with any number of cores, and its sessions have not read files yet.
     """
     jvm = context._jvm
     assert jvm is not None
     configuration = context._jsc.hadoopConfiguration()
-    # When it loads one of these classes, Hadoop reads all defaults again, into every configuration that there is.
+    # When it loads these classes, Hadoop reads all defaults again, into every existing configuration.
     jvm.org.apache.hadoop.mapred.JobConf(configuration)
     jvm.org.apache.hadoop.hdfs.HdfsConfiguration(configuration)
     defaults = jvm.org.apache.hadoop.conf.Configuration(False)
@@ -32,7 +32,7 @@ def forget_unused(context: SparkContext) -> None:
 
 
 def _entries(context: SparkContext, configuration: Any) -> Any:
-    """The entries themselves, with their variables: what the configuration's own methods give are copies."""
+    """The live entries, with their variables: the configuration's own methods return copies."""
     gateway = context._gateway
     assert gateway is not None
     language = gateway.jvm.java.lang

@@ -1,4 +1,4 @@
-"""The handle and the cursor of a dbt connection: a Spark session of its own over one warehouse that all share."""
+"""The handle and the cursor of a dbt connection: a Spark session of its own over one shared warehouse."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ class Runner(Protocol):
     def run(
         self, warehouse: Warehouse, text: str, own_unit: Unit | None = None, *, replace_tables: bool = False
     ) -> tuple[Result, SiltResponse]:
-        """Runs one statement; its rows, and what it did."""
+        """Runs one statement and returns its result and response."""
         ...
 
     def label(self) -> str:
-        """What runs this thread's statements, as a person is shown it."""
+        """The name of the node or operation that runs this thread's statements, for display."""
         ...
 
     def job_tags(self) -> tuple[str, ...]:
@@ -50,7 +50,7 @@ class SiltHandle:
     """An open connection.
 
     Args:
-        line: shows on a terminal what it runs; None where nothing is shown.
+        line: the status line that shows running statements; None shows nothing.
     """
 
     def __init__(
@@ -74,7 +74,7 @@ class SiltHandle:
         return SiltCursor(self)
 
     def cancel(self) -> None:
-        """Stops what this connection runs, and runs nothing more; a statement that is stopped commits nothing."""
+        """Stops the running statement and refuses further ones; a stopped statement commits nothing."""
         self._cancelled.set()
         threading.Thread(target=self._interrupt, name="silt-cancel", daemon=True).start()
 
@@ -83,21 +83,21 @@ class SiltHandle:
         return self._cancelled.is_set()
 
     def close(self) -> None:
-        """Gives the session back; its temporary views and settings end."""
+        """Returns the session to the pool; its temporary views and settings end."""
         self._pool.release(self.session)
 
     def rollback(self) -> None:
-        """Does nothing: a statement that failed has committed nothing."""
+        """Does nothing: a failed statement has committed nothing."""
 
     @contextlib.contextmanager
     def busy(self, text: str = "") -> Iterator[None]:
-        """Lets `cancel` stop what runs in here, tags its Spark jobs, and shows how far it is.
+        """Lets `cancel` stop the block, tags its Spark jobs, and shows its progress.
 
         Args:
-            text: the statement, where it is one.
+            text: the statement that runs in the block, if any.
 
         Raises:
-            DbtRuntimeError: the connection was cancelled.
+            DbtRuntimeError: if the connection was cancelled.
         """
         self._idle.clear()
         try:
@@ -128,8 +128,8 @@ class SiltHandle:
             raise DbtRuntimeError("cancelled: the statement was stopped, and nothing of it was committed")
 
     def _interrupt(self) -> None:
-        # Repeatedly: a statement is several Spark jobs, and the next may start after the last was stopped.
-        with contextlib.suppress(*SPARKS):  # a Spark that is gone runs nothing any more
+        # Repeatedly: a statement runs several Spark jobs, and the next may start after the last was stopped.
+        with contextlib.suppress(*SPARKS):  # a Spark that has ended runs no jobs
             while not self._idle.wait(_INTERRUPT_SECONDS):
                 self.session.interruptAll()
 
@@ -138,7 +138,7 @@ _INTERRUPT_SECONDS = 0.1
 
 
 class SiltCursor:
-    """Runs the statements of a text in turn; results are those of the last."""
+    """Runs the statements of an SQL text in turn; results are those of the last statement."""
 
     def __init__(self, handle: SiltHandle) -> None:
         self._handle = handle
@@ -148,15 +148,15 @@ class SiltCursor:
         self.response = SiltResponse("OK", code="OK")
 
     def execute(self, sql: str, bindings: Any = None) -> None:
-        """Runs each statement of a text.
+        """Runs each statement of an SQL text.
 
         Args:
-            sql: the text, where it does not come with `bindings`.
-            bindings: a Submission, which is then run instead of `sql`: dbt hands bindings on as they are.
+            sql: the text, unless `bindings` contains it.
+            bindings: a Submission, which is run instead of `sql`: dbt passes bindings on unchanged.
 
         Raises:
-            DbtRuntimeError: bindings in DB-API's sense were given.
-            SiltError: see the warehouse.
+            DbtRuntimeError: if there are bindings in DB-API's sense.
+            SiltError: if the warehouse refuses a statement or cannot run it.
         """
         if bindings and not isinstance(bindings, Submission):
             raise DbtRuntimeError("silt takes no bindings: write the values into the statement")
@@ -171,14 +171,14 @@ class SiltCursor:
             self._frame = result.dataframe
 
     def drain(self) -> None:
-        """Runs a query whose rows nobody fetched, so that its errors are seen (Spark would never run it)."""
+        """Runs a query whose rows were not fetched, so that its errors are seen (Spark would never run it)."""
         frame, self._frame = self._frame, None
         if frame is not None:
             with self._handle.busy(self._text):
                 frame.write.format("noop").mode("overwrite").save()
 
     def arrow(self, limit: int | None = None) -> pa.Table:
-        """Fetches the rows of the last statement; one without rows has no columns either."""
+        """Fetches the rows of the last statement; without rows, the table has no columns either."""
         frame, self._frame = self._frame, None
         if frame is None:
             return pa.table({})
@@ -188,7 +188,7 @@ class SiltCursor:
     def agate(self, limit: int | None = None) -> agate.Table:
         return to_agate(self.arrow(limit))
 
-    # The rest of DB-API's cursor that dbt and its tests use.
+    # The other methods of DB-API's cursor that dbt and its tests use.
 
     @property
     def description(self) -> list[tuple[str, str]] | None:

@@ -1,4 +1,4 @@
-"""Finds the Java that Spark runs on, checks its version, and gives the options to start it with."""
+"""Finds the Java that Spark runs on, checks its version, and builds its start options."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from typing import Final
 from dbt.adapters.silt.engine.kernel.errors import SparkUnavailableError
 
 MINIMUM_VERSION = 17
-"""The oldest that Spark 4 runs on."""
+"""The oldest version that Spark 4 runs on."""
 
 _REMEDY = f"Install Java {MINIMUM_VERSION} or later, and let JAVA_HOME or PATH lead to it"
 _VERSION = re.compile(r'version "(?:1\.)?(\d+)([^"]*)"')
@@ -26,27 +26,27 @@ _LOGGING = Path(__file__).with_name("log4j2.properties")
 _GIB = 1024**3
 
 _SHORT_PROCESSES: Final = (
-    # Java's second compiler took half of the processor time of a short run, for code that then hardly ran. What
+    # Java's second compiler took half of the processor time of a short run, for code that then hardly ran. Code that
     # millions of rows run through passes these counts in its first moments.
     "-XX:Tier4InvocationThreshold=250000",
     "-XX:Tier4MinInvocationThreshold=30000",
     "-XX:Tier4CompileThreshold=750000",
     "-XX:Tier4BackEdgeThreshold=2000000",
-    # Else the garbage of a heap that is nearly empty is collected each time that some thousand classes are loaded.
+    # Otherwise the garbage of a nearly empty heap is collected each time that some thousand classes are loaded.
     "-XX:MetaspaceSize=256m",
-    # Else a class is made for each method that was called by its name some times, as Python's calls all are.
+    # Otherwise Java creates a class for each method that is called by name several times, as Python's calls all are.
     "-Dsun.reflect.inflationThreshold=10000",
 )
 
 
 @dataclass(frozen=True)
 class Java:
-    """A Java that was found.
+    """An installed Java.
 
     Attributes:
         path: its command.
         version: the feature release: 17, 21 ...
-        release: the whole version, as it prints it.
+        release: the whole version, as Java prints it.
     """
 
     path: str
@@ -55,10 +55,10 @@ class Java:
 
 
 def find_java() -> Java:
-    """The Java that Spark would start: that of JAVA_HOME if it is set, else the first on PATH.
+    """Returns the Java that Spark would start: from JAVA_HOME if it is set, else the first on PATH.
 
     Raises:
-        SparkUnavailableError: there is none, it does not run, or it is too old.
+        SparkUnavailableError: if Java is missing, does not run, or is too old.
     """
     home = os.environ.get("JAVA_HOME")
     path = shutil.which("java", path=str(Path(home) / "bin")) if home else shutil.which("java")
@@ -77,11 +77,12 @@ def find_java() -> Java:
 
 
 def driver_options(temporary: str, archive: Path | None) -> list[str]:
-    """The options that Spark's Java is started with, in addition to the user's.
+    """Returns the start options of Spark's Java, which are added to the user's.
 
     Args:
-        temporary: a folder for what would else be left in the working directory, or be read by others in `/tmp`.
-        archive: the class-data archive to start from (`class_archive`), if there is one.
+        temporary: a folder for files that would otherwise be left in the working directory, or be readable by other
+            users in `/tmp`.
+        archive: the class-data archive to start from (`class_archive`), if it exists.
     """
     places = (f"-Dderby.system.home={temporary}", f"-Djava.io.tmpdir={temporary}")
     options = [f"-Dlog4j2.configurationFile={_LOGGING.as_uri()}", *places, *_SHORT_PROCESSES]
@@ -91,10 +92,10 @@ def driver_options(temporary: str, archive: Path | None) -> list[str]:
 
 
 def archive_path(java: Java) -> Path | None:
-    """The path of the class-data archive for that Java and these files of Spark; None outside of a virtual environment.
+    """Returns the path of the class-data archive for this Java and Spark, or None outside of a virtual environment.
 
-    Java starts without an archive, and says nothing, where a file of Spark is another one, or elsewhere, than when the
-    archive was made: so the name has a digest of these files, and of the statements that are run to make it.
+    Java silently ignores an archive if a file of Spark has changed or moved since the archive was created: so the name
+    contains a digest of these files and of the edition of the statements that are run to create it.
     """
     if sys.prefix == sys.base_prefix:
         return None
@@ -103,7 +104,7 @@ def archive_path(java: Java) -> Path | None:
 
 
 def spark_home() -> Path:
-    """The folder of the Spark that pyspark starts, which need not be imported yet."""
+    """The folder of the Spark that pyspark starts; pyspark need not be imported yet."""
     given = os.environ.get("SPARK_HOME")
     if given:
         return Path(given)
@@ -113,17 +114,17 @@ def spark_home() -> Path:
 
 
 def default_memory() -> str:
-    """Half of the memory that this process may use, between 1 and 8 GiB, as Spark spells sizes."""
+    """Half of the memory that this process may use, between 1 and 8 GiB, in Spark's notation."""
     half = _memory_bytes() // 2
     return f"{max(_GIB, min(8 * _GIB, half)) // 1024**2}m"
 
 
 _ARCHIVE_EDITION: Final = 2
-"""Counts the changes of what is run to make an archive: an environment's old one is then made again."""
+"""Counts the changes of the statements that create an archive; an old archive of an environment is then re-created."""
 
 
 def _digest(folder: Path) -> str:
-    """Of a folder and its files' names, sizes and times."""
+    """A digest of a folder's path and its files' names, sizes and times."""
     files = [(each.name, each.stat()) for each in os.scandir(folder)] if folder.is_dir() else []
     known = sorted((name, found.st_size, found.st_mtime_ns) for name, found in files)
     return hashlib.sha256(repr((_ARCHIVE_EDITION, str(folder), known)).encode()).hexdigest()[:8]
@@ -142,11 +143,11 @@ def _ask(path: str) -> Java:
 
 
 def _memory_bytes() -> int:
-    """The memory of the machine, or the limit of the container."""
+    """The memory of the machine, or the limit of the container if that is lower."""
     limits = [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")]
     for limit in ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"):
         try:
             limits.append(int(Path(limit).read_text()))
         except (OSError, ValueError):
-            continue  # no such kind of limit here, or none set ("max")
+            continue  # this kind of limit does not exist here, or is not set ("max")
     return min(limits)

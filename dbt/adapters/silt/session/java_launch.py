@@ -1,9 +1,9 @@
-"""Starts Spark's Java at once, by the command line that Spark's own scripts once found.
+"""Starts Spark's Java directly, by the command line that Spark's own scripts once built.
 
 `spark-submit` is two shell scripts and a Java of its own, which prints the command line of the Java that they then
-become. For one PySpark and one Java that line differs in nothing but what it is given. So whoever makes the class-data
-archive notes the line next to it, and who starts from the archive needs no script (decision 0053). Where anything is
-set that the scripts look at, they are run as before.
+become. For a given PySpark and Java, that line differs only in its arguments. So the process that creates the
+class-data archive notes the line next to it, and a start from the archive needs no script (decision 0053). If a setting
+exists that the scripts read, the scripts are run as before.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ from dbt.adapters.silt.session.java import Java, spark_home
 
 @dataclass(frozen=True)
 class CommandLine:
-    """What Spark's scripts add to a command line that starts Spark.
+    """The parts that Spark's scripts add to a command line that starts Spark.
 
     Attributes:
-        class_path: with the archives in the order that the class-data archive rests on.
-        options: Java's, without those that they were given.
+        class_path: the class path, with the jars in the order that the class-data archive depends on.
+        options: Java's options, except the options passed to the scripts.
     """
 
     class_path: str
@@ -43,11 +43,11 @@ class CommandLine:
 
 
 def note(path: Path, context: SparkContext, given: Sequence[str]) -> None:
-    """Writes down how the scripts started the Java of a Spark that runs.
+    """Writes down how the scripts started the Java of a running Spark.
 
     Args:
         path: the class-data archive that the note is next to.
-        given: the options that were asked for.
+        given: the options that were passed to the scripts.
     """
     assert context._jvm is not None
     language = context._jvm.java.lang
@@ -58,7 +58,7 @@ def note(path: Path, context: SparkContext, given: Sequence[str]) -> None:
 
 
 def noted(path: Path) -> CommandLine | None:
-    """The note next to an archive; None where there is none that can be read."""
+    """Returns the note next to an archive, or None if it is missing or cannot be read."""
     try:
         found = json.loads(_note_of(path).read_text(encoding="utf-8"))
         return CommandLine(found["class_path"], tuple(found["options"]))
@@ -67,7 +67,7 @@ def noted(path: Path) -> CommandLine | None:
 
 
 def needs_scripts(conf: Mapping[str, str]) -> bool:
-    """Whether something is set that Spark's scripts look at: in the environment, in its folder, or in `conf`."""
+    """Whether a setting exists that Spark's scripts read: in the environment, in its folder, or in `conf`."""
     if any(_is_looked_at(name) for name in os.environ) or (spark_home() / "conf").exists():
         return True
     return "-Xmx" in conf.get("spark.driver.extraJavaOptions", "") or any(key.startswith(_OF_SCRIPTS) for key in conf)
@@ -76,8 +76,8 @@ def needs_scripts(conf: Mapping[str, str]) -> bool:
 def without_secrets(conf: Mapping[str, str]) -> dict[str, str]:
     """Returns the settings for Java's command line, which every user of the machine can read.
 
-    The other settings reach Spark through the gateway when the context is created. The settings that start Java, and
-    bring jars and files before that, must be on the command line.
+    The other settings reach Spark through the gateway when the context is created. The settings that start Java, or
+    load jars and files before that, must be on the command line.
     """
     return {key: value for key, value in conf.items() if key.startswith(_OF_START) or not may_be_secret(key, value)}
 
@@ -86,11 +86,11 @@ def start(java: Java, line: CommandLine, conf: Mapping[str, str], log: IO[bytes]
     """Starts Java with Spark in it, and connects this process to it.
 
     Args:
-        conf: what Spark is started with, `without_secrets`.
-        log: where Java's output and standard error go; None: to this process's.
+        conf: the settings that Spark is started with, `without_secrets`.
+        log: the file for Java's output and standard error; None: this process's own streams.
 
     Returns:
-        The gateway, as pyspark makes it; None where Java ended instead: the scripts can say why.
+        The gateway, as pyspark creates it, or None if Java ended instead: the scripts can report why.
     """
     folder = tempfile.mkdtemp()
     try:
@@ -98,7 +98,7 @@ def start(java: Java, line: CommandLine, conf: Mapping[str, str], log: IO[bytes]
         process = _spawn(_command(java, line, conf), answer, log)
         while not answer.exists():
             if process.poll() is not None:
-                process.communicate()  # closes what it was given
+                process.communicate()  # closes its streams
                 return None
             time.sleep(_POLL_SECONDS)
         with answer.open("rb") as stream:
@@ -132,7 +132,7 @@ _NOT_LOOKED_AT: Final = (
     "SPARK_LOCAL_IP",
     "SPARK_LOCAL_HOSTNAME",
     "SPARK_USER",
-    # These are what pyspark itself leaves in the environment.
+    # pyspark itself leaves these in the environment.
     "SPARK_AUTH_SOCKET_TIMEOUT",
     "SPARK_BUFFER_SIZE",
 )
@@ -154,7 +154,7 @@ def _command(java: Java, line: CommandLine, conf: Mapping[str, str]) -> list[str
 
 
 def _spawn(command: Sequence[str], answer: Path, log: IO[bytes] | None) -> subprocess.Popen[bytes]:
-    """The process; it ends when its standard input does, and not at the terminal's Ctrl-C."""
+    """Starts the process, which ends when its standard input does, and ignores the terminal's Ctrl-C."""
     home = str(spark_home())
     environment = {
         **os.environ,
@@ -170,10 +170,10 @@ def _spawn(command: Sequence[str], answer: Path, log: IO[bytes] | None) -> subpr
 
 
 def _gateway(port: int, secret: str) -> Any:
-    """Connects pyspark to a Java that runs.
+    """Connects pyspark to a running Java.
 
-    pyspark reads the secret from `os.environ`, where every template that dbt renders meanwhile could read it, too. So
-    its function gets an environment of its own.
+    pyspark reads the secret from `os.environ`, which every template that dbt renders meanwhile could read, too. So its
+    function gets an environment of its own.
     """
     told = {"PYSPARK_GATEWAY_PORT": str(port), "PYSPARK_GATEWAY_SECRET": secret}
     seen = SimpleNamespace(**{**vars(os), "environ": {**os.environ, **told}})

@@ -1,7 +1,7 @@
-"""The process that keeps a Spark between commands: starts it, lets this user's commands use it, and ends it.
+"""The process that keeps a Spark between commands: starts it, lets this user's commands use it, and stops it.
 
-`kept_spark/starting.py` starts it, with the settings on its standard input. Spark's Java ends with this process, even
-where that is killed: it reads from a pipe that closes then.
+`kept_spark/starting.py` starts this process, with the settings on its standard input. Spark's Java ends with this
+process, even if it is killed: Java reads from a pipe that closes then.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class _Spark:
 
 
 def _succeeds(call: Callable[[], None]) -> bool:
-    """Whether Java did it; a failure is in Spark's log."""
+    """Returns whether the call of Java succeeded; a failure is in Spark's log."""
     try:
         call()
     except (Py4JError, ConnectionError, EOFError):
@@ -62,14 +62,14 @@ def _succeeds(call: Callable[[], None]) -> bool:
 
 
 def main(arguments: list[str]) -> int:
-    """Keeps a Spark until its watch says that it ends; 1 where it does not start."""
+    """Keeps a Spark until its watch ends it; returns 1 if Spark does not start."""
     [folder] = map(Path, arguments)
     given = json.load(sys.stdin)
     os.set_inheritable(starting.READY, False)
     os.set_inheritable(starting.LIVING, False)
     try:
         watch, spark = _start(folder, given)
-    except Exception as error:  # whoever waits for it reports it
+    except Exception as error:  # the waiting command reports it
         starting.answer(error)
         return 1
     starting.answer(None)
@@ -94,7 +94,7 @@ def _start(folder: Path, given: Mapping[str, Any]) -> tuple[Watch, _Spark]:
 
 
 def session_settings(given: Mapping[str, Any]) -> SessionSettings:
-    """How the Spark is started: as an embedded one with these settings, and what lets others connect to it."""
+    """The settings of an embedded Spark to which other processes can connect."""
     conf = {**connect_service.DEFAULTS, **given["spark_conf"], **connect_service.SETTINGS}
     storage = SparkStorage.from_dict(given["storage"]) if "storage" in given else SparkStorage()
     return SessionSettings(master=given["master"], spark_conf=conf, storage=storage)
@@ -117,7 +117,7 @@ def _record(spark: str, service: ConnectService, token: str) -> Record:
 
 
 def _keep(watch: Watch) -> Reason:
-    """Steps until Spark ends; a signal that asks this process to end, as the system's end does, is obeyed at once."""
+    """Steps the watch until Spark is to end; SIGTERM, as at a shutdown of the system, or SIGINT ends it at once."""
     asked = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: asked.set())
@@ -130,18 +130,18 @@ def _keep(watch: Watch) -> Reason:
 
 
 def _end(folder: Path, reason: Reason, spark: _Spark) -> None:
-    """Ends Spark; whoever waits at the gate goes on when this process is gone."""
+    """Stops Spark; a command that waits at the gate continues when this process has ended."""
     write_end(folder, reason, spark.java.poll())
     withdraw(folder)
     if reason is Reason.DIED:
         return
-    if reason in (Reason.FORCED, Reason.SIGNALLED):  # Spark would wait for what runs
+    if reason in (Reason.FORCED, Reason.SIGNALLED):  # Spark would wait for running jobs
         spark.java.kill()
         spark.java.wait()
         return
     signal.signal(signal.SIGALRM, lambda *_: spark.java.kill())
     signal.alarm(_END_SECONDS)
-    with contextlib.suppress(Exception):  # it is gone, then
+    with contextlib.suppress(Exception):  # Spark has ended already
         stop_spark()
     signal.alarm(0)
 

@@ -1,4 +1,4 @@
-"""Gives sessions of the Spark that stays between commands, which is started where it does not run."""
+"""Opens sessions of the kept Spark, which is started if it does not run."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from dbt.adapters.silt.kept_spark.watch import Reason, how_it_ended
 from dbt.adapters.silt.session.storage.jars import SparkStorage
 
 CLIENT = "dbt.adapters.silt.session.connect_client"
-"""The module that connects. A process that forks may import it before; what it does is for after the fork."""
+"""The module that connects. A process that forks may import it earlier, but must use it only after the fork."""
 
 _attached: dict[Path, Attached] = {}
 _ends: dict[str, End] = {}
-"""How a Spark ended that this process used, by its token, once it has another: the next forgets its folder's last."""
+"""How each Spark that this process used has ended, by token: its folder only remembers its last Spark."""
 
 _lock = threading.Lock()
 
@@ -34,14 +34,14 @@ _lock = threading.Lock()
 def session(
     master: str, spark_conf: Mapping[str, str], keep_alive: float, storage: SparkStorage | None = None
 ) -> SparkSession:
-    """A new session of the Spark with these settings; the first attaches this process to it, for as long as it lives.
+    """Creates a session of the Spark with these settings; the first call attaches this process to it for its lifetime.
 
     Args:
-        keep_alive: for how many seconds Spark stays after the last process that used it.
-        storage: what it needs to reach object stores.
+        keep_alive: the seconds for which Spark is kept after the last process that used it.
+        storage: its settings for object stores.
 
     Raises:
-        SparkUnavailableError: it cannot be started or reached.
+        SparkUnavailableError: if it cannot be started or reached.
     """
     attached = attach(master, spark_conf, keep_alive, storage)
     connected: SparkSession = importlib.import_module(CLIENT).connect(attached, lambda: _end_of(attached))
@@ -74,7 +74,7 @@ def attach(
 
 
 def detach() -> None:
-    """Gives up every Spark that this process is attached to."""
+    """Releases every Spark that this process is attached to."""
     with _lock:
         while _attached:
             _attached.popitem()[1].lease.release()
@@ -84,19 +84,19 @@ os.register_at_fork(after_in_child=_attached.clear)
 
 
 def _command() -> str:
-    """The command for people to recognise: what follows on its line may be secret."""
+    """The command, for people to recognise, without its arguments, which may be secret."""
     name = Path(sys.argv[0]).name if sys.argv else "python"
     return " ".join([name, *(word for word in sys.argv[1:2] if not word.startswith("-"))])
 
 
 def _end_of_last(folder: Path) -> End | None:
-    """How the Spark of a folder ended to which this process attached last; None where it lives."""
+    """Returns how the folder's Spark that this process last attached to has ended, or None while it lives."""
     attached = _attached.get(folder)
     return None if attached is None else _end_of(attached)
 
 
 def _end_of(attached: Attached) -> End | None:
-    """How a Spark ended; None where it lives."""
+    """Returns how a Spark ended, or None while it lives."""
     if attached.is_alive():
         return None
     return _ends.get(attached.record.token) or _how_it_ended(attached.folder)

@@ -1,7 +1,7 @@
-"""Tells Spark that no package brings a data source in Python, where that is so.
+"""Skips Spark's search for Python data sources if it provably finds nothing.
 
 When Spark first reads or writes a file it starts a Python process, which imports pyspark and looks for packages named
-`pyspark_...` with a data source in them. The first statement waits for that, and few have one (decision 0053).
+`pyspark_...` with a data source in them. The first statement waits for that, and few packages exist (decision 0053).
 """
 
 from __future__ import annotations
@@ -21,24 +21,24 @@ _OTHER_PYTHON: Final = ("spark.pyspark.python", "spark.submit.pyFiles", "spark.a
 
 
 def forget_none(context: SparkContext, conf: Mapping[str, str]) -> None:
-    """Spares Spark the search where this process can say that it would find nothing.
+    """Skips Spark's search if this process can prove that it would find nothing.
 
     Args:
-        context: its Python processes run on this machine; nothing has been read or written yet.
-        conf: all that it was started with.
+        context: a context whose Python processes run on this machine, and which has not read or written files yet.
+        conf: all settings that it was started with.
     """
     if not _finds_what_spark_would(conf) or any(each.name.startswith(_PREFIX) for each in pkgutil.iter_modules()):
         return
     assert context._jvm is not None
     jvm = context._jvm
-    with contextlib.suppress(Py4JError, TypeError):  # a Spark of another version looks for itself
+    with contextlib.suppress(Py4JError, TypeError):  # a Spark of another version searches itself
         manager = getattr(jvm.org.apache.spark.sql.execution.datasources, "DataSourceManager$")
         empty = getattr(getattr(jvm.scala.collection.immutable, "Map$"), "MODULE$").empty()
         getattr(getattr(manager, "MODULE$"), "dataSourceBuilders_$eq")(jvm.scala.Some(empty))
 
 
 def _finds_what_spark_would(conf: Mapping[str, str]) -> bool:
-    """Whether Spark's Python is this one, with this one's packages."""
+    """Whether Spark's Python is this Python, with the same packages."""
     if os.environ.get("PYSPARK_PYTHON") != sys.executable or any(key in conf for key in _OTHER_PYTHON):
         return False
     return not any(key.startswith("spark.executorEnv.PYTHON") for key in conf)

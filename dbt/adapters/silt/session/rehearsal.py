@@ -1,6 +1,6 @@
-"""Runs the statements of a typical project in a warehouse that is thrown away, so that Java has loaded their classes.
+"""Runs the statements of a typical project in a temporary warehouse, so that Java loads their classes.
 
-From these the class-data archive is made (`class_archive`).
+The class-data archive is created from these classes (`class_archive`).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from dbt.adapters.silt.engine.warehouse import Warehouse
 from dbt.adapters.silt.session.fetch import fetchable
 
 WAREHOUSE: Final = "rehearsal"
-"""The name of the warehouse, in the folder that is given."""
+"""The name of the warehouse in the given folder."""
 
 STATEMENTS: Final = (
     """
@@ -83,7 +83,7 @@ STATEMENTS: Final = (
     "drop view main.joined",
     "drop table main.seed",
 )
-"""What materializations, snapshots, tests and hooks write."""
+"""Statements as materializations, snapshots, tests and hooks write them."""
 
 
 def rehearse(spark: SparkSession, folder: str) -> None:
@@ -91,10 +91,10 @@ def rehearse(spark: SparkSession, folder: str) -> None:
 
     Args:
         spark: a session of its own.
-        folder: where the warehouse may be made; who gives it deletes it.
+        folder: the parent folder of the warehouse; the caller deletes it.
 
     Raises:
-        SiltError: a statement failed.
+        SiltError: if a statement failed.
     """
     warehouse = Warehouse(spark, str(Path(folder, WAREHOUSE)))
     rows = spark.createDataFrame(pa.table({"id": ["1", "2"], "name": ["one", None]}))

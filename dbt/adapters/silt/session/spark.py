@@ -1,8 +1,8 @@
 """Creates the process's SparkSession: embedded, kept, on a cluster's master, or from a server.
 
-A process has one Spark. It is started by the first session that is asked for, quietly and with nothing left in the
-working directory; a Spark that the program itself has started is used as it is. Every connection gets a session of its
-own, with its own temporary views and settings: a new one costs less than cleaning a used one (`docs/decisions`).
+A process has one Spark. The first session starts it, quietly and without files in the working directory; a Spark that
+the program itself has started is used unchanged. Every connection gets a session of its own, with its own temporary
+views and settings: a new session costs less than cleaning a used session (`docs/decisions`).
 """
 
 from __future__ import annotations
@@ -55,21 +55,21 @@ else:
 
 _logger = logging.getLogger(__name__)
 
-# In every command, and no user of this package can act on it: what is done with pandas here is tested with pandas 3.
+# It appears in every command, and users of this package cannot act on it; the uses of pandas here are tested with 3.
 warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas", FutureWarning)
 
 
 @dataclass(frozen=True)
 class SessionSettings:
-    """Which Spark to use, and how.
+    """The Spark to use, and its settings.
 
     Attributes:
-        master: where an embedded driver runs its tasks: `local[*]`, `spark://host:port`, `yarn` ...
+        master: the master of an embedded driver: `local[*]`, `spark://host:port`, `yarn` ...
         remote: a Spark Connect server, `sc://host:port`; then `master` is not used.
-        spark_conf: the user's Spark settings; they win over the defaults here, not over what correctness rests on.
-        keep_alive: for how long a Spark of its own, on `master`, stays after the last process that used it; None: the
-            Spark is this process's, and ends with it.
-        storage: what it needs to reach object stores.
+        spark_conf: the user's Spark settings; they override the defaults here, but not settings that correctness needs.
+        keep_alive: how long a kept Spark, on `master`, outlives the last process that used it; None: this process has
+            its own Spark, which ends with it.
+        storage: its settings and jars for object stores.
     """
 
     master: str = "local[*]"
@@ -80,12 +80,12 @@ class SessionSettings:
 
 
 def open_session(settings: SessionSettings) -> SparkSession:
-    """A new session of this process's Spark, which is started if it does not run yet.
+    """Creates a session of this process's Spark, which is started if it does not run yet.
 
     Raises:
-        InvalidSettingError: `spark_conf` contradicts what correctness rests on or asks the running Spark for what only
-            a new one can have.
-        SparkUnavailableError: there is no Java that will do, Spark does not start, or the server cannot be reached.
+        InvalidSettingError: if `spark_conf` contradicts a setting that correctness needs, or a setting of the running
+            Spark that only a new Spark can change.
+        SparkUnavailableError: if there is no suitable Java, Spark does not start, or the server cannot be reached.
     """
     required_settings.check({name: str(value) for name, value in settings.spark_conf.items()})
     _silence_query_contexts()
@@ -99,7 +99,7 @@ def open_session(settings: SessionSettings) -> SparkSession:
 
 
 def stop_spark() -> None:
-    """Ends the Spark that this module has started, and waits for its Java to be gone. Open sessions end with it."""
+    """Stops the Spark that this module has started, with its sessions, and waits for its Java to end."""
     global _running
     with _lock:
         if _running is not None:
@@ -108,10 +108,10 @@ def stop_spark() -> None:
 
 
 def note_launch(archive: Path, asked: Sequence[str]) -> None:
-    """Notes next to an archive how Java was started, so that it can be started so again (`java_launch`).
+    """Notes next to an archive how Java was started, so that it can be started the same way (`java_launch`).
 
     Args:
-        asked: the options that were asked for.
+        asked: the options that were passed in addition to the defaults.
     """
     if _running is not None and _running.java is not None:
         ours = driver_options(_running.temporary, None)
@@ -119,17 +119,17 @@ def note_launch(archive: Path, asked: Sequence[str]) -> None:
 
 
 class SessionPool:
-    """Sessions for the connections of one profile, each used by one connection at a time. Safe for threads."""
+    """Sessions for the connections of one profile, each used by one connection at a time. Thread-safe."""
 
     def __init__(self, settings: SessionSettings) -> None:
         self._settings = settings
 
     def acquire(self) -> SparkSession:
-        """A session without temporary views, functions or settings of others; raises as `open_session` does."""
+        """Returns a session without temporary views, functions or settings of another; raises as `open_session` does."""
         return open_session(self._settings)
 
     def release(self, session: SparkSession) -> None:
-        """Takes a session back: it is not used again, and a server closes it."""
+        """Takes a session back: it is not used again, and is closed on a server."""
         if self._settings.remote is not None or self._settings.keep_alive is not None:
             with contextlib.suppress(PySparkException):  # the server ends idle sessions by itself
                 session.stop()
@@ -140,8 +140,8 @@ class _Running:
     """The Spark that this module has started.
 
     Attributes:
-        java: its process; None where the program had started Java before.
-        temporary: the folder of its log and of what it would else leave in the working directory.
+        java: its process; None if the program had started Java before.
+        temporary: the folder of its log and of files that it would otherwise leave in the working directory.
         local: the folders of the rows that it writes for its own use.
     """
 
@@ -164,7 +164,7 @@ _running: _Running | None = None
 
 
 def _silence_query_contexts() -> None:
-    """Keeps Spark from printing a page of JSON for every statement that fails: the error itself says what happened."""
+    """Keeps Spark from printing a page of JSON for every failed statement: the error itself describes the failure."""
     for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
         PySparkLogger.getLogger(name).disabled = True
 
@@ -191,10 +191,10 @@ def _on_cluster(settings: SessionSettings) -> _Running:
     except SparkUnavailableError:
         running.stop()
         raise
-    except (PySparkException, Py4JError) as error:  # it ended meanwhile
+    except (PySparkException, Py4JError) as error:  # the application ended meanwhile
         refused = cluster.not_taken(settings.master, error)
         running.stop()
-        raise refused from None  # its text is in the Java that is gone
+        raise refused from None  # the error's text is in the Java that has ended
     return running
 
 
@@ -245,7 +245,7 @@ def _reach_storage(context: SparkContext, settings: SessionSettings) -> None:
     """Gives Spark the settings of object stores.
 
     Raises:
-        SparkUnavailableError: it lacks the jars.
+        SparkUnavailableError: if it lacks the jars.
     """
     if settings.storage.services:
         if lacking := hadoop.lacking(context, settings.storage):
@@ -254,16 +254,16 @@ def _reach_storage(context: SparkContext, settings: SessionSettings) -> None:
 
 
 def _archive(java: Java) -> Path | None:
-    """The class-data archive to start from, if there is one."""
+    """The class-data archive to start from, or None if it does not exist."""
     path = archive_path(java)
     return path if path is not None and path.is_file() else None
 
 
 def _launch(java: Java, settings: SessionSettings, conf: Mapping[str, str], log: Path) -> Any:
-    """Starts Java: by the command line that is noted next to the archive, else by Spark's scripts.
+    """Starts Java by the command line that is noted next to the archive, or else by Spark's scripts.
 
-    Java outlives this process by a moment. It holds none of this process's output open, unless the user asked for
-    Spark's log: whatever reads the output would wait for Java to end.
+    Java outlives this process by a moment. It does not keep this process's output open, unless the user asked for
+    Spark's log: otherwise the reader of the output would wait for Java to end.
     """
     archive = _archive(java)
     line = None if archive is None else java_launch.noted(archive)
@@ -284,7 +284,7 @@ def _spark_conf(conf: Mapping[str, str]) -> SparkConf:
 
 
 def _launch_conf(settings: SessionSettings, folder: str, options: list[str]) -> dict[str, str]:
-    """Everything that Spark is started with."""
+    """All settings that Spark is started with."""
     user = _as_strings(settings.spark_conf)
     user_options = user.pop("spark.driver.extraJavaOptions", None)
     return {
@@ -312,7 +312,7 @@ _PARTITIONS_PER_CORE = 8
 
 
 def _local_conf(master: str) -> dict[str, str]:
-    """Settings that are right only where driver and executors are one process on this machine."""
+    """The settings that are right only if driver and executors are one process on this machine."""
     match = _LOCAL_MASTER.fullmatch(master)
     if match is None:
         return {}
@@ -321,19 +321,19 @@ def _local_conf(master: str) -> dict[str, str]:
     return {
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.driver.host": "127.0.0.1",
-        # Spark then makes a secret in Java, without which its block manager gives other users no cached rows.
+        # Spark then creates a secret in Java; without it, its block manager would give cached rows to other users.
         "spark.authenticate": "true",
-        # Hadoop knows the user's umask only from here, and otherwise lets no colleague of a group write.
+        # Hadoop learns the user's umask only from here; otherwise files of a group are not writable by its members.
         "spark.hadoop.fs.permissions.umask-mode": f"{umask():03o}",
         "spark.sql.shuffle.partitions": str(min(200, max(16, _PARTITIONS_PER_CORE * cores))),
     }
 
 
 def _local_folders(settings: SessionSettings, folder: str) -> tuple[str, ...]:
-    """Creates the folders for the rows that a Spark on this machine writes for its own use; none for a cluster.
+    """Creates the folders for the rows that a Spark on this machine writes for its own use; no folders for a cluster.
 
     Raises:
-        SparkUnavailableError: if a folder cannot be created in the place that the user names.
+        SparkUnavailableError: if a folder cannot be created in the folder that the user names.
     """
     if _LOCAL_MASTER.fullmatch(settings.master) is None:
         return ()
@@ -348,15 +348,15 @@ def _local_folders(settings: SessionSettings, folder: str) -> tuple[str, ...]:
 
 
 def _shows_log(settings: SessionSettings) -> bool:
-    """Whether the user asked for logs: else Java's output goes to a file, which explains a failed start."""
+    """Whether the user asked for logs: otherwise Java's output goes to a file, which explains a failed start."""
     return "spark.log.level" in settings.spark_conf
 
 
-_END_SECONDS = 600  # writing a class-data archive, which Java does last, takes its time on a busy machine
+_END_SECONDS = 600  # a class-data archive, which Java writes at its end, takes time on a busy machine
 
 
 def _end_java(process: subprocess.Popen[bytes]) -> None:
-    """Ends Java, which ends when its standard input does, and lets pyspark forget it: it would go on with that one."""
+    """Ends Java by closing its standard input, and resets pyspark's gateway, which it would otherwise use again."""
     gateway = SparkContext._gateway
     SparkContext._gateway = SparkContext._jvm = None
     if gateway is not None:
@@ -390,7 +390,7 @@ _CONNECT_PACKAGES = ("grpc", "google.rpc", "grpc_status", "pandas")
 
 
 def _kept(settings: SessionSettings, keep_alive: timedelta) -> SparkSession:
-    """A session of the Spark that stays. It needs no settings: an embedded Spark was started with them."""
+    """Creates a session of the kept Spark. It needs no settings: that Spark was started with them."""
     _check_connect_packages()
     conf = _as_strings(settings.spark_conf)
     return kept.session(settings.master, conf, keep_alive.total_seconds(), settings.storage)
@@ -412,7 +412,7 @@ def _connect(remote: str) -> SparkSession:
         connect_client.check_reachable(remote)
         session = cast("SparkSession", connect_client.connect_to(remote))
         session.version  # noqa: B018 -- the first call that reaches the server
-    except Exception as error:  # the channel's errors are of packages that need not be installed
+    except Exception as error:  # the channel's errors belong to packages that may not be installed
         raise _not_reached(remote, error) from error
     return session
 
@@ -437,7 +437,7 @@ def _not_reached(remote: str, error: Exception) -> SparkUnavailableError:
 def _is_installed(package: str) -> bool:
     try:
         return importlib.util.find_spec(package) is not None
-    except ModuleNotFoundError:  # of the package above it
+    except ModuleNotFoundError:  # its parent package is missing
         return False
 
 
@@ -445,7 +445,7 @@ def _is_installed(package: str) -> bool:
 
 
 def _apply(session: SparkSession, settings: SessionSettings) -> None:
-    """Gives a new session its settings, whatever Spark was started with."""
+    """Gives a new session its settings, regardless of those that Spark was started with."""
     local = _local_conf(settings.master) if settings.remote is None else {}
     defaults = {key: value for key, value in {**local, **_SESSION_DEFAULTS}.items() if session.conf.isModifiable(key)}
     user = _as_strings(settings.spark_conf)
@@ -457,12 +457,12 @@ def _apply(session: SparkSession, settings: SessionSettings) -> None:
 
 
 def _as_strings(conf: Mapping[str, object]) -> dict[str, str]:
-    """Settings as Spark spells them: YAML's `true` is a bool in Python."""
+    """Settings in Spark's notation: YAML's `true` is a bool in Python."""
     return {key: str(value).lower() if isinstance(value, bool) else str(value) for key, value in conf.items()}
 
 
 def _check_fixed(session: SparkSession, key: str, value: str) -> None:
-    """Refuses a setting that the running Spark has another value of, and cannot change."""
+    """Rejects a setting that differs from the running Spark's, which cannot change it."""
     current = session.conf.get(key, None)
     appended = key.endswith("JavaOptions") and value in (current or "")
     if current != value and not appended and not (key == temporary.LOCAL and temporary.is_below(current or "", value)):

@@ -1,4 +1,4 @@
-"""What a connection hands to its cursor."""
+"""The statements that a connection hands to its cursor."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from dbt.adapters.silt.records.units import Unit
 
 @dataclass(frozen=True)
 class Submission:
-    """A text as it is to be run: what dbt logs of it has the query comment, too.
+    """SQL to run, without the query comment, which dbt adds to the logged SQL.
 
     Attributes:
         text: its statements.
-        unit: where the text is a node's own write, its unit of work.
-        replace_tables: whether a view that is created may replace a table.
+        unit: the unit of work, if the text is a node's own write.
+        replace_tables: whether CREATE OR REPLACE VIEW may replace a table.
     """
 
     text: str

@@ -2,8 +2,8 @@
 
 Only this user can read them: Spark lets every user of the machine read the rows that it writes for its own use.
 
-A process that is killed deletes nothing. Each folder holds a file that its process keeps locked, which the system
-releases however the process ends: process ids say nothing where containers share a temporary folder.
+A process that is killed deletes nothing. Each folder contains a file that its process keeps locked, which the system
+releases however the process ends: process ids mean nothing if containers share a temporary folder.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from typing import Final
 _PREFIX = "silt-spark-"
 _LOCK = "alive.lock"
 _UNLOCKED_SECONDS = 86_400
-"""How old a folder without the file has to be: its process may be about to make it."""
+"""The age after which a folder without the file is deleted: until then, its process may be about to create the file."""
 
 
 def make(place: str | None = None) -> str:
@@ -46,7 +46,7 @@ def make(place: str | None = None) -> str:
 
 LOCAL: Final = "spark.local.dir"
 LOCAL_VARIABLE: Final = "SPARK_LOCAL_DIRS"
-"""The variable that Spark prefers to the setting."""
+"""The environment variable that Spark prefers to the setting."""
 
 
 def make_below(folders: str) -> tuple[str, ...]:

@@ -22,7 +22,7 @@ _NAME: Final = "ARTIFACT_DIRECTORY_PREFIX"
 
 
 def hide_name(context: SparkContext) -> None:
-    """Gives the folder of artifacts a secret name, or logs a warning if this Spark keeps the name elsewhere.
+    """Gives the folder of artifacts a secret name, or logs a warning if this Spark keeps the name in another field.
 
     Args:
         context: a context on this machine, of which no session has run a statement yet.
@@ -39,6 +39,6 @@ def _set(jvm: Any, name: str) -> None:
     unsafe = language.Class.forName("sun.misc.Unsafe").getDeclaredField("theUnsafe")
     unsafe.setAccessible(True)
     memory = unsafe.get(None)
-    # The field is final: reflection reads it, and may not set it.
+    # The field is final: reflection can read it but not set it.
     field = language.Class.forName(_OWNER).getDeclaredField(_NAME)
     memory.putObject(memory.staticFieldBase(field), memory.staticFieldOffset(field), name)

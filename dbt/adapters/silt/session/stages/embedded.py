@@ -1,7 +1,7 @@
-"""Asks an embedded Spark how far its running jobs are.
+"""Asks an embedded Spark for the progress of its running jobs.
 
-Spark's status store is there without the web interface. It is read as JSON, two calls for all sessions of the process:
-each number by a call of its own would take ten times as much of Python's time.
+Spark's status store exists without the web interface. It is read as JSON, in two calls for all sessions of the process:
+a call for each number would take ten times as much of Python's time.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from dbt.adapters.silt.status_lines.line import Stages
 _logger = logging.getLogger(__name__)
 
 _SECONDS_KNOWN = 0.3
-"""For how long an answer is good: the lines that are drawn together take one."""
+"""How long an answer is reused: the lines that are drawn together share a call."""
 
 
 class EmbeddedSpark:
-    """The running jobs of this process's Spark, by the tags that its sessions give them. Safe for threads."""
+    """The running jobs of this process's Spark, by the tags of their sessions. Thread-safe."""
 
     def __init__(self, context: SparkContext, clock: Callable[[], float] = time.monotonic) -> None:
         self.context = context
@@ -37,7 +37,7 @@ class EmbeddedSpark:
         self._is_asked = True
 
     def of(self, session: SparkSession) -> Callable[[], Stages]:
-        """How far a session's jobs are, to be asked at any time; nothing is known of them where Spark cannot say it."""
+        """Returns a function that reports the progress of a session's jobs; it is empty if Spark cannot report it."""
         try:
             tag = str(session._jsparkSession.sessionJobTag())
         except Py4JError as error:
@@ -56,7 +56,7 @@ class EmbeddedSpark:
     def _asked(self) -> Mapping[str, Stages]:
         try:
             return by_tag(*self._answer())
-        except (Py4JError, OSError, TypeError, LookupError, ValueError) as error:  # no public interface of Spark's
+        except (Py4JError, OSError, TypeError, LookupError, ValueError) as error:  # not a public interface of Spark
             _logger.debug("how far Spark's jobs are is no longer shown: %s", error)
             self._is_asked = False
             return {}
@@ -73,7 +73,7 @@ class EmbeddedSpark:
 
 
 def by_tag(jobs: list[dict[str, Any]], stages: list[dict[str, Any]]) -> dict[str, Stages]:
-    """How far the jobs of each tag are."""
+    """Returns the progress of the jobs of each tag."""
     active = {stage["stageId"]: stage for stage in stages}
     found: dict[str, Stages] = {}
     for job in jobs:
@@ -99,7 +99,7 @@ _asked: EmbeddedSpark | None = None
 
 
 def stages_of(session: SparkSession) -> Callable[[], Stages]:
-    """How far the jobs of a session of this process's Spark are."""
+    """Returns a function that reports the progress of a session of this process's Spark."""
     global _asked
     with _lock:
         if _asked is None or _asked.context is not session.sparkContext:

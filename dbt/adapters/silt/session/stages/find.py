@@ -1,4 +1,4 @@
-"""Finds who says how far Spark is with what a session runs."""
+"""Chooses the progress source of a session."""
 
 from __future__ import annotations
 
@@ -11,6 +11,6 @@ from dbt.adapters.silt.status_lines.line import Stages
 
 
 def stages_of(session: SparkSession) -> Callable[[], Stages]:
-    """How far the stages of a session's statement are, to be asked at any time; a server is heard from now on."""
+    """Returns a function that reports the progress of a session's statement; registers with a server at once."""
     is_embedded = isinstance(session, SparkSession)  # a session of Spark Connect is of another class
     return embedded.stages_of(session) if is_embedded else over_connect.stages_of(session)

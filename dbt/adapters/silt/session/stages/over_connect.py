@@ -1,4 +1,4 @@
-"""Hears from a Spark Connect server how far the stages of a session's statement are; it says so every two seconds."""
+"""Tracks the stages of a session's statement by the progress messages of Spark Connect, sent every two seconds."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dbt.adapters.silt.status_lines.line import Stages
 
 
 class StageInfo(Protocol):
-    """What PySpark's handlers get of a stage."""
+    """The part of a stage's progress, as PySpark's handlers receive it, that is used here."""
 
     num_tasks: int
     num_completed_tasks: int
@@ -17,7 +17,7 @@ class StageInfo(Protocol):
 
 
 class Heard:
-    """What a server said last; a handler as `SparkSession.registerProgressHandler` takes it."""
+    """The last progress of a server's operations; a handler for `SparkSession.registerProgressHandler`."""
 
     def __init__(self) -> None:
         self._operations: dict[str | None, Stages] = {}
@@ -25,11 +25,11 @@ class Heard:
     def __call__(
         self,
         stages: Iterable[StageInfo] | None,
-        inflight_tasks: int,  # noqa: ARG002 -- PySpark gives it by name
+        inflight_tasks: int,  # noqa: ARG002 -- PySpark passes it by name
         operation_id: str | None,
         done: bool,
     ) -> None:
-        """Takes the stages of one operation of a statement; an OPTIMIZE has several at once."""
+        """Records the stages of one operation of a statement; an OPTIMIZE has several operations at once."""
         if done:
             self._operations.pop(operation_id, None)
             return
@@ -41,7 +41,7 @@ class Heard:
         )
 
     def stages(self) -> Stages:
-        """How far the operations are that run."""
+        """The progress of the running operations."""
         running = list(self._operations.values())
         return Stages(
             tasks_done=sum(each.tasks_done for each in running),
@@ -51,7 +51,7 @@ class Heard:
 
 
 def stages_of(session: Any) -> Callable[[], Stages]:
-    """How far the statement of a session of a server is."""
+    """Returns a function that reports the progress of a Connect session's statement."""
     heard = Heard()
     session.registerProgressHandler(heard)
     return heard.stages

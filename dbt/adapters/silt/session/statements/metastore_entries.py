@@ -1,4 +1,4 @@
-"""Keeps the entries of a metastore (`catalog` in the profile) as the tables are that statements make and change."""
+"""Keeps the entries of a metastore (`catalog` in the profile) in step with the tables that statements change."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ from dbt.adapters.silt.registration.registration import Registration, Settled
 
 @dataclass(frozen=True)
 class MetastoreEntries:
-    """The entries of one shell's tables.
+    """The entries of a shell's tables.
 
     Args:
-        registration: None where the profile names no metastore.
+        registration: None if the profile names no metastore.
     """
 
     warehouse: Warehouse
     registration: Registration | None
 
     def names(self, statement: Statement) -> tuple[RelationName, ...]:
-        """The tables whose entries the statement may change; to be asked before it runs: a drop takes them away."""
+        """The tables whose entries the statement may change; to be called before it runs: a drop removes them."""
         return () if self.registration is None else self.warehouse.affected_tables(statement)
 
     def settle(self, names: tuple[RelationName, ...]) -> Iterator[str]:
-        """Registers each table, or removes its entry where it is gone; says what went wrong, and raises nothing of it.
+        """Registers each table, or removes its entry if the table is gone; yields failures as warnings.
 
-        The statement has taken place by now.
+        The statement has already taken place.
         """
         for name in names:
             entries = self.registration

@@ -1,8 +1,8 @@
 """The process that runs the statements of `silt sql` which need Spark: one after the other, in one session.
 
 A request is a line of JSON on the standard input: first the profile, then `{"run": text, "most": rows}` and
-`{"cancel": true}`. An answer is a line of JSON on the standard output, and behind it as many bytes of an Arrow stream
-as it says. Warnings, and how far a statement is, go to the standard error. The process ends with its standard input.
+`{"cancel": true}`. An answer is a line of JSON on the standard output, followed by an Arrow stream of the number of
+bytes that it states. Warnings and progress are written to the standard error. The process ends with its standard input.
 """
 
 from __future__ import annotations
@@ -63,14 +63,14 @@ _AGAIN = (
     "Run it again; where Spark ends often, give it more memory: `spark.driver.memory` in the profile's `spark_conf`"
 )
 _CHANGED_BY_RENDERING = re.compile(r"[{|>\\]")
-"""Jinja, and what can end a text with a line break, which Jinja drops."""
+"""Jinja, and characters that can end a string with a line break, which Jinja drops."""
 _NAME = "sql"
-"""What a status line calls the statements."""
+"""The name of the statements in a status line."""
 
 
 def main() -> int:
-    """Answers requests until there are no more."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # whoever started this process says what is cancelled
+    """Answers requests until the standard input ends."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the starting process requests each cancellation
     answers = _Answers.taking_standard_output()
     given = json.loads(sys.stdin.readline())
     try:
@@ -79,7 +79,7 @@ def main() -> int:
         root, manifest = given["project_root"], given.get("manifest")
         declared = DeclaredFiles(lambda: of_artifact(Path(manifest), root) if manifest else ())
         warehouse = environment.warehouse(declared)
-    except Exception as error:  # whoever waits for it reports it
+    except Exception as error:  # the starting process reports it
         answers.failed(error, None)
         return 1
     answers.send({"ready": True})
@@ -92,10 +92,10 @@ def main() -> int:
 
 
 def _credentials(given: Mapping[str, Any]) -> SiltCredentials:
-    """Those of a profile's target, read as dbt reads it, or of the warehouse at a location, with Spark's defaults.
+    """The credentials of a profile's target, read as dbt does, or of a warehouse's location, with Spark's defaults.
 
     Raises:
-        InvalidSettingError: the profile cannot be used.
+        InvalidSettingError: if the profile cannot be used.
     """
     if given["profile"] is None:
         return SiltCredentials(**given["credentials"])
@@ -109,17 +109,17 @@ def _credentials(given: Mapping[str, Any]) -> SiltCredentials:
 
 
 def fields_of_target(path: Path, profile: str, target: str) -> Mapping[str, Any]:
-    """Returns the fields of a target as dbt renders them, without dbt, which takes seconds to import, if it can."""
+    """Returns the fields of a target as dbt renders them; if possible without dbt, whose import takes seconds."""
     text = path.read_text(encoding="utf-8")
     if not _CHANGED_BY_RENDERING.search(text):
         fields = yaml.safe_load(text)[profile]["outputs"][target]
-        return dict(json.loads(json.dumps(fields, default=str)))  # a date of YAML's is a text to dbt
+        return dict(json.loads(json.dumps(fields, default=str)))  # a YAML date is a string to dbt
     return fields_by_dbt(path.parent, profile, target)
 
 
 def fields_by_dbt(profiles_dir: Path, profile: str, target: str) -> Mapping[str, Any]:
     """Returns the fields of a target, rendered by dbt."""
-    set_invocation_context(os.environ)  # which `env_var` in a profile asks
+    set_invocation_context(os.environ)  # `env_var` in a profile reads it
     raw = profiles.read_profile(str(profiles_dir))[profile]
     return dict(profiles.Profile.render_profile(raw, profile, target, renderer.ProfileRenderer({}))[1])
 
@@ -130,21 +130,21 @@ class _Answers:
 
     @classmethod
     def taking_standard_output(cls) -> _Answers:
-        """Whatever else is printed goes to the standard error."""
+        """Takes over the standard output for answers; all other output goes to the standard error."""
         sys.stdout.flush()
         own = os.fdopen(os.dup(1), "wb")
         os.dup2(2, 1)
         return cls(own)
 
     def send(self, answer: Mapping[str, Any], rows: pa.Table | None = None) -> None:
-        """Sends an answer; one that nobody takes any more is dropped."""
+        """Sends an answer; it is dropped if its reader has ended."""
         stream = b"" if rows is None else _stream(rows)
         with contextlib.suppress(BrokenPipeError):
             self.out.write(json.dumps({**answer, "bytes": len(stream)}).encode() + b"\n" + stream)
             self.out.flush()
 
     def failed(self, error: Exception, warehouse: Warehouse | None) -> None:
-        """Sends what went wrong, and whether this session can be used no more."""
+        """Sends the error, and whether this session is still usable."""
         known = error if warehouse is None else known_error(error, lambda: warehouse.catalog)
         if not isinstance(known, SiltError) and (known is None or warehouse is None):
             traceback.print_exception(error)
@@ -155,7 +155,7 @@ class _Answers:
 
 
 def _of_no_run(error: SiltError) -> SiltError:
-    """The error with what is to be done about a statement that is of no run: no `dbt retry` will skip it."""
+    """The error with a remedy for a statement outside of a run: no `dbt retry` will skip it."""
     if isinstance(error, CommitStateUnknownError | SparkEndedError):
         remedy = error.remedy_without_run if isinstance(error, CommitStateUnknownError) else _AGAIN
         return type(error)(error.problem, remedy=remedy, table=error.table, version=error.version)
@@ -171,7 +171,7 @@ def _stream(rows: pa.Table) -> bytes:
 
 @dataclass
 class _Statements:
-    """Runs statements, each on a thread of its own, so that requests are read meanwhile."""
+    """Runs each statement on a thread of its own, so that requests are read meanwhile."""
 
     warehouse: Warehouse
     answers: _Answers
@@ -206,9 +206,9 @@ class _Statements:
         self._cancel()
 
     def _cancel(self) -> None:
-        """Stops what runs. Repeatedly: a statement is several Spark jobs, and the next may start after the last."""
+        """Stops the running statement. Repeatedly: it runs several Spark jobs, and another may start after the last."""
         self._cancelled.set()
-        with contextlib.suppress(*SPARKS):  # a Spark that is gone runs nothing any more
+        with contextlib.suppress(*SPARKS):  # a Spark that has ended runs no jobs
             while not self._idle.wait(_INTERRUPT_SECONDS):
                 self.warehouse.spark.interruptAll()
 
@@ -216,7 +216,7 @@ class _Statements:
         try:
             with self._shown(text):
                 answer, rows = self._answer(text, most)
-        except Exception as error:  # whoever waits for it reports it
+        except Exception as error:  # the process that waits for the answer reports it
             self._idle.set()
             if self._cancelled.is_set() and not isinstance(error, CommitStateUnknownError):
                 return self.answers.send({"cancelled": True})
@@ -244,13 +244,13 @@ class _Statements:
 
 
 def _text(response: SiltResponse) -> str:
-    """Such as "MERGE silt.main.orders@v12: 4,120 inserted, 310 updated in 3 files"."""
+    """A line such as "MERGE silt.main.orders@v12: 4,120 inserted, 310 updated in 3 files"."""
     at = "@" if response.table_version is not None else ": "
     return f"{response.operation} {response.table}{at}{response}" if response.operation else str(response)
 
 
 def _document(response: SiltResponse) -> dict[str, Any]:
-    """What a statement did, as JSON; no more than `ok` for one that changes no table."""
+    """The effect of a statement, as JSON; only `ok` if it changes no table."""
     names = ("operation", "table", "table_version", "rows_inserted", "rows_updated", "rows_deleted", "files_added")
     known = {name: getattr(response, name) for name in (*names, "files_removed")}
     return {"ok": True} if response.operation is None else known

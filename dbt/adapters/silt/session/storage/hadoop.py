@@ -1,7 +1,7 @@
 """Gives a Spark of this process the settings by which Hadoop reaches object stores.
 
-They are put into Hadoop's own configuration after the start: so they are in no command line, which all users of a
-machine can read, and on no page of Spark's UI. What is there all the same is redacted by its name.
+They are set in Hadoop's own configuration after the start: so they are in no command line, which all users of a machine
+can read, and on no page of Spark's UI. Settings that appear there all the same are redacted by name.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ _REDACTION = "spark.redaction.regex"
 
 
 def redaction(given: Mapping[str, str]) -> dict[str, str]:
-    """The setting that keeps secrets out of Spark's UI and its event log, together with the user's own."""
+    """Returns the setting that keeps secrets out of Spark's UI and its event log, combined with the user's own."""
     own = given.get(_REDACTION)
     return {_REDACTION: f"(?:{own})|{hadoop_storage.REDACTED}" if own else hadoop_storage.REDACTED}
 
 
 def apply(context: SparkContext, storage: SparkStorage) -> None:
-    """Sets what differs; a connection that was made with other settings of the same bucket is closed."""
+    """Sets the entries that differ, and closes connections that were opened with other settings."""
     configuration = context._jsc.hadoopConfiguration()
     changed = {name: value for name, value in storage.hadoop.items() if configuration.get(name) != value}
     if storage.hadoop:
@@ -40,13 +40,13 @@ def apply(context: SparkContext, storage: SparkStorage) -> None:
 
 
 def lacking(context: SparkContext, storage: SparkStorage) -> list[Service]:
-    """The services whose connectors this Spark does not find."""
+    """Returns the services whose connectors this Spark does not find."""
     jvm: Any = context._jvm
     loadable = jvm.org.apache.spark.util.Utils.classIsLoadable
     return [each for each in storage.services if not any(loadable(name) for name in CLASSES[each])]
 
 
 def _forget_connections(context: SparkContext) -> None:
-    """Hadoop keeps a file system as it was opened, whatever its settings are now."""
+    """Closes Hadoop's file systems, which otherwise keep the settings that they were opened with."""
     jvm: Any = context._jvm
     jvm.org.apache.hadoop.fs.FileSystem.closeAll()

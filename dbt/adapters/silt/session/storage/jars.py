@@ -1,8 +1,8 @@
 """Finds the jars by which Spark reaches object stores: Hadoop's connectors, which the Spark of pip lacks.
 
-Of the SDK of AWS only the modules that S3A uses are taken, and of what Spark has nothing: 13 MB instead of the 686 MB
-that Hadoop's own list of dependencies brings. Spark's own `spark.jars.packages` gets them; where all of them are in
-Ivy's folder, or in a folder that the profile names, they are given to Spark as they are, and no network is asked.
+Of the AWS SDK only the modules that S3A uses are taken, without libraries that Spark has: 13 MB instead of the 686 MB
+of Hadoop's own list of dependencies. Spark's `spark.jars.packages` downloads them; if all of them are in Ivy's folder,
+or in a folder that the profile names, Spark gets these files, and no network is used.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from dbt.adapters.silt.engine.kernel.storage.urls import Service
 
 @dataclass(frozen=True)
 class SparkStorage:
-    """What a Spark needs to reach the object stores of a profile.
+    """The settings and jars by which Spark reaches the object stores of a profile.
 
     Attributes:
-        hadoop: settings of Hadoop, secrets among them.
-        services: those that the databases are in.
-        jars: the folder of the jars, where the profile names one.
+        hadoop: settings of Hadoop, including secrets.
+        services: the services of the databases.
+        jars: the folder of the jars, if the profile names it.
     """
 
     hadoop: Mapping[str, str] = field(default_factory=dict, repr=False)
@@ -33,12 +33,12 @@ class SparkStorage:
     jars: str | None = None
 
     def to_dict(self) -> dict[str, object]:
-        """As JSON has it."""
+        """The settings as a JSON object."""
         return {"hadoop": dict(self.hadoop), "services": [each.value for each in self.services], "jars": self.jars}
 
     @classmethod
     def from_dict(cls, given: Mapping[str, Any]) -> SparkStorage:
-        """What `to_dict` has made."""
+        """Reads the result of `to_dict`."""
         return cls(given["hadoop"], tuple(Service(each) for each in given["services"]), given["jars"])
 
 
@@ -55,7 +55,7 @@ CLASSES: Final = {
         "com.google.cloud.hadoop.fs.gcs.GoogleHadoopFileSystem",
     ),
 }
-"""The classes of the connectors, one of which must be there."""
+"""The classes of the connectors; any class of a service suffices."""
 
 _SDK: Final = "software.amazon.awssdk"
 _ACCELERATOR: Final = "software.amazon.s3.analyticsaccelerator:analyticsaccelerator-s3"
@@ -72,17 +72,17 @@ _EXCLUDED: Final = (
     *("io.netty:* org.apache.httpcomponents:* commons-codec:* commons-logging:* org.slf4j:*".split()),
     *("com.microsoft.azure:* org.eclipse.jetty:* com.fasterxml.jackson.core:* org.codehaus.jackson:*".split()),
     "org.apache.hadoop.thirdparty:*",
-    "org.wildfly.openssl:*",  # for TLS by the system's OpenSSL; Java's own does
+    "org.wildfly.openssl:*",  # TLS by the system's OpenSSL; Java's own TLS suffices
 )
 
 
 @dataclass(frozen=True)
 class _Release:
-    """What belongs to a release of Hadoop.
+    """The dependencies of a release of Hadoop.
 
     Attributes:
         sdk: the version of AWS's SDK.
-        more: coordinates of what only some releases need.
+        more: coordinates that only some releases need.
     """
 
     sdk: str
@@ -98,14 +98,14 @@ _RELEASES: Final = {
 
 
 def settings(storage: SparkStorage, given: Mapping[str, str], spark_home: Path) -> dict[str, str]:
-    """The settings of Spark that bring it the connectors it lacks; none where it has them.
+    """Returns the settings of Spark that add the connectors it lacks; empty if it has them.
 
     Args:
         given: the user's settings of Spark.
         spark_home: the folder of the Spark that is about to be started.
 
     Raises:
-        InvalidSettingError: the folder that the profile names holds no jars.
+        InvalidSettingError: if the folder that the profile names contains no jars, or this Hadoop has no connector.
     """
     lacking = [each for each in storage.services if not _has(each, given, spark_home)]
     if not lacking:
@@ -132,7 +132,7 @@ def settings(storage: SparkStorage, given: Mapping[str, str], spark_home: Path) 
 
 
 def coordinates(service: Service, release: str) -> list[str]:
-    """What Ivy is asked for, as `group:artifact:version`."""
+    """The coordinates that Ivy resolves, as `group:artifact:version`."""
     connector = f"org.apache.hadoop:{_CONNECTORS[service][0]}:{release}"
     known = _RELEASES.get(release)
     if service is not Service.S3 or known is None:
@@ -141,7 +141,7 @@ def coordinates(service: Service, release: str) -> list[str]:
 
 
 def all_coordinates(service: Service, release: str) -> list[str]:
-    """Every jar that Spark lacks for a service; none where the release of Hadoop is not known here."""
+    """All jars that Spark lacks for a service; empty if the release of Hadoop is unknown here."""
     known = _RELEASES.get(release)
     if known is None:
         return []
@@ -155,13 +155,13 @@ def all_coordinates(service: Service, release: str) -> list[str]:
 
 
 def hadoop_release(spark_home: Path) -> str:
-    """The release of Hadoop that a Spark has; empty where its jars do not say."""
+    """The release of Hadoop in a Spark; empty if the names of its jars do not show it."""
     names = (_CLIENT.fullmatch(file.name) for file in sorted((spark_home / "jars").glob("hadoop-client-api-*.jar")))
     return next((name[1] for name in names if name), "")
 
 
 def not_brought(storage: SparkStorage, spark_home: Path, reason: str) -> SparkUnavailableError:
-    """The error of a Spark that could not get the jars, or has got some that do not do."""
+    """The error of a Spark that could not get the jars, or whose jars do not suffice."""
     release = hadoop_release(spark_home)
     exact = [
         each
@@ -181,7 +181,7 @@ _CLIENT: Final = re.compile(r"hadoop-client-api-([0-9.]+)\.jar")
 
 
 def _has(service: Service, given: Mapping[str, str], spark_home: Path) -> bool:
-    """Whether a Spark has a connector, as far as can be known before it is started; it is looked for again then."""
+    """Whether a Spark has a connector, as far as is known before it starts; the start checks again."""
     names = _CONNECTORS[service]
     if any(any((spark_home / "jars").glob(f"{name}*.jar")) for name in names):
         return True
@@ -202,7 +202,7 @@ def _jars_in(folder: Path) -> list[str]:
 
 
 def _file_name(coordinate: str) -> str:
-    """The name that Ivy gives a jar in its folder."""
+    """The name of a jar in Ivy's folder."""
     group, artifact, version = coordinate.split(":")
     return f"{group}_{artifact}-{version}.jar"
 

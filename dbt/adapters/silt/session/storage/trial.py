@@ -1,4 +1,4 @@
-"""Tries a storage for `dbt debug`: each thing that a run needs of it, with a plain answer."""
+"""Tries a storage for `dbt debug`: each operation that a run needs, with a plain answer."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ _MUCH_MS = 60_000
 
 
 def tried(spark: SparkSession, location: str, storages: Storages) -> Iterator[tuple[str, str]]:
-    """Yields what was tried and what came of it; nothing stays behind.
+    """Yields each operation and its result; deletes the files that it creates.
 
     Args:
         location: the URL of a database.
 
     Raises:
-        ConditionsIgnoredError: the storage cannot hold a warehouse.
-        StorageError: it cannot be reached, read or written, by the log's client or by Spark.
+        ConditionsIgnoredError: if the storage cannot hold a warehouse.
+        StorageError: if it cannot be reached, read or written, by the log's client or by Spark.
     """
     yield "credentials", access(parse_url(location), storages.of(location)).source
     store = open_location(location, storages)
@@ -49,7 +49,7 @@ def tried(spark: SparkSession, location: str, storages: Storages) -> Iterator[tu
 
 
 def _clock(ahead_ms: int | None) -> str:
-    """The storage tells whole seconds, so that a second of difference is none."""
+    """Describes the storage's clock, which has whole seconds: a difference of one second means nothing."""
     if ahead_ms is None:
         return "not told by the storage"
     seconds = f"{abs(ahead_ms) / 1000:.0f} s {'ahead of' if ahead_ms > 0 else 'behind'} this machine's"
