@@ -21,7 +21,7 @@ _DECIMAL_DIGITS = 38
 
 
 def unique_names(names: Iterable[str]) -> list[str]:
-    """The names with a number after each repeated one, as dbt gives them to the columns of a result."""
+    """Returns the names with a number after each repeated name, as dbt names the columns of a result."""
     seen: dict[str, int] = {}
     unique = []
     for name in names:
@@ -37,10 +37,10 @@ def rows_of(table: pa.Table) -> list[tuple[Any, ...]]:
 
 
 def to_agate(table: pa.Table) -> agate.Table:
-    """An Arrow table as an agate table whose column types come from the Arrow types, not from the values.
+    """Converts an Arrow table to an agate table, with column types from the Arrow types, not from the values.
 
-    A column of bytes, arrays, maps or structs becomes text: bytes in hexadecimal, the others as JSON. So does one of
-    days or times of which some are outside the years 1 to 9999, which Python has none of.
+    A column of bytes, arrays, maps or structs becomes text: bytes in hexadecimal, the other types as JSON. So does a
+    column with days or times outside of the years 1 to 9999, which Python cannot represent.
     """
     rows = rows_of(table)
     types = table.schema.types
@@ -50,15 +50,15 @@ def to_agate(table: pa.Table) -> agate.Table:
 
 
 def to_arrow(table: agate.Table) -> pa.Table:
-    """A seed's agate table as an Arrow table: the types that dbt found in the file, all values exact.
+    """Converts a seed's agate table to an Arrow table, with the types that dbt found in the file and exact values.
 
-    Whole numbers become bigint (decimal where they are too large), others double, times without a zone stay so.
+    Whole numbers become bigint (decimal if they are too large), other numbers double, times keep having no zone.
 
     Raises:
-        TypeMismatchError: a whole number has more digits than dbt keeps of one.
+        TypeMismatchError: if a whole number has more digits than dbt keeps.
     """
     names = [str(name) for name in table.column_names]
-    # Row by row: agate's own columns ask each row for one value.
+    # By rows: agate's own columns ask each row for a single value.
     columns = list(zip(*(row.values() for row in table.rows), strict=True)) or [()] * len(names)
     arrays = []
     for name, values, kind in zip(names, columns, table.column_types, strict=True):
@@ -69,14 +69,14 @@ def to_arrow(table: agate.Table) -> pa.Table:
 
 
 def number_type(kind: pa.DataType) -> str:
-    """The SQL type of numbers that `to_arrow` gave that type: bigint, a decimal where they are too large, or double."""
+    """Returns the SQL type of numbers that have this type from `to_arrow`: bigint, decimal(38,0) or double."""
     if pa.types.is_floating(kind):
         return "double"
     return "bigint" if pa.types.is_integer(kind) else "decimal(38,0)"
 
 
 def _python_values(column: pa.ChunkedArray) -> list[Any]:
-    """The values of a column; where one is a day or a time that Python does not have, all days and times as text."""
+    """The values of a column; if Python cannot represent a day or time in it, all days and times as text."""
     try:
         values: list[Any] = column.to_pylist()
     except (OverflowError, ValueError):
@@ -85,7 +85,7 @@ def _python_values(column: pa.ChunkedArray) -> list[Any]:
 
 
 def _with_texts(kind: pa.DataType) -> pa.DataType:
-    """The type with text in place of days, times and lengths of time."""
+    """The type with text instead of days, times and durations."""
     if pa.types.is_temporal(kind):
         return pa.string()
     if pa.types.is_struct(kind):
@@ -96,7 +96,7 @@ def _with_texts(kind: pa.DataType) -> pa.DataType:
 
 
 def _column_type(kind: pa.DataType, values: Sequence[Any]) -> agate.data_types.DataType:
-    """The agate type of a column of that Arrow type."""
+    """The agate type of a column of this Arrow type with these values."""
     found = _agate_type(kind)
     return _agate_type(pa.string()) if any(isinstance(value, str) for value in values) else found
 
@@ -108,7 +108,7 @@ def _wall_clock(value: Any) -> Any:
 
 
 def _agate_type(kind: pa.DataType) -> agate.data_types.DataType:
-    """The agate type that holds every value of an Arrow type."""
+    """The agate type that can represent every value of an Arrow type."""
     if pa.types.is_boolean(kind):
         return agate.Boolean()
     if pa.types.is_integer(kind):
@@ -121,7 +121,7 @@ def _agate_type(kind: pa.DataType) -> agate.data_types.DataType:
         return agate.Date()
     if pa.types.is_duration(kind):
         return agate.TimeDelta()
-    # Without null_values, or agate reads the texts "null", "n/a" and "" as no value at all.
+    # Without null_values, which make agate read the texts "null", "n/a" and "" as NULL.
     return agate.Text(null_values=(), cast_nulls=False)
 
 
@@ -138,7 +138,7 @@ def _agate_value(value: Any, kind: agate.data_types.DataType, arrow: pa.DataType
 
 
 def _json(value: Any, kind: pa.DataType) -> str:
-    """A value of an Arrow type as JSON, with all digits of its decimals; a map is an object."""
+    """A value of an Arrow type as JSON, with all digits of its decimals; a map becomes an object."""
     if value is None or not pa.types.is_nested(kind):
         return format(value, "f") if isinstance(value, Decimal) else json.dumps(value, cls=ForgivingJSONEncoder)
     if pa.types.is_map(kind):
@@ -153,7 +153,7 @@ def _object(members: Iterable[tuple[str, str]]) -> str:
 
 
 def _key(key: Any, kind: pa.DataType) -> str:
-    """A key of a map as the name of a member; one that is no text as its JSON, without quotes."""
+    """A key of a map as the name of a member; a key that is not text as its JSON, without quotes."""
     return key if isinstance(key, str) else _json(key, kind).strip('"')
 
 
@@ -179,12 +179,12 @@ def _numbers(values: Sequence[Any]) -> pa.Array:
 
 
 def _double(value: Decimal | int) -> float:
-    """The nearest double; of `snan`, which agate takes for a number, NaN."""
+    """The nearest double; NaN for `snan`, which agate accepts as a number."""
     return math.nan if Decimal(value).is_nan() else float(value)
 
 
 def _check_digits(name: str, values: Sequence[Any]) -> None:
-    """Raises TypeMismatchError for a whole number whose last digits agate has rounded away while it read the file."""
+    """Raises TypeMismatchError for a whole number whose last digits agate rounded away when it read the file."""
     kept = getcontext().prec
     for value in values:
         if not isinstance(value, Decimal) or value.adjusted() < kept:
@@ -205,7 +205,7 @@ def _is_whole(value: Decimal | int) -> bool:
 
 
 def _times(values: Sequence[datetime.datetime | None]) -> pa.Array:
-    """Times without a zone; or instants, where the file names zones (a time without one is then in UTC)."""
+    """Returns times without a zone, or instants if the file names zones (a time without a zone is then in UTC)."""
     if not any(value is not None and value.tzinfo is not None for value in values):
         return pa.array(values, pa.timestamp("us"))
     utc = datetime.timezone.utc

@@ -1,4 +1,4 @@
-"""Lists, in the error of a node, what it had committed: dbt drops the adapter response of a node that fails."""
+"""Lists the commits of a node in its error, since dbt drops the adapter response of a failed node."""
 
 from __future__ import annotations
 
@@ -27,33 +27,33 @@ class _Unit:
 
 @dataclass
 class CommittedWork:
-    """The units of work that one thread has committed for a node or operation, and no error has listed yet."""
+    """The committed units of work of a thread's node or operation that no error has listed yet."""
 
     _units: list[_Unit] = field(default_factory=list)
 
     def note(self, node_id: str | None, response: SiltResponse) -> None:
-        """Keeps the response of a unit of work that was committed, or found to be done."""
+        """Keeps the response of a unit of work that was committed now or earlier."""
         self._units.append(_Unit(node_id, response))
 
     def take_message(self, node_id: str | None) -> str | None:
-        """Returns the text for an error of a node, once; None where nothing is committed."""
+        """Returns the text for an error of a node, once, or None if the node has committed nothing."""
         own = [unit for unit in self._units if unit.node_id == node_id]
         self._units = [unit for unit in self._units if unit.node_id != node_id]
         return committed_message([unit.response for unit in own])
 
     def take_all_messages(self) -> str | None:
-        """Returns the text for an error outside of any node, once; None where nothing is committed."""
+        """Returns the text for an error outside of any node, once, or None if nothing was committed."""
         units, self._units = self._units, []
         return committed_message([unit.response for unit in units])
 
 
 @dataclass(frozen=True)
 class FailedBatches:
-    """A microbatch model of which batches failed.
+    """The result of a microbatch model with failed batches.
 
     Attributes:
-        message: why, and what others have committed.
-        is_whole: whether no batch came to its end, and it is known why.
+        message: the reasons, and the commits of the other batches.
+        is_whole: whether no batch completed, and a reason is known.
     """
 
     message: str | None
@@ -62,7 +62,7 @@ class FailedBatches:
 
 @dataclass
 class _Batches:
-    """The batches of one model that are through."""
+    """The finished batches of a model."""
 
     done: list[SiltResponse] = field(default_factory=list)
     reasons: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
@@ -71,31 +71,31 @@ class _Batches:
 
 
 class CommittedBatches:
-    """What became of the batches of microbatch models: dbt makes one result of them, without responses and reasons."""
+    """The results of the batches of microbatch models: dbt merges them, and drops responses and reasons."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._models: dict[str, _Batches] = defaultdict(_Batches)
 
     def note(self, node_id: str, response: SiltResponse) -> None:
-        """Keeps the response of a batch that was committed, or found to be."""
+        """Keeps the response of a batch that was committed now or earlier."""
         with self._lock:
             self._models[node_id].done.append(response)
 
     def end(self, node_id: str) -> None:
-        """Notes that a batch of the model came to its end."""
+        """Notes that a batch of the model completed."""
         with self._lock:
             self._models[node_id].has_ended = True
 
     def fail(self, node_id: str, batch_id: str | None = None, reason: str | None = None) -> None:
-        """Notes that a batch of the model did not come to its end, and why, where that is known."""
+        """Notes that a batch of the model did not complete, and the reason if it is known."""
         with self._lock:
             self._models[node_id].has_failed = True
             if batch_id is not None and reason is not None:
                 self._models[node_id].reasons[reason].append(batch_id)
 
     def ended(self, node_id: str) -> FailedBatches | None:
-        """Returns, once, what is to be said of a model whose batches are all through; None where none failed."""
+        """Returns, once, the failures of a model whose batches have all run, or None if no batch failed."""
         with self._lock:
             found = self._models.pop(node_id, _Batches())
         if not found.has_failed:
@@ -109,7 +109,7 @@ class CommittedBatches:
 
 
 def committed_message(responses: Sequence[SiltResponse]) -> str | None:
-    """Lists the commits of units of work of one run, which a rerun does not repeat; None where there are none."""
+    """Lists the commits of a run's units of work, which a rerun skips; None without commits."""
     commits = list(dict.fromkeys(_commit_name(each) for each in responses))
     if not commits:
         return None

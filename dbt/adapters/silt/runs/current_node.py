@@ -1,4 +1,4 @@
-"""Keeps the node that each thread runs, and adds to its errors what it had committed."""
+"""Keeps the current node of each thread, and adds its commits to its errors."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ if TYPE_CHECKING:
 logger = AdapterLogger("Silt")
 
 _ON_A_THREAD = "Exception on worker thread. "
-"""What dbt puts before the error of a batch."""
+"""The prefix that dbt adds to the error of a batch."""
 
 
 class CurrentNode:
-    """The node that each thread of a dbt command runs now.
+    """The node that each thread of a dbt command is running.
 
     Args:
-        batches: what the batches of microbatch models have committed.
+        batches: the commits of the batches of microbatch models.
     """
 
     def __init__(self, batches: CommittedBatches) -> None:
@@ -38,7 +38,7 @@ class CurrentNode:
 
     @property
     def context(self) -> NodeContext:
-        """This thread's."""
+        """This thread's context."""
         if not hasattr(self._local, "context"):
             self._local.context = NodeContext()
         context: NodeContext = self._local.context
@@ -46,16 +46,16 @@ class CurrentNode:
 
     @contextlib.contextmanager
     def scope(self, node: Any, is_cancelled: Callable[[], bool]) -> Iterator[None]:
-        """Gives what this thread runs in here a context of its own: a node, or several hooks, or an operation.
+        """Gives a node, several hooks or an operation on this thread a context of its own.
 
-        An error that ends it says what was committed. So does a model of several batches, of which some failed.
+        An error that ends the block lists the commits. So does a model with several batches, if some of them failed.
 
         Args:
-            node: dbt's; None for hooks and operations.
+            node: dbt's node; None for hooks and operations.
             is_cancelled: whether the thread's connection was cancelled.
 
         Raises:
-            DbtRuntimeError: no batch of a model came to its end; dbt's own result would not say why.
+            DbtRuntimeError: if no batch of a model completed; dbt's own result would not contain the reason.
         """
         outer, self._local.context = self.context, NodeContext(node)
         try:
@@ -65,7 +65,7 @@ class CurrentNode:
             message = self.context.committed.take_all_messages()
             _append_to_error(error, message)
             if message is not None and is_cancelled():
-                # Of a command that is interrupted, dbt shows no error of a node.
+                # dbt shows no node's error of an interrupted command.
                 logger.warning(f"{get_node_info().get('unique_id') or 'Cancelled'}: {message}")
             if self.context.batch_id is not None:
                 self._batches.fail(node.unique_id, self.context.batch_id, str(error))
@@ -75,9 +75,9 @@ class CurrentNode:
             self._local.context = outer
 
     def _end_batches(self, node: Any, may_raise: bool) -> None:
-        """Where all batches of a model are through, says which of them failed.
+        """If all batches of a model have run, reports the failed batches.
 
-        A retry would do the batches again that an earlier run has done, if their results were lost in an error.
+        If the results of a model were lost in an error, a retry would repeat the batches that an earlier run has done.
         """
         if node is None or getattr(node, "batch", None) is not None:
             return
@@ -89,15 +89,15 @@ class CurrentNode:
         _append_to_error(None, failed.message)
 
     def begin(self, config: Any) -> None:
-        """The materialization of this thread's node begins, with this configuration."""
+        """Notes that the materialization of this thread's node begins, with this configuration."""
         self.context.tags, self.context.batch_id = node_tags(config), _batch_id(config)
 
     def end(self) -> None:
-        """The materialization of this thread's node came to its end."""
+        """Notes that the materialization of this thread's node completed."""
         self.context.ended = True
 
     def leave(self) -> None:
-        """dbt is through with this thread's node; of a batch that failed, it has passed over the error by now."""
+        """Notes that dbt has finished this thread's node; dbt has already passed over the error of a failed batch."""
         context, node_id = self.context, get_node_info().get("unique_id")
         if context.batch_id is None:
             return
@@ -108,13 +108,13 @@ class CurrentNode:
             _append_to_error(None, context.committed.take_message(node_id))
 
     def on_event(self, event: EventMsg) -> None:
-        """Keeps the reason why this thread's batch fails: dbt only logs it."""
+        """Keeps the failure reason of this thread's batch, which dbt only logs."""
         if event.info.name == "GenericExceptionOnRun" and self.context.batch_id is not None:
             self.context.failure = str(getattr(event.data, "exc", "")).removeprefix(_ON_A_THREAD)
 
     @contextlib.contextmanager
     def hook_errors(self) -> Iterator[None]:
-        """An error in here says what the same on-run hook had committed: nothing above sees it but dbt."""
+        """Adds the commits of an on-run hook to an error in the block: only dbt handles it afterwards."""
         try:
             yield
         except DbtRuntimeError as error:
@@ -125,7 +125,7 @@ class CurrentNode:
 
 
 def _append_to_error(error: BaseException | None, message: str | None) -> None:
-    """Adds the message to the error's own text, where dbt shows that; else it is a warning."""
+    """Appends the message to the error's text if dbt shows that, or else logs it as a warning."""
     if message is None:
         return
     if isinstance(error, DbtRuntimeError | DbtInternalError):

@@ -1,10 +1,10 @@
-"""Marks the relations that dbt has cut: read by Jinja for each relation, so without the parser."""
+"""Marks of relations that dbt has cut; Jinja reads them for each relation, so this module needs no parser."""
 
 MARK = "/* cut by dbt */"
 """Follows a subquery that stands for a table; the subquery of `--empty` is recognized by its end."""
 
 WITHOUT_ROWS = " where false limit 0)"
-"""Ends the subquery that dbt puts in the place of a table for `--empty`."""
+"""Ends the subquery that dbt puts in place of a table for `--empty`."""
 
 CTE_PREFIX = "__dbt__cte__"
 """Begins the name of a common table expression that stands for an ephemeral model or a fixture."""

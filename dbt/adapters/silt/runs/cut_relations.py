@@ -1,8 +1,8 @@
 """Gives relations that dbt has cut the names and clauses that the user's SQL expects of a table.
 
-`--empty`, `--sample` and the batches of microbatch put a subquery in the place of a `ref` or a `source`, and unit tests
-put a common table expression there. What stands around it was written for a table: columns qualified by its name, time
-travel, or no alias. All of it is in the text of the statement alone, so the text is rewritten before it is run.
+`--empty`, `--sample` and the batches of microbatch replace a `ref` or a `source` by a subquery, and unit tests replace
+it by a common table expression. The SQL around it was written for a table: columns qualified by its name, time travel,
+or no alias. All of this is visible in the statement alone, so the statement is rewritten before it is run.
 """
 
 from __future__ import annotations
@@ -29,22 +29,22 @@ _BEFORE_A_TABLE = frozenset("ALTER ANALYZE CREATE DESCRIBE DESC DROP INSERT TRUN
 
 
 def current_text(text: str) -> str:
-    """Returns `for_tables` of the text, as the node needs it that dbt runs on this thread."""
+    """Returns `for_tables` of the SQL for the node that dbt runs on this thread."""
     return for_tables(text, get_node_info().get("resource_type") == "unit_test")
 
 
 def for_tables(text: str, is_unit_test: bool = False) -> str:
-    """Returns the statement with each relation that dbt has cut in the form that the text around it needs.
+    """Rewrites each relation that dbt has cut to the form that the SQL around it needs.
 
     Args:
-        text: one statement or several.
-        is_unit_test: whether the rows of common table expressions stand for tables, in any version.
+        text: a statement, or several.
+        is_unit_test: whether the rows of common table expressions replace tables, in any version.
     """
     if not any(each in text for each in (MARK, CTE_PREFIX, WITHOUT_ROWS)):
         return text
     try:
         tokens = tokenize(text)
-    except StatementSyntaxError:  # reported when the statement is run
+    except StatementSyntaxError:  # reported when the statement runs
         return text
     found = [*_subqueries(text, tokens), *_expressions(text, tokens)]
     edits = [edit for each in found for edit in each.edits(_alias(each, found), is_unit_test)]
@@ -56,9 +56,9 @@ class _Cut:
     """A relation that dbt has cut: the tokens from `first` up to, not including, `after`.
 
     Attributes:
-        name: the tokens of the table's name, within.
-        group: the token of the parenthesis that it is in; -1 if it is in none.
-        model: for the name of a common table expression, the name that it stands for; empty for a subquery.
+        name: the tokens of the table's name within it.
+        group: the token of the enclosing parenthesis; -1 without a parenthesis.
+        model: for the name of a common table expression, the name that it replaces; empty for a subquery.
     """
 
     text: str
@@ -75,7 +75,7 @@ class _Cut:
 
     @cached_property
     def parts(self) -> tuple[str, ...]:
-        """The parts of the name that the user's SQL may qualify columns by."""
+        """The parts of the name by which the user's SQL may qualify columns."""
         if self.model:
             return (self.model,)
         parts = [token.identifier for token in self.tokens[self.name[0] : self.name[1] : 2]]
@@ -87,7 +87,7 @@ class _Cut:
 
     @cached_property
     def clause_after(self) -> int:
-        """The index behind what is said of a table behind its name: time travel and options."""
+        """The index after the clauses that may follow a table's name: time travel and options."""
         tokens, at = self.tokens, self.after
         travelled = after_time_travel(tokens, at)
         if travelled is not None:
@@ -145,7 +145,7 @@ class _Cut:
 
 
 def _subqueries(text: str, tokens: Tokens) -> Iterator[_Cut]:
-    """Yields the subqueries that end as those of dbt."""
+    """Yields the subqueries that end like dbt's."""
     closed_by = closings(tokens)
     opened_by = {close: opening for opening, close in closed_by.items()}
     for at, token in enumerate(tokens):
@@ -162,12 +162,12 @@ def _subqueries(text: str, tokens: Tokens) -> Iterator[_Cut]:
 
 
 def _expressions(text: str, tokens: Tokens) -> Iterator[_Cut]:
-    """Yields where a text reads a common table expression of dbt's, and qualifies columns by the model's name."""
+    """Yields the uses of dbt's common table expressions in SQL that qualifies columns by the model's name."""
     qualifiers = {token.identifier for token, after in itertools.pairwise(tokens) if after.word == "."}
     for at, token in enumerate(tokens[:-1]):
         if not token.text.startswith(CTE_PREFIX) or token.text in qualifiers or tokens[at + 1].word in (".", "("):
             continue
-        if tokens[at + 1].word == "AS" and tokens[at + 2].word == "(":  # it is defined here
+        if tokens[at + 1].word == "AS" and tokens[at + 2].word == "(":  # the expression's definition
             continue
         model = _model(token.text.removeprefix(CTE_PREFIX), qualifiers)
         cut = _Cut(text, tokens, at, at + 1, (at, at + 1), model=model)
@@ -176,13 +176,13 @@ def _expressions(text: str, tokens: Tokens) -> Iterator[_Cut]:
 
 
 def _model(name: str, qualifiers: Collection[str]) -> str:
-    """Returns what columns are qualified by: the name of the model, or that of a source without the first part."""
+    """Returns the qualifier of the columns: the model's name, or that of a source without the first part."""
     tables = [each for each in qualifiers if name.lower() == each.lower() or name.lower().endswith(f"__{each.lower()}")]
     return max(tables, key=len, default=name)
 
 
 def _alias(cut: _Cut, found: Sequence[_Cut]) -> str:
-    """Returns the table's name; if another of the same FROM has it too, the name with database and schema."""
+    """Returns the table's name, or its full name if another relation of the same FROM has the same table name."""
     names = {
         each.folded
         for each in found
@@ -192,7 +192,7 @@ def _alias(cut: _Cut, found: Sequence[_Cut]) -> str:
 
 
 def _requalified(tokens: Tokens, found: Sequence[_Cut]) -> Iterator[Edit]:
-    """Yields edits of columns that are qualified by more than a table's name: by an alias they have only that."""
+    """Yields edits of columns with database or schema in their qualifier: an alias replaces the whole qualifier."""
     aliases = {
         each.folded[-length:]: _alias(each, found)
         for each in found

@@ -1,8 +1,8 @@
-"""Decides which units of work a rerun under the same run id does again, although an earlier command has done them.
+"""Decides which units of work a rerun under the same run id repeats, although an earlier command has done them.
 
-After a kill, or after an answer that was lost, a rerun does what is left and changes nothing else. After a command that
-came to its end with failures, a person corrects a source or the code and types the same command: what led to the
-failures, and has changed since, is then done again, if that applies no row twice.
+After a kill, or after a lost answer, a rerun does the remaining work and changes nothing else. After a command that
+completed with failures, a person corrects a source or the code and types the same command: the causes of the failures
+that have changed since are then repeated, if that applies no row twice.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ _COMPUTED_UPDATES: Final = ("merge_clauses", "merge_update_set_expressions", "no
 
 @dataclass(frozen=True)
 class Decision:
-    """What a rerun does with a unit of work that its table may hold already.
+    """A rerun's decision about a unit of work that its table may already hold.
 
     Attributes:
-        unit: with the version to commit it under; the table holds that version if it is not done again.
-        statements_version: of the statements of hooks that write the same table, if it is not the usual one.
-        reasons: why it is done again, as the output shows it; empty if it is not.
-        hidden: what has changed since, if it cannot be done again without applying rows twice.
+        unit: the unit with its commit version; the table holds that version if the unit is not repeated.
+        statements_version: the version for hook statements on the same table, if it is not the usual version.
+        reasons: why the unit is repeated, for display; empty if it is not.
+        hidden: the changes since, if the unit cannot be repeated without applying rows twice.
     """
 
     unit: Unit
@@ -42,21 +42,21 @@ class Decision:
 
 @dataclass(frozen=True)
 class Rerun:
-    """An earlier command of the same run came to its end with failures.
+    """An earlier command of the same run that completed with failures.
 
     Attributes:
-        upstream: dbt's unique ids of the nodes and tests that failed, and of all that they are built from.
+        upstream: dbt's unique ids of the nodes and tests that failed, and of all nodes that they are built from.
     """
 
     catalog: Catalog
     upstream: frozenset[str]
 
     def decide(self, unit: Unit, model: Mapping[str, Any], log: DeltaLog) -> Decision:
-        """Decides about the own write of a node.
+        """Decides about a node's own write.
 
         Args:
             model: the node as macros see it.
-            log: of the node's table.
+            log: the log of the node's table.
         """
         snapshot = log.snapshot()
         recorded = snapshot.transaction_version(unit.app_id) or 0
@@ -73,7 +73,7 @@ class Rerun:
         return Decision(replace(unit, version=version), version, reasons)
 
     def _reasons(self, unit: Unit, model: Mapping[str, Any], log: DeltaLog, earlier: EarlierCommit) -> tuple[str, ...]:
-        """What changed since, if the node is upstream of a failure, or of an input that this run has done again."""
+        """The changes since, if the node is upstream of a failure, or of an input that this run has repeated."""
         changed = changed_inputs(self.catalog, log, earlier.commit, str(model.get("compiled_code") or ""))
         is_led_to = model["unique_id"] in self.upstream
         if not is_led_to and not any(each.log and _is_done_again(each.log, unit.run_id) for each in changed):
@@ -83,10 +83,10 @@ class Rerun:
 
 
 def usual_decision(unit: Unit, recorded: int) -> Decision:
-    """Decides if nothing has failed: a unit is done once, and a full refresh after what it replaces.
+    """Returns the decision without failures: a unit is done once, and a full refresh after the writes it replaces.
 
     Args:
-        recorded: the version under which the table holds the unit; 0 if it does not.
+        recorded: the version under which the table holds the unit, or 0.
     """
     if unit.is_full_refresh and recorded > REFRESHED and not is_full_refresh(recorded):
         unit = replace(unit, version=recorded + 1)
@@ -95,7 +95,7 @@ def usual_decision(unit: Unit, recorded: int) -> Decision:
 
 
 def is_repeatable(model: Mapping[str, Any]) -> bool:
-    """Whether the node's own write, done twice, leaves what it leaves if it is done once."""
+    """Whether the node's own write leaves the same rows if it is done twice."""
     config = model["config"]
     if config.get("materialized") != "incremental":
         return True
@@ -108,7 +108,7 @@ def is_repeatable(model: Mapping[str, Any]) -> bool:
 def _code_changed(unit: Unit, model: Mapping[str, Any], earlier: EarlierCommit) -> bool:
     """Compares the raw code or the seed's file, then the compiled code and the configs.
 
-    An incremental model is compiled to other code when it creates its table: its raw code alone is then compared.
+    An incremental model compiles to other code when it creates its table: then only its raw code is compared.
     """
     facts = earlier.facts
     if None not in (facts.node_checksum, unit.checksum) and facts.node_checksum != unit.checksum:
@@ -120,7 +120,7 @@ def _code_changed(unit: Unit, model: Mapping[str, Any], earlier: EarlierCommit) 
 
 
 def _has_own_statements(unit: Unit, model: Mapping[str, Any], snapshot: Snapshot) -> bool:
-    """Whether statements of hooks changed the table in this run, and the node's own write does not replace it."""
+    """Whether hook statements changed the table in this run, and the node's own write does not replace it."""
     if model["config"].get("materialized") not in ("incremental", "snapshot"):
         return False
     return any(is_statement_of(app_id, unit) for app_id in snapshot.transactions)

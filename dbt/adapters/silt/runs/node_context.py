@@ -28,20 +28,20 @@ _WRITING_NODES = frozenset(("model", "seed", "snapshot", "function"))
 
 @dataclass
 class NodeContext:
-    """The state of the node that one thread runs.
+    """The state of a thread's current node.
 
     Attributes:
-        node: what dbt runs or compiles; None between nodes, in hooks of a run and in operations.
-        named: of each of the next statements, in order, the unit of work that it is by name, or None.
+        node: the node that dbt runs or compiles; None between nodes, in on-run hooks and in operations.
+        named: the named unit of work, or None, of each of the next statements in order.
         scope: the hook whose statements are units of their own.
         has_own_materialization: whether a materialization of this adapter runs the node. It names its write itself, and
-            derives its changes of metadata from the table as it is, so that they may be repeated.
-        decision: what is decided about its own write.
+            derives its metadata changes from the table's current state, so that they may be repeated.
+        decision: the decision about its own write.
         committed: the units of work that it has done so far.
-        tags: the node's.
-        batch_id: of the batch, where the node is one of a microbatch model.
-        ended: whether its materialization came to its end.
-        failure: why it did not, where dbt has only logged that.
+        tags: the node's tags.
+        batch_id: the id of the batch, if the node is a batch of a microbatch model.
+        ended: whether its materialization completed.
+        failure: the reason why it did not, if dbt has only logged that.
     """
 
     node: Any = None
@@ -57,16 +57,16 @@ class NodeContext:
 
     @property
     def is_writing_node(self) -> bool:
-        """Whether it makes something in the warehouse; a test of any kind only reads what is there now."""
+        """Whether it creates a relation or function; a test of any kind only reads existing data."""
         return self.node is not None and str(self.node.resource_type) in _WRITING_NODES
 
     @property
     def is_done_again(self) -> bool:
-        """Whether its own write is done again in this command, although an earlier one of the same run has done it."""
+        """Whether its own write is repeated in this command, although an earlier command of the run has done it."""
         return self.decision is not None and bool(self.decision.reasons)
 
     def versioned(self, unit: Unit) -> Unit:
-        """Returns the unit of a statement that writes the node's own table: it is done again with the node's write."""
+        """Returns the unit of a statement on the node's own table with the version that repeats it with the node."""
         version = None if self.decision is None else self.decision.statements_version
         return unit if version is None else replace(unit, version=version)
 
@@ -76,9 +76,9 @@ class NodeContext:
 
 
 class StatementUnits:
-    """Counts the occurrences of each statement in one dbt command, and remembers which units it has met.
+    """Counts the occurrences of each statement in a dbt command, and remembers the units that it has met.
 
-    Occurrence and text make the name of a unit that has no other.
+    Occurrence and text form the name of a unit without another name.
     """
 
     def __init__(self) -> None:
@@ -87,22 +87,22 @@ class StatementUnits:
         self._lock = threading.Lock()
 
     def next(self, scope: StatementScope, statement: str) -> Unit:
-        """The unit of a statement that runs once more."""
+        """Returns the unit of a statement's next occurrence."""
         key = scope.key(statement)
         with self._lock:
             self._occurrences[key] += 1
             return scope.unit(statement, self._occurrences[key])
 
     def note_done(self, unit: Unit) -> None:
-        """Notes that this command has done the unit, or found it done."""
+        """Notes that this command has done the unit, or has found it done."""
         with self._lock:
             self._met.add(unit.app_id)
 
     def own_write_already_done(self, unit: Unit, scope: StatementScope, log: DeltaLog) -> str | None:
-        """The node's own write, where the table holds it from before and the statement comes before it.
+        """Returns the node's own write if the table already holds it although the statement comes before it.
 
-        Such a statement is late: run now, it would change what the write has made. Where a node first finds no table
-        and later one, its statements differ; so they do where their text has the time in it.
+        Such a statement is late: run now, it would change the result of the write. A node's statements differ from an
+        earlier command's if it then found no table, or if their text contains the time.
         """
         snapshot = log.snapshot()
         if scope.own_write is None or snapshot.holds(unit.txn):
@@ -114,12 +114,12 @@ class StatementUnits:
 
 
 def scope_of_node(context: RunContext, node: Any, full_refresh: bool, database: str) -> StatementScope:
-    """The scope of a node's statements that are neither its own write nor a hook's.
+    """Returns the scope of a node's statements that are neither its own write nor a hook's.
 
     Args:
-        node: dbt's.
+        node: dbt's node.
         full_refresh: whether the command has the flag.
-        database: the name of one that the node does not name.
+        database: the database of a node that names no database.
     """
     batch = getattr(node, "batch", None)
     model = {
@@ -135,7 +135,7 @@ def table_of(node: Any, database: str) -> RelationName:
 
 
 def is_rebuilt(node: Any, full_refresh: bool) -> bool:
-    """Whether `--full-refresh` is meant for the node: its own setting goes first, and a snapshot is never rebuilt."""
+    """Whether `--full-refresh` applies to the node: its own setting has precedence, and a snapshot is never rebuilt."""
     if str(node.resource_type) == "snapshot":
         return False
     return full_refresh_of(node.config, full_refresh)
@@ -148,6 +148,6 @@ def full_refresh_of(config: Mapping[str, Any], full_refresh: bool) -> bool:
 
 
 def log_of(catalog: Catalog, name: RelationName | None) -> DeltaLog | None:
-    """The log of a table, if there is one of that name."""
+    """The log of a table, or None if no table has that name."""
     entry = None if name is None else catalog.find(name)
     return catalog.table(entry.name) if entry is not None and entry.kind is RelationKind.TABLE else None

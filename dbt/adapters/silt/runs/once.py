@@ -1,4 +1,4 @@
-"""Limits a warning to one in each dbt command."""
+"""Limits a warning to a single occurrence in each dbt command."""
 
 from __future__ import annotations
 

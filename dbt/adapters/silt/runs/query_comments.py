@@ -1,8 +1,8 @@
 """Builds the tags of a node's Spark jobs from the node, its own tags and dbt's query comment.
 
-The comment is the user's own text. It goes to dbt's log with the statement, into the commit and to the jobs, and never
-to the parser: a `/*` in it would open a second comment, and its text, which differs from run to run, would make each
-statement a new unit of work.
+The comment is the user's own text. It is added to the statement in dbt's log, to the commit and to the jobs, but not to
+the parser's input: a `/*` in it would open a second comment, and its text, which differs from run to run, would turn
+each statement into a new unit of work.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ QUERY_TAGS = ("query_tag", "query_tags")
 
 
 def node_tags(config: Any) -> tuple[str, ...]:
-    """The tags of the node that dbt is about to run, by its configuration; none where it has no node."""
+    """Returns the tags of the node in a configuration that dbt is about to run; empty without a node."""
     node = getattr(config, "model", None)
     if node is None:
         return ()
@@ -25,6 +25,6 @@ def node_tags(config: Any) -> tuple[str, ...]:
 
 
 def job_tags(texts: Iterable[str | None]) -> tuple[str, ...]:
-    """The texts as tags of Spark's jobs, which are not empty and hold no comma; each once, in order."""
+    """Returns the texts as tags of Spark's jobs, which are not empty and contain no comma; each once, in order."""
     written = (re.sub(r"\s*,\s*", "; ", " ".join(text.split())).strip() for text in texts if text)
     return tuple(dict.fromkeys(tag for tag in written if tag))

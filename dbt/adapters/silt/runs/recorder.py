@@ -1,7 +1,7 @@
 """Records the outcome of a statement: in the project's journal, in dbt's log, and for the text of a later error.
 
-dbt's own records do not suffice: it drops the response of a node that fails after its commit, of every microbatch model
-and of hooks.
+dbt's own records do not suffice: it drops the responses of hooks, of every microbatch model, and of a node that fails
+after its commit.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ logger = AdapterLogger("Silt")
 
 
 class Recorder:
-    """Records the outcomes of the statements of one dbt command.
+    """Records the outcomes of a dbt command's statements.
 
     Args:
-        journal: the file `silt_commits.jsonl` of the project.
+        journal: the project's file `silt_commits.jsonl`.
     """
 
     def __init__(self, journal: CommitJournal) -> None:
@@ -32,10 +32,10 @@ class Recorder:
         self.batches = CommittedBatches()
 
     def record(self, response: SiltResponse, facts: CommitFacts, committed: CommittedWork) -> None:
-        """Records a commit, or the earlier commit for which a unit of work was skipped; nothing where there is neither.
+        """Records a commit, or the earlier commit because of which a unit of work was skipped; ignores other responses.
 
         Args:
-            committed: what the thread's node has committed so far; the response is added.
+            committed: the commits of the thread's node so far; the response is added.
         """
         if not response.skipped and (response.table_version is None or not response.attempts):
             return
@@ -48,7 +48,7 @@ class Recorder:
         logger.debug(f"{what[0].upper()}{what[1:]} ({_who(facts)})")
 
     def _write(self, entry: JournalEntry) -> None:
-        """Appends to the journal; only warns where that fails, because the commit has happened."""
+        """Appends to the journal; a failure is only a warning, because the commit has happened."""
         try:
             self._journal.append(entry)
         except OSError as error:

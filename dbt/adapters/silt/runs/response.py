@@ -1,7 +1,7 @@
-"""SiltResponse: what dbt is given for a commit, and its line in the journal.
+"""SiltResponse: the result of a statement for dbt, and its line in the journal.
 
-dbt drops the adapter response of a node that fails after its commit, and of every microbatch model. The line in the
-file, the line in dbt's log and the commit's own commitInfo (see `commit_facts`) are where the facts stay.
+dbt drops the adapter response of a node that fails after its commit, and of every microbatch model. The facts are kept
+in the journal's line, the line in dbt's log, and the commit's own commitInfo (see `commit_facts`).
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ _MAKES_TABLE: Final = ("CREATE", "REPLACE")
 
 @dataclass
 class SiltResponse(AdapterResponse):
-    """The result of a statement, as `run_results.json` has it.
+    """The result of a statement, as in `run_results.json`.
 
     Attributes:
-        run_id, app_id, txn_version: the unit of work, where the statement was one.
-        table, table_version, operation: what was committed, where.
-        attempts, statement_attempts: how often the commit, and the whole statement, was tried.
+        run_id, app_id, txn_version: the statement's unit of work, if any.
+        table, table_version, operation: the commit's table, version and operation.
+        attempts, statement_attempts: the numbers of attempts of the commit, and of the whole statement.
         skipped: whether an earlier commit had done this unit of work; `table_version` is then that commit's.
     """
 
@@ -62,7 +62,7 @@ class SiltResponse(AdapterResponse):
 
     @classmethod
     def of(cls, outcome: Outcome | None, unit: Unit | None) -> SiltResponse:
-        """The response of a statement; `outcome` is None for one that changes no table."""
+        """Creates the response of a statement; `outcome` is None if it changes no table."""
         if outcome is None:
             return cls("OK", code="OK")
         changes = (outcome.rows_inserted, outcome.rows_updated, outcome.rows_deleted)
@@ -90,7 +90,7 @@ class SiltResponse(AdapterResponse):
 
 
 def journal_entry(response: SiltResponse, facts: CommitFacts) -> JournalEntry:
-    """The line of a commit, or of a unit of work that was skipped, whose counts are left out: it did nothing."""
+    """Returns the line of a commit, or of a skipped unit of work, which has no counts because it did nothing."""
     assert response.table is not None
     done = ("txn_version", "table_version", "operation", *(() if response.skipped else _COUNTS))
     who = ("invocation_id", "target", "run_id", "node_id", "batch_id", "app_id")
@@ -104,14 +104,14 @@ def journal_entry(response: SiltResponse, facts: CommitFacts) -> JournalEntry:
 
 
 def _message(outcome: Outcome) -> str:
-    """Such as "v12: 4,120 inserted, 310 updated in 3 files"."""
+    """A message such as "v12: 4,120 inserted, 310 updated in 3 files"."""
     files = f" in {_files(outcome.files_added)}" if outcome.files_added else ""
     version = "" if outcome.version is None else f"v{outcome.version}: "
     return f"{version}{_changed_rows(outcome)}{files}"
 
 
 def _changed_rows(outcome: Outcome) -> str:
-    """The rows that changed; of a table that is made without rows, how many it had."""
+    """The changed rows; for a table created without rows, the number of rows that it had before."""
     counts = (outcome.rows_inserted, outcome.rows_updated, outcome.rows_deleted)
     if all(count is None for count in counts):
         return outcome.operation.lower()

@@ -1,4 +1,4 @@
-"""Reports units of work that are skipped because they are committed: quietly, unless that may surprise."""
+"""Reports units of work that are skipped because they are committed: at debug level, unless that may surprise."""
 
 from __future__ import annotations
 

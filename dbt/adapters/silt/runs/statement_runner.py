@@ -1,4 +1,4 @@
-"""Runs each statement of a dbt connection as the unit of work that it is, and records what it committed."""
+"""Runs each statement of a dbt connection as its unit of work, and records the commits."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ logger = AdapterLogger("Silt")
 
 @dataclass(frozen=True)
 class _Change:
-    """The change that a statement makes by its text; a node's own write is known by name, and has none.
+    """The change that the text of a statement makes; a node's own write is identified by name and has no such change.
 
     Attributes:
-        written: the table, and what of it changes.
-        scope: where the statement runs; None where that makes no unit of it.
+        written: the changed table, and the kind of change.
+        scope: the scope of the statement's unit; None if it is not a unit there.
     """
 
     written: Written
@@ -41,15 +41,15 @@ class _Change:
 
 
 class StatementRunner:
-    """Runs the statements of one dbt command; may be called from several threads.
+    """Runs the statements of a dbt command; thread-safe.
 
     Args:
         invocation: the command.
-        node: the one that each thread runs.
-        recorder: keeps what statements commit.
+        node: the node that each thread runs.
+        recorder: records the commits of statements.
         target: the name of the profile's target.
-        database: that of a node that names none.
-        query_comment: gives dbt's query comment for this thread; None where there is none.
+        database: the database of a node that names no database.
+        query_comment: gives dbt's query comment for this thread, or None without a comment.
     """
 
     def __init__(
@@ -74,14 +74,14 @@ class StatementRunner:
     def run(
         self, warehouse: Warehouse, text: str, own_unit: Unit | None = None, *, replace_tables: bool = False
     ) -> tuple[Result, SiltResponse]:
-        """Runs one statement as the unit of work that it is, and records what it committed.
+        """Runs a statement as its unit of work, and records its commit.
 
         Args:
-            own_unit: where the statement is a node's own write, its unit; of others, the text and the node decide.
+            own_unit: the unit of a node's own write; the units of other statements follow from text and node.
             replace_tables: whether CREATE OR REPLACE VIEW may replace a table.
 
         Raises:
-            SiltError: see the warehouse.
+            SiltError: if the warehouse refuses the statement or cannot run it.
         """
         statement = warehouse.parsed(text)
         self._invocation.on_statement(statement)
@@ -105,7 +105,7 @@ class StatementRunner:
         return result, response
 
     def take_changed_name(self, name: RelationName) -> bool:
-        """Whether a statement by its text has made or dropped something of that name since this was asked last."""
+        """Returns whether a statement has created or dropped a relation of that name since the last such call."""
         try:
             self._changed_names.remove(name)
         except KeyError:
@@ -117,7 +117,7 @@ class StatementRunner:
         return job_tags((get_node_info().get("unique_id"), *self._node.context.tags, self._query_comment()))
 
     def label(self) -> str:
-        """What runs this thread's statements, as a person is shown it: the node with its batch, or the operation."""
+        """The node or operation that runs this thread's statements, for display; a node with its batch."""
         name = get_node_info().get("node_name") or self._invocation.operation or "dbt"
         batch = self._node.context.batch_id
         return f"{name} {batch}" if batch else str(name)
@@ -127,14 +127,14 @@ class StatementRunner:
         self._recorder.record(response, self._facts(unit), self._node.context.committed)
 
     def _change(self, warehouse: Warehouse, statement: Statement) -> _Change | None:
-        """None where the statement leaves nothing in a table, or no run has started."""
+        """Returns None if the statement leaves no change in a table, or no run has started."""
         if not self._invocation.has_started:
             return None
         written = warehouse.written(statement)
         return None if written is None else _Change(written, self._node.context.scope or self._outer_scope())
 
     def _unit_by_text(self, text: str, change: _Change | None) -> Unit | None:
-        """The unit of work that a statement is: by name where a materialization of the project's own runs it."""
+        """The statement's unit of work; known by name if a materialization of the project's own runs the statement."""
         node = self._node.context
         named = node.named.pop(0) if node.named else None
         if named is not None or change is None or change.scope is None or not node.is_unit(change.written):
@@ -156,7 +156,7 @@ class StatementRunner:
         )
 
     def _superseded(self, catalog: Catalog, unit: Unit | None, change: _Change | None) -> SiltResponse | None:
-        """The response where a statement comes too late, because its node's own write was there before."""
+        """The response to a statement that comes too late, because its node's own write was committed earlier."""
         node = self._node.context.node
         if unit is None or change is None or change.scope is None or node is None or change.scope.own_write is None:
             return None
@@ -168,14 +168,14 @@ class StatementRunner:
         return None if log is None or own_write is None else superseded(log, unit, own_write)
 
     def _explain_skip(self, catalog: Catalog, response: SiltResponse, unit: Unit, written: Written) -> None:
-        """Logs it where it may surprise; of an operation always, because dbt shows nothing of what one did."""
+        """Logs a skip that may surprise; always in an operation, because dbt shows no results of operations."""
         if self._invocation.operation is not None:
             logger.info(f"{response}; to do it again, give a new run id")
         elif (log := log_of(catalog, written.table)) is not None:
             skipped(log, unit)
 
     def _outer_scope(self) -> StatementScope | None:
-        """That of the hook of a run, of the operation, or of the node that this thread runs."""
+        """The scope of the on-run hook, the operation, or the node that this thread runs."""
         invocation, here = self._invocation, self._node.context
         if invocation.operation is not None:
             return run_operation_scope(invocation.context, invocation.operation)

@@ -1,4 +1,4 @@
-"""Shows packages and projects another adapter than `silt`: the one that the profile names."""
+"""Shows packages and projects the adapter that the profile names instead of `silt`."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from dbt.config.profile import Profile
 
 _SILT = "silt"
 _DIALECTS_OF_SPARK = ("databricks",)
-"""Adapters whose macros are SQL for Spark, other than dbt-spark, which dispatch knows anyway."""
+"""Adapters whose macros are SQL for Spark, except dbt-spark, which dispatch knows anyway."""
 _HTTP_PATH = "sql/protocolv1/o/0/silt"
-"""`target.http_path`, from which packages read whether Spark is that of a cluster, as here, or of an SQL warehouse."""
+"""`target.http_path`, from which packages read whether Spark is a cluster's, as here, or an SQL warehouse's."""
 
 _target_of_dbt = Profile.to_target_dict
 _names_of_dbt = AdapterContainer.get_adapter_type_names
 
 
 def show_target_type() -> None:
-    """Lets `target.type` and dispatch follow the field `target_type` of the profile's credentials, if they have it.
+    """Makes `target.type` and dispatch follow the field `target_type` of the profile's credentials, if they have it.
 
-    To be called when dbt has read the profile: it renders `dbt_project.yml` next. dbt takes `target.type` from where it
-    also finds the adapter and its macros, so a profile alone cannot have two.
+    To be called when dbt has read the profile: it renders `dbt_project.yml` next. dbt finds the adapter and its macros
+    by the same field as `target.type`, so a profile alone cannot have two types.
     """
     Profile.to_target_dict = _to_target_dict  # type: ignore[method-assign, assignment]
     AdapterContainer.get_adapter_type_names = _adapter_type_names  # type: ignore[method-assign, assignment]

@@ -22,7 +22,7 @@ _NOT_SHOWN = ("code", "app_id", "txn_version")
 
 
 def text_table(rows: agate.Table) -> str:
-    """The rows below their columns' names; a single row as names and values below each other, structs taken apart."""
+    """Returns the rows below the column names; a single row as names and values in lines, with structs expanded."""
     if len(rows.rows) == 1:
         names = ["", ""]
         shown = [
@@ -35,13 +35,13 @@ def text_table(rows: agate.Table) -> str:
 
 
 def response_table(response: AdapterResponse) -> str:
-    """What a statement without rows did: names and values below each other."""
+    """Returns the effect of a statement without rows, as names and values below each other."""
     done = {name: value for name, value in response.to_dict(omit_none=True).items() if name not in _NOT_SHOWN}
     return _rendered(["", ""], [[name.lstrip("_"), _text(value)] for name, value in done.items()])
 
 
 def _pairs(name: str, value: Any) -> Iterator[list[str]]:
-    """The names and values of a value's fields; itself where it has none."""
+    """Yields the names and values of a value's fields, or the value itself if it has no fields."""
     fields = _fields(value)
     if fields is None:
         yield [line(name), _text(value)]
@@ -51,7 +51,7 @@ def _pairs(name: str, value: Any) -> Iterator[list[str]]:
 
 
 def _fields(value: Any) -> dict[str, Any] | None:
-    """A struct's fields; a result holds structs as JSON."""
+    """The fields of a struct, which a result contains as JSON."""
     if isinstance(value, str) and value.startswith("{"):
         try:
             value = json.loads(value)

@@ -125,7 +125,7 @@ class SessionPool:
         self._settings = settings
 
     def acquire(self) -> SparkSession:
-        """Returns a session without temporary views, functions or settings of another; raises as `open_session` does."""
+        """Returns a session without another's temporary views, functions or settings; raises as `open_session` does."""
         return open_session(self._settings)
 
     def release(self, session: SparkSession) -> None:

@@ -1,4 +1,4 @@
-"""Says, before the first node, under which run id a command works, what it continues, and which runs it does not."""
+"""Announces, before the first node, a command's run id, the run that it continues, and the runs that it does not."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ _HOOK: Final = "operation."
 
 @dataclass(frozen=True)
 class Announcement:
-    """What a command that starts as a run says first.
+    """The first messages of a command that starts as a run.
 
     Attributes:
         run: its logical run.
         own: its entry.
-        entries: the project's commands, as they are now.
+        entries: the project's commands, in their current state.
         committed: gives the unique ids of the nodes that the run of a command has committed.
         selected: the unique ids of the nodes that this command is to run; for an operation, its macro.
         profile_run_id: the profile's `run_id`.
@@ -39,10 +39,10 @@ class Announcement:
     resume: str | None = None
 
     def warnings(self) -> Iterator[str]:
-        """Yields what may apply a model twice: an unfinished run that is not continued, and other runs at work.
+        """Warns of runs by which a model may be applied twice: an unfinished run that is not continued, running runs.
 
         Raises:
-            StorageError: the project's journal cannot be read.
+            StorageError: if the project's journal cannot be read.
         """
         unfinished = self._unfinished()
         if unfinished is not None:
@@ -52,7 +52,7 @@ class Announcement:
             yield self._of_running(running)
 
     def lines(self) -> Iterator[str]:
-        """Yields the run that is continued, and the run id."""
+        """Yields the continued run, and the run id."""
         continued = self.run.continued
         if continued is not None:
             yield (
@@ -67,7 +67,7 @@ class Announcement:
         return [each for each in self.entries if each.invocation_id != self.own.invocation_id]
 
     def _unfinished(self) -> RunEntry | None:
-        """The last run of this command, or else of this target, that did not finish, where this one is a new run."""
+        """The last unfinished run of this command, or else of this target, if this is a new run."""
         if self.run.origin is not Origin.INVOCATION:
             return None
         of_target = [each for each in self._others() if each.target == self.own.target]
@@ -76,7 +76,7 @@ class Announcement:
         return next((each for each in found if each is not None and each.is_unfinished and self._in_both(each)), None)
 
     def _in_both(self, earlier: RunEntry) -> list[str]:
-        """The nodes that an earlier run has committed and this one is to run; hooks only count in the same command."""
+        """The nodes that an earlier run has committed and this run is to run; hooks only count in the same command."""
         is_same = earlier.work == self.own.work
         committed = self.committed(earlier)
         return sorted(each for each in committed if each in self.selected or (is_same and each.startswith(_HOOK)))
@@ -92,7 +92,7 @@ class Announcement:
         )
 
     def _advice(self, same: bool) -> str:
-        """What `resume` does for the next time; nothing where it says that nothing is continued."""
+        """The effect of `resume` on the next run; empty if `resume` is off."""
         if not same or self.resume == OFF:
             return ""
         if self.resume:

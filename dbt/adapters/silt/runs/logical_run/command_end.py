@@ -1,4 +1,4 @@
-"""How a dbt command ends, by the error that is on its way when its connections are closed for good."""
+"""Classifies the end of a dbt command by the error that is being raised when its connections are closed for good."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import click
 from dbt.adapters.silt.records.command_result import Ending
 
 _FAILED: Final = 1
-"""dbt's exit code of a command that came to its end, with failures; that of one that an error broke off is another."""
+"""dbt's exit code of a command that completed with failures; a command that an error aborted has another code."""
 
 
 @dataclass(frozen=True)
@@ -18,9 +18,9 @@ class CommandEnd:
     """The end of a dbt command.
 
     Attributes:
-        finished: whether it came to its end, with or without failed nodes.
-        ending: what is recorded of it.
-        problem: the error that broke it off; None where none did.
+        finished: whether it completed, with or without failed nodes.
+        ending: the recorded ending.
+        problem: the error that aborted it, if any.
     """
 
     finished: bool
@@ -29,17 +29,17 @@ class CommandEnd:
 
     @classmethod
     def of(cls, error: BaseException | None, around: BaseException | None) -> CommandEnd:
-        """Tells the end of a command.
+        """Classifies the end of a command.
 
         Args:
-            error: the one that is on its way.
-            around: the one that a program handles, within which it runs the command.
+            error: the error that is being raised.
+            around: the error that the calling program is handling while it runs the command.
         """
         if error is around:
             return cls(True, Ending.SUCCESS)
         if isinstance(error, click.ClickException) and error.exit_code == _FAILED:
             return cls(True, Ending.FAILED)
-        cause = getattr(error, "exception", error)  # dbt wraps what ends a command
+        cause = getattr(error, "exception", error)  # dbt wraps the error that ends a command
         if isinstance(cause, (KeyboardInterrupt, SystemExit)):
             return cls(False, Ending.INTERRUPTED)
         return cls(False, Ending.FAILED, str(cause) or type(cause).__name__)

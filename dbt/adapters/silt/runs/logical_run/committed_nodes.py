@@ -12,7 +12,7 @@ from dbt.adapters.silt.records.run_registry import RunEntry
 
 
 class CommittedNodes:
-    """The nodes that each run of a project has committed; the journal is read when they are first asked for.
+    """The nodes that each run of a project has committed; the journal is read at the first use.
 
     Args:
         target_path: dbt's target path.
@@ -22,17 +22,17 @@ class CommittedNodes:
         self._journal = CommitJournal(target_path)
 
     def of(self, entry: RunEntry) -> frozenset[str]:
-        """Returns the unique ids of what the run of a command has committed; of an operation, its macro.
+        """Returns the unique ids that the run of a command has committed; for an operation, its macro.
 
         Raises:
-            StorageError: the journal cannot be read.
+            StorageError: if the journal cannot be read.
         """
         return self._by_run.get(entry.run_id, frozenset())
 
     def may_matter(self, entry: RunEntry) -> bool:
-        """Whether a later command has to do with this one: not if an error ended it before it committed anything.
+        """Whether this command matters to a later command: not if an error ended it before its first commit.
 
-        A killed command may have committed something just before its line in the journal.
+        A killed command may have committed a write just before its line in the journal.
         """
         return not (entry.is_unfinished and entry.has_failed) or bool(self.of(entry))
 

@@ -17,17 +17,17 @@ RETRY = "retry"
 
 @dataclass(frozen=True)
 class DbtCommand:
-    """A dbt command as it was typed, and where.
+    """A dbt command as it was typed, and its folder.
 
     Attributes:
-        name: dbt's name of it ("run"); a retry is "retry", not what it repeats.
-        line: the line that does the same again, without its `--vars`.
-        directory: the folder that it was typed in.
-        state: the folder whose results a retry repeats, relative to the project, if one is named.
-        announces_end: whether dbt fires `CommandCompleted` when it is over, its results written: not where a program
-            uses the adapter by itself.
+        name: dbt's name of it ("run"); "retry" for a retry, not the name of the repeated command.
+        line: the command line that repeats it, without its `--vars`.
+        directory: the folder in which it was typed.
+        state: the folder whose results a retry repeats, relative to the project, if it is named.
+        announces_end: whether dbt fires `CommandCompleted` when the command is over and its results are written: not if
+            a program uses the adapter by itself.
         by_a_person: whether dbt was started on a terminal, not by a program, and neither its input nor its output is
-            somewhere else.
+            redirected.
     """
 
     name: str
@@ -39,16 +39,16 @@ class DbtCommand:
 
     @classmethod
     def current(cls, which: str) -> DbtCommand:
-        """That of dbt's command line, or of the `dbtRunner` that a program holds.
+        """Returns the command of dbt's command line, or of a program's `dbtRunner`.
 
         Args:
-            which: the command that dbt carries out; for a retry, the one that it repeats.
+            which: the command that dbt carries out; for a retry, the command that it repeats.
         """
         context = click.get_current_context(silent=True)
         seen = {} if context is None else context.obj or {}
         name = RETRY if context is not None and context.info_name == RETRY else which
         given = seen.get("dbt_runner_command_args")
-        # A program may give its runner numbers, too.
+        # A program may also pass numbers to its runner.
         arguments = sys.argv[1:] if given is None else [str(each) for each in given]
         state = getattr(seen.get("flags"), "STATE", None) if name == RETRY else None
         line = command_line(name, dbt_program(), arguments)
@@ -57,11 +57,11 @@ class DbtCommand:
 
 
 _WHERE = ("--project-dir", "--profiles-dir", "--profile", "--target", "-t", "--target-path")
-"""The options, each with a value, that say which project and target a command is about."""
+"""The options, each with a value, that select the project and target of a command."""
 
 
 def retry_line(line: str) -> str:
-    """The `dbt retry` that repeats what is left of a command, from the folder that it was typed in."""
+    """Returns the `dbt retry` that repeats the remaining nodes of a command, for the folder in which it was typed."""
     program, *arguments = shlex.split(line)
     kept: list[str] = []
     for position, each in enumerate(arguments):
@@ -73,12 +73,12 @@ def retry_line(line: str) -> str:
 
 
 def command_line(command: str, program: str, arguments: Sequence[str]) -> str:
-    """The line that repeats a dbt command, without its `--vars`; the bare command if the arguments are another's.
+    """Returns the line that repeats a dbt command, without its `--vars`; without arguments if they belong to a program.
 
     Args:
         command: dbt's name of it ("run").
         program: the word that starts dbt in a shell.
-        arguments: those of the process, of which dbt's command is one unless dbt runs inside another program.
+        arguments: the arguments of the process, with dbt's command among them unless dbt runs inside another program.
     """
     if command not in arguments:
         return shlex.join([program, command])
@@ -91,7 +91,7 @@ def command_line(command: str, program: str, arguments: Sequence[str]) -> str:
 
 
 def dbt_program() -> str:
-    """The word that starts this dbt in a shell: its name if that is found on the path, else its file."""
+    """Returns the word that starts this dbt in a shell: its name if that is found on the path, else its file."""
     started = Path(sys.argv[0])
     own = started if started.name == "dbt" else Path(sys.executable).with_name("dbt")
     found = shutil.which("dbt")
@@ -101,6 +101,6 @@ def dbt_program() -> str:
 
 
 def _on_terminal() -> bool:
-    """Whether input and output of this process are a terminal's."""
+    """Whether input and output of this process are a terminal."""
     streams = (sys.stdin, sys.stdout)
     return all(each is not None and not each.closed and each.isatty() for each in streams)

@@ -1,4 +1,4 @@
-"""Finds the failures of a run that a rerun is to correct, and says what to type after one that it has not built."""
+"""Finds the failures that a rerun is to correct, and names the command to type for a node that was not built."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ _TABLES: Final = ("model.", "seed.", "snapshot.")
 def next_step(
     results: Sequence[Mapping[str, Any]], parents: Callable[[str], Iterable[str]], build: RunEntry, directory: str
 ) -> str | None:
-    """Returns the line for the end of a command; None if no test failed on what the command did not build.
+    """Returns the line for the end of a command, or None if no test failed on a node that the command did not build.
 
     Args:
-        results: of its nodes, as dbt's `run_results.json` has them.
-        parents: gives what a test is built from: dbt's unique ids.
+        results: the results of its nodes, as in dbt's `run_results.json`.
+        parents: gives the unique ids that a test is built from.
         build: the run's last command that builds.
-        directory: the folder to type it in.
+        directory: the folder in which the next command is typed.
     """
     failed = [each["unique_id"] for each in results if is_failed(each)]
     tested = {parent for each in failed if each.startswith("test.") for parent in parents(each)}
@@ -35,9 +35,9 @@ def next_step(
 
 
 def last_failures(entries: Iterable[RunEntry], run_id: str) -> tuple[str, ...]:
-    """Returns what is still to be corrected after the last command of a run that came to its end: dbt's unique ids.
+    """Returns dbt's unique ids of the failures that the last finished command of a run has left to correct.
 
-    That is what failed in it, and what failed before it and did not run in it.
+    These are the nodes that failed in it, and earlier failures that did not run in it.
     """
     ended = [each for each in entries if each.run_id == run_id and each.finished]
     newest = max(ended, key=lambda each: each.started, default=None)
@@ -45,7 +45,7 @@ def last_failures(entries: Iterable[RunEntry], run_id: str) -> tuple[str, ...]:
 
 
 def with_upstream(failed: Iterable[str], parents: Callable[[str], Iterable[str]]) -> frozenset[str]:
-    """Returns these nodes and all that they are built from."""
+    """Returns these nodes and all nodes that they are built from."""
     found: set[str] = set()
     left = list(failed)
     while left:

@@ -1,7 +1,7 @@
-"""Adds to dbt's results, after Ctrl-C, the nodes that had not come to their end.
+"""Adds the unfinished nodes to dbt's results after Ctrl-C.
 
-`dbt retry` repeats what `run_results.json` says has failed or was skipped. Where `--fail-fast` stops a run, dbt enters
-the nodes that are left as skipped; where Ctrl-C does, it leaves them out, and a retry would end well without them.
+`dbt retry` repeats the nodes that failed or were skipped according to `run_results.json`. If `--fail-fast` stops a run,
+dbt enters the remaining nodes as skipped; after Ctrl-C it omits them, and a retry would succeed without them.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ def enter_unfinished(folder: Path, invocation_id: str, selected: Iterable[str]) 
 
     Args:
         folder: dbt's target folder.
-        invocation_id: the command that is interrupted.
+        invocation_id: the interrupted command.
         selected: the unique ids of the nodes that it was to run.
 
     Returns:
-        Whether dbt has written the results of that command, so that they are whole now.
+        Whether dbt has written the results of that command, so that they are complete now.
     """
     path = folder / RESULTS_FILE
     try:
@@ -44,11 +44,11 @@ def enter_unfinished(folder: Path, invocation_id: str, selected: Iterable[str]) 
 
 
 def advice(entry: RunEntry, has_results: bool, directory: str, reason: str) -> str:
-    """What to type after a run that was interrupted: its last line, below the traceback that dbt prints.
+    """Returns the next command after an interrupted run: its last line, below the traceback that dbt prints.
 
     Args:
-        has_results: whether `dbt retry` knows what is left.
-        directory: the folder that the command was typed in.
+        has_results: whether `dbt retry` knows the remaining nodes.
+        directory: the folder in which the command was typed.
         reason: why it ended, as the begin of a sentence.
     """
     if has_results:

@@ -1,4 +1,4 @@
-"""One dbt command as a logical run: chooses its run id, enters it in the registry, and marks its end."""
+"""A dbt command as a logical run: chooses its run id, enters it in the registry, and marks its end."""
 
 from __future__ import annotations
 
@@ -43,21 +43,21 @@ logger = AdapterLogger("Silt")
 
 OPERATION = "run-operation"
 WRITING_COMMANDS = frozenset(("run", "build", "seed", "snapshot", "clone", OPERATION))
-"""The commands whose writes are units of work, by dbt's `which`, where a retry has the name of what it repeats."""
+"""The commands whose writes are units of work, by dbt's `which`, which for a retry names the repeated command."""
 
 QUERYING_COMMANDS = (WRITING_COMMANDS - {OPERATION}) | {"test", "show"}
-"""The commands that surely need Spark."""
+"""The commands that always need Spark."""
 
 
 class Invocation:
-    """This dbt command. Create it on dbt's main thread, which alone sees dbt's command line.
+    """This dbt command. Create it on dbt's main thread: only that thread sees dbt's command line.
 
     Args:
-        config: dbt's configuration: of a project, or of a profile alone (`dbt debug`).
+        config: dbt's configuration, of a project or of a profile alone (`dbt debug`).
         of_commits: finds the run id of a retried run in the commits that it left.
 
     Raises:
-        DbtRuntimeError: this is `dbt retry`, and it would repeat less than the last run, or an older one.
+        DbtRuntimeError: if this is `dbt retry`, and it would repeat less than the last run, or an older run.
     """
 
     def __init__(self, config: Any, of_commits: Callable[[PreviousResults], str | None]) -> None:
@@ -71,7 +71,7 @@ class Invocation:
         self._ended = False
         self._is_over = False
         self._around = sys.exc_info()[1]
-        # `dbt debug` knows the project by its flag alone.
+        # `dbt debug` knows the project only by its flag.
         flags = get_flags()  # type: ignore[no-untyped-call]
         given = getattr(config, "project_root", None) or getattr(flags, "PROJECT_DIR", None)
         self.project_root = Path(given or os.getcwd())
@@ -98,17 +98,17 @@ class Invocation:
 
     @property
     def is_operation(self) -> bool:
-        """Whether this is `dbt run-operation`, which may also only read."""
+        """Whether this is `dbt run-operation`, which may also be read-only."""
         return str(self._flag("which")) == OPERATION
 
     @property
     def operation(self) -> str | None:
-        """The macro that `dbt run-operation` runs, as it is named on the command line; None in any other command."""
+        """The macro that `dbt run-operation` runs, as named on the command line; None for any other command."""
         return str(self._flag("macro")) if self.is_operation else None
 
     @property
     def queries(self) -> bool:
-        """Whether this command surely needs Spark."""
+        """Whether this command always needs Spark."""
         return self._flag("which") in QUERYING_COMMANDS
 
     @property
@@ -120,7 +120,7 @@ class Invocation:
         """The part of a unit's name that all units of work of this command share.
 
         Raises:
-            InvalidSettingError: see `run`.
+            InvalidSettingError: as for `run`.
         """
         return RunContext(
             project=str(getattr(self._config, "project_name", "")),
@@ -135,7 +135,7 @@ class Invocation:
         """The logical run, chosen at the first call.
 
         Raises:
-            InvalidSettingError: the given run id is invalid, or that of the run which `dbt retry` repeats is not found.
+            InvalidSettingError: if the given run id is invalid, or that of the run that `dbt retry` repeats is missing.
         """
         with self._lock:
             if self._run is None:
@@ -144,25 +144,25 @@ class Invocation:
 
     @property
     def has_started(self) -> bool:
-        """Whether this command is a run by now: an operation that has only read is none."""
+        """Whether this command is a run by now: an operation that has only read is not."""
         return self.writes and self._run is not None
 
     @property
     def run_id(self) -> str | None:
-        """The run id of what is written now; None before the run starts, and in a command that is no run."""
+        """The run id of current writes; None before the run starts, and for a command that is not a run."""
         return self.run.run_id if self.has_started else None
 
     @property
     def is_new_run(self) -> bool:
-        """Whether no earlier command can have worked under this run id."""
+        """Whether this run id is new, so that no earlier command can have used it."""
         return self.run.origin is Origin.INVOCATION
 
     @property
     def upstream_of_failures(self) -> frozenset[str]:
-        """What failed in this run and is not corrected yet, and all that it is built from.
+        """The uncorrected failures of this run, and all nodes that they are built from.
 
         Raises:
-            InvalidSettingError, StorageError: the registry cannot be read.
+            InvalidSettingError, StorageError: if the registry cannot be read.
         """
         with self._lock:
             if self._upstream is None:
@@ -171,16 +171,16 @@ class Invocation:
             return self._upstream
 
     def on_manifest(self, parents: Callable[[str], Iterable[str]]) -> None:
-        """Takes from dbt's manifest what each node and test is built from, by their unique ids."""
+        """Sets the function that gives a node's or test's parents in dbt's manifest, by their unique ids."""
         self._parents = parents
 
     def on_connection(self) -> None:
-        """Starts the run when dbt asks for a connection, unless it is an operation, which may only read."""
+        """Starts the run when dbt asks for a connection, unless it is an operation, which may be read-only."""
         if not self.is_operation:
             self.start()
 
     def on_statement(self, statement: Statement) -> None:
-        """Starts the run of an operation before its first statement that changes something."""
+        """Starts the run of an operation before its first statement that changes data or metadata."""
         if self.is_operation and not self._entered and statement.changes_something:
             self.start()
 
@@ -188,8 +188,8 @@ class Invocation:
         """Enters the run in the registry and logs its id, once, if this command writes.
 
         Raises:
-            InvalidSettingError: see `run`.
-            NotWrittenError: the target folder cannot be written.
+            InvalidSettingError: as for `run`.
+            NotWrittenError: if the target folder cannot be written.
         """
         with self._lock:
             if self._entered or self._ended or not self.writes:
@@ -197,7 +197,7 @@ class Invocation:
             entry = self._entry(self.run.run_id)
             self._registry.enter(entry)
             self._entered = entry.invocation_id
-        # Read after it is entered: of two runs that start at once, at least one then sees the other.
+        # Read after the run is entered: of two runs that start at the same time, at least the later sees the other.
         announcement = self._announcement(entry)
         for warning in announcement.warnings():
             logger.warning(warning)
@@ -208,7 +208,7 @@ class Invocation:
         """Marks the run as finished when the connections are closed, unless an error or Ctrl-C ends it.
 
         dbt closes them before it writes its results, and again when the command is over. A run that is killed between
-        the two must not look finished: nothing would continue it.
+        the two must not look finished: it would not be continued.
         """
         with self._lock:
             self._ended = True
@@ -226,13 +226,13 @@ class Invocation:
             if not self.is_new_run:
                 end.name_next_step(entered, self.run.run_id, self._parents)
         elif end.end.problem is not None and self.writes and not self.is_operation:
-            with contextlib.suppress(SiltError):  # it is what ends the command
+            with contextlib.suppress(SiltError):  # this error ends the command anyway
                 end.record_failure_to_begin(self._entry(self.run.run_id))
 
     def _enter_test(self) -> str | None:
-        """Enters `dbt test` under a given run id: what it found is corrected by a rerun of that run.
+        """Enters `dbt test` under a given run id: a rerun of that run corrects the failures that it found.
 
-        It is entered when it is over, because it writes nothing: one that is killed leaves nothing to continue.
+        It is entered when it is over, because it writes nothing: a killed test leaves nothing to continue.
         """
         try:
             if self.is_new_run:
@@ -260,15 +260,15 @@ class Invocation:
         return RunSources(self.id, self._variables(), retried, credentials.run_id, unfinished)
 
     def _begun(self) -> tuple[RunEntry, ...]:
-        """The project's commands that came to their nodes: any other has nothing to continue, repeat or warn of."""
+        """The project's commands that reached their nodes; only these can be continued, repeated or warned of."""
         return tuple(each for each in self._registry.entries() if each.began)
 
     def _mattering(self) -> tuple[RunEntry, ...]:
-        """Those that may have committed something, are at work, or have come to their end."""
+        """The commands that may have committed changes, are running, or have completed."""
         return tuple(filter(self._committed.may_matter, self._begun()))
 
     def _known_entries(self) -> tuple[RunEntry, ...]:
-        """The entries next to the results that are retried, then this project's."""
+        """The entries next to the results that are retried, followed by this project's."""
         of_state = () if self._state is None else RunRegistry(self._state).entries()
         return (*of_state, *self._begun())
 
@@ -286,7 +286,7 @@ class Invocation:
         )
 
     def _entry(self, run_id: str) -> RunEntry:
-        """This command as it is entered: a retry has the command line of the run that it retries."""
+        """The registry's entry of this command: a retry has the command line of the run that it retries."""
         own = self._own(run_id)
         if self._retry is None:
             return own
@@ -307,7 +307,7 @@ class Invocation:
         )
 
     def _find_retry(self) -> Retry | None:
-        """The retry that this command is, checked where the user has not said which results to repeat."""
+        """Returns this command's retry, checked unless the user has chosen the results to repeat."""
         previous = PreviousResults.read(self.target_path if self._state is None else self._state)
         if previous is None:
             return None
@@ -325,5 +325,5 @@ class Invocation:
         return getattr(self._config, "cli_vars", None) or {}
 
     def _flag(self, name: str) -> Any:
-        """A flag of the command; None where dbt gives no such flag."""
+        """A flag of the command, or None if dbt passes no such flag."""
         return getattr(getattr(self._config, "args", None), name, None)

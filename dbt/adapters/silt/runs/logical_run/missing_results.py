@@ -1,4 +1,4 @@
-"""Explains `dbt retry` where no run has left results: dbt refuses before it makes an adapter, without a remedy."""
+"""Explains `dbt retry` if no run has left results: dbt refuses before it creates an adapter, without a remedy."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ logger = AdapterLogger("Silt")
 def explain_missing_results() -> None:
     """If this is `dbt retry`, and it fails for want of results, logs the command that continues the last run.
 
-    To be called when dbt has read the profile: dbt makes nothing else of an adapter before the refusal.
+    To be called when dbt has read the profile: dbt calls nothing else of an adapter before it refuses.
     """
     context = click.get_current_context(silent=True)
     if context is not None and context.info_name == RETRY:
@@ -28,15 +28,15 @@ def explain_missing_results() -> None:
 
 
 def continuing_advice(target: Path, directory: str) -> str | None:
-    """The remedy where a project's only results would have been those of a run that was stopped; else None.
+    """Returns the remedy if a project has no results because its last run was stopped, or else None.
 
     Args:
         target: dbt's target folder.
-        directory: the folder that the command is typed in.
+        directory: the folder in which the command is typed.
 
     Raises:
-        InvalidSettingError: the registry of runs is damaged.
-        StorageError: it cannot be read.
+        InvalidSettingError: if the registry of runs is damaged.
+        StorageError: if it cannot be read.
     """
     begun = [each for each in RunRegistry(target).entries() if each.began]
     last = max(begun, key=lambda each: each.started, default=None)

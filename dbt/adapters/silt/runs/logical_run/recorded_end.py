@@ -1,4 +1,4 @@
-"""Records the end of a dbt command: its result, a copy of the results of its nodes, and what to type next."""
+"""Records the end of a dbt command: its result, a copy of the results of its nodes, and the next command to type."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ logger = AdapterLogger("Silt")
 
 @dataclass(frozen=True)
 class RecordedEnd:
-    """The end of one dbt command.
+    """The end of a dbt command.
 
     Attributes:
-        registry: of the project.
-        target_path: dbt's.
+        registry: the project's registry of runs.
+        target_path: dbt's target folder.
         which: dbt's name of the command.
-        directory: the folder that it was typed in.
-        end: how it ends.
+        directory: the folder in which it was typed.
+        end: its classified end.
     """
 
     registry: RunRegistry
@@ -40,10 +40,10 @@ class RecordedEnd:
     end: CommandEnd
 
     def record(self, invocation_id: str, selected: Iterable[str]) -> None:
-        """Records the end of a run, and says last what to type if it was interrupted.
+        """Records the end of a run, and if it was interrupted, logs last which command to type.
 
         Args:
-            selected: the unique ids of the nodes that it was to run.
+            selected: the unique ids of the nodes that the run was to run.
         """
         has_results = self.end.interrupted and self._enter_unfinished(invocation_id, selected)
         self._mark(invocation_id, has_results)
@@ -51,9 +51,9 @@ class RecordedEnd:
             self._advise(invocation_id, has_results)
 
     def record_failure_to_begin(self, entry: RunEntry) -> None:
-        """Records a command that failed before it came to its nodes: else it would look as if it was never typed.
+        """Records a command that failed before its first node: otherwise it would look as if it had never been typed.
 
-        It has changed nothing, so no rerun needs the record, and a registry that cannot be written is no error.
+        It has changed nothing, so no rerun needs the record, and a registry that cannot be written is not an error.
         """
         with contextlib.suppress(SiltError):
             self.registry.enter(replace(entry, began=False))
@@ -61,12 +61,12 @@ class RecordedEnd:
             self.registry.end(entry.invocation_id, finished=False, result=result)
 
     def name_next_step(self, invocation_id: str, run_id: str, parents: Callable[[str], Iterable[str]]) -> None:
-        """Says last what to type if a test failed on what the command has not built.
+        """Logs last which command to type if a test failed on a node that this command has not built.
 
         Args:
-            parents: gives what a test is built from: dbt's unique ids.
+            parents: gives the unique ids that a test is built from.
         """
-        with contextlib.suppress(SiltError, OSError, ValueError):  # `record` has warned of what cannot be read
+        with contextlib.suppress(SiltError, OSError, ValueError):  # `record` has warned of unreadable files
             results = results_of_command(self.target_path, invocation_id)
             build = last_build(self.registry.entries(), run_id)
             line = None if build is None else next_step(results, parents, build, self.directory)
@@ -74,7 +74,7 @@ class RecordedEnd:
                 logger.info(line)
 
     def _enter_unfinished(self, invocation_id: str, selected: Iterable[str]) -> bool:
-        """Completes the results that dbt has written at Ctrl-C; False where it has written none."""
+        """Completes the results that dbt has written at Ctrl-C; returns False if there are no such results."""
         try:
             return enter_unfinished(self.target_path, invocation_id, selected)
         except OSError as error:
@@ -82,7 +82,7 @@ class RecordedEnd:
             return False
 
     def _advise(self, invocation_id: str, has_results: bool) -> None:
-        """Says last what to type; a registry that cannot be read has been warned of."""
+        """Logs which command to type; an unreadable registry has been warned of."""
         reason = "Ended by SIGTERM" if termination.was_received() else "Interrupted"
         with contextlib.suppress(SiltError):
             entry = self.registry.find(invocation_id)
@@ -90,7 +90,7 @@ class RecordedEnd:
                 logger.info(advice(entry, has_results, self.directory, reason))
 
     def _mark(self, invocation_id: str, has_results: bool) -> None:
-        """Marks the end; only warns where that fails: the commits stand, and dbt has still to write its results."""
+        """Marks the end; a failure is only a warning: the commits stand, and dbt still has to write its results."""
         try:
             self.registry.end(invocation_id, self.end.finished, has_results, self._result(invocation_id))
         except SiltError as error:
@@ -99,7 +99,7 @@ class RecordedEnd:
             )
 
     def _result(self, invocation_id: str) -> CommandResult:
-        """What the command came to, by the results that dbt has written, of which a copy is kept."""
+        """Returns the result of the command, from the results that dbt has written, and keeps a copy of these."""
         try:
             results = results_of_command(self.target_path, invocation_id)
             KeptResults(self.target_path).keep(invocation_id, self.which, results)
@@ -109,10 +109,10 @@ class RecordedEnd:
         return CommandResult.of(self.end.ending, results, self.end.problem, self._earlier_failures(invocation_id))
 
     def _earlier_failures(self, invocation_id: str) -> Sequence[str]:
-        """What had failed in the run before this command.
+        """The failures in the run before this command.
 
         Raises:
-            InvalidSettingError, StorageError: the registry cannot be read.
+            InvalidSettingError, StorageError: if the registry cannot be read.
         """
         entries = self.registry.entries()
         run_ids = [each.run_id for each in entries if each.invocation_id == invocation_id]

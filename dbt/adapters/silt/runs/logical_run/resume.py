@@ -1,7 +1,7 @@
 """Decides whether a command continues the last run of the same command, which did not finish.
 
-A run that a person stopped (Ctrl-C) has left results, and is continued only where the profile's `resume` says so. One
-that was killed has left none; it is continued on a terminal, too.
+A run that a person stopped (Ctrl-C) has left results, and is continued only if the profile's `resume` says so. A killed
+run has left no results; it is also continued on a terminal.
 """
 
 from __future__ import annotations
@@ -16,19 +16,19 @@ from dbt_common.dataclass_schema import ValidationError
 from dbt.adapters.silt.records.run_registry import RunEntry
 
 OFF = "off"
-"""The value of `resume` that continues nothing, in whatever case; YAML reads it as false."""
+"""The value of `resume` that continues nothing, in any case; YAML reads it as false."""
 
 ON_A_TERMINAL = timedelta(hours=12)
-"""How long after its start a killed run is continued by whoever types the command again."""
+"""How long after its start a killed run is continued by the same command typed on a terminal."""
 
 
 @dataclass(frozen=True)
 class ResumeRule:
-    """How long after its start a run is continued; None: it is not.
+    """How long after its start a run is continued; None: never.
 
     Attributes:
-        stopped: one that was stopped, and has left results.
-        killed: one that was killed, or that an error broke off.
+        stopped: the limit for a run that was stopped and has left results.
+        killed: the limit for a run that was killed, or that an error aborted.
     """
 
     stopped: timedelta | None = None
@@ -36,14 +36,14 @@ class ResumeRule:
 
     @classmethod
     def of(cls, field: str | None, is_typed: bool) -> ResumeRule:
-        """The rule of a command.
+        """Creates the rule of a command.
 
         Args:
             field: the profile's `resume`.
             is_typed: whether a person has typed the command on a terminal.
 
         Raises:
-            ValidationError: the field is no length of time.
+            ValidationError: if the field is not a length of time.
         """
         given = parse_resume(field)
         if is_off(field) or not is_typed:
@@ -55,10 +55,10 @@ class ResumeRule:
 
 
 def resumable(entries: Sequence[RunEntry], own: RunEntry, rule: ResumeRule) -> RunEntry | None:
-    """The last run of the same command, if it started within the rule's time, did not finish, and no longer runs.
+    """Returns the last run of the same command, if it began within the rule's time, did not finish, and no longer runs.
 
-    Another command, other variables or another target ask for something else: under the id of the unfinished run, what
-    that one committed would be skipped.
+    Another command, other variables or another target request different work: under the id of the unfinished run, work
+    that it has committed would be skipped.
 
     Args:
         entries: the runs so far.
@@ -72,7 +72,7 @@ def resumable(entries: Sequence[RunEntry], own: RunEntry, rule: ResumeRule) -> R
 
 
 def last_of_work(entries: Sequence[RunEntry], own: RunEntry) -> RunEntry | None:
-    """The newest run of the same command line, variables and target."""
+    """Returns the newest other run of the same command line, variables and target."""
     others = [each for each in entries if each.invocation_id != own.invocation_id and each.work == own.work]
     return max(others, key=lambda each: each.started, default=None)
 
@@ -82,27 +82,27 @@ _DURATION = re.compile(r"\s*(\d+)\s*(second|minute|hour|day)s?\s*", re.IGNORECAS
 
 
 def is_off(field: str | None) -> bool:
-    """Whether `resume` says that nothing is continued."""
+    """Whether `resume` turns continuation off."""
     return field is not None and field.strip().lower() in (OFF, "no", "false", "never")
 
 
 def parse_resume(field: str | None) -> timedelta | None:
-    """The length of time in `resume`; None where it is not set, or off.
+    """Returns the length of time in `resume`, or None if it is unset or off.
 
     Raises:
-        ValidationError: it is no length of time.
+        ValidationError: if it is not a length of time.
     """
     return None if not field or is_off(field) else parse_duration(field, "resume")
 
 
 def parse_duration(text: str, name: str) -> timedelta:
-    """The length of time that "90 minutes", "2 hours" or "1 day" means.
+    """Parses a length of time such as "90 minutes", "2 hours" or "1 day".
 
     Args:
-        name: of the profile's field.
+        name: the name of the profile's field.
 
     Raises:
-        ValidationError: the text is no such length of time.
+        ValidationError: if the text is not a length of time.
     """
     found = _DURATION.fullmatch(str(text))
     if not found:

@@ -1,7 +1,7 @@
-"""Finds the run id of `dbt retry`, and refuses one that would not repeat the last run.
+"""Finds the run id of `dbt retry`, and refuses a retry that would not repeat the last run.
 
-dbt repeats what `run_results.json` says. After a kill that file is of an older run: that is refused, with the command
-that continues the killed one. After Ctrl-C it is made whole (see `interrupted_results`).
+dbt repeats the nodes in `run_results.json`. After a kill that file belongs to an older run: the retry is refused, with
+the command that continues the killed run. After Ctrl-C the file is completed (see `interrupted_results`).
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 
 _CLOCKS_DIFFER_BY = timedelta(hours=1)
-"""At most, those of the machine that ran dbt and of the one that looks at its commits."""
+"""The largest difference between the clocks of the machine that ran dbt and the machine that reads its commits."""
 
 _REPEATED = frozenset(("error", "fail", "skipped", "runtime error", "partial success"))
 
@@ -40,8 +40,8 @@ class PreviousResults:
 
     Attributes:
         command: dbt's name of it ("run", "run-operation").
-        run_ids: those in the adapter responses of its nodes.
-        relations: what its nodes write, by their quoted names.
+        run_ids: the run ids in the adapter responses of its nodes.
+        relations: the quoted names of the relations that its nodes write.
         variables: its `--vars`, which a retry's own replace.
         unfinished: the unique ids of the nodes that are repeated.
     """
@@ -72,7 +72,7 @@ class PreviousResults:
 
     @classmethod
     def read(cls, folder: Path) -> PreviousResults | None:
-        """Reads the results in a target folder; None where there are none (dbt itself then says so)."""
+        """Reads the results in a target folder, or returns None if they are missing (dbt itself reports that)."""
         try:
             return cls.of(json.loads((folder / RESULTS_FILE).read_text(encoding="utf-8")))
         except FileNotFoundError:
@@ -80,13 +80,13 @@ class PreviousResults:
 
 
 def run_id_of_commits(catalog: Catalog, previous: PreviousResults) -> str | None:
-    """The run id in the commits of the tables that the results name, else of any other table of the warehouse."""
+    """Returns the run id in the commits of the tables that the results name, or else of any table of the warehouse."""
     since = previous.started_at - _CLOCKS_DIFFER_BY
     return find_run_id(_logs(catalog, previous.relations), previous.invocation_id, since)
 
 
 def _logs(catalog: Catalog, first: tuple[str, ...]) -> Iterator[DeltaLog]:
-    """The tables of the warehouse, the named ones first: hooks and operations write to others than a node's own."""
+    """Yields the tables of the warehouse, the named tables first: hooks and operations also write to further tables."""
     named = [RelationName(*parts) for parts in map(identifiers, first) if len(parts) == 3]
     found = (catalog.find(name) for name in named)
     first_tables = (entry.name for entry in found if entry is not None and entry.kind is RelationKind.TABLE)
@@ -95,12 +95,12 @@ def _logs(catalog: Catalog, first: tuple[str, ...]) -> Iterator[DeltaLog]:
 
 @dataclass(frozen=True)
 class Retry:
-    """One `dbt retry`.
+    """A `dbt retry` command.
 
     Attributes:
         previous: the results that it repeats.
-        own: its own entry, with the run id that is suggested where none can be found.
-        from_state: whether the results are not those of the project's target folder: then they are the user's choice.
+        own: its own entry, with the suggested run id for the case that no other is found.
+        from_state: whether the results are from another folder than the project's target folder, by the user's choice.
     """
 
     previous: PreviousResults
@@ -108,14 +108,14 @@ class Retry:
     from_state: bool = False
 
     def check(self, entries: Sequence[RunEntry], results: str) -> None:
-        """Refuses a retry that would repeat less than the last run, or an older one.
+        """Refuses a retry that would repeat less than the last run, or an older run.
 
         Args:
             entries: the runs of the project.
-            results: the folder that the results lie in.
+            results: the folder of the results.
 
         Raises:
-            InvalidSettingError: the last run is still running, or was stopped; the message holds the command that
+            InvalidSettingError: if the last run is still running, or was stopped; the message contains the command that
                 continues it.
         """
         for entry in entries:
@@ -123,21 +123,21 @@ class Retry:
                 self._refuse(entry, results, "which was stopped: its results lack the nodes that had not run")
         later = [each for each in entries if each.started > self.previous.generated_at]
         for entry in sorted(later, key=lambda each: each.started, reverse=True):
-            # A retry of the same results that was killed has left them as they were.
+            # A killed retry of the same results has left them unchanged.
             if self.previous.invocation_id != entry.repeats and self.own.invocation_id != entry.invocation_id:
                 self._refuse(
                     entry, results, f"but run {entry.run_id}, started later at {entry.started_at}, {entry.ending}"
                 )
 
     def run_id(self, entries: Sequence[RunEntry], of_commits: Callable[[PreviousResults], str | None]) -> str:
-        """The run id of what is retried.
+        """Returns the run id of the retried run.
 
         Args:
-            entries: the runs in the registries that may know it.
-            of_commits: finds the id in the commits that the run left; asked only if nothing else knows it.
+            entries: the runs in the registries that may contain it.
+            of_commits: finds the id in the commits that the run left; called only if the id is not found elsewhere.
 
         Raises:
-            InvalidSettingError: it cannot be found; the message holds the command that names one.
+            InvalidSettingError: if the run id is not found; the message contains the command that passes it.
         """
         for entry in entries:
             if entry.invocation_id == self.previous.invocation_id:
@@ -147,7 +147,7 @@ class Retry:
         if found:
             return found
         if self.previous.command == "run-operation" and not self.from_state:
-            return self.previous.invocation_id  # it is entered before it changes something, so it has changed nothing
+            return self.previous.invocation_id  # it is entered before its first change, so it has changed nothing
         raise InvalidSettingError(
             f"the run id of invocation {self.previous.invocation_id}, which `dbt retry` repeats, is not in "
             f"{REGISTRY_FILE}, not in its results and not in the commits of this warehouse",

@@ -1,12 +1,12 @@
-"""Chooses the run id of a dbt command, by which a rerun recognises the units of work that are done.
+"""Chooses the run id of a dbt command, by which a rerun recognises completed units of work.
 
-The id is the first of these that there is:
+The id is the first of these that exists:
 
 1. the variable `silt_run_id` (`--vars`), which dbt records and `dbt retry` repeats by itself;
 2. for `dbt retry`, the id of the run that is retried (see `retry`);
 3. the profile's field `run_id`;
-4. the id of the same command's last run, if that did not finish and is to be continued (see `resume`);
-5. dbt's invocation id: no unit of work is done yet.
+4. the id of the last run of the same command, if it did not finish and is to be continued (see `resume`);
+5. dbt's invocation id: no unit of work is completed yet.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from dbt.adapters.silt.engine.kernel.errors import InvalidSettingError
 from dbt.adapters.silt.records.run_registry import RUN_ID_VARIABLE, RunEntry
 
 LONGEST_RUN_ID = 500
-"""Characters: the id is in every commit, and in every checkpoint as long as its units of work are remembered."""
+"""In characters: the id is in every commit, and in every checkpoint as long as its units of work are remembered."""
 
 
 class Origin(enum.Enum):
@@ -36,7 +36,7 @@ class Origin(enum.Enum):
 
 @dataclass(frozen=True)
 class LogicalRun:
-    """A run id, where it came from, and for `Origin.RESUME` the run that is continued."""
+    """A run id, its origin, and for `Origin.RESUME` the run that is continued."""
 
     run_id: str
     origin: Origin
@@ -45,7 +45,7 @@ class LogicalRun:
 
 @dataclass(frozen=True)
 class RunSources:
-    """The candidates for a run id, gathered before one is chosen.
+    """The candidates for a run id.
 
     Attributes:
         invocation_id: dbt's id of this command.
@@ -63,10 +63,10 @@ class RunSources:
 
 
 def choose_run(sources: RunSources) -> LogicalRun:
-    """The logical run of a dbt command.
+    """Returns the logical run of a dbt command.
 
     Raises:
-        InvalidSettingError: the given run id is invalid, or that of the run which `dbt retry` repeats is not found.
+        InvalidSettingError: if the given run id is invalid, or the id of the run that `dbt retry` repeats is not found.
     """
     variable = run_id_text(sources.variables.get(RUN_ID_VARIABLE), f"the variable `{RUN_ID_VARIABLE}`")
     if variable:
@@ -82,14 +82,14 @@ def choose_run(sources: RunSources) -> LogicalRun:
 
 
 def run_id_text(value: Any, source: str) -> str:
-    """A run id as text; empty for none, which an unset environment variable gives too.
+    """Returns a run id as text; empty if it is missing, or comes from an unset environment variable.
 
     Args:
-        value: what was given, as YAML reads it.
+        value: the given value, as YAML reads it.
         source: its source, for the error.
 
     Raises:
-        InvalidSettingError: it is neither text nor a number, too long, or holds characters that cannot be seen.
+        InvalidSettingError: if it is neither text nor a number, too long, or contains invisible characters.
     """
     if isinstance(value, (date, datetime)):
         value = value.isoformat()

@@ -1,4 +1,4 @@
-"""Keeps dbt's traceback of a Ctrl-C off the screen, where it pushes away what says how to go on."""
+"""Hides dbt's traceback after Ctrl-C, which would push the advice how to continue off the screen."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ if TYPE_CHECKING:
     from dbt_common.events.base_types import EventMsg
 
 _SCREEN: Final = "stdout_log"
-"""dbt's name of its logger on the standard output."""
+"""dbt's name of its logger for the standard output."""
 
 _SAY_NOTHING: Final = ("MainEncounteredError", "MainStackTrace")
-"""What dbt says of the error that ends a command: of a Ctrl-C it is no text, and where in dbt it arrived."""
+"""dbt's events for the error that ends a command: after Ctrl-C they show an empty text, and a place in dbt's code."""
 
 
 def shorten() -> None:
-    """Leaves out what dbt prints of a Ctrl-C or SIGTERM. Any other error is shown, and dbt's log file has them all."""
+    """Hides these events after Ctrl-C or SIGTERM; other errors are shown, and dbt's log file has them all."""
     for logger in get_event_manager().loggers:
         if logger.name == _SCREEN:
             logger.filter = _without_interrupts(logger.filter)

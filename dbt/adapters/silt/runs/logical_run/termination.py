@@ -1,7 +1,7 @@
-"""Ends a dbt command at SIGTERM as Ctrl-C ends it, with the exit code that schedulers expect.
+"""Ends a dbt command at SIGTERM as Ctrl-C does, with the exit code that schedulers expect.
 
-Schedulers stop a command by SIGTERM. Left alone, it ends a Python process at once: its statements go on in Spark for a
-moment, and nothing says what was done and how to go on.
+Schedulers stop a command by SIGTERM. By default it ends a Python process at once: its statements continue in Spark for
+a moment, and no message explains how to continue.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from types import FrameType
 import click
 
 EXIT_CODE = 128 + signal.SIGTERM
-"""What a shell reports of a process that SIGTERM has ended."""
+"""The exit code that a shell reports of a process ended by SIGTERM."""
 
 _received = threading.Event()
 
 
 def install() -> None:
-    """Takes SIGTERM for Ctrl-C in this process, where it is dbt's own: not in a program that holds a `dbtRunner`.
+    """Handles SIGTERM as Ctrl-C in this process if it is dbt's own, and not a program that uses a `dbtRunner`.
 
     A second SIGTERM ends the process at once.
     """
@@ -30,12 +30,12 @@ def install() -> None:
 
 
 def was_received() -> bool:
-    """Whether SIGTERM is what ends this process."""
+    """Whether this process is ending because of SIGTERM."""
     return _received.is_set()
 
 
 def set_exit_code(error: BaseException | None) -> None:
-    """Gives the error by which dbt ends the exit code of SIGTERM, if that is what ends it: dbt has one code for all."""
+    """Gives the error by which dbt ends the exit code of SIGTERM, if SIGTERM caused it: dbt has a single code."""
     if was_received() and isinstance(error, click.ClickException):
         error.exit_code = EXIT_CODE  # type: ignore[misc]  # as dbt's own errors do
 
