@@ -1,4 +1,4 @@
-"""`silt check`: finds damage in tables: in their logs, and in files that differ from what the logs say."""
+"""`silt check`: finds damage in tables: in their logs, and in files that differ from their logs."""
 
 from __future__ import annotations
 
@@ -41,13 +41,13 @@ Progress = Callable[[int, int], None]
 
 @dataclass(frozen=True)
 class Checked:
-    """What the check of a table found.
+    """The result of the check of a table.
 
     Attributes:
-        problems: what is wrong with it.
-        snapshot: the version that was checked; None where it cannot be read.
-        refused: why it was not checked; None where it was.
-        note: what is no damage, and surprises; None where there is nothing of the kind.
+        problems: the problems that were found.
+        snapshot: the version that was checked; None if it cannot be read.
+        refused: why the table was not checked; None if it was.
+        note: a surprise that is not damage, if any.
     """
 
     table: str
@@ -65,7 +65,7 @@ def add(subparsers: Subparsers) -> None:
 
 
 def run(arguments: Namespace) -> int:
-    """Prints what is wrong."""
+    """Prints the problems."""
     with progress.bars(sys.stderr) as bars:
         if arguments.table is not None:
             log = table_of(arguments.table, arguments)
@@ -76,15 +76,15 @@ def run(arguments: Namespace) -> int:
 
 
 def check(log: DeltaLog, report: Progress, data: bool = False) -> Checked:
-    """Checks a table; again where it was changed meanwhile, as a VACUUM or a clean-up may have deleted files.
+    """Checks a table; again if it was changed meanwhile, because a VACUUM or a clean-up may have deleted files.
 
     Args:
-        report: called with the number of files that were checked since the last call, and that of all files.
+        report: called with the number of files checked since the last call, and the number of all files.
         data: whether every page of every file is read.
 
     Raises:
-        NotATableError: there is no table.
-        StorageError: the storage failed.
+        NotATableError: if the table does not exist.
+        StorageError: if the storage failed.
     """
     found = _check_once(log, report, data)
     for _ in range(_CHECKS - 1):
@@ -95,7 +95,7 @@ def check(log: DeltaLog, report: Progress, data: bool = False) -> Checked:
 
 
 def answer(checked: list[Checked], data: bool = False) -> Answer:
-    """Returns the problems of all tables, and what was checked and read."""
+    """Returns the problems of all tables, and a summary of the checks."""
     document = {
         "tables": [_json(each) for each in checked],
         "problems": sum(len(each.problems) for each in checked),
@@ -135,7 +135,7 @@ def _check_once(log: DeltaLog, report: Progress, data: bool) -> Checked:
     except NotATableError:
         raise
     except TableDamagedError as error:
-        # The log's problems mostly say why the newest version cannot be read.
+        # The log's problems mostly explain why the newest version cannot be read.
         more = () if problems else (Problem(ProblemKind.LOG_UNREADABLE, error.problem, error.version),)
         return Checked(log.name, (*problems, *more))
     outside = [problem for problem in problems if problem.kind is ProblemKind.FILE_OUTSIDE]
@@ -146,7 +146,7 @@ def _check_once(log: DeltaLog, report: Progress, data: bool) -> Checked:
 
 
 def _not_looked_at(outside: list[Problem]) -> str:
-    """Says that files are where no statement reads them, as those of a shallow clone in a copied warehouse."""
+    """Reports files in places that no statement reads, such as those of a shallow clone in a copied warehouse."""
     files = "file that its log names is" if len(outside) == 1 else "files that its log names are"
     return f"{len(outside)} {files} not in the warehouse, and not looked at: {outside[0].path}"
 
@@ -159,7 +159,7 @@ def _version(log: DeltaLog) -> int | None:
 
 
 def _summary(checked: list[Checked], problems: int, data: bool) -> str:
-    """What was checked and found; it never says more than was looked at."""
+    """Summarises the check and its result, without claiming more than was checked."""
     read = [each.snapshot for each in checked if each.snapshot is not None]
     files, held = sum(each.num_files for each in read), sum(each.size_in_bytes for each in read)
     sound = "nothing is wrong" if data else "nothing is wrong in logs and footers (--data reads the rows too)"

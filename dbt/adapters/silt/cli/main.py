@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from dbt.adapters.silt.cli.options import Subcommand
 
 SUBCOMMANDS: Final = ("sql", "runs", "run", "history", "show", "check", "report", "serve", "rollback", "session")
-"""The subcommands in the order of the help, each a module of this package; only the one that runs is loaded."""
+"""The subcommands in the order of the help, each a module of this package; only the chosen module is loaded."""
 
 DBT: Final = "dbt"
 """The subcommand whose arguments are dbt's own."""
@@ -28,14 +28,14 @@ PROBLEMS_FOUND, BAD_INPUT, INTERRUPTED = 1, 2, 130
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Runs one subcommand.
+    """Runs a subcommand.
 
     Args:
         argv: the arguments, without the program's name; by default the process's own.
 
     Returns:
-        The exit code: 0; 1 where problems were found; 2 where the request cannot be answered, also where there is no
-            subcommand, which lists them; 130 after Ctrl-C.
+        The exit code: 0; 1 if problems were found; 2 if the request cannot be answered, or there is no subcommand (then
+            the help lists them); 130 after Ctrl-C.
 
     Raises:
         SystemExit: after `--help` and `--version`, and for invalid arguments.
@@ -68,7 +68,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _leave_out(*names: str) -> None:
     """Hides packages from imports in this process.
 
-    PyArrow loads them where they are installed, which takes longer than all the rest; nothing here needs them.
+    PyArrow loads them if they are installed, which takes longer than everything else; nothing here needs them.
     """
     for name in names:
         sys.modules.setdefault(name, None)  # type: ignore[arg-type]
@@ -79,7 +79,7 @@ def _subcommand(name: str) -> Subcommand:
 
 
 def parser_of(names: Iterable[str]) -> ArgumentParser:
-    """Returns the parser of a command line that has these subcommands."""
+    """Returns the parser of a command line with these subcommands."""
     parser = ArgumentParser(
         prog="silt",
         description="Queries a warehouse of dbt-silt; shows its runs and tables; undoes a run; ends what stays.",

@@ -1,4 +1,4 @@
-"""Shows progress bars on a terminal, and nothing anywhere else."""
+"""Shows progress bars on a terminal, and nothing elsewhere."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ T = TypeVar("T")
 
 
 class Bars:
-    """A bar over tables, and one over the files of the table that is being checked."""
+    """A bar for the tables, and a bar for the files of the table that is being checked."""
 
     def __init__(self, shown: Progress) -> None:
         self._shown = shown
         self._files = shown.add_task("", visible=False)
 
     def over(self, tables: Sequence[T]) -> Iterator[T]:
-        """Yields the tables; each is counted when the next one is asked for."""
+        """Yields the tables; each is counted when the next table is requested."""
         return iter(self._shown.track(tables, description="tables"))
 
     def of_table(self, name: str) -> Callable[[int, int], None]:
@@ -35,7 +35,7 @@ class Bars:
 
 @contextlib.contextmanager
 def bars(out: TextIO) -> Iterator[Bars]:
-    """Shows bars on a terminal while the block runs, and removes them after it."""
+    """Shows bars on a terminal while the block runs, and removes them afterwards."""
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     console = Console(file=out)
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as shown:

@@ -1,6 +1,6 @@
 """Prints the answer of a subcommand: as JSON, as plain text for another program, or for a person.
 
-On a terminal rows are drawn as a table as wide as the terminal. Elsewhere a row is a line, with two or more spaces
+On a terminal, rows are drawn as a table of the terminal's width. Otherwise a row is a line, with two or more spaces
 between its cells, never cut.
 """
 
@@ -24,7 +24,7 @@ _GAP = "  "
 
 
 def show(answer: Answer, as_json: bool, out: TextIO | None = None) -> int:
-    """Prints an answer; returns its exit code."""
+    """Prints an answer and returns its exit code."""
     out = out or sys.stdout
     if as_json:
         out.write(json_text(answer.document) + "\n")
@@ -37,7 +37,7 @@ def show(answer: Answer, as_json: bool, out: TextIO | None = None) -> int:
 
 
 def complain(problem: object) -> None:
-    """Prints a problem for the person who gave the command."""
+    """Prints a problem on the standard error."""
     print(f"silt: {lines(str(problem))}", file=sys.stderr)
 
 

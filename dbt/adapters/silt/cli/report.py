@@ -37,14 +37,14 @@ def add(subparsers: Subparsers) -> None:
 
 
 def add_runs(parser: ArgumentParser) -> None:
-    """Declares how many runs are shown."""
+    """Declares the option for the number of runs."""
     parser.add_argument(
         "-n", "--runs", type=int, default=RUNS, metavar="N", help=f"only the newest N runs, by default {RUNS}"
     )
 
 
 def run(arguments: Namespace) -> int:
-    """Writes the page, and prints where."""
+    """Writes the page, and prints its path."""
     warehouse = open_warehouse(arguments)
     made = document(source_of(warehouse, arguments), SystemClock().now_ms())
     output = _output(arguments.output, warehouse)
@@ -53,10 +53,10 @@ def run(arguments: Namespace) -> int:
 
 
 def source_of(warehouse: OpenWarehouse, arguments: Namespace) -> Source:
-    """Returns what the page is made of.
+    """Returns the source of the page.
 
     Raises:
-        InvalidArgumentError: the number of runs is negative.
+        InvalidArgumentError: if the number of runs is negative.
     """
     if arguments.runs < 0:
         raise InvalidArgumentError(f"`--runs {arguments.runs}` is no number of runs", remedy="Give 0 or more")
@@ -69,7 +69,7 @@ def source_of(warehouse: OpenWarehouse, arguments: Namespace) -> Source:
 
 
 def answer(output: Path, made: Document) -> Answer:
-    """Says what was written, and what could not be read."""
+    """Returns the facts of the written file, and the problems of unreadable tables."""
     written = output.stat().st_size
     facts = {
         "file": str(output),
@@ -91,10 +91,10 @@ def _output(named: str | None, warehouse: OpenWarehouse) -> Path:
 
 
 def _write(output: Path, text: str) -> None:
-    """Writes the file in one step, so that a browser never sees half of it.
+    """Writes the file atomically, so that a browser never sees half of it.
 
     Raises:
-        NotWrittenError: it cannot be written.
+        NotWrittenError: if it cannot be written.
     """
     try:
         output.parent.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""Draws answers for a person at a terminal."""
+"""Draws answers on a terminal."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _STYLES: Final = {
 
 
 def draw(blocks: Sequence[Block], out: TextIO) -> None:
-    """Prints the blocks, with an empty line between them."""
+    """Prints the blocks, separated by empty lines."""
     console = Console(file=out, highlight=False)
     for number, block in enumerate(blocks):
         if number:
@@ -43,7 +43,7 @@ def _drawn(block: Block) -> RenderableType:
 
 
 def _rows(block: Rows) -> Table:
-    """Draws the rows, without columns that have no known value: they would only take the others' room."""
+    """Draws the rows, without columns of only unknown values, which would take space from the other columns."""
     table = _table(block.title)
     cells = list(zip(*block.rows, strict=True))
     known = [index for index, column in enumerate(cells) if any(cell != UNKNOWN for cell in column)]

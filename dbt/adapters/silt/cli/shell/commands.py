@@ -1,4 +1,4 @@
-r"""The commands of the shell that are no statements: `\d`, `help`, `quit`."""
+r"""The commands of the shell that are not SQL statements: `\d`, `help`, `quit`."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ HELP: Final = (
 
 
 def answer(text: str, names: Names) -> RowsFound | Explanation:
-    """What a command answers.
+    """Returns the answer to a command.
 
     Args:
-        text: without `quit` and its other words.
+        text: any command except `quit` and its synonyms.
 
     Raises:
-        SiltError: there is no such command, or table.
+        SiltError: if the command or table does not exist.
     """
     word, _, rest = text.strip().rstrip("; ").partition(" ")
     if word.lower() in ("help", "\\?", "\\h"):
@@ -46,23 +46,23 @@ def answer(text: str, names: Names) -> RowsFound | Explanation:
 
 
 def command_lines(text: str, names: Names, columns: int | None) -> Iterator[str]:
-    """The lines that a command answers.
+    """Yields the lines of the answer to a command.
 
     Args:
-        columns: of the terminal.
+        columns: the width of the terminal.
 
     Raises:
-        SiltError: there is no such command, or table.
+        SiltError: if the command or table does not exist.
     """
     found = answer(text, names)
     yield from found.lines if isinstance(found, Explanation) else drawn(found.rows, columns)
 
 
 def pieces(text: str) -> list[str]:
-    """The statements and commands of a text, in turn, up to a command that ends the shell.
+    """Splits a text into its statements and commands, up to a command that ends the shell.
 
     Raises:
-        StatementSyntaxError: a string, a quoted name or a comment is not closed.
+        StatementSyntaxError: if a string, a quoted name or a comment is not closed.
     """
     found: list[str] = []
     lines: list[str] = []
@@ -88,7 +88,7 @@ def _is_whole(text: str) -> bool:
 
 
 def is_command(text: str) -> bool:
-    """Whether a line is a command; one of these needs no semicolon."""
+    """Whether a line is a command, which needs no semicolon."""
     word = text.strip().rstrip(";").strip()
     return word.startswith("\\") or word.lower() in {"help", *QUIT}
 

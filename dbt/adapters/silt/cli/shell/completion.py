@@ -1,4 +1,4 @@
-"""Completes names of tables and columns, and words of SQL, as they are typed."""
+"""Completes names of tables and columns, and words of SQL, while they are typed."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from dbt.adapters.silt.engine.kernel.identifiers import quote
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 
 DELIMITERS: Final = " \t\n()=+-*/<>!,;'\"|"
-"""What ends a word; a dot does not."""
+"""The characters that end a word; a dot does not."""
 
 _WORDS: Final = (
     "select from where group by order having limit join left inner full outer on using union all distinct as and or "
@@ -31,15 +31,15 @@ class Completer:
     """Completes a word.
 
     Args:
-        names: gives what names mean now.
-        typed: gives the lines of the statement so far, with the one that is typed.
+        names: gives the current meaning of names.
+        typed: gives the lines of the statement so far, including the current line.
     """
 
     names: Callable[[], Names]
     typed: Callable[[], str]
 
     def candidates(self, word: str) -> list[str]:
-        """What the word may become, sorted; nothing where the warehouse cannot be asked."""
+        """Returns the completions of the word, sorted; empty if the warehouse cannot be read."""
         try:
             names = self.names()
             found = self._qualified(names, word) if "." in word else self._short(names)
@@ -72,7 +72,7 @@ class Completer:
         return (f"{before}.{each}" for each in found)
 
     def _mentioned(self, names: Names) -> dict[str, DeltaLog]:
-        """The tables that the statement names so far, by their names and aliases in it."""
+        """The tables that the statement has named so far, by their names and aliases."""
         text = self.typed()
         found = {name.lower(): table for name in _NAME.findall(text) if (table := _table(names, name)) is not None}
         for name, alias in _ALIAS.findall(text):

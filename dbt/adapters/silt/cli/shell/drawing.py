@@ -1,4 +1,4 @@
-"""Draws rows: aligned below their columns, or each row on its own where they are too wide for the terminal."""
+"""Draws rows: aligned below their columns, or each row on its own if they are too wide for the terminal."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ from dbt.adapters.silt.cli.tables.texts import padded, width
 from dbt.adapters.silt.engine.kernel.printable import line
 
 MOST_SHOWN: Final = 100
-"""Rows on a terminal, at most."""
+"""The maximum of rows on a terminal."""
 
 MOST_COUNTED: Final = 10_000
-"""Rows that are computed for a terminal, at most, so that it can be said how many are left out."""
+"""The maximum of rows that are computed for a terminal, so that it can show how many are left out."""
 
 _GAP = "  "
 _PLAN = ["plan"]
-"""The column of Spark's plans, which are texts of many lines."""
+"""The column of Spark's plans, which are texts with many lines."""
 
 _WIDEST = 200
-"""Columns of a terminal that a value takes there, at most."""
+"""The maximum of a value's width on a terminal, in columns."""
 
 
 def drawn(rows: pa.Table, columns: int | None = None) -> Iterator[str]:
-    """The lines that show the rows.
+    """Returns the lines that show the rows.
 
     Args:
-        columns: of the terminal, on which long results and values are cut; None for a file or a pipe: all of them.
+        columns: the width of the terminal, on which long results and values are cut; None for a file or a pipe.
     """
     if rows.column_names == _PLAN:
         yield from (line(each) for text in rows.column(0).to_pylist() for each in str(text).splitlines())
@@ -45,10 +45,10 @@ def drawn(rows: pa.Table, columns: int | None = None) -> Iterator[str]:
 
 
 def summary(rows: int, most: int) -> str:
-    """Says how many rows there are, and how many of them a terminal does not show.
+    """Returns the number of rows, and of those that a terminal does not show.
 
     Args:
-        most: how many were computed, at most.
+        most: the maximum of rows that were computed.
     """
     if rows <= MOST_SHOWN:
         return f"({rows} row{'' if rows == 1 else 's'})"
@@ -73,7 +73,7 @@ def _aligned(
 
 
 def _one_by_one(names: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
-    """Each row as lines of a name and a value."""
+    """Yields a line with name and value for each value of each row."""
     wide = max(map(width, names))
     for number, row in enumerate(rows, 1):
         yield f"── row {number}"

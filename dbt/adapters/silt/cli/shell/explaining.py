@@ -1,4 +1,4 @@
-"""Says how a query is answered: which files of each table are read, and why the others are skipped."""
+"""Describes how a query is answered: the files of each table that are read, and why the other files are skipped."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from dbt.adapters.silt.engine.sql.conditions.predicates import field_at
 
 
 def explanation(found: Explained) -> Explanation:
-    """The lines, and the same as JSON."""
+    """Returns the explanation as lines and as JSON."""
     document = {
         "answered_by": found.source.name.lower(),
         "tables": [_document(read) for read in found.reads],
@@ -53,7 +53,7 @@ def _why(read: TableRead, reason: SkipReason) -> str:
 
 
 def _ranges(read: TableRead, reason: SkipReason) -> list[tuple[str, Any, Any]]:
-    """The extremes that the excluded files have together, for each column of the condition that has some."""
+    """The common bounds of the excluded files, for each column of the condition that has bounds."""
     named: dict[tuple[str, ...], Column] = {column.parts: column for column in columns(reason.part)}
     bounds = column_bounds(reason.files.combine_chunks(), read.snapshot.metadata, list(named.values()))
     found = []

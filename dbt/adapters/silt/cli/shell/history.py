@@ -1,4 +1,4 @@
-"""Keeps the statements that were typed, in a file of the user's own that nobody else can read."""
+"""Keeps the typed statements in a file of the user's own that other users cannot read."""
 
 from __future__ import annotations
 
@@ -10,28 +10,28 @@ from dbt.adapters.silt.engine.kernel.errors import StatementSyntaxError
 from dbt.adapters.silt.engine.sql.tokens import tokenize
 
 _MOST: Final = 1_000
-"""Statements that are kept; the file is cut to them when it has twice as many."""
+"""The number of statements that are kept; the file is shortened when it has twice as many."""
 
 
 def history_file() -> Path:
-    """The file, in the user's folder for what programs remember."""
+    """The path of the file, in the user's folder for program state."""
     folder = os.environ.get("XDG_STATE_HOME") or "~/.local/state"
     return Path(folder).expanduser() / "silt" / "sql_history"
 
 
 def load(file: Path) -> list[str]:
-    """The last statements, the oldest first; none where the file cannot be read."""
+    """Returns the last statements, the oldest first; empty if the file cannot be read."""
     try:
         lines = file.read_text(encoding="utf-8", errors="replace").splitlines()
         if len(lines) > 2 * _MOST:
             _write(file, lines[-_MOST:], os.O_TRUNC)
-    except OSError:  # a shell without a history is a shell
+    except OSError:  # a shell works without a history
         return []
     return lines[-_MOST:]
 
 
 def add(file: Path, statement: str) -> None:
-    """Adds a statement; nothing where the file cannot be written."""
+    """Adds a statement; does nothing if the file cannot be written."""
     try:
         file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         _write(file, [statement], os.O_APPEND)
@@ -40,7 +40,7 @@ def add(file: Path, statement: str) -> None:
 
 
 def as_one_line(statement: str) -> str | None:
-    """The statement on one line; None where its lines say more than they would on one."""
+    """Returns the statement on one line, or None if it would then have another meaning."""
     joined = " ".join(line.strip() for line in statement.splitlines())
     try:
         same = [token.text for token in tokenize(joined)] == [token.text for token in tokenize(statement)]

@@ -1,4 +1,4 @@
-"""Writes what statements give: drawn, as JSON, as CSV or as Parquet; a file is written whole or not at all."""
+"""Writes the results of statements as JSON, CSV or Parquet; a file is written completely or not at all."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from dbt.adapters.silt.kept_spark.surroundings import umask
 
 
 def check_target(file: str, overwrite: bool) -> None:
-    """Passes where the file can be written.
+    """Checks that the file can be written.
 
     Raises:
-        InvalidArgumentError: it is there, or its folder is not.
+        InvalidArgumentError: if it exists, or its folder does not.
     """
     path = Path(file)
     if path.is_dir() or not path.parent.is_dir():
@@ -48,13 +48,13 @@ def write_parquet(rows: pa.Table, file: str) -> None:
 
 
 def print_csv(rows: pa.Table, out: TextIO) -> None:
-    """Prints the rows as CSV; on a terminal, which must not obey what is in them, escaped."""
+    """Prints the rows as CSV; escaped on a terminal, which must not obey control characters in the values."""
     escaped = printable.line if out.isatty() else str
     out.writelines(f"{escaped(each)}\n" for each in csv_lines(rows))
 
 
 def csv_lines(rows: pa.Table) -> Iterator[str]:
-    """The lines of a CSV: null is nothing, an empty text is `""`."""
+    """The lines of a CSV: null is empty, an empty text is `""`."""
     shown = ShownRows.of(rows)
     yield ",".join(map(_quoted, shown.names))
     for row in shown.rows:
@@ -62,7 +62,7 @@ def csv_lines(rows: pa.Table) -> Iterator[str]:
 
 
 def json_text(results: list[Result]) -> str:
-    """One JSON value: that of the one statement, or a list of them."""
+    """Returns the results as JSON: the value of a single statement, or a list of values."""
     documents = [_document(result) for result in results]
     document = documents[0] if len(documents) == 1 else documents
     return printable.json_text(document)
@@ -80,10 +80,10 @@ def _quoted(text: str) -> str:
 
 @contextlib.contextmanager
 def _replacing(file: str) -> Iterator[str]:
-    """A file that takes the place of another when it is whole.
+    """Yields a temporary file that replaces the target when it is complete.
 
     Raises:
-        UnavailableError: it cannot be written.
+        UnavailableError: if it cannot be written.
     """
     path = Path(file)
     partial = None

@@ -1,4 +1,4 @@
-"""The shell: reads statements from a person at a terminal, runs them and draws what they give."""
+"""The shell: reads statements from a terminal, runs them and draws their results."""
 
 from __future__ import annotations
 
@@ -29,20 +29,20 @@ _WELCOME: Final = "A statement ends with a semicolon; `help` says more, Ctrl-D e
 
 @dataclass
 class Prompt:
-    """A person's lines, and the statements in them."""
+    """The typed lines, and the statements in them."""
 
     statements: Statements
     _lines: list[str] = field(default_factory=list)
 
     def run(self) -> None:
-        """Runs statements until the person leaves."""
+        """Runs statements until the user leaves."""
         self._prepare()
         print(_WELCOME)
         while (text := self._next()) is not None:
             self._answer(text)
 
     def _next(self) -> str | None:
-        """The next text that is whole; None at the end."""
+        """Returns the next complete text, or None at the end."""
         while True:
             try:
                 line = input(_MORE if self._lines else _FIRST)
@@ -63,7 +63,7 @@ class Prompt:
                 return None if text.strip().rstrip("; ").lower() in commands.QUIT else text
 
     def _answer(self, text: str) -> None:
-        """Runs the statements of a text, up to the first that fails."""
+        """Runs the statements of a text, up to the first failure."""
         try:
             if commands.is_command(text):
                 self._print(commands.command_lines(text, self.statements.names, terminal_columns()))
@@ -89,7 +89,7 @@ class Prompt:
             history.add(history.history_file(), line)
 
     def _prepare(self) -> None:
-        """Sets up the line editor: history, and completion by the tabulator."""
+        """Sets up the line editor: history, and completion by the tab key."""
         readline.set_auto_history(False)
         for line in history.load(history.history_file()):
             readline.add_history(line)
@@ -112,17 +112,17 @@ def is_whole(text: str) -> bool:
     """Whether a text ends with a semicolon that is not in a string, a name or a comment."""
     try:
         tokens = tokenize(text)
-    except StatementSyntaxError:  # something is not closed yet
+    except StatementSyntaxError:  # a string, a name or a comment is open
         return False
     return len(tokens) > 1 and tokens[-2].word == ";"
 
 
 def lines(result: Result, columns: int | None, most: int) -> Iterator[str]:
-    """The lines that show a result.
+    """Returns the lines that show a result.
 
     Args:
-        columns: of the terminal; None where there is none.
-        most: rows that were computed, at most.
+        columns: the width of the terminal; None without a terminal.
+        most: the maximum of rows that were computed.
     """
     if isinstance(result, RowsFound):
         yield from drawn(result.rows, columns)
@@ -135,10 +135,10 @@ def lines(result: Result, columns: int | None, most: int) -> Iterator[str]:
 
 
 def terminal_columns() -> int | None:
-    """How wide the terminal is; None where the output is none."""
+    """Returns the width of the terminal, or None if the output is not a terminal."""
     if not sys.stdout.isatty():
         return None
     try:
         return os.get_terminal_size(sys.stdout.fileno()).columns or _USUAL_COLUMNS
-    except OSError:  # it does not say
+    except OSError:  # the width is unknown
         return _USUAL_COLUMNS

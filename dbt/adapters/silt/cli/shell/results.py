@@ -1,4 +1,4 @@
-"""What a statement gives the shell: rows, a change, or texts; and how it fails."""
+"""The results of a statement in the shell: rows, a change, or an explanation; and its failures."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ class RowsFound:
 
 @dataclass(frozen=True)
 class Change:
-    """What a statement did.
+    """The effect of a statement.
 
     Attributes:
-        text: such as `v12: 4,120 inserted in 3 files`; `OK` where it changes no table.
+        text: such as `v12: 4,120 inserted in 3 files`; `OK` if it changes no table.
         document: the same as JSON.
     """
 
@@ -31,10 +31,10 @@ class Change:
 
 @dataclass(frozen=True)
 class Explanation:
-    """How a query is answered.
+    """A description of how a query is answered.
 
     Attributes:
-        lines: for people.
+        lines: the description for display.
         document: the same as JSON.
     """
 
@@ -46,7 +46,7 @@ Result: TypeAlias = RowsFound | Change | Explanation
 
 
 class StatementFailedError(Exception):
-    """A statement that another process ran has failed; the text says what happened, and what to do.
+    """A statement that another process ran has failed; the text describes the failure and the remedy.
 
     Attributes:
         is_damage: whether a table is damaged.
@@ -58,4 +58,4 @@ class StatementFailedError(Exception):
 
 
 class CancelledError(Exception):
-    """A statement was cancelled, and nothing of it was committed."""
+    """A statement was cancelled, and has committed nothing."""

@@ -1,4 +1,4 @@
-"""Runs statements by Spark, which is in a process of its own: started by the first of them, ended with the shell."""
+"""Runs statements by Spark in a process of its own, which starts with the first statement and ends with the shell."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ STAYS: Final = "silt: this statement needs Spark: the one that `keep_alive` keep
 
 @dataclass
 class SparkProcess:
-    """The process, and what is sent to it.
+    """The process of Spark.
 
     Args:
-        profile: what it opens: the request of `session.statements.process`.
-        notice: what a person is shown when the process starts.
+        profile: the request by which it opens the warehouse, see `session.statements.process`.
+        notice: the message to the user when the process starts.
         is_kept: whether Spark may be kept between commands; a command server then runs the process.
     """
 
@@ -38,21 +38,21 @@ class SparkProcess:
     notice: str = STARTS
     is_kept: bool = False
     sessions_ended: int = field(default=0, init=False)
-    """How many sessions have ended before the shell, with what statements had set in them."""
+    """The number of sessions that ended before the shell; settings made by their statements are lost."""
     _process: subprocess.Popen[bytes] | None = field(default=None, init=False)
 
     def run(self, text: str, most: int | None = None, may_commit: bool = True) -> Result:
         """Runs a statement.
 
         Args:
-            most: how many of its rows are needed; None for all.
-            may_commit: whether it is one that changes something.
+            most: the number of its rows that are needed; None for all.
+            may_commit: whether it changes data or metadata.
 
         Raises:
-            StatementFailedError: it failed.
-            CancelledError: it was cancelled, as Ctrl-C does, and nothing of it was committed.
-            SparkEndedError: the process has ended; nothing was committed.
-            CommitStateUnknownError: the process has ended, or was ended, and the statement may be committed.
+            StatementFailedError: if it failed.
+            CancelledError: if it was cancelled, as by Ctrl-C, and has committed nothing.
+            SparkEndedError: if the process has ended; nothing was committed.
+            CommitStateUnknownError: if the process has ended, or was killed, and the statement may be committed.
         """
         self._start()
         try:
@@ -64,7 +64,7 @@ class SparkProcess:
             raise self._lost(may_commit) from error
 
     def close(self) -> None:
-        """Ends Spark; what runs is stopped, and commits nothing."""
+        """Stops Spark; running statements are stopped, and commit nothing."""
         process, self._process = self._process, None
         if process is None:
             return
@@ -82,7 +82,7 @@ class SparkProcess:
             return
         self.close()
         print(self.notice, file=sys.stderr, flush=True)
-        # A group of its own: a terminal's Ctrl-C is for the shell, which says here what is cancelled.
+        # A process group of its own: the terminal's Ctrl-C is for the shell, which decides about cancellation.
         self._process = subprocess.Popen(
             self._command(), stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True
         )
@@ -99,7 +99,7 @@ class SparkProcess:
     def _command(self) -> list[str]:
         """Returns the command line of the process.
 
-        If Spark may be kept, it is the command line of this process with another subcommand: a command server takes
+        If Spark may be kept, it is the command line of this process with another subcommand: a command server accepts
         only commands that were started like its first command.
         """
         own = sys.argv[1:]
@@ -108,7 +108,7 @@ class SparkProcess:
         return [sys.executable, "-m", client.STATEMENTS_MODULE]
 
     def _cancelled(self, may_commit: bool) -> Result:
-        """What the statement gives after all; a second Ctrl-C ends Spark."""
+        """Returns the result if the statement completes all the same; a second Ctrl-C stops Spark."""
         try:
             self._send({"cancel": True})
             return self._result()
@@ -119,7 +119,7 @@ class SparkProcess:
             raise self._lost(may_commit) from error
 
     def _lost(self, may_commit: bool) -> SiltError:
-        """Ends the process, if it has not ended, under a statement of which no answer came."""
+        """Kills the process, if it has not ended, after a statement without an answer."""
         self._end_now()
         self.sessions_ended += 1
         if not may_commit:
@@ -153,11 +153,11 @@ class SparkProcess:
         return Change(answer["done"], answer["outcome"])
 
     def _received(self) -> tuple[Mapping[str, Any], bytes]:
-        """An answer, and the Arrow stream behind it.
+        """Receives an answer, and the Arrow stream after it.
 
         Raises:
-            StatementFailedError: the answer is an error.
-            SparkEndedError: there is none.
+            StatementFailedError: if the answer is an error.
+            SparkEndedError: if there is no answer.
         """
         process = self._running
         assert process.stdout is not None
@@ -187,7 +187,7 @@ def _ended() -> SparkEndedError:
 
 
 def _kill(process: subprocess.Popen[bytes]) -> None:
-    """Ends the process and its Java."""
+    """Kills the process and its Java."""
     with contextlib.suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
     process.wait()

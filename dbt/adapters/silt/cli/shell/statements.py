@@ -1,4 +1,4 @@
-"""Runs statements: without Spark where the answer is certainly the same, else by Spark."""
+"""Runs statements: without Spark if the answer is certainly the same, else by Spark."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from dbt.adapters.silt.engine.sql.query.scanned_text import scanned
 
 _ZONE: Final = "spark.sql.session.timeZone"
 UNKNOWN_ZONE: Final = "(not known)"
-"""No zone: a literal that needs one is then Spark's to read."""
+"""Not a zone: a literal that needs a zone is then left to Spark."""
 
 _CHANGE_NO_ANSWER: Final = (
     *(
@@ -42,7 +42,7 @@ _CHANGE_NO_ANSWER: Final = (
     *("spark.sql.sources.parallelPartitionDiscovery.", "spark.sql.autoBroadcastJoinThreshold", "spark.sql.ui."),
     *("spark.sql.parquet.compression.codec", "spark.sql.ansi.enabled", "spark.sql.warehouse.dir", _ZONE),
 )
-"""Settings of Spark's SQL, or their beginnings, on which no answer rests that is given without Spark."""
+"""Settings of Spark's SQL, or their prefixes, that do not affect answers given without Spark."""
 
 _CHANGE_SESSION = (
     *(ast.SetSetting, ast.ResetSetting, ast.Use, ast.CreateViewUsing, ast.CreateFunction),
@@ -52,15 +52,15 @@ _CHANGE_SESSION = (
 
 @dataclass(frozen=True)
 class Surroundings:
-    """What statements are run in.
+    """The warehouse and settings of a shell's statements.
 
     Attributes:
         catalog: the warehouse.
-        database, schema: of a name without these parts.
-        spark_conf: the profile's settings of Spark, as they are written there.
+        database, schema: the defaults of a name without these parts.
+        spark_conf: the profile's settings of Spark, not rendered.
         has_own_spark: whether Spark is started for the profile, and has no tables of its own.
-        profile: what the process of Spark opens.
-        notice: what a person is shown when that process starts.
+        profile: the request by which the process of Spark opens the warehouse.
+        notice: the message to the user when that process starts.
         is_kept: whether its Spark may be kept between commands.
     """
 
@@ -76,7 +76,7 @@ class Surroundings:
 
 @dataclass
 class Statements:
-    """The statements of one shell, in turn; they are of one session, which may change what they mean."""
+    """The statements of a shell, in turn; they share a session, which may change their meaning."""
 
     surroundings: Surroundings
     spark: SparkProcess = field(init=False)
@@ -91,11 +91,11 @@ class Statements:
         """Runs a statement.
 
         Args:
-            most: how many of its rows are needed; None for all.
+            most: the number of its rows that are needed; None for all.
 
         Raises:
-            SiltError, StatementFailedError: it failed.
-            CancelledError, KeyboardInterrupt: it was cancelled.
+            SiltError, StatementFailedError: if it failed.
+            CancelledError, KeyboardInterrupt: if it was cancelled.
         """
         self._check_session()
         statement = self._parsed(text)
@@ -115,10 +115,10 @@ class Statements:
         return all(name.startswith(_CHANGE_NO_ANSWER) for name in settings)
 
     def _check_session(self) -> None:
-        """Passes where statements mean what they meant before.
+        """Checks that statements still have the same meaning.
 
         Raises:
-            SparkEndedError: once after Spark has ended, where statements had changed its session: after `use`, the same
+            SparkEndedError: once after Spark has ended, if statements had changed its session: after `use`, the same
                 name would be another table.
         """
         ended, self._sessions_ended = self._sessions_ended, self.spark.sessions_ended
@@ -131,7 +131,7 @@ class Statements:
         )
 
     def _parsed(self, text: str) -> Statement | None:
-        """The statement; None where only the session knows how to read it."""
+        """Returns the parsed statement, or None if only the session can parse it."""
         try:
             return None if immediate(text) is not None else parse(text)
         except StatementSyntaxError:
@@ -140,12 +140,12 @@ class Statements:
             return None
 
     def close(self) -> None:
-        """Ends Spark, if it was started."""
+        """Stops Spark, if it was started."""
         self.spark.close()
 
     @property
     def names(self) -> Names:
-        """What names mean now, as long as no statement has changed that."""
+        """The names in the warehouse; valid as long as no statement has changed their meaning."""
         given = self.surroundings
         return Names(given.catalog.for_statement(), given.database, given.schema, given.has_own_spark)
 
@@ -166,12 +166,12 @@ class Statements:
             return explanation(explained(quick, statement.statement))
         except RelationNotFoundError:
             if table_select(scanned(statement.statement.text)) is None:
-                self.spark.run(statement.text)  # Spark's parser tells a missing table from a mistake in the text
+                self.spark.run(statement.text)  # Spark's parser distinguishes a missing table from a syntax error
             raise
 
 
 def _changes_session(statement: Statement | None) -> bool:
-    """Whether statements after it may mean something else; one that is not recognised may."""
+    """Whether later statements may have another meaning; true for an unrecognised statement."""
     if statement is None or isinstance(statement, _CHANGE_SESSION):
         return True
     return isinstance(statement, ast.CreateView) and statement.scope is not ast.ViewScope.PERSISTENT

@@ -1,7 +1,7 @@
 """Computes a table's column statistics from its log: minimum, maximum and nulls over all files.
 
-These are the statistics that files are skipped by. A minimum and a maximum are bounds: they may be wider than the
-values, where strings were shortened, times cut to the millisecond, or rows deleted by a deletion vector.
+Files are skipped by these statistics. A minimum and a maximum are bounds: they may be wider than the values, if strings
+were shortened, times cut to the millisecond, or rows deleted by a deletion vector.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ _EPOCH: Final = datetime(1970, 1, 1)
 
 @dataclass(frozen=True)
 class ColumnStatistics:
-    """One column, or one member of a struct.
+    """The statistics of a column, or of a member of a struct.
 
     Attributes:
         name: with dots between a struct and its member.
-        field: as the schema has it.
-        minimum, maximum: bounds of the values, as JSON values; None where a file does not say, or nothing has a value.
-        nulls: how many values are null, with the rows that deletion vectors delete; None where a file does not say.
+        field: the field in the schema.
+        minimum, maximum: bounds of the values, as JSON values; None if a file has no statistics, or no values exist.
+        nulls: the number of nulls, including rows deleted by deletion vectors; None if a file has no statistics.
     """
 
     name: str
@@ -94,7 +94,7 @@ def _sum(counts: pa.Array) -> int | None:
 
 
 def ends(bounds: Bounds | None, data_type: DataType) -> tuple[Any, Any]:
-    """Returns the least and the greatest bound over the files that may have a value."""
+    """Returns the lowest and the highest bound over the files that may have a value."""
     if bounds is None or bounds.order is None:
         return None, None
     may = bounds.may_be_value
@@ -106,7 +106,7 @@ def ends(bounds: Bounds | None, data_type: DataType) -> tuple[Any, Any]:
 
 
 def _value(form: Any, order: ValueOrder, data_type: DataType) -> Any:
-    """Returns the value of a comparable form, as JSON has it: a decimal, a day and a time as text."""
+    """Returns the value of a comparable form as JSON: a decimal, a day and a time as text."""
     if form is None:
         return None
     if isinstance(order, Doubles):

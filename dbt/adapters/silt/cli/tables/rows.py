@@ -1,4 +1,4 @@
-"""Reads the first rows of a table for `silt show --rows`, and spells the values of rows."""
+"""Reads the first rows of a table for `silt show --rows`, and formats the values of rows."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ class ShownRows:
     """Rows of a table.
 
     Attributes:
-        names: of the columns.
-        numbers: for each column whether it holds numbers.
-        rows: their values as JSON has them.
+        names: the names of the columns.
+        numbers: for each column whether it contains numbers.
+        rows: their values as JSON values.
     """
 
     names: tuple[str, ...]
@@ -34,30 +34,30 @@ class ShownRows:
 
     @classmethod
     def of(cls, found: pa.Table) -> ShownRows:
-        """The rows of an Arrow table."""
+        """Converts an Arrow table."""
         values = [_plain_values(column) for column in found.columns]
         numbers = tuple(_is_number(field.type) for field in found.schema)
         return cls(tuple(found.column_names), numbers, tuple(zip(*values, strict=True)))
 
     def documents(self) -> list[dict[str, Any]]:
-        """Each row as a JSON object."""
+        """The rows as JSON objects."""
         return [dict(zip(self.names, row, strict=True)) for row in self.rows]
 
     def cells(self) -> list[list[str]]:
-        """Each row as texts."""
+        """The rows as texts."""
         return [[cell(each) for each in row] for row in self.rows]
 
 
 def first_rows(log: DeltaLog, snapshot: Snapshot, limit: int, columns: str | None, where: str | None) -> ShownRows:
-    """The first rows of a table.
+    """Reads the first rows of a table.
 
     Args:
-        columns: names with commas between them; None for all.
+        columns: names separated by commas; None for all.
         where: a condition in SQL.
 
     Raises:
-        UnsupportedStatementError, ColumnNotFoundError: the condition or the columns cannot be read.
-        TableDamagedError: a file cannot be read.
+        UnsupportedStatementError, ColumnNotFoundError: if the condition or the columns cannot be read.
+        TableDamagedError: if a file cannot be read.
     """
     names = None if columns is None else [name.strip() for name in columns.split(",")]
     scan = ArrowScan.of(snapshot, names, condition(where, snapshot, log.name))
@@ -69,9 +69,9 @@ def _is_number(kind: pa.DataType) -> bool:
 
 
 def _plain_values(column: pa.ChunkedArray) -> list[Any]:
-    """The values as JSON has them; days and times as texts, of any year."""
+    """The values as JSON values; days and times as texts, of any year."""
     if pa.types.is_float32(column.type):
-        # As a number of twice the digits 0.1 would be 0.10000000149011612.
+        # As a double, 0.1 would be 0.10000000149011612.
         return [_plain_scalar(None if text is None else float(text)) for text in column.cast(pa.string()).to_pylist()]
     found = column.cast(_with_texts(column.type))
     return [_plain(value, found.type) for value in found.to_pylist()]
@@ -89,7 +89,7 @@ def _with_texts(kind: pa.DataType) -> pa.DataType:
 
 
 def _plain(value: Any, kind: pa.DataType) -> Any:
-    """A value of an Arrow type as JSON has it; a map is an object."""
+    """A value of an Arrow type as a JSON value; a map becomes an object."""
     if value is None or not pa.types.is_nested(kind):
         return _plain_scalar(value)
     if pa.types.is_map(kind):
@@ -116,7 +116,7 @@ def _key(value: Any) -> str:
 
 
 def cell(value: Any) -> str:
-    """The text of a value as JSON has it."""
+    """The text of a JSON value."""
     if value is None:
         return NULL
     if isinstance(value, bool | dict | list):

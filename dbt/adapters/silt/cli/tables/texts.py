@@ -1,4 +1,4 @@
-"""Measures texts as part of a line on a terminal, and fills them up."""
+"""Measures the width of text on a terminal, and pads it."""
 
 from __future__ import annotations
 
@@ -14,6 +14,6 @@ def width(text: str) -> int:
 
 
 def padded(cell: str, wide: int, right: bool) -> str:
-    """Returns a text with blanks up to a width."""
+    """Returns a text padded with blanks to a width."""
     space = " " * (wide - width(cell))
     return space + cell if right else cell + space
