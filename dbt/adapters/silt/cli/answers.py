@@ -1,4 +1,4 @@
-"""What a subcommand answers, and how it spells numbers, sizes and times. Times are in UTC and say so."""
+"""The answers of subcommands, and the formats of numbers, sizes and times. Times are in UTC and say so."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ RESULT = "result"
 """The name of a column or line whose value begins with a state, which is coloured on a terminal."""
 
 MARKS = {"succeeded": "✓", "failed": "✗", "broken off": "✗", "interrupted": "!", "running": "…"}
-"""The mark of each state; of any other, and of an unknown one, a dot."""
+"""The mark of each state; any other or unknown state has a dot."""
 
 UTC = "(UTC)"
 """The end of the name of a column of times."""
@@ -23,12 +23,12 @@ UTC = "(UTC)"
 
 @dataclass(frozen=True)
 class Rows:
-    """Cells below their columns' names.
+    """Cells below their column names.
 
     Attributes:
-        title: a line above the rows; none where it is empty.
-        columns: their names; `#` at the beginning stands for numbers, which are aligned to the right.
-        empty: the line that is shown where there are no rows.
+        title: the line above the rows, unless empty.
+        columns: the column names; a leading `#` marks numbers, which are aligned to the right.
+        empty: the line that is shown if there are no rows.
     """
 
     columns: Sequence[str]
@@ -39,7 +39,7 @@ class Rows:
 
 @dataclass(frozen=True)
 class Facts:
-    """Names and values, a line each."""
+    """Names and values, each pair on a line."""
 
     facts: Mapping[str, str]
     title: str = ""
@@ -47,7 +47,7 @@ class Facts:
 
 @dataclass(frozen=True)
 class States:
-    """How each of several things stands, as a line of marks below a title."""
+    """The states of several items, as a line of marks below a title."""
 
     title: str
     states: Sequence[str | None]
@@ -58,12 +58,12 @@ Block: TypeAlias = Rows | Facts | States | str
 
 @dataclass(frozen=True)
 class Answer:
-    """What a subcommand found.
+    """The answer of a subcommand.
 
     Attributes:
-        document: the answer as one JSON value.
+        document: the answer as a JSON value.
         blocks: the answer for people, in order.
-        exit_code: of the command.
+        exit_code: the exit code of the command.
     """
 
     document: Any
@@ -76,7 +76,7 @@ def is_number(column: str) -> bool:
 
 
 def heading(column: str) -> str:
-    """Returns the name of a column as it is shown."""
+    """Returns the displayed name of a column."""
     return column.removeprefix("#")
 
 
@@ -86,12 +86,12 @@ def mark(state: str | None) -> str:
 
 
 def count(number: int | None) -> str:
-    """Formats a number for people."""
+    """Formats a number for display."""
     return UNKNOWN if number is None else f"{number:,}"
 
 
 def duration(seconds: float | None) -> str:
-    """Formats a length of time for people."""
+    """Formats a length of time for display."""
     return UNKNOWN if seconds is None else f"{seconds:.1f}s"
 
 
@@ -101,7 +101,7 @@ def number_of(number: int, thing: str) -> str:
 
 
 def size(number: int | None) -> str:
-    """Formats bytes for people."""
+    """Formats a number of bytes for display."""
     if number is None:
         return UNKNOWN
     amount, unit = float(number), "B"
@@ -113,7 +113,7 @@ def size(number: int | None) -> str:
 
 
 def utc(milliseconds: int | None) -> str:
-    """Formats a time for people; the column or the line says that it is in UTC."""
+    """Formats a time for display; the column or the line says that it is in UTC."""
     return UNKNOWN if milliseconds is None else utc_text(milliseconds, zone="")
 
 

@@ -45,8 +45,8 @@ class Checked:
 
     Attributes:
         problems: the problems that were found.
-        snapshot: the version that was checked; None if it cannot be read.
-        refused: why the table was not checked; None if it was.
+        snapshot: the version that was checked, if it can be read.
+        refused: the reason why the table was not checked, if so.
         note: a surprise that is not damage, if any.
     """
 
@@ -146,7 +146,7 @@ def _check_once(log: DeltaLog, report: Progress, data: bool) -> Checked:
 
 
 def _not_looked_at(outside: list[Problem]) -> str:
-    """Reports files in places that no statement reads, such as those of a shallow clone in a copied warehouse."""
+    """Reports files that no statement reads there, such as a shallow clone's in a copied warehouse."""
     files = "file that its log names is" if len(outside) == 1 else "files that its log names are"
     return f"{len(outside)} {files} not in the warehouse, and not looked at: {outside[0].path}"
 

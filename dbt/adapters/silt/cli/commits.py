@@ -1,4 +1,4 @@
-"""Renders commits as cells and as JSON, for the subcommands that list some."""
+"""Renders commits as cells and as JSON, for the subcommands that list commits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Declares a subcommand, with the options that all have."""
+"""Declares a subcommand, with the options that all subcommands have."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ class Subcommand(Protocol):
         ...
 
     def run(self, arguments: Namespace) -> int:
-        """Runs the subcommand; returns the exit code."""
+        """Runs the subcommand and returns its exit code."""
         ...
 
 
 def subcommand(subparsers: Subparsers, name: str, summary: str, description: str) -> ArgumentParser:
-    """Declares a subcommand with the options that all have.
+    """Declares a subcommand with the options that all subcommands have.
 
     Args:
         summary: its line in the list of subcommands.
-        description: what it does, in sentences.
+        description: its description, in sentences.
     """
     parser = subparsers.add_parser(
         name, help=summary, description=description, formatter_class=RawDescriptionHelpFormatter

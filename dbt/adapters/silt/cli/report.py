@@ -1,4 +1,4 @@
-"""`silt report`: writes runs, models and tables as one page of HTML."""
+"""`silt report`: writes runs, models and tables as a page of HTML."""
 
 from __future__ import annotations
 

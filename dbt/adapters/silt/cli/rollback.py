@@ -54,7 +54,7 @@ def add(subparsers: Subparsers) -> None:
 
 
 def run(arguments: Namespace) -> int:
-    """Undoes the run; the exit code is 1 where that is refused, by the rules or by the person asked."""
+    """Undoes the run; the exit code is 1 if the rules or the user refuse that."""
     warehouse = open_warehouse(arguments)
     request = RollbackRequest(
         arguments.run,
@@ -78,12 +78,12 @@ def run(arguments: Namespace) -> int:
 
 
 def _asks(arguments: Namespace) -> bool:
-    """Whether a person is there who can be asked."""
+    """Whether there is a terminal on which the user can be asked."""
     return not (arguments.yes or arguments.dry_run or arguments.json) and sys.stdin.isatty()
 
 
 def _confirmed(warehouse: OpenWarehouse, request: RollbackRequest, records: ProjectRecords) -> bool:
-    """Shows what would be done, and asks; where that is nothing, there is nothing to ask."""
+    """Shows what would be undone and asks for confirmation; without changes to undo, does not ask."""
     planned = roll_back_run(warehouse.catalog, replace(request, dry_run=True), records)
     if not (planned.done.put_back or planned.done.dropped):
         return True
@@ -93,7 +93,7 @@ def _confirmed(warehouse: OpenWarehouse, request: RollbackRequest, records: Proj
 
 
 def answer(request: RollbackRequest, found: RunRollback) -> Answer:
-    """Renders what was done, or would be, and what to do next."""
+    """Renders the actual or planned changes, and the next step."""
     done = found.done
     document = {
         "run_id": request.run_id,
@@ -123,7 +123,7 @@ def _done(request: RollbackRequest, done: Rollback) -> list[Block]:
 
 
 def _left(request: RollbackRequest, found: RunRollback) -> list[Block]:
-    """Renders what was left unchanged, and what to do next."""
+    """Renders the tables that were left unchanged, and the next step."""
     blocks: list[Block] = []
     if found.done.kept:
         blocks.append(

@@ -1,4 +1,4 @@
-"""`silt run ID`: shows the commits of one logical run, and which of them were rolled back."""
+"""`silt run ID`: shows the commits of a logical run, and which of them were rolled back."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _COMMITS = (
 _COMMANDS = (f"started {UTC}", "command", RESULT, "took", *(f"#{name}" for name in COUNTED))
 _RESULTS = (f"node started {UTC}", "took", "thread", "node", RESULT, "message")
 _MESSAGE = 120
-"""Characters."""
+"""In characters."""
 _SKIPS = (f"skipped {UTC}", "node", "batch", "table", "done by")
 _DESCRIPTION = """\
 Shows the result and the commands of a run, its nodes in the order of time, and its commits. The id may be shortened
@@ -70,7 +70,7 @@ def run(arguments: Namespace) -> int:
 
 
 def _kept(chosen: KnownRun, results: KeptResults) -> list[NodeResult]:
-    """The results of the nodes of a run's commands, as far as they are kept, in the order of their times."""
+    """The kept results of the nodes of a run's commands, in the order of their times."""
     documents = [results.of(each.invocation_id) for each in chosen.commands]
     found = [each for document in documents if document is not None for each in node_results(document)]
     return sorted(found, key=lambda each: (each.started_ms is None, each.started_ms or 0))
@@ -82,7 +82,7 @@ def answer(
     """Renders the run's result, its nodes and commits, which of these were rolled back, and the skipped units of work.
 
     Args:
-        kept: the results of its nodes.
+        kept: the kept results of its nodes.
     """
     made = chosen.commits or Run(chosen.run_id, ())
     undone = {(str(each.table), version): restore for each in found for version, restore in each.undone_by().items()}

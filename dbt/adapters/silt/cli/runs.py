@@ -77,7 +77,7 @@ def failed_check(shown: Sequence[KnownRun]) -> int:
 
 
 def report_problems(found: Sequence[TableHistory]) -> int:
-    """Prints which tables could not be read; returns the exit code for that."""
+    """Prints the tables that could not be read, and returns the exit code for them."""
     problems = [history.problem for history in found if history.problem is not None]
     for problem in problems:
         complain(problem)
@@ -99,7 +99,7 @@ def answer(shown: Sequence[KnownRun], found: Sequence[TableHistory], records: Pr
 
 
 def result_text(each: KnownRun) -> str:
-    """Spells a run's result, such as `failed: 11 pass, 2 error, 1 skip`."""
+    """Formats a run's result, such as `failed: 11 pass, 2 error, 1 skip`."""
     known = ", ".join(f"{number} {name}" for name, number in each.counts.items() if number)
     return (each.state or UNKNOWN) + (f": {known}" if known else "")
 

@@ -1,4 +1,4 @@
-"""`silt serve`: shows the page of `silt report`, and keeps it new while runs go on."""
+"""`silt serve`: shows the page of `silt report`, and updates it while runs are in progress."""
 
 from __future__ import annotations
 

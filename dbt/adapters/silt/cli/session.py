@@ -1,4 +1,4 @@
-"""`silt session`: shows what stays between commands, Spark (`keep_alive`) and dbt (`silt dbt`), and ends it."""
+"""`silt session`: lists or stops kept Sparks (`keep_alive`) and the command servers of `silt dbt`."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def add(subparsers: Subparsers) -> None:
 
 
 def run(arguments: Namespace) -> int:
-    """Prints what stays, or what was ended."""
+    """Lists or stops kept Sparks and command servers."""
     chosen = _chosen(list(running()), arguments.id)
     if arguments.action == "status":
         servers = () if arguments.id else _of_servers(control.status)
@@ -58,10 +58,10 @@ def run(arguments: Namespace) -> int:
 
 
 def _of_servers(ask: Callable[[], _T]) -> _T:
-    """What the command servers answer.
+    """Returns the answer of the command servers.
 
     Raises:
-        KeptSparkError: their folder cannot be used.
+        KeptSparkError: if their folder cannot be used.
     """
     try:
         return ask()
@@ -73,10 +73,10 @@ def _of_servers(ask: Callable[[], _T]) -> _T:
 
 
 def _chosen(found: Sequence[KeptSpark], name: str | None) -> Sequence[KeptSpark]:
-    """The Sparks whose id begins so.
+    """Returns the Sparks whose id begins with the name.
 
     Raises:
-        InvalidArgumentError: there is none.
+        InvalidArgumentError: if there is no such Spark.
     """
     chosen = [each for each in found if each.name.startswith(name or "")]
     if name and not chosen:
@@ -91,7 +91,7 @@ def answer(found: Sequence[KeptSpark], servers: Sequence[ServerStatus], now: flo
     """Renders the Sparks and the command servers.
 
     Args:
-        now: seconds since 1970.
+        now: the current time in seconds since 1970.
     """
     document = {"sparks": [_json(each) for each in found], "command_servers": [_server_json(each) for each in servers]}
     blocks = [

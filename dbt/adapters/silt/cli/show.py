@@ -114,7 +114,7 @@ def rows_answer(log: DeltaLog, snapshot: Snapshot, arguments: Namespace) -> Answ
 
 
 def view_answer(view: View) -> Answer:
-    """Renders a view: its query, and where unqualified names in it are looked up."""
+    """Renders a view: its query, and the database and schema of unqualified names in it."""
     columns = [{"name": column.name, "comment": column.comment} for column in view.columns]
     document = {
         "view": str(view.name),

@@ -69,10 +69,10 @@ def run(arguments: Namespace) -> int:
 
 
 def _check(arguments: Namespace) -> None:
-    """Passes where the options go together.
+    """Checks that the options can be combined.
 
     Raises:
-        InvalidArgumentError: they do not, or a file cannot be written.
+        InvalidArgumentError: if they cannot, or a file cannot be written.
     """
     if arguments.text is not None and arguments.file is not None:
         raise InvalidArgumentError("statements are given, and a file of them, too", remedy="Give one of them")
@@ -84,10 +84,10 @@ def _check(arguments: Namespace) -> None:
 
 
 def _text(arguments: Namespace) -> str | None:
-    """The statements; None where a person is to type them.
+    """Returns the statements, or None if the user is to type them.
 
     Raises:
-        InvalidArgumentError: the file cannot be read, or rows are to be written and there is no statement.
+        InvalidArgumentError: if the file cannot be read, or rows are to be written without a statement.
     """
     if arguments.text is not None:
         return str(arguments.text)
@@ -104,7 +104,7 @@ def _text(arguments: Namespace) -> str | None:
 
 
 def _check_one(arguments: Namespace, texts: list[str] | None) -> None:
-    """Passes where there is something to run, and a file of rows is asked of one statement only."""
+    """Checks that there is a statement to run, and only a single statement for a file of rows."""
     if texts is not None and not texts:
         raise InvalidArgumentError("there is no statement", remedy='Give one, as in `silt sql "select 1"`')
     if (arguments.csv is not None or arguments.parquet is not None) and texts is not None and len(texts) > 1:
@@ -153,7 +153,7 @@ def _is_kept(target: Target | None) -> bool:
 
 
 def _run_all(texts: list[str], opened: Statements, arguments: Namespace) -> int:
-    """Runs the statements in turn, and prints what each gives, or writes it."""
+    """Runs the statements in turn, and prints or writes their results."""
     columns = prompt.terminal_columns()
     most = None if columns is None or arguments.json or arguments.csv or arguments.parquet else drawing.MOST_COUNTED
     found: list[Result] = []

@@ -1,4 +1,4 @@
-"""Opens what the arguments name: a warehouse, a table by its name or folder, a version of a table."""
+"""Opens the object that the arguments name: a warehouse, a table by its name or folder, a version of a table."""
 
 from __future__ import annotations
 
@@ -43,14 +43,14 @@ _NO_WAREHOUSE = "Name one with `--warehouse PATH`, or go to the folder of a dbt 
 
 @dataclass(frozen=True)
 class OpenWarehouse:
-    """A warehouse, with what a short name in it means.
+    """A warehouse, with the defaults of short names.
 
     Attributes:
         catalog: its relations.
-        locations: the folder of each database, absolute.
-        database, schema: of a name without these parts.
-        target_path: of the dbt project; None without a project.
-        target: of the project's profile; None without a project.
+        locations: the absolute folder of each database.
+        database, schema: the defaults of a name without these parts.
+        target_path: the target path of the dbt project, if any.
+        target: the target of the project's profile, if any.
     """
 
     catalog: Catalog
@@ -61,11 +61,11 @@ class OpenWarehouse:
     target: profile.Target | None = None
 
     def name(self, text: str) -> RelationName:
-        """Returns the full name for a short one: `table`, `schema.table` or `database.schema.table`.
+        """Returns the full name for a short name: `table`, `schema.table` or `database.schema.table`.
 
         Raises:
-            InvalidNameError: the text is not a name.
-            InvalidStatementError: it has more parts.
+            InvalidNameError: if the text is not a name.
+            InvalidStatementError: if it has more than three parts.
         """
         parts = name_parts(text)
         if len(parts) > 3:
@@ -73,14 +73,13 @@ class OpenWarehouse:
         return RelationName(*(self.database, self.schema)[: 3 - len(parts)], *parts)
 
     def existing(self, text: str) -> RelationName:
-        """Returns the full name of a table or view; one without a schema may be in any schema of the database.
+        """Returns the full name of a table or view; without a schema, it may be in any schema of the database.
 
-        A name that nothing is like is returned as `name` has it, for the catalog to say what is there.
+        A name without any similar name is returned as by `name`; the catalog then raises an error.
 
         Raises:
-            InvalidNameError, InvalidStatementError: as of `name`.
-            RelationNotFoundError, SchemaNotFoundError: there is no such table or view, and there are others of nearly
-                that name.
+            InvalidNameError, InvalidStatementError: as for `name`.
+            RelationNotFoundError, SchemaNotFoundError: if the table or view does not exist, and similar names do.
         """
         name = self.name(text)
         if self.catalog.find(name) is not None or name.database not in self.catalog.databases():
@@ -120,7 +119,7 @@ def open_warehouse(arguments: Namespace) -> OpenWarehouse:
     """Opens the warehouse that the arguments name.
 
     Raises:
-        InvalidSettingError: there is none, or the project or its profile cannot be used.
+        InvalidSettingError: if there is no warehouse, or the project or its profile cannot be used.
     """
     if arguments.warehouse is not None:
         return _at(arguments.warehouse, arguments)
@@ -141,8 +140,8 @@ def table_of(text: str, arguments: Namespace) -> DeltaLog:
     """Opens a table by its name in the warehouse or by its folder (a text with a slash).
 
     Raises:
-        InvalidNameError, RelationNotFoundError, SchemaNotFoundError: there is no such table.
-        InvalidSettingError: it is a name, and there is no warehouse.
+        InvalidNameError, RelationNotFoundError, SchemaNotFoundError: if the table does not exist.
+        InvalidSettingError: if a name is given without a warehouse.
     """
     path = _path(text)
     if path is not None:
@@ -153,10 +152,10 @@ def table_of(text: str, arguments: Namespace) -> DeltaLog:
 
 
 def _catalog_for(path: str, arguments: Namespace) -> Catalog:
-    """One that opens a table by its path; a URL is reached by the profile's `storage`, where there is a project.
+    """Returns a catalog that opens a table by its path; a URL is reached by the `storage` of a project's profile.
 
     Raises:
-        InvalidSettingError: the project or its profile cannot be used.
+        InvalidSettingError: if the project or its profile cannot be used.
     """
     project = profile.find_project(arguments) if is_url(path) and arguments.warehouse is None else None
     if project is None:
@@ -166,10 +165,10 @@ def _catalog_for(path: str, arguments: Namespace) -> Catalog:
 
 
 def view_of(text: str, arguments: Namespace) -> View | None:
-    """Finds a view by its name; None where the name is no view's.
+    """Returns the view with that name, or None if it is not the name of a view.
 
     Raises:
-        InvalidStatementError: a version of the view is asked for.
+        InvalidStatementError: if a version of the view is requested.
     """
     name, version, time = _travel(text)
     if _path(name) is not None:
@@ -189,10 +188,10 @@ def view_of(text: str, arguments: Namespace) -> View | None:
 
 
 def without_version(text: str) -> str:
-    """Returns the name of a table that no version is named with.
+    """Returns the name of a table if it names no version.
 
     Raises:
-        InvalidStatementError: one is.
+        InvalidStatementError: if it names a version.
     """
     name, version, time = _travel(text)
     if version is not None or time is not None:
@@ -209,8 +208,8 @@ def snapshot_of(text: str, arguments: Namespace) -> tuple[DeltaLog, Snapshot]:
     A time without a zone is in UTC.
 
     Raises:
-        VersionNotFoundError: the log does not have that version, or no longer.
-        NotATableError, TableDamagedError, UnsupportedFeatureError: the table cannot be read.
+            VersionNotFoundError: if the log does not have that version, or no longer has it.
+            NotATableError, TableDamagedError, UnsupportedFeatureError: if the table cannot be read.
     """
     name, version, time = _travel(text)
     log = table_of(name, arguments)
@@ -220,7 +219,7 @@ def snapshot_of(text: str, arguments: Namespace) -> tuple[DeltaLog, Snapshot]:
 
 
 def _travel(text: str) -> tuple[str, int | None, datetime | None]:
-    """Splits a text into the name, and the version or the time at its end."""
+    """Splits a text into the name, and the version or the time after it."""
     name, at, end = text.rpartition("@")
     version = _VERSION.fullmatch(end)
     if not at or not name:
@@ -235,7 +234,7 @@ def _travel(text: str) -> tuple[str, int | None, datetime | None]:
 
 
 def _path(text: str) -> str | None:
-    """Returns the folder or URL that a text names; None where it is the name of a table."""
+    """Returns the folder or URL that a text names, or None if it is the name of a table."""
     if text.startswith(f"{_BY_PATH}.`") and text.endswith("`"):
         return text[len(_BY_PATH) + 2 : -1]
     is_path = text in (".", "..") or ("/" in text and not text.startswith("`"))
@@ -253,7 +252,7 @@ def _at(place: str, arguments: Namespace) -> OpenWarehouse:
 
 
 def _check_exists(location: str) -> None:
-    """Passes where the warehouse exists: a missing one has no tables, which must not look like a result."""
+    """Checks that the warehouse exists: a missing warehouse has no tables, which must not look like a result."""
     if is_local(location) and not os.path.isdir(local_path(location)):
         raise InvalidSettingError(
             f"the profile's warehouse {location} is not there yet",
@@ -262,6 +261,6 @@ def _check_exists(location: str) -> None:
 
 
 def _is_warehouse(folder: Path) -> bool:
-    """Whether the folder holds schemas."""
+    """Whether the folder contains schemas."""
     catalog = Catalog({profile_locations.DATABASE: LocalStore(folder)})
     return bool(catalog.schemas(profile_locations.DATABASE))

@@ -1,4 +1,4 @@
-"""Renders the Jinja in a profile, as dbt does for a value of text."""
+"""Renders the Jinja in a profile, as dbt does for a text value."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ def rendered(text: str, functions: Mapping[str, Callable[..., str]]) -> str:
         functions: the functions that it may call, by name.
 
     Raises:
-        ValueError: it is not a template, calls something else, or fails.
+        ValueError: if it is not a template, calls another function, or fails.
     """
     environment = SandboxedEnvironment(undefined=StrictUndefined)
     environment.filters.update(dict.fromkeys(_FILTERS, str))
     try:
         return environment.from_string(text).render(functions)
-    except Exception as error:  # what a template computes fails as Python fails: by a division, a type, a limit
+    except Exception as error:  # a template fails as Python does: by a division, a type, a limit
         raise ValueError(str(error)) from error

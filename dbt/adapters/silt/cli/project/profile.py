@@ -1,8 +1,8 @@
 """Finds the warehouse of a dbt project by dbt's own rules, without dbt.
 
-`dbt_project.yml` is in the current folder or the nearest one above it, and names a profile; `profiles.yml` is in the
-current folder, else in `~/.dbt`. dbt's options and environment variables overrule each of these. Of the profile only
-the fields that locate the warehouse are rendered, so that a variable of another field need not be set.
+`dbt_project.yml` is in the current folder or the nearest parent that has it, and names a profile; `profiles.yml` is in
+the current folder, else in `~/.dbt`. dbt's options and environment variables override each of these. Only the fields
+of the profile that locate the warehouse are rendered, so that a variable of another field need not be set.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Project:
 
     Attributes:
         root: its folder.
-        profile: the name of its profile; None where the project names none.
+        profile: the name of its profile, if the project names it.
         target_path: the folder of dbt's artifacts.
     """
 
@@ -51,16 +51,16 @@ class Project:
 
 @dataclass(frozen=True)
 class Target:
-    """A target of a profile, for what opens it with Spark.
+    """A target of a profile, with the facts by which Spark opens it.
 
     Attributes:
         project_root: the folder of the project.
         profiles_dir: the folder of profiles.yml.
-        name: of the target.
-        spark_conf: its settings of Spark, as they are written.
-        has_own_spark: whether its Spark is started for it, and has no tables of its own.
+        name: the name of the target.
+        spark_conf: its settings of Spark, not rendered.
+        has_own_spark: whether Spark is started for the target, and has no tables of its own.
         is_remote: whether its Spark runs elsewhere and is reached by Spark Connect.
-        may_stay: whether its Spark may be one that stays between commands.
+        may_stay: whether its Spark may be kept between commands.
     """
 
     project_root: Path
@@ -78,11 +78,11 @@ class Warehouse:
     """The part of a profile that locates the warehouse.
 
     Attributes:
-        locations: the folder of each database, absolute.
-        database, schema: of a name without these parts.
-        external_paths: whether tables may name files outside of it.
-        storages: how object stores are reached.
-        target: of the profile.
+        locations: the absolute folder of each database.
+        database, schema: the defaults of a name without these parts.
+        external_paths: whether tables may name files outside of the warehouse.
+        storages: the settings of object stores.
+        target: the profile's target.
     """
 
     locations: Mapping[str, str]
@@ -94,10 +94,10 @@ class Warehouse:
 
 
 def find_project(arguments: Namespace) -> Project | None:
-    """Finds the project that the arguments name, or that the current folder is in; None where there is none.
+    """Returns the project that the arguments name, or that contains the current folder, or None.
 
     Raises:
-        InvalidSettingError: the folder named holds no project, or its file cannot be read.
+        InvalidSettingError: if the named folder contains no project, or its file cannot be read.
     """
     named = arguments.project_dir or _environment("PROJECT_DIR")
     root = _nearest_project(Path.cwd()) if named is None else Path(named).expanduser().resolve()
@@ -112,7 +112,7 @@ def warehouse_of(project: Project, arguments: Namespace) -> Warehouse:
     """Reads the warehouse from the project's profile.
 
     Raises:
-        InvalidSettingError: there is no such profile or target, it is not of this adapter, or it cannot be read.
+        InvalidSettingError: if the profile or target is missing, is not of this adapter, or cannot be read.
     """
     profiles_dir = _profiles_dir(arguments)
     path = profiles_dir / _PROFILES_FILE
@@ -167,7 +167,7 @@ def _profiles_dir(arguments: Namespace) -> Path:
 
 
 def _environment(name: str) -> str | None:
-    """Returns the value of one of dbt's environment variables, under its new name or its old one."""
+    """Returns the value of a dbt environment variable, under its new or its old name."""
     return os.environ.get(f"DBT_ENGINE_{name}") or os.environ.get(f"DBT_{name}") or None
 
 

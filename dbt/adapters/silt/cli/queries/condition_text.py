@@ -1,4 +1,4 @@
-"""Spells predicates as SQL, for people."""
+"""Formats predicates as SQL, for display."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _FEW = 5
 
 
 def condition_text(condition: Expression) -> str:
-    """The condition; what of it is not known is `...`."""
+    """Returns the condition; its unknown parts become `...`."""
     match condition:
         case Constant():
             return "..."

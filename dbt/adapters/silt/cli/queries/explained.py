@@ -1,4 +1,4 @@
-"""Explains a query without Spark: which files of each table it reads, and why it skips the others."""
+"""Explains a query without Spark: the files of each table that it reads, and why it skips the other files."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ from dbt.adapters.silt.engine.sql.query.scans import Reference
 
 @dataclass(frozen=True)
 class TableRead:
-    """One reference of a query to a table.
+    """A query's reference to a table.
 
     Attributes:
-        by_limit: files that are not opened because the rows of others are enough; 0 where that is not known before.
+        by_limit: the files not opened because other files have enough rows; 0 if unknown beforehand.
         by_log: whether the log answers, and no file is opened.
     """
 
@@ -43,10 +43,10 @@ class TableRead:
 
 @dataclass(frozen=True)
 class Explained:
-    """How a query is answered.
+    """A description of how a query is answered.
 
     Attributes:
-        source: who gives the rows.
+        source: the source of the rows.
         reads: each table that the query, or a view in it, names.
         unknown: names that only Spark can look up.
     """
@@ -57,10 +57,10 @@ class Explained:
 
 
 def explained(quick: Quick, query: Query) -> Explained:
-    """How the query is answered; nothing is read but logs, and the footers that the log's answers need.
+    """Describes how the query is answered; reads only logs, and the footers that the log's answers need.
 
     Raises:
-        SiltError: as the query.
+        SiltError: as for the query.
     """
     prepared = quick.prepared(query)
     source = None if prepared is None else prepared.source()
@@ -79,7 +79,7 @@ def _of_prepared(prepared: Prepared, source: Source) -> TableRead:
 
 
 def _beyond(found: Skipped, limit: int) -> int:
-    """How many files come behind those whose rows are enough."""
+    """Counts the files after the first files that have enough rows."""
     counts = num_records(found.read).to_pylist() if found.read.num_rows else []
     if None in counts or found.read["deletion_vector"].null_count < len(counts):
         return 0
@@ -88,7 +88,7 @@ def _beyond(found: Skipped, limit: int) -> int:
 
 
 def _reads(text: str, names: Names, time_zone: str, inside: tuple[str, ...]) -> Iterator[TableRead | str]:
-    """The tables of a text and of the views in it, each with the files that the text's own conditions leave."""
+    """Yields the tables of a query and of its views, each with the files that the query's own conditions leave."""
     query = scanned(text)
     found = {reference: _relation(reference, names) for reference in query.scan.references}
     snapshots = {reference: _snapshot(reference, log) for reference, log in found.items() if isinstance(log, DeltaLog)}
@@ -119,7 +119,7 @@ def _name(relation: DeltaLog | View | None) -> str:
 
 
 def _snapshot(reference: Reference, log: DeltaLog) -> Snapshot | None:
-    """The version that is read; None where Spark has to compute which."""
+    """Returns the version that is read, or None if Spark has to compute it."""
     if reference.timestamp is not None or not (reference.version or "0").isdecimal():
         return None
     return log.snapshot() if reference.version is None else log.snapshot_at(int(reference.version))

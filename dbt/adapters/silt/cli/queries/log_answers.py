@@ -28,14 +28,14 @@ _ORDERED = frozenset(("byte", "short", "integer", "long", "date", "timestamp", "
 
 @dataclass(frozen=True)
 class Aggregates:
-    """A SELECT list of calls, each an item of its own."""
+    """A SELECT list of calls, each of them an item."""
 
     question: Question
     names: tuple[str, ...]
 
     @property
     def counts_only(self) -> bool:
-        """Whether each of them counts all rows."""
+        """Whether each call counts all rows."""
         return all(aggregate.column is None for aggregate in self._calls)
 
     @property
@@ -43,7 +43,7 @@ class Aggregates:
         return [item.aggregates[0] for item in self.question.items]
 
     def of_log(self, snapshot: Snapshot, store: Store) -> pa.Table | None:
-        """The one row that the log knows; None where it does not say all of it exactly. Raises as `settled`."""
+        """Returns the row, if the log contains all its values exactly. Raises as `settled`."""
         files = metadata_answers.settled(self.question.predicate, snapshot, store)
         if files is None:
             return None
@@ -52,12 +52,12 @@ class Aggregates:
         return _row(self.names, known) if len(known) == len(found) else None
 
     def of_count(self, rows: int) -> pa.Table:
-        """The one row where all rows are counted."""
+        """Returns the row if all calls count all rows."""
         return _row(self.names, [(_LONG, rows)] * len(self.names))
 
 
 def aggregates(select: TableSelect, snapshot: Snapshot, table: Name, time_zone: str) -> Aggregates | None:
-    """The calls of a SELECT list; None where it has anything else."""
+    """Returns the calls of a SELECT list, or None if it has any other item."""
     relation = Relation(snapshot.schema, table)
     found = metadata_answers.questions(select.text, {select.reference: relation}, time_zone)
     if len(found) != 1 or found[0].is_scalar or not all(item.is_one_call for item in found[0].items):

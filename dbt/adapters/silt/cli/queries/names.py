@@ -1,4 +1,4 @@
-"""Looks up what names in a statement mean in a warehouse, in a session that has changed nothing about names."""
+"""Resolves names in a statement to relations of a warehouse, if the session has not changed their meaning."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ _OF_THE_ENGINE = "information_schema"
 
 @dataclass(frozen=True)
 class Names:
-    """The names of one statement.
+    """The names of a statement.
 
     Attributes:
-        catalog: as of the beginning of the statement.
-        database, schema: of a name without these parts.
+        catalog: the catalog at the beginning of the statement.
+        database, schema: the defaults of a name without these parts.
         spark_has_none: whether Spark certainly has no tables of its own.
     """
 
@@ -32,10 +32,10 @@ class Names:
     spark_has_none: bool = True
 
     def find(self, name: Name) -> DeltaLog | View | None:
-        """The table or view; None where another session than this one has to say what it is.
+        """Returns the table or view, or None if only Spark's session can resolve the name.
 
         Raises:
-            RelationNotFoundError: the name is of the warehouse, and there is no such table or view.
+            RelationNotFoundError: if the name belongs to the warehouse, and no such table or view exists.
         """
         full = self._full(name)
         if full is None:
@@ -53,7 +53,7 @@ class Names:
         return Names(self.catalog, database, schema, self.spark_has_none)
 
     def not_found(self, name: RelationName) -> RelationNotFoundError:
-        """The error that says that there is nothing of that name, and what is called nearly so."""
+        """Returns the error for a missing relation, with similar names."""
         near = near_names(name.identifier, self._identifiers(name))
         remedy = f"Check the name; there is: {', '.join(near)}" if near else None
         return RelationNotFoundError("there is no such table or view", table=str(name), remedy=remedy)
@@ -71,5 +71,5 @@ class Names:
     def _identifiers(self, name: RelationName) -> list[str]:
         try:
             return [each.name.identifier for each in self.catalog.relations(name.database, name.schema)]
-        except SiltError:  # what is not there has no names
+        except SiltError:  # a missing schema has no names
             return []

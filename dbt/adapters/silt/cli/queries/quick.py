@@ -1,4 +1,4 @@
-"""Answers queries without Spark, where the answer is certainly Spark's: from a table's log, or from its files."""
+"""Answers queries without Spark, from a table's log or files, if Spark's answer would certainly be the same."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ from dbt.adapters.silt.engine.sql.conditions.predicates import qualified_by
 from dbt.adapters.silt.engine.sql.query.scanned_text import scanned
 
 MOST_BYTES = 256 * 1024 * 1024
-"""Files of more bytes than these are Spark's to read, unless a limit ends the reading early."""
+"""More bytes of files are left to Spark to read, unless a limit ends the reading early."""
 
 
 class Source(Enum):
-    """Where an answer is from."""
+    """The source of an answer."""
 
     LOG = "the log"
     FILES = "the files, by Arrow"
@@ -57,21 +57,21 @@ class Quick:
     """Answers the queries of a session whose settings are known not to change them.
 
     Attributes:
-        time_zone: of literals without one; a text that names none where it is not known.
+        time_zone: the zone of literals without a zone; an invalid zone if it is unknown.
     """
 
     names: Names
     time_zone: str
 
     def answer(self, statement: Statement, most: int | None = None) -> QuickAnswer | None:
-        """The rows of a query; None where Spark has to run it.
+        """Returns the rows of a query, or None if Spark has to run it.
 
         Args:
-            most: how many rows are needed; None for all.
+            most: the number of rows that are needed; by default all.
 
         Raises:
-            RelationNotFoundError, ColumnNotFoundError: Spark would not find it, either.
-            TableDamagedError, StorageError: a table cannot be read.
+            RelationNotFoundError, ColumnNotFoundError: if Spark would not find it, either.
+            TableDamagedError, StorageError: if a table cannot be read.
         """
         prepared = self.prepared(statement)
         try:
@@ -80,7 +80,7 @@ class Quick:
             return None
 
     def prepared(self, statement: Statement) -> Prepared | None:
-        """What is to be done for the rows; None and errors as `answer`."""
+        """Returns the prepared query; without a result, and with errors, as for `answer`."""
         select = table_select(scanned(statement.text)) if isinstance(statement, Query) else None
         log = None if select is None else self.names.find(select.reference.parts)
         if select is None or not isinstance(log, DeltaLog):
@@ -112,7 +112,7 @@ class Quick:
     def _predicate(
         self, select: TableSelect, snapshot: Snapshot, qualifier: Name, calls: Aggregates | None = None
     ) -> Expression | None:
-        """The condition, where it can be carried out for each row; None where it cannot, and the log may still say."""
+        """Returns the condition, or None if rows cannot be tested by it and the log may still have the answer."""
         if select.where is None:
             return TRUE
         try:
@@ -125,12 +125,12 @@ class Quick:
 
 @dataclass(frozen=True)
 class Prepared:
-    """How a query is answered.
+    """A query with the table, condition and columns by which it is answered.
 
     Attributes:
-        predicate: which rows are read; None where Arrow cannot tell.
-        columns: the table's column of each column of the result; empty for calls.
-        calls: what is counted, or sought.
+        predicate: the condition of the rows that are read, if Arrow can test it.
+        columns: the table's column for each column of the result; empty for calls.
+        calls: the counts and extremes that are requested.
     """
 
     log: DeltaLog
@@ -141,13 +141,13 @@ class Prepared:
     calls: Aggregates | None = None
 
     def source(self) -> Source | None:
-        """Who gives the rows; None where Spark has to. Nothing is read but the log."""
+        """Returns the source of the rows, unless Spark has to run the query. Reads only the log."""
         if self._of_log() is not None:
             return Source.LOG
         return None if self._scan(self.limit) is None else Source.FILES
 
     def answer(self, most: int | None = None) -> QuickAnswer | None:
-        """The rows, as many as are needed; None where Spark has to run the query."""
+        """Returns as many rows as are needed, unless Spark has to run the query."""
         known = self._of_log()
         if known is not None:
             return QuickAnswer(known, Source.LOG)
@@ -167,7 +167,7 @@ class Prepared:
         return None if self.calls is None else self.calls.of_log(self.snapshot, self.log.store)
 
     def _scan(self, limit: int | None) -> ArrowScan | None:
-        """What Arrow reads; None where it cannot tell the rows, or would read too much of them."""
+        """Returns the scan for Arrow, if Arrow can test the rows, and would not read too many bytes."""
         if self.predicate is None or (self.calls is not None and not self.calls.counts_only):
             return None
         named = [column.path[0] for column in self.columns] or [_narrow(self.snapshot, self.predicate)]
@@ -177,16 +177,16 @@ class Prepared:
 
 
 def _narrow(snapshot: Snapshot, predicate: Expression) -> str:
-    """A column by which rows are counted: one that the predicate reads anyway."""
+    """Returns a column by which rows are counted: a column that the predicate reads anyway."""
     named = next(columns(predicate), None)
     return snapshot.schema.names[0] if named is None else named.parts[0]
 
 
 def _columns(listed: tuple[ListedColumn, ...], snapshot: Snapshot, qualifier: Name) -> tuple[ListedColumn, ...] | None:
-    """The columns by the table's own names; None where Spark knows better what one is.
+    """Returns the columns by the table's own names, or None if Spark may resolve them differently.
 
     Raises:
-        ColumnNotFoundError: there is no such column.
+        ColumnNotFoundError: if a column does not exist.
     """
     schema = snapshot.schema
     resolve = qualified_by(schema, [qualifier])
@@ -206,12 +206,12 @@ def _columns(listed: tuple[ListedColumn, ...], snapshot: Snapshot, qualifier: Na
 
 
 def _is_alias(column: ListedColumn, listed: tuple[ListedColumn, ...]) -> bool:
-    """Whether an item of the list gives the name to another column, which may then be meant."""
+    """Whether another item of the list has the name as its alias, and may then be meant."""
     return column.path[0].lower() in {each.name.lower() for each in listed if each is not column}
 
 
 def _is_plain(field: StructField) -> bool:
-    """Whether Spark reads its strings as they are: those of a fixed length it pads with blanks."""
+    """Whether Spark reads its strings unchanged: strings of a fixed length are padded with blanks."""
     text = StructType((field,)).to_json()
     return _COLLATIONS not in text and "char(" not in text.replace("varchar(", "")
 

@@ -1,4 +1,4 @@
-"""Reads the text of a query that is one SELECT over one table: its columns, its condition and its limit."""
+"""Parses a query that is a single SELECT over one table: its columns, its condition and its limit."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ class ListedColumn:
     """An item of a SELECT list that is a column.
 
     Attributes:
-        path: its name as it is written, with what qualifies it.
-        name: what the result calls it.
+        path: its name as written, with its qualifiers.
+        name: the name of the result's column.
     """
 
     path: Name
@@ -34,12 +34,12 @@ class ListedColumn:
 
 @dataclass(frozen=True)
 class TableSelect:
-    """A SELECT over one table.
+    """A SELECT over a single table.
 
     Attributes:
-        columns: its list; empty for `*`; None where the list is not one of columns alone.
+        columns: its list, if it has only columns; empty for `*`.
         where: the text of its condition.
-        version: of the table, where one is asked for.
+        version: the requested version of the table, if any.
     """
 
     text: ScannedText
@@ -51,7 +51,7 @@ class TableSelect:
 
 
 def table_select(text: ScannedText) -> TableSelect | None:
-    """The SELECT; None where the text is another query, or says what depends on more than the table."""
+    """Returns the SELECT, or None if the text is another query, or its result depends on more than the table."""
     if len(text.scan.blocks) != 1 or len(text.scan.references) != 1:
         return None
     (block,), (reference,) = text.scan.blocks, text.scan.references
@@ -71,7 +71,7 @@ def table_select(text: ScannedText) -> TableSelect | None:
 
 
 def _is_plain(block: Block) -> bool:
-    """Whether its clauses are those known here, each once and in their order."""
+    """Whether its clauses are only the clauses known here, each once and in their order."""
     keywords = [part.keyword for part in block.parts]
     return keywords == [keyword for keyword in _KEYWORDS if keyword in keywords] and "FROM" in keywords
 
@@ -113,7 +113,7 @@ def _items(tokens: Tokens, first: int, after: int) -> Iterator[tuple[int, int]]:
 
 
 def _column(tokens: Tokens, first: int, after: int) -> ListedColumn | None:
-    """`column`, `column AS name` or `column name`, the column with or without the table's name before it."""
+    """Parses `column`, `column AS name` or `column name`, whose column may be qualified by the table's name."""
     end, alias = after, None
     if after - first >= 2 and tokens[after - 1].is_identifier and tokens[after - 2].word != ".":
         alias = tokens[after - 1].identifier

@@ -29,7 +29,7 @@ def drawn(rows: pa.Table, columns: int | None = None) -> Iterator[str]:
     """Returns the lines that show the rows.
 
     Args:
-        columns: the width of the terminal, on which long results and values are cut; None for a file or a pipe.
+        columns: the width of the terminal, on which long results and values are cut; unset for a file or a pipe.
     """
     if rows.column_names == _PLAN:
         yield from (line(each) for text in rows.column(0).to_pylist() for each in str(text).splitlines())
@@ -45,7 +45,7 @@ def drawn(rows: pa.Table, columns: int | None = None) -> Iterator[str]:
 
 
 def summary(rows: int, most: int) -> str:
-    """Returns the number of rows, and of those that a terminal does not show.
+    """Returns the number of rows, and the number that a terminal does not show.
 
     Args:
         most: the maximum of rows that were computed.

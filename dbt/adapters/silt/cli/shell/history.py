@@ -40,7 +40,7 @@ def add(file: Path, statement: str) -> None:
 
 
 def as_one_line(statement: str) -> str | None:
-    """Returns the statement on one line, or None if it would then have another meaning."""
+    """Returns the statement on a single line, or None if it would then have another meaning."""
     joined = " ".join(line.strip() for line in statement.splitlines())
     try:
         same = [token.text for token in tokenize(joined)] == [token.text for token in tokenize(statement)]

@@ -121,7 +121,7 @@ def lines(result: Result, columns: int | None, most: int) -> Iterator[str]:
     """Returns the lines that show a result.
 
     Args:
-        columns: the width of the terminal; None without a terminal.
+        columns: the width of the terminal, if any.
         most: the maximum of rows that were computed.
     """
     if isinstance(result, RowsFound):

@@ -45,7 +45,7 @@ class SparkProcess:
         """Runs a statement.
 
         Args:
-            most: the number of its rows that are needed; None for all.
+            most: the number of its rows that are needed; by default all.
             may_commit: whether it changes data or metadata.
 
         Raises:

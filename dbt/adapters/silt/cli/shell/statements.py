@@ -91,7 +91,7 @@ class Statements:
         """Runs a statement.
 
         Args:
-            most: the number of its rows that are needed; None for all.
+            most: the number of its rows that are needed; by default all.
 
         Raises:
             SiltError, StatementFailedError: if it failed.

@@ -32,8 +32,8 @@ class ColumnStatistics:
     Attributes:
         name: with dots between a struct and its member.
         field: the field in the schema.
-        minimum, maximum: bounds of the values, as JSON values; None if a file has no statistics, or no values exist.
-        nulls: the number of nulls, including rows deleted by deletion vectors; None if a file has no statistics.
+        minimum, maximum: bounds of the values, as JSON values, if every file has statistics, and values exist.
+        nulls: the number of nulls, including rows deleted by deletion vectors, if every file has statistics.
     """
 
     name: str

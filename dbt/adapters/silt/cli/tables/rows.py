@@ -52,7 +52,7 @@ def first_rows(log: DeltaLog, snapshot: Snapshot, limit: int, columns: str | Non
     """Reads the first rows of a table.
 
     Args:
-        columns: names separated by commas; None for all.
+        columns: names separated by commas; by default all.
         where: a condition in SQL.
 
     Raises:
