@@ -31,15 +31,15 @@ from dbt.adapters.silt.engine.kernel.storage.store import PrefixStore, Store
 
 
 class Catalog:
-    """The names of a warehouse. All methods may be called from several threads and processes.
+    """The names of a warehouse. Thread-safe, also across processes.
 
     Every method may raise StorageError, InvalidNameError for a part that cannot be a name, and SchemaNotFoundError for
-    a database or schema that definitely is not there.
+    a database or schema that definitely does not exist.
 
     Args:
         databases: the store of each database, by its name.
         clock: gives the time and new ids.
-        open_store: the store of a table that is named by its path.
+        open_store: opens the store of a table that is named by its path.
     """
 
     def __init__(
@@ -54,20 +54,20 @@ class Catalog:
         self._databases = {name: _database(name, store, clock, self._tables) for name, store in named.items()}
 
     def for_statement(self) -> Catalog:
-        """The same catalog for one statement: names in an object store are asked for once, by its first look.
+        """Returns the same catalog for a statement: its first read requests the names in an object store, only once.
 
-        They are at least as new as that look.
+        Later reads return names that are at least as new.
         """
         same = copy(self)
         same._databases = {name: each.for_statement() for name, each in self._databases.items()}
         return same
 
     def databases(self) -> list[str]:
-        """The names of the databases, sorted."""
+        """Returns the names of the databases, sorted."""
         return sorted(self._databases)
 
     def check_database(self, database: str) -> None:
-        """Raise SchemaNotFoundError if there is no such database."""
+        """Raises SchemaNotFoundError if the database does not exist."""
         self._database(database)
 
     def schemas(self, database: str) -> list[str]:
@@ -98,7 +98,7 @@ class Catalog:
 
         Raises:
             RelationExistsError: if the schema exists and `if_not_exists` is False.
-            ConditionsIgnoredError: its storage does not keep what commits rest on.
+                ConditionsIgnoredError: if its storage does not support the conditional writes that commits need.
             StorageError: if the warehouse cannot be created or written.
         """
         name = check_identifier(schema, "schema")
@@ -107,31 +107,31 @@ class Catalog:
         self._database(database).create_schema(name, if_not_exists)
 
     def drop_schema(self, database: str, schema: str, cascade: bool = False, if_exists: bool = False) -> None:
-        """Drops a schema; with `cascade`, all that is in it, its tables as `drop_table` does.
+        """Drops a schema; with `cascade`, also its content, tables as by `drop_table`.
 
-        A drop that is cut off leaves the schema, with the tables that were not dropped yet.
+        An interrupted drop leaves the schema, with the tables that were not dropped yet.
 
         Raises:
-            RelationExistsError: the schema is not empty, and `cascade` is False.
+            RelationExistsError: if the schema is not empty, and `cascade` is False.
         """
         name = check_identifier(schema, "schema")
         try:
             self._database(database).drop_schema(name, cascade)
-        except SchemaNotFoundError:  # of another that drops it meanwhile, too
+        except SchemaNotFoundError:  # also if another process drops it meanwhile
             if not if_exists:
                 raise
 
     def relations(self, database: str, schema: str) -> list[RelationEntry]:
-        """The tables and views of a schema, sorted by name."""
+        """Returns the tables and views of a schema, sorted by name."""
         return self._database(database).relations(check_identifier(schema, "schema"))
 
     def all_relations(self, database: str) -> Iterator[RelationEntry]:
-        """The tables and views of a database, sorted by name; each schema is listed when its turn comes."""
+        """Yields the tables and views of a database, sorted by name; each schema is listed when its turn comes."""
         for schema in self.schemas(database):
             yield from self.relations(database, schema)
 
     def all_tables(self) -> Iterator[RelationName]:
-        """The names of every table of every database, sorted; each schema is listed when its turn comes."""
+        """Yields the names of every table of every database, sorted; each schema is listed when its turn comes."""
         for database in self.databases():
             yield from (entry.name for entry in self.all_relations(database) if entry.kind is RelationKind.TABLE)
 
@@ -143,7 +143,7 @@ class Catalog:
     def rename(self, name: RelationName, new_name: RelationName) -> None:
         """Renames a table or view within its database.
 
-        A table moves in one step. A view has both names for an instant; if the rename is interrupted then, repeating it
+        A table moves atomically. A view has both names for an instant; if the rename is interrupted then, repeating it
         completes it.
 
         Raises:
@@ -164,8 +164,8 @@ class Catalog:
         """Returns the open handle of a table.
 
         Raises:
-            RelationNotFoundError: there is no such table, or a view has the name.
-            NotATableError: there is a folder of that name without a log.
+            RelationNotFoundError: if the table does not exist, or a view has the name.
+            NotATableError: if a folder of that name without a log exists.
         """
         return self._database(name.database).table(name)
 
@@ -173,7 +173,7 @@ class Catalog:
         """Returns the name of the table whose folder contains a file, or None for a file outside of the warehouse.
 
         Args:
-            path: plain and absolute; a local one may begin with `file:`.
+            path: plain and absolute; a local path may begin with `file:`.
         """
         plain = path.removeprefix("file:")
         found = (each.table_of_file(plain) for each in self._databases.values())
@@ -182,33 +182,33 @@ class Catalog:
     def table_at(self, path: str) -> DeltaLog:
         """Returns the handle of the table in any folder: an absolute or relative path, a `file:` URI, or a URL.
 
-        Whether the folder holds a table is not checked; the handle's `snapshot` raises NotATableError.
+        Whether the folder contains a table is not checked; the handle's `snapshot` raises NotATableError.
 
         Raises:
-            InvalidNameError: the path is empty, or of a storage that is not supported.
+            InvalidNameError: if the path is empty, or belongs to an unsupported storage.
         """
         return self._tables.log(self.store_at(path), f"delta.`{path}`")
 
     def store_at(self, path: str) -> Store:
-        """The store of any folder: an absolute or relative path, a `file:` URI, or a URL; nothing is asked of it yet.
+        """Returns the store of any folder: an absolute or relative path, a `file:` URI, or a URL; sends no request yet.
 
         Raises:
-            InvalidNameError: the path is empty, or of a storage that is not supported.
+            InvalidNameError: if the path is empty, or belongs to an unsupported storage.
         """
         return self._open_store(table_location(path))
 
     def new_table(self, name: RelationName, replace_view: bool = False) -> DeltaLog:
-        """Returns the handle to commit version 0 of a new table with; `publish_table` then gives it its name.
+        """Returns the handle for the commit of version 0 of a new table; `publish_table` then gives it its name.
 
-        Until then there is no table, or, where the storage has folders, until version 0. Two writers that create the
-        same table may both get here; one gets version 0, or the name.
+        Until then the table does not exist, or, if the storage has folders, until version 0. Two writers that create
+        the same table may both get a handle; only the first gets version 0, or the name.
 
         Args:
             replace_view: whether the table may replace a view, which exists until that commit; the caller then deletes
                 it by `publish_table`.
 
         Raises:
-            RelationExistsError: a table has the name; or a view, and `replace_view` is False.
+            RelationExistsError: if a table has the name, or a view has it and `replace_view` is False.
         """
         check_new_names(name.identifier)
         return self._database(name.database).new_table(name, replace_view)
@@ -242,17 +242,17 @@ class Catalog:
         return self._database(name.database).view(name)
 
     def put_view(self, view: View, replace: bool = False, replace_table: bool = False) -> None:
-        """Creates a view; with `replace`, replaces the existing one.
+        """Creates a view; with `replace`, replaces the existing view.
 
-        If it replaces a table, readers see the whole table or the view. The table's log ends as a drop ends it, so
-        that every concurrent writer loses; its files stay, for the statements that are reading them, until the view is
+        If it replaces a table, readers see the whole table or the view. The table's log ends as by a drop, so that
+        every concurrent writer loses; its files are kept, for the statements that are reading them, until the view is
         replaced or dropped.
 
         Args:
             replace_table: whether `replace` also replaces a table.
 
         Raises:
-            RelationExistsError: a table has the name and may not be replaced, or a view has it, and `replace` is False.
+            RelationExistsError: if a table has the name and may not be replaced, or a view has it without `replace`.
         """
         check_new_names(view.name.identifier)
         self._database(view.name.database).put_view(view, replace, replace_table)
@@ -261,7 +261,7 @@ class Catalog:
         """Drops a view.
 
         Raises:
-            RelationNotFoundError: there is no such view, and `if_exists` is False, or a table has the name.
+            RelationNotFoundError: if the view does not exist and `if_exists` is False, or a table has the name.
         """
         if if_exists and not self._has(name.database):
             return
@@ -274,16 +274,16 @@ class Catalog:
         table's log.
 
         Args:
-            log: the handle that `new_table` gave, or the table's.
-            replace_view: as of `new_table`.
+            log: the handle from `new_table`, or the table's.
+            replace_view: as for `new_table`.
 
         Raises:
-            RelationExistsError: another relation has got the name since `new_table`; the new table is gone.
+            RelationExistsError: if another relation has got the name since `new_table`; the new table is deleted.
         """
         self._database(name.database).publish_table(name, log, replace_view)
 
     def functions(self, database: str, schema: str) -> list[RelationName]:
-        """The names of a schema's functions, sorted."""
+        """Returns the names of a schema's functions, sorted."""
         return self._database(database).functions(check_identifier(schema, "schema"))
 
     def has_function(self, name: RelationName) -> bool:
@@ -296,7 +296,7 @@ class Catalog:
         return self._database(name.database).function(name)
 
     def put_function(self, function: Function, replace: bool = False) -> None:
-        """Creates a function; with `replace`, replaces the existing one.
+        """Creates a function; with `replace`, replaces the existing function.
 
         Raises:
             RelationExistsError: if the function exists and `replace` is False.
@@ -308,7 +308,7 @@ class Catalog:
         """Drops a function.
 
         Raises:
-            RelationNotFoundError: there is no such function, and `if_exists` is False.
+            RelationNotFoundError: if the function does not exist and `if_exists` is False.
         """
         if if_exists and not self._has(name.database):
             return

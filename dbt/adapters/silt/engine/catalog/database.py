@@ -1,4 +1,4 @@
-"""Database: the protocol of the names of one database, in folders or in an object store."""
+"""Database: the protocol of the names of a database, in folders or in an object store."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dbt.adapters.silt.engine.kernel.storage.store import Store
 
 
 class Database(Protocol):
-    """The schemas, tables, views and functions of one database; see `Catalog` for what each method does.
+    """The schemas, tables, views and functions of a database; its methods are described in `Catalog`.
 
     Names are of this database. Every method may raise StorageError, and SchemaNotFoundError for a schema that
     definitely does not exist.

@@ -27,8 +27,8 @@ class View:
 
     Attributes:
         text: the query, as the user wrote it.
-        columns: the names and comments that the statement gave; empty where the query's own names are used.
-        current_database, current_schema: where unqualified names in the text are resolved.
+        columns: the names and comments in the statement; empty if the query's own names are used.
+        current_database, current_schema: the defaults of unqualified names in the text.
         created_at: milliseconds since 1970-01-01 UTC.
     """
 
@@ -48,7 +48,7 @@ class View:
         return _hash(self.text, names, self.current_database, self.current_schema)
 
     def commented(self, schema: StructType) -> StructType:
-        """The columns of its query, with the comments that the view's statement gave."""
+        """Returns the columns of its query, with the comments from the view's statement."""
         comments = {column.name.lower(): column.comment for column in self.columns if column.comment is not None}
         fields = (
             field.with_metadata(comment=comments[field.name.lower()]) if field.name.lower() in comments else field
@@ -72,10 +72,10 @@ class Function:
 
     Attributes:
         body: the SQL expression or query that gives the value, or Python code, as the user wrote it.
-        python: set where the body is Python code.
-        returns: the SQL type of the value, or `table (...)`; None where it is the body's own type.
-        deterministic: as the function's statement declares it; None where it does not.
-        current_database, current_schema: where unqualified names in the body are resolved.
+        python: the entry point, if the body is Python code.
+        returns: the SQL type of the value, or `table (...)`; None for the body's own type.
+        deterministic: the declaration in the function's statement, if any.
+        current_database, current_schema: the defaults of unqualified names in the body.
         created_at: milliseconds since 1970-01-01 UTC.
     """
 

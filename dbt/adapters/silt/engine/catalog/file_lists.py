@@ -23,7 +23,7 @@ def fingerprint(path: str, open_store: Callable[[str], Store]) -> str | None:
         open_store: opens a folder.
 
     Returns:
-        None if the files cannot be listed, because the storage is not known here or does not answer.
+        The hash, or None if the storage is unknown here or does not answer.
     """
     try:
         found = sorted(map(_content, _files(path, open_store)))

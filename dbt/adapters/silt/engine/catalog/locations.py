@@ -14,11 +14,11 @@ from dbt.adapters.silt.engine.kernel.storage.urls import is_url, parse_url
 
 @dataclass(frozen=True)
 class Location:
-    """Where a database is, with the settings of its storage.
+    """The location of a database, with the settings of its storage.
 
     Attributes:
-        url: a path, a `file:` URI, or the URL of a place in an object store.
-        storage: None takes the settings of the warehouse.
+        url: a path, a `file:` URI, or a URL in an object store.
+        storage: by default the settings of the warehouse.
     """
 
     url: str
@@ -61,7 +61,7 @@ def check_locations(locations: Mapping[str, str]) -> None:
 
 
 def allowed_folders(locations: Mapping[str, str], external_paths: bool = False) -> tuple[str, ...] | None:
-    """Returns the folders, besides their own, in which tables' logs may name files, or None for any folder."""
+    """Returns the folders, in addition to their own, in which tables' logs may name files; without limit, None."""
     return None if external_paths else tuple(_absolute(each) for each in locations.values())
 
 

@@ -30,7 +30,7 @@ _DROP_MARKER = "_drop.json"
 
 
 class EndResult(enum.Enum):
-    """Who has ended a log."""
+    """Whether a log was ended by this call or earlier."""
 
     ENDED = "ended"
     ENDED_BEFORE = "ended before"
@@ -42,12 +42,12 @@ def _anytime() -> None:
 
 @dataclass(frozen=True)
 class End:
-    """How a log is to end.
+    """The conditions of the end of a log.
 
     Attributes:
         version: ends it only if this is its newest version; None ends any version.
-        replaced_by: the definition of the view that takes the table's place.
-        check: raises what prevents the end; called right before each try.
+        replaced_by: the definition of the view that replaces the table.
+        check: raises an error if something prevents the end; called right before each try.
     """
 
     version: int | None = None
@@ -56,7 +56,7 @@ class End:
 
 
 def is_table(log: DeltaLog) -> bool:
-    """Whether there is a table that was not dropped, damaged or not."""
+    """Whether a table exists that was not dropped, damaged or not."""
     has_log = log.store.status(commit_path(0)) is not None or log.exists()
     return has_log and not is_dropped(log)
 
@@ -64,9 +64,9 @@ def is_table(log: DeltaLog) -> bool:
 def end_log(log: DeltaLog, clock: Clock, end: End | None = None) -> EndResult:
     """Commits the last version of a table: it changes the metadata, so every concurrent writer conflicts with it.
 
-    A drop conflicts with nothing, so it takes the next free version and does not look at other commits. It needs no
-    snapshot: a log that is damaged, or of an unknown protocol, is ended as well. A marker is written before the commit,
-    so that a drop that is cut off right after it is recognised (`is_dropped`).
+    A drop conflicts with nothing, so it takes the next free version and ignores other commits. It needs no snapshot: a
+    log that is damaged, or of an unknown protocol, is ended as well. A marker is written before the commit, so that a
+    drop that is interrupted right after the commit is recognised (`is_dropped`).
 
     Raises:
         ConcurrentModificationError: if the newest version is not the requested version; the table is unchanged.
@@ -97,13 +97,13 @@ def end_log(log: DeltaLog, clock: Clock, end: End | None = None) -> EndResult:
 
 
 def is_dropped(log: DeltaLog) -> bool:
-    """Whether a drop has ended the log, and was cut off before it moved the folder away."""
+    """Whether a drop has ended the log, and was interrupted before it moved the folder away."""
     try:
         was_readable = foreign_json.loads(log.store.read(_DROP_MARKER, DOCUMENT_BYTES))["readable"]
     except ObjectMissing:
         return False
     except (UnusableFileError, ValueError, KeyError, TypeError):
-        was_readable = True  # whoever wrote it, it was no drop
+        was_readable = True  # not written by a drop
     snapshot = readable(log)
     return not was_readable if snapshot is None else is_last(snapshot)
 
@@ -122,10 +122,10 @@ def readable(log: DeltaLog) -> Snapshot | None:
 
 
 def put_version(log: DeltaLog, snapshot: Snapshot | None, version: int, actions: Sequence[Action]) -> PutResult:
-    """Writes a version into the very log that the snapshot is of; where the storage has folders, a lock sees to that.
+    """Writes a version into the snapshot's own log; if the storage has folders, a lock ensures that.
 
     Raises:
-        ObjectMissing: that log is gone, and another may be in its place.
+        ObjectMissing: if that log was deleted, and another may have replaced it.
     """
     if snapshot is None or snapshot.log_folder is None or log.store.has_folders:
         return log.store.put_if_absent(commit_path(version), serialize(actions))

@@ -1,4 +1,4 @@
-"""The errors of names that are taken, or that nothing has."""
+"""The errors of names that are taken or do not exist."""
 
 from __future__ import annotations
 
@@ -48,13 +48,13 @@ def is_no_view(name: RelationName) -> RelationNotFoundError:
 
 
 def nothing(name: RelationName, kind: str) -> RelationNotFoundError:
-    """There is no relation of that kind, such as `table or view`."""
+    """The error of a missing relation of that kind, such as `table or view`."""
     found = FunctionNotFoundError if kind == "function" else RelationNotFoundError
     return found(f"there is no such {kind}", table=str(name))
 
 
 def not_built(name: RelationName) -> RelationNotFoundError:
-    """There is the folder of a table whose first commit is still to come."""
+    """The error of a table whose folder exists but whose first commit is still to come."""
     return RelationNotFoundError(
         "the table is not built yet: a statement that was to create it failed, was cut off, or is at work",
         table=str(name),

@@ -17,7 +17,7 @@ from dbt.adapters.silt.engine.kernel.identifiers import unquote
 from dbt.adapters.silt.engine.kernel.printable import is_visible
 
 MAX_NAME_BYTES = 200
-"""UTF-8 bytes: a file system takes 255 for a file's name, of which documents and their temporary files need some."""
+"""In UTF-8 bytes: a file's name may have 255, of which documents and their temporary files need some."""
 
 
 @dataclass(frozen=True, order=True)
@@ -64,7 +64,7 @@ def normalize(text: str) -> str:
 
 
 def name_parts(text: str) -> list[str]:
-    """Splits a dotted name, as a person writes it: a part in backquotes may hold a dot, and a doubled backquote.
+    """Splits a dotted name, as a person writes it: a part in backquotes may contain a dot, and a doubled backquote.
 
     Raises:
         InvalidNameError: if the text is not a name.
@@ -83,7 +83,7 @@ def name_parts(text: str) -> list[str]:
 
 
 def check_identifier(text: str, kind: str, relation: str | None = None) -> str:
-    """Returns the normalized form of one part of a name.
+    """Returns the normalized form of a part of a name.
 
     Letters of any script, digits, spaces, `_`, `-`, `$` and single dots are allowed, and so are reserved words.
 
@@ -135,7 +135,7 @@ _SHOWN_CHARACTERS = 60
 
 @lru_cache(maxsize=16_384)
 def _why_not(name: str) -> str | None:
-    """Returns the first rule that a normalized name breaks, in words, or None if it breaks no rule."""
+    """Returns the first rule that a normalized name breaks, in words, if any."""
     if not name:
         return "it is empty"
     if any(unicodedata.category(character) in _UNPRINTABLE for character in name):
@@ -149,7 +149,7 @@ def _why_not(name: str) -> str | None:
 
 
 def _why_reserved(name: str) -> str | None:
-    """Returns why a name could be confused with a file of the catalog or the format, or None if it could not."""
+    """Returns why a name could be confused with a file of the catalog or the format, if it could."""
     if ".." in name or name.startswith(".") or name.endswith("."):
         return "it begins or ends with a dot, or holds two together"
     if name != name.strip():

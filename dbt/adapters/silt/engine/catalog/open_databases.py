@@ -17,12 +17,12 @@ from dbt.adapters.silt.engine.kernel.storage.store import Store
 
 @dataclass(frozen=True)
 class OpenDatabases:
-    """The databases of a warehouse, opened once in a process, so that all who use them share their caches.
+    """The databases of a warehouse, opened once in a process, so that all users share their caches.
 
     Attributes:
-        locations: of each database, by its name.
-        storages: how their services are reached.
-        stores: of each database, by its name.
+        locations: the location of each database, by its name.
+        storages: the settings of their storage services.
+        stores: the store of each database, by its name.
         catalog: their names.
     """
 
@@ -35,14 +35,14 @@ class OpenDatabases:
 def open_databases(
     locations: Mapping[str, str], storages: Storages, external_paths: bool = False, clock: Clock | None = None
 ) -> OpenDatabases:
-    """Opens databases; nothing is looked at or made yet.
+    """Opens databases, without reading or creating them yet.
 
     Args:
         external_paths: whether logs may name files outside of all of them.
-        clock: of the catalog.
+        clock: the catalog's clock.
 
     Raises:
-        InvalidSettingError: a location is in a storage that is not supported or cannot be reached so.
+        InvalidSettingError: if a location's storage is not supported or cannot be reached with these settings.
     """
     allowed = allowed_folders(locations, external_paths)
     stores = {name: open_location(location, storages, allowed) for name, location in locations.items()}
@@ -53,10 +53,10 @@ def open_databases(
 def open_location(
     location: str, storages: Storages, allowed: tuple[str, ...] | None = None
 ) -> LocalStore | ObjectStore:
-    """The store of one location; nothing is asked of a service yet.
+    """Opens the store of a location; sends no request yet.
 
     Raises:
-        InvalidSettingError: it is in a storage that is not supported or cannot be reached so.
+        InvalidSettingError: if its storage is not supported or cannot be reached with these settings.
     """
     is_folder = is_local(location)
     url = local_path(location) if is_folder else location

@@ -10,9 +10,9 @@ from dbt.adapters.silt.engine.kernel.storage.store import Store
 
 
 class OpenTables:
-    """The open handles, by folder. All methods may be called from several threads.
+    """The open handles, by folder. Thread-safe.
 
-    A handle caches its log, and notices by itself when another table was created in its folder.
+    A handle caches its log, and detects by itself that another table was created in its folder.
 
     Args:
         clock: given to each handle.
@@ -24,7 +24,7 @@ class OpenTables:
         self._guard = threading.Lock()
 
     def log(self, store: Store, name: str) -> DeltaLog:
-        """Returns the handle of the table whose folder is the store's root; whether it exists is not checked."""
+        """Returns the handle of the table in the store's root, without a check whether it exists."""
         with self._guard:
             held = self._open.get(store.root)
             if held is None or held.name != name:

@@ -1,7 +1,7 @@
 """Undoes the commits of a scope, such as a dbt run, in all tables that they changed: each by a RESTORE of its own.
 
-All tables are checked before the first one is changed. A table that is restored is recognised by its log alone, so that
-a rollback which was cut off is finished by running it again.
+All tables are checked before the first change. A restored table is recognised by its log alone, so that an interrupted
+rollback is completed by running it again.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ _AGAIN = "What is done stays done: run it again, and it goes on, or says what pr
 
 @dataclass(frozen=True)
 class RollbackSettings:
-    """How to undo the commits of a scope.
+    """The settings of a rollback.
 
     Attributes:
-        title: the scope, as messages call it.
-        author: names who made a commit, for messages.
-        discard_later_commits: whether the later changes of others are undone, too.
+        title: the scope's name in messages.
+        author: returns the author of a commit, for messages.
+        discard_later_commits: whether later changes by other writers are undone, too.
         drop_created: whether the tables that the scope created are dropped.
-        commit_info: fields of `commitInfo` of each RESTORE; `RollbackScope.undoes` recognises it by them.
+        commit_info: fields of `commitInfo` of each RESTORE, by which `RollbackScope.undoes` recognises it.
     """
 
     title: str
@@ -59,10 +59,10 @@ class PutBack:
 
     Attributes:
         from_version: the newest version before the RESTORE.
-        to_version: the version whose rows, schema and properties came back.
-        version: the version of the RESTORE; None where it is only planned.
-        rows: of `to_version`; None where its files do not say.
-        discarded: the commits of others that were undone, too.
+        to_version: the version whose rows, schema and properties were restored.
+        version: the version of the RESTORE, unless it is only planned.
+        rows: the rows of `to_version`, if its files have counts.
+        discarded: other writers' commits that were undone, too.
     """
 
     name: RelationName
@@ -75,12 +75,12 @@ class PutBack:
 
 @dataclass(frozen=True)
 class Rollback:
-    """What a rollback did.
+    """The result of a rollback.
 
     Attributes:
         put_back: the tables that were restored.
         dropped: the tables that the scope had created, and that were dropped.
-        kept: the tables that the scope had created, and that were left as they were.
+        kept: the tables that the scope had created, and that were left unchanged.
     """
 
     put_back: tuple[PutBack, ...] = ()
@@ -102,7 +102,7 @@ def check(findings: Findings, settings: RollbackSettings) -> None:
 
 
 def planned(findings: Findings, settings: RollbackSettings) -> Rollback:
-    """Returns what `roll_back` would do."""
+    """Returns the result that `roll_back` would have."""
     names = tuple(each.name for each in findings.created)
     return Rollback(
         tuple(_put_back(each, None) for each in findings.changed),
@@ -112,7 +112,7 @@ def planned(findings: Findings, settings: RollbackSettings) -> Rollback:
 
 
 def roll_back(catalog: Catalog, findings: Findings, scope: RollbackScope, settings: RollbackSettings) -> Rollback:
-    """Restores the tables that were found, one after the other.
+    """Restores the tables that were found, in turn.
 
     Raises:
         RollbackRefusedError: as for `check`; nothing was changed.

@@ -1,6 +1,6 @@
 """Finds the commits of a scope, such as a dbt run, in tables, and whether each table can be restored.
 
-The caller says which commits are in scope: the engine does not know how runs are named.
+The caller defines the commits in scope: the engine does not know how runs are named.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ from dbt.adapters.silt.engine.kernel.transaction.restore import RestorePoint
 
 @dataclass(frozen=True)
 class RollbackScope:
-    """Which commits a rollback undoes.
+    """The commits that a rollback undoes.
 
     Attributes:
         is_commit: whether a commit is in scope.
-        is_unit: whether a transaction identifier is that of a unit of work in scope.
+        is_unit: whether a transaction identifier belongs to a unit of work in scope.
         undoes: whether a commit is an earlier rollback of the scope.
     """
 
@@ -47,8 +47,8 @@ class ChangedTable:
     Attributes:
         base: its newest version.
         first: the oldest commit in scope that no RESTORE has undone.
-        later: the commits of others since `first`, oldest first.
-        rows: of the version before `first`; None if its files have no counts or the version does not exist.
+        later: other writers' commits since `first`, oldest first.
+        rows: the rows of the version before `first`, if it exists and its files have counts.
     """
 
     name: RelationName
@@ -60,7 +60,7 @@ class ChangedTable:
 
     @property
     def is_created(self) -> bool:
-        """Whether `first` has created the table: there is no version before it."""
+        """Whether `first` has created the table: no version precedes it."""
         return self.first.version == 0
 
     @property
@@ -71,7 +71,7 @@ class ChangedTable:
 
 @dataclass(frozen=True)
 class Problem:
-    """Why a table cannot be restored, or cannot be read."""
+    """The error because of which a table cannot be restored or read."""
 
     name: RelationName
     error: SiltError
@@ -79,10 +79,10 @@ class Problem:
 
 @dataclass(frozen=True)
 class Findings:
-    """What was found in the tables.
+    """The result of the search in the tables.
 
     Attributes:
-        known: whether there is a trace of the scope.
+        known: whether the scope has left any trace.
         changed: the tables that can be restored.
         created: the tables that a commit in scope created.
         problems: the tables that cannot be restored.
@@ -95,7 +95,7 @@ class Findings:
 
 
 def find(catalog: Catalog, names: Iterable[RelationName], scope: RollbackScope) -> Findings:
-    """Looks for commits in scope; changes nothing. A table that is dropped meanwhile has none."""
+    """Searches for commits in scope, without a change; a table that is dropped meanwhile has no commits."""
     known = False
     changed, created, problems = [], [], []
     for name in names:
@@ -143,7 +143,7 @@ def _traces(catalog: Catalog, name: RelationName, scope: RollbackScope) -> _Trac
 
 
 def _prepared(changed: ChangedTable, scope: RollbackScope) -> ChangedTable | None:
-    """Returns the table with the rows that are restored, or None if a RESTORE would change nothing."""
+    """Returns the table with the number of rows that are restored, or None if a RESTORE would change nothing."""
     try:
         restoration = restore.prepare(changed.log, changed.base, changed.point)
     except VersionNotFoundError as error:
@@ -155,7 +155,7 @@ def _prepared(changed: ChangedTable, scope: RollbackScope) -> ChangedTable | Non
 
 
 def _check_none_lost(snapshot: Snapshot, base: Snapshot, scope: RollbackScope) -> None:
-    """Passes where no unit of work in scope is recorded whose commit was not found: that commit's file is gone."""
+    """Checks that each recorded unit of work in scope has its commit: otherwise the commit's file was cleaned up."""
     if any(each.version >= 0 and scope.is_unit(each.app_id) for each in snapshot.transactions.values()):
         raise _lost(base, "commits of the run were")
 

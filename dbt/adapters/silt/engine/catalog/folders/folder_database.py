@@ -1,9 +1,9 @@
-"""FolderDatabase: the names of a database in folders, which are renamed in one step, as `layout` shows.
+"""FolderDatabase: the names of a database in folders, which are renamed atomically, as `layout` shows.
 
-Folders whose names cannot be names of relations (hidden ones, upper case) are skipped.
+Folders whose names cannot be names of relations (hidden or in upper case) are skipped.
 
-Where a table and a view's document have the same name, the name is the table's. So each replaces the other in one step:
-a table by its first commit, after which the document is deleted; a view by the end of the table's log, before which its
+If a table and a view's document have the same name, the name is the table's. So each replaces the other atomically: a
+table by its first commit, after which the document is deleted; a view by the end of the table's log, before which its
 document is written.
 """
 
@@ -39,8 +39,8 @@ class FolderDatabase:
     """A database whose root is a folder.
 
     Args:
-        name: of the database.
-        store: has folders.
+        name: the name of the database.
+        store: a store that has folders.
         clock: gives the time and new ids.
         tables: keeps the open handles.
     """
@@ -56,7 +56,7 @@ class FolderDatabase:
         return self._store
 
     def for_statement(self) -> FolderDatabase:
-        """The same: a look at a folder costs nothing."""
+        """Returns the same database: reading a folder costs almost nothing."""
         return self
 
     def schemas(self) -> list[str]:
@@ -75,7 +75,7 @@ class FolderDatabase:
             raise name_errors.schema_exists(f"{self._name}.{schema}")
 
     def drop_schema(self, schema: str, cascade: bool) -> None:
-        """A drop that is cut off leaves the schema, with the tables that were not dropped yet."""
+        """An interrupted drop leaves the schema, with the tables that were not dropped yet."""
         self._require(schema)
         with exclusive(self._store, "", self._clock), layout.locked_schema(self._store, schema, self._clock):
             if not cascade and layout.is_occupied(self._store, schema):
@@ -87,7 +87,7 @@ class FolderDatabase:
 
     def relations(self, schema: str) -> list[RelationEntry]:
         self._require(schema)
-        # Before and after the tables: a relation that changes its kind meanwhile is in one of the three listings.
+        # Before and after the tables: a relation that changes its kind meanwhile is in at least a single listing.
         views = set(layout.document_names(self._name, self._store, schema, VIEW_SUFFIX))
         tables = self._tables.names(self._store, self._name, schema)
         views.update(layout.document_names(self._name, self._store, schema, VIEW_SUFFIX))
@@ -102,12 +102,12 @@ class FolderDatabase:
             return RelationEntry(name, RelationKind.TABLE)
         if has_view(self._store, name):
             return RelationEntry(name, RelationKind.VIEW)
-        # A table may have replaced the view between the two looks.
+        # A table may have replaced the view between the two checks.
         return RelationEntry(name, RelationKind.TABLE) if self._tables.has(self._store, name) else None
 
     def rename(self, name: RelationName, new_name: RelationName) -> None:
-        """A table moves in one step. A view has both names for an instant; where the rename is cut off then, repeating
-        it finishes it.
+        """A table moves atomically. A view has both names for an instant; if the rename is interrupted then,
+        repeating it completes it.
         """
         self._require(name.schema)
         with ExitStack() as held:
@@ -116,7 +116,7 @@ class FolderDatabase:
             renames.rename(self._tables, self._store, name, new_name)
 
     def table(self, name: RelationName) -> DeltaLog:
-        """Raises NotATableError, too: there is a folder of that name with something else than a table."""
+        """Also raises NotATableError if the folder of that name contains something other than a table."""
         self._require(name.schema)
         if self._tables.has(self._store, name):
             return self._tables.log_of(self._store, name)
@@ -130,7 +130,7 @@ class FolderDatabase:
         return None
 
     def new_table(self, name: RelationName, replace_view: bool) -> DeltaLog:
-        """Makes the folders of a table. Two writers that create the same one may both get here: one gets version 0."""
+        """Creates the folders of a table. Several writers may create the same table here; one commits version 0."""
         self._require(name.schema)
         with layout.locked_schema(self._store, name.schema, self._clock):
             check_no_table(self._tables, self._store, name)
@@ -144,7 +144,7 @@ class FolderDatabase:
         return self._tables.log_of(self._store, name)
 
     def publish_table(self, name: RelationName, log: DeltaLog, replace_view: bool) -> None:  # noqa: ARG002
-        """Deletes the document of a view that the table has replaced: the table is there since its version 0."""
+        """Deletes the document of a view that the table has replaced: the table exists since its version 0."""
         self._require(name.schema)
         if not has_view(self._store, name):
             return
@@ -166,7 +166,7 @@ class FolderDatabase:
     def _drop_table(self, name: RelationName, version: int | None) -> bool:
         """Ends a table and moves its folder out of sight; returns whether the table existed.
 
-        Of a table behind a symbolic link that is not followed, only what is in the warehouse is moved.
+        If the table is behind a symbolic link that is not followed, only the link in the warehouse is moved.
         """
         try:
             was_table = self._tables.has(self._store, name)
@@ -182,7 +182,7 @@ class FolderDatabase:
         return parse_view(self._document(name, VIEW_SUFFIX, "view"), name)
 
     def put_view(self, view: View, replace: bool, replace_table: bool) -> None:
-        """The files of a table that it replaces stay until the view is replaced or dropped."""
+        """The files of a table that it replaces are kept until the view is replaced or dropped."""
         name = view.name
         self._require(name.schema)
         with layout.locked_schema(self._store, name.schema, self._clock):
@@ -238,7 +238,7 @@ class FolderDatabase:
         self._store.delete(layout.document_path(name, FUNCTION_SUFFIX))
 
     def _require(self, schema: str) -> None:
-        """Raise SchemaNotFoundError if there is no such schema."""
+        """Raises SchemaNotFoundError if the schema does not exist."""
         if not layout.is_schema(self._store, schema):
             raise name_errors.no_schema(f"{self._name}.{schema}")
 

@@ -1,4 +1,4 @@
-"""Lists the tables in folders, ends the logs of dropped ones, and moves their folders away."""
+"""Lists the tables in folders, ends the logs of dropped tables, and moves their folders away."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from dbt.adapters.silt.engine.kernel.storage.store import ObjectMissing, Store
 
 
 class FolderTables:
-    """The tables of databases in folders. All methods may be called from several threads.
+    """The tables of databases in folders. Thread-safe.
 
     Args:
         handles: the open handles.
@@ -27,22 +27,22 @@ class FolderTables:
         self._clock = clock
 
     def log_of(self, store: Store, name: RelationName) -> DeltaLog:
-        """Returns the handle of a table of the database whose store is given; whether it exists is not checked."""
+        """Returns the handle of a table of the store's database, without a check whether it exists."""
         return self._handles.log(store.child(layout.table_folder(name)), str(name))
 
     def forget(self, store: Store, name: RelationName) -> None:
-        """Drops the handle of a table whose folder is no longer there."""
+        """Drops the handle of a table whose folder was moved or deleted."""
         self._handles.forget(store.child(layout.table_folder(name)))
 
     def has(self, store: Store, name: RelationName) -> bool:
-        """Whether there is a table of that name."""
+        """Whether a table of that name exists."""
         return is_table(self.log_of(store, name))
 
     def names(self, store: Store, database: str, schema: str) -> list[RelationName]:
-        """The names of a schema's tables.
+        """Returns the names of a schema's tables.
 
         Raises:
-            SchemaNotFoundError: the schema was dropped meanwhile.
+            SchemaNotFoundError: if the schema was dropped meanwhile.
         """
         try:
             folders = store.list_folders(schema)
@@ -52,7 +52,7 @@ class FolderTables:
         return [name for name in found if self._is_listed(store, name)]
 
     def _is_listed(self, store: Store, name: RelationName) -> bool:
-        """Whether there is a table, or a folder of which the storage does not say: whoever reads it hears why."""
+        """Whether the table exists, or the storage failed: then a read of the table raises the reason."""
         try:
             return self.has(store, name)
         except StorageError:
@@ -63,14 +63,14 @@ class FolderTables:
         end_log(self.log_of(store, name), self._clock)
 
     def drop(self, store: Store, name: RelationName, version: int | None = None) -> None:
-        """Ends a table; deletes the view that it hides first, so that none appears. `version` as in `end_log`.
+        """Ends a table, after deleting the view that it hides, which must not reappear. `version` as in `end_log`.
 
-        Where there is no space to end it, its folder is moved away at once: a writer that comes then finds another
-        folder than the one it has pinned, and loses as well.
+        If there is no space to end it, its folder is moved away at once: a writer that comes then finds another folder
+        than its pinned folder, and loses as well.
 
         Raises:
-            ConcurrentModificationError: see `end_log`.
-            NoSpaceError: there is no space, and only `version` is to be dropped: that takes a commit.
+            ConcurrentModificationError: as for `end_log`.
+            NoSpaceError: if there is no space, and `version` is given, which needs a commit.
         """
         store.delete(layout.document_path(name, VIEW_SUFFIX))
         try:

@@ -1,4 +1,4 @@
-"""The layout of a database's folder, and the single steps that change it.
+"""The layout of a database's folder, and the atomic steps that change it.
 
 .silt.lock, <schema>/.silt.lock   locked while names in the folder change
 <schema>/_schema.json             the marker that makes a folder a schema
@@ -64,7 +64,7 @@ _AWAY = "Move it away, or set `warehouse` to another folder"
 
 
 def _check_above(store: Store) -> None:
-    """Passes if the root is there, or the folder above it: a path with a mistake in it is not made whole."""
+    """Checks that the root or its parent folder exists: a mistyped path is not created."""
     root = store.local_path("")
     above = None if root is None else os.path.dirname(os.path.abspath(root))
     if above is not None and not os.path.exists(above):
@@ -88,7 +88,7 @@ def locked_schema(store: Store, schema: str, clock: Clock) -> Iterator[None]:
     """Locks a schema, so that its names do not change.
 
     Raises:
-        SchemaNotFoundError: the schema does not exist, or no longer.
+            SchemaNotFoundError: if the schema does not exist, or no longer exists.
     """
     if not is_schema(store, schema):  # a folder that is not a schema gets no lock file
         raise name_errors.no_schema(schema)
@@ -103,13 +103,13 @@ def locked_schema(store: Store, schema: str, clock: Clock) -> Iterator[None]:
 
 
 def is_occupied(store: Store, schema: str) -> bool:
-    """Whether the folder of a schema holds anything but the marker and hidden files."""
+    """Whether the folder of a schema contains anything but the marker and hidden files."""
     names = store.list_folders(schema) + store.list_links(schema) + [file.name for file in store.list_from(schema)]
     return any(name != _SCHEMA_MARKER and not name.startswith(".") for name in names)
 
 
 def move_to_trash(store: Store, folder: str, clock: Clock) -> None:
-    """Hides a folder from readers, by one rename."""
+    """Hides a folder from readers, by a single rename."""
     path = store.local_path(folder)
     if path is not None and os.path.islink(path):
         what = "%s was a symbolic link: the link is deleted, and the files stay in %s"
@@ -120,9 +120,9 @@ def move_to_trash(store: Store, folder: str, clock: Clock) -> None:
 
 
 def empty_trash(store: Store, folder: str) -> None:
-    """Deletes the folders that this drop, or one that was cut off, has hidden.
+    """Deletes the folders that this drop, or an interrupted drop, has hidden.
 
-    They are gone for every reader already, so a failure is only logged; the next drop tries again.
+    Readers no longer see them, so a failure is only logged; the next drop tries again.
     """
     try:
         for name in store.list_folders(folder) + store.list_links(folder):
@@ -133,10 +133,10 @@ def empty_trash(store: Store, folder: str) -> None:
 
 
 def document_names(database: str, store: Store, schema: str, suffix: str) -> list[RelationName]:
-    """The names of the documents of one kind in a schema.
+    """Returns the names of a schema's documents of a kind.
 
     Raises:
-        SchemaNotFoundError: the schema was dropped meanwhile.
+        SchemaNotFoundError: if the schema was dropped meanwhile.
     """
     try:
         files = store.list_from(schema)
@@ -147,11 +147,11 @@ def document_names(database: str, store: Store, schema: str, suffix: str) -> lis
 
 
 def put_document(store: Store, name: RelationName, suffix: str, data: bytes, replace: bool) -> None:
-    """Writes a document; of several writers that create the same one, one succeeds.
+    """Writes a document; if several writers create the same document, only the first succeeds.
 
     Raises:
-        RelationExistsError: the document exists, and `replace` is False.
-        SchemaNotFoundError: the schema was dropped meanwhile.
+        RelationExistsError: if the document exists, and `replace` is False.
+        SchemaNotFoundError: if the schema was dropped meanwhile.
     """
     path = document_path(name, suffix)
     try:

@@ -1,11 +1,11 @@
-"""Locks a folder of the catalog, so that creating, renaming and dropping tables exclude one another.
+"""Locks a folder of the catalog, so that creating, renaming and dropping tables exclude each other.
 
-The lock is on a file in the folder which only those can open who may write in the folder: whoever can open a file can
-lock it, and a reader would hold up everybody who writes.
+The lock is on a file in the folder that only users with write access to the folder can open: a user who can open a file
+can lock it, and a reader would block all writers.
 
-A drop ends a table's log and then moves its folder. A table of that name which is created between the two would be
-moved away. A lock closes that gap among all processes that share a local file system; it ends with the process that
-holds it, so a crash never leaves it behind. Commits to tables do not take it.
+A drop ends a table's log and then moves its folder. A table of that name that is created in between would be moved
+away. The lock closes that gap among all processes that share a local file system; it ends with the process that holds
+it, so a crash never leaves it behind. Commits to tables do not take it.
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ def exclusive(store: Store, folder: str, clock: Clock, keep_file: bool = True) -
     """Locks a folder of the store against every other thread and process.
 
     Args:
-        keep_file: whether the lock's file stays in the folder; deleting it costs those who wait another try.
+        keep_file: whether the lock's file is kept in the folder; deleting it costs waiting processes another try.
 
     Raises:
-        ObjectMissing: there is no such folder.
-        StorageError: another process held it for longer than TIMEOUT_MS.
+        ObjectMissing: if the folder does not exist.
+        StorageError: if another process held the lock for longer than TIMEOUT_MS.
     """
     with _among_threads(store.root, folder), _among_processes(store.local_path(folder), clock, keep_file):
         yield
@@ -88,7 +88,7 @@ def _locked_descriptor(folder: str, clock: Clock) -> int:
         except BaseException:
             os.close(descriptor)
             raise
-        os.close(descriptor)  # the folder was moved away while we waited for it
+        os.close(descriptor)  # the folder was moved away during the wait
 
 
 def _opened(folder: str, path: str) -> int:
@@ -108,12 +108,12 @@ def _opened(folder: str, path: str) -> int:
 
 
 def _made(folder: str, path: str) -> int:
-    """Makes the file for those who may write in the folder: its owner, its group, or all."""
+    """Creates the file for all users who may write in the folder: its owner, its group, or everyone."""
     above = os.stat(folder)
     writers = above.st_mode & (stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH)
     mode = stat.S_IRUSR | stat.S_IWUSR | writers | writers << 1
     descriptor = os.open(path, _FLAGS | os.O_CREAT, mode)
-    with contextlib.suppress(PermissionError):  # made by another, or of a group that this user is not in
+    with contextlib.suppress(PermissionError):  # created by another user, or for a group that this user is not in
         os.fchown(descriptor, -1, above.st_gid)
         os.fchmod(descriptor, mode)
     return descriptor

@@ -14,14 +14,14 @@ from dbt.adapters.silt.engine.kernel.errors import NotATableError, SiltError
 from dbt.adapters.silt.engine.kernel.storage.store import ObjectMissing, Store
 
 _OF_A_WRITE: Final = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
-"""The folder of one write's data files, named by an id of the clock."""
+"""The folder of a write's data files, named by an id of the clock."""
 
 _HIDDEN: Final = ("_", ".")
-"""How the names begin that are no data to any reader: logs, change data, markers."""
+"""The prefixes of names that are not data to any reader: logs, change data, markers."""
 
 
 def has_view(store: Store, name: RelationName) -> bool:
-    """Whether there is a view's document of that name; a table of the name hides it."""
+    """Whether a view's document of that name exists; a table of the name hides it."""
     return store.status(layout.document_path(name, VIEW_SUFFIX)) is not None
 
 
@@ -46,12 +46,12 @@ def check_no_view(store: Store, name: RelationName) -> None:
 
 
 def no_table(tables: FolderTables, store: Store, name: RelationName) -> SiltError:
-    """Returns the error for a table that does not exist: why not, where its folder tells."""
+    """Returns the error for a table that does not exist, with the reason if its folder shows it."""
     if has_view(store, name):
         return name_errors.is_no_table(name)
     folder = layout.table_folder(name)
     try:
-        if tables.log_of(store, name).exists():  # of a dropped table, whose folder is still there
+        if tables.log_of(store, name).exists():  # of a dropped table, whose folder still exists
             return name_errors.nothing(name, "table or view")
         is_left = _is_left_by_writes(store, folder)
     except ObjectMissing:
@@ -60,10 +60,10 @@ def no_table(tables: FolderTables, store: Store, name: RelationName) -> SiltErro
 
 
 def _is_left_by_writes(store: Store, folder: str) -> bool:
-    """Whether the folder holds no more than what is left of a creation that failed before its commit.
+    """Whether the folder contains only leftovers of a creation that failed before its commit.
 
     Raises:
-        ObjectMissing: there is no such folder.
+        ObjectMissing: if the folder does not exist.
     """
     files = [file.name for file in store.list_from(folder)] + store.list_links(folder)
     folders = [name for name in store.list_folders(folder) if not _OF_A_WRITE.fullmatch(name)]

@@ -1,4 +1,4 @@
-"""Gives a table or a view another name in its database."""
+"""Renames a table or a view within its database."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ def rename(tables: FolderTables, store: Store, name: RelationName, new_name: Rel
     """Renames the table or view of that name; the caller holds the locks of both schemas.
 
     Raises:
-        RelationNotFoundError: there is no such table or view.
-        RelationExistsError: the new name is taken.
+        RelationNotFoundError: if the table or view does not exist.
+        RelationExistsError: if the new name is taken.
     """
     if tables.has(store, name):
         _rename_table(tables, store, name, new_name)
@@ -32,11 +32,11 @@ def rename(tables: FolderTables, store: Store, name: RelationName, new_name: Rel
 
 
 def _rename_table(tables: FolderTables, store: Store, name: RelationName, new_name: RelationName) -> None:
-    """Moves the table's folder, in one step."""
+    """Moves the table's folder atomically."""
     check_no_table(tables, store, new_name)
     check_no_view(store, new_name)
     tables.clear(store, new_name)
-    store.delete(layout.document_path(name, VIEW_SUFFIX))  # of a view that the table hides
+    store.delete(layout.document_path(name, VIEW_SUFFIX))  # the document of a view that the table hides
     try:
         store.rename_folder(layout.table_folder(name), layout.table_folder(new_name))
     except ObjectExists as error:
@@ -49,7 +49,7 @@ def _rename_table(tables: FolderTables, store: Store, name: RelationName, new_na
 
 
 def _rename_view(tables: FolderTables, store: Store, view: View, new_name: RelationName) -> None:
-    """Writes the document under the new name, then deletes the old one; repeating a rename that was cut off finishes
+    """Writes the document under the new name, then deletes the old document; repeating an interrupted rename completes
     it.
     """
     renamed = replace(view, name=new_name)

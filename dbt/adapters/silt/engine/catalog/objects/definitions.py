@@ -14,10 +14,10 @@ _KEPT: Final = 1000
 
 
 class Definitions:
-    """Writes and reads definitions; those read are kept, as they never change.
+    """Writes and reads definitions; since they never change, definitions that were read are cached.
 
     Args:
-        store: of the database.
+        store: the database's store.
         clock: gives ids.
     """
 
@@ -33,10 +33,10 @@ class Definitions:
         return path
 
     def read(self, path: str) -> bytes:
-        """The definition at that path.
+        """Returns the definition at that path.
 
         Raises:
-            ObjectMissing: its view or function was replaced or dropped.
+            ObjectMissing: if its view or function was replaced or dropped.
         """
         if path not in self._read:
             if len(self._read) >= _KEPT:
@@ -45,7 +45,7 @@ class Definitions:
         return self._read[path]
 
     def remove(self, path: str | None) -> None:
-        """Deletes a definition that nothing refers to; if that fails, it remains, and costs a few bytes."""
+        """Deletes a definition that is no longer referred to; a failure leaves it there, at the cost of a few bytes."""
         if path is not None:
             with contextlib.suppress(StorageError):
                 self._store.delete(path)

@@ -1,6 +1,6 @@
-"""The names of a database as a value: what the document `_catalog.json` of an object store holds.
+"""The names of a database as a value: the content of the document `_catalog.json` in an object store.
 
-A relation is a table, at a folder that nothing else ever gets, or a view, by the object with its definition. Neither is
+A relation is a table, in a folder that is never reused, or a view, given by the object with its definition. Neither is
 changed in place: each change of a name creates another value of all names.
 """
 
@@ -21,17 +21,17 @@ from dbt.adapters.silt.engine.kernel.errors import TableDamagedError, Unsupporte
 _FORMAT: Final = 1
 _CHANGES_KEPT: Final = 100
 _UNIQUE_FOLDER: Final = re.compile(r"[0-9a-f]{12,16}-[0-9a-f]{12}")
-"""The end of a table's folder, as `sweeps.new_location` makes it."""
+"""The end of a table's folder, as `sweeps.new_location` creates it."""
 _DEFINITION_PATH: Final = re.compile(r"_definitions/[0-9a-f-]{36}\.json")
-"""The objects that `Definitions.add` makes."""
+"""The objects that `Definitions.add` creates."""
 
 
 @dataclass(frozen=True)
 class Mark:
-    """Says that the log of a table may have ended: whether it has, the log itself tells.
+    """Marks a table whose log may have ended; the log itself shows whether it has.
 
     Attributes:
-        id: of the writers that may end it.
+        id: the id of the writers that may end it.
         is_ending: False if the writers were stopped, so that the table can be renamed.
     """
 
@@ -79,9 +79,9 @@ class Names:
     """All names of a database.
 
     Attributes:
-        leftovers: folders of ended tables that are still to be deleted, and since when, milliseconds since 1970-01-01
-            UTC.
-        changes: the ids of the last changes, so that a writer without an answer learns whether its change was made.
+        leftovers: folders of ended tables that are still to be deleted, and the time of their end in milliseconds since
+            1970-01-01 UTC.
+        changes: the ids of the last changes, by which a writer without an answer learns whether its change took place.
     """
 
     schemas: Mapping[str, SchemaNames] = field(default_factory=dict)
@@ -89,10 +89,10 @@ class Names:
     changes: tuple[str, ...] = field(default=(), compare=False)
 
     def schema(self, name: str) -> SchemaNames:
-        """The names of a schema.
+        """Returns the names of a schema.
 
         Raises:
-            SchemaNotFoundError: there is no such schema.
+            SchemaNotFoundError: if the schema does not exist.
         """
         found = self.schemas.get(name)
         if found is None:
@@ -100,39 +100,39 @@ class Names:
         return found
 
     def relation(self, name: RelationName) -> Entry | None:
-        """The relation of that name; raises as `schema`."""
+        """Returns the relation of that name, if any; raises as `schema`."""
         return self.schema(name.schema).relations.get(name.identifier)
 
     def find(self, name: RelationName) -> Entry | None:
-        """Returns the relation of that name, or None if it or its schema does not exist."""
+        """Returns the relation of that name; without it or its schema, None."""
         found = self.schemas.get(name.schema)
         return None if found is None else found.relations.get(name.identifier)
 
     def with_schema(self, name: str, names: SchemaNames | None) -> Names:
-        """The names with that schema, or without it."""
+        """Returns the names with that schema, or without it."""
         return replace(self, schemas=_with(self.schemas, name, names))
 
     def with_relation(self, name: RelationName, entry: Entry | None) -> Names:
-        """The names with that relation, or without it; raises as `schema`."""
+        """Returns the names with that relation, or without it; raises as `schema`."""
         schema = self.schema(name.schema)
         return self.with_schema(name.schema, replace(schema, relations=_with(schema.relations, name.identifier, entry)))
 
     def with_function(self, name: RelationName, definition: str | None) -> Names:
-        """The names with that function, or without it; raises as `schema`."""
+        """Returns the names with that function, or without it; raises as `schema`."""
         schema = self.schema(name.schema)
         functions = _with(schema.functions, name.identifier, definition)
         return self.with_schema(name.schema, replace(schema, functions=functions))
 
     def with_leftover(self, location: str, since_ms: int | None) -> Names:
-        """The names with a folder to be deleted, or without it."""
+        """Returns the names with a folder to be deleted, or without it."""
         return replace(self, leftovers=_with(self.leftovers, location, since_ms))
 
     def with_change(self, id_: str) -> Names:
-        """The names, whose last change has that id."""
+        """Returns the names with that id as their last change."""
         return replace(self, changes=(*self.changes, id_)[-_CHANGES_KEPT:])
 
     def refers_to(self, location: str) -> bool:
-        """Whether a table has that folder, or it is still to be deleted."""
+        """Whether a table has that folder, or the folder is still to be deleted."""
         return self.has_table_at(location) or location in self.leftovers
 
     def has_table_at(self, location: str) -> bool:
@@ -239,7 +239,7 @@ def _identifier(name: str) -> str:
 
 
 def _location(path: Any) -> str:
-    """A folder that `new_location` can have named: nothing else is ever read, written or deleted as a table."""
+    """A folder that `new_location` can have named: no other folder is read, written or deleted as a table."""
     schema, _, rest = _text(path).partition("/")
     name, _, unique = rest.partition("/")
     if not (is_identifier(schema) and is_identifier(name) and _UNIQUE_FOLDER.fullmatch(unique)):

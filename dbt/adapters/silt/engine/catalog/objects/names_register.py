@@ -19,10 +19,10 @@ _LONGEST_PAUSE_S: Final = 2.0
 
 
 class NamesRegister:
-    """Reads the names, and changes them in one step. All methods may be called from several threads and processes.
+    """Reads the names, and changes them atomically. Thread-safe, also across processes.
 
     Args:
-        store: of the database.
+        store: the database's store.
         clock: gives ids, and waits between attempts.
     """
 
@@ -34,7 +34,7 @@ class NamesRegister:
 
     @property
     def last_seen(self) -> Names:
-        """The names as this process has seen them last, without a request."""
+        """The names that this process has seen last, without a request."""
         return self._seen[0]
 
     def read(self) -> Names:
@@ -42,19 +42,19 @@ class NamesRegister:
         return self._read()[0]
 
     def change(self, edit: Callable[[Names], Names]) -> Names:
-        """Replaces the names by what `edit` makes of them; nothing is written where it returns them unchanged.
+        """Replaces the names by the result of `edit`; nothing is written if the result is unchanged.
 
-        Several threads take turns, and of several processes one at a time succeeds; the others edit again what it has
-        left. A write without an answer is tried again under the same condition, so that it can take place once only.
+        Several threads take turns. Of several processes one at a time succeeds; the other processes apply their edit
+        again to its result. A write without an answer is retried under the same condition, so that it takes place once.
 
         Args:
-            edit: may be called more than once; what it raises is raised.
+            edit: may be called more than once; its errors are raised.
 
         Returns:
             The names after the change.
 
         Raises:
-            StorageError: others have changed the names at each attempt, or the storage fails; unless it is a
+            StorageError: if other writers have changed the names at each attempt, or the storage failed; unless it is a
                 NotWrittenError, the change may still take place.
         """
         with self._changing:
@@ -86,7 +86,7 @@ class NamesRegister:
         raise lost or _contended(self._store.root)
 
     def _edited(self, edit: Callable[[Names], Names], names: Names, tag: Tag | None) -> Names | None:
-        """The names as edited; None where the edit does not hold, and others have changed the names since."""
+        """Returns the edited names, or None if the edit failed on names that other writers have changed since."""
         try:
             return edit(names)
         except SiltError:
@@ -95,7 +95,7 @@ class NamesRegister:
             return None
 
     def _write(self, names: Names, tag: Tag | None) -> bool:
-        """Whether the names had still that tag, and are replaced."""
+        """Replaces the names if they still have that tag; returns whether it did."""
         data = serialize_names(names)
         if tag is None:
             return self._store.put_if_absent(DOCUMENT, data) is PutResult.CREATED
@@ -118,7 +118,7 @@ class NamesRegister:
 
 
 class SeenOnce:
-    """The names for one statement: its first look is at the storage, the others at what this process has seen since.
+    """The names for a statement: its first read asks the storage, later reads return the last names in this process.
 
     Args:
         register: reads and changes the names.
@@ -133,7 +133,7 @@ class SeenOnce:
         return self._register.last_seen
 
     def read(self) -> Names:
-        """The names as they were when the statement looked first, or later."""
+        """Returns the names as of the statement's first read, or later."""
         if self._has_looked:
             return self._register.last_seen
         names = self._register.read()

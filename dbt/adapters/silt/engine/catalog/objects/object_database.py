@@ -1,15 +1,15 @@
-"""ObjectDatabase: the names of a database in an object store, where folders are only prefixes.
+"""ObjectDatabase: the names of a database in an object store, whose folders are only prefixes.
 
     _catalog.json                    all names (`names_document`), replaced only if unchanged
     _definitions/<id>.json           the definition of a view or function, never changed
-    <schema>/<table>/<id>/           a table, the id never used again; renamed, it stays there
+    <schema>/<table>/<id>/           a table, the id never used again; kept when it is renamed
 
-A name changes when the document is replaced. So a table is made at a folder that nobody knows, and then gets its name;
-a crash before that leaves a folder that is swept by its age.
+A name changes when the document is replaced. So a table is created in an unpublished folder, and then gets its name; a
+crash before that leaves a folder that is deleted at a certain age.
 
-A table ends by the last version of its log, which every writer of any engine loses to. Before that, a mark in the
-document says that the log tells whether the table is still there; after it, the document is brought up to date, by
-whoever comes next. As a rename is no commit, it first stops the writers of a mark that it meets.
+A table ends with the last version of its log, which every writer of any engine loses to. Before that, a mark in the
+document shows that the log decides whether the table still exists; afterwards, the next writer updates the document. As
+a rename is not a commit, it first stops the writers of a mark that it meets.
 """
 
 from __future__ import annotations
@@ -56,8 +56,8 @@ class ObjectDatabase:
     """A database whose root is a prefix of an object store.
 
     Args:
-        name: of the database.
-        store: its folders are only prefixes.
+        name: the name of the database.
+        store: the store, whose folders are only prefixes.
         clock: gives the time and new ids.
         handles: the open tables.
     """
@@ -77,7 +77,7 @@ class ObjectDatabase:
         return self._store
 
     def for_statement(self) -> ObjectDatabase:
-        """The same database, whose names are asked for once."""
+        """Returns the same database for a statement, which requests its names only once."""
         same = copy(self)
         same._names = SeenOnce(self._register)
         return same
@@ -89,7 +89,7 @@ class ObjectDatabase:
         return schema in self._names.read().schemas
 
     def create_schema(self, schema: str, if_not_exists: bool) -> None:
-        """Looks first, once a process, whether the storage keeps conditions."""
+        """Checks first, once in a process, whether the storage supports conditional writes."""
         now = self._clock.now_ms()
         require_conditions(self._store, now)
 
@@ -103,7 +103,7 @@ class ObjectDatabase:
         self._register.change(create)
 
     def drop_schema(self, schema: str, cascade: bool) -> None:
-        """A drop that is cut off leaves the schema, with the tables that were not dropped yet."""
+        """An interrupted drop leaves the schema, with the tables that were not dropped yet."""
         while not self._drop_if_empty(schema):
             if not cascade:
                 raise name_errors.schema_not_empty(f"{self._name}.{schema}")
@@ -120,7 +120,7 @@ class ObjectDatabase:
         return self._shown(name, self._names.read().find(name))
 
     def rename(self, name: RelationName, new_name: RelationName) -> None:
-        """A table stays in its folder."""
+        """A table keeps its folder."""
         while not self._renamed(name, new_name):
             self._ends.settle_if_ended(name)
             self._ends.settle_if_ended(new_name)
@@ -173,7 +173,7 @@ class ObjectDatabase:
         self._remove_definitions(replaced)
 
     def drop_table(self, name: RelationName, if_exists: bool, version: int | None) -> None:
-        """First the log ends, then the name goes, then the files are deleted."""
+        """First the log ends, then the name is removed, then the files are deleted."""
         while True:
             entry = self._marked_table(name, if_exists)
             if entry is None and if_exists:
@@ -192,7 +192,7 @@ class ObjectDatabase:
         return parse_view(self._definition(name, "view", definition), name)
 
     def put_view(self, view: View, replace: bool, replace_table: bool) -> None:
-        """The files of a table that it replaces stay for a day, for the statements that are reading them."""
+        """The files of a table that it replaces are kept for a day, for the statements that are reading them."""
         name, definition = view.name, self._definitions.add(serialize_view(view))
         try:
             while (entry := self._put_or_marked(name, definition, replace, replace and replace_table)) is not None:
@@ -281,7 +281,7 @@ class ObjectDatabase:
         return RelationEntry(name, RelationKind.TABLE if isinstance(current, TableEntry) else RelationKind.VIEW)
 
     def _change(self, name: RelationName, edit: Callable[[Names], Names]) -> Names:
-        """Changes what a name is; where it is refused, because a table has the name that has ended, once more."""
+        """Changes the entry of a name; if a table that has ended prevents that, updates its name and tries again."""
         while True:
             try:
                 return self._register.change(edit)
@@ -297,7 +297,7 @@ class ObjectDatabase:
             raise name_errors.view_in_the_way(name)
 
     def _marked_table(self, name: RelationName, if_exists: bool) -> TableEntry | None:
-        """The entry of a table that may end now; None where there is none, and that is no error."""
+        """Returns the entry of a table marked to end, or None if the table is missing and `if_exists` is set."""
 
         def mark(names: Names) -> Names:
             if if_exists and name.schema not in names.schemas:
@@ -315,7 +315,7 @@ class ObjectDatabase:
         return entry if isinstance(entry, TableEntry) else None
 
     def _put_or_marked(self, name: RelationName, definition: str, replace: bool, and_table: bool) -> TableEntry | None:
-        """Gives a view its name; where a table has it that is to be replaced, the entry of the table, which may end."""
+        """Gives a view its name; if a table is to be replaced, marks it instead and returns its entry."""
         replaced: list[Entry | None] = []
 
         def put(names: Names) -> Names:
@@ -362,7 +362,7 @@ class ObjectDatabase:
         return done[0]
 
     def _drop_if_empty(self, schema: str) -> bool:
-        """Whether the schema had nothing in it, and is gone."""
+        """Drops the schema if it is empty; returns whether it did."""
         done: list[bool] = []
 
         def drop(names: Names) -> Names:
@@ -384,7 +384,7 @@ class ObjectDatabase:
             self.drop_function(RelationName(self._name, schema, each), if_exists=True)
 
     def _drop_any(self, name: RelationName, entry: Entry) -> None:
-        """Drops a relation, unless it has become one of another kind."""
+        """Drops a relation, unless its kind has changed."""
         try:
             if isinstance(entry, TableEntry):
                 self.drop_table(name, True, None)
@@ -394,7 +394,7 @@ class ObjectDatabase:
             return
 
     def _definition(self, name: RelationName, kind: str, find: Callable[[Names], str | None]) -> bytes:
-        """The definition of a view or function; one that is replaced meanwhile is looked for again."""
+        """Returns the definition of a view or function; searches again if it is replaced meanwhile."""
         path = find(self._names.read())
         while path is not None:
             try:

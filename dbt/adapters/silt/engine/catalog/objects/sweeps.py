@@ -1,4 +1,4 @@
-"""The folders of tables in an object store: their names, and the deletion of those that no name refers to."""
+"""The folders of tables in an object store: their names, and the deletion of folders that no name refers to."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ _ID_LENGTH: Final = 12
 
 
 def new_location(name: RelationName, clock: Clock) -> str:
-    """A folder for a table of that name which nothing else ever gets: of the time and of chance."""
+    """Returns a folder for a table of that name that is never reused: it contains the time and random digits."""
     unique = clock.new_id().replace("-", "")[:_ID_LENGTH]
     return f"{_folder(name)}/{clock.now_ms():012x}-{unique}"
 
 
 @dataclass(frozen=True)
 class Sweeps:
-    """Deletes what statements have left behind that were cut off, or that others were still reading from.
+    """Deletes the leftovers of interrupted statements, and files that other statements were still reading.
 
     Attributes:
-        store: of the database.
-        register: its names.
+        store: the database's store.
+        register: the database's names.
         ends: deletes folders.
         clock: gives the time.
     """
@@ -40,7 +40,7 @@ class Sweeps:
     clock: Clock
 
     def leftovers(self) -> None:
-        """Deletes the files of tables that have ended long ago, which nothing reads any more."""
+        """Deletes the files of tables that ended long ago, which are no longer read."""
         before = self.clock.now_ms() - _READERS_MS
         names = self.register.last_seen
         for location, since_ms in names.leftovers.items():
@@ -48,7 +48,7 @@ class Sweeps:
                 self.ends.delete(location)
 
     def creations(self, name: RelationName) -> None:
-        """Deletes the folders of tables of that name that were never published, by creations that were cut off."""
+        """Deletes the folders of tables of that name that interrupted creations have not published."""
         before = self.clock.now_ms() - _CREATION_MS
         try:
             folders = self.store.list_folders(_folder(name))
@@ -62,7 +62,7 @@ class Sweeps:
 
 
 def _made_ms(folder: str) -> int | None:
-    """Returns when `new_location` named a folder, or None if another program named it."""
+    """Returns the time at which `new_location` named a folder, or None if another program named it."""
     time, _, unique = folder.partition("-")
     try:
         return int(time, 16) if len(unique) == _ID_LENGTH else None

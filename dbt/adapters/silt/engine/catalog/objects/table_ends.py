@@ -1,6 +1,6 @@
 """Ends tables of an object store, so that names and logs stay consistent after a crash at any step.
 
-The log says whether a table has ended, and what took its place; the document says, by a mark, that the log may.
+The log shows whether a table has ended, and what replaced it; a mark in the document shows that the log may have ended.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _RENAME_OPERATION = "RENAME TABLE"
 
 
 class _MarkGone(Exception):
-    """The mark that a writer has set is not there any more: a rename has stopped it, or another writer was faster."""
+    """The mark that a writer has set is gone: a rename has stopped it, or another writer was faster."""
 
 
 @dataclass(frozen=True)
@@ -43,8 +43,8 @@ class TableEnds:
     """Ends tables, and brings their names up to date.
 
     Attributes:
-        store: of the database.
-        register: its names.
+        store: the database's store.
+        register: the database's names.
         handles: the open tables.
         clock: gives the time and new ids.
     """
@@ -55,23 +55,23 @@ class TableEnds:
     clock: Clock
 
     def log(self, name: RelationName, entry: TableEntry) -> DeltaLog:
-        """The handle of a table."""
+        """Returns the handle of a table."""
         return self.handles.log(self.store.child(entry.location).never_reused(), str(name))
 
     def current(self, name: RelationName, entry: Entry | None) -> Entry | None:
-        """What the name is, given its entry: of a table that is marked, the log is asked."""
+        """Returns the current entry of a name, given its stored entry: for a marked table, its log is read."""
         if not isinstance(entry, TableEntry) or entry.mark is None or not self._has_ended(name, entry):
             return entry
         return self._successor(name, entry)
 
     def marked(self, names: Names, name: RelationName, entry: TableEntry) -> Names:
-        """The names, in which the table is marked for those who may end it; they share one mark."""
+        """Returns the names with the table marked for its enders, which share the mark."""
         if entry.mark is not None and entry.mark.is_ending:
             return names
         return names.with_relation(name, replace(entry, mark=Mark(self.clock.new_id())))
 
     def end(self, name: RelationName, entry: TableEntry, end: End) -> bool:
-        """Ends a table that is marked; False where it has ended before, or was renamed meanwhile.
+        """Ends a marked table; returns False if it has ended before, or was renamed meanwhile.
 
         Raises:
             ConcurrentModificationError: if its newest version is not the requested version.
@@ -87,7 +87,7 @@ class TableEnds:
             return False
 
     def settle(self, name: RelationName, entry: TableEntry, successor: ViewEntry | None) -> None:
-        """Brings the name of a table that has ended up to date."""
+        """Updates the name of a table that has ended."""
         now = self.clock.now_ms()
 
         def settled(names: Names) -> Names:
@@ -100,10 +100,10 @@ class TableEnds:
         self.handles.forget(self.store.child(entry.location))
 
     def settle_if_ended(self, name: RelationName) -> bool:
-        """Brings a name up to date whose table has ended, by a writer that was cut off or is still at it.
+        """Updates a name whose table was ended by a writer that was interrupted or is still running.
 
         Returns:
-            Whether it was not up to date, as far as this process has seen.
+            Whether the name was out of date, as far as this process has seen.
         """
         entry = self.register.last_seen.find(name)
         if not isinstance(entry, TableEntry) or entry.mark is None or not self._has_ended(name, entry):
@@ -114,11 +114,11 @@ class TableEnds:
     def stop(self, name: RelationName, entry: TableEntry) -> TableEntry | None:
         """Stops the writers that may end a table, so that it can be renamed.
 
-        First the mark changes, which they look at before each try, then a commit takes the version that one of them may
-        be about to write.
+        First it changes the mark, which the writers check before each try, then it commits the version that a writer
+        may be about to write.
 
         Returns:
-            The entry with the mark of nobody; None where the table has ended, or its name has changed.
+            The entry with an inactive mark, or None if the table has ended, or its name has changed.
         """
         stopped = replace(entry, mark=Mark(self.clock.new_id(), is_ending=False))
 
@@ -139,7 +139,7 @@ class TableEnds:
                 return None
 
     def delete(self, location: str) -> None:
-        """Deletes a folder that no name refers to. A failure is logged: whoever changes names later tries again."""
+        """Deletes a folder that no name refers to. A failure is logged; a later change of names tries again."""
         try:
             self.store.delete_folder(location)
             if location in self.register.last_seen.leftovers:
