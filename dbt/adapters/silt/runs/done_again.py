@@ -1,8 +1,8 @@
 """Decides which units of work a rerun under the same run id repeats, although an earlier command has done them.
 
 After a kill, or after a lost answer, a rerun does the remaining work and changes nothing else. After a command that
-completed with failures, a person corrects a source or the code and types the same command: the causes of the failures
-that have changed since are then repeated, if that applies no row twice.
+completed with failures, a person corrects a source or the code and types the same command: the nodes that led to the
+failures, and have changed since, are then repeated, if that applies no row twice.
 """
 
 from __future__ import annotations

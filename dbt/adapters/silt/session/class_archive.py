@@ -111,7 +111,7 @@ def _start() -> None:
 
 
 def _write_alone(path: Path, java: Java) -> bool:
-    """Writes the archive unless it exists or another process is writing it; returns whether no work is left."""
+    """Writes the archive unless it exists or another process is writing it; returns False if Java wrote no archive."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with open(path.with_suffix(".lock"), "w", encoding="utf-8") as lock:
         try:

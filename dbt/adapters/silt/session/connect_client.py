@@ -23,8 +23,8 @@ from dbt.adapters.silt.engine.kernel.errors import SparkUnavailableError
 from dbt.adapters.silt.kept_spark.finding import Attached
 
 _OPTIONS = (
-    ("grpc.enable_http_proxy", 0),  # this machine is reached without a proxy, even if the environment names one
-    ("grpc.keepalive_time_ms", 2**31 - 1),  # on one machine the connection ends only with the server
+    ("grpc.enable_http_proxy", 0),  # this machine is reached without a proxy, even if the environment names a proxy
+    ("grpc.keepalive_time_ms", 2**31 - 1),  # without a network between, the connection ends only with the server
 )
 
 _PORT = 15002

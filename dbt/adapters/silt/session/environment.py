@@ -42,11 +42,11 @@ _logger = logging.getLogger(__name__)
 
 
 class Environment:
-    """One warehouse in this process. Its catalog needs no Spark, which starts with the first connection.
+    """A warehouse in this process. Its catalog needs no Spark, which starts with the first connection.
 
     Args:
         credentials: the profile.
-        locations: the absolute folders of the databases by name, with the profile's own database.
+        locations: the absolute folders of the databases by name, including the profile's own database.
     """
 
     def __init__(self, credentials: SiltCredentials, locations: Mapping[str, str]) -> None:
@@ -112,7 +112,7 @@ class Environment:
                 self._failure = error
 
     def registration(self) -> Registration | None:
-        """Returns the entries of this warehouse in the profile's metastore, for one command, or None without one."""
+        """Returns the entries of this warehouse in the profile's metastore, if any, for a single command."""
         if self._credentials.catalog is None:
             return None
         return Registration(lambda: HiveMetastore(self._started().acquire()), self.catalog, self._locations)

@@ -1,4 +1,4 @@
-"""The handle and the cursor of a dbt connection: a Spark session of its own over one shared warehouse."""
+"""The handle and the cursor of a dbt connection: a Spark session of its own over a shared warehouse."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Runner(Protocol):
     def run(
         self, warehouse: Warehouse, text: str, own_unit: Unit | None = None, *, replace_tables: bool = False
     ) -> tuple[Result, SiltResponse]:
-        """Runs one statement and returns its result and response."""
+        """Runs a statement and returns its result and response."""
         ...
 
     def label(self) -> str:

@@ -87,7 +87,7 @@ def start(java: Java, line: CommandLine, conf: Mapping[str, str], log: IO[bytes]
 
     Args:
         conf: the settings that Spark is started with, `without_secrets`.
-        log: the file for Java's output and standard error; None: this process's own streams.
+        log: the file for Java's output and standard error; by default this process's own streams.
 
     Returns:
         The gateway, as pyspark creates it, or None if Java ended instead: the scripts can report why.

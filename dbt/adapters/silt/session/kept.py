@@ -26,7 +26,7 @@ CLIENT = "dbt.adapters.silt.session.connect_client"
 
 _attached: dict[Path, Attached] = {}
 _ends: dict[str, End] = {}
-"""How each Spark that this process used has ended, by token: its folder only remembers its last Spark."""
+"""How the earlier Sparks of this process ended, by token: a new Spark deletes its folder's record of the last end."""
 
 _lock = threading.Lock()
 

@@ -1,7 +1,7 @@
 """Skips Spark's search for Python data sources if it provably finds nothing.
 
 When Spark first reads or writes a file it starts a Python process, which imports pyspark and looks for packages named
-`pyspark_...` with a data source in them. The first statement waits for that, and few packages exist (decision 0053).
+`pyspark_...` with a data source in them. The first statement waits for that, and few need it (decision 0053).
 """
 
 from __future__ import annotations

@@ -55,7 +55,7 @@ else:
 
 _logger = logging.getLogger(__name__)
 
-# It appears in every command, and users of this package cannot act on it; the uses of pandas here are tested with 3.
+# It appears in every command, and users cannot act on it; the uses of pandas here are tested with pandas 3.
 warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas", FutureWarning)
 
 
@@ -119,7 +119,7 @@ def note_launch(archive: Path, asked: Sequence[str]) -> None:
 
 
 class SessionPool:
-    """Sessions for the connections of one profile, each used by one connection at a time. Thread-safe."""
+    """Sessions for the connections of a profile, each used by a single connection at a time. Thread-safe."""
 
     def __init__(self, settings: SessionSettings) -> None:
         self._settings = settings
@@ -140,7 +140,7 @@ class _Running:
     """The Spark that this module has started.
 
     Attributes:
-        java: its process; None if the program had started Java before.
+        java: its process, unless the program had started Java before.
         temporary: the folder of its log and of files that it would otherwise leave in the working directory.
         local: the folders of the rows that it writes for its own use.
     """
@@ -254,7 +254,7 @@ def _reach_storage(context: SparkContext, settings: SessionSettings) -> None:
 
 
 def _archive(java: Java) -> Path | None:
-    """The class-data archive to start from, or None if it does not exist."""
+    """The class-data archive to start from, if it exists."""
     path = archive_path(java)
     return path if path is not None and path.is_file() else None
 

@@ -61,7 +61,7 @@ def check_locations(locations: Mapping[str, str]) -> None:
 
 
 def allowed_folders(locations: Mapping[str, str], external_paths: bool = False) -> tuple[str, ...] | None:
-    """Returns the folders, in addition to their own, in which tables' logs may name files; without limit, None."""
+    """Returns the folders, in addition to their own, in which tables' logs may name files, or None for any folder."""
     return None if external_paths else tuple(_absolute(each) for each in locations.values())
 
 

@@ -73,7 +73,7 @@ def retry_line(line: str) -> str:
 
 
 def command_line(command: str, program: str, arguments: Sequence[str]) -> str:
-    """Returns the line that repeats a dbt command, without its `--vars`; without arguments if they belong to a program.
+    """Returns the line that repeats a dbt command, without its `--vars`; the bare command if a program runs dbt.
 
     Args:
         command: dbt's name of it ("run").

@@ -29,7 +29,7 @@ class Heard:
         operation_id: str | None,
         done: bool,
     ) -> None:
-        """Records the stages of one operation of a statement; an OPTIMIZE has several operations at once."""
+        """Records the stages of a statement's operation; an OPTIMIZE has several operations at once."""
         if done:
             self._operations.pop(operation_id, None)
             return

@@ -17,7 +17,7 @@ class MetastoreEntries:
     """The entries of a shell's tables.
 
     Args:
-        registration: None if the profile names no metastore.
+        registration: the registration in the metastore, if the profile names it.
     """
 
     warehouse: Warehouse

@@ -49,7 +49,7 @@ def tried(spark: SparkSession, location: str, storages: Storages) -> Iterator[tu
 
 
 def _clock(ahead_ms: int | None) -> str:
-    """Describes the storage's clock, which has whole seconds: a difference of one second means nothing."""
+    """Describes the storage's clock, which has whole seconds: a difference of a second means nothing."""
     if ahead_ms is None:
         return "not told by the storage"
     seconds = f"{abs(ahead_ms) / 1000:.0f} s {'ahead of' if ahead_ms > 0 else 'behind'} this machine's"

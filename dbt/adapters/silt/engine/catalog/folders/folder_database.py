@@ -87,7 +87,7 @@ class FolderDatabase:
 
     def relations(self, schema: str) -> list[RelationEntry]:
         self._require(schema)
-        # Before and after the tables: a relation that changes its kind meanwhile is in at least a single listing.
+        # Before and after the tables: a relation that changes its kind meanwhile is in at least one listing.
         views = set(layout.document_names(self._name, self._store, schema, VIEW_SUFFIX))
         tables = self._tables.names(self._store, self._name, schema)
         views.update(layout.document_names(self._name, self._store, schema, VIEW_SUFFIX))

@@ -104,7 +104,7 @@ class Names:
         return self.schema(name.schema).relations.get(name.identifier)
 
     def find(self, name: RelationName) -> Entry | None:
-        """Returns the relation of that name; without it or its schema, None."""
+        """Returns the relation of that name, or None if it or its schema does not exist."""
         found = self.schemas.get(name.schema)
         return None if found is None else found.relations.get(name.identifier)
 
