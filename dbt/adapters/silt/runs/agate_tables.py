@@ -52,7 +52,7 @@ def to_agate(table: pa.Table) -> agate.Table:
 def to_arrow(table: agate.Table) -> pa.Table:
     """Converts a seed's agate table to an Arrow table, with the types that dbt found in the file and exact values.
 
-    Whole numbers become bigint (decimal if they are too large), other numbers double, times keep having no zone.
+    Whole numbers become bigint (decimal if they are too large), other numbers double; times without a zone get no zone.
 
     Raises:
         TypeMismatchError: if a whole number has more digits than dbt keeps.

@@ -44,7 +44,7 @@ def enter_unfinished(folder: Path, invocation_id: str, selected: Iterable[str]) 
 
 
 def advice(entry: RunEntry, has_results: bool, directory: str, reason: str) -> str:
-    """Returns the next command after an interrupted run: its last line, below the traceback that dbt prints.
+    """Returns the last line of an interrupted run, below dbt's traceback: the command to type next.
 
     Args:
         has_results: whether `dbt retry` knows the remaining nodes.
