@@ -52,7 +52,7 @@ class SiltColumn(SparkColumn):
         **dict.fromkeys(("VARCHAR", "CHAR", "CHARACTER"), ""),
         "NUMBER": "decimal",
     }
-    """The same for types with a size in parentheses; the empty text is for those that Spark has with a size only."""
+    """The same for types with a size in parentheses; an empty text if Spark requires the size."""
 
     comment: str | None = None
     field_comments: dict[str, str | None] = field(default_factory=dict)
@@ -60,7 +60,7 @@ class SiltColumn(SparkColumn):
 
     @classmethod
     def translate_type(cls, dtype: str) -> str:
-        """The type as Spark calls it; a size stays where Spark's type has one."""
+        """Returns Spark's name of the type, with the size if Spark's type has a size."""
         name, parenthesis, size = dtype.partition("(")
         label = " ".join(name.upper().split())
         if not parenthesis:

@@ -48,7 +48,7 @@ logger = AdapterLogger("Silt")
 
 
 class SiltConnectionManager(SQLConnectionManager):
-    """The connections of one adapter, one to a thread."""
+    """Manages the connections of an adapter: each thread has its own."""
 
     TYPE = "silt"
 
@@ -70,7 +70,7 @@ class SiltConnectionManager(SQLConnectionManager):
             # Spark needs as long as dbt needs to read a project, and nothing of it.
             threading.Thread(target=lambda: self.environment.warm_up(), name="silt-warm-up", daemon=True).start()
 
-    # What the first statement needs, and a command without any does not load
+    # Loaded with the first statement
 
     @property
     def environment(self) -> environments.Environment:
@@ -97,7 +97,7 @@ class SiltConnectionManager(SQLConnectionManager):
 
     @property
     def registration(self) -> registration.Registration | None:
-        """This command's entries in the profile's metastore; None where it names none."""
+        """Returns this command's entries in the profile's metastore, if any."""
         with self._lock:
             if self._registration is None:
                 self._registration = self.environment.registration()
@@ -170,10 +170,10 @@ class SiltConnectionManager(SQLConnectionManager):
         unit: Unit | None = None,
         replace_tables: bool = False,
     ) -> tuple[AdapterResponse, agate.Table]:
-        """Runs a text's statements; the rows of the last one if they are asked for, at most `limit`.
+        """Runs the statements of a text, and returns at most `limit` rows of the last statement if `fetch` is set.
 
         Args:
-            unit: where the text is a node's own write, its unit of work.
+            unit: the unit of work, if the text is the node's own write.
             replace_tables: whether a view that is created may replace a table.
         """
         with self.node.hook_errors():
@@ -188,11 +188,11 @@ class SiltConnectionManager(SQLConnectionManager):
         return self._submit(Submission(sql))
 
     def _submit(self, submission: Submission, auto_begin: bool = False) -> tuple[Connection, SiltCursor]:
-        """dbt logs the text with its query comment; the cursor runs the text as it was given."""
+        """Submits the text: dbt logs it with the query comment, and the cursor runs it without."""
         return self.add_query(self._add_query_comment(submission.text), auto_begin, submission)
 
     def _query_comment(self) -> str | None:
-        """This thread's; None where there is none, and before dbt has read the project."""
+        """Returns this thread's query comment, if any; dbt creates it when it has read the project."""
         return self.query_header.comment.query_comment if self.query_header else None
 
     @classmethod

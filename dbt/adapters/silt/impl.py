@@ -169,15 +169,15 @@ class SiltAdapter(  # type: ignore[misc]  # dbt hands an adapter relations of it
     # Relations
 
     def list_relations(self, database: str | None, schema: str | None) -> list[BaseRelation]:
-        if not schema:  # what has none is a temporary view, which no list has
+        if not schema:  # a temporary view, which is in no schema
             return []
-        # In one step: with its first relation a schema counts as known, and the rest of them as not there.
+        # In one step: once the first relation is added, dbt takes the others for missing.
         with self.cache.lock:
-            # dbt asks by the names of its files, which some file systems spell with letters and accents apart.
+            # dbt takes names from its files, and some file systems store letters and accents apart.
             return super().list_relations(database or self._own_database, normalize(schema))
 
     def get_relation(self, database: str, schema: str, identifier: str) -> BaseRelation | None:
-        """The table or view of that name; a function may have the same, and is never in the way of a model."""
+        """Returns the table or view, if it exists; a function of the same name does not stand in the way of a model."""
         database = database or self._own_database
         if schema and identifier:
             self._look_again(database, schema, identifier)
@@ -185,12 +185,12 @@ class SiltAdapter(  # type: ignore[misc]  # dbt hands an adapter relations of it
         return None if found is not None and found.is_function else found
 
     def list_relations_without_caching(self, schema_relation: BaseRelation) -> list[BaseRelation]:
-        """The tables, views and functions of a schema; none only if there definitely is no such schema.
+        """Returns the tables, views and functions of a schema; an empty list only if the schema certainly is missing.
 
-        Of a table and a function that share a name, only the table.
+        If a table and a function have the same name, only the table is returned.
 
         Raises:
-            DbtRuntimeError: the listing failed. To answer "none" then would let an incremental model rebuild its table.
+            DbtRuntimeError: if the listing failed; with an empty list an incremental model would rebuild its table.
         """
         database, schema = schema_relation.database or self._own_database, schema_relation.schema or ""
         with self.connections.exception_handler(f"list {database}.{schema}"):
@@ -204,7 +204,7 @@ class SiltAdapter(  # type: ignore[misc]  # dbt hands an adapter relations of it
         return [self._relation(name, kind) for name, kind in types.items()]
 
     def get_columns_in_relation(self, relation: SiltRelation) -> list[SiltColumn]:  # type: ignore[override]
-        """The columns of a table (from its log), a view or a temporary view; none if there is no such relation."""
+        """Returns the columns of a table (from its log) or a view; an empty list if the relation is missing."""
         with self.connections.exception_handler(f"get the columns of {relation}"):
             if relation.is_temporary or relation.external:
                 return self._columns_of_query(f"select * from {relation.render()}")
@@ -225,9 +225,9 @@ class SiltAdapter(  # type: ignore[misc]  # dbt hands an adapter relations of it
 
     @available
     def cache_added(self, relation: BaseRelation | None) -> str:
-        """Adds the relation to dbt's cache as it is now: it may have been of another kind before."""
+        """Adds the relation to dbt's cache, and replaces an entry of another kind."""
         self.connections.node.end()
-        # In one step: a batch of the same model that found no table in between would create it again.
+        # In one step: another batch of the model would create the table again if it found none in between.
         with self.cache.lock:
             if relation is not None:
                 self.cache.drop(relation)  # type: ignore[no-untyped-call]
@@ -288,17 +288,17 @@ class SiltAdapter(  # type: ignore[misc]  # dbt hands an adapter relations of it
     def config_warnings(
         self, model: Mapping[str, Any], nodes: Mapping[str, Mapping[str, Any]], selected: Iterable[str]
     ) -> list[str]:
-        """Warnings of configs without effect, each once in a run; fails where place or configuration cannot be used."""
+        """Returns warnings of configs without effect, each once in a run; fails if the place or a config is invalid."""
         self.check_place(model)
         others = [nodes[each] for each in selected if each in nodes]
         return check_configs(model, _CONFIG_NAMES, str(self.config.project_name), others)
 
-    # What macros build statements with
+    # For macros that build statements
 
     @available
     @classmethod
     def partitioning(cls, config: Any) -> Partitioning:
-        """What the config `partition_by` says, in any of its forms."""
+        """Returns the meaning of the config `partition_by`, which has several forms."""
         return partitioning(config)
 
     @available
@@ -352,7 +352,7 @@ class SiltAdapter(  # type: ignore[misc]  # dbt hands an adapter relations of it
         return SiltResponse("OK", code="OK")
 
     def debug_query(self) -> None:
-        """Logs versions and databases for `dbt debug`; fails where nothing can be written."""
+        """Logs versions and databases for `dbt debug`; fails if the warehouse cannot be written."""
         with self.connections.exception_handler("look at the connection"):
             session, place = self.connections.handle.session, self.connections.environment
             own = self._own_database
@@ -387,8 +387,8 @@ class SiltAdapter(  # type: ignore[misc]  # dbt hands an adapter relations of it
         return self.connections.catalog.table(relation.relation_name(self._own_database)).snapshot()
 
     def _look_again(self, database: str, schema: str, identifier: str) -> None:
-        """Brings dbt's cache to what is there where a statement of this command, as a hook's, has changed that."""
-        with contextlib.suppress(InvalidNameError), self.cache.lock:  # such a name is refused where it is to be used
+        """Updates dbt's cache if a statement of this command, such as a hook, has changed the relation."""
+        with contextlib.suppress(InvalidNameError), self.cache.lock:  # an invalid name is refused when it is used
             name = RelationName(database, schema, identifier)
             if not self.connections.take_changed_name(name) or (name.database, name.schema) not in self.cache:
                 return

@@ -15,12 +15,12 @@ import threading
 from types import ModuleType
 from typing import Any
 
-# One for all modules: two threads that import packages with circular imports at once may see one of them half made.
+# A single lock: a thread may see a half-initialized package if another thread imports one with circular imports.
 _importing = threading.RLock()
 
 
 class LazyModule(ModuleType):
-    """Stands for a module that is imported when an attribute is first asked for. Safe for threads."""
+    """A module that is imported when an attribute is first read. Safe for threads."""
 
     def __init__(self, name: str) -> None:
         super().__init__(name, "Imported when it is first used.")
@@ -37,6 +37,6 @@ def lazy_module(name: str) -> Any:
     """Returns the module's stand-in.
 
     Args:
-        name: its full name. An ImportError is raised where the module is first used.
+        name: the full name; the first use raises ImportError if the module is missing.
     """
     return LazyModule(name)

@@ -1,7 +1,7 @@
-"""A relation: three parts, written in backquotes and in the catalog's form, and compared in it.
+"""A relation with three parts, which are written in backquotes and compared in the catalog's form.
 
-A part that is none, empty or left out is not written, and nor is a database without a schema: to SQL it would be one. A
-source on files has three parts as well, and is written as what reads its files.
+Empty parts are not written, and nor is a database without a schema, which SQL would take for a schema. A source on
+files has three parts as well; its text is the query of its files.
 """
 
 from __future__ import annotations
@@ -50,11 +50,11 @@ class SiltRelation(SparkRelation):
     """A table or view of the warehouse, a temporary view of the session (without database and schema), or files.
 
     Attributes:
-        external: what reads the files of a source that is on files.
-        external_location: where they are.
+        external: the SQL that reads the files of a source on files.
+        external_location: the place of these files.
         external_format: `delta`, or the files' format.
-        replaces: whether a table that is created under this name may replace another; None if that is for the
-            cache of relations to say.
+        replaces: whether a new table may replace another table of this name; if unset, the cache of relations
+            decides.
     """
 
     quote_policy: Policy = field(default_factory=SiltQuotePolicy)
@@ -88,14 +88,14 @@ class SiltRelation(SparkRelation):
         return super().create_from(quoting, relation_config, **kwargs)
 
     def render(self) -> str:
-        # dbt-spark refuses three parts. dbt finds two nodes that would write one table by comparing this text.
+        # dbt-spark refuses three parts. dbt compares this text to find two nodes that would write the same table.
         written = self._written_parts()
         if self.external and ComponentName.Identifier in written:
             return self.external
         return normalize(".".join(written.values()))
 
     def _written_parts(self) -> dict[ComponentName, str]:
-        """The parts that the text has, in their order and in their quotes."""
+        """Returns the parts of the text, in order and in quotes."""
         parts = self._render_iterator()
         written = {key: part for key, part in parts if key and part and self.path.get_part(key)}
         if ComponentName.Identifier in written and ComponentName.Schema not in written:
@@ -103,24 +103,24 @@ class SiltRelation(SparkRelation):
         return written
 
     def incorporate(self, **kwargs: Any) -> SiltRelation:
-        """Returns a relation like this one; with another name, it is no longer the one on files."""
+        """Returns a relation like this one; a relation with another name is not on files."""
         like = self.replace(external=None, external_location=None, external_format=None) if "path" in kwargs else self
         changed: SiltRelation = BaseRelation.incorporate(like, **kwargs)  # type: ignore[no-untyped-call]
         return changed
 
     def _render_subquery_alias(self, namespace: str) -> str:
-        """Marks a subquery in the place of the relation: whether it needs an alias, only the text behind it says."""
+        """Marks a subquery in the place of the relation: the text after it decides whether it needs an alias."""
         return "" if namespace == "limit" and self.limit == 0 else MARK
 
     def _render_event_time_filtered(self, event_time_filter: EventTimeFilter) -> str:
-        # dbt quotes the names of columns as most databases do; to Spark such a name is a text.
+        # dbt quotes the names of columns in double quotes, which delimit a string in Spark.
         name = quote(without_quotes(event_time_filter.field_name))
         is_quoted = event_time_filter.field_name.startswith('"')
         found = replace(event_time_filter, field_name=name) if is_quoted else event_time_filter
         return super()._render_event_time_filtered(found)
 
     def information_schema(self, view_name: Any = None) -> SiltInformationSchema:
-        """That of the relation's database; `view_name` is one of its relations, or undefined in a macro."""
+        """Returns the information schema of the relation's database; a macro may leave `view_name` undefined."""
         schema = SiltInformationSchema.from_relation(self, view_name if isinstance(view_name, str) else None)
         whole: SiltInformationSchema = schema.incorporate(path={"schema": None})  # type: ignore[no-untyped-call]
         return whole
@@ -134,14 +134,14 @@ class SiltRelation(SparkRelation):
 
     @property
     def is_temporary(self) -> bool:
-        """Whether its text can name a temporary view of the session: it is the identifier alone."""
+        """Whether the text is the identifier alone, which can name a temporary view of the session."""
         return list(self._written_parts()) == [ComponentName.Identifier]
 
     def relation_name(self, database: str) -> RelationName:
-        """The name as the catalog takes it; `database` is that of a relation which names none.
+        """Returns the name for the catalog; `database` is the default.
 
         Raises:
-            InvalidNameError: a part cannot be a name.
+            InvalidNameError: if a part is not a valid name.
         """
         return RelationName(self.database or database, self.schema or "", self.identifier or "")
 
