@@ -148,7 +148,7 @@ def test_the_files_of_a_run_are_read_alone_and_swept_by_the_next(exports: Export
     files = [file.path for file in files_below(exports.store, "") if file.size]
     assert len(files) == 2 and f"out/{killed}" not in files
     exports.store.delete(next(each for each in files if "part-" in each))
-    with pytest.raises(FilesNotFoundError, match="not all are there"):
+    with pytest.raises(FilesNotFoundError, match="does not hold exactly the"):
         exports.rows(query)
 
 

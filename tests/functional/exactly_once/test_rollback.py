@@ -167,7 +167,7 @@ class TestRollback:
         build("R3", 3, "--select", "as_merge", command="run")
         later = self.state(project)
         refused = operation(expect_pass=False, run_id="R2", drop_created=True)
-        assert "others have changed 2 tables after it" in refused
+        assert "other writers have changed 2 tables after it" in refused
         assert ".as_merge@v" in refused and "MERGE by run R3 (model.test.as_merge)" in refused
         assert ".audit@v" in refused and "WRITE by run R3 (operation.test.test-on-run-end-0)" in refused
         assert self.state(project) == later

@@ -190,7 +190,7 @@ class TestMacrosForDatabricks:
 
     def test_what_is_not_here_is_refused_by_name(self, project: Any) -> None:
         [result] = run_dbt(["run", "--select", "copied"], expect_pass=False)
-        assert "COPY INTO is a statement of Databricks" in result.message
+        assert "COPY INTO is a Databricks statement" in result.message
         _, output = run_dbt_and_capture(
             ["run-operation", "databricks_copy_into", "--args", "{target_table: t, source: /x, file_format: csv}"],
             expect_pass=False,

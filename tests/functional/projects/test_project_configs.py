@@ -106,7 +106,7 @@ class TestConfigsThatCannotBe:
         messages = {each.node.name: each.message for each in results}
         assert "cannot tell the partitions of `partition_by: bucket(4, at)`" in messages["granular"]
         assert "there is no table property `delta.apendOnly`" in messages["unknown_property"]
-        assert "rows of a file that is gone would be lost" in messages["protected"]
+        assert "rows of a missing file would be lost" in messages["protected"]
         assert project.run_sql("show tables", fetch="all") == []
 
 

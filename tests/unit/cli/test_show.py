@@ -72,8 +72,8 @@ def test_a_name_is_found_however_it_is_written(orders: House, as_json: AsJson, n
         ("main.orders@v9", "there is no version 9"),
         ("main.orders@1999-01-01", "SILT_VERSION_NOT_FOUND"),
         ("a.b.c.d", "more than three parts"),
-        ("main..orders", "is no name of a table"),
-        ("", "is no name of a table"),
+        ("main..orders", "is not the name of a table"),
+        ("", "is not the name of a table"),
         ("./nothing", "SILT_NOT_A_TABLE"),
     ],
 )

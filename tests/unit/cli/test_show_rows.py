@@ -68,7 +68,7 @@ def test_a_map_is_an_object_even_if_it_is_empty() -> None:
 def test_what_needs_spark_is_refused(orders: House, capsys: pytest.CaptureFixture[str]) -> None:
     folder = str(orders.folder)
     assert main(["show", "main.orders", "--where", "id + 1 = 2", "--warehouse", folder]) == 2
-    assert "`id + 1 = 2` can only be carried out by Spark" in capsys.readouterr().err
+    assert "`id + 1 = 2` can only be evaluated by Spark" in capsys.readouterr().err
 
 
 def test_a_view_has_no_rows_without_spark(orders: House, capsys: pytest.CaptureFixture[str]) -> None:

@@ -138,7 +138,7 @@ def test_a_file_that_is_gone_is_named_with_its_table_and_version_and_without_ref
     rows = words.sql("select * from words")
     for file in words.log("words").snapshot().files["path"].to_pylist():
         words.log("words").store.delete(file)
-    with pytest.raises(DataFileMissingError, match=r"silt\.main\.words@v0: the data file \S* is not there") as caught:
+    with pytest.raises(DataFileMissingError, match=r"silt\.main\.words@v0: the data file \S* is missing") as caught:
         rows.filter("id > 0").collect()
     assert "VACUUM" in str(caught.value) and "REFRESH" not in str(caught.value)
 

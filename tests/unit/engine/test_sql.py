@@ -297,7 +297,7 @@ def test_a_text_is_run_as_the_statement_that_it_holds(orders: House) -> None:
         ("execute immediate 'select ?' using 1", errors.UnsupportedStatementError, "USING is not supported"),
         ("execute immediate cast(null as string)", errors.InvalidStatementError, "is null"),
         ("execute immediate 'execute immediate 1'", errors.UnsupportedStatementError, "inside of another statement"),
-        ("execute immediate", errors.StatementSyntaxError, "expected a statement as a text"),
+        ("execute immediate", errors.StatementSyntaxError, "expected a statement as a string"),
         ("execute immediate 'selec 1'", Exception, "selec"),
     ],
 )

@@ -38,9 +38,9 @@ def test_every_databases_folder_is_relative_to_the_project(tmp_path: Path) -> No
 @pytest.mark.parametrize(
     ("warehouse", "reason"),
     [
-        ("a_file", "a_file is a file. Move it away"),
-        ("a_file/house", "a_file is a file. Move it away"),
-        ("a_link", "a_link is a link that leads nowhere. Move it away"),
+        ("a_file", "a_file is a file. Move it"),
+        ("a_file/house", "a_file is a file. Move it"),
+        ("a_link", "a_link is a broken link. Move it"),
     ],
 )
 def test_a_warehouse_that_can_be_no_folder_is_refused_before_spark_is_asked_for(

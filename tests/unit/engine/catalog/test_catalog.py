@@ -58,7 +58,7 @@ def test_a_warehouse_that_is_not_there_has_no_schemas(tmp_path: Path) -> None:
 
 
 def test_a_schema_is_created_once(catalog: Catalog) -> None:
-    with pytest.raises(RelationExistsError, match=r"silt\.main: there is such a schema already"):
+    with pytest.raises(RelationExistsError, match=r"silt\.main: the schema already exists"):
         catalog.create_schema("silt", "MAIN")
     catalog.create_schema("silt", "MAIN", if_not_exists=True)
     assert catalog.schemas("silt") == ["main"]
@@ -82,7 +82,7 @@ def test_a_warehouse_that_cannot_be_written_is_named_with_the_remedy(tmp_path: P
         with pytest.raises(StorageError) as caught:
             Catalog({"silt": LocalStore(root)}).create_schema("silt", "main")
         assert str(root) in str(caught.value)
-        assert str(caught.value).endswith("Move it away, or set `warehouse` to another folder.")
+        assert str(caught.value).endswith("Move it, or set `warehouse` to another folder.")
 
 
 def test_the_root_is_made_and_no_folder_above_it(tmp_path: Path) -> None:
@@ -90,7 +90,7 @@ def test_the_root_is_made_and_no_folder_above_it(tmp_path: Path) -> None:
     place = Catalog({"silt": LocalStore(above / "shop")})
     with pytest.raises(StorageError, match=f"there is no folder {above}") as raised:
         place.create_schema("silt", "main")
-    assert raised.value.action.startswith("Make that folder, or correct the path: `warehouse` in the profile")
+    assert raised.value.action.startswith("Create that folder, or correct the path: `warehouse` in the profile")
     assert not above.exists()
     above.mkdir()
     place.create_schema("silt", "main")
@@ -203,7 +203,7 @@ def test_a_folder_that_is_no_table_is_named_where_a_table_is_expected(catalog: C
     assert catalog.find(ORDERS) is None
     for ask in (catalog.table, catalog.drop_table):
         with pytest.raises(
-            NotATableError, match=r"silt\.main\.orders: the folder .*/main/orders holds no log"
+            NotATableError, match=r"silt\.main\.orders: the folder .*/main/orders has no table log"
         ) as caught:
             ask(ORDERS)
         assert "remove the folder" in str(caught.value)
@@ -236,7 +236,7 @@ def test_files_of_others_are_no_table_that_is_to_be_built(catalog: Catalog, ware
     file = warehouse / "main" / "orders" / other
     file.parent.mkdir(parents=True)
     file.touch()
-    with pytest.raises(NotATableError, match="holds no log of a table"):
+    with pytest.raises(NotATableError, match="has no table log"):
         catalog.table(ORDERS)
 
 
@@ -255,7 +255,7 @@ def test_a_table_is_there_from_its_first_commit_on(catalog: Catalog) -> None:
 def test_a_name_that_is_taken_is_not_given_again(catalog: Catalog, create: Create) -> None:
     create(ORDERS)
     catalog.put_view(View(named("daily"), "select 1"))
-    with pytest.raises(RelationExistsError, match="such a table already"):
+    with pytest.raises(RelationExistsError, match="the table already exists"):
         catalog.new_table(ORDERS)
     with pytest.raises(RelationExistsError, match="a view has that name"):
         catalog.new_table(named("daily"))

@@ -131,7 +131,9 @@ def test_it_is_refused_where_others_have_changed_a_table_since_and_all_of_them_a
     works.double("orders", "D")
     works.describe("payments", "E", "a comment")
     versions = works.versions()
-    with pytest.raises(RollbackRefusedError, match="nothing was changed: others have changed 2 tables") as caught:
+    with pytest.raises(
+        RollbackRefusedError, match="nothing was changed: other writers have changed 2 tables"
+    ) as caught:
         works.roll_back("B")
     assert works.versions() == versions
     commits = caught.value.details["later_commits"]
@@ -260,7 +262,7 @@ def test_a_drop_loses_to_a_commit_at_any_moment_before_its_own(works: Works, ope
     findings = works.find("B")
     append = functools.partial(works.reopened(2).append, "made", "C", {2: 2})
     beside = Works(Beside(works.store, operation, path, append), seed=3)
-    with pytest.raises(ConcurrentModificationError, match="it is not dropped"):
+    with pytest.raises(ConcurrentModificationError, match="so it was not dropped"):
         beside.catalog.drop_table(named("made"), version=findings.created[0].base.version)
     assert works.reopened(4).rows()["made"] == {1: 1, 2: 2}
 

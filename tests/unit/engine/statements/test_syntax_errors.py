@@ -61,7 +61,7 @@ def test_a_mistake_that_makes_names_of_keywords_is_a_syntax_error(house: House, 
 )
 def test_a_name_in_double_quotes_is_said_to_be_a_text(house: House, statement: str) -> None:
     house.sql("create table t (x int)")
-    with pytest.raises(StatementSyntaxError, match=r'"t".*double quotes make a text: .* in backticks, `t`'):
+    with pytest.raises(StatementSyntaxError, match=r'"t".*double quotes enclose a string: .* in backticks, `t`'):
         house.fetched(statement)
 
 

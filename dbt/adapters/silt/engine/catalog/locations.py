@@ -53,10 +53,10 @@ def check_locations(locations: Mapping[str, str]) -> None:
         while not os.path.lexists(above):
             above = os.path.dirname(above)
         if not os.path.isdir(above):
-            kind = "a file" if os.path.exists(above) else "a link that leads nowhere"
+            kind = "a file" if os.path.exists(above) else "a broken link"
             raise InvalidSettingError(
-                f"the database {name} is to be the folder {local_path(location)}, and {above} is {kind}",
-                remedy="Move it away, or give the path of a folder",
+                f"the database {name} is configured as the folder {local_path(location)}, but {above} is {kind}",
+                remedy="Move it, or give the path of a folder",
             )
 
 
@@ -72,7 +72,7 @@ def table_location(path: str) -> str:
         InvalidNameError: if the path is empty, contains NUL, or belongs to an unsupported storage.
     """
     if not path or "\0" in path:
-        raise InvalidNameError("a table's path cannot be empty or hold a NUL character", table=repr(path))
+        raise InvalidNameError("a table's path cannot be empty or contain a NUL character", table=repr(path))
     try:
         return _absolute(path)
     except InvalidSettingError as error:

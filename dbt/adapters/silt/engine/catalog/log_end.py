@@ -82,7 +82,7 @@ def end_log(log: DeltaLog, clock: Clock, end: End | None = None) -> EndResult:
             return EndResult.ENDED if is_own else EndResult.ENDED_BEFORE
         if end.version not in (None, newest):
             raise ConcurrentModificationError(
-                f"another writer has committed after version {end.version}: it is not dropped",
+                f"another writer has committed after version {end.version}, so it was not dropped",
                 table=log.name,
                 version=newest,
             )

@@ -16,7 +16,7 @@ def no_schema(schema: str) -> SchemaNotFoundError:
 
 
 def schema_exists(schema: str) -> RelationExistsError:
-    return RelationExistsError("there is such a schema already", table=schema, remedy="Use `if not exists`")
+    return RelationExistsError("the schema already exists", table=schema, remedy="Use `if not exists`")
 
 
 def schema_not_empty(schema: str) -> RelationExistsError:
@@ -24,7 +24,7 @@ def schema_not_empty(schema: str) -> RelationExistsError:
 
 
 def table_exists(name: RelationName) -> RelationExistsError:
-    return RelationExistsError("there is such a table already", table=str(name))
+    return RelationExistsError("the table already exists", table=str(name))
 
 
 def table_in_the_way(name: RelationName) -> RelationExistsError:
@@ -36,7 +36,7 @@ def view_in_the_way(name: RelationName) -> RelationExistsError:
 
 
 def exists(name: RelationName) -> RelationExistsError:
-    return RelationExistsError("it exists already", table=str(name))
+    return RelationExistsError("it already exists", table=str(name))
 
 
 def is_no_table(name: RelationName) -> RelationNotFoundError:
@@ -56,7 +56,7 @@ def nothing(name: RelationName, kind: str) -> RelationNotFoundError:
 def not_built(name: RelationName) -> RelationNotFoundError:
     """The error of a table whose folder exists but whose first commit is still to come."""
     return RelationNotFoundError(
-        "the table is not built yet: a statement that was to create it failed, was cut off, or is at work",
+        "the table is not built yet: the statement that creates it has failed, was interrupted, or is still running",
         table=str(name),
-        remedy="Build the model, or run the statement that creates it; what is left in its folder does no harm",
+        remedy="Build the model, or run the statement that creates it; leftover files in its folder do no harm",
     )

@@ -74,7 +74,8 @@ def name_parts(text: str) -> list[str]:
         part = _PART.match(text, position)
         if part is None:
             raise InvalidNameError(
-                f"`{_printable(text)}` is no name of a table", remedy="Write it `schema.table`, or give a folder's path"
+                f"`{_printable(text)}` is not the name of a table",
+                remedy="Write it `schema.table`, or give a folder's path",
             )
         parts.append(unquote(part.group()))
         if part.end() == len(text):
@@ -120,7 +121,7 @@ def check_new_names(*names: str) -> None:
     for name in names:
         if not is_visible(name):
             raise InvalidNameError(
-                f"`{_printable(name)}` cannot be a new name: it holds a character that cannot be seen, so that it "
+                f"`{_printable(name)}` cannot be a new name: it contains an invisible character, so it "
                 "looks like another name",
                 table=_printable(name),
             )
@@ -139,19 +140,19 @@ def _why_not(name: str) -> str | None:
     if not name:
         return "it is empty"
     if any(unicodedata.category(character) in _UNPRINTABLE for character in name):
-        return "it holds a control character, a line separator or half a character"
+        return "it contains a control character, a line separator or half a character"
     if len(name.encode()) > MAX_NAME_BYTES:
         return f"it is longer than {MAX_NAME_BYTES} bytes"
     forbidden = _FORBIDDEN.search(name)
     if forbidden:
-        return f"it holds the character {forbidden.group()}"
+        return f"it contains the character {forbidden.group()}"
     return _why_reserved(name)
 
 
 def _why_reserved(name: str) -> str | None:
     """Returns why a name could be confused with a file of the catalog or the format, if it could."""
     if ".." in name or name.startswith(".") or name.endswith("."):
-        return "it begins or ends with a dot, or holds two together"
+        return "it begins or ends with a dot, or contains two together"
     if name != name.strip():
         return "it begins or ends with a space"
     if name in ("_delta_log", "_change_data"):

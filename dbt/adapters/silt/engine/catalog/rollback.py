@@ -31,7 +31,7 @@ _DISCARD = (
     "(for an operation `discard_later_commits: true`)"
 )
 _EXCLUDE = "Leave out the tables that cannot be restored: `--exclude` (for an operation `exclude: [...]`)"
-_AGAIN = "What is done stays done: run it again, and it goes on, or says what prevents it"
+_AGAIN = "Tables already rolled back stay so: run it again to continue, or to see what prevents it"
 
 
 @dataclass(frozen=True)
@@ -154,8 +154,8 @@ def _check_ended(
     again = rollback_plan.find(catalog, (each.name for each in put_back), scope).changed
     if again:
         raise ConcurrentModificationError(
-            f"{settings.title} went on while it was rolled back, and has changed {_listed(again)} again",
-            remedy="Wait until it has ended, and roll it back again",
+            f"{settings.title} continued while it was rolled back, and has changed {_listed(again)} again",
+            remedy="Wait until it has finished, and roll it back again",
             table=str(again[0].name),
             version=again[0].base.version,
         )
@@ -163,7 +163,7 @@ def _check_ended(
 
 def _why_not_dropped(created: ChangedTable) -> Iterator[Problem]:
     if created.first.info.operation == _CONVERT:
-        problem = "it was made of files that were there before it (CONVERT TO DELTA), which a drop would delete"
+        problem = "it was created from files that existed before it (CONVERT TO DELTA), which a drop would delete"
         yield Problem(created.name, UnsupportedStatementError(problem, table=str(created.name)))
 
 
@@ -195,7 +195,7 @@ def _refused(
     commits = [(each.name, commit) for each in contested for commit in each.later]
     reasons, remedies = [], []
     if contested:
-        reasons.append(f"others have changed {_count(len(contested))} after it")
+        reasons.append(f"other writers have changed {_count(len(contested))} after it")
         remedies.append(_DISCARD)
     if problems:
         reasons.append(f"{_count(len(problems))} cannot be restored")
@@ -205,7 +205,7 @@ def _refused(
         *(f"{each.name}: {each.error.problem}" for each in problems),
     ]
     return RollbackRefusedError(
-        f"{settings.title} is not rolled back, and nothing was changed: {', and '.join(reasons)}",
+        f"{settings.title} was not rolled back, and nothing was changed: {', and '.join(reasons)}",
         remedy=f"{'. '.join(remedies)}:\n" + "\n".join(f"  {line}" for line in lines),
         details={
             "later_commits": tuple(_facts(name, commit, settings) for name, commit in commits),

@@ -96,7 +96,7 @@ class Cursor:
     def identifier(self, what: str = "a name") -> str:
         if self.token.kind is Kind.DOUBLE_QUOTED:
             said = self.token.text
-            raise self.error(f"expected {what}, found the text {said}", double_quotes_remedy(said))
+            raise self.error(f"expected {what}, found the string {said}", double_quotes_remedy(said))
         if not self.token.is_identifier:
             raise self.expected(f"{what}")
         self.at_token += 1

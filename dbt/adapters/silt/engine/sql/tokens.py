@@ -158,7 +158,7 @@ def double_quotes_remedy(text: str) -> str:
     Args:
         text: the text with its quotes.
     """
-    return f"In Spark, double quotes make a text: write the name in backticks, {quote(text[1:-1])}"
+    return f"In Spark, double quotes enclose a string: write the name in backticks, {quote(text[1:-1])}"
 
 
 def string_value(token: Token, doubled_is_one: bool = True) -> str:

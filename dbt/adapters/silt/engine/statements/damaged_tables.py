@@ -52,7 +52,7 @@ def named(catalog: Catalog, error: Exception) -> Exception:
     if name is None:
         return error
     if isinstance(error, FilesNotFoundError):
-        error = DataFileMissingError(f"the data file {error.details['path']} is not there", details=error.details)
+        error = DataFileMissingError(f"the data file {error.details['path']} is missing", details=error.details)
     problem, details = error.problem, error.details
     try:
         log = catalog.table(name)

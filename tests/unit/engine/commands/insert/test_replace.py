@@ -56,7 +56,7 @@ def test_rows_for_which_the_condition_is_null_stay(tables: Tables) -> None:
 def test_replace_where_refuses_rows_outside_of_its_condition(tables: Tables) -> None:
     log = tables.made(SALES)
     before = tables.data_files(log)
-    with pytest.raises(ReplaceWhereMismatchError, match="2 rows of the query lie outside"):
+    with pytest.raises(ReplaceWhereMismatchError, match="2 rows of the query do not match"):
         predicate = Comparison("<", Column.of("price"), 25)
         where(
             tables, tables.target(log), "values (9L, 'z', 25), (8L, 'z', null), (7L, 'z', 1)", "price < 25", predicate

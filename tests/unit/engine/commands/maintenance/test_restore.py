@@ -180,7 +180,7 @@ def test_files_that_a_running_vacuum_may_delete_are_not_brought_back(bank: Write
     bank.log.clock.sleep(8 * DAY_MS / 1000)
     note(bank.log, vacuum.START)
     bank.log.checkpoint(bank.log.snapshot())
-    with pytest.raises(ConcurrentModificationError, match="the VACUUM of version 3 has not ended"):
+    with pytest.raises(ConcurrentModificationError, match="the VACUUM of version 3 has not finished"):
         restored(bank, 1)
     note(bank.log, vacuum.END)
     restored(bank, 1)

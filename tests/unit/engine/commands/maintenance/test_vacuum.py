@@ -172,7 +172,7 @@ def test_on_a_full_disk_a_file_that_a_restore_brought_back_meanwhile_is_kept() -
 
 def test_where_all_garbage_makes_no_room_the_table_stays_and_the_disk_is_named() -> None:
     log, _ = aged((Fault("put*", FaultKind.FULL),))
-    with pytest.raises(NoSpaceError, match="drop a table, or free space by other means"):
+    with pytest.raises(NoSpaceError, match="drop a table, or free space in another way"):
         run(log)
     assert paths(reopened(log)) == {"kept"}
 

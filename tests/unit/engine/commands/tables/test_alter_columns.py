@@ -419,14 +419,18 @@ def test_elements_and_values_forbid_nulls_where_they_have_none(tables: Tables) -
 @pytest.mark.parametrize(
     ("path", "what", "error"),
     [
-        (("l", "element"), {"comment": "x"}, r"`l\.element` is no column but a part of one: it cannot have a comment"),
+        (
+            ("l", "element"),
+            {"comment": "x"},
+            r"`l\.element` is a part of a column, not a column: it cannot have a comment",
+        ),
         (("m", "value"), {"new_name": "x"}, "cannot have another name"),
         (("m", "key"), {"position": Position()}, "cannot have a position"),
         (("m", "key"), {"nullable": True}, "cannot have nulls"),
         (("l", "element"), {"default": "1"}, "cannot have a default"),
         (("l", "key"), {"type": "bigint"}, r"no column `l\.key`"),
-        (("id", "element"), {"type": "bigint"}, "`id` is no struct"),
-        (("id", "element"), {"comment": "x"}, "`id` is no struct"),
+        (("id", "element"), {"type": "bigint"}, "`id` is not a struct"),
+        (("id", "element"), {"comment": "x"}, "`id` is not a struct"),
     ],
 )
 def test_what_a_part_of_a_column_cannot_have_is_refused(

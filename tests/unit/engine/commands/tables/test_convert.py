@@ -88,7 +88,7 @@ def test_statistics_of_files_that_others_wrote_are_not_taken_for_values(tmp_path
 
 def test_a_type_that_arrow_cannot_read_is_refused_with_its_file(tmp_path: Path) -> None:
     pl.DataFrame({"i": pl.Series([1], dtype=pl.Int128)}).write_parquet(tmp_path / "1.parquet")
-    with pytest.raises(TypeMismatchError, match=r"1\.parquet has a type that no column of a table has"):
+    with pytest.raises(TypeMismatchError, match=r"1\.parquet has a type that a table's column cannot have"):
         converted(tmp_path)
     assert not (tmp_path / LOG_FOLDER).exists()
 

@@ -16,11 +16,11 @@ from tests.unit.engine.commands.spark_tables import Tables, in_order
 from tests.unit.engine.kernel.log_builder import reopened
 
 UNFIT = {
-    "an empty text": "''",
-    "a text with the character NUL": "concat('a', char(0))",
-    "bytes that are no text in UTF-8": "cast(x'61ff' as string)",
-    "a text that is too long": "repeat('é', 130)",
-    "a text that is too long for the name": "repeat('/', 90)",
+    "an empty string": "''",
+    "a string with the character NUL": "concat('a', char(0))",
+    "bytes that are not valid UTF-8": "cast(x'61ff' as string)",
+    "a string that is too long": "repeat('é', 130)",
+    "a string that is too long for the name": "repeat('/', 90)",
 }
 HIVES_NULL = "__HIVE_DEFAULT_PARTITION__"
 TIMES = {

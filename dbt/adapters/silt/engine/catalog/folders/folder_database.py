@@ -140,7 +140,7 @@ class FolderDatabase:
             try:
                 self._store.make_folder(f"{layout.table_folder(name)}/{LOG_FOLDER}")
             except ObjectExists as error:
-                raise RelationExistsError("a file is where its folder would be", table=str(name)) from error
+                raise RelationExistsError("a file has the path of its folder", table=str(name)) from error
         return self._tables.log_of(self._store, name)
 
     def publish_table(self, name: RelationName, log: DeltaLog, replace_view: bool) -> None:  # noqa: ARG002

@@ -59,8 +59,8 @@ def make_schema(store: Store, schema: str, clock: Clock) -> PutResult:
         raise _not_made(store, schema, error) from error
 
 
-_IN_THE_WAY = "a file, or a link that leads nowhere, is where a folder is to be"
-_AWAY = "Move it away, or set `warehouse` to another folder"
+_IN_THE_WAY = "a file or a broken link has the path of a needed folder"
+_AWAY = "Move it, or set `warehouse` to another folder"
 
 
 def _check_above(store: Store) -> None:
@@ -70,13 +70,13 @@ def _check_above(store: Store) -> None:
     if above is not None and not os.path.exists(above):
         raise StorageError(
             f"there is no folder {above}",
-            remedy="Make that folder, or correct the path: `warehouse` in the profile, or the one in `databases`",
+            remedy="Create that folder, or correct the path: `warehouse` in the profile, or the one in `databases`",
         )
 
 
 def _not_made(store: Store, schema: str, reason: StorageError) -> StorageError:
     return type(reason)(
-        f"the warehouse {store.root} cannot be made or written ({reason.problem})",
+        f"the warehouse {store.root} cannot be created or written ({reason.problem})",
         table=schema,
         remedy=reason.action,
         details={"warehouse": store.root},

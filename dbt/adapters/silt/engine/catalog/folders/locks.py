@@ -103,7 +103,7 @@ def _opened(folder: str, path: str) -> int:
         raise _unusable(path, error) from error
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
-        raise UnusableFileError(f"{path} is no regular file")
+        raise UnusableFileError(f"{path} is not a regular file")
     return descriptor
 
 
@@ -122,7 +122,9 @@ def _made(folder: str, path: str) -> int:
 def _unusable(path: str, error: OSError) -> StorageError:
     text = f"{path} cannot be opened ({error.strerror})"
     if error.errno == errno.ELOOP:
-        return StorageError(f"{path} is a symbolic link", remedy="Remove it: the next change of a name makes the file")
+        return StorageError(
+            f"{path} is a symbolic link", remedy="Remove it: the next change of a name creates the file"
+        )
     return os_errors.refusal(text, error) or StorageError(text)
 
 
@@ -143,7 +145,7 @@ def _lock(descriptor: int, path: str, clock: Clock) -> None:
             if clock.now_ms() >= deadline:
                 raise StorageError(
                     f"another process has been changing names in {path} for {TIMEOUT_MS // 1000} seconds",
-                    remedy="End that process, then run it again",
+                    remedy="Stop that process, then run it again",
                 ) from error
         except OSError as error:
             raise StorageError(f"the folder {path} cannot be locked ({error.strerror})") from error

@@ -72,7 +72,7 @@ def _is_left_by_writes(store: Store, folder: str) -> bool:
 
 def _no_tables_folder(store: Store, name: RelationName) -> NotATableError:
     return NotATableError(
-        f"the folder {store.root}/{layout.table_folder(name)} holds no log of a table",
+        f"the folder {store.root}/{layout.table_folder(name)} has no table log",
         table=str(name),
-        remedy="Make a table of its files with `convert to delta`, or remove the folder if nothing of value is in it",
+        remedy="Create a table from its files with `convert to delta`, or remove the folder if it is not needed",
     )

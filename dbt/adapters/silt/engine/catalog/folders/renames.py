@@ -41,7 +41,7 @@ def _rename_table(tables: FolderTables, store: Store, name: RelationName, new_na
         store.rename_folder(layout.table_folder(name), layout.table_folder(new_name))
     except ObjectExists as error:
         raise RelationExistsError(
-            "a folder that is no table is in the way",
+            "a folder that is not a table is in the way",
             table=str(new_name),
             remedy=f"Remove {store.root}/{layout.table_folder(new_name)} if nothing of value is in it",
         ) from error

@@ -172,7 +172,7 @@ def parse_names(data: bytes, where: str) -> Names:
         raise TableDamagedError(
             f"the names of the database cannot be read ({error})",
             table=where,
-            remedy="Bring back an earlier version of this object, if the bucket keeps versions",
+            remedy="Restore an earlier version of this object, if the bucket keeps versions",
         ) from error
     raise UnsupportedFeatureError(
         f"the names of the database are in format {found[0]!r}, and this version reads format {_FORMAT}",
@@ -234,7 +234,7 @@ def _entry(body: Mapping[str, Any]) -> Entry:
 
 def _identifier(name: str) -> str:
     if not is_identifier(name):
-        raise ValueError(f"{name!r:.100} is no name of a relation or a schema")
+        raise ValueError(f"{name!r:.100} is not the name of a relation or a schema")
     return name
 
 
@@ -243,23 +243,23 @@ def _location(path: Any) -> str:
     schema, _, rest = _text(path).partition("/")
     name, _, unique = rest.partition("/")
     if not (is_identifier(schema) and is_identifier(name) and _UNIQUE_FOLDER.fullmatch(unique)):
-        raise ValueError(f"{path!r:.200} is no folder of a table")
+        raise ValueError(f"{path!r:.200} is not the folder of a table")
     return str(path)
 
 
 def _definition(path: Any) -> str:
     if not _DEFINITION_PATH.fullmatch(_text(path)):
-        raise ValueError(f"{path!r:.200} is no object with a definition")
+        raise ValueError(f"{path!r:.200} is not an object with a definition")
     return str(path)
 
 
 def _text(value: Any) -> str:
     if not isinstance(value, str):
-        raise TypeError(f"{value!r:.100} is no text")
+        raise TypeError(f"{value!r:.100} is not a string")
     return value
 
 
 def _whole(value: Any) -> int:
     if not isinstance(value, int) or isinstance(value, bool):
-        raise TypeError(f"{value!r:.100} is no whole number")
+        raise TypeError(f"{value!r:.100} is not a whole number")
     return value

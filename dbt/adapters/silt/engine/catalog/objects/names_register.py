@@ -143,6 +143,6 @@ class SeenOnce:
 
 def _contended(root: str) -> StorageError:
     return StorageError(
-        f"other writers have changed the names in {root} at each of {_ATTEMPTS} attempts",
+        f"other writers have changed the names in {root} during each of {_ATTEMPTS} attempts",
         remedy="Run it again, with fewer processes that create and drop relations at the same time",
     )

@@ -413,7 +413,7 @@ class ObjectDatabase:
 
 def _definition_lost(name: RelationName, kind: str, path: str) -> TableDamagedError:
     return TableDamagedError(
-        f"the definition {path} of this {kind} is gone",
+        f"the definition {path} of this {kind} is missing",
         table=str(name),
         remedy=f"Create the {kind} again with `create or replace {kind}`",
     )

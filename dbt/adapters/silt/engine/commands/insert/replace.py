@@ -169,7 +169,7 @@ def _inside(placed: Placed, rows: Rows, table: str) -> Placed:
 
     def error(count: int, example: str | None) -> SiltError:
         return ReplaceWhereMismatchError(
-            f"{counted(count, 'of the query lie', 'of the query lies')} outside of what is replaced, "
+            f"{counted(count, 'of the query do', 'of the query does')} not match the condition of the replacement, "
             f"{one_line(str(rows.condition))}{shown(example)}",
             remedy="Nothing was written: filter the query by the same condition, or widen the condition",
             table=table,

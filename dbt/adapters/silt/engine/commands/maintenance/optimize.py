@@ -257,7 +257,7 @@ def _commit(
             if len(lost) in (0, len(kept)):
                 _discard(target, [each for each in kept if each not in lost])
                 raise
-            _logger.info("%s: %d of %d bins were changed by others meanwhile", target.name, len(lost), len(done))
+            _logger.info("%s: %d of %d bins were changed by other writers meanwhile", target.name, len(lost), len(done))
             base, kept = newest, [each for each in kept if each not in lost]
         except SiltError:
             _discard(target, kept)

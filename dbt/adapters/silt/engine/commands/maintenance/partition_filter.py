@@ -36,7 +36,7 @@ def partitions(spark: SparkSession, snapshot: Snapshot, alias: str, condition: s
         return groups
     fields = [snapshot.schema.require(name, snapshot.table) for name in snapshot.partition_columns]
     if not fields:
-        raise _not_about_partitions(snapshot, "the table has none")
+        raise _not_about_partitions(snapshot, "the table has no partition columns")
     if not groups:
         return []
     try:
@@ -51,7 +51,7 @@ def partitions(spark: SparkSession, snapshot: Snapshot, alias: str, condition: s
 
 def _not_about_partitions(snapshot: Snapshot, these: str) -> UnsupportedStatementError:
     return UnsupportedStatementError(
-        f"the condition may only be about partition columns: {these}",
+        f"the condition may only use partition columns: {these}",
         remedy="Name whole partitions, or leave WHERE out",
         table=snapshot.table,
     )

@@ -193,7 +193,7 @@ def _start_with_room(run: _Run, garbage: Garbage, cutoff_ms: int) -> CommitResul
             return _start(run, garbage)
         except NoSpaceError as error:
             if not largest:
-                remedy = "VACUUM may delete nothing more of this table now: drop a table, or free space by other means"
+                remedy = "VACUUM cannot delete more files of this table now: drop a table, or free space in another way"
                 raise NoSpaceError(error.problem, remedy=remedy, table=run.log.name) from error
             file = largest.pop()
             if _still_garbage(run.log, replace(garbage, files=(file,)), cutoff_ms).files:

@@ -45,7 +45,7 @@ def check_columns(snapshot: Snapshot, columns: Sequence[tuple[str, ...]]) -> Non
     """
     if len(columns) > _MOST_COLUMNS:
         raise UnsupportedStatementError(
-            f"ZORDER BY of {len(columns)} columns: more than {_MOST_COLUMNS} would order by none of them",
+            f"ZORDER BY lists {len(columns)} columns: with more than {_MOST_COLUMNS}, no column would be in order",
             remedy="Name the few columns that queries filter by",
             table=snapshot.table,
         )
@@ -62,14 +62,14 @@ def check_columns(snapshot: Snapshot, columns: Sequence[tuple[str, ...]]) -> Non
         physical, data_type = _found(snapshot.schema, path, snapshot.table)
         if _key_of(data_type) is None:
             raise UnsupportedStatementError(
-                f"the column `{name}` of type {data_type.sql_name} has no order",
+                f"the column `{name}` of type {data_type.sql_name} cannot be sorted",
                 remedy="Leave it out of ZORDER BY",
                 table=snapshot.table,
             )
         if physical not in indexed:
             raise UnsupportedStatementError(
-                f"the column `{name}` has no statistics, so that its order would help no query",
-                remedy="Name it in `delta.dataSkippingStatsColumns`, or leave it out of ZORDER BY",
+                f"the column `{name}` has no statistics, so sorting by it would not help queries",
+                remedy="Add it to `delta.dataSkippingStatsColumns`, or leave it out of ZORDER BY",
                 table=snapshot.table,
             )
 

@@ -106,7 +106,7 @@ def check(plan: MergePlan, table: str) -> None:
     for kind in MatchKind:
         if any(clause.condition is None for clause in plan.of(kind)[:-1]):
             raise InvalidStatementError(
-                f"a {kind.sql} clause without a condition stands before another one, which is never reached",
+                f"a {kind.sql} clause without a condition precedes another clause, which would never be reached",
                 remedy="Put the clause without a condition last",
                 table=table,
             )

@@ -385,8 +385,8 @@ def _named_source(scan: _Scan, files: _Files, error: DataFileMissingError) -> Da
     if missing is None:
         return error
     return DataFileMissingError(
-        f"the data file {decode_path(missing)} is not there: the table is a shallow clone, and the file was its "
-        "source's, which VACUUM or a drop has deleted",
+        f"the data file {decode_path(missing)} is missing: the table is a shallow clone, and the file belonged to its "
+        "source, where VACUUM or a drop has deleted it",
         remedy="Restore the source's file from a copy, or clone the source again; a deep clone has files of its own",
         table=scan.table,
         version=scan.version,

@@ -60,7 +60,7 @@ _STOPPED = re.compile(r"Cannot call methods on a stopped SparkContext|SparkConte
 OTHER_ROWS: Final = "a data file with deleted rows has another size, or more rows, than the log says"
 """The message that a plan of this engine raises in a task (`raise_error`)."""
 
-_WHEN_THERE = "When Spark is there again, run `dbt retry`: what was committed is skipped"
+_WHEN_THERE = "When Spark is running again, run `dbt retry`: what was committed is skipped"
 
 
 @contextlib.contextmanager
@@ -125,7 +125,7 @@ def of_spark(error: Exception, table: str | None = None, version: int | None = N
         _of_kind(found, table, version)
         or _of_storage(found[-1], table, version)
         or SparkFailedError(
-            f"Spark could not carry it out ({without_own_names(found[-1].text)})", table=table, version=version
+            f"Spark could not run the statement ({without_own_names(found[-1].text)})", table=table, version=version
         )
     )
 
@@ -165,10 +165,10 @@ def _of_condition(cause: Cause, root: Cause, table: str | None, version: int | N
             details=details,
         )
     if name in _MISSING:
-        return DataFileMissingError(f"the data file {path} is not there", table=table, version=version, details=details)
+        return DataFileMissingError(f"the data file {path} is missing", table=table, version=version, details=details)
     if (format_of(path) or "parquet") != "parquet":
         return DataRejectedError(
-            f"the file {path} cannot be read as its columns are declared ({root.text})",
+            f"the file {path} cannot be read with the declared columns ({root.text})",
             remedy="Nothing was written: correct the file, or the types and options that it is read with",
             details=details,
         )

@@ -42,9 +42,9 @@ def read(store: Store, name: str) -> Manifest:
         return Manifest(given.get("pattern"), len(given["files"]))
     except ObjectMissing as error:
         raise FilesNotFoundError(
-            f"the manifest {joined(store.root, name)} is not there, which says what files to read"
+            f"the manifest {joined(store.root, name)} is missing, which lists the files to read"
         ) from error
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise InvalidStatementError(
-            f"{joined(store.root, name)} is no manifest: a JSON object with `files`, and a `pattern` of their names"
+            f"{joined(store.root, name)} is not a manifest: a JSON object with `files`, and a `pattern` of their names"
         ) from error

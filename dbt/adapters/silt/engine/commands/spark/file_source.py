@@ -92,8 +92,8 @@ def _listed(spark: SparkSession, source: FileSource) -> DataFrame:
             if file_manifest.read(store, name) == manifest:
                 raise
     raise FilesNotFoundError(
-        f"of the {manifest.count} files that {name} names in `{source.path}`, not all are there, or others as well",
-        remedy="Run it again, if they are being replaced; else write them again",
+        f"`{source.path}` does not hold exactly the {manifest.count} files that {name} lists",
+        remedy="If the files are being replaced, run it again; otherwise, write them again",
         details={"path": source.path},
     )
 
@@ -104,7 +104,7 @@ def _read(spark: SparkSession, source: FileSource) -> DataFrame:
     file_format = (options.pop("format", None) or format_of(source.path) or "").lower()
     if not file_format:
         raise InvalidStatementError(
-            f"the ending of `{source.path}` does not say what format the files have",
+            f"the format of the files is not clear from the ending of `{source.path}`",
             remedy="Give the `format`: parquet, csv, json, orc or text",
         )
     check_options(file_format, options)
@@ -148,7 +148,7 @@ def _columns(text: str) -> StructType:
     """Parses a list of columns for a reader, which supports no strings of a limited length."""
     declared = StructType.fromDDL(text)
     if not isinstance(declared, StructType):
-        raise InvalidStatementError(f"`{text}` is no list of columns", remedy="Write it as `id bigint, name string`")
+        raise InvalidStatementError(f"`{text}` is not a list of columns", remedy="Write it as `id bigint, name string`")
     return StructType([StructField(field.name, _unlimited(field.dataType)) for field in declared])
 
 

@@ -19,13 +19,13 @@ def check(df: object) -> None:
     """
     if not isinstance(df, DataFrame):
         raise InvalidArgumentError(
-            f"the rows to write are no DataFrame of Spark's, but of type {type(df).__name__}",
-            remedy="Make one of them with `spark.createDataFrame`",
+            f"the rows to write are not a Spark DataFrame, but of type {type(df).__name__}",
+            remedy="Create a DataFrame of them with `spark.createDataFrame`",
         )
     if df.isStreaming:
         raise InvalidArgumentError(
             "a stream cannot be written as a whole",
-            remedy="Write each of its batches, in the function that you give to `writeStream.foreachBatch`",
+            remedy="Write each of its batches, in the function that you pass to `writeStream.foreachBatch`",
         )
 
 

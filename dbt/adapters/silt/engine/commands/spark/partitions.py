@@ -73,7 +73,9 @@ def check_partitionable(schema: StructType, partition_columns: Sequence[str], ta
             )
     if partition_columns and len(schema.drop(*partition_columns)) == 0:
         raise UnsupportedStatementError(
-            "all columns are partition columns", remedy="Leave at least one column out of them", table=table
+            "all columns are partition columns",
+            remedy="Leave at least one column out of the partition columns",
+            table=table,
         )
 
 
@@ -122,12 +124,10 @@ def unfit(member: StructField, name: str) -> dict[str, Column]:
         return {}
     text = column.cast("string")
     return {
-        "an empty text, which the format does not tell from null": text == "",
-        "a text with the character NUL, which no folder's name holds": F.contains(text, F.lit("\0")),
-        "bytes that are no text in UTF-8": ~F.is_valid_utf8(text),
-        f"a text that is too long for the name of a folder, which has up to {_LONGEST_NAME} bytes": _is_long(
-            text, name
-        ),
+        "an empty string, which the format cannot distinguish from null": text == "",
+        "a string with the character NUL, which a folder's name cannot contain": F.contains(text, F.lit("\0")),
+        "bytes that are not valid UTF-8": ~F.is_valid_utf8(text),
+        f"a string that is too long for the name of a folder (at most {_LONGEST_NAME} bytes)": _is_long(text, name),
     }
 
 

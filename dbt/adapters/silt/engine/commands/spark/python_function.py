@@ -41,7 +41,9 @@ def check(code: PythonCode) -> None:
         tree = ast.parse(code.source)
     except SyntaxError as error:
         raise InvalidStatementError(
-            f"its code is no Python: {error.msg} (line {error.lineno})", table=code.function, remedy="Correct the code"
+            f"its code is not valid Python: {error.msg} (line {error.lineno})",
+            table=code.function,
+            remedy="Correct the code",
         ) from error
     if not any(isinstance(node, ast.FunctionDef) and node.name == code.handler for node in tree.body):
         raise InvalidStatementError(

@@ -45,15 +45,15 @@ _REQUIRED: Mapping[str, _Required] = {
         "true", "true", "columns of a table with column mapping would not be found by their ids"
     ),
     "spark.sql.variant.writeShredding.enabled": _Required(
-        "false", "true", "a table's readers need not know shredded variants"
+        "false", "true", "readers of a table may not support shredded variants"
     ),
     "spark.sql.variant.allowReadingShredded": _Required("true", "true", "shredded variants could not be read"),
     "spark.sql.datetime.java8API.enabled": _Required(
         "true", "false", "Parquet's filters would compare old dates and timestamps by another calendar, and lose rows"
     ),
-    "spark.sql.files.ignoreMissingFiles": _Required("false", "false", "rows of a file that is gone would be lost"),
+    "spark.sql.files.ignoreMissingFiles": _Required("false", "false", "rows of a missing file would be lost"),
     "spark.sql.files.ignoreCorruptFiles": _Required("false", "false", "rows of a damaged file would be lost"),
-    "spark.sql.caseSensitive": _Required("false", "false", "columns of a table are distinguished without case"),
+    "spark.sql.caseSensitive": _Required("false", "false", "names of a table's columns are case-insensitive"),
     "spark.sql.parquet.output.committer.class": _Required(
         "org.apache.parquet.hadoop.ParquetOutputCommitter",
         "org.apache.parquet.hadoop.ParquetOutputCommitter",

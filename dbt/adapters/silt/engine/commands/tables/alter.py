@@ -191,7 +191,7 @@ def _check_asked(target: Target, asked: Mapping[str, str], features: Mapping[str
     for key, value in features.items():
         if value.lower() not in ("supported", "enabled"):
             raise InvalidPropertyError(
-                f"the table property `{key}` cannot be `{value}`: it is `supported`", table=target.name
+                f"the table property `{key}` cannot be `{value}`, only `supported`", table=target.name
             )
     protocol = target.snapshot.protocol
     for key, value in asked.items():
@@ -201,8 +201,8 @@ def _check_asked(target: Target, asked: Mapping[str, str], features: Mapping[str
         current = protocol.min_reader_version if match["who"].lower() == "reader" else protocol.min_writer_version
         if int(value) > current:
             raise UnsupportedFeatureError(
-                f"the protocol's {match['who'].lower()} version is not raised by its number",
-                remedy="Ask for what the table needs by name: set tblproperties ('delta.feature.<name>' = 'supported')",
+                f"the protocol's {match['who'].lower()} version cannot be raised by its number",
+                remedy="Enable the feature by its name: set tblproperties ('delta.feature.<name>' = 'supported')",
                 table=target.name,
             )
 
@@ -220,7 +220,7 @@ def _refuse_constraint(key: str, target: Target) -> None:
 def _refuse_mapping(key: str, target: Target) -> None:
     if key.lower() in (MODE.lower(), MAX_COLUMN_ID.lower()) and is_mapped(target.snapshot.metadata.configuration):
         raise InvalidPropertyError(
-            f"the table property `{key}` cannot be unset: the data files are read by it", table=target.name
+            f"the table property `{key}` cannot be unset: it is needed to read the data files", table=target.name
         )
 
 

@@ -72,7 +72,7 @@ def add_columns(
             continue
         if not column.nullable and not _has_value(column) and target.snapshot.num_files:
             raise InvalidStatementError(
-                f"the column `{spelled(column.path)}` cannot be NOT NULL: the rows that are there have no value for it",
+                f"the column `{spelled(column.path)}` cannot be NOT NULL: existing rows have no value for it",
                 remedy="Add it without NOT NULL, fill it, then use `alter column ... set not null`",
                 table=target.name,
             )

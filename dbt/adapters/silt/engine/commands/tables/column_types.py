@@ -31,7 +31,7 @@ def with_type(schema: StructType, path: Name, text: str, target: Target) -> Stru
     if schema_edits.is_same_type(field, typed):
         return schema
     if identity_of(field) is not None:
-        raise InvalidStatementError(f"the identity column `{spelled(path)}` stays a bigint", table=target.name)
+        raise InvalidStatementError(f"the identity column `{spelled(path)}` must remain a bigint", table=target.name)
     wider = _widened(path, field, typed, target)
     return schema_edits.changed(
         schema, path, lambda old: schema_edits.retyped(old, typed) if wider is None else wider, target.name

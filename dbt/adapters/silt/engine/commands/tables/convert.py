@@ -218,7 +218,7 @@ def _file_schema(store: Store, path: str) -> StructType:
         ) from error
     except pa.ArrowNotImplementedError as error:
         raise TypeMismatchError(
-            f"{path} has a type that no column of a table has ({error})",
+            f"{path} has a type that a table's column cannot have ({error})",
             remedy="Write the file again with another type",
         ) from error
     except TypeMismatchError as error:
@@ -275,7 +275,7 @@ def _log_values(
     for row in rows:
         if not row.value:
             raise ValueNotCastableError(
-                f"the folder `{member.name}={row.text}` is no {kind.simpleString()}",
+                f"the value of the folder `{member.name}={row.text}` is not of type {kind.simpleString()}",
                 remedy="Give the column another type in PARTITIONED BY; nothing was written",
                 table=table,
             )

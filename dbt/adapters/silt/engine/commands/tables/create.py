@@ -160,8 +160,8 @@ def _declared(definition: Definition, given: StructType | None, table: str) -> S
         columns = tuple(column for column in columns if column.generated is None and column.identity is None)
     if given is not None and len(given) != len(columns):
         raise ColumnNotFoundError(
-            f"the statement declares {len(definition.columns)} columns and its query gives {len(given)}",
-            remedy="Declare as many columns as the query gives",
+            f"the statement declares {len(definition.columns)} columns, but its query returns {len(given)}",
+            remedy="Declare as many columns as the query returns",
             table=table,
         )
     fields = []
@@ -187,7 +187,7 @@ def _with_identity(column: StructField, clause: IdentityClause, table: str) -> S
     identity = Identity(clause.start, clause.step, clause.by_default)
     if column.type != PrimitiveType("long") or column.is_computed or CURRENT_DEFAULT in column.metadata:
         raise InvalidStatementError(
-            f"the identity column `{column.name}` must be a bigint, without a default and no other rule for its values",
+            f"the identity column `{column.name}` must be a bigint, without a default or another rule for its values",
             remedy=f"Write `{column.name}` bigint {identity.sql}",
             table=table,
         )
@@ -201,9 +201,7 @@ def _is_command(key: str) -> bool:
 def _check_features(asked: Mapping[str, str], table: str) -> None:
     for key, value in asked.items():
         if key.startswith(FEATURE_PREFIX) and value.lower() not in ("supported", "enabled"):
-            raise InvalidPropertyError(
-                f"the table property `{key}` cannot be `{value}`: it is `supported`", table=table
-            )
+            raise InvalidPropertyError(f"the table property `{key}` cannot be `{value}`, only `supported`", table=table)
 
 
 def _write(log: DeltaLog, metadata: Metadata, query: DataFrame) -> tuple[Written, Metadata]:

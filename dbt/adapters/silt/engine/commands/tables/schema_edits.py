@@ -86,8 +86,8 @@ def check_part(change: ColumnChange, table: str) -> None:
     }
     for refused in (name for name, is_asked in what.items() if is_asked):
         raise InvalidStatementError(
-            f"`{spelled(change.path)}` is no column but a part of one: it cannot have {refused}",
-            remedy=f"Change the column `{spelled(change.path[:-1])}` itself, or nothing but the part's type",
+            f"`{spelled(change.path)}` is a part of a column, not a column: it cannot have {refused}",
+            remedy=f"Change the column `{spelled(change.path[:-1])}` itself, or only the part's type",
             table=table,
         )
 
@@ -128,7 +128,7 @@ def dropped(schema: StructType, path: Name, table: str) -> StructType:
         if len(struct) == 1:
             raise InvalidStatementError(
                 f"`{spelled(path)}` is the only column of its level",
-                remedy="Leave at least one column, or drop what holds it",
+                remedy="Keep at least one column, or drop the column that contains it",
                 table=table,
             )
         return struct.drop(path[-1])
@@ -309,7 +309,7 @@ def _without_inner_details(data_type: DataType) -> DataType:
 
 
 def _no_struct(path: Name, table: str) -> ColumnNotFoundError:
-    return ColumnNotFoundError(f"`{spelled(path)}` is no struct: it has no columns of its own", table=table)
+    return ColumnNotFoundError(f"`{spelled(path)}` is not a struct: it has no fields", table=table)
 
 
 def _no_column(path: Name, table: str) -> ColumnNotFoundError:

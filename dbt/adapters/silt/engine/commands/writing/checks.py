@@ -207,7 +207,7 @@ def _length_error(name: str, limit: tuple[str, int], table: str) -> Callable[[in
     def error(count: int, example: str | None) -> SiltError:
         kind, most = limit
         return ValueNotCastableError(
-            f"{counted(count, 'have', 'has')} a text in `{name}` that is longer than {kind}({most}){shown(example)}",
+            f"{counted(count, 'have', 'has')} a string in `{name}` that is longer than {kind}({most}){shown(example)}",
             table=table,
             details={"column": name, "rows": count},
         )

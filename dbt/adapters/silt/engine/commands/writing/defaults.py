@@ -28,7 +28,7 @@ def check_defaults(spark: SparkSession, schema: StructType, table: str) -> None:
 def _check(spark: SparkSession, member: StructField, table: str) -> None:
     if member.is_computed:
         raise InvalidStatementError(
-            f"the column `{member.name}` is generated, and cannot have a default besides", table=table
+            f"the column `{member.name}` is generated, and cannot also have a default", table=table
         )
     try:
         chosen = spark.range(0).select().select(F.expr(f"({rules.default(member, table)}\n)"))

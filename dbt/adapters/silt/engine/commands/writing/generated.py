@@ -118,7 +118,7 @@ def _check_expression(spark: SparkSession, base: StructType, member: StructField
     def refused(reason: str) -> SiltError:
         return InvalidStatementError(
             f"the column `{member.name}` cannot be generated as {text}: {reason}",
-            remedy="Use the table's other columns, and functions that give the same for a row every time",
+            remedy="Use the table's other columns, and functions that always return the same value for a row",
             table=table,
         )
 
@@ -127,7 +127,7 @@ def _check_expression(spark: SparkSession, base: StructType, member: StructField
     if found is not None:
         raise refused(f"{found.group()} differs from one statement to the next")
     if _QUERY.search(plain):
-        raise refused("it holds a query")
+        raise refused("it contains a query")
     text_to_run = rules.generation(member, table)
     rows = _empty(spark, base)
     given = _analysed(lambda: kernel_schema(rows.select(F.expr(f"({text_to_run}\n)")).schema).fields[0].type, refused)

@@ -23,7 +23,7 @@ def rule(text: str, what: str, table: str, with_chance: bool = False) -> str:
     runs = for_any_session(text)
     found = problem(text, with_chance) or problem(runs, with_chance)
     if found is not None:
-        raise RuleNotAllowedError(f"{what} holds {found}, which a table's rule may not", table=table)
+        raise RuleNotAllowedError(f"{what} contains {found}, which is not allowed in a table's rule", table=table)
     return runs
 
 

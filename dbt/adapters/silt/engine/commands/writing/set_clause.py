@@ -272,7 +272,7 @@ def _check_whole(settings: Sequence[CastAssignment], table: str) -> None:
             raise ColumnNotFoundError(
                 f"the value for `{assignment.name}` lacks {', '.join(missing)}",
                 remedy="Give the value every field of its column, set single fields of it, or write MERGE WITH SCHEMA "
-                "EVOLUTION, which keeps the others",
+                "EVOLUTION, which keeps the other fields",
                 table=table,
                 details={"column": assignment.name},
             )

@@ -100,7 +100,7 @@ def _by_position(source: StructType, schema: StructType, columns: Sequence[str],
         what = "too many columns" if len(source) > len(columns) else "too few columns"
         raise ColumnNotFoundError(
             f"the query has {what}: {listed(source.names)} for the table's {listed(columns)}",
-            remedy="Name the columns to insert into, or give the query as many columns as they are",
+            remedy="Name the columns to insert into, or let the query return as many columns as the table has",
             table=table,
         )
     positions: dict[str, int] = {}

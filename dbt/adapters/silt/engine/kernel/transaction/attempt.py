@@ -106,7 +106,7 @@ def _occupant(log: DeltaLog, version: int, entry: Entry) -> Outcome:
     """
     commit = _commit_at(log, version)
     if commit is None:
-        raise StorageError(f"{commit_name(version)} exists by one answer of the storage and is not found by another")
+        raise StorageError(f"{commit_name(version)} exists according to the storage, which cannot find it afterwards")
     actions = commit.actions(log.name)
     is_own = any(isinstance(action, CommitInfo) and action.txn_id == entry.txn_id for action in actions)
     return Committed() if is_own else Conflict()

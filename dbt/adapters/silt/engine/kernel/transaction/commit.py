@@ -241,7 +241,7 @@ def _log_folder(log: DeltaLog, base: Snapshot | None) -> PinnedFolder:
     try:
         return log.store.pin(LOG_FOLDER)
     except ObjectMissing as error:
-        raise ConcurrentDropError("the folder of the table's log is not there", table=log.name) from error
+        raise ConcurrentDropError("the folder of the table's log is missing", table=log.name) from error
 
 
 def _make_durable(log: DeltaLog, changes: Changes, folder: PinnedFolder) -> None:
@@ -260,7 +260,7 @@ def _make_durable(log: DeltaLog, changes: Changes, folder: PinnedFolder) -> None
     except ObjectMissing as error:
         if not (folder.is_current() and log.exists()):
             raise ConcurrentDropError("the table was dropped", table=log.name) from error
-        raise DataFileMissingError("a data file to be committed is not there", table=log.name) from error
+        raise DataFileMissingError("a data file to be committed is missing", table=log.name) from error
 
 
 def _stamped(log: DeltaLog, changes: Changes) -> Changes:
@@ -322,7 +322,7 @@ def _exhausted(
     times = f"{attempts} attempt{'' if attempts == 1 else 's'} to commit {operation}"
     theirs = ", ".join(f"{count} x {name}" for name, count in winners.most_common())
     return CommitAttemptsExhaustedError(
-        f"{times}, based on version {base.version}, all came after other writers' commits: versions "
+        f"{times}, based on version {base.version}, all lost to other writers' commits: versions "
         f"{base.version + 1} to {last_version} ({theirs}), in {took_ms / 1000:.1f} s",
         table=base.table,
         version=base.version,
@@ -340,7 +340,7 @@ def _exhausted(
 def _state_unknown(log: DeltaLog, version: int, outcome: Unknown) -> CommitStateUnknownError:
     then = f"; then {outcome.refused.problem}" if outcome.refused else ""
     error = CommitStateUnknownError(
-        f"whether version {version} was committed is not known: {outcome.error.problem}{then}",
+        f"it is not known whether version {version} was committed: {outcome.error.problem}{then}",
         table=log.name,
         details={"version": version},
     )

@@ -136,8 +136,8 @@ def _hint(pending: PendingCommit, partitions: Sequence[str]) -> str | None:
         listed = ", ".join(f"`{name}`" for name in partitioning)
         return (
             f"Nothing was applied: run it again; a condition on the partition column {listed} in its predicate "
-            "keeps it apart from the writers of other partitions"
+            "avoids conflicts with writers of other partitions"
         )
     if partitions:
-        return "Nothing was applied: run it again; both read or write the same partition, so one must follow the other"
+        return "Nothing was applied: run it again; both read or write the same partition, so run one after the other"
     return None

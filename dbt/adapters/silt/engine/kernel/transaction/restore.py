@@ -195,7 +195,7 @@ def _check_there(log: DeltaLog, base: Snapshot, then: Snapshot, adds: Sequence[A
         files = "file is" if len(missing) == 1 else "files are"
         raise DataFileMissingError(
             f"version {then.version} cannot be restored: {len(missing)} data {files} missing, such as {missing[0]}",
-            remedy="Restore a later version, or put the files back from a copy first; nothing was changed",
+            remedy="Restore a later version, or restore the files from a backup first; nothing was changed",
             table=base.table,
             version=base.version,
             details={"version": then.version, "files": tuple(missing[:_FILES_NAMED]), "missing": len(missing)},
@@ -219,9 +219,9 @@ def _check_no_vacuum(log: DeltaLog, base: Snapshot) -> None:
     began = vacuum.running_since(log)
     if began is not None:
         raise ConcurrentModificationError(
-            f"the VACUUM of version {began} has not ended, and may delete files that are to be restored",
+            f"the VACUUM of version {began} has not finished, and may delete files that would be restored",
             remedy="Nothing was changed: run it again once VACUUM END is in the history; a VACUUM that was killed "
-            "counts as ended a day after it began",
+            "counts as finished a day after it began",
             table=base.table,
             version=base.version,
         )

@@ -135,7 +135,7 @@ def _check_feed(changes: Changes, base: Snapshot | None, metadata: Metadata, tab
     for name in (CHANGE_TYPE, COMMIT_VERSION, COMMIT_TIMESTAMP):
         if name in schema:
             raise InvalidNameError(
-                f"a table that records its changes cannot have a column `{name}`: the change data feed has one",
+                f"a table that records its changes cannot have a column `{name}`: the change data feed uses that name",
                 table=table,
             )
     if base is None or changes.metadata is None or not (changes.adds or changes.removes):
@@ -186,8 +186,8 @@ def _check_clustering(metadata: Metadata, domains: Mapping[str, DomainMetadata],
     missing = [path for path in clustering_columns(domains) if path not in indexed]
     if missing:
         raise UnsupportedFeatureError(
-            f"the table is clustered by {', '.join('.'.join(path) for path in missing)}, and its properties ask for no"
-            " statistics of that: it cannot be written",
+            f"the table is clustered by {', '.join('.'.join(path) for path in missing)}, but its properties exclude"
+            " them from the statistics: it cannot be written",
             table=table,
             details={"features": ("clustering",)},
         )

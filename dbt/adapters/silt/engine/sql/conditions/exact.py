@@ -115,7 +115,7 @@ def _is_uncertain(expression: Expression) -> bool:
 
 def _refused(part: str) -> UnsupportedStatementError:
     return UnsupportedStatementError(
-        f"`{part}` can only be carried out by Spark: here a column is compared with a literal of its type, by =, <=>, "
+        f"`{part}` can only be evaluated by Spark: here a column is compared with a literal of its type, by =, <=>, "
         "<>, <, <=, >, >=, BETWEEN, IN, IS NULL and LIKE 'prefix%'",
         remedy="Read the rows with Spark (`Warehouse.sql`), or filter the Arrow table",
     )

@@ -117,7 +117,7 @@ def _generated(cursor: Cursor) -> str:
     """
     if identity(cursor) is not None:
         raise UnsupportedStatementError(
-            "an identity column cannot be added to a table: its rows have no numbers",
+            "an identity column cannot be added to a table: existing rows have no numbers",
             remedy="Re-create the table with `create or replace table ... as select`",
         )
     cursor.expect("ALWAYS", "AS")
@@ -187,7 +187,7 @@ def _change_column(cursor: Cursor, table: Name) -> Statement:
     column = _new_column(cursor)
     if column.generated is not None:
         raise UnsupportedStatementError(
-            f"the column `{'.'.join(path)}` is there, and cannot become a generated one",
+            f"the existing column `{'.'.join(path)}` cannot become a generated column",
             remedy="Add a generated column under another name",
         )
     new_name = None if column.path[-1] == path[-1] else column.path[-1]

@@ -97,7 +97,7 @@ def if_not_exists(cursor: Cursor, mode: CreateMode) -> CreateMode:
     if not cursor.at("IF", "NOT") and not cursor.at("IF", "!"):
         return mode
     if mode is not CreateMode.CREATE:
-        raise cursor.error("REPLACE and IF NOT EXISTS cannot stand together")
+        raise cursor.error("REPLACE and IF NOT EXISTS cannot be combined")
     return CreateMode.CREATE_IF_NOT_EXISTS if cursor.if_not_exists() else mode
 
 

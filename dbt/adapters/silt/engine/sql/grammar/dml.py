@@ -135,7 +135,7 @@ def _action(cursor: Cursor, kind: MatchKind) -> MergeAction:
         raise cursor.expected("UPDATE SET or DELETE")
     if cursor.at("*"):
         if kind is MatchKind.NOT_MATCHED_BY_SOURCE:
-            raise cursor.error("UPDATE SET * takes its values from a source row, and there is none")
+            raise cursor.error("UPDATE SET * takes its values from a source row, which does not exist here")
         cursor.expect("*")
         return UpdateAll()
     return UpdateSet(cursor.separated(_assignment(",", "WHEN")))
@@ -146,7 +146,7 @@ def _insert_values(cursor: Cursor) -> InsertValues:
     cursor.expect("VALUES")
     values = cursor.listed(lambda inside: inside.until(",", what="a value"))
     if columns and len(columns) != len(values):
-        raise cursor.error(f"the INSERT names {len(columns)} columns and gives {len(values)} values")
+        raise cursor.error(f"the INSERT names {len(columns)} columns, but has {len(values)} values")
     return InsertValues(columns, values)
 
 

@@ -17,11 +17,11 @@ def immediate(text: str) -> str | None:
     cursor = Cursor(text, tokenize(text))
     if not cursor.take("EXECUTE", "IMMEDIATE"):
         return None
-    expression = cursor.until("INTO", "USING", ";", what="a statement as a text")
+    expression = cursor.until("INTO", "USING", ";", what="a statement as a string")
     if cursor.at_any("INTO", "USING"):
         raise UnsupportedStatementError(
             f"EXECUTE IMMEDIATE ... {cursor.token.word} is not supported",
-            remedy="Write the values into the text, and read the result as that of the statement itself",
+            remedy="Write the values into the statement's string, and read the result from the statement itself",
         )
     while cursor.take(";"):
         pass

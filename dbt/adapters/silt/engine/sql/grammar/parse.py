@@ -45,7 +45,7 @@ def parse(text: str) -> Statement:
     try:
         return _statement(text, _only_statement(text))
     except RecursionError as error:
-        raise UnsupportedStatementError("it is nested too deep", remedy="Split the statement") from error
+        raise UnsupportedStatementError("it is nested too deeply", remedy="Split the statement") from error
 
 
 def _only_statement(text: str) -> tuple[Token, ...]:
@@ -112,7 +112,7 @@ def _copy(cursor: Cursor) -> Statement:
     cursor.expect("COPY")
     cursor.expect("INTO")
     raise UnsupportedStatementError(
-        "COPY INTO is a statement of Databricks, and does not exist here",
+        "COPY INTO is a Databricks statement, and is not supported",
         remedy="Write `insert into ... select ... from read_files(...)`",
     )
 

@@ -180,7 +180,7 @@ class _Scanner:
             return self._inline_table(at + 1, ctes, scope)
         if tokens[at].kind is Kind.DOUBLE_QUOTED:
             said = tokens[at].text
-            problem = f"expected the name of a table, found the text {said}"
+            problem = f"expected the name of a table, found the string {said}"
             raise syntax_error(problem, self.text, tokens[at].start, double_quotes_remedy(said))
         if not tokens[at].is_identifier:
             return at if tokens[at].word == ")" or tokens[at].kind is Kind.END else at + 1

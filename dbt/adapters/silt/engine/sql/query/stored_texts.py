@@ -71,7 +71,7 @@ def forbidden_in_signature(parameters: tuple[Parameter, ...], returns: str | Non
     """
     types = [each.type for each in parameters] + ([] if returns is None else [returns])
     if any(not _is_type(text) for text in types):
-        return "a type that is none"
+        return "an unknown type"
     defaults = (problem(each.default, with_chance=True) for each in parameters if each.default is not None)
     return next((found for found in defaults if found is not None), None)
 

@@ -61,7 +61,9 @@ def _changes(arguments: Cursor, by_path: bool) -> Call:
         bounds.append(arguments.until(",", what="a version or a time"))
     arguments.finished()
     if not 1 <= len(bounds) <= 2:
-        raise arguments.error("it takes a table's name, the first version, and the last one if that is not the newest")
+        raise arguments.error(
+            "it takes a table's name, the first version, and the last version unless it is the newest"
+        )
     return Call(("delta", text) if by_path else _name_in_string(text), changes=tuple(bounds))
 
 

@@ -121,7 +121,7 @@ def comment_on(context: Context, statement: ast.CommentOn) -> Result:
     """Runs COMMENT ON TABLE | VIEW | COLUMN."""
     if statement.kind in (ObjectKind.SCHEMA, ObjectKind.DATABASE):
         raise UnsupportedStatementError(
-            "comments on schemas are not kept", table=".".join(statement.name), remedy="Comment on its tables"
+            "comments on schemas are not stored", table=".".join(statement.name), remedy="Comment on its tables"
         )
     if statement.kind is ObjectKind.COLUMN:
         change = ast.ColumnChange(statement.name[-1:], comment=statement.comment or "")
@@ -144,7 +144,9 @@ def alter_other(context: Context, statement: ast.AlterOther) -> Result:
         return pass_to_spark(context, statement)
     refuse_unsupported(statement, ".".join(statement.name))
     raise UnsupportedStatementError(
-        "this ALTER is not supported", table=".".join(statement.name), remedy="The documentation lists the statements"
+        "this ALTER is not supported",
+        table=".".join(statement.name),
+        remedy="See the supported statements in the documentation",
     )
 
 

@@ -60,7 +60,7 @@ def create_table_like(context: Context, statement: ast.CreateTableLike) -> Resul
     if target is None:
         if context.namespace.may_be_in_warehouse(statement.source):
             raise UnsupportedStatementError(
-                "a table of Spark's own cannot be made like one of a warehouse",
+                "a table of Spark's own cannot be created LIKE a table of a warehouse",
                 table=".".join(statement.source),
                 remedy="Use `create table ... as select ... where false`",
             )
@@ -88,13 +88,13 @@ def _like(schema: StructType, statement: ast.CreateTableLike) -> Definition:
 def _refuse(statement: ast.CreateTable | ast.CreateTableLike, table: str) -> None:
     if statement.using not in _FORMATS:
         raise UnsupportedStatementError(
-            f"a table of a warehouse cannot be made `using {statement.using}`: its format is Delta",
+            f"a table of a warehouse cannot be created `using {statement.using}`: its format is Delta",
             table=table,
             remedy="Leave USING out",
         )
     if statement.location is not None:
         raise UnsupportedStatementError(
-            "the location of a table that has a name is its folder in the warehouse",
+            "the location of a named table is its folder in the warehouse",
             table=table,
             remedy=f"Leave LOCATION out, or create it as delta.`{statement.location}`",
         )

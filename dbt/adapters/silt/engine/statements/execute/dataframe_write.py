@@ -161,7 +161,7 @@ def _check_options(written: ast.WriteRows) -> None:
 
 def _name(text: str) -> Name:
     if not isinstance(text, str):
-        raise InvalidArgumentError(f"the name of a table cannot be {text!r}", remedy="Give it as text")
+        raise InvalidArgumentError(f"the name of a table cannot be {text!r}", remedy="Pass it as a string")
     cursor = Cursor(text, tokenize(text))
     name = cursor.name()
     cursor.finished()

@@ -135,8 +135,8 @@ def _left_out(items: Sequence[_Item], place: int) -> Edit:
 
 def _not_placed(problem: str, table: str) -> InvalidStatementError:
     return InvalidStatementError(
-        f"{problem}, so that nothing says which column it is for",
-        remedy="Name the columns, or leave out of the INSERT those that are to have their defaults",
+        f"{problem}, so it is not clear which column it is for",
+        remedy="Name the columns, or leave the columns that get their defaults out of the INSERT",
         table=table,
     )
 

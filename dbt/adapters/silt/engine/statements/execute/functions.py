@@ -36,7 +36,7 @@ def create_function(context: Context, statement: ast.CreateFunction) -> Result:
     function = _function(context, name, statement)
     try:
         if statement.mode is not CreateMode.CREATE_OR_REPLACE and context.catalog.has_function(name):
-            raise RelationExistsError("there is such a function already", table=str(name), remedy=_EXISTS_REMEDY)
+            raise RelationExistsError("the function already exists", table=str(name), remedy=_EXISTS_REMEDY)
         _check(context, function)
         context.catalog.put_function(function, replace=statement.mode is CreateMode.CREATE_OR_REPLACE)
     except RelationExistsError:
@@ -109,7 +109,7 @@ def _function(context: Context, name: RelationName, statement: ast.CreateFunctio
     language = statement.language or ast.Language("SQL")
     if statement.body is None or language.name not in ("SQL", "PYTHON"):
         raise UnsupportedStatementError(
-            "only functions in SQL or Python can be kept in a warehouse",
+            "only functions in SQL or Python can be stored in a warehouse",
             table=str(name),
             remedy="Write it as RETURN expression",
         )
@@ -137,7 +137,7 @@ def _handler(name: RelationName, statement: ast.CreateFunction) -> PythonHandler
         return None
     if language.handler is None or statement.returns is None:
         raise InvalidStatementError(
-            "a function in Python says what it RETURNS, and the HANDLER to call", table=str(name), remedy="Add them"
+            "a function in Python needs RETURNS, and the HANDLER to call", table=str(name), remedy="Add them"
         )
     return PythonHandler(language.handler, language.packages, language.runtime_version)
 
@@ -155,7 +155,7 @@ def _refuse_body(context: Context, name: RelationName, body: str) -> None:
     for reference in table_references(body):
         if context.namespace.is_temporary(reference.parts):
             raise InvalidStatementError(
-                f"a function that stays cannot read the temporary view `{reference.parts[0]}`",
+                f"a permanent function cannot read the temporary view `{reference.parts[0]}`",
                 table=str(name),
                 remedy="Read a view or a table",
             )

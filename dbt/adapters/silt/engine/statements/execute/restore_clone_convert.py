@@ -55,7 +55,7 @@ def clone(context: Context, statement: ast.Clone) -> Result:
         return pass_to_spark(context, statement)
     if target is None or source is None:
         raise UnsupportedStatementError(
-            "a table of a warehouse can only be cloned to one of a warehouse",
+            "a table of a warehouse can only be cloned to a table of a warehouse",
             table=".".join(statement.table),
             remedy="Use `create table ... as select`",
         )
@@ -102,7 +102,7 @@ def convert(context: Context, statement: ast.ConvertToDelta) -> Result:
 def _refuse_location(statement: ast.Clone, table: str) -> None:
     if statement.location is not None:
         raise UnsupportedStatementError(
-            "the location of a table that has a name is its folder in the warehouse",
+            "the location of a named table is its folder in the warehouse",
             table=table,
             remedy=f"Leave LOCATION out, or clone to delta.`{statement.location}`",
         )

@@ -25,7 +25,7 @@ def use(context: Context, statement: ast.Use) -> Result:
         namespace.database, namespace.schema = name[0].lower(), name[1].lower()
     else:
         raise SchemaNotFoundError(
-            f"`{'.'.join(name)}` is no schema or database of the warehouse",
+            f"`{'.'.join(name)}` is not a schema or database of the warehouse",
             remedy="Create the schema first; name tables of Spark's own with their schema instead of USE",
         )
     return _NOTHING

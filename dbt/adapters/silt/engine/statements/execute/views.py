@@ -109,7 +109,7 @@ def _check_view_query(context: Context, name: RelationName, statement: ast.Creat
             continue
         if context.namespace.is_temporary(reference.parts):
             raise InvalidStatementError(
-                f"a view that stays cannot read the temporary view `{reference.parts[0]}`",
+                f"a permanent view cannot read the temporary view `{reference.parts[0]}`",
                 table=str(name),
                 remedy="Create a temporary view, or a table",
             )
@@ -125,7 +125,7 @@ def _columns_of(context: Context, name: RelationName, query: str) -> list[str]:
 def _check_columns(name: str, columns: tuple[str, ...], found: list[str]) -> None:
     if columns and len(columns) != len(found):
         raise InvalidStatementError(
-            f"the view names {len(columns)} columns and its query gives {len(found)}", table=name
+            f"the view names {len(columns)} columns, but its query returns {len(found)}", table=name
         )
     check_new_names(*(columns or found))
     seen: dict[str, str] = {}
@@ -133,7 +133,7 @@ def _check_columns(name: str, columns: tuple[str, ...], found: list[str]) -> Non
         if column.lower() in seen:
             both = " and ".join(f"`{each}`" for each in dict.fromkeys((seen[column.lower()], column)))
             raise InvalidStatementError(
-                f"two columns of the view have the name {both}: names are the same in any case",
+                f"two columns of the view have the name {both}: names are case-insensitive",
                 remedy="Give one of them another name, by AS or in the view's list of columns",
                 table=name,
             )

@@ -60,8 +60,8 @@ class Extent:
             )
         if self.texts > MOST_TEXTS or (self.texts > 1 and self.characters > MOST_CHARACTERS):
             raise UnsupportedStatementError(
-                f"with its views and functions written out it has {self.texts:,} texts of {self.characters:,} "
-                f"characters; at most {MOST_TEXTS:,} texts of {MOST_CHARACTERS:,} characters are given to Spark",
+                f"with its views and functions expanded it has {self.texts:,} parts of {self.characters:,} "
+                f"characters; at most {MOST_TEXTS:,} parts of {MOST_CHARACTERS:,} characters are sent to Spark",
                 table=inside[-1] if inside else None,
                 remedy="Store the rows of a view that is named several times as a table",
             )

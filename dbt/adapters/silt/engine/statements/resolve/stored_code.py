@@ -34,7 +34,7 @@ _OF_FILES: Final = re.compile(r"parquet\.(bloom|block|page|enable|dictionary|com
 """Settings of Hadoop, in lower case, about the internals of files; other settings name classes and hosts."""
 
 _OF_FILES_REMEDY: Final = (
-    "A text that somebody else stored can name any file that you may read. If you trust whoever wrote it, declare the "
+    "SQL that another user stored can name any file that you may read. If you trust its author, declare the "
     "files as a source of the project, or set `external_paths: true` in the profile; in a program, name them in "
     "`WarehouseSettings(file_locations={...})`"
 )
@@ -86,7 +86,7 @@ class Allowed:
                 "Python functions are disabled",
                 table=owner,
                 remedy="Set `python_functions: true` in the profile to allow them; "
-                "all who can write the warehouse can then run code",
+                "everyone who can write to the warehouse can then run code",
             )
         if not self.stored_code:
             _refuse(stored_texts.forbidden_in_signature(function.parameters, function.returns), owner)
@@ -134,7 +134,7 @@ class Allowed:
         is_named = location in _named or location in self.file_locations
         if not (self.external_paths or is_named or is_exported(location)):
             raise ExternalPathError(
-                f"its text reads `{location}`, which is not in the warehouse", table=owner, remedy=_OF_FILES_REMEDY
+                f"its SQL reads `{location}`, which is not in the warehouse", table=owner, remedy=_OF_FILES_REMEDY
             )
 
 
@@ -164,4 +164,6 @@ def _reader(files: FilesCall) -> str | None:
 
 def _refuse(found: str | None, owner: str) -> None:
     if found is not None:
-        raise StoredCodeError(f"its text holds {found}, which a stored view or function may not", table=owner)
+        raise StoredCodeError(
+            f"its SQL contains {found}, which is not allowed in a stored view or function", table=owner
+        )

@@ -64,7 +64,7 @@ class CreateTarget:
 
 
 def _made_meanwhile(name: RelationName) -> ConcurrentCreateError:
-    return ConcurrentCreateError("another writer has made it meanwhile", table=str(name))
+    return ConcurrentCreateError("another writer has created it meanwhile", table=str(name))
 
 
 def create_target_of(context: Context, name: Name, mode: CreateMode) -> CreateTarget | None:

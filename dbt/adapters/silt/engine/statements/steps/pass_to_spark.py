@@ -38,6 +38,6 @@ def pass_unrecognised(context: Context, statement: Unrecognised) -> Result:
             raise UnsupportedStatementError(
                 f"a statement that names it is not supported: {statement.text[:80]}",
                 table=".".join(name),
-                remedy="Use a statement that the documentation's page of statements lists",
+                remedy="Use a statement that the documentation lists",
             )
     return pass_to_spark(context, statement)

@@ -14,7 +14,7 @@ from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 _logger = logging.getLogger(__name__)
 
 _GREATEST_VERSION: Final = 2**63 - 1
-_REMEDY: Final = "Give (app id, version): a text that names the work, and a whole number that grows with it"
+_REMEDY: Final = "Pass (app id, version): a string that names the work, and a whole number that increases with it"
 
 _warned: set[tuple[str, str]] = set()
 """The tables, by location, and application ids whose outdated versions have been warned about."""
@@ -60,7 +60,7 @@ def log_skip(log: DeltaLog, txn: tuple[str, int], done: Outcome) -> None:
     _logger.warning(
         "%s holds version %s of the app id %s, and version %s came after it: this and every version up to %s is "
         "skipped, none of their rows is written. If it is new work, such as a stream with a new checkpoint, give it an "
-        "app id of its own; if it is a rerun, go on from the checkpoint that belongs to the app id",
+        "app id of its own; if it is a rerun, continue from the checkpoint that belongs to the app id",
         done.table,
         done.recorded,
         app_id,

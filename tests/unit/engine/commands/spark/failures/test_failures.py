@@ -127,9 +127,12 @@ def test_a_data_file_that_is_damaged_below_other_causes_is_named(spark: SparkSes
 @pytest.mark.parametrize(
     ("code", "said"),
     [
-        ("kill -9 $$", "was killed (SIGKILL), most often by the system for want of memory. Let it use less"),
-        ("kill -15 $$", "was ended by SIGTERM, as somebody asked it to. Run it again."),
-        ("exit 143", "was ended by SIGTERM, as somebody asked it to. Run it again."),
+        (
+            "kill -9 $$",
+            "was killed (SIGKILL), most likely by the system because memory ran out. Let it use less memory",
+        ),
+        ("kill -15 $$", "was stopped on request (SIGTERM). Run it again."),
+        ("exit 143", "was stopped on request (SIGTERM). Run it again."),
         ("kill -11 $$", "was ended by SIGSEGV; a likely reason is memory. Give Spark more memory"),
         ("exit 52", "ended with exit code 52: out of memory. Give Spark more memory (`spark.driver.memory`"),
         ("exit 1", "ended with exit code 1 (unknown); a likely reason is memory."),

@@ -16,7 +16,7 @@ from dbt.adapters.silt.engine.kernel.errors import SparkEndedError
 _SETTLING_SECONDS: Final = 5.0
 """The longest wait for the end of a process that no longer answers."""
 
-_UNCAUGHT = "an error that nothing caught"
+_UNCAUGHT = "an uncaught error"
 _OUT_OF_MEMORY: Final = 52
 _EXIT_CODES: Final[Mapping[int, str]] = {50: _UNCAUGHT, 51: _UNCAUGHT, _OUT_OF_MEMORY: "out of memory"}
 """Source: Spark's SparkExitCode."""
@@ -86,7 +86,7 @@ def of_end(end: End, table: str | None = None, version: int | None = None) -> Sp
     """Returns the error that describes how a Spark that is not this process's child ended."""
     how, remedy = _explained(end.code) if end.code is not None else ("ended", None)
     if end.reason is not None:
-        how, remedy = f"was ended: {end.reason}", "Run it again: it starts another"
+        how, remedy = f"was stopped: {end.reason}", "Run it again: a new process is started"
     return SparkEndedError(
         f"Spark's Java process {how}", remedy=remedy, table=table, version=version, details={"code": end.code}
     )
@@ -97,13 +97,13 @@ def _explained(code: int) -> tuple[str, str | None]:
     number = -code if code < 0 else code - _SIGNAL_CODES
     named = _name(number)
     if number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-        return f"was ended by {named}, as somebody asked it to", "Run it again"
+        return f"was stopped on request ({named})", "Run it again"
     if number == signal.SIGKILL:
         remedy = (
-            "Let it use less (`spark.driver.memory` in the profile's `spark_conf`, fewer `threads`) or give the "
-            "machine or container more, then run it again"
+            "Let it use less memory (`spark.driver.memory` in the profile's `spark_conf`, fewer `threads`), or give "
+            "the machine or container more memory, then run it again"
         )
-        return f"was killed ({named}), most often by the system for want of memory", remedy
+        return f"was killed ({named}), most likely by the system because memory ran out", remedy
     if named is not None:
         return f"was ended by {named}; a likely reason is memory", None
     if code == _OUT_OF_MEMORY:

@@ -48,8 +48,8 @@ def of_object_store(found: Sequence[Cause], table: str | None, version: int | No
     if root.startswith(_NO_CONNECTOR):
         return SparkUnavailableError(
             f"Spark has no connector for the storage ({root})",
-            remedy="Give its `storage`, or a database there, in the profile, so that dbt brings it; or start "
-            "that Spark with the one of its own Hadoop (hadoop-aws, hadoop-azure or hadoop-gcp)",
+            remedy="Set its `storage`, or a database in it, in the profile, so that dbt loads the connector; or start "
+            "that Spark with the connector of its own Hadoop (hadoop-aws, hadoop-azure or hadoop-gcp)",
             table=table,
             version=version,
         )
@@ -63,12 +63,14 @@ def of_object_store(found: Sequence[Cause], table: str | None, version: int | No
         return StorageRefusedError(problem, remedy=remedy, table=table, version=version)
     if _REFUSED.search(root):
         # A response to HEAD has no error code.
-        problem = f"Spark failed: the service of the storage refused the request ({root})"
-        remedy = "The credentials are wrong or have run out, lack a right, or are of another region: try `dbt debug`"
+        problem = f"Spark failed: the storage service refused the request ({root})"
+        remedy = (
+            "The credentials are wrong, have expired, lack a permission, or belong to another region: try `dbt debug`"
+        )
         return StorageRefusedError(problem, remedy=remedy, table=table, version=version)
     if root.startswith(_UNANSWERED):
         return StorageError(
-            f"Spark failed: the service of the storage does not answer ({root})",
+            f"Spark failed: the storage service does not answer ({root})",
             remedy="Check `endpoint` in `storage`, and the network, then run it again",
             table=table,
             version=version,
