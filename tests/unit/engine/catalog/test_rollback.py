@@ -350,7 +350,7 @@ class Beside(FaultyStore):
 def test_work_that_goes_on_behind_the_rollback_is_noticed(works: Works) -> None:
     rerun = functools.partial(works.reopened(2).append, "orders", "B", {3: 30}, "first")
     beside = Works(Beside(works.store, "put_if_absent", f"payments/{commit_path(2)}", rerun), seed=3)
-    with pytest.raises(ConcurrentModificationError, match=r"run B went on .* changed silt\.main\.orders again"):
+    with pytest.raises(ConcurrentModificationError, match=r"run B continued .* changed silt\.main\.orders again"):
         beside.roll_back("B")
     works.roll_back("B")
     assert works.rows() == BEFORE

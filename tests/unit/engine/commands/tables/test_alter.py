@@ -151,7 +151,7 @@ def test_a_condition_that_is_none_is_refused(tables: Tables, condition: str) -> 
 
 def test_a_condition_over_several_rows_is_refused(tables: Tables) -> None:
     log = tables.made("select 1L as id")
-    with pytest.raises(RuleNotAllowedError, match="the check constraint `c` holds the function `count`"):
+    with pytest.raises(RuleNotAllowedError, match="the check constraint `c` contains the function `count`"):
         constrain(tables, log, "c", "count(*) > 1 and")
 
 
