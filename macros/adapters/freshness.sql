@@ -29,7 +29,7 @@
   {%- set newest = '(select * from newest)' -%}
   {%- if kind not in ('timestamp', 'timestamp_ntz', 'date') -%}
     {%- do exceptions.raise_compiler_error(
-        what ~ ' is of type ' ~ kind ~ ', which is no date and no time: give an expression that is one, such as '
+        what ~ ' is of type ' ~ kind ~ ', which is neither a date nor a timestamp: use an expression that returns one, such as '
         ~ '`timestamp_seconds(...)` for seconds since 1970') -%}
   {%- endif -%}
   {% call statement(name, fetch_result=True, auto_begin=False) -%}
@@ -58,8 +58,8 @@
       ~ ' is null limit 1') -%}
   {%- if found.rows -%}
     {%- do exceptions.raise_compiler_error(
-        what ~ ' is of type string, and has a text that is no date and no time: ' ~ found.rows[0][0]
-        ~ '. Give an expression that reads it, such as `to_timestamp(..., \'dd.MM.yyyy HH:mm\')`') -%}
+        what ~ ' is of type string, and has a value that is not a date or timestamp: ' ~ found.rows[0][0]
+        ~ '. Use an expression that parses it, such as `to_timestamp(..., \'dd.MM.yyyy HH:mm\')`') -%}
   {%- endif -%}
 {% endmacro %}
 

@@ -2,7 +2,7 @@
 {% macro silt__apply_grants(relation, grant_config, should_revoke=True) %}
   {%- if grant_config and adapter.first_time('grants') -%}
     {%- do exceptions.warn(
-      "silt has no grants: those of " ~ relation ~ ", and of every other node, are not applied;"
+      "silt does not support grants: the grants of " ~ relation ~ " and of all other nodes are not applied;"
       " give access to the warehouse's folder instead"
     ) -%}
   {%- endif -%}

@@ -2,7 +2,7 @@
 {% macro silt__get_limit_sql(sql, limit) %}
   {%- if model is defined and model['language'] == 'python' -%}
     {{ exceptions.raise_compiler_error(
-      "`dbt show` runs SQL, and " ~ model['name'] ~ " is a python model: run it, then show its table with"
+      "`dbt show` runs SQL, but " ~ model['name'] ~ " is a Python model: run it, then show its table with"
       ~ " --inline \"select * from {{ ref('" ~ model['name'] ~ "') }}\""
     ) }}
   {%- endif -%}

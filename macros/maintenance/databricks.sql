@@ -13,7 +13,7 @@
 {% macro databricks_copy_into(target_table) %}
   {%- set others = [varargs, kwargs] -%}
   {%- do exceptions.raise_compiler_error(
-    "`databricks_copy_into` loads files by COPY INTO, which only Databricks has: fill " ~ target_table
-    ~ " by a model that selects from `read_files(...)`"
+    "`databricks_copy_into` loads files by COPY INTO, which only Databricks has: load " ~ target_table
+    ~ " with a model that selects from `read_files(...)`"
   ) -%}
 {% endmacro %}

@@ -44,7 +44,7 @@
 {% macro silt_clone_as_view(source) %}
   {%- if sql is none -%}
     {%- do exceptions.raise_compiler_error(
-      "there is nothing to clone: " ~ defer_relation ~ " is no table" ~
+      "there is nothing to clone: " ~ defer_relation ~ " is not a table" ~
       (" of this project's warehouses; build it there first" if source is none else "; build it there as a table")
     ) -%}
   {%- endif -%}

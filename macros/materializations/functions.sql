@@ -55,8 +55,8 @@
 
 {% macro silt__aggregate_function_sql(target_relation) %}
   {%- do exceptions.raise_compiler_error(
-    "the function `" ~ model.name ~ "` is an aggregate, and Spark makes none: write the aggregates in the models that need "
-    ~ "them, or in a macro"
+    "the function `" ~ model.name ~ "` is an aggregate, which Spark cannot create: write the aggregates in the models that "
+    ~ "need them, or in a macro"
   ) -%}
 {% endmacro %}
 

@@ -95,7 +95,7 @@
     {{ return(query) }}
   {%- endif -%}
   {%- set window = adapter.batch_window(model, adapter.get_column_schema_from_query(query), query) -%}
-  {%- set message = 'Rows of batch ' ~ model.batch.id ~ ' lie outside of its window, ' ~ window ~ '. ' ~ adapter.batch_remedy() -%}
+  {%- set message = 'Rows of batch ' ~ model.batch.id ~ ' are outside of its window, ' ~ window ~ '. ' ~ adapter.batch_remedy() -%}
   select *
   from (
   {{ query }}

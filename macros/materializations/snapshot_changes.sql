@@ -177,7 +177,7 @@
   raise_error(concat(
     dbt_key_rows, ' rows of the query of {{ model.name }} have the unique key ',
     to_json(dbt_unique_key, map('ignoreNullFields', 'false')),
-    '. Nothing was written. Let the query give one row for each key, or add to unique_key what tells them apart.'
+    '. Nothing was written. Change the query to return one row for each key, or add columns to unique_key that tell the rows apart.'
   ))
 {%- endmacro %}
 
@@ -205,8 +205,8 @@
       {{ return(none) }}
     {%- elif column.dtype != 'timestamp' -%}
       {%- do exceptions.raise_compiler_error(
-        "`hard_deletes: " ~ strategy.hard_deletes ~ "` writes when a row was first missing, and `updated_at` of " ~ target_relation
-        ~ " is no time but " ~ column.dtype ~ ": let `updated_at` name a time, or set `hard_deletes: ignore`"
+        "`hard_deletes: " ~ strategy.hard_deletes ~ "` writes the time when a row was first missing, but `updated_at` of " ~ target_relation
+        ~ " is of type " ~ column.dtype ~ ": set `updated_at` to a column with a time, or set `hard_deletes: ignore`"
       ) -%}
     {%- endif -%}
   {%- endfor -%}
@@ -280,7 +280,7 @@
   {%- if check_cols != 'all' -%}
     {%- if check_cols is string or not check_cols -%}
       {%- do exceptions.raise_compiler_error(
-        "Invalid value for 'check_cols': " ~ check_cols ~ ": give 'all' or a list of columns"
+        "Invalid value for 'check_cols': " ~ check_cols ~ ": use 'all' or a list of columns"
       ) -%}
     {%- endif -%}
     {%- set columns = adapter.snapshot_columns(check_cols, adapter.get_column_schema_from_query(compared)) -%}

@@ -124,7 +124,7 @@ class SiltConnectionManager(SQLConnectionManager):
         folder = self._new_folders.pop(database, None)
         if folder is not None:
             field = "warehouse" if database == self.profile.credentials.database else "databases"
-            logger.info(f"New warehouse at {folder} (`{field}` in the profile): no folder was there before")
+            logger.info(f"New warehouse at {folder} (`{field}` in the profile): the folder did not exist")
 
     @property
     def catalog(self) -> Catalog:

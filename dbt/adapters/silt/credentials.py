@@ -102,7 +102,7 @@ class SiltCredentials(Credentials):
             self.isolation_level = isolation_level(self.isolation_level)
         for name in ("max_commit_attempts", "statement_attempts"):
             if getattr(self, name) < 1:
-                raise ValidationError(f"`{name}` is at least 1, not {getattr(self, name)}")
+                raise ValidationError(f"`{name}` must be at least 1, not {getattr(self, name)}")
         if self.target_type:
             shown_type.show_target_type()
         if is_off(self.resume):
@@ -235,7 +235,7 @@ def check_fields(data: Mapping[str, Any]) -> None:
         nearest = difflib.get_close_matches(name, sorted(known | {"threads"}), n=1, cutoff=0.5)
         hint = f"; did you mean `{nearest[0]}`?" if nearest else f"; the fields are {', '.join(sorted(known))}"
         if "memory" in name.lower():
-            hint = "; give Spark its memory by `spark_conf: {spark.driver.memory: 4g}`"
+            hint = "; set Spark's memory with `spark_conf: {spark.driver.memory: 4g}`"
         raise ValidationError(f"`{name}` is not a field of a silt profile{hint}")
 
 
@@ -266,7 +266,7 @@ def check_storage(credentials: SiltCredentials) -> None:
     for name in given.spark_conf:
         if any(service in services and pattern.search(name) for service, pattern in _OF_STORAGE.items()):
             raise ValidationError(
-                f"`spark_conf` sets {name}, which the client of the log would not have: give it to both by `storage`"
+                f"`spark_conf` sets {name}, which the client of the log does not see: set it in `storage`, for both"
             )
 
 
@@ -284,16 +284,14 @@ def check_keep_alive(credentials: SiltCredentials) -> None:
     if credentials.stays is None:
         return
     if credentials.remote:
-        raise ValidationError("`keep_alive` is for a Spark that dbt starts, and a server of `remote` stays by itself")
+        raise ValidationError("`keep_alive` is for a Spark that dbt starts, and must not be set together with `remote`")
     if not _LOCAL_MASTER.fullmatch(credentials.master or ""):
         raise ValidationError(f"`keep_alive` is for a Spark on this machine, `local[*]`, not on `{credentials.master}`")
     if credentials.stays < timedelta(seconds=1):
-        raise ValidationError("`keep_alive` is at least 1 second, or `off`")
+        raise ValidationError("`keep_alive` must be at least 1 second, or `off`")
     given = next((name for name in credentials.spark_conf if name.startswith(_OF_KEPT_SPARK)), None)
     if given is not None:
-        raise ValidationError(
-            f"`spark_conf` cannot set {given} where `keep_alive` is set: it is not for others to choose"
-        )
+        raise ValidationError(f"`spark_conf` must not set {given} together with `keep_alive`, which sets it itself")
 
 
 def check_catalog(credentials: SiltCredentials) -> None:
@@ -301,11 +299,11 @@ def check_catalog(credentials: SiltCredentials) -> None:
     if credentials.catalog is None:
         return
     if credentials.catalog not in CATALOGS:
-        raise ValidationError(f"`catalog` is {' or '.join(CATALOGS)}, not `{credentials.catalog}`")
+        raise ValidationError(f"`catalog` must be {' or '.join(CATALOGS)}, not `{credentials.catalog}`")
     for other in ("remote", "keep_alive"):
         if getattr(credentials, other):
             raise ValidationError(
-                f"`catalog` needs a Spark whose driver is dbt's own process, which it is not with `{other}`"
+                f"`catalog` cannot be combined with `{other}`: it needs a Spark driver in dbt's own process"
             )
 
 
@@ -325,5 +323,5 @@ def isolation_level(text: str) -> str:
         if level.value.lower() == text.lower():
             return level.value
     raise ValidationError(
-        f"`isolation_level` is one of {', '.join(level.value for level in IsolationLevel)}, not `{text}`"
+        f"`isolation_level` must be one of {', '.join(level.value for level in IsolationLevel)}, not `{text}`"
     )

@@ -150,7 +150,7 @@ def _warn_of_guessed_types(source: RelationConfig) -> None:
     name = f"{getattr(source, 'source_name', source.schema)}.{source.name}"
     if first_time(f"guessed types of {name}"):
         logger.warning(
-            f"source {name}: none of its columns has a `data_type`, so each read guesses the types from what the files "
-            "hold then: `01234` becomes the number 1234, and a column may have another type after the next file. "
-            "Declare `columns` with `data_type`, or set the option `inferSchema: false`, which reads them as texts"
+            f"source {name}: none of its columns has a `data_type`, so each read guesses the types from the files' "
+            "current content: `01234` becomes the number 1234, and a column may have another type after the next file. "
+            "Declare `columns` with `data_type`, or set the option `inferSchema: false`, which reads them as strings"
         )

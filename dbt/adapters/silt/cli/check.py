@@ -30,10 +30,10 @@ else:
 _COLUMNS = ("table", "problem", "what")
 _DESCRIPTION = """\
 Replays each table's log from its beginning and compares every checkpoint and version checksum with it; checks that each
-file of the newest version exists and has its size; compares its columns and statistics with the file's footer, and
-reads the column where they differ; reads every deletion vector. With --data it reads every page of every file as well.
-Nothing is changed. The exit code is 1 where a problem is found.
-A table that needs a feature which this version does not have is named, and not checked."""
+file of the newest version exists and has the right size; compares its columns and statistics with the file's footer,
+and reads the column if they differ; reads every deletion vector. With --data it also reads every page of every file.
+Nothing is changed. The exit code is 1 if a problem is found.
+A table that needs a feature which this version does not support is named, but not checked."""
 _CHECKS = 3
 
 Progress = Callable[[int, int], None]
@@ -61,7 +61,7 @@ def add(subparsers: Subparsers) -> None:
     """Declares the subcommand."""
     parser = subcommand(subparsers, "check", "find damaged tables", _DESCRIPTION)
     parser.add_argument("table", metavar="TABLE", nargs="?", help="one table, by name or path; by default all of them")
-    parser.add_argument("--data", action="store_true", help="read every page of every file too, as long as that takes")
+    parser.add_argument("--data", action="store_true", help="also read every page of every file, which may take long")
 
 
 def run(arguments: Namespace) -> int:
@@ -147,8 +147,8 @@ def _check_once(log: DeltaLog, report: Progress, data: bool) -> Checked:
 
 def _not_looked_at(outside: list[Problem]) -> str:
     """Reports files that no statement reads there, such as a shallow clone's in a copied warehouse."""
-    files = "file that its log names is" if len(outside) == 1 else "files that its log names are"
-    return f"{len(outside)} {files} not in the warehouse, and not looked at: {outside[0].path}"
+    files = "file in its log is" if len(outside) == 1 else "files in its log are"
+    return f"{len(outside)} {files} outside of the warehouse, and not checked: {outside[0].path}"
 
 
 def _version(log: DeltaLog) -> int | None:
@@ -162,8 +162,8 @@ def _summary(checked: list[Checked], problems: int, data: bool) -> str:
     """Summarises the check and its result, without claiming more than was checked."""
     read = [each.snapshot for each in checked if each.snapshot is not None]
     files, held = sum(each.num_files for each in read), sum(each.size_in_bytes for each in read)
-    sound = "nothing is wrong" if data else "nothing is wrong in logs and footers (--data reads the rows too)"
-    found = number_of(problems, "problem") if problems else sound if read else "nothing was looked at"
+    sound = "no problem" if data else "no problem in logs and footers (--data also reads the rows)"
+    found = number_of(problems, "problem") if problems else sound if read else "nothing was checked"
     refused = sum(each.refused is not None for each in checked)
     left_out = f"; {number_of(refused, 'table')} not checked" if refused else ""
     return f"{number_of(len(read), 'table')} checked, {number_of(files, 'file')}, {size(held)}: {found}{left_out}"

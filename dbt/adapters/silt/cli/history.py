@@ -19,7 +19,7 @@ _COLUMNS = ("#version", f"committed {UTC}", "operation", "#inserted", "#updated"
 def add(subparsers: Subparsers) -> None:
     """Declares the subcommand."""
     parser: ArgumentParser = subcommand(
-        subparsers, "history", "show the versions of a table", "Shows the commits that the table's log still has."
+        subparsers, "history", "show the versions of a table", "Shows the commits that are still in the table's log."
     )
     parser.add_argument("table", metavar="TABLE", help="a name, such as main.orders, or the path of a table's folder")
     parser.add_argument("-n", "--limit", type=int, metavar="N", help="only the newest N versions")

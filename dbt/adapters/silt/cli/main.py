@@ -82,8 +82,8 @@ def parser_of(names: Iterable[str]) -> ArgumentParser:
     """Returns the parser of a command line with these subcommands."""
     parser = ArgumentParser(
         prog="silt",
-        description="Queries a warehouse of dbt-silt; shows its runs and tables; undoes a run; ends what stays.",
-        epilog="silt dbt ... is dbt itself, answered by a process that stays.",
+        description="Queries a warehouse of dbt-silt; shows its runs and tables; undoes a run; stops kept processes.",
+        epilog="silt dbt ... is dbt itself, run by a process that keeps running.",
     )
     parser.add_argument("--version", action="version", version=f"silt {version}")
     subparsers = parser.add_subparsers(title="subcommands", metavar="SUBCOMMAND", dest="subcommand", required=True)

@@ -21,10 +21,10 @@ from dbt.adapters.silt.report.page import page
 
 FILE: Final = "silt_report.html"
 _DESCRIPTION = """\
-Writes one HTML file, which any browser opens from disk and which fetches nothing: the runs over time, a run as a
-timeline of its nodes, the graph of models with the state of each, and of each table its versions, files and columns.
-It is made from the tables' logs, the project's journal and dbt's artifacts in target/. What cannot be read is a note in
-the page. Values of rows are not in it, except those of partition columns."""
+Writes one HTML file, which any browser opens from disk and which fetches nothing. It shows the runs over time, each run
+as a timeline of its nodes, the graph of models with their states, and the versions, files and columns of each table.
+Its sources are the tables' logs, the project's journal and dbt's artifacts in target/; the page notes whatever could
+not be read. It contains no values of rows, except those of partition columns."""
 
 
 def add(subparsers: Subparsers) -> None:
@@ -59,7 +59,7 @@ def source_of(warehouse: OpenWarehouse, arguments: Namespace) -> Source:
         InvalidArgumentError: if the number of runs is negative.
     """
     if arguments.runs < 0:
-        raise InvalidArgumentError(f"`--runs {arguments.runs}` is no number of runs", remedy="Give 0 or more")
+        raise InvalidArgumentError(f"`--runs {arguments.runs}` is not a number of runs", remedy="Use 0 or more")
     return Source(
         warehouse.catalog,
         warehouse.target_path,

@@ -31,18 +31,20 @@ _COLUMNS = ("table", "#from version", "#to version", "#new version", "#rows", "#
 _DESCRIPTION = """\
 Restores every table that a run changed to the version before the run's first commit in it, by a new commit in which
 its units of work are forgotten: the same run id can be run again and writes again. All tables are checked first.
-It is refused, and nothing is changed, where others have changed one of the tables since. A rollback that is cut off is
-finished by running it again. What cannot be undone: views, functions, files that are in no table, and tables that the
-run dropped, renamed or replaced by a view."""
+If another writer has changed one of them since, the rollback is refused and nothing is changed. An interrupted rollback
+is finished by running it again. Views, functions, files outside of tables, and tables that the run dropped, renamed or
+replaced by a view are not restored."""
 
 
 def add(subparsers: Subparsers) -> None:
     """Declares the subcommand."""
     parser = subcommand(subparsers, "rollback", "undo a run", _DESCRIPTION)
-    parser.add_argument("run", metavar="ID", help="a run's id, as `silt runs` shows it, or its beginning")
+    parser.add_argument("run", metavar="ID", help="a run's id, as `silt runs` shows it, or a prefix of it")
     parser.add_argument("--dry-run", action="store_true", help="show what would be done, and change nothing")
     parser.add_argument(
-        "--discard-later-commits", action="store_true", help="also undo the later changes of others in these tables"
+        "--discard-later-commits",
+        action="store_true",
+        help="also undo the later changes of other writers in these tables",
     )
     parser.add_argument("--drop-created", action="store_true", help="drop the tables that the run created")
     parser.add_argument(
@@ -116,9 +118,9 @@ def _done(request: RollbackRequest, done: Rollback) -> list[Block]:
         title = f"run {run_id}: {would}rolled back"
         blocks.append(Rows(_COLUMNS, [_row(each) for each in done.put_back], title))
     if done.dropped:
-        blocks.append(f"Made by the run, and {would}dropped: {names_text(done.dropped)}")
+        blocks.append(f"Created by the run, and {would}dropped: {names_text(done.dropped)}")
     if not (done.put_back or done.dropped):
-        blocks.append(f"nothing to roll back: the tables that run {run_id} changed are back as they were before it")
+        blocks.append(f"nothing to roll back: the tables that run {run_id} changed are as they were before it")
     return blocks
 
 
@@ -127,15 +129,15 @@ def _left(request: RollbackRequest, found: RunRollback) -> list[Block]:
     blocks: list[Block] = []
     if found.done.kept:
         blocks.append(
-            f"Made by the run, and left as they are: {names_text(found.done.kept)}\n"
+            f"Created by the run, and not dropped: {names_text(found.done.kept)}\n"
             "They keep their units of work, so the same run does not write them again; `--drop-created` drops them."
         )
     if request.exclude:
         blocks.append(f"Left out: {names_text(sorted(request.exclude))}")
     if found.not_found:
         blocks.append(
-            f"Written by the run, and not found by that name: {', '.join(found.not_found)}\n"
-            "A table that was renamed is found by its new name; one that was dropped cannot come back."
+            f"Written by the run, but not found by that name: {', '.join(found.not_found)}\n"
+            "A renamed table is found by its new name; a dropped table cannot be restored."
         )
     if not request.dry_run:
         again = found.command or f"--vars '{RUN_ID_VARIABLE}: {request.run_id}'"

@@ -42,10 +42,10 @@ _MESSAGE = 120
 """In characters."""
 _SKIPS = (f"skipped {UTC}", "node", "batch", "table", "done by")
 _DESCRIPTION = """\
-Shows the result and the commands of a run, its nodes in the order of time, and its commits. The id may be shortened
-to its beginning, or be dbt's id of one of its commands. Results and nodes are known of the last commands of the dbt
-project that are kept in target/silt_runs.json and target/silt_results. Skipped units of work are known from the dbt
-project's target/silt_commits.jsonl only."""
+Shows the result and the commands of a run, its nodes in the order of time, and its commits. The id may be a prefix of
+the run's id, or dbt's id of one of its commands. Results and nodes are known for the last commands of the dbt project
+only, from target/silt_runs.json and target/silt_results, and skipped units of work only from the dbt project's
+target/silt_commits.jsonl."""
 
 
 def add(subparsers: Subparsers) -> None:
@@ -62,7 +62,7 @@ def run(arguments: Namespace) -> int:
     records = ProjectRecords.of(warehouse.target_path)
     chosen = find_run(arguments.run, known_runs(runs(found), records))
     if chosen is None:
-        problem = f"no commit of a run `{arguments.run}` is in a table of this warehouse, and no record of it is here"
+        problem = f"no table of this warehouse has a commit of a run `{arguments.run}`, and it is not recorded here"
         raise RunNotFoundError(problem)
     kept = [] if warehouse.target_path is None else _kept(chosen, KeptResults(warehouse.target_path))
     code = show(answer(chosen, found, records, kept), arguments.json)
@@ -107,9 +107,9 @@ def answer(
         blocks.append(Rows(_COMMANDS, [_command_row(each) for each in chosen.commands]))
     if kept:
         blocks.append(Rows(_RESULTS, [_result_row(each) for each in kept]))
-    blocks.append(Rows(_COMMITS, rows, empty="it has committed nothing"))
+    blocks.append(Rows(_COMMITS, rows, empty="it committed nothing"))
     if skipped:
-        blocks.append(Rows(_SKIPS, [_skip_row(each) for each in skipped], "skipped, because it had been done"))
+        blocks.append(Rows(_SKIPS, [_skip_row(each) for each in skipped], "skipped, because it was already done"))
     return Answer(document, blocks)
 
 

@@ -37,14 +37,14 @@ _LAST = 30
 _NAMED = 3
 _PROBLEM = 80
 _DESCRIPTION = """\
-Shows the runs that changed tables, from the tables' logs (commits of dropped tables are gone with them), and the runs
-that changed nothing, from the dbt project's target/silt_runs.json. The result, what failed, the command (the last one
-of the run) and the duration are known from that file only; of a run of another machine they are -. A run is `broken
-off` where its process was killed. The result counts nodes and tests; `reused` are nodes whose work an earlier commit
-holds. With --check the exit code is 0 where every run that is shown has succeeded, else 1, also while it is running:
-`silt runs --last --check` is for monitoring. Conflicts are commits and statements that were tried again because
-another writer committed first. Skipped units of work are known from the dbt project's target/silt_commits.jsonl only;
-where that has no line of a run, - is shown."""
+Shows the runs that changed tables, from the tables' logs (not those of dropped tables), and the runs that changed
+nothing, from the dbt project's target/silt_runs.json. The result, the failures, the last command of the run and the
+duration are known from that file only; for a run on another machine they are -. A run is `broken off` if its process
+was killed. The result counts nodes and tests; `reused` are nodes whose work is in an earlier commit. With --check the
+exit code is 0 if every run shown has succeeded, otherwise 1, also for a run in progress: use `silt runs --last --check`
+for monitoring. Conflicts are commits and statements that were tried again because another writer committed first.
+Skipped units of work are known from the dbt project's target/silt_commits.jsonl only; if that file does not have the
+run, they are -."""
 
 
 def add(subparsers: Subparsers) -> None:
@@ -57,7 +57,7 @@ def add(subparsers: Subparsers) -> None:
 
 def add_check(parser: ArgumentParser) -> None:
     """Declares `--check`."""
-    parser.add_argument("--check", action="store_true", help="exit with 1 unless what is shown has succeeded")
+    parser.add_argument("--check", action="store_true", help="exit with 1 unless all runs shown have succeeded")
 
 
 def run(arguments: Namespace) -> int:

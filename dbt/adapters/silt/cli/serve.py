@@ -17,16 +17,15 @@ from dbt.adapters.silt.report.live import LiveData
 from dbt.adapters.silt.report.server import ReportServer
 
 _DESCRIPTION = """\
-Shows the page of `silt report` at an address of this machine, which it prints, and keeps it new while runs go on.
-Nobody else on the network reaches it, and nobody on this machine who does not know the address. It serves no files, and
-ends with Ctrl-C."""
+Serves the page of `silt report` at a local address, which it prints, and updates the page during runs. The page cannot
+be reached from the network, nor on this machine without the printed address. No files are served. Ctrl-C stops it."""
 
 
 def add(subparsers: Subparsers) -> None:
     """Declares the subcommand."""
-    parser = subcommand(subparsers, "serve", "show that page, and keep it new while runs go on", _DESCRIPTION)
+    parser = subcommand(subparsers, "serve", "serve that page, and update it during runs", _DESCRIPTION)
     add_runs(parser)
-    parser.add_argument("--port", type=int, default=0, metavar="N", help="the port, by default one that is free")
+    parser.add_argument("--port", type=int, default=0, metavar="N", help="the port, by default a free port")
 
 
 def run(arguments: Namespace) -> int:
@@ -35,6 +34,6 @@ def run(arguments: Namespace) -> int:
     live = LiveData(functools.partial(document, source), time.monotonic, SystemClock().now_ms)
     with ReportServer(arguments.port, live) as server:
         live.data()
-        show(Answer({"url": server.url}, [f"{server.url}  (Ctrl-C ends it)"]), arguments.json)
+        show(Answer({"url": server.url}, [f"{server.url}  (Ctrl-C stops it)"]), arguments.json)
         server.serve_forever(poll_interval=0.1)
     return 0

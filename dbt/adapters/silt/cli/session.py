@@ -18,11 +18,11 @@ from dbt.adapters.silt.kept_spark.listing import KeptSpark, memory, running, sto
 
 _T = TypeVar("_T")
 _DESCRIPTION = """\
-Shows what of yours stays between commands, and ends it: the Sparks, as `keep_alive` in a profile has them do, and the
-command servers of `silt dbt`. `status` shows each Spark with its address, processes, memory, age, and the commands that
-use it, or for how long none has. `stop` ends all of them, or the Spark of an id, and waits until it is gone. A Spark
-that commands use goes on, and the exit code is 2; with --force it ends under them: their statements fail, and commit
-nothing. Commands that a command server runs go on to their end."""
+Shows or stops your processes that keep running between commands: Sparks, if a profile sets `keep_alive`, and the
+command servers of `silt dbt`. `status` shows each Spark's address, processes, memory and age, and the commands that use
+it, or how long it has been idle. `stop` stops all of them, or the Spark with an id, and waits until they have ended. A
+Spark in use keeps running, and the exit code is 2; with --force it is stopped all the same: the statements that it runs
+fail, and commit nothing. Commands that a command server runs are not interrupted."""
 _COLUMNS = ("id", "address", "project", "master", "Spark", "#process", "#Java", "#MiB", "#age", "#idle", "used by")
 _OF_SERVERS = ("process", "#MiB", "#age", "#commands", "log")
 _MIB = 1024**2
@@ -32,13 +32,13 @@ def add(subparsers: Subparsers) -> None:
     """Declares the subcommand."""
     parser = subparsers.add_parser(
         "session",
-        help="show or end what stays between commands: Spark, and dbt",
+        help="show or stop processes that keep running: Spark and dbt",
         description=_DESCRIPTION,
         formatter_class=RawDescriptionHelpFormatter,
     )
     parser.add_argument("action", choices=("status", "stop"), help="what to do")
-    parser.add_argument("--id", metavar="ID", help="only the Spark whose id begins so")
-    parser.add_argument("--force", action="store_true", help="stop: end it although commands use it")
+    parser.add_argument("--id", metavar="ID", help="only the Spark whose id begins with this")
+    parser.add_argument("--force", action="store_true", help="with stop: also stop a Spark in use")
     parser.add_argument("--json", action="store_true", help="print one JSON value, for programs")
 
 
@@ -53,7 +53,7 @@ def run(arguments: Namespace) -> int:
         stop(each, force=arguments.force)
     names = [each.name for each in chosen]
     said = [*names, *([number_of(ended, "command server")] if ended else [])]
-    text = f"stopped: {', '.join(said)}" if said else "nothing stays"
+    text = f"stopped: {', '.join(said)}" if said else "nothing is running"
     return show(Answer({"stopped": names, "command_servers_stopped": ended}, [text]), arguments.json)
 
 
@@ -67,8 +67,8 @@ def _of_servers(ask: Callable[[], _T]) -> _T:
         return ask()
     except (OSError, UnsafePlaceError) as error:
         raise KeptSparkError(
-            f"the command servers of `silt dbt` cannot be asked: {error}",
-            remedy="Let XDG_RUNTIME_DIR name a folder that only you can use",
+            f"the command servers of `silt dbt` cannot be reached: {error}",
+            remedy="Set XDG_RUNTIME_DIR to a folder that only you can use",
         ) from error
 
 
@@ -81,9 +81,7 @@ def _chosen(found: Sequence[KeptSpark], name: str | None) -> Sequence[KeptSpark]
     chosen = [each for each in found if each.name.startswith(name or "")]
     if name and not chosen:
         known = ", ".join(each.name for each in found) or "none"
-        raise InvalidArgumentError(
-            f"no Spark that stays has the id {name}", remedy=f"Name one of those that do: {known}"
-        )
+        raise InvalidArgumentError(f"no kept Spark has the id {name}", remedy=f"The kept Sparks are: {known}")
     return chosen
 
 
@@ -95,7 +93,7 @@ def answer(found: Sequence[KeptSpark], servers: Sequence[ServerStatus], now: flo
     """
     document = {"sparks": [_json(each) for each in found], "command_servers": [_server_json(each) for each in servers]}
     blocks = [
-        Rows(_COLUMNS, [_row(each, now) for each in found], empty="no Spark stays"),
+        Rows(_COLUMNS, [_row(each, now) for each in found], empty="no Spark is kept"),
         *([Rows(_OF_SERVERS, [_server_row(each) for each in servers], title="dbt, for `silt dbt`")] if servers else []),
     ]
     return Answer(document, blocks)

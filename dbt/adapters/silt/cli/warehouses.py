@@ -38,7 +38,9 @@ from dbt.adapters.silt.records import locations as profile_locations
 
 _BY_PATH = "delta"
 _VERSION = re.compile(r"v?(\d{1,19})")
-_NO_WAREHOUSE = "Name one with `--warehouse PATH`, or go to the folder of a dbt project whose profile is of type silt"
+_NO_WAREHOUSE = (
+    "Name one with `--warehouse PATH`, or change to the folder of a dbt project whose profile is of type silt"
+)
 
 
 @dataclass(frozen=True)
@@ -105,9 +107,7 @@ def add_warehouse_options(parser: ArgumentParser) -> None:
     group = parser.add_argument_group(
         "which warehouse", "By default the warehouse of the dbt project in the current folder, else ./warehouse."
     )
-    group.add_argument(
-        "--warehouse", metavar="PATH", help="the folder or URL of a warehouse; no dbt project is looked for"
-    )
+    group.add_argument("--warehouse", metavar="PATH", help="the folder or URL of a warehouse; no dbt project is used")
     group.add_argument("--project-dir", metavar="PATH", help="the folder of the dbt project")
     group.add_argument("--profiles-dir", metavar="PATH", help="the folder of profiles.yml")
     group.add_argument("--profile", metavar="NAME", help="the profile, instead of the project's own")
@@ -196,8 +196,8 @@ def without_version(text: str) -> str:
     name, version, time = _travel(text)
     if version is not None or time is not None:
         raise InvalidStatementError(
-            f"`{text}` names one version, and the history is of all",
-            remedy=f"Leave it out: `silt history {name}`; that version is shown by `silt show {text}`",
+            f"`{text}` names one version, but the history shows all of them",
+            remedy=f"Run `silt history {name}`, or `silt show {text}` for that version",
         )
     return text
 
@@ -244,7 +244,7 @@ def _path(text: str) -> str | None:
 def _at(place: str, arguments: Namespace) -> OpenWarehouse:
     location = table_location(place if is_url(place) else os.path.expanduser(place))
     if is_local(location) and not os.path.isdir(location):
-        raise InvalidSettingError(f"there is no folder {location}", remedy=_NO_WAREHOUSE)
+        raise InvalidSettingError(f"the folder {location} does not exist", remedy=_NO_WAREHOUSE)
     database, schema = profile_locations.DATABASE, profile_locations.SCHEMA
     locations = {database: location}
     target_path = None if arguments.target_path is None else Path(arguments.target_path)
@@ -255,8 +255,8 @@ def _check_exists(location: str) -> None:
     """Checks that the warehouse exists: a missing warehouse has no tables, which must not look like a result."""
     if is_local(location) and not os.path.isdir(local_path(location)):
         raise InvalidSettingError(
-            f"the profile's warehouse {location} is not there yet",
-            remedy=f"Build something with dbt first. {_NO_WAREHOUSE}",
+            f"the profile's warehouse {location} does not exist yet",
+            remedy=f"Run dbt first. {_NO_WAREHOUSE}",
         )
 
 

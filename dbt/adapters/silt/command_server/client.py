@@ -48,7 +48,7 @@ def _why_not() -> str | None:
     if os.environ.get(SWITCH, "").lower() == "off":
         return ""
     if sys.platform != "linux":
-        return f"on {sys.platform} no process is kept that could be forked safely"
+        return f"a command server is used on Linux only, not on {sys.platform}"
     return None
 
 

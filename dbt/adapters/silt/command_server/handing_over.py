@@ -57,8 +57,8 @@ def _accepted(command: tuple[str, ...], start: Start) -> tuple[socket.socket | N
         if answer != STALE:
             break
     if answer == STALE:
-        return None, "installed packages change while the command server starts"
-    why = "refuses this command" if answer == REFUSED else "has ended"
+        return None, "installed packages changed while the command server started"
+    why = "refused this command" if answer == REFUSED else "has ended"
     return None, f"the command server {why}; its log is in {place.folder()}"
 
 

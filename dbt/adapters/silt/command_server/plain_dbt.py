@@ -25,7 +25,9 @@ def run(program: str, arguments: Sequence[str], reason: str) -> None:
         SystemExit: with dbt's exit code.
     """
     if reason and _is_news(reason):
-        print(f"silt: {sentence(reason)} `silt dbt` is plain `dbt` then, and says so this once.", file=sys.stderr)
+        print(
+            f"silt: {sentence(reason)} `silt dbt` runs plain `dbt` instead; this is shown only once.", file=sys.stderr
+        )
     sys.argv = [program, *arguments]
     sys.exit(cli())
 

@@ -115,7 +115,7 @@ def exactly(connection: socket.socket, size: int) -> bytes:
     while len(data) < size:
         chunk = connection.recv(size - len(data))
         if not chunk:
-            raise BrokenOffError("the connection was broken off")
+            raise BrokenOffError("the connection was closed")
         data += chunk
     return bytes(data)
 
@@ -167,7 +167,7 @@ def _request(data: bytes) -> Request:
             tuple(map(int, streams)),
         )
     except ValueError as error:
-        raise BrokenOffError("the client sent something else than a request") from error
+        raise BrokenOffError("the client did not send a request") from error
 
 
 def _numbers(numbers: tuple[int, ...]) -> list[bytes]:

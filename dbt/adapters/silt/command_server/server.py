@@ -179,7 +179,7 @@ def serve(steps: Iterator[str], keep_alive_seconds: float = DEFAULT.total_second
     listener = socket.socket(fileno=int(descriptor))
     listener.set_inheritable(False)
     if surroundings.short_name(surroundings.key()) != name:
-        sys.exit("the surroundings of this process are not those of the client that started it")
+        sys.exit("the environment of this process is not that of the client that started it")
     keeper = CommandServer(listener, folder, name, steps, keep_alive_seconds).serve()
     if keeper is None:
         sys.exit()

@@ -78,7 +78,7 @@ def _attach_first(folder: Path, lease: Lease, start: Start) -> Attached:
         starting.release()
     record = running(folder)
     if record is None:
-        raise KeptSparkError("Spark ended as soon as it had started", remedy=f"Look into {folder / LOG}")
+        raise KeptSparkError("Spark ended right after its start", remedy=f"Read {folder / LOG}")
     return Attached(folder, record, lease, is_new=True)
 
 

@@ -126,13 +126,13 @@ def _is_there(spark: KeptSpark) -> bool:
 def _kill(spark: KeptSpark, force: bool) -> None:
     """Kills a keeper that does not end when it is asked to; Java ends with the keeper."""
     if not force or str(spark.folder) not in _command_line(spark.record.keeper):
-        raise KeptSparkError(f"the Spark {spark.name} does not end", remedy="Try again with `--force`")
+        raise KeptSparkError(f"the Spark {spark.name} did not stop", remedy="Try again with `--force`")
     with contextlib.suppress(ProcessLookupError):
         os.kill(spark.record.keeper, signal.SIGKILL)
 
 
 def _in_use(spark: KeptSpark) -> KeptSparkInUseError:
-    names = ", ".join(f"{use.command} (process {use.pid})" for use in spark.users) or "a command that just began"
+    names = ", ".join(f"{use.command} (process {use.pid})" for use in spark.users) or "a command that has just started"
     return KeptSparkInUseError(f"the Spark {spark.name} is used by {names}")
 
 

@@ -57,7 +57,7 @@ def write(path: Path, content: bytes) -> None:
     except OSError as error:
         raise KeptSparkError(
             f"{path} cannot be written ({error.strerror})",
-            remedy="Free space there, or let XDG_CACHE_HOME name a folder of yours elsewhere",
+            remedy="Free space there, or set XDG_CACHE_HOME to a folder of yours elsewhere",
         ) from error
 
 
@@ -93,13 +93,13 @@ def read(path: Path) -> bytes | None:
 
 def _not_used(folder: Path, problem: str) -> KeptSparkError:
     return KeptSparkError(
-        f"the folder {folder} of the Spark that stays cannot be used ({problem})",
-        remedy="Let XDG_CACHE_HOME name a folder of yours, or remove `keep_alive` from the profile",
+        f"the folder {folder} of the kept Spark cannot be used ({problem})",
+        remedy="Set XDG_CACHE_HOME to a folder of yours, or remove `keep_alive` from the profile",
     )
 
 
 def _foreign(path: Path) -> KeptSparkError:
     return KeptSparkError(
-        f"{path} is not a file of this user alone",
-        remedy="Find out who made it, and delete it; or let XDG_CACHE_HOME name a folder of yours",
+        f"{path} can be used by other users",
+        remedy="Find out who created it, and delete it; or set XDG_CACHE_HOME to a folder of yours",
     )

@@ -89,7 +89,7 @@ def raise_problem(answered: Mapping[str, object], folder: Path) -> None:
     """
     if not answered["ready"]:
         log = folder / LOG
-        remedy = answered["remedy"] or f"Check `master` and `spark_conf` in the profile; {log} says more"
+        remedy = answered["remedy"] or f"Check `master` and `spark_conf` in the profile; for details see {log}"
         raise SparkUnavailableError(str(answered["problem"]), remedy=str(remedy), details={"log": str(log)})
 
 

@@ -25,11 +25,11 @@ LOG = "spark.log"
 class Reason(str, Enum):
     """Why a kept Spark ended."""
 
-    AGE = "nobody used it any more"
+    AGE = "it was no longer used"
     ASKED = "`silt session stop` asked it to"
     FORCED = "`silt session stop --force` ended it"
-    UNCLEAN = "what its commands left could not be cleaned up"
-    SIGNALLED = "a signal ended the process that looks after it"
+    UNCLEAN = "the state left by its commands could not be cleaned up"
+    SIGNALLED = "a signal ended the process that manages it"
     LOST = "its folder was deleted or replaced"
     DIED = "its Java process ended"
 

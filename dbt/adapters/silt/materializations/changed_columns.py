@@ -50,7 +50,7 @@ class ChangedColumns:
             cause: the exception that it was raised from.
         """
         if _OF_MISSING.search(failure) and self._missing():
-            problem = f"the query no longer gives {_listed(self._missing())}, which the table has"
+            problem = f"the query no longer returns {_listed(self._missing())}, which the table has"
             return ColumnNotFoundError(problem, remedy=self._remedy_of_missing(), table=self.table)
         is_of_value, retyped = _OF_VALUES.search(failure), self._retyped()
         if not retyped or not (is_of_value or _OF_TYPES.search(failure)):
@@ -83,16 +83,16 @@ class ChangedColumns:
         stored = {name.lower(): kind for name, kind in self.stored.items()}
         for name in names:
             of_key = " of the `unique_key`" if name.lower() in self._key_names() else ""
-            kinds = f"as {self.query[name]}, and the table has it as {stored[name.lower()]}"
-            yield f"the query gives {quote(name)}{of_key} {kinds}"
+            kinds = f"as {self.query[name]}, but the table has it as {stored[name.lower()]}"
+            yield f"the query returns {quote(name)}{of_key} {kinds}"
 
     def _remedy_of_missing(self) -> str:
         if self.is_snapshot:
-            return f"Nothing was written: give the column in the query again. {_NEW_HISTORY}"
+            return f"Nothing was written: add the column to the query again. {_NEW_HISTORY}"
         return (
-            "Nothing was written: give the column in the query again, or configure `on_schema_change`: "
-            "`append_new_columns` leaves it null in new rows, and `sync_all_columns` drops it. `--full-refresh` builds "
-            "the table again from the query"
+            "Nothing was written: add the column to the query again, or configure `on_schema_change`: "
+            "`append_new_columns` leaves it null in new rows, and `sync_all_columns` drops it. `--full-refresh` "
+            "rebuilds the table from the query"
         )
 
     def _remedy_of_types(self) -> str:
@@ -100,13 +100,13 @@ class ChangedColumns:
         if self.is_snapshot:
             return f"{cast}. {_NEW_HISTORY}"
         return (
-            f"{cast}. `--full-refresh` builds the table again with the query's type, and "
-            "`on_schema_change: sync_all_columns` changes the column's if its values can be cast"
+            f"{cast}. `--full-refresh` rebuilds the table with the query's type, and "
+            "`on_schema_change: sync_all_columns` changes the column's type if its values can be cast"
         )
 
 
 _NEW_HISTORY = (
-    "A snapshot is not rebuilt by `--full-refresh`, and has no `on_schema_change`: an `alias` begins a new history"
+    "`--full-refresh` and `on_schema_change` do not apply to snapshots: to start a new history, set an `alias`"
 )
 
 

@@ -20,7 +20,7 @@ Node = Mapping[str, Any]
 
 _OF_SNAPSHOTS = ("unique_key", "updated_at", "check_cols", "dbt_valid_to_current")
 _OF_TABLES = ("partition_by", "liquid_clustered_by", "delimiter", "location")
-_OWN_NAMES = "a config of your own belongs into `meta`"
+_OWN_NAMES = "a config of your own belongs in `meta`"
 
 
 def check_configs(node: Node, names: ConfigNames, project: str, others: Collection[Node]) -> list[str]:
@@ -59,7 +59,7 @@ def check_configs(node: Node, names: ConfigNames, project: str, others: Collecti
 
 
 def _unknown(name: str, nearest: str) -> str:
-    return f"`{name}` is unknown: do you mean `{nearest}`? If not, {_OWN_NAMES}"
+    return f"`{name}` is unknown: did you mean `{nearest}`? If not, {_OWN_NAMES}"
 
 
 def _kind(node: Node) -> str:

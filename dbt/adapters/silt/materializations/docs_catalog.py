@@ -122,7 +122,7 @@ def changed_at(catalog: Catalog, name: RelationName) -> datetime:
         )
     if entry.kind is RelationKind.VIEW:
         raise RelationNotFoundError(
-            "it is a view, and a view has no time of its last change",
+            "it is a view, and a view has no time of last change",
             table=str(name),
             remedy="Give the source a `loaded_at_field` or a `loaded_at_query`",
         )
@@ -148,7 +148,7 @@ def table_stats(snapshot: Snapshot, committed_ms: int) -> list[StatsItem]:
         ("files", "Files", snapshot.num_files, "Number of data files"),
         ("version", "Version", snapshot.version, "Version of the table's log"),
         ("last_modified", "Last modified", f"{changed:%Y-%m-%d %H:%M:%S} UTC", "Time of the last commit"),
-        ("keys", "Keys", keys or None, "Keys that are declared, and not enforced"),
+        ("keys", "Keys", keys or None, "Declared keys, which are not enforced"),
     ]
     return [
         StatsItem(id=id, label=label, value=value, include=True, description=text)

@@ -47,8 +47,8 @@ class Partitioning:
         """
         if self.without_key:
             raise CompilationError(
-                f"`insert_overwrite` cannot tell the partitions of `partition_by: {', '.join(self.without_key)}`: name "
-                "columns, or expressions of Spark SQL over columns"
+                f"`insert_overwrite` cannot determine the partitions of `partition_by: {', '.join(self.without_key)}`: "
+                "name columns, or expressions of Spark SQL over columns"
             )
         return self.keys
 

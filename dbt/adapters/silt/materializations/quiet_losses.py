@@ -25,14 +25,14 @@ _REPLACE_ROWS = frozenset(("insert_overwrite", "replace_where", "microbatch"))
 def replaced_by_view(name: RelationName, log: DeltaLog) -> str:
     """Returns the warning that a view replaces a table, and the table's versions are lost."""
     snapshot = readable(log)
-    until = "until the view is made again" if log.store.has_folders else "for a day"
+    until = "until the view is created again" if log.store.has_folders else "for a day"
     kept = ""
     if snapshot is not None:
         source = f"delta.{quote(log.store.root)} version as of {snapshot.version}"
         kept = f" Its rows can be copied {until}: `create table {_copy_of(name)} deep clone {source}`"
     return (
-        f"{name} is {_described(snapshot)}: this run replaces it by a view, and its versions are lost. "
-        f"To keep a table, configure `materialized`; with `--warn-error` no table becomes a view.{kept}"
+        f"{name} is {_described(snapshot)}: this run replaces it with a view, and its versions are lost. "
+        f"To keep a table, configure `materialized`; with `--warn-error`, no view replaces a table.{kept}"
     )
 
 
@@ -45,12 +45,12 @@ def emptied(name: RelationName, snapshot: Snapshot, context: RunContext) -> str 
     """
     if not snapshot.num_files or not first_time("tables lose rows by --empty or --sample"):
         return None
-    flag, gives = ("--empty", "without rows") if context.empty else ("--sample", "from a part of the rows")
+    flag, gives = ("--empty", "tables without rows") if context.empty else ("--sample", "tables from part of the rows")
     rows = row_count(snapshot.files)
     return (
-        f"`{flag}` builds {gives}, and {name} has {'rows' if rows is None else _counted(rows, 'row')}: this command "
-        "replaces the rows of the tables here, and ends those of snapshots with `hard_deletes`. "
-        f"Build with `{flag}` in a schema of its own, by `--target`. To undo it: `silt rollback {context.run_id}`"
+        f"`{flag}` builds {gives}, but {name} has {'rows' if rows is None else _counted(rows, 'row')}: this command "
+        "replaces the rows of existing tables, and ends the rows of snapshots with `hard_deletes`. "
+        f"Use `{flag}` with a `--target` that has its own schema. To undo it: `silt rollback {context.run_id}`"
     )
 
 

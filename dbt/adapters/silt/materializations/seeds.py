@@ -114,7 +114,7 @@ def check_file(model: Mapping[str, Any]) -> None:
     """
     if not seed_file(model).stat().st_size:
         raise InvalidStatementError(
-            f"the file of the seed {model['name']} has no line", remedy="Give it at least a line of column names"
+            f"the file of the seed {model['name']} is empty", remedy="Add a first line with the column names"
         )
 
 
@@ -134,7 +134,7 @@ def _check_type(name: str, column: str, kind: str) -> None:
         column_type(kind)
     except StatementSyntaxError as error:
         raise InvalidSettingError(
-            f"`column_types` of the seed {name} gives the column `{column}` the type `{kind}`, unknown to Spark",
+            f"`column_types` of the seed {name} gives the column `{column}` the type `{kind}`, which Spark lacks",
             remedy="Spark's types are string, bigint, int, double, decimal(10, 2), boolean, date, timestamp and others",
             details={"column": column, "type": kind},
         ) from error

@@ -14,13 +14,13 @@ from dbt_common.exceptions import DbtRuntimeError
 from dbt.adapters.silt.materializations.partitioning import partitioning
 from dbt.adapters.silt.runs.once import first_time
 
-_OPTIMIZE = "to have them ordered, add the post_hook `{{ silt_optimize(this, zorder_by=[...]) }}`"
+_OPTIMIZE = "to order the rows in files, add the post_hook `{{ silt_optimize(this, zorder_by=[...]) }}`"
 _SIZES = "files are left out by their statistics instead"
-_ACCESS = "whoever can read the warehouse's folder can read the table"
+_ACCESS = "everyone who can read the warehouse's folder can read the table"
 _ENGINE = "every model runs on the profile's Spark"
 _INSTALLED = "a python model imports what is installed with dbt"
 _FOREIGN = "it belongs to another warehouse"
-_FOLDERS = f"files are in folders for columns alone; {_SIZES}. `insert_overwrite` replaces by it"
+_FOLDERS = f"only columns have partition folders; {_SIZES}. `insert_overwrite` uses it all the same"
 
 UNUSED: Mapping[str, str] = {
     # Spark and Databricks
@@ -32,7 +32,7 @@ UNUSED: Mapping[str, str] = {
     "auto_liquid_cluster": f"files are not clustered as they are written; {_OPTIMIZE}",
     "zorder": f"a table is not rewritten after each run; {_OPTIMIZE}",
     "options": "a Delta table has no options; put what readers need to know into `tblproperties`",
-    "merge_schema": "`on_schema_change` says what becomes of new columns",
+    "merge_schema": "`on_schema_change` decides what happens to new columns",
     "databricks_tags": "only `tblproperties` and comments are kept with a table",
     "databricks_compute": _ENGINE,
     "submission_method": _ENGINE,
@@ -71,8 +71,8 @@ UNUSED: Mapping[str, str] = {
     "labels": _FOREIGN,
     "resource_tags": _FOREIGN,
     "kms_key_name": _FOREIGN,
-    "hours_to_expiration": "a table stays until it is dropped",
-    "partition_expiration_days": "rows stay until they are deleted",
+    "hours_to_expiration": "a table is kept until it is dropped",
+    "partition_expiration_days": "rows are kept until they are deleted",
     "require_partition_filter": _FOREIGN,
     "copy_partitions": _FOREIGN,
     "partitions": "it chooses what BigQuery's `insert_overwrite` replaces",
@@ -97,7 +97,7 @@ UNUSED: Mapping[str, str] = {
     "table_properties": "put what readers need to know into `tblproperties`",
     "properties": "put what readers need to know into `tblproperties`",
     # DuckDB
-    "merge_returning_columns": "a run shows no rows; what a merge did is in its `adapter_response`",
+    "merge_returning_columns": "a run shows no rows; the counts of a merge are in its `adapter_response`",
 }
 """Why each config has no effect, and the alternative."""
 
@@ -130,14 +130,14 @@ def check(config: Mapping[str, Any]) -> None:
         DbtRuntimeError: if a config has a value that the rows depend on, and that is not supported here.
     """
     if not isinstance(config.get("tblproperties") or {}, Mapping):
-        raise DbtRuntimeError("`tblproperties` is a mapping of names and values")
+        raise DbtRuntimeError("`tblproperties` must map names to values")
     if config.get("incremental_strategy") != "insert_overwrite":
         return
     partitioning(config.get("partition_by")).replaced_by()
     if config.get("partitions"):
         raise DbtRuntimeError(
-            "`partitions` lists what `insert_overwrite` replaces, in BigQuery's words. Use `incremental_strategy: "
-            "replace_where`, and say by `incremental_predicates` which rows are replaced"
+            "`partitions` is BigQuery's list of the partitions that `insert_overwrite` replaces. Use "
+            "`incremental_strategy: replace_where`, and give the rows to replace by `incremental_predicates`"
         )
 
 
@@ -149,7 +149,7 @@ def _unused(config: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
             yield name, "tables here are Delta tables"
     left_out = partitioning(config.get("partition_by")).left_out
     if left_out:
-        yield "partition_by", f"`{', '.join(left_out)}` is no column, and {_FOLDERS}"
+        yield "partition_by", f"`{', '.join(left_out)}` is not a column, and {_FOLDERS}"
     for name, reason in UNUSED.items():
         if config.get(name):
             yield name, reason

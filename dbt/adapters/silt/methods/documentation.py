@@ -79,7 +79,7 @@ class DocumentationMethods(metaclass=AdapterMeta):
             try:
                 found.append(self._described(relation))
             except DbtRuntimeError as error:
-                logger.warning(f"{relation} is not in the catalog: {error}")
+                logger.warning(f"{relation} is left out of the catalog: {error}")
                 errors.append(error)
         return docs_catalog.catalog_rows([each for each in found if each is not None]), errors
 

@@ -76,7 +76,7 @@ class IncrementalMethods(metaclass=AdapterMeta):
         except CompilationError as error:
             if not full_refresh:
                 raise
-            return f"{error.msg}; a run without --full-refresh needs it to be right"
+            return f"{error.msg}; a run without --full-refresh needs a valid value"
         return None
 
     @available.parse_list

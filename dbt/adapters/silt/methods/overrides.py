@@ -32,8 +32,8 @@ class OverrideMethods(metaclass=AdapterMeta):
             return []
         own = f"macro.{PACKAGE}.materialization_{name}_silt"
         return [
-            f"The macro `{macro.name}` of {macro.package_name} is not called: the materialization `{name}` writes by "
-            f"statements of its own. To change what it does, declare a materialization `{name}, adapter='silt'`"
+            f"The macro `{macro.name}` of {macro.package_name} is not called: the materialization `{name}` writes with "
+            f"its own statements. To change that, declare a materialization `{name}, adapter='silt'`"
             for macro in overrides.unused_macros(name, own)
         ]
 

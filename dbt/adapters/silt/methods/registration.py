@@ -48,8 +48,8 @@ class RegistrationMethods(metaclass=AdapterMeta):
         try:
             done = entries.settle(name)
         except RegistrationError as error:
-            others = "" if entries.is_open else "; nor are the other tables of this command"
-            logger.warning(f"{name} is built, and is not registered{others}: {error}")
+            others = "" if entries.is_open else "; the same is true of the other tables of this command"
+            logger.warning(f"{name} is built, but not registered{others}: {error}")
         else:
             _say(done)
 

@@ -213,5 +213,5 @@ def _checksum(model: Mapping[str, Any]) -> str | None:
 
 def _created_meanwhile(error: RelationExistsError) -> str:
     """Returns the error for a table that another run has created since this run looked for it."""
-    happened = "another run has made it since this run looked for it"
+    happened = "another run has created it since this run looked for it"
     return f"[{error.code}] {error.table}: {happened}. Nothing was written: run it again."

@@ -51,7 +51,7 @@ def _changed_table(catalog: Catalog, name: str, versions: Sequence[int], reader:
     relation = _relation(name)
     entry = None if relation is None else catalog.find(relation)
     if entry is None or entry.kind is not RelationKind.TABLE:
-        return ChangedInput(f"{name} may have changed: it is not a table of this warehouse any more")
+        return ChangedInput(f"{name} may have changed: it is no longer a table of this warehouse")
     log = catalog.table(entry.name)
     newest = _last_change(log, read)
     if newest is not None and newest.version > read:
@@ -77,7 +77,7 @@ def _changes_data(commit: Commit) -> bool:
 def _definitions(catalog: Catalog, info: CommitInfo) -> Iterator[ChangedInput]:
     for name, recorded in _texts(info, "readDefinitions").items():
         if recorded != _definition(catalog, name):
-            yield ChangedInput(f"{name} is defined in another way")
+            yield ChangedInput(f"{name} has a new definition")
 
 
 def _definition(catalog: Catalog, name: str) -> str | None:

@@ -118,5 +118,5 @@ def find_run(text: str, made: Sequence[KnownRun]) -> KnownRun | None:
     found = exact or [each for each in made if text and each.run_id.startswith(text)]
     if len(found) > 1:
         ids = ", ".join(each.run_id for each in found[:5])
-        raise RunNotFoundError(f"{len(found)} runs begin with `{text}`: {ids}", remedy="Give more of the id")
+        raise RunNotFoundError(f"{len(found)} runs begin with `{text}`: {ids}", remedy="Type more of the id")
     return found[0] if found else None

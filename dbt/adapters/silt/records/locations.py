@@ -77,7 +77,9 @@ def _location(name: str, given: object) -> str:
     fields = dict(given) if isinstance(given, Mapping) else {}
     unknown = [str(each) for each in fields if each not in _OF_DATABASE]
     if unknown or not isinstance(fields.get("location"), str) or not isinstance(fields.get("storage", {}), Mapping):
-        problem = f"has a field `{unknown[0]}`" if unknown else "is neither a text nor a `location` with its `storage`"
+        problem = (
+            f"has a field `{unknown[0]}`" if unknown else "is neither a string nor a `location` with its `storage`"
+        )
         raise InvalidSettingError(
             f"the database {name} in `databases` {problem}",
             remedy="Give its location, or the fields `location` and `storage`",

@@ -95,7 +95,7 @@ def roll_back_run(catalog: Catalog, request: RollbackRequest, records: ProjectRe
     scope, settings = scope_of(run_id), request.settings()
     findings = rollback_plan.find(catalog, searched, scope)
     if not (findings.known or findings.problems or any(each.of_run(run_id) for each in found)):
-        raise RunNotFoundError(f"no commit of a run `{run_id}` is in a table of this warehouse")
+        raise RunNotFoundError(f"no table of this warehouse has a commit of a run `{run_id}`")
     if request.dry_run:
         rollback.check(findings, settings)
         done = rollback.planned(findings, settings)
@@ -191,5 +191,5 @@ def _check_not_running(request: RollbackRequest, entries: Iterable[RunEntry]) ->
             raise ConcurrentModificationError(
                 f"run {entry.run_id} is still running: `{entry.command}`, since {entry.started_at} on {entry.host}, "
                 f"in process {entry.process}",
-                remedy="Nothing was changed: wait until it has ended, or end it first",
+                remedy="Nothing was changed: wait for the run to end, or stop it first",
             )

@@ -134,7 +134,7 @@ class RunEntry:
     def remedy(self, directory: str) -> str:
         """Returns the steps that complete it, for a user in that folder."""
         if self.running:
-            return "Wait for its end"
+            return "Wait for that run to end"
         return "Run it again" if self.finished else f"Continue that run with `{self.continuing_command(directory)}`"
 
     def continuing_command(self, directory: str) -> str:
@@ -227,7 +227,7 @@ class RunRegistry:
             raise StorageError(f"{self._path} cannot be read: {error.strerror or error}") from error
         except (ValueError, KeyError, TypeError) as error:
             raise InvalidSettingError(
-                f"{self._path} cannot be read ({error})", remedy="Remove it: runs before now can then not be retried"
+                f"{self._path} cannot be read ({error})", remedy="Delete it: earlier runs can then no longer be retried"
             ) from error
 
     def _write(self, entries: Iterable[RunEntry]) -> None:
@@ -255,8 +255,8 @@ class RunRegistry:
                 yield
         except OSError as error:
             raise NotWrittenError(
-                f"{self._path} cannot be written ({error.strerror or error}): the run would not be known to a rerun",
-                remedy="Make dbt's target folder writable, or name another one with `--target-path`",
+                f"{self._path} cannot be written ({error.strerror or error}), so a rerun would not know this run",
+                remedy="Make dbt's target folder writable, or name another folder with `--target-path`",
             ) from error
 
     def _lock_file(self, invocation_id: str) -> Path:

@@ -61,12 +61,12 @@ class HiveMetastore:
 
     def find(self, schema: str, name: str) -> RegisteredTable | None:
         """Returns the table of a name, or None if the entry is missing."""
-        with _explained(f"asked for {schema}.{name}"):
+        with _explained(f"look up {schema}.{name}"):
             return self._registered(self._client.getTable(schema, name)) if self._has(schema, name) else None
 
     def tables(self, schema: str) -> Iterator[RegisteredTable]:
         """Yields the tables of a schema, without its views; empty if the schema does not exist."""
-        with _explained(f"asked for the tables of {schema}"):
+        with _explained(f"list the tables of {schema}"):
             if self._client.databaseExists(schema):
                 named = self._client.getTablesByName(schema, self._client.listTables(schema))
                 for table in self._jvm.scala.jdk.javaapi.CollectionConverters.asJava(named):
@@ -75,13 +75,13 @@ class HiveMetastore:
 
     def add(self, table: RegisteredTable) -> None:
         """Adds a table, and its schema if it is missing; reads and writes no file."""
-        with _explained(f"given {table.schema}.{table.name}"):
+        with _explained(f"register {table.schema}.{table.name}"):
             self._add_schema(table.schema)
             self._client.createTable(self._catalog_table(table), False)
 
     def remove(self, schema: str, name: str) -> None:
         """Removes the entry of a table, but no file of the table."""
-        with _explained(f"asked to forget {schema}.{name}"):
+        with _explained(f"drop the entry of {schema}.{name}"):
             self._client.dropTable(schema, name, True, False)
 
     def location_of(self, root: str) -> str:
@@ -169,4 +169,4 @@ def _explained(doing: str) -> Iterator[None]:
     except (PySparkException, Py4JError, TypeError) as error:  # py4j cannot call a missing class
         found = causes(error)
         reason = found[-1].text if found else str(error)
-        raise RegistrationError(f"the Hive metastore could not be {doing} ({reason})") from error
+        raise RegistrationError(f"the Hive metastore could not {doing} ({reason})") from error

@@ -20,12 +20,12 @@ class Settled(enum.Enum):
     """The outcome for a name in the metastore."""
 
     REGISTERED = "registered"
-    MOVED = "registered at its new place"
+    MOVED = "registered at its new location"
     UNCHANGED = "registered already"
     REMOVED = "no longer registered"
-    TAKEN = "not registered: the name is another table's"
-    ABSENT = "neither here nor there"
-    NOT_TRIED = "not registered: the metastore could not be opened before"
+    TAKEN = "not registered: another table has the name"
+    ABSENT = "neither in the warehouse nor in the metastore"
+    NOT_TRIED = "not registered: the metastore could not be opened earlier"
 
 
 @dataclass(frozen=True)

@@ -45,11 +45,11 @@ class Artifacts:
     def of(cls, target_path: Path | None) -> Artifacts:
         """Reads a target folder; returns empty artifacts without a project."""
         if target_path is None:
-            return cls(notes=("No dbt project was named: models, failures and skips are not known.",))
+            return cls(notes=("No dbt project was given: models, failures and skips are unknown.",))
         notes: list[str] = []
         manifest = _document(target_path / MANIFEST, notes)
         if not (target_path / MANIFEST).exists():
-            notes.append(f"{MANIFEST} is not in {target_path.name}/: the graph of models is not known.")
+            notes.append(f"{MANIFEST} is not in {target_path.name}/: the graph of models is unknown.")
         results, sources = (_document(target_path / name, notes) for name in (RESULTS, SOURCES))
         return cls(manifest, results, sources, _records(target_path, notes), KeptResults(target_path), tuple(notes))
 
@@ -114,5 +114,5 @@ def _records(target_path: Path, notes: list[str]) -> ProjectRecords:
     try:
         return ProjectRecords.of(target_path)
     except SiltError as error:
-        notes.append(f"{error.problem}; what it records is left out.")
+        notes.append(f"{error.problem}; its records are left out.")
         return ProjectRecords()

@@ -192,7 +192,7 @@ def _check_digits(name: str, values: Sequence[Any]) -> None:
         _, digits, exponent = value.as_tuple()
         if len(digits) == kept and exponent != 0:
             raise TypeMismatchError(
-                f"the column `{name}` has a number of {value.adjusted() + 1} digits, and only {kept} would be kept",
+                f"the column `{name}` has a number of {value.adjusted() + 1} digits, but only {kept} would be kept",
                 remedy=f"Set `column_types: {{{name}: string}}` for the seed, or decimal(38, 0)",
                 details={"column": name},
             )

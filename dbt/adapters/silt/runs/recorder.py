@@ -53,7 +53,7 @@ class Recorder:
             self._journal.append(entry)
         except OSError as error:
             logger.warning(
-                f"{self._journal.path} cannot be written ({error}); what is missing in it is in the logs of the tables"
+                f"{self._journal.path} cannot be written ({error}); the missing entries are in the logs of the tables"
             )
 
 

@@ -134,6 +134,6 @@ def _skip_message(outcome: Outcome, unit: Unit | None) -> str:
     who = f"run {unit.run_id} has done it" if unit else "it is done already"
     version = "" if outcome.version is None else f"@v{outcome.version}"
     since = (
-        "" if outcome.emptied_at is None else f"; all rows were taken out of the table since, by v{outcome.emptied_at}"
+        "" if outcome.emptied_at is None else f"; all rows were deleted from the table since, by v{outcome.emptied_at}"
     )
     return f"skipped, nothing written: {who}, as {outcome.table}{version}{since}"

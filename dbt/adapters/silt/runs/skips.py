@@ -49,15 +49,15 @@ def superseded(log: DeltaLog, unit: Unit, own_write: str) -> SiltResponse:
     commit = log.name if version is None else f"{log.name}@v{version}"
     response = SiltResponse.of(Outcome("SKIP", log.name, version, skipped=True), unit)
     logger.warning(
-        f"skipped: a statement on {log.name} that comes before the node's own write, which run {unit.run_id} has "
-        f"applied already, as {commit}; to do both again, give a new run id"
+        f"skipped: a statement on {log.name} before the node's own write, which run {unit.run_id} has already "
+        f"applied as {commit}; to do both again, use a new run id"
     )
     return response
 
 
 def _warn_of_hidden(response: str, unit: Unit, hidden: Sequence[str]) -> None:
     logger.warning(
-        f"{response}; since then {', '.join(hidden)}, but done again this model's write would apply rows twice. "
+        f"{response}; since then {', '.join(hidden)}, but repeating this model's write would apply rows twice. "
         f"To apply the change, undo the run with `silt rollback {shlex.quote(unit.run_id)}` (with `--drop-created` if "
         "the run created the table), then type the same command again"
     )
@@ -65,7 +65,7 @@ def _warn_of_hidden(response: str, unit: Unit, hidden: Sequence[str]) -> None:
 
 def _warn(response: str, unit: Unit, recorded: int | None, earlier: EarlierCommit | None) -> None:
     """Warns if a skip may surprise: the node has changed, the run was a full refresh, or the table was emptied."""
-    remedy = "to build it again, give a new run id"
+    remedy = "to build it again, use a new run id"
     was = earlier.facts.node_checksum if earlier else None
     if recorded is not None and is_full_refresh(recorded) and not unit.is_full_refresh:
         logger.warning(f"{response}; that run was a full refresh; {remedy}")

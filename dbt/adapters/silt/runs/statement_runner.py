@@ -170,7 +170,7 @@ class StatementRunner:
     def _explain_skip(self, catalog: Catalog, response: SiltResponse, unit: Unit, written: Written) -> None:
         """Logs a skip that may surprise; always in an operation, because dbt shows no results of operations."""
         if self._invocation.operation is not None:
-            logger.info(f"{response}; to do it again, give a new run id")
+            logger.info(f"{response}; to do it again, use a new run id")
         elif (log := log_of(catalog, written.table)) is not None:
             skipped(log, unit)
 

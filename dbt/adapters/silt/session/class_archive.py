@@ -81,14 +81,14 @@ def state() -> str:
     """Describes the archive of this environment's Spark and Java, for display."""
     path = archive_path(find_java())
     if path is None:
-        return "none: Spark starts from one in a virtual environment only"
+        return "none: archives are used in a virtual environment only"
     if path.is_file():
         return str(path)
     if _marker(path).exists():
-        return "none: this Java has made none that it can start from"
+        return "none: this Java created no usable archive"
     if os.environ.get(SWITCH, "").lower() == "off":
         return f"none: {SWITCH} is off"
-    return "none yet: it is made in the background when this command ends"
+    return "none yet: it is created in the background when this command ends"
 
 
 def _is_wanted(path: Path) -> bool:
@@ -121,7 +121,7 @@ def _write_alone(path: Path, java: Java) -> bool:
         if path.is_file() or write_archive(path, java):
             _marker(path).unlink(missing_ok=True)
             return True
-        _marker(path).write_text("Java made no archive that it can start from. Delete this file to try again.\n")
+        _marker(path).write_text("Java created no usable archive. Delete this file to try again.\n")
         return False
 
 
@@ -135,7 +135,7 @@ def main(arguments: Sequence[str]) -> int:
     if path is None:
         print("No class-data archive is written outside of a virtual environment.", file=sys.stderr)
     elif not _write_alone(path, java):
-        print("This Java writes no class-data archive; Spark starts without.", file=sys.stderr)
+        print("This Java cannot write a class-data archive; Spark starts without it.", file=sys.stderr)
     return 0
 
 

@@ -44,8 +44,8 @@ def check_master(master: str) -> None:
     failures = [_not_reached(place) for place in found["places"].split(",")]
     if all(failures):
         raise SparkUnavailableError(
-            f"there is no Spark master at {master} ({failures[0]})",
-            remedy="Check `master` in the profile, that the cluster runs, and that this machine may reach its port",
+            f"no Spark master answers at {master} ({failures[0]})",
+            remedy="Check `master` in the profile, that the cluster runs, and that this machine can reach its port",
         )
 
 
@@ -62,9 +62,9 @@ def check_executors(session: SparkSession, master: str, longest_seconds: float =
         except NotYet:
             session.interruptAll()
             raise SparkUnavailableError(
-                f"{master} has given no executor in {longest_seconds:.0f} seconds",
+                f"{master} has provided no executor in {longest_seconds:.0f} seconds",
                 remedy="Check that its workers run and have free cores and memory (`spark.executor.memory`, "
-                "`spark.executor.cores` and `spark.cores.max` in `spark_conf` say how much is asked for), and "
+                "`spark.executor.cores` and `spark.cores.max` in `spark_conf` set how much is requested), and "
                 "that they reach this machine (`spark.driver.host`)",
             ) from None
         except (PySparkException, Py4JError) as error:
@@ -75,7 +75,7 @@ def check_executors(session: SparkSession, master: str, longest_seconds: float =
     others = sorted({version for version in versions if _minor(version) != _minor(session.version)})
     if others:
         raise SparkUnavailableError(
-            f"{master} runs Spark {others[0]}, and this process {session.version}",
+            f"{master} runs Spark {others[0]}, but this process runs {session.version}",
             remedy=f"Install the version of the cluster here: `pip install 'pyspark=={_minor(others[0])}.*'`",
         )
 
@@ -83,7 +83,7 @@ def check_executors(session: SparkSession, master: str, longest_seconds: float =
 def not_taken(master: str, error: PySparkException | Py4JError) -> SparkUnavailableError:
     """The error of an application that ended at its start: a master rejects unreadable messages and only logs why."""
     return SparkUnavailableError(
-        f"{master} did not take this application ({first_line(error)})",
+        f"{master} did not accept this application ({first_line(error)})",
         remedy=f"Check that it runs Spark {_minor(pyspark.__version__)}, as this process does, and the master's log; "
         "another minor version of Spark cannot be used",
     )
@@ -98,7 +98,7 @@ def _waited(asked: Future[list[str]], master: str, longest_seconds: float) -> li
             waited += _TELL_SECONDS
             if waited >= longest_seconds:
                 raise
-            logger.info(f"{master} has given no executor yet, after {waited:.0f} seconds")
+            logger.info(f"{master} has provided no executor yet, after {waited:.0f} seconds")
 
 
 def _not_reached(place: str) -> str:
@@ -107,7 +107,7 @@ def _not_reached(place: str) -> str:
     try:
         socket.create_connection((host.strip("[]"), int(port)), _CONNECT_SECONDS).close()
     except ValueError:
-        return "a master is named as spark://host:port"
+        return "the URL of a master is spark://host:port"
     except OSError as error:
         return f"{place}: {error.strerror or error}"
     return ""

@@ -62,8 +62,8 @@ class _WhileReachable(DefaultPolicy):
             if now - self._gone_since >= self._gone_seconds:
                 shown = shown_settings.remote(self._remote)
                 raise SparkUnavailableError(
-                    f"the Spark Connect server {shown} went away in the middle of a statement",
-                    remedy="When it is there again, run `dbt retry`: what was committed is skipped",
+                    f"the connection to the Spark Connect server {shown} was lost during a statement",
+                    remedy="When the server runs again, run `dbt retry`: it skips committed work",
                 ) from error
         return True
 

@@ -47,7 +47,7 @@ def diagnose(
         except (StorageError, ConditionsIgnoredError) as error:
             if name == database:
                 raise
-            state = f"for reading only: {error.details.get('reason') or error.problem}"
+            state = f"read-only: {error.details.get('reason') or error.problem}"
         yield f"database {name}", f"{location} ({state}; schemas: {_schemas(catalog, name)})"
 
 
@@ -56,7 +56,7 @@ def _schemas(catalog: Catalog, database: str) -> str:
     try:
         return ", ".join(catalog.schemas(database)) or "none"
     except StorageError as error:
-        return f"not known, {error.problem}"
+        return f"unknown: {error.problem}"
 
 
 def check_writable(folder: str) -> None:
@@ -71,6 +71,6 @@ def check_writable(folder: str) -> None:
     except OSError as error:
         raise StorageError(
             f"nothing can be written to the warehouse {folder} ({error.strerror})",
-            remedy="Make that folder writable, or set `warehouse` to another one",
+            remedy="Make that folder writable, or set `warehouse` to another folder",
             details={"warehouse": folder, "reason": error.strerror},
         ) from error

@@ -20,7 +20,7 @@ from dbt.adapters.silt.engine.kernel.errors import SparkUnavailableError
 MINIMUM_VERSION = 17
 """The oldest version that Spark 4 runs on."""
 
-_REMEDY = f"Install Java {MINIMUM_VERSION} or later, and let JAVA_HOME or PATH lead to it"
+_REMEDY = f"Install Java {MINIMUM_VERSION} or later, and set JAVA_HOME or PATH to it"
 _VERSION = re.compile(r'version "(?:1\.)?(\d+)([^"]*)"')
 _LOGGING = Path(__file__).with_name("log4j2.properties")
 _GIB = 1024**3
@@ -63,13 +63,13 @@ def find_java() -> Java:
     home = os.environ.get("JAVA_HOME")
     path = shutil.which("java", path=str(Path(home) / "bin")) if home else shutil.which("java")
     if path is None:
-        where = f"JAVA_HOME ({home}) holds no Java" if home else "Java is not installed"
-        raise SparkUnavailableError(f"{where}, and Spark needs it", remedy=_REMEDY)
+        where = f"JAVA_HOME ({home}) contains no Java" if home else "Java is not installed"
+        raise SparkUnavailableError(f"{where}, but Spark needs it", remedy=_REMEDY)
     java = _ask(path)
     if java.version < MINIMUM_VERSION:
         origin = "JAVA_HOME" if home else "PATH"
         raise SparkUnavailableError(
-            f"the Java of {origin} ({path}) is version {java.version}, and Spark needs {MINIMUM_VERSION} or later",
+            f"the Java of {origin} ({path}) is version {java.version}, but Spark needs {MINIMUM_VERSION} or later",
             remedy=_REMEDY,
             details={"java": path, "version": java.version},
         )
@@ -138,7 +138,7 @@ def _ask(path: str) -> Java:
         raise SparkUnavailableError(f"{path} cannot be run ({error})", remedy=_REMEDY) from error
     match = _VERSION.search(answer.stderr + answer.stdout)
     if match is None:
-        raise SparkUnavailableError(f"{path} does not say which version of Java it is", remedy=_REMEDY)
+        raise SparkUnavailableError(f"{path} does not print its Java version", remedy=_REMEDY)
     return Java(path, int(match[1]), match[1] + match[2])
 
 

@@ -234,7 +234,7 @@ def _start(settings: SessionSettings) -> _Running:
         if started is not None:
             _end_java(started.proc)
         if _UNRESOLVED in str(failure.details["log"]):
-            raise not_brought(settings.storage, spark_home(), "they could not be brought") from error
+            raise not_brought(settings.storage, spark_home(), "the download failed") from error
         raise failure from error
 
 
@@ -249,7 +249,7 @@ def _reach_storage(context: SparkContext, settings: SessionSettings) -> None:
     """
     if settings.storage.services:
         if lacking := hadoop.lacking(context, settings.storage):
-            raise not_brought(replace(settings.storage, services=tuple(lacking)), spark_home(), "they are not there")
+            raise not_brought(replace(settings.storage, services=tuple(lacking)), spark_home(), "they are missing")
         hadoop.apply(context, settings.storage)
 
 
@@ -342,8 +342,8 @@ def _local_folders(settings: SessionSettings, folder: str) -> tuple[str, ...]:
         return (folder,) if named is None else temporary.make_below(str(named))
     except OSError as error:
         raise SparkUnavailableError(
-            f"no folder can be created in {named}, which {temporary.LOCAL} names ({error.strerror})",
-            remedy="Let `spark_conf` name a folder that you may write to",
+            f"no folder can be created in {named}, the value of {temporary.LOCAL} ({error.strerror})",
+            remedy="Set it in `spark_conf` to a folder that you can write to",
         ) from error
 
 
@@ -378,7 +378,7 @@ def _did_not_start(master: str, error: Exception, log: Path) -> SparkUnavailable
     reason = _THROWN.sub("", reasons[0] if reasons else str(error).strip())
     return SparkUnavailableError(
         f"Spark did not start on {master} ({reason})",
-        remedy="Check `master` and `spark_conf` in the profile, and that the machine has memory left",
+        remedy="Check `master` and `spark_conf` in the profile, and that the machine has free memory",
         details={"log": "\n".join(said)},
     )
 
@@ -420,7 +420,7 @@ def _connect(remote: str) -> SparkSession:
 def _check_address(remote: str) -> None:
     if not shown_settings.is_remote(remote):
         raise InvalidSettingError(
-            f"`remote` is {shown_settings.remote(remote)}, and a Spark Connect server is named as sc://host:port, or "
+            f"`remote` is {shown_settings.remote(remote)}, but the URL of a Spark Connect server is sc://host:port, or "
             "sc://host:port/;name=value;name=value",
             remedy="Correct `remote` in the profile",
         )
@@ -468,7 +468,7 @@ def _check_fixed(session: SparkSession, key: str, value: str) -> None:
     if current != value and not appended and not (key == temporary.LOCAL and temporary.is_below(current or "", value)):
         shown = {"value": setting(key, value), "current": None if current is None else setting(key, current)}
         raise InvalidSettingError(
-            f"`spark_conf` sets {key} to {shown['value']}, and the Spark that runs already has {shown['current']}",
-            remedy="Set it where that Spark is started, or remove the setting",
+            f"`spark_conf` sets {key} to {shown['value']}, but the running Spark has {shown['current']}",
+            remedy="Set it where that Spark is started, or remove it from `spark_conf`",
             details={"setting": key, **shown},
         )

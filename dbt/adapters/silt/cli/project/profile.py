@@ -119,7 +119,7 @@ def warehouse_of(project: Project, arguments: Namespace) -> Warehouse:
     name = arguments.profile or _environment("PROFILE") or project.profile
     if name is None:
         raise InvalidSettingError(
-            f"{project.root / _PROJECT_FILE} names no profile", remedy=f"Give one with `--profile`, {_NAMED}"
+            f"{project.root / _PROJECT_FILE} names no profile", remedy=f"Name a profile with `--profile`, {_NAMED}"
         )
     wanted, fields = _target(_read(path), name, arguments.target or _environment("TARGET"), path)
     if fields.get("type") != "silt":
@@ -176,11 +176,11 @@ def _read(path: Path) -> Mapping[str, Any]:
         text = path.read_text(encoding="utf-8")
         document = yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
     except FileNotFoundError as error:
-        raise InvalidSettingError(f"there is no {path}", remedy=f"Name its folder, {_NAMED}") from error
+        raise InvalidSettingError(f"{path} does not exist", remedy=f"Name its folder, {_NAMED}") from error
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
         raise InvalidSettingError(f"{path} cannot be read: {error}", remedy=f"Correct it, {_NAMED}") from error
     if not isinstance(document, Mapping):
-        raise InvalidSettingError(f"{path} holds no settings", remedy=f"Correct it, {_NAMED}")
+        raise InvalidSettingError(f"{path} contains no settings", remedy=f"Correct it, {_NAMED}")
     return document
 
 
@@ -191,14 +191,14 @@ def _target(profiles: Mapping[str, Any], name: str, target: str | None, path: Pa
         known = ", ".join(str(each) for each in profiles if each != "config") or "none"
         raise InvalidSettingError(
             f"there is no profile {name} with outputs in {path}, which has: {known}",
-            remedy=f"Give another with `--profile` or `--profiles-dir`, {_NAMED}",
+            remedy=f"Name another with `--profile` or `--profiles-dir`, {_NAMED}",
         )
     outputs = profile["outputs"]
     wanted = target or _rendered(profile.get("target")) or "default"
     if not isinstance(outputs.get(wanted), Mapping):
         raise InvalidSettingError(
-            f"the profile {name} in {path} has no target {wanted}; it has: {', '.join(map(str, outputs))}",
-            remedy=f"Give one of them with `--target`, {_NAMED}",
+            f"the profile {name} in {path} has no target {wanted}; its targets are: {', '.join(map(str, outputs))}",
+            remedy=f"Name one of them with `--target`, {_NAMED}",
         )
     return wanted, dict(outputs[wanted])
 
@@ -225,7 +225,7 @@ def _env_var(name: str, default: str | None = None) -> str:
     value = os.environ.get(name, default)
     if value is None:
         raise InvalidSettingError(
-            f"the profile asks for the environment variable {name}, which is not set", remedy=f"Set it, {_NAMED}"
+            f"the profile uses the environment variable {name}, which is not set", remedy=f"Set it, {_NAMED}"
         )
     return value
 
@@ -233,7 +233,7 @@ def _env_var(name: str, default: str | None = None) -> str:
 def _variable(name: str, default: str | None = None) -> str:
     if default is None:
         raise InvalidSettingError(
-            f"the profile asks for the variable {name}, which only dbt's `--vars` gives",
+            f"the profile uses the variable {name}, which only dbt's `--vars` sets",
             remedy="Name the warehouse: `--warehouse PATH`",
         )
     return default

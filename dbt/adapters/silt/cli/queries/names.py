@@ -55,7 +55,7 @@ class Names:
     def not_found(self, name: RelationName) -> RelationNotFoundError:
         """Returns the error for a missing relation, with similar names."""
         near = near_names(name.identifier, self._identifiers(name))
-        remedy = f"Check the name; there is: {', '.join(near)}" if near else None
+        remedy = f"Check the name; similar names are: {', '.join(near)}" if near else None
         return RelationNotFoundError("there is no such table or view", table=str(name), remedy=remedy)
 
     def _full(self, name: Name) -> RelationName | None:

@@ -218,7 +218,7 @@ def _is_plain(field: StructField) -> bool:
 
 def _no_column(name: str, snapshot: Snapshot) -> ColumnNotFoundError:
     known = near_names(name, snapshot.schema.names) or snapshot.schema.names
-    remedy = f"Check its name; there is: {', '.join(known)}"
+    remedy = f"Check its name; the columns are: {', '.join(known)}"
     return ColumnNotFoundError(f"there is no column `{name}`", remedy=remedy, table=snapshot.table)
 
 

@@ -18,11 +18,11 @@ from dbt.adapters.silt.engine.sql.tokens import identifiers, tokenize
 
 QUIT: Final = frozenset(("quit", "exit", "\\q"))
 HELP: Final = (
-    "A statement ends with a semicolon, and may have several lines. Tab completes names; the arrows bring back",
-    "what was typed. Ctrl-C stops a statement, or drops the lines; Ctrl-D ends the shell.",
+    "A statement ends with a semicolon, and may have several lines. Tab completes names; the arrow keys recall",
+    "earlier lines. Ctrl-C stops a statement, or discards the lines; Ctrl-D ends the shell.",
     "  \\d                  tables and views",
     "  \\d NAME             columns of a table",
-    "  explain select ...  which files are read, and why the others are skipped",
+    "  explain select ...  the files that are read, and why others are skipped",
     "  explain extended    Spark's plans",
     "  \\q                  ends the shell, as `quit` does",
 )
@@ -41,7 +41,7 @@ def answer(text: str, names: Names) -> RowsFound | Explanation:
     if word.lower() in ("help", "\\?", "\\h"):
         return Explanation(HELP, {"help": list(HELP)})
     if word != "\\d":
-        raise UnsupportedStatementError(f"there is no command {word}", remedy="Type `help`")
+        raise UnsupportedStatementError(f"unknown command {word}", remedy="Type `help`")
     return RowsFound(_columns(names, rest.strip()) if rest.strip() else _relations(names))
 
 
@@ -108,10 +108,10 @@ def _columns(names: Names, text: str) -> pa.Table:
     found = names.find(parts)
     if isinstance(found, View):
         raise UnsupportedStatementError(
-            "it is a view, whose columns only Spark knows", remedy=f"Ask `describe {text}`", table=str(found.name)
+            "it is a view, whose columns only Spark knows", remedy=f"Run `describe {text}`", table=str(found.name)
         )
     if not isinstance(found, DeltaLog):
-        raise UnsupportedStatementError(f"`{text}` is no table of the warehouse", remedy=f"Ask `describe {text}`")
+        raise UnsupportedStatementError(f"`{text}` is not a table of the warehouse", remedy=f"Run `describe {text}`")
     fields = list(found.snapshot().schema)
     rows = {
         "column": [field.name for field in fields],

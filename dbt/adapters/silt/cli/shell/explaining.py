@@ -38,7 +38,7 @@ def _lines(read: TableRead) -> Iterator[str]:
     for reason in read.skipped.reasons:
         yield f"  {reason.files.num_rows} skipped by {_why(read, reason)}"
     if read.by_limit:
-        yield f"  {read.by_limit} skipped by the limit: the rows of the others are enough"
+        yield f"  {read.by_limit} skipped by the limit: the other files have enough rows"
     if read.by_log and read.skipped.read.num_rows:
         yield f"  {read.skipped.read.num_rows} not opened: the log has the answer"
 

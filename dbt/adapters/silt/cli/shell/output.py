@@ -27,12 +27,12 @@ def check_target(file: str, overwrite: bool) -> None:
     """
     path = Path(file)
     if path.is_dir() or not path.parent.is_dir():
-        problem = "is a folder" if path.is_dir() else "is in a folder that is not there"
-        raise InvalidArgumentError(f"{file} {problem}", remedy="Name a file in a folder that is there")
+        problem = "is a folder" if path.is_dir() else "is in a folder that does not exist"
+        raise InvalidArgumentError(f"{file} {problem}", remedy="Name a file in an existing folder")
     if path.exists() and not overwrite:
-        raise InvalidArgumentError(f"{file} is there already", remedy="Name another file, or add --overwrite")
+        raise InvalidArgumentError(f"{file} already exists", remedy="Name another file, or add --overwrite")
     if not os.access(path.parent, os.W_OK):
-        raise InvalidArgumentError(f"{file} cannot be written", remedy="Name a file in a folder that you can write")
+        raise InvalidArgumentError(f"{file} cannot be written", remedy="Name a file in a folder that you can write to")
 
 
 def write_csv(rows: pa.Table, file: str) -> None:

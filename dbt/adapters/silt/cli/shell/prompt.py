@@ -24,7 +24,7 @@ readline = lazy_module("readline")
 
 _USUAL_COLUMNS: Final = 80
 _FIRST, _MORE = "silt> ", "   -> "
-_WELCOME: Final = "A statement ends with a semicolon; `help` says more, Ctrl-D ends the shell."
+_WELCOME: Final = "A statement ends with a semicolon; `help` shows more, Ctrl-D ends the shell."
 
 
 @dataclass

@@ -20,8 +20,8 @@ from dbt.adapters.silt.engine.kernel.errors import CommitStateUnknownError, Silt
 
 _END_SECONDS: Final = 20
 STARTS: Final = "silt: this statement needs Spark, which starts now"
-CONNECTS: Final = "silt: this statement needs Spark, which is reached by Spark Connect"
-STAYS: Final = "silt: this statement needs Spark: the one that `keep_alive` keeps is used, or starts now"
+CONNECTS: Final = "silt: this statement needs Spark, and connects to it by Spark Connect"
+STAYS: Final = "silt: this statement needs Spark: the kept Spark (`keep_alive`) is used, or starts now"
 
 
 @dataclass
@@ -125,7 +125,7 @@ class SparkProcess:
         if not may_commit:
             return _ended()
         return CommitStateUnknownError(
-            "the process of Spark has ended while the statement ran, which may be committed",
+            "the Spark process ended while the statement ran, so the statement may be committed",
             remedy=CommitStateUnknownError.remedy_without_run,
         )
 
@@ -183,7 +183,7 @@ class SparkProcess:
 
 
 def _ended() -> SparkEndedError:
-    return SparkEndedError("the process of Spark has ended")
+    return SparkEndedError("the Spark process has ended")
 
 
 def _kill(process: subprocess.Popen[bytes]) -> None:

@@ -126,8 +126,8 @@ class Statements:
             return
         self._is_plain = self._begins_plain
         raise SparkEndedError(
-            "the statement was not run: Spark has ended, and with it what SET, USE and temporary views have said",
-            remedy="Say it again, then run the statement",
+            "the statement was not run: Spark has ended, and the session's SET, USE and temporary views are lost",
+            remedy="Run those again, then this statement",
         )
 
     def _parsed(self, text: str) -> Statement | None:
@@ -156,11 +156,13 @@ class Statements:
     def _explained(self, statement: ast.Explain) -> Explanation:
         quick = self._quick()
         if not isinstance(statement.statement, ast.Query):
-            raise UnsupportedStatementError("only a query can be explained", remedy="Explain the query in it")
+            raise UnsupportedStatementError(
+                "only a query can be explained", remedy="Explain the query of the statement"
+            )
         if quick is None:
             raise UnsupportedStatementError(
                 "this session has changed what statements mean, so only Spark can explain them",
-                remedy="Ask for Spark's plan, `explain extended ...`, or use a new shell",
+                remedy="Use Spark's plan, `explain extended ...`, or a new shell",
             )
         try:
             return explanation(explained(quick, statement.statement))

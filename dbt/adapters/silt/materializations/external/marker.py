@@ -46,13 +46,13 @@ class Marker:
             DbtRuntimeError: if another model, or an unknown writer, has written some of them.
         """
         if self.node is not None and self.node != target.node:
-            raise refused(target.location, f"{self.node} has written it; choose another `location`, or empty it")
+            raise refused(target.location, f"{self.node} wrote it; choose another `location`, or empty it")
         others = sorted(set(found) - self.files)
         if others and self.node is None:
-            reason = "it has no record that this model has written it; choose another `location`, or empty it"
+            reason = "it has no record that this model wrote it; choose another `location`, or empty it"
             raise refused(target.location, reason)
         if others:
-            raise refused(target.location, f"holds `{others[0]}`, which this model has not written; move that away")
+            raise refused(target.location, f"it holds `{others[0]}`, which this model did not write; move it away")
 
 
 def is_data(name: str) -> bool:

@@ -150,7 +150,7 @@ class ObjectFiles:
         try:
             self.store.copy_file(joined(self._staged, written), to)
         except ObjectMissing as error:
-            raise StorageError(f"{joined(self._staged, written)}, which Spark has written, is gone") from error
+            raise StorageError(f"{joined(self._staged, written)}, which Spark wrote, no longer exists") from error
 
     def _swap(self, tag: Tag | None, marker: Marker) -> None:
         """Replaces the marker if it is unchanged.
@@ -174,8 +174,8 @@ class ObjectFiles:
             return
         if not is_done and not self._is_now(marker):
             raise DbtRuntimeError(
-                f"another run of {self.target.node} has replaced `{self.target.location}` meanwhile, and its rows are "
-                "there now; run the model again"
+                f"another run of {self.target.node} replaced `{self.target.location}` in the meantime, and its "
+                "rows are there now; run the model again"
             )
 
     def _is_now(self, marker: Marker) -> bool:
@@ -232,8 +232,8 @@ class ObjectFiles:
 
     def _unseen(self, written: Sequence[str]) -> StorageError:
         return StorageError(
-            f"Spark has written one file, and {len(written)} are in {joined(self.store.root, self._staged)}",
-            remedy="Give Spark and this process the same `endpoint`; a server of Spark Connect has settings of its own",
+            f"Spark wrote one file, but {joined(self.store.root, self._staged)} holds {len(written)}",
+            remedy="Give Spark and this process the same `endpoint`; a Spark Connect server has its own settings",
         )
 
 

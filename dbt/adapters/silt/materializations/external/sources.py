@@ -68,7 +68,7 @@ def external_of(source: RelationConfig, project_root: str) -> External | None:
     location = _absolute(_filled(str(pattern), name, source, settings), project_root)
     file_format = str(settings.get("format") or format_of(location) or "").lower()
     if not file_format:
-        raise _problem(name, f"the ending of `{location}` does not say its format: give `format`, such as `parquet`")
+        raise _problem(name, f"the extension of `{location}` does not give its format: set `format`, such as `parquet`")
     if file_format == "delta":
         return External(_delta(location), location, file_format)
     options = _options(name, source, settings, file_format)
@@ -100,7 +100,7 @@ def _options(name: str, source: RelationConfig, settings: Mapping[str, Any], fil
     """Returns the reader's options; omits options of the source that only other formats have."""
     options = settings.get("options") or {}
     if not isinstance(options, Mapping):
-        raise _problem(name, "`options` are names and values of options, such as `{sep: ';'}`")
+        raise _problem(name, "`options` must map option names to values, such as `{sep: ';'}`")
     if options != (getattr(source, "source_meta", None) or {}).get("options"):
         return options
     return {each: value for each, value in options.items() if not belongs_to_other_formats(str(each), file_format)}
@@ -121,9 +121,9 @@ def _filled(pattern: str, name: str, source: RelationConfig, settings: Mapping[s
         if formatter == "template":
             return Template(pattern).substitute(fields)
     except (KeyError, ValueError, TypeError) as error:
-        known = "`name`, `identifier`, `schema`, `database` and what `meta` holds"
-        raise _problem(name, f"`{pattern}` cannot be filled in ({error}): there are {known}") from error
-    raise _problem(name, f"`formatter` is newstyle, oldstyle or template, not `{formatter}`")
+        known = "`name`, `identifier`, `schema`, `database` and the keys of `meta`"
+        raise _problem(name, f"`{pattern}` cannot be filled in ({error}): the names are {known}") from error
+    raise _problem(name, f"`formatter` must be newstyle, oldstyle or template, not `{formatter}`")
 
 
 def _absolute(location: str, project_root: str) -> str:

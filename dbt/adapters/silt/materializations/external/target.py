@@ -79,17 +79,17 @@ def target_of(model: Mapping[str, Any], location: str, project_root: str, taken:
     named = format_of(place)
     file_format = str(config.get("format") or named or "parquet").lower()
     if file_format not in _FORMATS:
-        raise DbtRuntimeError(f"`format: {file_format}` cannot be written; it is one of {', '.join(_FORMATS)}")
+        raise DbtRuntimeError(f"`format: {file_format}` cannot be written: it must be one of {', '.join(_FORMATS)}")
     options = _options(file_format, config, place if named else None)
     partition_by = _columns(config.get("partition_by") or options.pop("partition_by", None))
     if named and partition_by:
-        raise DbtRuntimeError(f"`partition_by` needs a folder, and `{location}` is one file: leave its ending out")
+        raise DbtRuntimeError(f"`partition_by` needs a folder, but `{location}` is a single file: remove its extension")
     return ExternalTarget(place, bool(named), file_format, options, partition_by, str(model["unique_id"]))
 
 
 def refused(where: str, reason: str) -> DbtRuntimeError:
     """Returns the error for files that would be lost."""
-    return DbtRuntimeError(f"`{where}` would be overwritten, and {reason}")
+    return DbtRuntimeError(f"`{where}` is not overwritten: {reason}")
 
 
 def place_of(location: str, project_root: str, taken: Iterable[str] = ()) -> str:
@@ -129,7 +129,7 @@ def _is_within(url: ObjectUrl, other: ObjectUrl) -> bool:
 
 
 def _in_warehouse(location: str, warehouse: str) -> DbtRuntimeError:
-    return DbtRuntimeError(f"`location: {location}` is in the warehouse {warehouse}, whose files are those of tables")
+    return DbtRuntimeError(f"`location: {location}` is in the warehouse {warehouse}, whose files belong to tables")
 
 
 def _columns(given: Any) -> tuple[str, ...]:

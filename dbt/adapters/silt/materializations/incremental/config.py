@@ -108,7 +108,7 @@ def problems(config: Mapping[str, Any]) -> Iterator[str]:
     given = {name: value for name, value in config.items() if value is not None}
     for name, (is_right, what) in _SHAPES.items():
         if name in given and not is_right(given[name]):
-            yield f"`{name}` must be {what}, and is {given[name]!r}{_TAKEN_BACK if _is_empty(given[name]) else ''}"
+            yield f"`{name}` must be {what}, but is {given[name]!r}{_TAKEN_BACK if _is_empty(given[name]) else ''}"
     yield from _mixed(given)
     yield from _of_no_partition(given)
     if "merge_clauses" in given:
@@ -121,7 +121,7 @@ def blank_names(config: Mapping[str, Any], names: Iterable[str]) -> Iterator[str
         value = config.get(name)
         texts = value if isinstance(value, list | tuple) else [value]
         if any(isinstance(each, str) and not each.strip() for each in texts):
-            yield f"`{name}` is {value!r}, with a text that names nothing{_TAKEN_BACK}"
+            yield f"`{name}` is {value!r}, which contains an empty name{_TAKEN_BACK}"
 
 
 def named_twice(given: Mapping[str, Any]) -> Iterator[str]:
@@ -209,8 +209,8 @@ def _is_expressions(value: Any) -> bool:
 
 
 _TEXT = (_is_text, "a condition in SQL")
-_LIST = (_is_list, "a text or a list of texts")
-_FILLED_LIST = (_is_filled_list, "a text or a list of at least one text")
+_LIST = (_is_list, "a string or a list of strings")
+_FILLED_LIST = (_is_filled_list, "a string or a list of at least one string")
 _FLAG = (_is_flag, "true or false")
 _ALIAS = (_is_alias, "a name")
 

@@ -65,5 +65,5 @@ def without_quotes(text: str) -> str:
 
 
 def _no_column(text: str, columns: Sequence[str], setting: str) -> CompilationError:
-    named = text.strip() or "an empty text"
+    named = text.strip() or "an empty string"
     return CompilationError(f"`{setting}` names {named}, which is not one of the columns {', '.join(columns)}")

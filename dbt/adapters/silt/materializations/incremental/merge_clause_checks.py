@@ -29,7 +29,7 @@ def clause_problems(clauses: Any) -> Iterator[str]:
         return
     for kind, given in clauses.items():
         if kind not in MATCH_SQL:
-            yield f"`merge_clauses` has `{kind}`, and may have {listed(MATCH_SQL)}"
+            yield f"`merge_clauses` may have {listed(MATCH_SQL)}, not `{kind}`"
         elif not isinstance(given, list | tuple) or not given:
             yield f"`merge_clauses.{kind}` must be a list of at least one clause"
         else:
@@ -55,23 +55,23 @@ def as_list(value: Any) -> list[Any]:
 
 def _clause_problems(kind: str, given: Any) -> Iterator[str]:
     if not isinstance(given, Mapping):
-        yield f"must be a dictionary, and is {given!r}"
+        yield f"must be a dictionary, but is {given!r}"
         return
     unknown = sorted(set(given) - _KEYS)
     if unknown:
-        yield f"has {listed(unknown)}, and may have {listed(sorted(_KEYS))}"
+        yield f"may have {listed(sorted(_KEYS))}, not {listed(unknown)}"
     side, action = str(given.get("by", "target")).lower(), given.get("action")
     if side not in ("source", "target") or ("by" in given and kind != NOT_MATCHED):
-        yield "has a `by`, which only a `when_not_matched` clause has: `source` or `target`"
+        yield "has a `by`, which only a `when_not_matched` clause may have: `source` or `target`"
         return
     kind = BY_SOURCE if side == "source" else kind
     if action not in _ACTIONS[kind]:
-        hint = " (rows of the table that match none are `by: source`)" if action in ("update", "delete") else ""
-        yield f"has the action {action!r}, and {MATCH_SQL[kind]} takes {listed(_ACTIONS[kind])}{hint}"
+        hint = " (unmatched rows of the table need `by: source`)" if action in ("update", "delete") else ""
+        yield f"has the action {action!r}, but {MATCH_SQL[kind]} takes {listed(_ACTIONS[kind])}{hint}"
     if given.get("mode", "by_name") not in _MODES:
-        yield f"has the mode {given['mode']!r}, and there are {listed(_MODES)}"
+        yield f"has the mode {given['mode']!r}, but the modes are {listed(_MODES)}"
     if not _is_condition(given.get("condition")):
-        yield f"has a `condition` that is no SQL text: {given['condition']!r}"
+        yield f"has a `condition` that is not SQL: {given['condition']!r}"
     if action == "update":
         yield from _update_problems(kind, given)
     if action == "insert":
@@ -89,27 +89,27 @@ def _is_condition(value: Any) -> bool:
 def _update_problems(kind: str, given: Given) -> Iterator[str]:
     update = given.get("update", {})
     if not isinstance(update, Mapping) or set(update) - _UPDATE_KEYS:
-        yield f"has an `update` that is no dictionary of {listed(sorted(_UPDATE_KEYS))}"
+        yield f"has an `update` that is not a dictionary of {listed(sorted(_UPDATE_KEYS))}"
         return
     if update.get("include") in ([], (), ""):
         yield "has an `update.include` that is empty: name columns, or leave it out to update all"
     values = expressions(given)
     if not isinstance(values, Mapping) or not all(isinstance(each, str | int | float) for each in values.values()):
-        yield "has `set_expressions` that are no dictionary of columns and their expressions"
+        yield "has `set_expressions` that are not a dictionary of columns and their expressions"
     elif kind == BY_SOURCE and not values:
-        yield "updates rows that no row of the model matches, and needs `set_expressions`"
+        yield "updates rows that no row of the model matches, and therefore needs `set_expressions`"
     if kind == MATCHED and given.get("mode", "by_name") != "explicit" and (update or values):
-        yield "names what to update, and needs `mode: explicit` for that"
+        yield "names the columns to update, which needs `mode: explicit`"
 
 
 def _insert_problems(given: Given) -> Iterator[str]:
     insert = given.get("insert", {})
     if not isinstance(insert, Mapping) or set(insert) - _INSERT_KEYS:
-        yield f"has an `insert` that is no dictionary of {listed(sorted(_INSERT_KEYS))}"
+        yield f"has an `insert` that is not a dictionary of {listed(sorted(_INSERT_KEYS))}"
         return
     columns, values = as_list(insert.get("columns")), as_list(insert.get("values"))
     if given.get("mode", "by_name") == "explicit":
         if not columns or len(columns) != len(values):
             yield f"inserts {len(values)} `values` into {len(columns)} `columns`: name each column with its value"
     elif columns or values:
-        yield "names what to insert, and needs `mode: explicit` for that"
+        yield "names the columns to insert, which needs `mode: explicit`"

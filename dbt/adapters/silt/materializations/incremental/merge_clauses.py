@@ -185,8 +185,8 @@ def _inserted(given: Given, sides: Sides) -> list[tuple[str, str]]:
 def _by_position(sides: Sides) -> list[tuple[str, str]]:
     if len(sides.columns) != len(sides.given):
         raise CompilationError(
-            f"A clause of `merge_clauses` goes `by_position`, and the model gives {len(sides.given)} columns for the "
-            f"table's {len(sides.columns)}: give as many, or take `mode: by_name`"
+            f"A clause of `merge_clauses` is `by_position`, but the model returns {len(sides.given)} columns and "
+            f"the table has {len(sides.columns)}: return as many, or use `mode: by_name`"
         )
     return [(column, sides.value(name)) for column, name in zip(sides.columns, sides.given, strict=True)]
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from dbt.adapters.silt.column import SiltColumn
 
 REMEDY = (
-    "A batch may give rows of its own window alone: configure `event_time` on what the model reads, or filter by "
+    "A batch may only return rows of its own window: configure `event_time` on the models that it reads, or filter by "
     "`model.batch.event_time_start` and `model.batch.event_time_end`"
 )
 
@@ -44,7 +44,7 @@ def batch_window(
     config, batch = model["config"], model.get("batch")
     event_time = config.get("event_time")
     if not batch or not event_time:
-        raise CompilationError("The incremental strategy `microbatch` needs `event_time`, and is run batch by batch")
+        raise CompilationError("The incremental strategy `microbatch` needs `event_time`, and runs batch by batch")
     text, kind = _typed(str(event_time), columns, schema_of, query)
     if kind not in _KINDS:
         raise CompilationError(
@@ -52,7 +52,7 @@ def batch_window(
         )
     if kind == "date" and str(getattr(config.get("batch_size"), "value", config.get("batch_size"))) == "hour":
         raise CompilationError(
-            f"`event_time` names {event_time}, which is a date: take `batch_size: day`, or a timestamp for `event_time`"
+            f"`event_time` names {event_time}, which is a date: use `batch_size: day`, or a timestamp for `event_time`"
         )
     start, end = (_literal(kind, batch[bound]) for bound in ("event_time_start", "event_time_end"))
     return f"{text} >= {start} and {text} < {end}"

@@ -36,10 +36,10 @@ def check_strategy(strategy: str, macros: Iterable[str], project: str) -> None:
     found = [match[1] for match in map(_MACRO.fullmatch, names) if match and match[1] not in own]
     known = [*STRATEGIES, *sorted(found)]
     nearest = difflib.get_close_matches(strategy.lower(), known, 1, _LIKE_ENOUGH)
-    hint = f": do you mean `{nearest[0]}`?" if nearest else "."
+    hint = f": did you mean `{nearest[0]}`?" if nearest else "."
     raise CompilationError(
         f'dbt could not find an incremental strategy macro with the name "{macro}" in {project}{hint} '
-        f"`incremental_strategy` is one of {', '.join(known)}, or the project has such a macro"
+        f"Set `incremental_strategy` to one of {', '.join(known)}, or define that macro in the project"
     )
 
 
@@ -55,8 +55,8 @@ def key_warning(config: Mapping[str, Any]) -> str | None:
     if strategy == "merge" and _chooses_rows_otherwise(config):
         return None
     return (
-        f"`{strategy}` without `unique_key` finds no row of the table again: each run appends all rows of the query. "
-        "Name the key by `unique_key`, or write `incremental_strategy: append` if the rows are to be appended"
+        f"`{strategy}` without `unique_key` cannot match rows of the table: each run appends all rows of the query. "
+        "Set `unique_key`, or `incremental_strategy: append` if that is intended"
     )
 
 

@@ -32,7 +32,7 @@ def _is_here(package: str) -> bool:
     try:
         wanted = Requirement(package)
     except InvalidRequirement:
-        logger.warning(f"`packages` of the model: {package} is not checked, since pip would not know it by that name")
+        logger.warning(f"`packages` of the model: {package} is not checked, because it is not a package name of pip")
         return True
     if wanted.marker is not None and not wanted.marker.evaluate():
         return True
@@ -41,5 +41,5 @@ def _is_here(package: str) -> bool:
     except metadata.PackageNotFoundError:
         return importlib.util.find_spec(wanted.name.replace("-", "_").split(".")[0]) is not None
     if not wanted.specifier.contains(installed, prereleases=True):
-        logger.warning(f"The model asks for {package}; {wanted.name} {installed} is installed, and is used")
+        logger.warning(f"The model requires {package}, but {wanted.name} {installed} is installed and is used")
     return True

@@ -96,7 +96,7 @@ def _check_polars(rows: Any) -> None:
 def _no_rows(rows: Any) -> DbtRuntimeError:
     if rows is None:
         return DbtRuntimeError(f"The model returned None: it must return {_KINDS}")
-    return DbtRuntimeError(f"The model returned {type(rows).__qualname__}, and must return {_KINDS}")
+    return DbtRuntimeError(f"The model returned {type(rows).__qualname__}, but must return {_KINDS}")
 
 
 def _is_of(value: Any, package: str) -> bool:
@@ -125,7 +125,7 @@ def _check_names(names: Iterable[str]) -> None:
     if many:
         same = ", ".join(f"`{name}`" for name in kept if name.lower() == many[0])
         raise DbtRuntimeError(
-            f"The model returned several columns of one name ({same}): rename them, or leave some out"
+            f"The model returned several columns with the same name ({same}): rename them, or leave some out"
         )
 
 
@@ -163,7 +163,7 @@ def _warn_of_index(names: Sequence[Any]) -> None:
     named = [f"`{name}`" for name in names if name is not None]
     if named:
         logger.warning(
-            f"The index of the returned DataFrame ({', '.join(named)}) is no column, and is left out: "
+            f"The index of the returned DataFrame ({', '.join(named)}) is not a column, and is left out: "
             "return `df.reset_index()` to keep it"
         )
 

@@ -89,8 +89,8 @@ def _refuse_ephemeral(model: Mapping[str, Any]) -> None:
     pieces = [str(each["id"]).rpartition(".")[2] for each in model.get("extra_ctes") or []]
     if pieces:
         raise DbtRuntimeError(
-            f"The model reads `{pieces[0]}`, which is ephemeral, and a python model reads tables and views: "
-            "materialize it as a view"
+            f"The model reads `{pieces[0]}`, which is ephemeral, but a Python model can only read tables and "
+            "views: materialize it as a view"
         )
 
 

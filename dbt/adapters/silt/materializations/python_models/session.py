@@ -51,8 +51,8 @@ class ModelSession:
         """
         if kwargs:
             raise DbtRuntimeError(
-                f"`session.sql` takes no DataFrames here ({', '.join(kwargs)}): name them in the text, after "
-                "`createOrReplaceTempView`"
+                f"`session.sql` takes no DataFrames as arguments ({', '.join(kwargs)}): make them views by "
+                "`createOrReplaceTempView`, and name the views in the SQL"
             )
         if args:
             return self._handle.warehouse.query(str(sqlQuery), args)
@@ -71,7 +71,7 @@ class ModelSession:
         Raises:
             DbtRuntimeError: always.
         """
-        raise DbtRuntimeError("The Spark session is that of all models, and ends with dbt: do not stop it")
+        raise DbtRuntimeError("All models share this Spark session, and dbt stops it at the end: do not stop it")
 
     def _exists(self, tableName: Any, dbName: str | None = None) -> bool:
         try:
@@ -145,8 +145,8 @@ def by_written_names(function: Callable[..., Any], called: str) -> Callable[...,
             return function(*names, **version)
         except KeyError as error:
             raise DbtRuntimeError(
-                f"{called} does not know {error}: dbt finds what a model reads in its text, "
-                f"where it must be written as `{called}(...)` with the names themselves"
+                f"{called} does not know {error}: dbt finds the inputs of a model in its source code, "
+                f"so write `{called}(...)` there with literal names"
             ) from error
 
     return call

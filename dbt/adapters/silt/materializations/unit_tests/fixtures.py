@@ -131,10 +131,10 @@ class Fixture:
 
     def _misfit(self, row: int, cell: Cell) -> TypeMismatchError:
         column, kind = cell.path, _type_name(cell.kind)
-        reason = "which its struct lacks" if cell.kind is NO_FIELD else f"whose type {kind} cannot hold it as it is"
+        reason = "which its struct lacks" if cell.kind is NO_FIELD else f"whose type {kind} cannot hold it unchanged"
         return TypeMismatchError(
             f"{self.name} has the value `{cell.value}` in row {row} of the column `{column}`, {reason}",
-            remedy="Write a value that the column can have, or change the column's type in its model",
+            remedy="Write a value that the column can hold, or change the column's type in its model",
             details={"column": column, "row": row, "value": str(cell.value), "type": kind},
         )
 

@@ -20,7 +20,7 @@
   }
 
   function drawn(model, query) {
-    if (!model.nodes.length) return [h("p", { class: "quiet" }, "dbt's manifest.json is not there: the graph is not known.")];
+    if (!model.nodes.length) return [h("p", { class: "quiet" }, "dbt's manifest.json is missing: the graph is unknown.")];
     const focus = model.nodeById.get(query.get("focus") || "");
     const chosen = focus ? around(model, focus, Number(query.get("around")) || 99) : matching(model, query);
     const parts = [];

@@ -147,11 +147,11 @@
       s("rect", { class: "bar built", x: 4 + ((each.ms - from) / span) * (wide - 12), y: 8, width: 3, height: 26 }, s("title", {}, `${each.table}@v${each.version} ${time(each.ms)}`))));
     return h("div", { class: "chart" }, s("svg", { viewBox: `0 0 ${wide} 54`, role: "img", "aria-label": "commits over time" }, drawn,
       s("text", { class: "axis", x: 0, y: 50 }, time(from)), s("text", { class: "axis", x: wide, y: 50, "text-anchor": "end" }, time(from + span))),
-    h("p", { class: "quiet" }, "The moments of its commits. Threads and durations are known of the last 60 commands of this project."));
+    h("p", { class: "quiet" }, "The times of its commits. Threads and durations are known for the last 60 commands of this project only."));
   }
 
   const nameOf = (model, node) => (model.nodeById.has(node) ? model.nodeById.get(node).name : node);
-  const sayWait = (each) => (each.wait ? `, waited for ${each.wait.parent ? `${each.wait.parent} and ` : ""}a thread ${took(each.wait.thread)}` : "");
+  const sayWait = (each) => (each.wait ? `, waited ${each.wait.parent ? `for ${each.wait.parent}, then ` : ""}${took(each.wait.thread)} for a free thread` : "");
   const wrote = (each) => each.commits.map((commit) => `; ${commit.table}@v${commit.version}`).join("");
 
   function failures(nodes) {
@@ -170,10 +170,10 @@
       { name: "node", value: (each) => each.node, cell: (each) => (model.nodeById.has(each.node) ? h("a", { href: `#/graph?focus=${encodeURIComponent(each.node)}` }, each.node) : each.node) },
       { name: "state", value: stateOf, cell: (each) => badge(stateOf(each)) },
       { name: "took", number: true, value: (each) => (each.result && each.result.started ? each.result.ended - each.result.started : null), cell: (each) => (each.result && each.result.started ? took(each.result.ended - each.result.started) : Silt.UNKNOWN) },
-      { name: "waited for", value: (each) => (each.wait ? each.wait.parent || "" : ""), cell: (each) => (each.wait && each.wait.parent ? nameOf(model, each.wait.parent) : Silt.UNKNOWN) },
-      { name: "for a thread", number: true, value: (each) => each.wait && each.wait.thread, cell: (each) => (each.wait ? took(each.wait.thread) : Silt.UNKNOWN) },
+      { name: "waited for node", value: (each) => (each.wait ? each.wait.parent || "" : ""), cell: (each) => (each.wait && each.wait.parent ? nameOf(model, each.wait.parent) : Silt.UNKNOWN) },
+      { name: "wait for a free thread", number: true, value: (each) => each.wait && each.wait.thread, cell: (each) => (each.wait ? took(each.wait.thread) : Silt.UNKNOWN) },
       { name: "wrote", value: (each) => each.commits.length, cell: (each) => each.commits.slice(0, 5).map((commit) => [link(["table", commit.table], `${commit.table}@v${commit.version}`), commit.undoneBy ? ` rolled back by v${commit.undoneBy}` : "", " "]) },
-      { name: "what", value: (each) => what(model, each), cell: (each) => what(model, each) },
+      { name: "message", value: (each) => what(model, each), cell: (each) => what(model, each) },
       number("inserted", "inserted"), number("updated", "updated"), number("deleted", "deleted"), number("files", "filesAdded"),
       { name: "tried again", number: true, value: (each) => (sum(each, "retries") || 0) + (sum(each, "reruns") || 0), cell: (each) => count((sum(each, "retries") || 0) + (sum(each, "reruns") || 0)) },
     ], found, { empty: "No node." })];
@@ -182,7 +182,7 @@
   function what(model, each) {
     const [skip] = each.skips;
     const cause = stateOf(each) === "held" ? Silt.heldBy(model, each.node) : null;
-    const said = cause ? `held because of ${cause}` : each.result && each.result.message ? each.result.message.split("\n")[0] : skip ? `skipped: v${skip.version} of ${skip.table} holds its work` : "";
+    const said = cause ? `held because of ${cause}` : each.result && each.result.message ? each.result.message.split("\n")[0] : skip ? `skipped: its work is in ${skip.table}@v${skip.version}` : "";
     return Silt.short(said, 160);
   }
 

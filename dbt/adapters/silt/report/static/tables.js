@@ -39,7 +39,7 @@
       { name: "last commit (UTC)", tight: true, value: (each) => last(each) && last(each).ms, cell: (each) => time(last(each) && last(each).ms) },
       { name: "by", value: (each) => (last(each) && (last(each).node || last(each).engine)) || "" },
       { name: "dead", number: true, value: (each) => (each.dead ? each.dead[1] : 0), cell: (each) => (each.dead ? size(each.dead[1]) : "") },
-      { name: "look at", value: (each) => each.found.join(", "), cell: (each) => each.found.map((found) => [badge(found), " "]) },
+      { name: "findings", value: (each) => each.found.join(", "), cell: (each) => each.found.map((found) => [badge(found), " "]) },
     ], tables, { empty: "No table." });
   }
 
@@ -80,10 +80,10 @@
     if (table.small) {
       parts.push(h("p", {}, `${count(table.small[0])} files of ${size(table.small[2])} would become ${count(table.small[1])}:`), command(operation("silt_optimize", `table: ${name}`)));
     } else parts.push(h("p", {}, "No small files that OPTIMIZE would pack."));
-    if (zorder.length) parts.push(h("p", {}, "Ranges of files overlap; ordered, a look-up of a key reads fewer:"), command(operation("silt_optimize", `table: ${name}, zorder_by: [${zorder.map(plain).join(", ")}]`)));
+    if (zorder.length) parts.push(h("p", {}, "Ranges of files overlap; if the files are ordered, a look-up of a key reads fewer of them:"), command(operation("silt_optimize", `table: ${name}, zorder_by: [${zorder.map(plain).join(", ")}]`)));
     if (table.dead) {
       const [number, bytes, due, dueBytes] = table.dead;
-      parts.push(h("p", {}, `${count(number)} files of ${size(bytes)} are no longer in the table, as far as the log tells; ${due ? `${count(due)} of ${size(dueBytes)} are older than the retention:` : "VACUUM deletes them when they are older than the retention:"}`), command(operation("silt_vacuum", `table: ${name}`)));
+      parts.push(h("p", {}, `${count(number)} files of ${size(bytes)} are no longer in the table, according to the log; ${due ? `${count(due)} of ${size(dueBytes)} are older than the retention:` : "VACUUM deletes them when they are older than the retention:"}`), command(operation("silt_vacuum", `table: ${name}`)));
     } else parts.push(h("p", {}, "No dead files."));
     return parts;
   }
@@ -91,7 +91,7 @@
   function clustering(table) {
     if (!table.overlaps.length) return h("p", { class: "quiet" }, table.files < 2 ? "With fewer than two files there is nothing to cluster." : "The files have no statistics of a key.");
     return table.overlaps.map((each) => h("div", {}, h("h3", {}, each.column, table.clustered.includes(each.column) ? " (clustered by it)" : ""),
-      h("p", {}, `The range of a file overlaps ${each.mean} of ${count(each.files)} files on average, itself counted; a value may be in ${count(each.most)} files at most. 1 is perfect.`),
+      h("p", {}, `The range of a file overlaps ${each.mean} of ${count(each.files)} files on average, itself included; a value may be in ${count(each.most)} files at most. 1 is perfect.`),
       Silt.charts.ranges(`ranges of ${each.column} in files, by rank`, each.ranges)));
   }
 
@@ -147,7 +147,7 @@
   const signed = (value, show) => (!value ? show(0) : value < 0 ? `−${show(-value)}` : `+${show(value)}`);
 
   function definitions(from, to) {
-    if (!from || !to) return h("p", { class: "quiet" }, "The log does not have the definition of the older version any more.");
+    if (!from || !to) return h("p", { class: "quiet" }, "The log no longer has the definition of the older version.");
     const before = new Map(from.columns.map((each) => [each.name, each]));
     const after = new Map(to.columns.map((each) => [each.name, each]));
     const changes = [];

@@ -11,7 +11,7 @@ from dbt.adapters.silt.records.run_registry import RunEntry
 from dbt.adapters.silt.runs.logical_run.resume import OFF, last_of_work
 from dbt.adapters.silt.runs.logical_run.run_id import LogicalRun, Origin
 
-_AGAIN: Final = "what both write by an append is then there twice"
+_AGAIN: Final = "rows that both append are then in the table twice"
 _NAMED: Final = 5
 _HOOK: Final = "operation."
 
@@ -57,7 +57,7 @@ class Announcement:
         if continued is not None:
             yield (
                 f"Continuing `{continued.command}`, started at {continued.started_at}, which did not finish: "
-                "what it committed is skipped. To do everything again, type the command once more after this run"
+                "its commits are skipped. To do everything again, type the command once more after this run"
             )
         unused = self.run.origin is Origin.RETRY and self.profile_run_id not in (None, "", self.run.run_id)
         note = f"; the profile's run_id {self.profile_run_id} is not used" if unused else ""
@@ -87,8 +87,8 @@ class Announcement:
         both = _named(self._in_both(last))
         return (
             f"{which}, started at {last.started_at}, {_how(last)} after it had committed {both}. "
-            "This is a new run, which does that once more: what it appends is then there twice. To continue that run "
-            f"instead, stop this one and type `{last.continuing_command(self.own.directory)}`{self._advice(is_same)}"
+            "This is a new run, which repeats that work: rows that it appends are then in the table twice. To continue "
+            f"that run, stop this one and type `{last.continuing_command(self.own.directory)}`{self._advice(is_same)}"
         )
 
     def _advice(self, same: bool) -> str:
@@ -104,10 +104,11 @@ class Announcement:
         more = f", and {len(running) - 1} more" if len(running) > 1 else ""
         other = f"`{newest.command}`, started at {newest.started_at} (process {newest.process} of {newest.host}){more}"
         if newest.run_id == self.run.run_id:
-            return f"Another run of this project is at work under the same run id: {other}. One of them does each write"
+            once = "Each write is done by one of them only"
+            return f"Another run of this project is in progress with the same run id: {other}. {once}"
         return (
-            f"Another run of this project is at work: {other}; {_AGAIN}. If the two are to be one run, stop this one "
-            f"and type `{newest.continuing_command(self.own.directory)}`: what one of them commits, the other skips"
+            f"Another run of this project is in progress: {other}; {_AGAIN}. If the two should be one run, stop this "
+            f"one and type `{newest.continuing_command(self.own.directory)}`: each skips what the other has committed"
         )
 
 

@@ -29,8 +29,8 @@ def next_step(
         return None
     return (
         f"A test failed on {', '.join(left)}, which run {build.run_id} had built before this command. Correct the "
-        f"source or the code, then type `{build.continuing_command(directory)}`: what changed since is built again. "
-        "A new run id builds everything again"
+        f"source or the code, then type `{build.continuing_command(directory)}`: nodes that "
+        "changed since are built again. A new run id builds everything again"
     )
 
 

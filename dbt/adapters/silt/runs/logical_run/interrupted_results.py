@@ -52,10 +52,10 @@ def advice(entry: RunEntry, has_results: bool, directory: str, reason: str) -> s
         reason: why it ended, as the begin of a sentence.
     """
     if has_results:
-        how = f"`{retry_line(entry.command)}` runs what is left"
+        how = f"`{retry_line(entry.command)}` runs the rest"
     else:
         how = f"`{entry.continuing_command(directory)}` continues it"
-    return f"{reason}: what was committed stays, and {how}."
+    return f"{reason}: committed work is kept, and {how}."
 
 
 def _skipped(unique_id: str) -> dict[str, Any]:

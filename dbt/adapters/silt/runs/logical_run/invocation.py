@@ -239,7 +239,7 @@ class Invocation:
                 return None
             self._registry.enter(self._entry(self.run.run_id))
         except SiltError as error:
-            logger.warning(f"The result of this command is not on record: {error}")
+            logger.warning(f"The result of this command could not be recorded: {error}")
             return None
         return self.id
 

@@ -95,7 +95,7 @@ class RecordedEnd:
             self.registry.end(invocation_id, self.end.finished, has_results, self._result(invocation_id))
         except SiltError as error:
             logger.warning(
-                f"The end of this run is not on record, so `dbt retry` will take it for a killed one: {error}"
+                f"The end of this run could not be recorded, so `dbt retry` will treat it as a killed run: {error}"
             )
 
     def _result(self, invocation_id: str) -> CommandResult:

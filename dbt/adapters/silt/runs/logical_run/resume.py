@@ -106,7 +106,9 @@ def parse_duration(text: str, name: str) -> timedelta:
     """
     found = _DURATION.fullmatch(str(text))
     if not found:
-        raise ValidationError(f"`{name}` is a length of time such as `2 hours` or `30 minutes`, or `off`, not `{text}`")
+        raise ValidationError(
+            f"`{name}` must be a length of time such as `2 hours` or `30 minutes`, or `off`, not `{text}`"
+        )
     try:
         return timedelta(seconds=int(found[1]) * _UNITS[found[2].lower()])
     except OverflowError as error:

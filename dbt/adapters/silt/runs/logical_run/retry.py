@@ -120,7 +120,7 @@ class Retry:
         """
         for entry in entries:
             if entry.invocation_id == self.previous.invocation_id and not (entry.finished or entry.has_results):
-                self._refuse(entry, results, "which was stopped: its results lack the nodes that had not run")
+                self._refuse(entry, results, "which was stopped: its results lack the nodes that had not yet run")
         later = [each for each in entries if each.started > self.previous.generated_at]
         for entry in sorted(later, key=lambda each: each.started, reverse=True):
             # A killed retry of the same results has left them unchanged.
@@ -150,15 +150,15 @@ class Retry:
             return self.previous.invocation_id  # it is entered before its first change, so it has changed nothing
         raise InvalidSettingError(
             f"the run id of invocation {self.previous.invocation_id}, which `dbt retry` repeats, is not in "
-            f"{REGISTRY_FILE}, not in its results and not in the commits of this warehouse",
-            remedy="If it had a run id of its own, give that one; else name it with "
+            f"{REGISTRY_FILE}, nor in its results or the commits of this warehouse",
+            remedy="If it had its own run id, use that id; otherwise name it with "
             f"`{self.own.continuing_command(self.own.directory)}`",
         )
 
     def _refuse(self, entry: RunEntry, results: str, why: str) -> NoReturn:
         if entry.running:
             why = f"but run {entry.run_id} {entry.ending}"
-        otherwise = f"add `--state {shlex.quote(results)}` to repeat what the results say all the same"
+        otherwise = f"add `--state {shlex.quote(results)}` to repeat it by these results anyway"
         raise InvalidSettingError(
             f"`dbt retry` would repeat run {self.previous.invocation_id}, {why}",
             remedy=f"{entry.remedy(self.own.directory)}, or {otherwise}",

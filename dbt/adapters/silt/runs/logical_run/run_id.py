@@ -95,15 +95,15 @@ def run_id_text(value: Any, source: str) -> str:
         value = value.isoformat()
     if value is not None and (isinstance(value, bool) or not isinstance(value, (str, int, float))):
         raise InvalidSettingError(
-            f"{source} is a text or a number, not {value!r}", remedy="Give a text that names the run, such as a date"
+            f"{source} must be a string or a number, not {value!r}",
+            remedy="Use a string that names the run, such as a date",
         )
     text = "" if value is None else str(value).strip()
     if len(text) > LONGEST_RUN_ID:
         raise InvalidSettingError(
-            f"{source} has {len(text):,} characters, and at most {LONGEST_RUN_ID} are taken", remedy="Give a shorter id"
+            f"{source} has {len(text):,} characters, but at most {LONGEST_RUN_ID} are allowed",
+            remedy="Use a shorter id",
         )
     if not text.isprintable():
-        raise InvalidSettingError(
-            f"{source} holds characters that cannot be seen: {text!r}", remedy="Give an id without them"
-        )
+        raise InvalidSettingError(f"{source} contains invisible characters: {text!r}", remedy="Use an id without them")
     return text

@@ -31,7 +31,7 @@ def hide_name(context: SparkContext) -> None:
     try:
         _set(context._jvm, f"artifacts-{secrets.token_hex(16)}")
     except Py4JError:
-        _logger.warning("This Spark's RPC port gives out the files of sessions under a name that others can guess")
+        _logger.warning("This Spark's RPC port serves the files of sessions under a name that other users can guess")
 
 
 def _set(jvm: Any, name: str) -> None:

@@ -38,8 +38,8 @@ class MetastoreEntries:
             try:
                 done = entries.settle(name)
             except SiltError as error:
-                others = "" if entries.is_open else "; nor are the other tables of this session"
-                yield f"{name} is changed, and its entry in the metastore is not{others}: {error}"
+                others = "" if entries.is_open else "; the same is true of the other tables of this session"
+                yield f"{name} is changed, but its entry in the metastore is not{others}: {error}"
             else:
                 if done.settled is Settled.TAKEN:
                     yield f"{done}. Drop that entry in the metastore, then run `dbt run-operation silt_register`"

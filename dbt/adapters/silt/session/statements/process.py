@@ -59,9 +59,7 @@ else:
     renderer = lazy_module("dbt.config.renderer")
 
 _INTERRUPT_SECONDS = 0.1
-_AGAIN = (
-    "Run it again; where Spark ends often, give it more memory: `spark.driver.memory` in the profile's `spark_conf`"
-)
+_AGAIN = "Run it again; if Spark ends often, give it more memory: `spark.driver.memory` in the profile's `spark_conf`"
 _CHANGED_BY_RENDERING = re.compile(r"[{|>\\]")
 """Jinja, and characters that can end a string with a line break, which Jinja drops."""
 _NAME = "sql"
@@ -195,7 +193,9 @@ class _Statements:
             if request.get("cancel"):
                 if not self._idle.is_set():
                     print(
-                        "silt: the statement is being cancelled; Ctrl-C again ends Spark", file=sys.stderr, flush=True
+                        "silt: the statement is being cancelled; press Ctrl-C again to end Spark",
+                        file=sys.stderr,
+                        flush=True,
                     )
                 self._cancel()
                 continue

@@ -115,7 +115,7 @@ def settings(storage: SparkStorage, given: Mapping[str, str], spark_home: Path) 
     release = hadoop_release(spark_home)
     if Service.GOOGLE in lacking and release.startswith(_WITHOUT_GOOGLE):
         raise InvalidSettingError(
-            f"Hadoop {release}, which this Spark has, brings no connector of Google Cloud Storage",
+            f"Hadoop {release}, which this Spark uses, has no connector for Google Cloud Storage",
             remedy="Name a folder with the shaded jar gcs-connector as `storage_jars` in the profile, or use Spark 4.3",
         )
     ivy = given.get("spark.jars.ivy") or str(Path("~/.ivy2.5.2").expanduser())
@@ -170,8 +170,8 @@ def not_brought(storage: SparkStorage, spark_home: Path, reason: str) -> SparkUn
     ]
     return SparkUnavailableError(
         f"Spark lacks the jars for {', '.join(each.value for each in storage.services)} ({reason}); "
-        f"with Hadoop {release or '(unknown)'} these are: {', '.join(exact)}",
-        remedy="Start it where the network brings them, or name a folder with them as `storage_jars` in the profile",
+        f"for Hadoop {release or '(unknown)'} it needs: {', '.join(exact)}",
+        remedy="Start it where they can be downloaded, or set `storage_jars` in the profile to a folder with them",
         details={"jars": exact},
     )
 
@@ -196,7 +196,8 @@ def _jars_in(folder: Path) -> list[str]:
     found = sorted(map(str, folder.glob("*.jar")))
     if not found:
         raise InvalidSettingError(
-            f"the folder {folder}, which `storage_jars` names, holds no jars", remedy="Correct its path, or fill it"
+            f"the folder {folder}, which `storage_jars` names, contains no jars",
+            remedy="Correct its path, or copy the jars into it",
         )
     return found
 

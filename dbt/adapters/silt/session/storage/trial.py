@@ -51,9 +51,9 @@ def tried(spark: SparkSession, location: str, storages: Storages) -> Iterator[tu
 def _clock(ahead_ms: int | None) -> str:
     """Describes the storage's clock, which has whole seconds: a difference of a second means nothing."""
     if ahead_ms is None:
-        return "not told by the storage"
+        return "not reported by the storage"
     seconds = f"{abs(ahead_ms) / 1000:.0f} s {'ahead of' if ahead_ms > 0 else 'behind'} this machine's"
-    return f"{seconds}: set the clock, requests may be refused" if abs(ahead_ms) > _MUCH_MS else seconds
+    return f"{seconds}: set the clock, or requests may be refused" if abs(ahead_ms) > _MUCH_MS else seconds
 
 
 def _try_spark(spark: SparkSession, store: ObjectStore) -> None:
@@ -67,7 +67,7 @@ def _try_spark(spark: SparkSession, store: ObjectStore) -> None:
         if seen != _ROWS or not here:
             raise StorageError(
                 f"Spark and this process see different files in {store.root}",
-                remedy="Give both the same `endpoint`; a server of Spark Connect has settings of its own",
+                remedy="Give both the same `endpoint`; a Spark Connect server has its own settings",
             )
     finally:
         with contextlib.suppress(SiltError):
