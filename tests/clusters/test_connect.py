@@ -27,7 +27,7 @@ _FILES = {
 }
 _WAIT_SECONDS = 120
 _GONE = re.compile(
-    r"\[SILT_SPARK_UNAVAILABLE\] the Spark Connect server \S+ went away in the middle of a statement"
+    r"\[SILT_SPARK_UNAVAILABLE\] the connection to the Spark Connect server \S+ was lost during a statement"
     r"|\[SILT_SPARK_ENDED\] Spark was stopped while a statement used it"
 )
 """The first where it is gone before it answers, the second where it says in time that it stops."""

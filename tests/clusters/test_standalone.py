@@ -54,4 +54,4 @@ def test_a_master_that_is_not_there_is_told_at_once(project: Project) -> None:
     project.use(master=f"spark://127.0.0.1:{port}")
     done = project.dbt("run")
     assert done.returncode != 0
-    assert f"there is no Spark master at spark://127.0.0.1:{port}" in done.stdout, done.stdout
+    assert f"no Spark master answers at spark://127.0.0.1:{port}" in done.stdout, done.stdout

@@ -78,7 +78,7 @@ def test_dbt_init_writes_a_profile_that_dbt_debug_accepts(user: User) -> None:
     assert "type: silt" in profile and "warehouse: warehouse" in profile
     said = user.types("dbt", "debug")
     assert "All checks passed!" in said
-    assert "class-data archive: none yet: it is made in the background when this command ends" in said
+    assert "class-data archive: none yet: it is created in the background when this command ends" in said
 
 
 def test_the_first_command_has_had_an_archive_of_classes_made(user: User) -> None:

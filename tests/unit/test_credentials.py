@@ -55,7 +55,7 @@ def test_an_unknown_field_is_named_with_the_known_one_nearest_to_it(written: str
 
 @pytest.mark.parametrize("written", ["memory", "driver_memory", "spark_memory"])
 def test_a_field_for_memory_is_refused_with_the_setting_of_spark_for_it(written: str) -> None:
-    with pytest.raises(ValidationError, match=r"by `spark_conf: {spark\.driver\.memory: 4g}`"):
+    with pytest.raises(ValidationError, match=r"with `spark_conf: {spark\.driver\.memory: 4g}`"):
         credentials_of(**{written: "4g"})
 
 
@@ -139,8 +139,8 @@ def test_what_debug_prints_of_a_profile_is_what_is_set_and_no_secret() -> None:
         ({"warehouse": "az://container/raw"}, "abfss://container@account"),
         ({"storage": {"secret_acces_key": "abc"}}, "Did you mean `secret_access_key`"),
         ({"databases": {"raw": {"locaton": "s3://abc"}}}, "the database raw in `databases` has a field `locaton`"),
-        ({"databases": {"raw": {"storage": {}}}}, "neither a text nor a `location`"),
-        ({"databases": {"raw": {"location": "s3://b", "storage": "abc"}}}, "neither a text nor a `location`"),
+        ({"databases": {"raw": {"storage": {}}}}, "neither a string nor a `location`"),
+        ({"databases": {"raw": {"location": "s3://b", "storage": "abc"}}}, "neither a string nor a `location`"),
     ],
 )
 def test_a_place_or_a_setting_of_a_storage_that_cannot_be_is_refused_without_its_value(
@@ -170,14 +170,14 @@ def test_spark_ends_with_its_command_by_default(off: object) -> None:
 @pytest.mark.parametrize(
     ("fields", "said"),
     [
-        ({"keep_alive": "a while"}, "`keep_alive` is a length of time such as"),
-        ({"keep_alive": 15}, "`keep_alive` is a length of time such as"),
+        ({"keep_alive": "a while"}, "`keep_alive` must be a length of time such as"),
+        ({"keep_alive": 15}, "`keep_alive` must be a length of time such as"),
         ({"keep_alive": "0 minutes"}, "at least 1 second"),
-        ({"keep_alive": "1 hour", "remote": "sc://host"}, "a server of `remote` stays by itself"),
+        ({"keep_alive": "1 hour", "remote": "sc://host"}, "must not be set together with `remote`"),
         ({"keep_alive": "1 hour", "master": "yarn"}, "not on `yarn`"),
         ({"keep_alive": "1 hour", "master": "local-cluster[2,1,1024]"}, "not on `local-cluster"),
-        ({"keep_alive": "1 hour", "spark_conf": {"spark.connect.grpc.binding.port": 1}}, "not for others to choose"),
-        ({"keep_alive": "1 hour", "spark_conf": {"spark.connect.authenticate.token": "x"}}, "not for others to choose"),
+        ({"keep_alive": "1 hour", "spark_conf": {"spark.connect.grpc.binding.port": 1}}, "which sets it itself"),
+        ({"keep_alive": "1 hour", "spark_conf": {"spark.connect.authenticate.token": "x"}}, "which sets it itself"),
     ],
 )
 def test_a_spark_that_cannot_stay_is_refused(fields: dict[str, object], said: str) -> None:

@@ -178,6 +178,6 @@ class TestRollback:
         assert self.state(project) == second
 
         shown = operation(run_id="R2", drop_created=True)
-        assert "Made by the run, and dropped:" in shown
+        assert "Created by the run, and dropped:" in shown
         assert self.state(project) == first
         assert "nothing to roll back" in operation(run_id="R2", drop_created=True)

@@ -170,12 +170,12 @@ class TestEveryCommand(Project):
         orchestrator.setenv("ORCHESTRATOR_RUN_ID", "")
         for _ in range(2):
             run_dbt(["run", "--select", "appended"])
-        with pytest.raises(BaseException, match="a text or a number, not"):
+        with pytest.raises(BaseException, match="must be a string or a number, not"):
             run_dbt(["run", "--select", "appended", "--vars", "{silt_run_id: {day: 1}}"])
         with pytest.raises(BaseException, match="501 characters"):
             run_dbt(["run", "--select", "appended", "--vars", f"{{silt_run_id: {'x' * 501}}}"])
         orchestrator.setenv("RESUME", "forever")
-        with pytest.raises(BaseException, match="`resume` is a length of time such as `2 hours`"):
+        with pytest.raises(BaseException, match="`resume` must be a length of time such as `2 hours`"):
             run_dbt(["run", "--select", "appended"])
         orchestrator.setenv("RESUME", "2 hours")
         _, output = run_dbt_and_capture(["run", "--select", "appended"])

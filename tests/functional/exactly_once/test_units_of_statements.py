@@ -180,7 +180,7 @@ class TestStatementsOfAModelsSql:
             assert ids(project, "seen") == [1, 1, 2, 2][: 2 * round_]
             if "fail" not in given:
                 assert ids(project, "body") == ids(project, "hooked") == [0, 1, 2, 3]
-        assert "comes before the node's own write, which run R2 has applied already" in output
+        assert "before the node's own write, which run R2 has already applied" in output
 
     def test_a_failing_model_says_what_its_sql_had_committed(self, project: Any) -> None:
         variables = json.dumps({"silt_run_id": "R3", "round": 3, "fail": True})
@@ -219,7 +219,7 @@ class TestOperations:
         assert "found 3" in self.load("R1", n=1)
         output = self.load("R1", n=1)
         assert "found 3" in output
-        assert "to do it again, give a new run id" in output
+        assert "to do it again, use a new run id" in output
         assert "found 6" in self.load("R2", n=1)
         names = self._recorded(project)
         assert len(names) == 7

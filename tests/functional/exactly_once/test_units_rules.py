@@ -111,7 +111,7 @@ class TestKindsOfRuns(Rules):
             assert (self.count(project, "appended"), self.versions(project, "appended")) == (3, {"appended": 1})
             assert self.audited(project) == ["refreshed"] * 2
         output = self.run("R1", "--select", "appended")
-        assert "that run was a full refresh; to build it again, give a new run id" in output
+        assert "that run was a full refresh; to build it again, use a new run id" in output
         assert (self.versions(project, "appended"), self.audited(project)) == ({"appended": 1}, ["refreshed"] * 2)
 
     def test_two_targets_on_one_relation_write_it_once_and_run_their_hooks_each(self, project: Any) -> None:
@@ -183,7 +183,7 @@ class TestMemoryFollowsTheTable(Rules):
         project.run_sql(f"truncate table {project.test_schema}.emptied")
         output = self.run("R1", "--select", "emptied")
         assert self.count(project, "emptied") == 0
-        assert "all rows were taken out of the table since, by v1; to build it again, give a new run id" in output
+        assert "all rows were deleted from the table since, by v1; to build it again, use a new run id" in output
 
     def test_dropping_ends_it_and_replacing_keeps_it(self, project: Any) -> None:
         project.run_sql(f"drop table {project.test_schema}.dropped")
@@ -241,7 +241,7 @@ class TestHooksAndSeeds(Rules):
             with open(f"{project.project_root}/seeds/{name}", "a", encoding="utf-8") as file:
                 file.write(line)
         output = self.run("R3", command="seed")
-        assert output.count("the node was changed since; to build it again, give a new run id") == 2
+        assert output.count("the node was changed since; to build it again, use a new run id") == 2
         assert (self.count(project, "rows"), self.count(project, "long")) == (3, 1100)
         self.run("R4", command="seed")
         assert (self.count(project, "rows"), self.count(project, "long")) == (4, 1101)

@@ -62,7 +62,7 @@ class TestChangedColumns:
         failures = self.failures(project, "--exclude", "as_snapshot")
         assert set(failures) == set(STRATEGIES)
         for said in failures.values():
-            assert "the query no longer gives the column `name` (string), which the table has" in said
+            assert "the query no longer returns the column `name` (string), which the table has" in said
             assert "`on_schema_change`" in said
             assert "`--full-refresh`" in said
 
@@ -75,7 +75,7 @@ class TestChangedColumns:
             assert (
                 "`id` of the `unique_key` as string, and the table has it as bigint: the value 'a1'" in failures[name]
             )
-        assert "an `alias` begins a new history" in failures.pop("as_snapshot")
+        assert "to start a new history, set an `alias`" in failures.pop("as_snapshot")
         for said in failures.values():
             assert "`on_schema_change: sync_all_columns`" in said
             assert "`--full-refresh`" in said

@@ -326,7 +326,7 @@ class TestAConfigurationThatCannotBeUsed:
     def test_is_refused_before_anything_runs(self, project: Any) -> None:
         project.run_sql(f"create table {project.test_schema}.audit (n int)")
         _, output = run_dbt_and_capture(["run", "--select", "misspelt", "mixed"], expect_pass=False)
-        assert "`skip_non_matched_step` is unknown: do you mean `skip_not_matched_step`?" in output
+        assert "`skip_non_matched_step` is unknown: did you mean `skip_not_matched_step`?" in output
         assert "`source_alias` of dbt-databricks and `merge_insert_condition` of dbt-duckdb" in output
         assert project.run_sql(f"select count(*) from {project.test_schema}.audit", fetch="one") == (0,)
 

@@ -78,10 +78,10 @@ class TestATableThatAViewReplaces:
 
         _, said = run_dbt_and_capture(["run"])
         name = f"{project.database}.{project.test_schema}.orders"
-        assert f"{name} is a table of 2 versions with 6 rows: this run replaces it by a view" in " ".join(said.split())
+        assert f"{name} is a table of 2 versions with 6 rows: this run replaces it with a view" in " ".join(said.split())
         copy = re.search(r"`(create table .* version as of 1)`", " ".join(said.split()))
         assert copy is not None, said
         project.run_sql(copy[1])
         assert project.run_sql("select count(*) from {schema}.orders_kept", fetch="one") == (6,)
         _, said = run_dbt_and_capture(["run"])
-        assert "replaces it by a view" not in said
+        assert "replaces it with a view" not in said

@@ -127,8 +127,8 @@ class TestExternalIsRefused:
         results = run_dbt(["run"], expect_pass=False)
         messages = {each.node.name: each.message for each in results if each.status == "error"}
         assert set(messages) == {each.node.name for each in results} - {"shared_a", "mixed"}
-        assert "it has no record that this model has written it" in messages["others"]
-        assert "model.test.shared_a has written it" in messages["shared_b"]
+        assert "it has no record that this model wrote it" in messages["others"]
+        assert "model.test.shared_a wrote it" in messages["shared_b"]
         assert "needs a `location`" in messages["nowhere"]
         assert "is a whole bucket" in messages["bucket"]
         assert "is in a storage that is not supported: ftp" in messages["unknown"]
@@ -141,6 +141,6 @@ class TestExternalIsRefused:
     def test_a_file_that_somebody_put_into_the_folder_is_not_lost(self, project: Any, out: Path) -> None:
         (out / "mixed" / "mine.csv").write_text("kept")
         _, output = run_dbt_and_capture(["run", "--select", "mixed"], expect_pass=False)
-        assert "holds `mine.csv`, which this model has not written" in output
+        assert "holds `mine.csv`, which this model did not write" in output
         assert (out / "mixed" / "mine.csv").read_text() == "kept"
         assert relation_from_name(project.adapter, "mixed") is not None

@@ -117,11 +117,11 @@ class TestSeeds:
 
     def test_what_cannot_be_loaded_is_named_and_nothing_is_written(self, project: Any) -> None:
         said = messages(run_dbt(["seed", "--select", "path:seeds/bad"], expect_pass=False))
-        assert "seed no_type gives the column `a` the type `texts`, unknown to Spark" in said["no_type"]
+        assert "seed no_type gives the column `a` the type `texts`, which Spark lacks" in said["no_type"]
         assert "no_value has `12,5` in row 2 of the column `amount`, which is not a decimal(6,2)" in said["no_value"]
         assert "the columns `id` and `ID`, whose names differ in case only" in said["two_cases"]
-        assert "`id` has a number of 39 digits, and only 28 would be kept" in said["too_long"]
-        assert "the file of the seed no_line has no line" in said["no_line"]
+        assert "`id` has a number of 39 digits, but only 28 would be kept" in said["too_long"]
+        assert "the file of the seed no_line is empty" in said["no_line"]
         assert "Syntax error" in said["unquoted"]
         place = RelationName(project.database, project.test_schema, "no_value")
         assert project.adapter.connections.catalog.find(place) is None
@@ -142,5 +142,5 @@ class TestSeeds:
         assert "run R1 has done it" in messages(run_dbt(once_more))["large"]
         file.write_text("id,text\n1,x\n")
         _, output = run_dbt_and_capture(once_more)
-        assert "the node was changed since; to build it again, give a new run id" in output
+        assert "the node was changed since; to build it again, use a new run id" in output
         assert self.rows(project, "select count(*) from {schema}.large") == [(12_000,)]

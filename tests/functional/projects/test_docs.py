@@ -86,7 +86,7 @@ class TestDocs:
         assert found["nodes"].keys() == {"model.test.made", "model.test.seen", "snapshot.test.kept"}
         [error] = found["errors"]
         assert "SILT_CORRUPT_LOG" in error
-        assert "sown` is not in the catalog" in text
+        assert "sown` is left out of the catalog" in text
 
     @pytest.mark.in_folders("a folder that is put into a schema is a table")
     def test_a_schema_of_many_tables_takes_the_work_of_each(self, project: Any) -> None:

@@ -19,11 +19,11 @@ REFUSED = {
     "bad_view_schema": (model("view", "schema='a/b'"), "cannot be the name of a schema: "),
     "bad_database": (model("incremental", "database='nowhere'"), "nowhere: there is no such database. Use one of silt"),
     "bad_alias": (model("table", "alias='a/b'"), "cannot be the name of a table or view: "),
-    "misspelt": (model("table", "partion_by='id'"), "`partion_by` is unknown: do you mean `partition_by`?"),
-    "misspelt_view": (model("view", "persist_doc={}"), "`persist_doc` is unknown: do you mean `persist_docs`?"),
+    "misspelt": (model("table", "partion_by='id'"), "`partion_by` is unknown: did you mean `partition_by`?"),
+    "misspelt_view": (model("view", "persist_doc={}"), "`persist_doc` is unknown: did you mean `persist_docs`?"),
     "unknown_strategy": (
         model("incremental", "incremental_strategy='mergee'"),
-        'get_incremental_mergee_sql" in test: do you mean `merge`?',
+        'get_incremental_mergee_sql" in test: did you mean `merge`?',
     ),
     "unknown_change": (
         model("incremental", "on_schema_change='sync_columns'"),
@@ -40,7 +40,7 @@ REFUSED = {
             "incremental_strategy='microbatch', event_time='at', batch_size='day', begin='2026-03-01', lookbak=1",
             "select timestamp'2026-03-01' as at",
         ),
-        "`lookbak` is unknown: do you mean `lookback`?",
+        "`lookbak` is unknown: did you mean `lookback`?",
     ),
 }
 """Model -> its text, and what is said of it."""
@@ -83,7 +83,7 @@ class TestNodesThatCannotBeBuilt:
         document = json.loads((Path(project.project_root) / "target" / "run_results.json").read_text())
         messages = {each["unique_id"].split(".")[-1]: each["message"] or "" for each in document["results"]}
         expected = {name: said for name, (_, said) in REFUSED.items()}
-        expected |= {"kept": "`unique_key` names `id` twice", "sown": "do you mean `column_types`?"}
+        expected |= {"kept": "`unique_key` names `id` twice", "sown": "did you mean `column_types`?"}
         for name, said in expected.items():
             assert said in messages[name], name
             assert said in summary, name

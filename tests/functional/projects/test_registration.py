@@ -76,7 +76,7 @@ class TestTablesOfARun(Registered):
         write_file("{{ config(materialized='table') }} select 1 as id", project.project_root, "models", "orders.sql")
         (result,), output = run_dbt_and_capture(["run", "--select", "orders"])
         assert str(result.status) == "success"
-        assert "not registered: the name is another table's (file:/theirs). Drop that entry" in output
+        assert "not registered: another table has the name (file:/theirs). Drop that entry" in output
         found = metastore.find(project.test_schema, "orders")
         assert found is not None and found.location == theirs.location
 
@@ -89,7 +89,7 @@ class TestAMetastoreThatIsNotThere(Registered):
     def test_its_tables_are_built_and_one_warning_says_that_they_are_not_registered(self, project: Any) -> None:
         results, output = run_dbt_and_capture(["build"])
         assert {str(result.status) for result in results} == {"success"}
-        assert output.count("is built, and is not registered; nor are the other tables of this command") == 1
+        assert output.count("is built, but not registered; the same is true of the other tables of this command") == 1
         assert "[SILT_REGISTRATION] the Hive metastore could not be opened" in output
         _, output = run_dbt_and_capture(["run-operation", "silt_register"], expect_pass=False)
         assert "[SILT_REGISTRATION]" in output

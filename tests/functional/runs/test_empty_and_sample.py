@@ -54,14 +54,14 @@ class TestEmptyAndSample:
     def test_a_command_that_takes_rows_from_tables_says_so_once_with_the_way_back(self, project: Any) -> None:
         _, said = run_dbt_and_capture(["build", "--empty", "--vars", "silt_run_id: R2"])
         said = " ".join(said.split())
-        assert said.count("`--empty` builds without rows, and ") == 1
-        assert "has 3 rows: this command replaces the rows of the tables here" in said
+        assert said.count("`--empty` builds tables without rows, but ") == 1
+        assert "has 3 rows: this command replaces the rows of existing tables" in said
         assert "silt rollback R2" in said
         assert self.counts(project) == {"as_table": 0, "as_view": 0, "on_ephemeral": 0} | dict.fromkeys(
             ("as_append", "as_merge", "as_snapshot"), 3
         )
         _, said = run_dbt_and_capture(["build", "--empty", "--exclude", "events"])
-        assert "builds without rows" not in said
+        assert "builds tables without rows" not in said
         run_dbt(["build"])
 
     def test_a_sample_builds_from_its_window_alone(self, project: Any) -> None:

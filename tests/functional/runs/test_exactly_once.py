@@ -93,13 +93,13 @@ class TestRerun:
         assert responses(run_dbt(refresh))["appended"]["skipped"]
         _, output = run_dbt_and_capture(["run", "--select", "appended", "--vars", "silt_run_id: R2"])
         assert table(project, "appended").snapshot().version == version
-        assert "that run was a full refresh; to build it again, give a new run id" in output
+        assert "that run was a full refresh; to build it again, use a new run id" in output
 
     def test_a_changed_node_is_skipped_with_a_warning(self, project: Any) -> None:
         write_file(MODELS["merged.sql"] + " where id > 1", project.project_root, "models", "merged.sql")
         write_file(ROWS + "4,four,2026-03-04\n", project.project_root, "seeds", "rows.csv")
         _, output = run_dbt_and_capture(["build", "--select", "rows", "merged", "--vars", "silt_run_id: R2"])
-        assert output.count("the node was changed since; to build it again, give a new run id") == 2
+        assert output.count("the node was changed since; to build it again, use a new run id") == 2
 
     def _check_responses(self, project: Any, found: Mapping[str, Mapping[str, Any]]) -> None:
         response = found["merged"]

@@ -72,7 +72,7 @@ def test_an_interrupt_stops_spark_leaves_each_table_as_it_was_or_is_to_be_and_sa
     _wait(None, lambda: not _lives(process.pid))
     control.stop()
     last = (project / "output.log").read_text().rstrip().splitlines()[-1]
-    assert last.endswith(f"{reason}: what was committed stays, and `dbt retry --target dev` runs what is left.")
+    assert last.endswith(f"{reason}: committed work is kept, and `dbt retry --target dev` runs the rest.")
 
     assert _table(project, "quick").version() == before + 1
     assert _table(project, "appended").to_pyarrow_table().to_pylist() == [{"k": 1}]

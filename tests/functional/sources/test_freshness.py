@@ -43,7 +43,7 @@ class TestFreshness:
         statuses = {name: each["status"] for name, each in found.items()}
         assert statuses == {"by_metadata": "pass", "by_field": "pass", "by_query": "warn"}
         assert (
-            "seen: it is a view, and a view has no time of its last change. Give the source a `loaded_at_field`" in text
+            "seen: it is a view, and a view has no time of last change. Give the source a `loaded_at_field`" in text
         )
         assert "nowhere: there is no such table" in text
 

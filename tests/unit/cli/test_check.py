@@ -331,7 +331,7 @@ def test_a_page_with_a_flipped_byte_is_found_where_the_data_is_read(
     path.write_bytes(bytes(body))
     edited(commit_of(log, 0), lambda action: action["add"].update(size=len(body)) if "add" in action else None)
     without_checkpoints(log)
-    assert silt("check").endswith("nothing is wrong in logs and footers (--data reads the rows too)\n")
+    assert silt("check").endswith("no problem in logs and footers (--data also reads the rows)\n")
     ((kind, what),) = problems(as_json, "--data")
     assert kind == "file_unreadable" and "CRC checksum verification failed" in what
 
@@ -374,7 +374,7 @@ def test_tables_that_are_not_checked_are_not_called_sound(house: House, silt: Ca
     log = house.create()
     edited(commit_of(log, 0), lambda action: action.update(protocol={"minReaderVersion": 9, "minWriterVersion": 9})
            if "protocol" in action else None)  # fmt: skip
-    assert silt("check").endswith("nothing was looked at; 1 table not checked\n")
+    assert silt("check").endswith("nothing was checked; 1 table not checked\n")
 
 
 def test_files_outside_of_the_warehouse_are_noted_and_not_opened(
@@ -386,7 +386,7 @@ def test_files_outside_of_the_warehouse_are_noted_and_not_opened(
     without_checkpoints(orders)
     edited(commit_of(orders, 13), lambda action: action["add"].update(path=str(elsewhere)) if "add" in action else None)
     (table,) = as_json("check")["tables"]
-    assert table["note"] == f"1 file that its log names is not in the warehouse, and not looked at: {elsewhere}"
+    assert table["note"] == f"1 file in its log is outside of the warehouse, and not checked: {elsewhere}"
     assert table["problems"] == []
 
 

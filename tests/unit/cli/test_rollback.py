@@ -48,7 +48,7 @@ def test_the_tables_go_back_and_the_command_says_what_it_did_and_what_comes_next
         ["silt.main.orders", "2", "0", "3", "10", "0"],
         ["silt.main.payments", "1", "0", "2", "10", "0"],
     ]
-    assert "Made by the run, and left as they are: silt.main.made" in printed
+    assert "Created by the run, and not dropped: silt.main.made" in printed
     assert printed[-1] == (
         "To run all of it again, drop the tables that it created, `silt rollback b --drop-created`, "
         "then type `--vars 'silt_run_id: b'`"
@@ -72,7 +72,7 @@ def test_the_second_time_there_is_nothing_to_do(house: House, silt: Silt, as_jso
         "command": None,
     }
     assert silt("rollback", "b").startswith(
-        "nothing to roll back: the tables that run b changed are back as they were before it\n"
+        "nothing to roll back: the tables that run b changed are as they were before it\n"
     )
 
 

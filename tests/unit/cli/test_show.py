@@ -112,9 +112,9 @@ def test_a_view_is_shown_by_its_query(house: House, silt: Callable[..., str], as
         (("show", "v@0"), "a view has no versions"),
         (
             ("history", "orders@0"),
-            "`orders@0` names one version, and the history is of all",
+            "`orders@0` names one version, but the history shows all of them",
         ),
-        (("history", "orders@2026-01-01"), "that version is shown by `silt show orders@2026-01-01`"),
+        (("history", "orders@2026-01-01"), "`silt show orders@2026-01-01` for that version"),
     ],
 )
 def test_a_version_is_refused_where_there_is_none_to_name(

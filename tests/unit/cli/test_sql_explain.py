@@ -46,7 +46,7 @@ def test_a_limit_leaves_files_unopened(orders: House, silt: Silt) -> None:
     assert silt("sql", "explain select id from orders limit 11").splitlines() == [
         "answered by: the files, by Arrow",
         "silt.main.orders@v2: 3 files, 2 read",
-        "  1 skipped by the limit: the rows of the others are enough",
+        "  1 skipped by the limit: the other files have enough rows",
     ]
 
 

@@ -51,7 +51,7 @@ def test_an_error_leaves_the_shell_open(shell: Typing) -> None:
     assert "Ctrl-D ends the shell" in shell.type("help\n")
     assert "orders  table" in shell.type("\\d\n")
     assert "price   decimal(12,2)" in shell.type("\\d orders\n")
-    assert "there is no command \\x" in shell.type("\\x\n")
+    assert "unknown command \\x" in shell.type("\\x\n")
     shell.type("quit;\n", until="\n")
     assert shell.process.wait(SECONDS) == 0
 

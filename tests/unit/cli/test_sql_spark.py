@@ -87,7 +87,7 @@ def test_a_second_ctrl_c_ends_spark_and_says_whether_something_may_be_committed(
     (python,) = children(shell.process.pid)
     for java in children(python):
         os.kill(java, signal.SIGSTOP)  # it stops nothing any more
-    shell.type("\x03", "Ctrl-C again ends Spark")
+    shell.type("\x03", "press Ctrl-C again to end Spark")
     said = shell.type("\x03", rf"\n{PROMPT}$")
     assert "[SILT_COMMIT_STATE_UNKNOWN]" in said and "may be committed" in said
     assert re.search(r"\n *1\n", shell.answer("select count(*) from t"))
@@ -146,5 +146,5 @@ class TestAMetastore:
         text = "create table a as select 1 as id; create table b as select 1 as id"
         done = self.run(project, {**hive, **nowhere}, text)
         assert "a@v0: 1 inserted" in done.stdout and "b@v0: 1 inserted" in done.stdout
-        assert done.stderr.count("its entry in the metastore is not; nor are the other tables of this session") == 1
+        assert done.stderr.count("its entry in the metastore is not; the same is true of the other tables of this session") == 1
         assert "[SILT_REGISTRATION]" in done.stderr

@@ -146,7 +146,7 @@ def test_without_a_project_the_current_folders_warehouse_is_taken(
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ([], "house is not there yet"),
+        ([], "house does not exist yet"),
         (["--target", "qa"], "has no target qa; it has: dev, prod, spark, remote"),
         (["--profile", "shops"], "there is no profile shops"),
         (["--target", "spark"], "is of the type spark, not silt"),
@@ -165,7 +165,7 @@ def test_a_profile_that_cannot_be_used_is_said_with_what_to_do(
     ("text", "said"),
     [
         ("{{ env_var('NO_SUCH') }}", "the environment variable NO_SUCH, which is not set"),
-        ("{{ var('house') }}", "the variable house, which only dbt's `--vars` gives"),
+        ("{{ var('house') }}", "the variable house, which only dbt's `--vars` sets"),
         ("{{ nonsense( }}", "cannot be rendered"),
     ],
 )

@@ -92,7 +92,7 @@ def test_a_spark_that_does_not_start_leaves_no_lock_behind(tmp_path: Path, start
 
 
 def test_a_spark_that_ends_right_after_its_start_is_told_as_such(tmp_path: Path) -> None:
-    with pytest.raises(KeptSparkError, match="ended as soon as it had started"):
+    with pytest.raises(KeptSparkError, match="ended right after its start"):
         attach(tmp_path, use(), lambda folder, alive: None)
 
 

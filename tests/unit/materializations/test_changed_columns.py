@@ -19,10 +19,10 @@ def test_columns_that_the_query_no_longer_gives_are_named_with_all_ways_out() ->
     failure = "[SILT_COLUMN_NOT_FOUND] [UNRESOLVED_COLUMN.WITH_SUGGESTION] `DBT_INTERNAL_SOURCE`.`name` ..."
     said = str(MISSING.explained(failure, None))
     assert said == (
-        "[SILT_COLUMN_NOT_FOUND] silt.main.orders: the query no longer gives the columns `name` (string), `note` "
-        "(string), which the table has. Nothing was written: give the column in the query again, or configure "
+        "[SILT_COLUMN_NOT_FOUND] silt.main.orders: the query no longer returns the columns `name` (string), `note` "
+        "(string), which the table has. Nothing was written: add the column to the query again, or configure "
         "`on_schema_change`: `append_new_columns` leaves it null in new rows, and `sync_all_columns` drops it. "
-        "`--full-refresh` builds the table again from the query."
+        "`--full-refresh` rebuilds the table from the query."
     )
 
 
@@ -43,14 +43,14 @@ def test_what_the_engine_says_of_a_value_stays_and_gets_the_ways_out(kind: type[
     cause = kind("3 rows have a value of type string", table="silt.main.orders")
     said = str(RETYPED.explained(str(cause), cause))
     assert said.startswith(f"[{kind.code}] silt.main.orders: 3 rows have a value of type string. Nothing was written")
-    assert "`--full-refresh` builds the table again with the query's type" in said
+    assert "`--full-refresh` rebuilds the table with the query's type" in said
 
 
 def test_a_snapshot_which_is_never_rebuilt_gets_other_advice() -> None:
     failure = "[SILT_INVALID_STATEMENT] [DATATYPE_MISMATCH.BINARY_OP_DIFF_TYPES] Cannot resolve"
     said = str(replace(RETYPED, is_snapshot=True).explained(failure, None))
     assert said.startswith("[SILT_TYPE_MISMATCH] silt.main.orders: the query gives `id` of the `unique_key` as string")
-    assert said.endswith("an `alias` begins a new history.")
+    assert said.endswith("to start a new history, set an `alias`.")
 
 
 @pytest.mark.parametrize(

@@ -54,7 +54,7 @@ def test_a_name_that_is_nearly_right_is_refused_on_every_materialization(
     given: dict[str, Any], name: str, meant: str
 ) -> None:
     given = {**given, "config": {**given["config"], name: "x"}}
-    with pytest.raises(CompilationError, match=f"`{name}` is unknown: do you mean `{meant}`\\? If not, .* into `meta`"):
+    with pytest.raises(CompilationError, match=f"`{name}` is unknown: did you mean `{meant}`\\? If not, .* in `meta`"):
         checked(given)
 
 
@@ -119,7 +119,7 @@ def test_the_values_of_incremental_configs_are_those_of_incremental_models_alone
     ],
 )
 def test_a_config_that_is_empty_or_has_an_empty_text_is_refused(given: dict[str, Any], name: str) -> None:
-    with pytest.raises(CompilationError, match=f"`{name}` is .*, with a text that names nothing: leave it out"):
+    with pytest.raises(CompilationError, match=f"`{name}` is .*, which contains an empty name: leave it out"):
         checked(given)
 
 
@@ -130,6 +130,6 @@ def test_an_empty_list_of_partitions_is_a_table_without_them() -> None:
 def test_a_model_that_appends_because_it_has_no_key_is_named_once_in_a_command() -> None:
     given = node("incremental", incremental_strategy="merge")
     [said] = checked(given)
-    assert said.startswith("orders: `merge` without `unique_key` finds no row of the table again")
+    assert said.startswith("orders: `merge` without `unique_key` cannot match rows of the table")
     assert check_configs(given, NAMES, "shop", []) == []
     assert checked(node("table", incremental_strategy="merge")) == []

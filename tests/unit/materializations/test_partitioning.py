@@ -62,5 +62,5 @@ def test_what_is_more_than_a_column_is_a_key_and_no_partition_of_the_table(confi
 def test_what_no_expression_stands_for_is_left_out_of_a_table_and_refused_for_insert_overwrite(config: Any) -> None:
     found = partitioning(config)
     assert found.left_out
-    with pytest.raises(CompilationError, match="cannot tell the partitions"):
+    with pytest.raises(CompilationError, match="cannot determine the partitions"):
         found.replaced_by()

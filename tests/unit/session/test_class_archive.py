@@ -45,7 +45,7 @@ def wanted() -> bool:
 
 def test_one_is_made_once_in_a_virtual_environment_that_can_be_written(archive: Path, started: Path) -> None:
     assert wanted()
-    assert class_archive.state() == "none yet: it is made in the background when this command ends"
+    assert class_archive.state() == "none yet: it is created in the background when this command ends"
     archive.parent.mkdir(parents=True)
     archive.write_bytes(b"")
     assert not wanted()
@@ -56,7 +56,7 @@ def test_a_try_that_failed_is_not_repeated(archive: Path, started: Path) -> None
     archive.parent.mkdir(parents=True)
     archive.with_suffix(".failed").write_text("")
     assert not wanted()
-    assert class_archive.state() == "none: this Java has made none that it can start from"
+    assert class_archive.state() == "none: this Java created no usable archive"
 
 
 def test_none_is_made_where_the_user_does_not_want_it(
@@ -70,7 +70,7 @@ def test_none_is_made_where_the_user_does_not_want_it(
 def test_none_is_made_outside_of_a_virtual_environment(started: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "prefix", sys.base_prefix)
     assert not wanted()
-    assert class_archive.state() == "none: Spark starts from one in a virtual environment only"
+    assert class_archive.state() == "none: archives are used in a virtual environment only"
 
 
 def test_a_missing_java_is_no_reason_to_fail(started: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -23,7 +23,7 @@ def _closed_port() -> int:
 
 
 def test_a_master_that_is_not_there_is_told_at_once() -> None:
-    with pytest.raises(SparkUnavailableError, match=r"there is no Spark master at spark://127\.0\.0\.1"):
+    with pytest.raises(SparkUnavailableError, match=r"no Spark master answers at spark://127\.0\.0\.1"):
         cluster.check_master(f"spark://127.0.0.1:{_closed_port()}")
 
 
@@ -47,12 +47,12 @@ def test_executors_of_the_same_version_pass(spark: SparkSession) -> None:
 
 
 def test_a_cluster_that_gives_no_executor_is_given_up_and_its_job_cancelled(spark: SparkSession) -> None:
-    with pytest.raises(SparkUnavailableError, match=r"has given no executor in 0 seconds.*spark\.driver\.host"):
+    with pytest.raises(SparkUnavailableError, match=r"has provided no executor in 0 seconds.*spark\.driver\.host"):
         cluster.check_executors(spark.newSession(), "spark://cluster.example:7077", longest_seconds=0)
 
 
 def test_an_application_that_a_master_does_not_take_is_told_of_versions() -> None:
     error = cluster.not_taken("spark://cluster.example:7077", PySparkException("Cannot call methods on a stopped one"))
     assert re.search(
-        r"did not take this application \(Cannot call .* stopped one\)\. Check that it runs Spark 4\.", str(error)
+        r"did not accept this application \(Cannot call .* stopped one\)\. Check that it runs Spark 4\.", str(error)
     )

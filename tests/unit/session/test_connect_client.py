@@ -38,6 +38,6 @@ def test_a_server_that_listens_is_asked_again_and_one_that_is_gone_for_a_moment_
         assert policy.can_retry(UNAVAILABLE)
         assert not policy.can_retry(Unanswered(grpc.StatusCode.UNAUTHENTICATED))
     assert patient.can_retry(UNAVAILABLE)
-    with pytest.raises(SparkUnavailableError, match=r"went away in the middle of a statement.*`dbt retry`") as raised:
+    with pytest.raises(SparkUnavailableError, match=r"was lost during a statement.*`dbt retry`") as raised:
         policy.can_retry(UNAVAILABLE)
     assert "s3cret" not in str(raised.value)

@@ -21,7 +21,7 @@ def test_versions_and_databases_are_described(spark: SparkSession, warehouse: Pa
     assert described["class-data archive"] == class_archive.state()
     assert described["time zone"] == "America/Los_Angeles"
     assert described["database silt"] == f"{warehouse} (writable; schemas: main)"
-    assert described["database raw"].startswith("/proc/self (for reading only: ")
+    assert described["database raw"].startswith("/proc/self (read-only: ")
 
 
 def test_a_folder_in_which_no_file_can_be_made_is_an_error_that_says_so() -> None:

@@ -53,25 +53,25 @@ def test_an_old_java_is_refused_with_its_place_its_version_and_the_remedy(
     with pytest.raises(SparkUnavailableError) as caught:
         find_java()
     assert str(caught.value) == (
-        f"[SILT_SPARK_UNAVAILABLE] the Java of JAVA_HOME ({command}) is version {number}, and Spark needs 17 or later. "
-        "Install Java 17 or later, and let JAVA_HOME or PATH lead to it."
+        f"[SILT_SPARK_UNAVAILABLE] the Java of JAVA_HOME ({command}) is version {number}, but Spark needs 17 or later. "
+        "Install Java 17 or later, and set JAVA_HOME or PATH to it."
     )
 
 
 def test_no_java_is_said_in_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("JAVA_HOME", raising=False)
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(SparkUnavailableError, match="Java is not installed, and Spark needs it"):
+    with pytest.raises(SparkUnavailableError, match="Java is not installed, but Spark needs it"):
         find_java()
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
-    with pytest.raises(SparkUnavailableError, match=r"JAVA_HOME \(.*\) holds no Java"):
+    with pytest.raises(SparkUnavailableError, match=r"JAVA_HOME \(.*\) contains no Java"):
         find_java()
 
 
 def test_a_command_that_is_no_java_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     java_at(tmp_path, "The operation could not be completed. Unable to locate a Java Runtime.")
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
-    with pytest.raises(SparkUnavailableError, match="does not say which version"):
+    with pytest.raises(SparkUnavailableError, match="does not print its Java version"):
         find_java()
 
 

@@ -67,7 +67,7 @@ def test_a_setting_may_repeat_what_is_required() -> None:
 @pytest.mark.usefixtures("spark")
 def test_a_setting_that_only_a_new_spark_can_have_is_refused_where_one_runs() -> None:
     conf = {"spark.driver.memory": "17g"}
-    with pytest.raises(InvalidSettingError, match=r"sets spark\.driver\.memory to 17g, and the Spark that runs"):
+    with pytest.raises(InvalidSettingError, match=r"sets spark\.driver\.memory to 17g, but the running Spark"):
         open_session(SessionSettings(master="local[2]", spark_conf=conf))
 
 
@@ -174,7 +174,7 @@ def test_a_spark_that_does_not_start_says_why(tmp_path: Path) -> None:
     master, memory = done.stdout.splitlines()
     assert "Spark did not start on nowhere (Master must" in master
     assert "Spark did not start on local[1] (Invalid" in memory and "much" in memory
-    assert memory.endswith("Check `master` and `spark_conf` in the profile, and that the machine has memory left.")
+    assert memory.endswith("Check `master` and `spark_conf` in the profile, and that the machine has free memory.")
     assert done.stderr == ""
 
 
@@ -184,7 +184,7 @@ def test_java_is_looked_at_before_it_is_started(tmp_path: Path) -> None:
     (tmp_path / "bin" / "java").chmod(0o755)
     done = run(FAILS_TO_START, tmp_path, JAVA_HOME=str(tmp_path))
     assert [line.partition(") is version ")[2] for line in done.stdout.splitlines()] == [
-        "11, and Spark needs 17 or later. Install Java 17 or later, and let JAVA_HOME or PATH lead to it."
+        "11, but Spark needs 17 or later. Install Java 17 or later, and set JAVA_HOME or PATH to it."
     ] * 2
 
 

@@ -87,9 +87,9 @@ def test_what_a_run_writes_is_beside_the_target_and_gone_when_it_fails() -> None
 @pytest.mark.parametrize(
     ("there", "said"),
     [
-        ({"out/mine.csv": b"x"}, "it has no record that this model has written it"),
+        ({"out/mine.csv": b"x"}, "it has no record that this model wrote it"),
         ({"out/mine.csv": b"x", MARKER: b"nonsense"}, "it has no record"),
-        ({MARKER: b'{"node": "model.shop.other", "files": []}'}, "model.shop.other has written it"),
+        ({MARKER: b'{"node": "model.shop.other", "files": []}'}, "model.shop.other wrote it"),
         ({MARKER: b'{"node": "model.shop.exported", "files": ["a"]}', "out/a": b"x", "out/b": b"x"}, "holds `b`"),
         ({"out": b"x"}, "it is a file"),
     ],
@@ -139,7 +139,7 @@ def test_a_run_that_another_one_has_overtaken_fails_and_leaves_the_others_files(
 
     files = run(store, target(), rows=b"of the loser")
     late = ObjectFiles(Overtaken(store), files.target, files.run, files.clock)
-    with pytest.raises(DbtRuntimeError, match="has replaced"), late.staged():
+    with pytest.raises(DbtRuntimeError, match="replaced"), late.staged():
         late.put_in_place()
     assert [store.read(f"out/{name}") for name in marked(store)] == [b"of the other"]
 

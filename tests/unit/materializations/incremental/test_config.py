@@ -44,7 +44,7 @@ def test_a_configuration_that_can_be_used_passes(config: dict[str, Any]) -> None
         ),
         ({"matched_condition": ["a"]}, "`matched_condition` must be a condition in SQL, and is ['a']"),
         ({"skip_matched_step": "yes"}, "`skip_matched_step` must be true or false, and is 'yes'"),
-        ({"merge_update_columns": {"a": 1}}, "`merge_update_columns` must be a text or a list of at least one text"),
+        ({"merge_update_columns": {"a": 1}}, "`merge_update_columns` must be a string or a list of at least one string"),
         ({"not_matched_by_source_action": "remove"}, "must be `delete` or `update set column = expression, ...`"),
         ({"not_matched_by_source_action": "delete where x"}, "must be `delete` or"),
         ({"not_matched_by_source_condition": "a = 1"}, "needs `not_matched_by_source_action`"),
@@ -60,7 +60,7 @@ def test_a_configuration_that_can_be_used_passes(config: dict[str, Any]) -> None
             "`merge_update_condition` cannot be given together with `merge_clauses`: put it into the clauses",
         ),
         ({"merge_clauses": ["a"]}, "`merge_clauses` must be a dictionary of lists of clauses"),
-        ({"merge_clauses": {"when_merged": []}}, "`merge_clauses` has `when_merged`, and may have `when_matched`"),
+        ({"merge_clauses": {"when_merged": []}}, "`merge_clauses` may have `when_matched`"),
         ({"merge_clauses": {"when_matched": []}}, "must be a list of at least one clause"),
         (
             {"merge_clauses": {"when_matched": ["delete"]}},
@@ -69,22 +69,22 @@ def test_a_configuration_that_can_be_used_passes(config: dict[str, Any]) -> None
         ({"merge_clauses": {"when_matched": [{"action": "insert"}]}}, "has the action 'insert', and matched takes"),
         (
             {"merge_clauses": {"when_not_matched": [{"action": "delete"}]}},
-            "not matched takes `insert`, `do_nothing`, `error` (rows of the table that match none are `by: source`)",
+            "not matched takes `insert`, `do_nothing`, `error` (unmatched rows of the table need `by: source`)",
         ),
         ({"merge_clauses": {"when_not_matched": [{"action": "insert", "by": "me"}]}}, "`source` or `target`"),
         (
             {"merge_clauses": {"when_not_matched": [{"action": "update", "by": "source"}]}},
-            "and needs `set_expressions`",
+            "and therefore needs `set_expressions`",
         ),
         ({"merge_clauses": {"when_matched": [{"action": "update", "mode": "all"}]}}, "has the mode 'all'"),
         ({"merge_clauses": {"when_matched": [{"action": "delete", "conditions": "a"}]}}, "has `conditions`"),
         (
             {"merge_clauses": {"when_matched": [{"action": "delete", "condition": 1}]}},
-            "has a `condition` that is no SQL",
+            "has a `condition` that is not SQL",
         ),
         (
             {"merge_clauses": {"when_matched": [{"action": "update", "update": {"include": ["a"]}}]}},
-            "names what to update, and needs `mode: explicit` for that",
+            "names the columns to update, which needs `mode: explicit`",
         ),
         (
             {
@@ -120,7 +120,7 @@ def test_an_empty_text_is_refused(name: str, empty: str) -> None:
 @pytest.mark.parametrize("name", ["unique_key", "merge_update_columns", "merge_on_using_columns"])
 def test_a_list_without_a_column_is_refused_where_it_would_mean_all_or_none(name: str) -> None:
     [problem] = problems({name: []})
-    assert problem.startswith(f"`{name}` must be a text or a list of at least one text, and is []: leave it out")
+    assert problem.startswith(f"`{name}` must be a string or a list of at least one string, but is []: leave it out")
     assert len(list(problems({name: ["a", " "]}))) == 1
 
 
@@ -133,8 +133,8 @@ def test_insert_overwrite_does_not_take_no_partition_for_the_whole_table(name: s
 @pytest.mark.parametrize(
     ("clause", "message"),
     [
-        ({"action": "update", "condition": ""}, "has a `condition` that is no SQL text: ''"),
-        ({"action": "delete", "condition": []}, "has a `condition` that is no SQL text: []"),
+        ({"action": "update", "condition": ""}, "has a `condition` that is not SQL: ''"),
+        ({"action": "delete", "condition": []}, "has a `condition` that is not SQL: []"),
         ({"action": "update", "mode": "explicit", "update": {"include": []}}, "has an `update.include` that is empty"),
     ],
 )

@@ -145,7 +145,7 @@ def test_an_empty_text_is_said_to_be_one() -> None:
 
 def test_columns_by_position_are_as_many_as_the_tables() -> None:
     given = {"when_matched": [{"action": "update", "mode": "by_position"}]}
-    with pytest.raises(CompilationError, match="the model gives 1 columns for the table's 2: give as many"):
+    with pytest.raises(CompilationError, match="the model returns 1 columns and the table has 2: return as many"):
         merge_clauses({"merge_clauses": given}, Sides(("id", "name"), given=("id",)))
 
 

@@ -50,7 +50,7 @@ def test_an_expression_is_asked_for_its_type() -> None:
     ("arguments", "message"),
     [
         ({"kind": "string"}, "`event_time` names At, which is of type string: cast it to a timestamp or a date"),
-        ({"kind": "date", "size": "hour"}, "which is a date: take `batch_size: day`"),
+        ({"kind": "date", "size": "hour"}, "which is a date: use `batch_size: day`"),
         ({"kind": "date", "event_time": ""}, "needs `event_time`"),
     ],
 )

@@ -25,11 +25,11 @@ def test_a_strategy_that_a_macro_writes_passes(strategy: str) -> None:
 @pytest.mark.parametrize(
     ("strategy", "hint"),
     [
-        ("mergee", ": do you mean `merge`?"),
-        ("MERGE", ": do you mean `merge`?"),
-        ("delete_and_insert", ": do you mean `delete+insert`?"),
-        ("overwrite", ": do you mean `insert_overwrite`?"),
-        ("only_news", ": do you mean `only_new`?"),
+        ("mergee", ": did you mean `merge`?"),
+        ("MERGE", ": did you mean `merge`?"),
+        ("delete_and_insert", ": did you mean `delete+insert`?"),
+        ("overwrite", ": did you mean `insert_overwrite`?"),
+        ("only_news", ": did you mean `only_new`?"),
         ("scd2", "."),
     ],
 )
@@ -39,7 +39,7 @@ def test_an_unknown_one_is_refused_with_the_nearest_and_all_that_there_are(strat
     said = str(raised.value).strip()
     assert f'an incremental strategy macro with the name "get_incremental_{strategy}_sql" in shop{hint} ' in said
     known = "append, merge, delete+insert, insert_overwrite, replace_where, microbatch, only_new"
-    assert said.endswith(f"`incremental_strategy` is one of {known}, or the project has such a macro")
+    assert said.endswith(f"Set `incremental_strategy` to one of {known}, or define that macro in the project")
 
 
 @pytest.mark.parametrize("strategy", ["merge", "delete+insert"])
@@ -47,7 +47,7 @@ def test_an_unknown_one_is_refused_with_the_nearest_and_all_that_there_are(strat
 def test_a_strategy_that_finds_rows_by_a_key_and_has_none_says_that_it_appends(strategy: str, key: Any) -> None:
     said = key_warning({"incremental_strategy": strategy, "unique_key": key})
     assert said is not None
-    assert said.startswith(f"`{strategy}` without `unique_key` finds no row of the table again: each run appends")
+    assert said.startswith(f"`{strategy}` without `unique_key` cannot match rows of the table: each run appends")
 
 
 @pytest.mark.parametrize(

@@ -42,7 +42,7 @@ def test_results_that_were_not_written_are_not_made(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("has_results", "how"),
     [
-        (True, "`dbt retry` runs what is left"),
+        (True, "`dbt retry` runs the rest"),
         (False, "`dbt run --vars '{silt_run_id: R1}'` continues it"),
     ],
 )

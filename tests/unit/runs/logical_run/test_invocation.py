@@ -234,7 +234,7 @@ def test_a_run_whose_end_cannot_be_marked_fails_no_more_for_it(tmp_path: Path, m
     run.start()
     (tmp_path / "target" / "silt_runs.json").write_text("{")
     run.finish()
-    assert "not on record" in warnings[0] and "silt_runs.json" in warnings[0]
+    assert "could not be recorded" in warnings[0] and "silt_runs.json" in warnings[0]
 
 
 def test_an_operation_is_a_run_from_its_first_statement_that_changes_something(tmp_path: Path, info: list[str]) -> None:
@@ -304,7 +304,7 @@ def test_a_plain_rerun_of_a_killed_run_says_so_first_with_the_line_to_type(
     reset_invocation_id()
     said.clear()
     invocation(config(tmp_path)).start()
-    assert said[0].startswith("Another run of this project is at work: ") and str(again.run_id) in said[0]
+    assert said[0].startswith("Another run of this project is in progress: ") and str(again.run_id) in said[0]
 
 
 @pytest.mark.parametrize("has_committed", [False, True])

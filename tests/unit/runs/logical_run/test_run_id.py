@@ -67,9 +67,9 @@ class TestRunIdText:
     @pytest.mark.parametrize(
         ("given", "problem"),
         [
-            ({"a": 1}, "a text or a number"),
-            (["a"], "a text or a number"),
-            (True, "a text or a number"),
+            ({"a": 1}, "a string or a number"),
+            (["a"], "a string or a number"),
+            (True, "a string or a number"),
             ("x" * 501, "501 characters"),
             ("a\nb", "cannot be seen"),
             ("a\u200bb", "cannot be seen"),

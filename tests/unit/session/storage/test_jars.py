@@ -52,7 +52,7 @@ def test_a_folder_of_the_profile_is_taken_as_it_is_and_must_hold_jars(spark_home
     folder = tmp_path / "mine"
     folder.mkdir()
     storage = SparkStorage(services=(Service.S3,), jars=str(folder))
-    with pytest.raises(InvalidSettingError, match="which `storage_jars` names, holds no jars"):
+    with pytest.raises(InvalidSettingError, match="which `storage_jars` names, contains no jars"):
         jars.settings(storage, {}, spark_home)
     (folder / "b.jar").touch()
     (folder / "a.jar").touch()
@@ -90,16 +90,16 @@ def test_a_release_of_hadoop_that_is_not_known_brings_its_own_dependencies(tmp_p
 
 
 def test_a_machine_that_cannot_bring_them_is_told_the_exact_list(spark_home: Path) -> None:
-    said = str(jars.not_brought(S3, spark_home, "they could not be brought"))
+    said = str(jars.not_brought(S3, spark_home, "the download failed"))
     assert all(each in said for each in jars.all_coordinates(Service.S3, "3.5.0"))
-    assert said.endswith("name a folder with them as `storage_jars` in the profile.")
+    assert said.endswith("set `storage_jars` in the profile to a folder with them.")
 
 
 def test_google_is_reached_by_a_hadoop_that_has_a_connector_for_it(tmp_path: Path) -> None:
     (tmp_path / "jars").mkdir()
     (tmp_path / "jars" / "hadoop-client-api-3.4.2.jar").touch()
     with pytest.raises(
-        InvalidSettingError, match=r"Hadoop 3\.4\.2, which this Spark has, brings no connector of Google"
+        InvalidSettingError, match=r"Hadoop 3\.4\.2, which this Spark uses, has no connector for Google"
     ):
         jars.settings(SparkStorage(services=(Service.GOOGLE,)), {}, tmp_path)
 

@@ -10,7 +10,7 @@ from dbt.adapters.silt.engine.kernel.log.history import Commit
 from dbt.adapters.silt.records.changed_inputs import changed_inputs
 from tests.unit.engine.house import House
 
-NO_TABLE = "silt.main.raw may have changed: it is not a table of this warehouse any more"
+NO_TABLE = "silt.main.raw may have changed: it is no longer a table of this warehouse"
 RAW = "create table raw as select id from range(3)"
 
 
@@ -72,13 +72,13 @@ def test_views_and_functions_are_inputs_through_others_too(house: House) -> None
     house.sql("create table t as select * from outer_view")
     assert changed(house) == []
     house.sql("create or replace view inner_view as select id from raw")
-    assert changed(house) == ["silt.main.inner_view is defined in another way"]
+    assert changed(house) == ["silt.main.inner_view has a new definition"]
     house.sql("create or replace view inner_view as select twice(id) as id from raw")
     house.sql("create or replace function twice(x bigint) returns bigint return x + x")
     house.sql("insert into raw values (9)")
-    assert changed(house) == ["silt.main.raw changed (v0 -> v1)", "silt.main.twice is defined in another way"]
+    assert changed(house) == ["silt.main.raw changed (v0 -> v1)", "silt.main.twice has a new definition"]
     house.sql("drop view inner_view")
-    assert "silt.main.inner_view is defined in another way" in changed(house)
+    assert "silt.main.inner_view has a new definition" in changed(house)
 
 
 @pytest.mark.parametrize("pattern", ["", "/*.csv", "/a.csv", "/[ab].{csv,txt}"])
