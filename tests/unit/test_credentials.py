@@ -188,9 +188,9 @@ def test_a_spark_that_cannot_stay_is_refused(fields: dict[str, object], said: st
 @pytest.mark.parametrize(
     ("fields", "said"),
     [
-        ({"catalog": "glue"}, "`catalog` is hive, not `glue`"),
-        ({"catalog": "hive", "remote": "sc://host"}, "not with `remote`"),
-        ({"catalog": "hive", "keep_alive": "1 hour"}, "not with `keep_alive`"),
+        ({"catalog": "glue"}, "`catalog` must be hive, not `glue`"),
+        ({"catalog": "hive", "remote": "sc://host"}, "cannot be combined with `remote`"),
+        ({"catalog": "hive", "keep_alive": "1 hour"}, "cannot be combined with `keep_alive`"),
     ],
 )
 def test_a_catalog_that_tables_cannot_be_registered_in_is_refused(fields: dict[str, object], said: str) -> None:

@@ -73,7 +73,7 @@ class TestChangedColumns:
         for name in ("as_merge", "as_delete_insert"):
             assert "[SILT_VALUE_NOT_CASTABLE]" in failures[name]
             assert (
-                "`id` of the `unique_key` as string, and the table has it as bigint: the value 'a1'" in failures[name]
+                "`id` of the `unique_key` as string, but the table has it as bigint: the value 'a1'" in failures[name]
             )
         assert "to start a new history, set an `alias`" in failures.pop("as_snapshot")
         for said in failures.values():

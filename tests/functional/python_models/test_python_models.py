@@ -131,7 +131,7 @@ def model(dbt, session):
         assert len(results) == 4
         assert rows(project, "select * from {schema}.joined order by id") == [(n, 100 + n % 3) for n in range(6)]
         assert "joined: rows seen: 3" in log
-        assert "index of the returned DataFrame (`id`) is no column" in log
+        assert "index of the returned DataFrame (`id`) is not a column" in log
         assert rows(project, "select * from {schema}.indexed") == [(2,)]
         assert "`submission_method` has no effect" in log
 

@@ -42,9 +42,7 @@ class TestFreshness:
         assert committed - timedelta(minutes=5) < loaded <= committed
         statuses = {name: each["status"] for name, each in found.items()}
         assert statuses == {"by_metadata": "pass", "by_field": "pass", "by_query": "warn"}
-        assert (
-            "seen: it is a view, and a view has no time of last change. Give the source a `loaded_at_field`" in text
-        )
+        assert "seen: it is a view, and a view has no time of last change. Give the source a `loaded_at_field`" in text
         assert "nowhere: there is no such table" in text
 
     def test_sources_that_have_an_answer_are_asked_for_together(self, project: Any) -> None:
@@ -103,5 +101,5 @@ class TestTypesOfLoadedAt:
         }
         plain = " ".join(text.split())
         assert "`loaded_at_field: id` of the source" in plain and "is of type bigint, which is no date" in plain
-        assert "is of type string, and has a text that is no date and no time: 01.03.2026. Give" in plain
+        assert "is of type string, and has a value that is not a date or timestamp: 01.03.2026. Use" in plain
         assert "what the `loaded_at_query` of the source" in plain and "no time: 2026. Give" in plain

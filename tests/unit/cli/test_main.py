@@ -111,7 +111,7 @@ def test_without_a_subcommand_it_lists_them(capsys: pytest.CaptureFixture[str]) 
 def test_an_error_is_one_line_with_its_remedy_and_no_traceback(tmp_path: Path) -> None:
     done = program("runs", "--warehouse", str(tmp_path / "nowhere"))
     assert (done.stdout, done.returncode) == ("", 2)
-    assert done.stderr.startswith("silt: [SILT_INVALID_SETTING] there is no folder ")
+    assert done.stderr.startswith("silt: [SILT_INVALID_SETTING] the folder ")
     assert "--warehouse PATH" in done.stderr
     assert done.stderr.count("\n") == 1
 

@@ -81,7 +81,7 @@ def test_a_warehouse_that_is_not_there_is_refused(
     command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main([command, "--warehouse", str(tmp_path / "none")]) == 2
-    assert "there is no folder" in capsys.readouterr().err
+    assert "the folder" in capsys.readouterr().err
 
 
 def test_a_served_page_shows_what_is_committed_while_it_is_open_and_ends_with_ctrl_c(house: House) -> None:

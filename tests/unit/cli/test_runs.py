@@ -131,7 +131,7 @@ def test_a_run_is_found_by_the_beginning_of_its_id_and_by_a_command_of_it(
 
 
 @pytest.mark.parametrize(
-    ("text", "said"), [("nightly", "2 runs begin with"), ("weekly", "no table of this warehouse has a commit of a run `weekly`")]
+    ("text", "said"), [("nightly", "2 runs begin with"), ("weekly", "has a commit of a run `weekly`")]
 )
 def test_a_run_that_is_not_there_or_not_one_is_an_error_with_what_to_do(
     house: House, capsys: pytest.CaptureFixture[str], text: str, said: str

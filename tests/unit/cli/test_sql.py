@@ -311,7 +311,7 @@ def test_a_file_that_is_there_is_kept_unless_it_is_to_be_replaced(
     file = tmp_path / "kept.csv"
     file.write_text("mine")
     assert failing(orders, "select id from orders", "--csv", str(file)) == 2
-    assert "is there already" in capsys.readouterr().err
+    assert "already exists" in capsys.readouterr().err
     assert file.read_text() == "mine"
     silt("sql", "select id from orders where id = 1", "--csv", str(file), "--overwrite")
     assert file.read_text().split() == ["id", "1"]
@@ -326,13 +326,13 @@ def test_a_file_that_is_there_is_kept_unless_it_is_to_be_replaced(
         (("select 'a from orders",), "[SILT_SYNTAX] a string is not closed (line 1, column 8"),
         (("broken",), "silt: [SILT_SYNTAX] it is broken. Correct the statement."),
         (("  -- nothing\n",), "there is no statement"),
-        (("select 1", "-f", "x.sql"), "statements are given, and a file of them, too"),
+        (("select 1", "-f", "x.sql"), "both statements and a file are given"),
         (("-f", "missing.sql"), "missing.sql cannot be read"),
-        (("select 1; select 2", "--parquet", "x.parquet"), "a file has the rows of one statement, and there are 2"),
-        (("select 1", "--json", "--csv", "-"), "the rows are asked for in two forms"),
-        (("select 1", "--csv", "missing/x.csv"), "is in a folder that is not there"),
+        (("select 1; select 2", "--parquet", "x.parquet"), "a file holds the rows of one statement, but 2 are given"),
+        (("select 1", "--json", "--csv", "-"), "two output formats are given"),
+        (("select 1", "--csv", "missing/x.csv"), "is in a folder that does not exist"),
         (("select 1", "--csv", "."), "is a folder"),
-        (("delete from orders", "--csv", "x.csv"), "the statement was run, and has no rows to write"),
+        (("delete from orders", "--csv", "x.csv"), "the statement was run, but it has no rows to write"),
         (("select id from orders version as of 7",), "SILT_VERSION_NOT_FOUND"),
         (("explain delete from orders",), "only a query can be explained"),
     ],

@@ -151,8 +151,8 @@ def test_without_a_project_the_current_folders_warehouse_is_taken(
         (["--profile", "shops"], "there is no profile shops"),
         (["--target", "spark"], "is of the type spark, not silt"),
         (["--target", "remote"], "is in a storage that is not supported: hdfs"),
-        (["--profiles-dir", "/nowhere"], "there is no /nowhere/profiles.yml"),
-        (["--project-dir", "/nowhere"], "there is no /nowhere/dbt_project.yml"),
+        (["--profiles-dir", "/nowhere"], "/nowhere/profiles.yml does not exist"),
+        (["--project-dir", "/nowhere"], "/nowhere/dbt_project.yml does not exist"),
     ],
 )
 def test_a_profile_that_cannot_be_used_is_said_with_what_to_do(

@@ -31,8 +31,8 @@ def test_a_key_of_another_type_is_named_with_the_value_that_cannot_be_compared()
     explained = RETYPED.explained(str(cause), cause)
     assert isinstance(explained, ValueNotCastableError)
     assert str(explained).startswith(
-        "[SILT_VALUE_NOT_CASTABLE] silt.main.orders: the query gives `id` of the `unique_key` as string, and the table "
-        "has it as bigint: the value 'a1' cannot be compared with the table's. Nothing was written: correct the data"
+        "[SILT_VALUE_NOT_CASTABLE] silt.main.orders: the query returns `id` of the `unique_key` as string, but the "
+        "table has it as bigint: the value 'a1' cannot be compared with the table's. Nothing was written: correct the data"
     )
     assert "on_schema_change" in str(explained)
     assert "--full-refresh" in str(explained)
@@ -49,7 +49,9 @@ def test_what_the_engine_says_of_a_value_stays_and_gets_the_ways_out(kind: type[
 def test_a_snapshot_which_is_never_rebuilt_gets_other_advice() -> None:
     failure = "[SILT_INVALID_STATEMENT] [DATATYPE_MISMATCH.BINARY_OP_DIFF_TYPES] Cannot resolve"
     said = str(replace(RETYPED, is_snapshot=True).explained(failure, None))
-    assert said.startswith("[SILT_TYPE_MISMATCH] silt.main.orders: the query gives `id` of the `unique_key` as string")
+    assert said.startswith(
+        "[SILT_TYPE_MISMATCH] silt.main.orders: the query returns `id` of the `unique_key` as string"
+    )
     assert said.endswith("to start a new history, set an `alias`.")
 
 

@@ -34,8 +34,8 @@ def test_a_config_is_said_once_with_the_models_that_have_it() -> None:
     [
         ({"file_format": "detla"}, "`file_format` has no effect"),
         ({"table_format": "paimon"}, "`table_format` has no effect"),
-        ({"partition_by": {"field": "at", "data_type": "timestamp"}}, "`field: at, data_type: timestamp` is no column"),
-        ({"partition_by": ["bucket(4, id)"], "incremental_strategy": "merge"}, "`bucket(4, id)` is no column"),
+        ({"partition_by": {"field": "at", "data_type": "timestamp"}}, "`field: at, data_type: timestamp` is not a"),
+        ({"partition_by": ["bucket(4, id)"], "incremental_strategy": "merge"}, "`bucket(4, id)` is not a column"),
         ({"partitions": ["current_date"]}, "`partitions` has no effect"),
     ],
 )

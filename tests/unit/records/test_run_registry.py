@@ -87,7 +87,7 @@ def test_a_damaged_file_is_an_error_and_never_an_empty_answer(tmp_path: Path) ->
     (tmp_path / REGISTRY_FILE).write_text('{"runs": [')
     with pytest.raises(InvalidSettingError, match=REGISTRY_FILE):
         RunRegistry(tmp_path).entries()
-    with pytest.raises(InvalidSettingError, match="Remove it"):
+    with pytest.raises(InvalidSettingError, match="Delete it"):
         RunRegistry(tmp_path).enter(entry("I1", "R1"))
 
 

@@ -30,11 +30,11 @@ _COLUMNS = ("column", "type", "null", "min", "max", "#nulls", "comment")
 _FEW_ROWS = 20
 _TRANSACTIONS = ("transaction id", "#version", f"last updated {UTC}")
 _DESCRIPTION = """\
-Shows a table at its newest version, or as it was: TABLE@v12, or TABLE@2026-01-31T12:00 (in UTC unless it says
-otherwise); of a view, its query. Minimum and maximum are from the log's statistics, by which files are skipped: they
-may be wider than the values. With --rows it shows rows instead, in no order; a condition compares columns with
-literals, and what needs Spark is refused. Transaction ids are the units of work that the table has recorded, of dbt
-runs, streams and other programs."""
+Shows a table at its newest version, or at an earlier one: TABLE@v12, or TABLE@2026-01-31T12:00 (UTC unless a zone is
+given); for a view, its query. Minimum and maximum come from the statistics in the log, and may be wider than the
+values. With --rows it shows rows instead, in no particular order; a condition compares columns with literals, and a
+condition that needs Spark is refused. Transaction ids are the units of work that the table has recorded, of dbt runs,
+streams and other programs."""
 _SUMMARY = "show schema, files, statistics and transaction ids of a table; the query of a view"
 
 

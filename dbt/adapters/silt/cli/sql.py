@@ -30,11 +30,12 @@ else:
 _FAILED, _DAMAGE, _CANCELLED = 2, 1, 130
 _STANDARD = "-"
 _DESCRIPTION = """\
-Runs statements, separated by semicolons: those given, those of a file, or those of the standard input; on a terminal,
-without any, a shell. What the log or Arrow can answer as Spark would is answered without Spark: counts, min, max, and
-rows under conditions that compare columns with literals. For everything else Spark starts once, as the profile says.
-`explain select ...` shows which files are read, and why the others are skipped; `explain extended` is Spark's.
-A terminal shows the first rows; a pipe and a file get all. Times with a zone are shown in UTC, with a Z."""
+Runs statements, separated by semicolons, from the command line, a file or the standard input; without statements, on a
+terminal, it opens a shell. Queries that the log or Arrow can answer as Spark would run without Spark: counts, min, max,
+and rows under conditions that compare columns with literals. For all other statements Spark starts once, as configured
+in the profile. `explain select ...` shows which files are read, and why others are skipped; `explain extended` shows
+Spark's plans. A terminal shows the first rows; a pipe or a file gets all rows. Times with a zone are shown in UTC, with
+a Z."""
 
 
 def add(subparsers: Subparsers) -> None:
@@ -44,7 +45,7 @@ def add(subparsers: Subparsers) -> None:
     parser.add_argument("-f", "--file", metavar="FILE", help="run the statements of a file")
     parser.add_argument("--csv", metavar="FILE", help="write the rows of one statement as CSV; `-` prints them")
     parser.add_argument("--parquet", metavar="FILE", help="write the rows of one statement as a Parquet file")
-    parser.add_argument("--overwrite", action="store_true", help="replace FILE where it is there already")
+    parser.add_argument("--overwrite", action="store_true", help="replace FILE if it exists")
 
 
 def run(arguments: Namespace) -> int:
@@ -75,9 +76,9 @@ def _check(arguments: Namespace) -> None:
         InvalidArgumentError: if they cannot, or a file cannot be written.
     """
     if arguments.text is not None and arguments.file is not None:
-        raise InvalidArgumentError("statements are given, and a file of them, too", remedy="Give one of them")
+        raise InvalidArgumentError("both statements and a file are given", remedy="Give only one of them")
     if sum((arguments.json, arguments.csv is not None, arguments.parquet is not None)) > 1:
-        raise InvalidArgumentError("the rows are asked for in two forms", remedy="Give --json, --csv or --parquet")
+        raise InvalidArgumentError("two output formats are given", remedy="Use only one of --json, --csv and --parquet")
     for file in (arguments.csv, arguments.parquet):
         if file is not None and file != _STANDARD:
             output.check_target(file, arguments.overwrite)
@@ -99,17 +100,17 @@ def _text(arguments: Namespace) -> str | None:
     except (OSError, UnicodeDecodeError) as error:
         raise InvalidArgumentError(f"{arguments.file or 'the standard input'} cannot be read: {error}") from error
     if arguments.json or arguments.csv is not None or arguments.parquet is not None:
-        raise InvalidArgumentError("there is no statement to write the rows of", remedy="Give one")
+        raise InvalidArgumentError("there is no statement whose rows could be written", remedy="Give a statement")
     return None
 
 
 def _check_one(arguments: Namespace, texts: list[str] | None) -> None:
     """Checks that there is a statement to run, and only a single statement for a file of rows."""
     if texts is not None and not texts:
-        raise InvalidArgumentError("there is no statement", remedy='Give one, as in `silt sql "select 1"`')
+        raise InvalidArgumentError("there is no statement", remedy='Give a statement, as in `silt sql "select 1"`')
     if (arguments.csv is not None or arguments.parquet is not None) and texts is not None and len(texts) > 1:
         raise InvalidArgumentError(
-            f"a file has the rows of one statement, and there are {len(texts)}", remedy="Run them one at a time"
+            f"a file holds the rows of one statement, but {len(texts)} are given", remedy="Run them one at a time"
         )
 
 
@@ -181,7 +182,7 @@ def _print(result: Result, columns: int | None, most: int | None, is_first: bool
 
 def _write(result: Result, arguments: Namespace) -> None:
     if not isinstance(result, results.RowsFound):
-        raise InvalidArgumentError("the statement was run, and has no rows to write", remedy="Leave the file out")
+        raise InvalidArgumentError("the statement was run, but it has no rows to write", remedy="Leave the file out")
     if arguments.csv == _STANDARD:
         output.print_csv(result.rows, sys.stdout)
     elif arguments.csv is not None:

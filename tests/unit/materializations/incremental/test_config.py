@@ -39,16 +39,16 @@ def test_a_configuration_that_can_be_used_passes(config: dict[str, Any]) -> None
     [
         (
             {"on_schema_change": "append_columns"},
-            "`on_schema_change` must be one of `ignore`, `fail`, `append_new_columns`, `sync_all_columns`, and is "
+            "`on_schema_change` must be one of `ignore`, `fail`, `append_new_columns`, `sync_all_columns`, but is "
             "'append_columns'",
         ),
-        ({"matched_condition": ["a"]}, "`matched_condition` must be a condition in SQL, and is ['a']"),
-        ({"skip_matched_step": "yes"}, "`skip_matched_step` must be true or false, and is 'yes'"),
-        ({"merge_update_columns": {"a": 1}}, "`merge_update_columns` must be a string or a list of at least one string"),
+        ({"matched_condition": ["a"]}, "`matched_condition` must be a condition in SQL, but is ['a']"),
+        ({"skip_matched_step": "yes"}, "`skip_matched_step` must be true or false, but is 'yes'"),
+        ({"merge_update_columns": {"a": 1}}, "`merge_update_columns` must be a string or a list"),
         ({"not_matched_by_source_action": "remove"}, "must be `delete` or `update set column = expression, ...`"),
         ({"not_matched_by_source_action": "delete where x"}, "must be `delete` or"),
         ({"not_matched_by_source_condition": "a = 1"}, "needs `not_matched_by_source_action`"),
-        ({"target_alias": "my table"}, "`target_alias` must be a name, and is 'my table'"),
+        ({"target_alias": "my table"}, "`target_alias` must be a name, but is 'my table'"),
         (
             {"matched_condition": "a = 1", "merge_clauses": {"when_matched": [{"action": "delete"}]}},
             "`matched_condition` of dbt-databricks and `merge_clauses` of dbt-duckdb cannot be given together",
@@ -66,7 +66,7 @@ def test_a_configuration_that_can_be_used_passes(config: dict[str, Any]) -> None
             {"merge_clauses": {"when_matched": ["delete"]}},
             "clause 1 of `merge_clauses.when_matched` must be a dictionary",
         ),
-        ({"merge_clauses": {"when_matched": [{"action": "insert"}]}}, "has the action 'insert', and matched takes"),
+        ({"merge_clauses": {"when_matched": [{"action": "insert"}]}}, "has the action 'insert', but matched takes"),
         (
             {"merge_clauses": {"when_not_matched": [{"action": "delete"}]}},
             "not matched takes `insert`, `do_nothing`, `error` (unmatched rows of the table need `by: source`)",
@@ -77,7 +77,7 @@ def test_a_configuration_that_can_be_used_passes(config: dict[str, Any]) -> None
             "and therefore needs `set_expressions`",
         ),
         ({"merge_clauses": {"when_matched": [{"action": "update", "mode": "all"}]}}, "has the mode 'all'"),
-        ({"merge_clauses": {"when_matched": [{"action": "delete", "conditions": "a"}]}}, "has `conditions`"),
+        ({"merge_clauses": {"when_matched": [{"action": "delete", "conditions": "a"}]}}, "not `conditions`"),
         (
             {"merge_clauses": {"when_matched": [{"action": "delete", "condition": 1}]}},
             "has a `condition` that is not SQL",
@@ -114,7 +114,7 @@ def test_what_is_wrong_is_said_in_the_users_words(config: dict[str, Any], messag
 def test_an_empty_text_is_refused(name: str, empty: str) -> None:
     [problem, *_] = problems({name: empty})
     assert problem.startswith(f"`{name}` must be ")
-    assert problem.endswith(f"and is {empty!r}: leave it out; null takes back what the project sets")
+    assert problem.endswith(f"but is {empty!r}: leave it out; null takes back what the project sets")
 
 
 @pytest.mark.parametrize("name", ["unique_key", "merge_update_columns", "merge_on_using_columns"])

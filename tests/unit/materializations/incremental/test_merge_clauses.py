@@ -96,7 +96,7 @@ def test_values_that_yaml_has_read_are_written_as_sql() -> None:
         ({"merge_update_set_expressions": {"x": "1"}}, "`set_expressions` names x"),
         (
             {"merge_update_set_expressions": {" ": "1"}},
-            "`set_expressions` names an empty text, which is not one of the columns id, Na`me",
+            "`set_expressions` names an empty string, which is not one of the columns id, Na`me",
         ),
         (
             {
@@ -139,7 +139,9 @@ def test_a_text_without_a_column_is_no_key() -> None:
 
 
 def test_an_empty_text_is_said_to_be_one() -> None:
-    with pytest.raises(CompilationError, match="`unique_key` names an empty text, which is not one of the columns id"):
+    with pytest.raises(
+        CompilationError, match="`unique_key` names an empty string, which is not one of the columns id"
+    ):
         qualified(" ", ["id"], "s", "unique_key")
 
 

@@ -35,8 +35,8 @@ def test_a_run_after_one_that_was_killed_says_what_may_double_and_what_to_type()
     [said] = announced(EARLIER)
     assert said == (
         "The last run of this command, started at 2026-03-01T10:00:00+00:00, was killed after it had committed orders. "
-        "This is a new run, which repeats that work: rows that it appends are then in the table twice. To continue that run "
-        "instead, stop this one and type `dbt run --vars '{silt_run_id: R1}'`. With `resume: 2 hours` in the profile "
+        "This is a new run, which repeats that work: rows that it appends are then in the table twice. To continue "
+        "that run, stop this one and type `dbt run --vars '{silt_run_id: R1}'`. With `resume: 2 hours` in the profile "
         "the same command, typed again, continues such a run"
     )
 
@@ -117,8 +117,8 @@ def test_a_run_whose_id_was_chosen_is_told_nothing_of_killed_ones(origin: Origin
 def test_another_run_at_work_is_named_with_the_line_that_shares_its_work() -> None:
     [said] = announced(replace(EARLIER, running=True))
     assert said == (
-        "Another run of this project is in progress: `dbt run`, started at 2026-03-01T10:00:00+00:00 (process 7 of box); "
-        "rows that both append are then in the table twice. If the two should be one run, stop this one and type "
+        "Another run of this project is in progress: `dbt run`, started at 2026-03-01T10:00:00+00:00 (process 7 of box)"
+        "; rows that both append are then in the table twice. If the two should be one run, stop this one and type "
         "`dbt run --vars '{silt_run_id: R1}'`: each skips what the other has committed"
     )
 

@@ -48,4 +48,4 @@ def test_results_that_were_not_written_are_not_made(tmp_path: Path) -> None:
 )
 def test_the_advice_after_an_interrupt_is_a_line_to_type(has_results: bool, how: str) -> None:
     entry = RunEntry("I1", "R1", "dbt run", "/shop", "2026-01-01T00:00:00+00:00")
-    assert advice(entry, has_results, "/shop", "Interrupted") == f"Interrupted: what was committed stays, and {how}."
+    assert advice(entry, has_results, "/shop", "Interrupted") == f"Interrupted: committed work is kept, and {how}."

@@ -70,7 +70,7 @@ class TestCheck:
         assert "`--state /shop/target`" in str(refusal.value)
 
     def test_refuses_the_results_of_a_run_that_was_stopped(self) -> None:
-        with pytest.raises(InvalidSettingError, match="lack the nodes that had not run") as refusal:
+        with pytest.raises(InvalidSettingError, match="lack the nodes that had not yet run") as refusal:
             check(retry("I2", 1), entry("I1", "R1", 30), entry("I2", "R2", 2, finished=False))
         assert "`dbt run --vars '{silt_run_id: R2}'`" in str(refusal.value)
 

@@ -71,8 +71,8 @@ class TestRunIdText:
             (["a"], "a string or a number"),
             (True, "a string or a number"),
             ("x" * 501, "501 characters"),
-            ("a\nb", "cannot be seen"),
-            ("a\u200bb", "cannot be seen"),
+            ("a\nb", "invisible characters"),
+            ("a\u200bb", "invisible characters"),
         ],
     )
     def test_of_anything_else_is_refused(self, given: Any, problem: str) -> None:
