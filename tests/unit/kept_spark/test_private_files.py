@@ -73,7 +73,7 @@ def test_what_may_be_of_another_user_is_not_read(tmp_path: Path, kind: str, monk
         os.mkfifo(path, 0o600)
     else:
         path.chmod(0o640 if kind == "for others to read" else 0o620)
-    with pytest.raises(KeptSparkError, match="can be used by other users"):
+    with pytest.raises(KeptSparkError, match="not a regular file that only you can access"):
         Record.read(path)
 
 

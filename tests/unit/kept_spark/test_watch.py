@@ -170,5 +170,5 @@ def test_what_was_asked_is_withdrawn_last(kept: Kept) -> None:
 
 def test_a_record_that_others_can_read_is_refused(kept: Kept) -> None:
     (kept.folder / RECORD).chmod(0o644)
-    with pytest.raises(KeptSparkError, match="can be used by other users"):
+    with pytest.raises(KeptSparkError, match="not a regular file that only you can access"):
         kept.watch.step()

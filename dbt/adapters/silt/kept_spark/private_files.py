@@ -100,6 +100,6 @@ def _not_used(folder: Path, problem: str) -> KeptSparkError:
 
 def _foreign(path: Path) -> KeptSparkError:
     return KeptSparkError(
-        f"{path} can be used by other users",
+        f"{path} is not a regular file that only you can access",
         remedy="Find out who created it, and delete it; or set XDG_CACHE_HOME to a folder of yours",
     )

@@ -134,7 +134,7 @@ def _check_type(name: str, column: str, kind: str) -> None:
         column_type(kind)
     except StatementSyntaxError as error:
         raise InvalidSettingError(
-            f"`column_types` of the seed {name} gives the column `{column}` the type `{kind}`, which Spark lacks",
+            f"`column_types` of the seed {name} gives the column `{column}` the type `{kind}`, unknown to Spark",
             remedy="Spark's types are string, bigint, int, double, decimal(10, 2), boolean, date, timestamp and others",
             details={"column": column, "type": kind},
         ) from error

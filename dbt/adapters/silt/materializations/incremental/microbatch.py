@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from dbt.adapters.silt.column import SiltColumn
 
 REMEDY = (
-    "A batch may only return rows of its own window: configure `event_time` on the models that it reads, or filter by "
+    "A batch may only return rows of its own window: configure `event_time` on the model's inputs, or filter by "
     "`model.batch.event_time_start` and `model.batch.event_time_end`"
 )
 

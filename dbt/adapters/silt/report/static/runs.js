@@ -171,7 +171,7 @@
       { name: "state", value: stateOf, cell: (each) => badge(stateOf(each)) },
       { name: "took", number: true, value: (each) => (each.result && each.result.started ? each.result.ended - each.result.started : null), cell: (each) => (each.result && each.result.started ? took(each.result.ended - each.result.started) : Silt.UNKNOWN) },
       { name: "waited for node", value: (each) => (each.wait ? each.wait.parent || "" : ""), cell: (each) => (each.wait && each.wait.parent ? nameOf(model, each.wait.parent) : Silt.UNKNOWN) },
-      { name: "wait for a free thread", number: true, value: (each) => each.wait && each.wait.thread, cell: (each) => (each.wait ? took(each.wait.thread) : Silt.UNKNOWN) },
+      { name: "wait for thread", number: true, value: (each) => each.wait && each.wait.thread, cell: (each) => (each.wait ? took(each.wait.thread) : Silt.UNKNOWN) },
       { name: "wrote", value: (each) => each.commits.length, cell: (each) => each.commits.slice(0, 5).map((commit) => [link(["table", commit.table], `${commit.table}@v${commit.version}`), commit.undoneBy ? ` rolled back by v${commit.undoneBy}` : "", " "]) },
       { name: "message", value: (each) => what(model, each), cell: (each) => what(model, each) },
       number("inserted", "inserted"), number("updated", "updated"), number("deleted", "deleted"), number("files", "filesAdded"),
