@@ -99,7 +99,7 @@ class TestCanFindScalarFunctionRelation(scalars.CanFindScalarFunctionRelation):
     pass
 
 
-SUM_OF_SQUARES = "the function `sum_squared` is an aggregate, and Spark makes none"
+SUM_OF_SQUARES = "the function `sum_squared` is an aggregate, which Spark cannot create"
 
 
 class TestBasicSQLUDAF(aggregates.BasicSQLUDAF):

@@ -43,6 +43,6 @@ class TestGrants:
         for _ in range(2):
             results, log = run_dbt_and_capture(["build"])
             assert len(results) == 4
-            assert log.count("silt has no grants") == 1
+            assert log.count("silt does not support grants") == 1
         _, log = run_dbt_and_capture(["--warn-error", "run"], expect_pass=False)
-        assert "silt has no grants" in log
+        assert "silt does not support grants" in log

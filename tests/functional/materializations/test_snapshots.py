@@ -255,7 +255,7 @@ class TestKeysThatAreThereTwice:
     def test_a_key_of_numbers_cannot_close_deleted_rows_and_says_so(self, project: Any) -> None:
         run_dbt(["snapshot", "--select", "by_number"])
         _, output = run_dbt_and_capture(["snapshot", "--select", "by_number"], expect_pass=False)
-        assert "let `updated_at` name a time" in output
+        assert "set `updated_at` to a column with a time" in output
 
 
 @pytest.mark.in_folders("the other one writes while a folder is written; test_beaten_at_each_commit.py has both places")

@@ -32,7 +32,8 @@ def test_a_key_of_another_type_is_named_with_the_value_that_cannot_be_compared()
     assert isinstance(explained, ValueNotCastableError)
     assert str(explained).startswith(
         "[SILT_VALUE_NOT_CASTABLE] silt.main.orders: the query returns `id` of the `unique_key` as string, but the "
-        "table has it as bigint: the value 'a1' cannot be compared with the table's. Nothing was written: correct the data"
+        "table has it as bigint: the value 'a1' cannot be compared with the table's. Nothing was written: "
+        "correct the data"
     )
     assert "on_schema_change" in str(explained)
     assert "--full-refresh" in str(explained)

@@ -43,5 +43,5 @@ class TestShowOfPythonModels:
         return {"in_python.py": "def model(dbt, session):\n    return session.range(3)\n"}
 
     def test_says_how_to_see_the_rows_instead(self, project: Any) -> None:
-        with pytest.raises(DbtRuntimeError, match=r"in_python is a python model: run it, then show its table"):
+        with pytest.raises(DbtRuntimeError, match=r"in_python is a Python model: run it, then show its table"):
             run_dbt(["show", "--select", "in_python"])

@@ -161,7 +161,7 @@ class Statements:
             )
         if quick is None:
             raise UnsupportedStatementError(
-                "this session has changed what statements mean, so only Spark can explain them",
+                "settings of this session change the meaning of statements, so only Spark can explain them",
                 remedy="Use Spark's plan, `explain extended ...`, or a new shell",
             )
         try:
