@@ -147,7 +147,7 @@ def test_without_a_project_the_current_folders_warehouse_is_taken(
     ("arguments", "said"),
     [
         ([], "house does not exist yet"),
-        (["--target", "qa"], "has no target qa; it has: dev, prod, spark, remote"),
+        (["--target", "qa"], "has no target qa; its targets are: dev, prod, spark, remote"),
         (["--profile", "shops"], "there is no profile shops"),
         (["--target", "spark"], "is of the type spark, not silt"),
         (["--target", "remote"], "is in a storage that is not supported: hdfs"),
