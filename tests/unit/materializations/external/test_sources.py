@@ -110,7 +110,7 @@ def test_the_tables_settings_win_over_the_sources_and_config_over_meta() -> None
     ("meta", "reason"),
     [
         ({"external_location": "/x/{day}.csv"}, "cannot be filled in"),
-        ({"external_location": "/x/orders"}, "give `format`"),
+        ({"external_location": "/x/orders"}, "set `format`"),
         ({"external_location": "read_parquet('/x/*.parquet')"}, "give only the path"),
         ({"external_location": "/x.csv", "options": "sep=;"}, "`options` must map option names"),
         ({"external_location": "/x.csv", "formatter": "jinja"}, "newstyle, oldstyle or template"),
