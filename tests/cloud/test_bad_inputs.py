@@ -48,7 +48,7 @@ def test_a_wrong_setting_is_named(server: ObjectServer, wrong: dict[str, str], s
 
 
 def test_a_bucket_that_is_not_there_is_named(server: ObjectServer) -> None:
-    with pytest.raises(StorageError, match=r"s3://nowhere.*there is no such bucket.*make the bucket"):
+    with pytest.raises(StorageError, match=r"s3://nowhere.*the bucket does not exist.*create the bucket"):
         make_schema("s3://nowhere/house", server.settings)
 
 
@@ -56,7 +56,7 @@ def test_a_right_that_is_missing_is_named(server: ObjectServer) -> None:
     faults = Faults()
     with behind_proxy(server, faults) as behind:
         faults.refuse(of.change, of.DENIED)
-        with pytest.raises(ReadOnlyStorageError, match=r"lack the right.*to list, read, write and delete"):
+        with pytest.raises(ReadOnlyStorageError, match=r"lack a permission.*to list, read, write and delete"):
             make_schema(f"{server.base}/denied", behind.settings)
 
 

@@ -19,7 +19,7 @@ from tests.cloud.test_one_set_of_settings import storage_of
 
 _RUN_SECONDS = 300
 RUN = ("run", "--vars", json.dumps({"silt_run_id": "once"}))
-SAID = "the credentials have run out"
+SAID = "the credentials have expired"
 
 
 @pytest.fixture

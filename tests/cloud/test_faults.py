@@ -28,7 +28,7 @@ from tests.cloud.servers import ObjectServer
 
 BUCKET = "faulty"
 INSERT = "insert into t select id + 100 from range(0, 5, 1, 1)"
-RUN_OUT = "the credentials have run out.*"
+RUN_OUT = "the credentials have expired.*"
 UNIT = ("silt/p/m/run/main", 1)
 
 
@@ -102,7 +102,7 @@ def test_credentials_that_run_out_are_said_and_with_new_ones_the_statement_is_ap
     disturbed: Disturbed, at: Which, kind: type[SiltError]
 ) -> None:
     disturbed.faults.expire_at(at)
-    with disturbed.failing(kind, f"{RUN_OUT}Get new ones.*a rerun with the same run id goes on there"):
+    with disturbed.failing(kind, f"{RUN_OUT}Get new credentials.*a rerun with the same run id skips committed work"):
         disturbed.insert()
     assert disturbed.is_applied() == 0
     for _ in range(2):
@@ -193,7 +193,9 @@ def test_requests_are_repeated_where_the_service_asks_for_fewer(disturbed: Distu
 def test_who_may_only_read_reads_and_is_told_so_of_a_write(disturbed: Disturbed) -> None:
     disturbed.faults.refuse(of.change, of.DENIED)
     assert disturbed.read() == sum(range(10)) + 50 + 11
-    with disturbed.failing(StorageRefusedError, "the credentials lack the right.*Give them the rights to list, read"):
+    with disturbed.failing(
+        StorageRefusedError, "the credentials lack a permission.*Grant them permission to list, read"
+    ):
         disturbed.insert()
     disturbed.insert()
     assert disturbed.is_applied() == 1

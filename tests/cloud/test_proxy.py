@@ -50,7 +50,7 @@ def test_requests_side_by_side_each_get_their_own_answer(store: ObjectStore) -> 
 
 def test_what_is_refused_does_not_come_to_the_server(store: ObjectStore, faults: Faults) -> None:
     faults.refuse(of.change, of.DENIED)
-    with pytest.raises(StorageError, match="lack the right"):
+    with pytest.raises(StorageError, match="lack a permission"):
         store.put_if_absent("x", b"1")
     faults.expire_at(of.every)
     for ask in (store.status, store.read):

@@ -122,7 +122,7 @@ def test_a_model_is_refused_with_the_reason_and_the_remedy(told: dict[str, Any])
     assert not success
     refused = [message for message in messages if message != "None"]  # what is below it is skipped
     assert len(refused) == 1 and "[SILT_READ_ONLY] silt.main.orders: " in refused[0]
-    assert "Permission denied" in refused[0] and "make that folder writable" in refused[0]
+    assert "Permission denied" in refused[0] and "make the folder writable" in refused[0]
 
 
 def test_stored_failures_are_refused(told: dict[str, Any]) -> None:
@@ -138,7 +138,7 @@ def test_each_statement_that_writes_is_refused_before_spark_works_for_it(told: d
 
 
 def test_a_data_file_that_cannot_be_read_is_named_with_the_remedy(told: dict[str, Any]) -> None:
-    assert "can only be read" in told["before"]
+    assert "is not writable" in told["before"]
     for said in (told["written"], told["rewritten"], told["unreadable"][1]):
         assert f"{told['file']} cannot be read" in said and "Permission denied" in said
         assert "Let the user that Spark runs as read it." in said

@@ -91,7 +91,7 @@ def test_a_missing_file_is_found(orders: DeltaLog, as_json: AsJson) -> None:
     data_file(orders).unlink()
     ((kind, what),) = problems(as_json)
     assert kind == "file_missing"
-    assert "is not there" in what
+    assert "is missing" in what
 
 
 def test_a_file_of_another_size_is_found(orders: DeltaLog, as_json: AsJson) -> None:
@@ -111,7 +111,7 @@ def test_a_wrong_number_of_rows_is_found(orders: DeltaLog, as_json: AsJson) -> N
     edited(commit_of(orders, 5), stats_edited(lambda stats: stats.update(numRecords=6)))
     ((kind, what),) = problems(as_json)
     assert kind == "statistics_differ"
-    assert "has 5 rows, and its statistics say 6" in what
+    assert "has 5 rows, but its statistics say 6" in what
 
 
 @pytest.mark.parametrize(
@@ -122,8 +122,8 @@ def test_a_wrong_number_of_rows_is_found(orders: DeltaLog, as_json: AsJson) -> N
         ("minValues", "name", "name 41", "`name` has a value below the minimum"),
         ("maxValues", "name", "name 43", "`name` has a value above the maximum"),
         ("maxValues", "sold", "2024-01-01T00:00:43.000Z", "`sold` has a value above the maximum"),
-        ("nullCount", "price", 4, "`price` is null in 5 rows, and the statistics say 4"),
-        ("nullCount", "id", 5, "`id` is null in 0 rows, and the statistics say 5"),
+        ("nullCount", "price", 4, "`price` is null in 5 rows, but the statistics say 4"),
+        ("nullCount", "id", 5, "`id` is null in 0 rows, but the statistics say 5"),
     ],
 )
 def test_statistics_that_exclude_a_value_are_found(
@@ -222,7 +222,7 @@ def test_a_version_checksum_that_sums_up_another_table_is_found(orders: DeltaLog
     path.write_text(json.dumps({**json.loads(path.read_text()), "numFiles": 12}))
     ((kind, what),) = problems(as_json)
     assert kind == "checksum_differs"
-    assert "numFiles 12, and the log comes to 13" in what
+    assert "numFiles 12, but the log has 13" in what
 
 
 @pytest.mark.parametrize("keep", [True, False], ids=["damaged", "missing"])
@@ -398,6 +398,6 @@ def test_versions_in_the_future_are_noted_and_are_no_damage(
         stated_at(commit_of(orders, version), (ahead + version) * 1000)
     (table,) = as_json("check")["tables"]
     assert table["note"].startswith("versions 10 to 13 carry times in the future")
-    assert "`timestamp as of` gives version 9" in table["note"]
+    assert "`timestamp as of` returns version 9" in table["note"]
     assert "(a clock ran ahead)" in silt("check") and "(a clock ran ahead)" in silt("history", "main.orders")
     assert as_json("history", "main.orders")["note"] == table["note"]

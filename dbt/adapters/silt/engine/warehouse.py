@@ -466,7 +466,7 @@ class Warehouse:
             value = self._context(WriteSettings()).dataframe(f"select ({expression}\n)").collect()[0][0]
         if not isinstance(value, str):
             found = "null" if value is None else repr(value)
-            raise InvalidStatementError(f"EXECUTE IMMEDIATE runs a text, and {expression} is {found}")
+            raise InvalidStatementError(f"EXECUTE IMMEDIATE needs a string, but {expression} is {found}")
         return value
 
     def _write_settings(

@@ -87,7 +87,7 @@ def test_the_columns_of_a_condition_are_read_before_the_others(log: DeltaLog, re
 
 def test_a_missing_object_is_a_missing_file(log: DeltaLog) -> None:
     log.store.delete("a.parquet")
-    with pytest.raises(DataFileMissingError, match=r"a\.parquet is not there"):
+    with pytest.raises(DataFileMissingError, match=r"a\.parquet is missing"):
         read(log)
 
 

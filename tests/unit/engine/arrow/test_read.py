@@ -274,7 +274,7 @@ def test_a_file_that_is_not_there_is_named_with_the_way_back(house: House) -> No
     house.sql("vacuum t retain 168 hours")
     file = next(each for each in house.log("t").snapshot().files["path"].to_pylist())
     Path(house.location("t"), file).unlink()
-    with pytest.raises(DataFileMissingError, match="is not there") as missing:
+    with pytest.raises(DataFileMissingError, match="is missing") as missing:
         read(house, "t")
     assert "restore table" in missing.value.action
 
@@ -364,7 +364,7 @@ def test_dates_of_sparks_old_calendar_are_refused(house: House) -> None:
         if is_read:
             assert_as_spark(house, f"d{day.year}")
         else:
-            with pytest.raises(UnsupportedFeatureError, match="before its version 3"):
+            with pytest.raises(UnsupportedFeatureError, match="before version 3"):
                 read(house, f"d{day.year}")
 
 

@@ -114,7 +114,7 @@ def test_overwrite_replaces_all_rows_the_partitions_of_the_rows_or_those_of_a_co
         tables.write(tables.query("select 0L as id, 0 as part"), "t", "overwrite", replaceWhere="id = 0")
     tables.write(tables.query("select 30L as id, cast(null as int) as part"), "t", "overwrite")
     assert in_order(tables.read("t")) == [(30, None)]
-    with raises("SILT_INVALID_ARGUMENT", "of the mode overwrite"):
+    with raises("SILT_INVALID_ARGUMENT", "only for the mode overwrite"):
         tables.write(tables.query("select 1L as id, 0 as part"), "t", replaceWhere="part = 0")
 
 

@@ -43,7 +43,7 @@ def check(house: House, case: Case, table: str, data_source: float = 0.1) -> Non
 
 def _is_refused(house: House, case: Case, folder: Path) -> None:
     name = next(name for name, kind in case.kinds.items() if kind.refused)
-    with pytest.raises(TypeMismatchError, match=f"the column `{name}` is of the Parquet type"):
+    with pytest.raises(TypeMismatchError, match=f"the column `{name}` has the Parquet type"):
         house.sql(f"convert to delta parquet.`{folder}`")
     assert not (folder / "_delta_log").exists()
 

@@ -165,7 +165,7 @@ def test_an_append_whose_file_is_gone_names_its_version_and_the_way_back(house: 
     with pytest.raises(DataFileMissingError) as raised:
         house.fetched("select * from orders")
     said = str(raised.value)
-    assert "came with version 1 (WRITE)" in said and "`restore table silt.main.orders to version as of 0`" in said
+    assert "Version 1 (WRITE) added the file" in said and "`restore table silt.main.orders to version as of 0`" in said
     assert house.sql("restore table silt.main.orders to version as of 0").collect()
     assert house.rows("select count(*) from orders where id >= 0") == [(100,)]
 

@@ -49,7 +49,7 @@ def check_calendar(array: pa.Array) -> None:
         return
     if pc.any(pc.less(array, least)).as_py():
         raise UnsupportedFeatureError(
-            "it has dates of the calendar that Spark had before its version 3",
+            "it has dates in the calendar that Spark used before version 3",
             remedy="Read the table with Spark: `Warehouse.sql`",
         )
 

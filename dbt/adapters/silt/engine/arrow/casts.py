@@ -48,7 +48,7 @@ def position(fields: Sequence[pa.Field], stored: StructField, by_id: bool) -> in
     name = stored.name.lower()
     found = [at for at, field in enumerate(fields) if field.name.lower() == name]
     if len(found) > 1:
-        raise TableDamagedError(f"the column `{stored.name}` is {len(found)} times in one file, in different case")
+        raise TableDamagedError(f"the column `{stored.name}` occurs {len(found)} times in one file, in different case")
     return found[0] if found else None
 
 
@@ -74,7 +74,7 @@ def to_table(array: pa.Array, wanted: DataType, stored: DataType, traits: FileTr
     if pa.types.is_list_view(array.type) or pa.types.is_large_list_view(array.type):
         array = plain(array)
     if _kind_of(wanted) != _kind_in_file(array.type):
-        raise pa.ArrowTypeError("one of them has values inside that the other lacks")
+        raise pa.ArrowTypeError("only one of the types is nested, or they are nested differently")
     match wanted, stored:
         case StructType(), StructType():
             return _struct(array, wanted, stored, traits)
@@ -146,7 +146,7 @@ def _timestamp(array: pa.Array, target: pa.DataType) -> pa.Array:
     if pa.types.is_date(array.type):
         return array.cast(pa.timestamp("us")).view(target)
     if not pa.types.is_timestamp(array.type):
-        raise pa.ArrowTypeError(f"{array.type} is no time")
+        raise pa.ArrowTypeError(f"{array.type} is not a time")
     plain = array.view(pa.timestamp(array.type.unit))
     if array.type.unit == "ns":
         plain = pc.floor_temporal(plain, unit="microsecond")

@@ -31,7 +31,7 @@ def kept_rows(file: AddFile, rows: int, store: Store, table: str) -> pa.BooleanA
     bitmap = deletion_vectors.read(store, [vector], table)[vector.unique_id]
     if bitmap and bitmap.max() >= rows:
         raise CorruptDeletionVectorError(
-            f"a deletion vector cannot be used: it deletes the row {bitmap.max()} of {file.path}, which has {rows}",
+            f"a deletion vector cannot be used: it deletes row {bitmap.max()} of {file.path}, which has {rows} rows",
             table=table,
             details={"deletion_vector": vector.to_json()},
         )

@@ -70,7 +70,7 @@ class _FileRead:
     def of(cls, scan: ArrowScan, file: AddFile, parquet: pq.ParquetFile) -> _FileRead:
         fields = list(parquet.schema_arrow)
         if scan.by_id and fields and all(field_id(field) is None for field in fields):
-            raise TableDamagedError("it has no ids of columns, by which the table finds them")
+            raise TableDamagedError("it has no column ids, which the table's column mapping needs")
         places = (
             None if each.is_partition else position(fields, each.stored, scan.by_id) for each in scan.read_columns
         )
@@ -164,7 +164,7 @@ class _FileRead:
         except pa.ArrowException as error:
             kind, wanted = found.column(name).type, column.field.type.sql_name
             raise TableDamagedError(
-                f"its column `{name}` is {kind}, and cannot be read as {wanted} ({error})"
+                f"its column `{name}` has the type {kind} and cannot be read as {wanted} ({error})"
             ) from error
 
     def _filtered(self, batch: pa.RecordBatch, kept: pa.BooleanArray | None) -> Iterator[pa.RecordBatch]:

@@ -101,7 +101,7 @@ def outcomes(expression: Expression, batch: pa.RecordBatch) -> pa.BooleanArray:
 
 def _only(constant: Constant) -> pa.Scalar:
     if len(constant.possible) != 1:
-        raise InternalError("a condition that may have several outcomes filters no rows")
+        raise InternalError("a condition that may have several outcomes cannot filter rows")
     (outcome,) = constant.possible
     return pa.scalar(outcome, pa.bool_())
 

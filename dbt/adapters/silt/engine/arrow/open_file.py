@@ -90,11 +90,11 @@ def _source(scan: ArrowScan, store: Store, name: str) -> Iterator[Any]:
 def _missing(scan: ArrowScan, name: str) -> DataFileMissingError:
     where: dict[str, Any] = {"table": scan.table, "version": scan.version, "details": {"path": name}}
     if not is_absolute(name):
-        return DataFileMissingError(f"the data file {name} is not there", **where)
+        return DataFileMissingError(f"the data file {name} is missing", **where)
     return DataFileMissingError(
-        f"the data file {name} is not there: the table is a shallow clone, and the file was its source's, which VACUUM "
-        "or a drop has deleted",
-        remedy="Restore the source's file from a copy, or clone the source again; a deep clone has files of its own",
+        f"the data file {name} is missing: the table is a shallow clone, and VACUUM or a drop has deleted the file of "
+        "its source",
+        remedy="Restore the source's file from a copy, or clone the source again; a deep clone has its own files",
         **where,
     )
 
@@ -102,7 +102,7 @@ def _missing(scan: ArrowScan, name: str) -> DataFileMissingError:
 def _check_rows(scan: ArrowScan, file: AddFile, rows: int, path: str) -> None:
     said = stats_json.record_count(file.stats)
     if said is not None and said != rows:
-        problem = f"the data file {decode_path(file.path)} has {rows} rows, and the log says {said}"
+        problem = f"the data file {decode_path(file.path)} has {rows} rows, but the log says {said}"
         raise file_guard.changed(problem, path, scan.table, scan.version)
 
 

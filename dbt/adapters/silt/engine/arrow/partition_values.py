@@ -37,7 +37,7 @@ def partition_value(text: str | None, field: StructField) -> pa.Scalar:
         return _typed(text, field.type, target)
     except (pa.ArrowException, ValueError) as error:
         raise CorruptLogError(
-            f"`{text}` is no partition value of the column `{field.name}` of type {field.type.sql_name}"
+            f"`{text}` is not a value of the partition column `{field.name}` of type {field.type.sql_name}"
         ) from error
 
 

@@ -68,12 +68,12 @@ class ArrowScan:
             UnsupportedStatementError: if the predicate may have several outcomes for a row.
         """
         if not is_exact(predicate):
-            raise UnsupportedStatementError("a condition that is not exact filters no rows", table=snapshot.table)
+            raise UnsupportedStatementError("a condition that is not exact cannot filter rows", table=snapshot.table)
         wanted = snapshot.schema.names if names is None else names
         chosen = tuple(snapshot.schema.require(name, snapshot.table).name for name in wanted)
         if len(set(chosen)) < len(chosen) or not chosen:
             raise InvalidArgumentError(
-                "`columns` names a column twice, or none", remedy="Name each column once", table=snapshot.table
+                "`columns` is empty or names a column twice", remedy="Name each column only once", table=snapshot.table
             )
         files = tuple(snapshot.add_files(skipping.prune(snapshot, predicate)))
         scan = cls(snapshot.table, snapshot.version, snapshot.metadata, chosen, predicate, files)

@@ -48,8 +48,8 @@ class TableSource:
             return self._at(path)
         if self.warehouse is None:
             raise InvalidArgumentError(
-                f"`{self.name}` is a table's name, and no warehouse is given",
-                remedy='Give its folder or URL, as in `warehouse="warehouse"`; or the path of the table',
+                f"`{self.name}` is a table's name, but no warehouse is given",
+                remedy='Give its folder or URL, as in `warehouse="warehouse"`, or the path of the table',
             )
         return self._named(self.warehouse)
 
@@ -96,7 +96,7 @@ def snapshot_of(log: DeltaLog, version: int | None, timestamp: str | datetime | 
         NotATableError, TableDamagedError, UnsupportedFeatureError: if the table cannot be read.
     """
     if version is not None and timestamp is not None:
-        raise InvalidArgumentError("a version and a timestamp are given", remedy="Give one of them", table=log.name)
+        raise InvalidArgumentError("both a version and a timestamp are given", remedy="Give only one", table=log.name)
     if timestamp is not None:
         version = log.version_at(_milliseconds(timestamp, log.name))
     return log.snapshot() if version is None else log.snapshot_at(version)

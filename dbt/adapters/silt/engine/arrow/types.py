@@ -70,7 +70,7 @@ def _checked(field: StructField, table: str) -> pa.DataType:
     for primitive in primitive_types(field.type):
         if not isinstance(primitive, DecimalType) and primitive.name not in _PRIMITIVES:
             raise UnsupportedFeatureError(
-                f"the column `{field.name}` is of the type {primitive.name}, which Arrow does not have",
+                f"the column `{field.name}` has the type {primitive.name}, which Arrow does not have",
                 remedy="Leave it out with `columns`, or read it with Spark: `Warehouse.sql`",
                 table=table,
                 details={"column": field.name, "type": primitive.name},

@@ -81,7 +81,7 @@ class Options:
         text = (self.text(name) or "false").strip().lower()
         if text in ("true", "false"):
             return text == "true"
-        raise InvalidArgumentError(f"the option `{name}` is `{text}`", remedy="Give `true` or `false`")
+        raise InvalidArgumentError(f"the option `{name}` is `{text}`, not a boolean", remedy="Give `true` or `false`")
 
     def names(self, name: str) -> tuple[str, ...] | None:
         """Returns the columns of a comma-separated list, or None if the option is not given."""
@@ -143,7 +143,7 @@ def at_most_one(options: Options, names: Iterable[str]) -> None:
     given = [name for name in names if options.text(name) is not None]
     if len(given) > 1:
         raise InvalidArgumentError(
-            f"the options `{given[0]}` and `{given[1]}` exclude one another", remedy="Leave one out"
+            f"the options `{given[0]}` and `{given[1]}` cannot be combined", remedy="Remove one of them"
         )
 
 
@@ -154,7 +154,7 @@ def _zone(name: str) -> ZoneInfo | timezone:
         return ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError) as error:
         raise InvalidArgumentError(
-            f"the option `timeZone` is `{name}`, not a zone", remedy="Give one, as in `Europe/Berlin`"
+            f"the option `timeZone` is `{name}`, not a time zone", remedy="Give a time zone, as in `Europe/Berlin`"
         ) from error
 
 
@@ -162,6 +162,6 @@ def _unknown(name: str, known: tuple[str, ...]) -> InvalidArgumentError:
     found = next((each for each in _ELSEWHERE if each.lower() == name), None)
     if found is not None:
         return InvalidArgumentError(
-            f"the option `{found}` is not one of this data source", remedy="Write the rows with `Warehouse.write`"
+            f"this data source does not support the option `{found}`", remedy="Write the rows with `Warehouse.write`"
         )
     return option_names.unknown(name, (*known, f"{_STORAGE}..."), "this data source")

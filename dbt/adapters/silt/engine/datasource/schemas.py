@@ -44,9 +44,9 @@ def _chosen(column: StructField, wanted: StructField, table: str) -> str:
     if (plain.name, plain.type, plain.nullable) == (wanted.name, wanted.type, wanted.nullable):
         return column.name
     raise TypeMismatchError(
-        f"the schema that is given has `{wanted.name}` {wanted.sql_type}{'' if wanted.nullable else ' NOT NULL'}, and "
-        f"the table `{column.name}` {column.type.sql_name}",
-        remedy="Leave `schema` out, or give the columns as the table has them, nullable",
+        f"the given schema has `{wanted.name}` {wanted.sql_type}{'' if wanted.nullable else ' NOT NULL'}, but "
+        f"the table has `{column.name}` {column.type.sql_name}",
+        remedy="Omit `schema`, or give the table's columns and declare them nullable",
         table=table,
     )
 

@@ -82,7 +82,7 @@ from dbt.adapters.silt.engine.kernel.printable import lines
 
 _NARROWER = (
     "Nothing was applied: run it again; "
-    "naming the partition or key range in the predicate keeps it apart from other writers"
+    "a predicate that names the partition or key range avoids conflicts with other writers"
 )
 
 
@@ -190,7 +190,7 @@ class ConcurrentTransactionError(ConcurrentModificationError):
     """A winner carries a transaction identifier that this transaction carries too."""
 
     code = "SILT_CONCURRENT_TRANSACTION"
-    remedy = "Nothing was applied: run it again; if the winner did the same unit of work, it is then skipped"
+    remedy = "Nothing was applied: run it again; if the other writer did the same unit of work, the rerun skips it"
 
 
 class ConcurrentDomainError(ConcurrentModificationError):
@@ -222,9 +222,9 @@ class CommitStateUnknownError(RunAgainError):
     """The storage never said whether the commit took place."""
 
     code = "SILT_COMMIT_STATE_UNKNOWN"
-    remedy = "Run it again with the same run id: what was committed is skipped"
+    remedy = "Run it again with the same run id: committed work is skipped"
     remedy_without_run = (
-        "Before you run it again, see whether its version is there: `describe history` or `silt history` shows it"
+        "Before you run it again, check whether it was committed: `describe history` or `silt history` shows it"
     )
     """Of a statement that belongs to no run."""
 
@@ -234,8 +234,8 @@ class ExecutorLostError(RunAgainError):
 
     code = "SILT_EXECUTOR_LOST"
     remedy = (
-        "Nothing was applied: run it again; where executors are lost often, give them more memory, or machines that "
-        "are not taken away"
+        "Nothing was applied: run it again; if executors are lost often, give them more memory, or machines that "
+        "are not reclaimed"
     )
 
 
@@ -276,7 +276,7 @@ class RelationNotFoundError(InvalidStatementError):
     """There is no such table or view."""
 
     code = "SILT_RELATION_NOT_FOUND"
-    remedy = "Check the name, or build the model that makes it"
+    remedy = "Check the name, or build the model that creates it"
 
 
 class FunctionNotFoundError(RelationNotFoundError):
@@ -290,7 +290,7 @@ class FilesNotFoundError(InvalidStatementError):
     """A statement reads files by their path, and there are none."""
 
     code = "SILT_FILES_NOT_FOUND"
-    remedy = "Check the path, which the Spark that runs the statement must see"
+    remedy = "Check the path; the Spark that runs the statement must be able to read it"
 
 
 class RelationExistsError(InvalidStatementError):
@@ -347,8 +347,8 @@ class ChangeDataNotRecordedError(InvalidStatementError):
 
     code = "SILT_CHANGE_DATA_NOT_RECORDED"
     remedy = (
-        "Start with a later version: `describe history` shows when `delta.enableChangeDataFeed` was set; set it with "
-        "`alter table ... set tblproperties` to record changes from now on"
+        "Start with a later version: `describe history` shows when `delta.enableChangeDataFeed` was set; to record "
+        "changes from now on, set it with `alter table ... set tblproperties`"
     )
 
 
@@ -363,8 +363,8 @@ class RetentionTooShortError(InvalidStatementError):
 
     code = "SILT_RETENTION_TOO_SHORT"
     remedy = (
-        "Leave RETAIN out, or lower the table's `delta.deletedFileRetentionDuration`; if certainly nobody uses the "
-        "table, `set silt.retentionDurationCheck.enabled = false` allows it for this session"
+        "Leave RETAIN out, or lower the table's `delta.deletedFileRetentionDuration`; if the table is certainly not in "
+        "use, `set silt.retentionDurationCheck.enabled = false` allows it for this session"
     )
 
 
@@ -373,8 +373,8 @@ class RuleNotAllowedError(InvalidStatementError):
 
     code = "SILT_RULE_NOT_ALLOWED"
     remedy = (
-        "Its text runs as the user that writes: drop it (`alter table ... drop constraint`, `alter column ... drop "
-        "default`, `drop column`), or let the table's owner write it with deterministic built-in functions alone"
+        "Its SQL runs as the user who writes the table: drop it (`alter table ... drop constraint`, `alter column ... "
+        "drop default`, `drop column`), or let the table's owner define it with deterministic built-in functions only"
     )
 
 
@@ -383,9 +383,9 @@ class StoredCodeError(InvalidStatementError):
 
     code = "SILT_STORED_CODE"
     remedy = (
-        "Its text runs as the user that reads it: if you trust all who can write the warehouse, set "
+        "Its SQL runs as the user who reads it: if you trust every user who can write the warehouse, set "
         "`stored_code: true` in the profile (`WarehouseSettings(stored_code=True)` in a program); "
-        "else drop it, or write it without"
+        "otherwise drop it, or define it without such code"
     )
 
 
@@ -413,8 +413,8 @@ class MultipleSourceRowsError(DataRejectedError):
 
     code = "SILT_MULTIPLE_SOURCE_ROWS"
     remedy = (
-        "Nothing was written: make the source's rows unique by the merge key, or let a condition of the WHEN clauses "
-        "choose one of them"
+        "Nothing was written: make the source's rows unique by the merge key, or add a condition to the WHEN "
+        "clauses that selects one row"
     )
 
 
@@ -442,7 +442,7 @@ class TableDamagedError(SiltError):
     code = "SILT_TABLE_DAMAGED"
     remedy = (
         "Restore the table's files from a copy, or restore the table to an earlier version; `silt check --data` names "
-        "the files that are damaged"
+        "the damaged files"
     )
 
 
@@ -479,9 +479,9 @@ class DataFileMissingError(TableDamagedError):
 
     code = "SILT_DATA_FILE_MISSING"
     remedy = (
-        "Read a newer version if this one is past the retention, where VACUUM may have deleted its files; of a shallow "
-        "clone whose source has lost the file, clone the source again; else restore the file from a copy, or restore "
-        "the table to a version without it; `silt check` names all files that are gone"
+        "If this version is older than the retention, VACUUM may have deleted its files: read a newer version; if the "
+        "table is a shallow clone whose source has lost the file, clone the source again; otherwise restore the file "
+        "from a copy, or restore the table to a version without it; `silt check` names all missing files"
     )
 
 
@@ -490,8 +490,8 @@ class DataFileChangedError(TableDamagedError):
 
     code = "SILT_DATA_FILE_CHANGED"
     remedy = (
-        "Nothing was written; `silt check` finds what else is damaged: restore the file from a copy, or restore the "
-        "table to a version without it"
+        "Nothing was written: restore the file from a copy, or restore the table to a version without it; `silt check` "
+        "finds other damage"
     )
 
 
@@ -499,7 +499,7 @@ class NotATableError(TableDamagedError):
     """The folder has no log of a table."""
 
     code = "SILT_NOT_A_TABLE"
-    remedy = "Check the path, or remove the folder if nothing of value is in it"
+    remedy = "Check the path, or remove the folder if it contains nothing of value"
 
 
 class UnusableFileError(TableDamagedError):
@@ -520,42 +520,42 @@ class UnavailableError(SiltError):
     """The environment of the engine must be repaired."""
 
     code = "SILT_UNAVAILABLE"
-    remedy = "Repair the cause and run it again"
+    remedy = "Fix the cause, then run it again"
 
 
 class StorageError(UnavailableError):
     """The storage failed; a write may or may not have taken place."""
 
     code = "SILT_STORAGE"
-    remedy = "Check that the storage can be reached and written, then run it again"
+    remedy = "Check that the storage is reachable and writable, then run it again"
 
 
 class StorageRefusedError(StorageError):
     """The service of the storage refused a request: for its bucket, its region or its credentials."""
 
     code = "SILT_STORAGE_REFUSED"
-    remedy = "Correct `warehouse` or `storage` in the profile; `dbt debug` tries them"
+    remedy = "Correct `warehouse` or `storage` in the profile; `dbt debug` checks them"
 
 
 class NotWrittenError(StorageError):
     """A write failed, and certainly nothing of it is visible."""
 
     code = "SILT_NOT_WRITTEN"
-    remedy = "Check that the storage can be written and has room, then run it again"
+    remedy = "Check that the storage is writable and has free space, then run it again"
 
 
 class NoSpaceError(NotWrittenError):
     """The file system, or the user's share of it, is full."""
 
     code = "SILT_NO_SPACE"
-    remedy = "Free space there (`vacuum` and `drop table` do), then run it again"
+    remedy = "Free space there (`vacuum` and `drop table` delete files), then run it again"
 
 
 class ReadOnlyStorageError(NotWrittenError):
     """The user of this process can read the storage, and cannot write it."""
 
     code = "SILT_READ_ONLY"
-    remedy = "What only reads can go on; to write, make that folder writable, or set `warehouse` to another one"
+    remedy = "Reads still work; to write, make the folder writable, or set `warehouse` to another folder"
 
 
 class SymbolicLinkError(NotWrittenError):
@@ -563,8 +563,8 @@ class SymbolicLinkError(NotWrittenError):
 
     code = "SILT_SYMBOLIC_LINK"
     remedy = (
-        "Put the file or folder that the link leads to in the link's place, or delete the link; the folder of a table "
-        "in a warehouse may be a link only with `external_paths: true` in the profile"
+        "Replace the link by the file or folder that it points to, or delete the link; the folder of a table in a "
+        "warehouse may be a link only with `external_paths: true` in the profile"
     )
 
 
@@ -579,8 +579,8 @@ class SparkEndedError(SparkUnavailableError):
 
     code = "SILT_SPARK_ENDED"
     remedy = (
-        "Give Spark more memory (`spark.driver.memory` in the profile's `spark_conf`) or let fewer `threads` share it, "
-        "then run it again"
+        "Give Spark more memory (`spark.driver.memory` in the profile's `spark_conf`) or reduce `threads`, then run it "
+        "again"
     )
 
 
@@ -595,7 +595,7 @@ class KeptSparkInUseError(SparkUnavailableError):
     """A Spark that commands use was asked to end."""
 
     code = "SILT_KEPT_SPARK_IN_USE"
-    remedy = "Wait until they have ended, or end it under them: `silt session stop --force`"
+    remedy = "Wait until the commands have ended, or stop Spark anyway: `silt session stop --force`"
 
 
 class SparkFailedError(UnavailableError):
@@ -622,7 +622,7 @@ class ConditionsIgnoredError(InvalidSettingError):
     """The storage ignores the conditions of conditional writes, so that commits of others would be overwritten."""
 
     code = "SILT_CONDITIONS_IGNORED"
-    remedy = "Use another storage, or update the server: it must know `If-None-Match: *` and `If-Match` on PUT"
+    remedy = "Use another storage, or update the server: it must support `If-None-Match: *` and `If-Match` on PUT"
 
 
 class ExternalPathError(UnavailableError):
@@ -630,7 +630,7 @@ class ExternalPathError(UnavailableError):
 
     code = "SILT_EXTERNAL_PATH"
     remedy = (
-        "A table from elsewhere can name any file that you may read: if you trust whoever wrote it, set "
+        "A foreign table can name any file that you can read: if you trust its writer, set "
         "`external_paths: true` in the profile (`WarehouseSettings(external_paths=True)` in a program)"
     )
 

@@ -210,7 +210,7 @@ def test_rows_that_break_a_declared_constraint_make_no_table(tables: Tables) -> 
 @pytest.mark.parametrize(
     ("query", "definition", "error", "words"),
     [
-        ("select 1 id, 2 ID", Definition(), InvalidNameError, "upper and lower case"),
+        ("select 1 id, 2 ID", Definition(), InvalidNameError, "differ only in upper and lower case"),
         ("select 1 __silt_row", Definition(), InvalidNameError, "__silt_"),
         ("select 1 id, null nothing", Definition(), TypeMismatchError, "`nothing` has no type"),
         ("select interval 1 day i", Definition(), TypeMismatchError, "interval"),

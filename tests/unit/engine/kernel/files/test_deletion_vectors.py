@@ -177,7 +177,7 @@ def test_the_rows_of_files_that_have_a_vector_are_given_by_path() -> None:
 def test_a_vector_that_deletes_rows_which_its_file_does_not_have_is_refused() -> None:
     store = MemoryStore()
     (vector,) = written(store, BitMap64([10]))
-    with pytest.raises(CorruptDeletionVectorError, match=r"deletes the row 10 of part-1, which has 10"):
+    with pytest.raises(CorruptDeletionVectorError, match=r"deletes row 10 of part-1, which has 10 rows"):
         deletion_vectors.read_all(store, files_table([add("part-1", vector)]), TABLE)
 
 
@@ -186,7 +186,7 @@ def test_a_file_whose_log_has_no_number_of_rows_that_can_be_trusted_is_asked_its
     store = MemoryStore()
     store.put("part-1", parquet_of(10))
     (vector,) = written(store, BitMap64([10]))
-    with pytest.raises(CorruptDeletionVectorError, match=r"deletes the row 10 of part-1, which has 10"):
+    with pytest.raises(CorruptDeletionVectorError, match=r"deletes row 10 of part-1, which has 10 rows"):
         deletion_vectors.read_all(store, files_table([add("part-1", vector, stats)]), TABLE)
 
 
@@ -210,11 +210,11 @@ def test_a_missing_file_of_vectors_is_named() -> None:
 
 
 def damaged(vector: DeletionVector) -> Iterable[tuple[str, DeletionVector]]:
-    yield "2 rows where the log says 3", dataclasses.replace(vector, cardinality=3)
-    yield "bytes where the log says", dataclasses.replace(vector, size_in_bytes=vector.size_in_bytes + 1)
-    yield "bytes where the log says", dataclasses.replace(vector, offset=7)
+    yield "2 rows, but the log says 3", dataclasses.replace(vector, cardinality=3)
+    yield "bytes, but the log says", dataclasses.replace(vector, size_in_bytes=vector.size_in_bytes + 1)
+    yield "bytes, but the log says", dataclasses.replace(vector, offset=7)
     yield "its file ends", dataclasses.replace(vector, offset=1 << 30)
-    yield "no storage type x", dataclasses.replace(vector, storage_type="x")
+    yield "unknown storage type x", dataclasses.replace(vector, storage_type="x")
     yield "descriptor cannot be read", dataclasses.replace(vector, path_or_inline_dv="abc")
     yield "descriptor cannot be read", dataclasses.replace(vector, path_or_inline_dv="~" * 20)
 

@@ -44,10 +44,10 @@ def other_columns(path: Path) -> None:
 @pytest.mark.parametrize(
     ("damage", "said"),
     [
-        (lambda path: path.write_bytes(b""), "has 0 bytes, and the log says"),
-        (lambda path: path.write_bytes(path.read_bytes() + b"more"), "bytes, and the log says"),
-        (lambda path: path.write_bytes(path.read_bytes()[:-1]), "bytes, and the log says"),
-        (other_columns, "lacks `name`, in which the log says that it has values"),
+        (lambda path: path.write_bytes(b""), "has 0 bytes, but the log says"),
+        (lambda path: path.write_bytes(path.read_bytes() + b"more"), "bytes, but the log says"),
+        (lambda path: path.write_bytes(path.read_bytes()[:-1]), "bytes, but the log says"),
+        (other_columns, "lacks `name`, for which the log states values"),
     ],
     ids=["empty", "longer", "shorter", "other columns"],
 )
@@ -69,7 +69,7 @@ def test_another_number_of_rows_is_found_in_the_footer(orders: DeltaLog) -> None
     stats = [text.replace('"numRecords":10', '"numRecords":11') for text in snapshot.files["stats"].to_pylist()]
     files = snapshot.files.set_column(4, "stats", pa.array(stats, pa.string()))
     found = first_changed(orders.store, files, snapshot.metadata, orders.name, snapshot.version)
-    assert "has 10 rows, and the log says 11" in str(found)
+    assert "has 10 rows, but the log says 11" in str(found)
 
 
 def test_a_file_that_is_not_there_is_left_to_its_reader(orders: DeltaLog) -> None:

@@ -92,7 +92,7 @@ def test_nested_types_are_read_and_their_leaves_told_apart() -> None:
     ids=str,
 )
 def test_a_type_that_no_column_has_is_named_with_its_column(kind: pa.DataType) -> None:
-    with pytest.raises(TypeMismatchError, match=r"the column `s\.c` is of the Parquet type"):
+    with pytest.raises(TypeMismatchError, match=r"the column `s\.c` has the Parquet type"):
         of_footer(footer(pa.schema([("s", pa.struct([("c", kind)]))])))
 
 
@@ -172,5 +172,5 @@ def test_a_type_of_duckdb_that_no_column_has_is_named_at_every_level(
     tmp_path: Path, sql: str, kind: str, nested: str
 ) -> None:
     duckdb.sql(f"copy (select {nested.format(sql=sql)} as c) to '{tmp_path}/f.parquet' (format parquet)")
-    with pytest.raises(TypeMismatchError, match=rf"the column `c[.a-z]*` is of the Parquet type {kind}"):
+    with pytest.raises(TypeMismatchError, match=rf"the column `c[.a-z]*` has the Parquet type {kind}"):
         of_footer(pq.read_metadata(tmp_path / "f.parquet"))

@@ -53,7 +53,7 @@ def append(log: DeltaLog) -> None:
 
 @pytest.mark.parametrize(
     ("version", "kind", "said"),
-    [(2, "add", "numFiles 3, and the log comes to 2"), (2, "txn", "the transaction identifier nightly")],
+    [(2, "add", "numFiles 3, but the log has 2"), (2, "txn", "the transaction identifier nightly")],
 )
 def test_a_commit_that_was_cut_at_a_line_is_read_with_a_warning_and_nothing_is_written_on_it(
     orders: DeltaLog, caplog: pytest.LogCaptureFixture, version: int, kind: str, said: str
@@ -74,7 +74,7 @@ def test_damage_before_a_commit_of_a_writer_that_did_not_see_it_is_found_too(ord
     orders.snapshot()
     cut(orders, 1, "add")
     append(orders)  # its state was read before the damage
-    with pytest.raises(CorruptLogError, match="numFiles 3, and the log comes to 2"):
+    with pytest.raises(CorruptLogError, match="numFiles 3, but the log has 2"):
         append(reopened(orders))
     problems = list(check_log(orders.store, orders.name))
     assert [(each.kind, each.version) for each in problems] == [
@@ -92,7 +92,7 @@ def test_a_lost_newest_commit_is_known_by_its_checksum(orders: DeltaLog) -> None
         append(fresh)
     (problem,) = check_log(orders.store, orders.name)
     assert (problem.kind, problem.version) == (ProblemKind.COMMIT_MISSING, 2)
-    assert "the checksum is there, and the log ends before it" in problem.what
+    assert "the checksum exists, but the log ends before it" in problem.what
 
 
 @pytest.mark.parametrize("damage", [lambda log: cut(log, 2, "add"), lambda log: log.store.delete(commit_path(2))])
@@ -109,7 +109,7 @@ def test_a_version_that_its_checksum_contradicts_is_not_restored(orders: DeltaLo
     cut(orders, 1, "add")
     orders.store.delete(checksum_path(2))
     fresh = reopened(orders)
-    with pytest.raises(CorruptLogError, match="numFiles 2, and the log comes to 1"):
+    with pytest.raises(CorruptLogError, match="numFiles 2, but the log has 1"):
         restore.prepare(fresh, fresh.snapshot(), RestorePoint(1))
 
 
@@ -122,7 +122,7 @@ def test_a_checksum_that_cannot_be_read_or_is_of_another_form_says_nothing(order
 def test_deleting_the_checksum_is_the_way_out_where_the_log_is_right(orders: DeltaLog) -> None:
     body = json.loads(orders.store.read(checksum_path(2)))
     orders.store.put(checksum_path(2), json.dumps({**body, "numFiles": 9}).encode())
-    with pytest.raises(CorruptLogError, match="delete that checksum file"):
+    with pytest.raises(CorruptLogError, match="delete the checksum file"):
         append(reopened(orders))
     orders.store.delete(checksum_path(2))
     append(reopened(orders))

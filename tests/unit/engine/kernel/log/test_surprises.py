@@ -144,7 +144,7 @@ def test_an_error_about_a_file_names_the_version_that_it_came_with_and_the_way_b
     (changed,) = [version for version in range(12) if path.encode() in orders.store.read(commit_path(version))]
     error = DataFileChangedError("x", table=orders.name, version=11, details={"path": f"/somewhere/{path}"})
     said = str(origins.with_origin(orders, snapshot, error))
-    assert f"came with version {changed} (WRITE)" in said
+    assert f"Version {changed} (WRITE) added the file" in said
     assert f"`restore table silt.main.orders to version as of {changed - 1}`" in said
     old = orders.snapshot_at(10)
     assert origins.with_origin(orders, old, error) is error
@@ -159,6 +159,6 @@ def test_a_truncated_deletion_vector_says_where_its_file_ends(house: House) -> N
     size = vector.stat().st_size
     vector.write_bytes(vector.read_bytes()[:-3])
     with pytest.raises(
-        CorruptDeletionVectorError, match=f"its file ends after {size - 3} bytes, and it reaches to {size}"
+        CorruptDeletionVectorError, match=f"its file ends after {size - 3} bytes, but the vector ends at byte {size}"
     ):
         deletion_vectors.read_all(LocalStore(log.store.root), log.snapshot().files, log.name)

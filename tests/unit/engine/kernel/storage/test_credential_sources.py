@@ -57,9 +57,7 @@ def test_a_profile_gives_its_keys_and_its_region_to_both_clients(home: dict[str,
     assert options(S3, found.settings)["session_token"] == "work-token"
 
 
-@pytest.mark.parametrize(
-    ("profile", "said"), [("wrok", "is neither in"), ("sso", "holds no keys: Spark cannot sign in")]
-)
+@pytest.mark.parametrize(("profile", "said"), [("wrok", "is neither in"), ("sso", "has no keys: Spark cannot sign in")])
 def test_a_profile_that_both_clients_cannot_use_is_an_error_that_names_it(
     home: dict[str, str], profile: str, said: str
 ) -> None:

@@ -238,7 +238,7 @@ def test_what_the_system_does_not_allow_is_told_from_what_fails(tmp_path: Path) 
     assert done.stderr == ""  # no file is said to be left
     answers = [line.split("|") for line in done.stdout.splitlines()]
     told = {name: rest for name, *rest in answers}
-    assert told.pop("read") == ["SILT_STORAGE", "Let the user of this process read it"]
+    assert told.pop("read") == ["SILT_STORAGE", "Give the user of this process permission to read it"]
     assert told.pop("opened") == ["done"]
     assert set(told) == {
         "put",
@@ -269,7 +269,7 @@ def test_the_systems_number_says_what_a_write_that_failed_is(number: int, kind: 
 @pytest.mark.parametrize("make", [lambda path: path.mkdir(), lambda path: path.symlink_to("nowhere")])
 def test_what_is_no_file_is_never_taken_for_another_writers(tmp_path: Path, make: Callable[[Path], None]) -> None:
     make(tmp_path / "f")
-    with pytest.raises(NotWrittenError, match="is no file, and is in the place of one"):
+    with pytest.raises(NotWrittenError, match="exists, but is not a file"):
         LocalStore(tmp_path).put_if_absent("f", b"x")
 
 
@@ -352,7 +352,7 @@ def test_a_file_larger_than_any_of_its_kind_is_refused_unread(tmp_path: Path) ->
     with open(tmp_path / "sparse", "wb") as file:
         file.truncate(1 << 40)
     for limit in ((), (1 << 20,)):
-        with pytest.raises(UnusableFileError, match="has 1099511627776 bytes, and a file of its kind has"):
+        with pytest.raises(UnusableFileError, match="has 1099511627776 bytes, but a file of its kind has"):
             LocalStore(tmp_path).read("sparse", *limit)
 
 

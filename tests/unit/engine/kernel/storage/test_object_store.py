@@ -125,7 +125,7 @@ def test_what_became_of_a_write_that_the_service_could_not_answer_is_not_known_a
 
 
 def test_a_refusal_because_another_write_is_under_way_is_no_sign_of_an_object() -> None:
-    with answering(409, HEAD=404) as (store, _), pytest.raises(StorageError, match="under way"):
+    with answering(409, HEAD=404) as (store, _), pytest.raises(StorageError, match="in progress"):
         store.put_if_absent("f", b"x")
 
 

@@ -64,14 +64,14 @@ def answering(status: int, code: str) -> Iterator[int]:
 @pytest.mark.parametrize(
     ("status", "code", "said"),
     [
-        (404, "NoSuchBucket", "there is no such bucket .*. Correct the URL"),
+        (404, "NoSuchBucket", "the bucket does not exist .*. Correct the URL"),
         (403, "InvalidAccessKeyId", "does not know the access key .*. Correct `access_key_id`"),
         (403, "SignatureDoesNotMatch", "does not accept the signature .*. Correct `secret_access_key`"),
-        (400, "ExpiredToken", "the credentials have run out.*a rerun with the same run id goes on there"),
+        (400, "ExpiredToken", "the credentials have expired.*a rerun with the same run id skips committed work"),
         (400, "AuthorizationHeaderMalformed", "in another region, eu-north-1 .*. Set `region`"),
         (403, "RequestTimeTooSkewed", "the clock of this machine"),
-        (501, "NotImplemented", "does not know conditional writes"),
-        (403, "AccessDenied", "the credentials lack the right"),
+        (501, "NotImplemented", "does not support conditional writes"),
+        (403, "AccessDenied", "the credentials lack a permission"),
     ],
 )
 def test_a_refusal_says_what_to_do_to_readers_and_to_writers(status: int, code: str, said: str) -> None:
@@ -87,7 +87,7 @@ def test_a_refusal_says_what_to_do_to_readers_and_to_writers(status: int, code: 
 
 
 @pytest.mark.parametrize(
-    ("status", "said"), [(400, "have run out, or the bucket"), (403, "are wrong or have run out, or lack")]
+    ("status", "said"), [(400, "have expired, or the bucket"), (403, "are wrong or have expired, or lack")]
 )
 def test_a_look_at_one_object_that_is_refused_says_what_it_may_be(status: int, said: str) -> None:
     with answering(status, "NotSeenByHead") as port, pytest.raises(StorageRefusedError, match=f"{said}.*dbt debug"):
@@ -121,6 +121,6 @@ def test_the_signature_in_an_address_of_azure_is_not_shown() -> None:
 def test_a_request_that_azure_refuses_shows_no_signature_and_no_cause_that_does() -> None:
     with answering(403, "AuthorizationFailure") as port:
         sas = StorageSettings(endpoint=f"http://127.0.0.1:{port}", sas_token="sv=1&sig=the-signature", timeout=1)
-        with pytest.raises(StorageRefusedError, match="the credentials lack the right") as refused:
+        with pytest.raises(StorageRefusedError, match="the credentials lack a permission") as refused:
             open_store(AZURE, sas).list_folders("")
     assert "the-signature" not in f"{refused.value} {refused.value.__cause__}"

@@ -60,7 +60,7 @@ def test_a_bucket_has_the_settings_of_its_database_and_other_buckets_those_of_th
 
 
 def test_one_bucket_with_two_settings_and_a_folder_with_any_are_refused() -> None:
-    with pytest.raises(InvalidSettingError, match="the database raw is in s3://house, as another one is"):
+    with pytest.raises(InvalidSettingError, match="the database raw and another database are in s3://house"):
         storages({"silt": "s3://house/a", "raw": "s3://house/b"}, None, {"raw": StorageSettings(anonymous=True)})
-    with pytest.raises(InvalidSettingError, match="the database raw is the folder /data, which needs no `storage`"):
+    with pytest.raises(InvalidSettingError, match="the database raw is in the folder /data, which needs no `storage`"):
         storages({"raw": "/data"}, None, {"raw": StorageSettings(anonymous=True)})

@@ -229,8 +229,8 @@ def test_an_error_names_both_sides_and_the_files() -> None:
     assert str(caught.value) == (
         "[SILT_CONCURRENT_APPEND] shop.orders@v4: WRITE, based on version 4, lost to MERGE (version 5, committed by "
         "Apache-Spark at 2023-11-14 22:13:20 UTC), which added files that may hold rows which it would have read: "
-        "new0, new1, new2 and 9 more. Nothing was applied: run it again; naming the partition or key range in the "
-        "predicate keeps it apart from other writers."
+        "new0, new1, new2 and 9 more. Nothing was applied: run it again; a predicate that names the partition or key "
+        "range avoids conflicts with other writers."
     )
 
 

@@ -66,7 +66,7 @@ def _with_rows(file: AddFile, rows: BitMap64, scan: ArrowScan) -> AddFile:
     count = stats_json.record_count(file.stats)
     if count is None or count > deletion_vectors.MOST_ROWS:
         raise CorruptLogError(
-            f"{file.path} has a deletion vector and no number of rows that a file can have",
+            f"{file.path} has a deletion vector, but its number of rows is missing or too large",
             table=scan.table,
             version=scan.version,
         )

@@ -97,8 +97,8 @@ class Portions:
     def _check_there(self, expected: int, found: int) -> None:
         if found != expected:
             raise VersionNotFoundError(
-                f"the log no longer has the commit of version {expected}, with which the stream goes on",
-                remedy="Begin a new stream: with a new checkpoint, from a version that is there",
+                f"the stream continues with version {expected}, but the log no longer has its commit",
+                remedy="Start a new stream with a new checkpoint, from a version that still exists",
                 table=self.log.name,
             )
 
@@ -111,8 +111,8 @@ class Portions:
         what = "changes" if adds else "deletes"
         others = "" if adds else "`ignoreDeletes` or "
         raise UnsupportedStatementError(
-            f"version {commit.version} ({commit.info.operation}) {what} rows, and the stream reads added ones",
-            remedy=f"Set {others}`skipChangeCommits` to pass over such versions, or read the changes: `readChangeFeed`",
+            f"version {commit.version} ({commit.info.operation}) {what} rows, but the stream reads only added rows",
+            remedy=f"Set {others}`skipChangeCommits` to skip such versions, or read the changes with `readChangeFeed`",
             table=self.log.name,
             version=commit.version,
         )

@@ -136,8 +136,8 @@ class StreamReader(api.DataSourceStreamReader, SupportsTriggerAvailableNow):
     def _check_table(self, snapshot: Snapshot, offset: Offset) -> None:
         if snapshot.metadata.id != offset.table:
             raise ConcurrentDropError(
-                "the table was dropped and made again since the stream began",
-                remedy="Begin a new stream, with a new checkpoint",
+                "the table was dropped and re-created since the stream began",
+                remedy="Start a new stream with a new checkpoint",
                 table=self._log.name,
             )
 
@@ -179,5 +179,5 @@ def check(options: Options) -> None:
     for name in ("maxFilesPerTrigger", "maxBytesPerTrigger"):
         if options.text(name) is not None and not has_limits():
             raise InvalidArgumentError(
-                f"the option `{name}` needs PySpark 4.2", remedy="Leave it out: a batch then has all that is new"
+                f"the option `{name}` needs PySpark 4.2", remedy="Remove it: each batch then reads all new rows"
             )

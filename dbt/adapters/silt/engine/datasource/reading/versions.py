@@ -57,11 +57,13 @@ def feed_range(log: DeltaLog, options: Options, newest: Snapshot) -> FeedRange:
     first = starting_version(log, options)
     if first is None:
         raise InvalidArgumentError(
-            "the changes have no start", remedy="Give `startingVersion` or `startingTimestamp`", table=log.name
+            "no start is given for the changes", remedy="Give `startingVersion` or `startingTimestamp`", table=log.name
         )
     last = _last(log, options, newest)
     if first > newest.version:
-        raise VersionNotFoundError(f"the newest version is {newest.version}, before {first}", table=log.name)
+        raise VersionNotFoundError(
+            f"the newest version is {newest.version}, before the starting version {first}", table=log.name
+        )
     are_times = options.text("startingTimestamp") is not None and options.text("endingTimestamp") is not None
     return FeedRange(first, newest if last == newest.version else log.snapshot_at(last), are_times)
 

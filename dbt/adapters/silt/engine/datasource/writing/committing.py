@@ -95,7 +95,7 @@ class Finished:
         try:
             newest = log.snapshot()
             if self.txn is not None and newest.holds(self.txn):
-                _logger.info("%s: %s is done already", log.name, self.txn)
+                _logger.info("%s: %s is already committed", log.name, self.txn)
                 folder.discard(log)
                 return
             base = self._base(log, newest)
@@ -117,7 +117,7 @@ class Finished:
         """
         planned = self.plan.metadata
         if newest.metadata.id != planned.id:
-            raise ConcurrentDropError("the table was dropped and made again", table=log.name)
+            raise ConcurrentDropError("the table was dropped and re-created", table=log.name)
         if newest.metadata != planned:
             raise MetadataChangedError(
                 "another writer changed the table's columns or properties", table=log.name, version=newest.version
@@ -177,7 +177,7 @@ class _Folder:
         except ObjectMissing:
             return
         except SiltError as error:
-            _logger.warning("%s: data files that nothing uses are left in %s: %s", log.name, self.name, error)
+            _logger.warning("%s: unused data files are left in %s: %s", log.name, self.name, error)
 
 
 def discard(plan: WritePlan) -> None:
@@ -202,7 +202,7 @@ def abort(messages: Sequence[Written | None], plan: WritePlan) -> None:
 
 def _in_part(base: Snapshot) -> UnsupportedStatementError:
     return UnsupportedStatementError(
-        "some rows of a file would be replaced and others stay, and this data source replaces whole files",
+        "only some rows of a file would be replaced, but this data source replaces whole files",
         remedy="Give a condition on partition columns, or write with `Warehouse.write(..., replace_where=...)`",
         table=base.table,
         version=base.version,

@@ -122,7 +122,9 @@ class _Task:
         metadata, schema = self._plan.metadata, self._form.schema
         status = self._store.status(path)
         if status is None or status.size != len(data):
-            raise StorageError(f"the data file {path} was written and is not there whole", table=self._plan.table)
+            raise StorageError(
+                f"the data file {path} was written, but is missing or incomplete", table=self._plan.table
+            )
         names = [schema.require(name).physical_name for name in metadata.partition_columns]
         footer = pq.read_metadata(pa.BufferReader(data))
         found = from_footer(footer, schema, TableProperties(metadata.configuration), metadata.partition_columns)

@@ -27,7 +27,7 @@ def partition_text(value: Any, name: str, table: str) -> str | None:
         return None
     text = _text(value)
     if text == "" or "\0" in text:
-        what = "an empty text, which the format does not tell from null" if text == "" else "the character NUL"
+        what = "an empty string, which the format does not distinguish from null" if text == "" else "the character NUL"
         raise PartitionValueError(f"the partition column `{name}` would hold {what}", table=table)
     return text
 

@@ -58,7 +58,7 @@ class Asked:
         mode = (self._of_overwrite("partitionOverwriteMode") or "static").lower()
         if mode not in ("static", "dynamic"):
             raise InvalidArgumentError(
-                f"the option `partitionOverwriteMode` is `{mode}`", remedy="Give `dynamic` or `static`"
+                f"the option `partitionOverwriteMode` cannot be `{mode}`", remedy="Give `dynamic` or `static`"
             )
         return mode == "dynamic"
 
@@ -79,7 +79,7 @@ class Asked:
         text = self.options.text(name)
         if text is not None and not self.overwrite:
             raise InvalidArgumentError(
-                f"the option `{name}` is of the mode overwrite", remedy='Write with `mode("overwrite")`'
+                f"the option `{name}` is only for the mode overwrite", remedy='Write with `mode("overwrite")`'
             )
         return text
 
@@ -113,6 +113,6 @@ class Asked:
             return
         raise InvalidArgumentError(
             f"the table is partitioned by {', '.join(snapshot.partition_columns) or 'nothing'}",
-            remedy="Leave `partitionBy` out: a table keeps its partition columns",
+            remedy="Remove `partitionBy`: a table keeps its partition columns",
             table=snapshot.table,
         )

@@ -109,11 +109,11 @@ class StoredRows:
                 )
             for place, kind in too_long(rows.column(at), declared_type(column), column.name):
                 raise ValueNotCastableError(
-                    f"a row has a text in `{place}` that is longer than {kind}", table=self.plan.table
+                    f"a row has a string in `{place}` that is longer than {kind}", table=self.plan.table
                 )
         predicate = self.plan.predicate
         if predicate != TRUE and not pc.all(pc.fill_null(outcomes(predicate, rows), False), min_count=0).as_py():
-            raise ReplaceWhereMismatchError("a row lies outside of what is replaced", table=self.plan.table)
+            raise ReplaceWhereMismatchError("a row does not match `replaceWhere`", table=self.plan.table)
 
     def _places(self, rows: pa.RecordBatch) -> Iterator[tuple[PartitionKey, pa.Array]]:
         """Yields each partition with rows, and the numbers of its rows."""

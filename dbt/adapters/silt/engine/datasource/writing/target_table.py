@@ -59,7 +59,7 @@ class TargetTable:
         try:
             self._catalog.publish_table(self.source.relation, log)
         except RelationExistsError as error:
-            raise ConcurrentCreateError("another writer has made it meanwhile", table=log.name) from error
+            raise ConcurrentCreateError("another writer has created the table meanwhile", table=log.name) from error
 
     @property
     def _is_path(self) -> bool:

@@ -108,7 +108,7 @@ def _check_column(column: StructField, given: StructField, table: str) -> None:
     wanted, found = _bare(column.type), _bare(given.type)
     if wanted != found and not is_widening(found, wanted):
         raise TypeMismatchError(
-            f"the column `{column.name}` is {column.type.sql_name}, and the rows have {given.type.sql_name}",
+            f"the column `{column.name}` is {column.type.sql_name}, but the rows have {given.type.sql_name}",
             remedy="Cast the column of the DataFrame, or write it with `Warehouse.write`, which casts as SQL does",
             table=table,
         )

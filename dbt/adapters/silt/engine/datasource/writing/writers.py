@@ -88,7 +88,7 @@ def _batch_txn(asked: Asked) -> tuple[str, int] | None:
     if app_id is None and version is None:
         return None
     raise InvalidArgumentError(
-        "one of `txnAppId` and `txnVersion` is given", remedy="Give both: an application id, and a version of it"
+        "only one of `txnAppId` and `txnVersion` is given", remedy="Give both: an application id and its version"
     )
 
 
@@ -113,6 +113,6 @@ def _app_id(asked: Asked) -> str:
 
 def _unnamed(problem: str) -> InvalidArgumentError:
     return InvalidArgumentError(
-        f"{problem}, and so the id of its query, by which each batch is written once, is not known",
-        remedy="Give the stream the option `checkpointLocation`, or `txnAppId`: a name of its own for this stream",
+        f"{problem}, so the query id, which ensures that each batch is written only once, is not known",
+        remedy="Give the stream the option `checkpointLocation`, or `txnAppId`: a unique name of this stream",
     )

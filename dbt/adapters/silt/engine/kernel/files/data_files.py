@@ -72,8 +72,8 @@ class Reach:
         if isinstance(self._store, (LocalStore, ObjectStore)) and self._store.elsewhere is not None:
             return self._store.elsewhere(folder)
         raise UnsupportedFeatureError(
-            f"the file {name} is in another storage than the table",
-            remedy="Copy the table with the engine that made it",
+            f"the file {name} is in a different storage from the table",
+            remedy="Copy the table with the engine that created it",
         )
 
 
@@ -184,10 +184,10 @@ def copy(source: Store, name: str, target: Store, path: str) -> FileStatus:
             else:
                 target.put(path, data.read())
     except ObjectMissing as error:
-        raise DataFileMissingError(f"the data file {name} is not there", details={"path": name}) from error
+        raise DataFileMissingError(f"the data file {name} is missing", details={"path": name}) from error
     except OSError as error:
         raise StorageError(f"copying {name} to {target.root}/{path} failed: {error.strerror or error}") from error
     status = target.status(path)
     if status is None:
-        raise StorageError(f"the copy {target.root}/{path} went away")
+        raise StorageError(f"the copy {target.root}/{path} disappeared after it was written")
     return status

@@ -72,7 +72,7 @@ def file_name(vector: DeletionVector, table: str | None = None) -> str | None:
     prefix, encoded = vector.path_or_inline_dv[:-_UUID_CHARACTERS], vector.path_or_inline_dv[-_UUID_CHARACTERS:]
     try:
         if vector.storage_type != IN_FILE:
-            raise ValueError(f"there is no storage type {vector.storage_type}")
+            raise ValueError(f"unknown storage type {vector.storage_type}")
         name = f"deletion_vector_{uuid.UUID(bytes=z85.decode(encoded))}.bin"
     except ValueError as error:
         raise _corrupt(vector, "", f"its descriptor cannot be read ({error})", table) from error
@@ -123,7 +123,7 @@ def read_all(store: Store, files: pa.Table, table: str) -> dict[str, BitMap64]:
             continue
         rows = stated if stated is not None and stated <= _TRUSTED_ROWS else _rows_of(store, path, table)
         if bitmap.max() >= min(rows, MOST_ROWS):
-            raise _damaged(vector, f"it deletes the row {bitmap.max()} of {path}, which has {rows}", table)
+            raise _damaged(vector, f"it deletes row {bitmap.max()} of {path}, which has {rows} rows", table)
     return {path: found[vector.unique_id] for path, vector in zip(paths, vectors, strict=True)}
 
 
@@ -134,7 +134,7 @@ def _rows_of(store: Store, path: str, table: str) -> int:
         with where.open_input(own) as source, pq.ParquetFile(source) as file:
             return int(file.metadata.num_rows)
     except ObjectMissing as error:
-        raise DataFileMissingError(f"the data file {path} is not there", table=table, details={"path": path}) from error
+        raise DataFileMissingError(f"the data file {path} is missing", table=table, details={"path": path}) from error
     except (pa.ArrowException, OSError) as error:
         raise TableDamagedError(f"the data file {path} cannot be read ({error})", table=table) from error
 
@@ -216,29 +216,29 @@ def _data(store: Store, name: str, vectors: Sequence[DeletionVector], table: str
         parts = few_requests.read_ranges(where, own, ranges)
     except ObjectMissing as error:
         raise DataFileMissingError(
-            f"the file of deletion vectors {name} is not there", table=table, details={"path": name}
+            f"the file of deletion vectors {name} is missing", table=table, details={"path": name}
         ) from error
     if is_near and (version := parts.pop(0)) != _FILE_VERSION:
-        raise _damaged(vectors[0], f"its file begins with {version!r} instead of the version 1", table)
+        raise _damaged(vectors[0], f"its file begins with {version!r} instead of version 1", table)
     return [_checked(each, part, table) for each, part in zip(vectors, parts, strict=True)]
 
 
 def _check_place(vector: DeletionVector, table: str) -> None:
     """Raises CorruptDeletionVectorError if the size or the offset is impossible."""
     if not (0 <= vector.size_in_bytes <= _LARGEST and 0 <= (vector.offset or 0) <= MOST_BYTES):
-        raise _damaged(vector, f"its {vector.size_in_bytes} bytes are more than a vector can have", table)
+        raise _damaged(vector, f"its size of {vector.size_in_bytes} bytes, or its offset, is impossible", table)
 
 
 def _checked(vector: DeletionVector, part: bytes, table: str) -> bytes:
     """Returns the data in a part of a file, after checking the length before it and the checksum after it."""
     length = int.from_bytes(part[:_LENGTH_BYTES], "big")
     if len(part) >= _LENGTH_BYTES and length != vector.size_in_bytes:
-        raise _damaged(vector, f"its file has {length} bytes where the log says {vector.size_in_bytes}", table)
+        raise _damaged(vector, f"its file has {length} bytes, but the log says {vector.size_in_bytes}", table)
     start = max(vector.offset or 0, len(_FILE_VERSION))
     end = start + vector.size_in_bytes + 2 * _LENGTH_BYTES
     if start + len(part) < end:
         ends = f"after {start + len(part)} bytes" if part else f"before byte {start}"
-        raise _damaged(vector, f"its file ends {ends}, and it reaches to {end}", table)
+        raise _damaged(vector, f"its file ends {ends}, but the vector ends at byte {end}", table)
     data = part[_LENGTH_BYTES:-_LENGTH_BYTES]
     if int.from_bytes(part[-_LENGTH_BYTES:], "big") != zlib.crc32(data):
         raise _damaged(vector, "its checksum is wrong", table)
@@ -249,9 +249,9 @@ def _inline_data(vector: DeletionVector, table: str) -> bytes:
     try:
         data = z85.decode(vector.path_or_inline_dv)
     except ValueError as error:
-        raise _damaged(vector, f"its text cannot be decoded ({error})", table) from error
+        raise _damaged(vector, f"its inline data cannot be decoded ({error})", table) from error
     if not 0 <= len(data) - vector.size_in_bytes < _LENGTH_BYTES:
-        raise _damaged(vector, f"it has {len(data)} bytes where the log says {vector.size_in_bytes}", table)
+        raise _damaged(vector, f"it has {len(data)} bytes, but the log says {vector.size_in_bytes}", table)
     return data[: vector.size_in_bytes]
 
 
@@ -263,7 +263,7 @@ def _decoded(vector: DeletionVector, data: bytes, table: str) -> BitMap64:
     except (ValueError, IndexError, MemoryError, OverflowError) as error:
         raise _damaged(vector, f"its bitmap cannot be read ({error})", table) from error
     if len(bitmap) != vector.cardinality:
-        raise _damaged(vector, f"it deletes {len(bitmap)} rows where the log says {vector.cardinality}", table)
+        raise _damaged(vector, f"it deletes {len(bitmap)} rows, but the log says {vector.cardinality}", table)
     return bitmap
 
 

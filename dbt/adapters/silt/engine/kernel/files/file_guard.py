@@ -135,7 +135,7 @@ def size_problem(expected: Expected, size: int) -> str | None:
     """Describes the contradiction between a file's size and the log, if any. A data file is never empty."""
     if size == expected.size or (expected.size == 0 and size > 0):
         return None
-    return f"the data file {expected.name} has {size} bytes, and the log says {expected.size}"
+    return f"the data file {expected.name} has {size} bytes, but the log says {expected.size}"
 
 
 def content_problem(footer: pq.FileMetaData, expected: Expected, metadata: Metadata) -> str | None:
@@ -146,13 +146,13 @@ def content_problem(footer: pq.FileMetaData, expected: Expected, metadata: Metad
     stats = _parsed(expected.stats)
     rows = stats.get("numRecords")
     if isinstance(rows, int) and rows != footer.num_rows:
-        return f"the data file {expected.name} has {footer.num_rows} rows, and the log says {rows}"
+        return f"the data file {expected.name} has {footer.num_rows} rows, but the log says {rows}"
     names, ids = _held(footer)
     absent = {c.name for c in columns if c.name.lower() not in names and c.metadata.get(PARQUET_FIELD_ID) not in ids}
     lacking = sorted(absent.intersection(_with_values(stats, footer.num_rows)))
     if lacking:
         shown = ", ".join(f"`{name}`" for name in lacking)
-        return f"the data file {expected.name} lacks {shown}, in which the log says that it has values"
+        return f"the data file {expected.name} lacks {shown}, for which the log states values"
     # In a table with column mapping, all columns of a file may have been dropped since.
     if absent and len(absent) == len(columns) and not is_mapped(metadata.configuration):
         return f"the data file {expected.name} has none of the table's columns"

@@ -155,8 +155,8 @@ def _logical_type(leaf: pq.ColumnSchema) -> str:
 
 def _refused(kind: str, name: str) -> TypeMismatchError:
     return TypeMismatchError(
-        f"the column `{name}` is of the Parquet type {kind}, which no column of a table has",
-        remedy="Write the files again with another type",
+        f"the column `{name}` has the Parquet type {kind}, which a table cannot store",
+        remedy="Rewrite the files with another type",
     )
 
 
@@ -175,7 +175,7 @@ def _merged_type(first: DataType, second: DataType, name: str) -> DataType:
         return PrimitiveType(max(names, key=_INTEGERS.index))
     raise TypeMismatchError(
         f"the column `{name}` is {_shown(first)} in some files and {_shown(second)} in others",
-        remedy="Write the files of one of the types again",
+        remedy="Rewrite the files so that all have the same type",
     )
 
 

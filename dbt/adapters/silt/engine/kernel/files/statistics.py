@@ -147,7 +147,7 @@ def _footer(store: Store, path: str) -> pq.FileMetaData:
         with where.open_input(own) as source:
             return pq.read_metadata(source)
     except (ObjectMissing, FileNotFoundError) as error:
-        raise DataFileMissingError(f"the data file {path} is not there") from error
+        raise DataFileMissingError(f"the data file {path} is missing") from error
     except pa.ArrowInvalid as error:
         raise TableDamagedError(f"the data file {path} is not a Parquet file ({error})") from error
 

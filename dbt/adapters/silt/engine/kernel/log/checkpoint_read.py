@@ -130,7 +130,7 @@ class _Found:
     def only(self, name: str) -> Mapping[str, Any]:
         bodies = self.bodies.get(name, ())
         if len(bodies) != 1:
-            raise ValueError(f"it has {len(bodies)} actions {name} instead of one")
+            raise ValueError(f"it has {len(bodies)} `{name}` actions instead of one")
         return bodies[0]
 
     def domains(self) -> Iterator[DomainMetadata]:
@@ -232,7 +232,7 @@ def _checked(rows: pa.Table, required: Sequence[str]) -> pa.Table:
             raise ValueError(f"{rows[name].null_count} files have no {name}")
     least, greatest = (each.as_py() for each in pc.min_max(rows["size"]).values())
     if "size" in required and rows.num_rows and not 0 <= least <= greatest < 1 << 53:
-        raise ValueError(f"a file has {least if least < 0 else greatest} bytes, which no file has")
+        raise ValueError(f"a file has {least if least < 0 else greatest} bytes, which is impossible")
     return rows
 
 

@@ -90,7 +90,7 @@ def contradiction(store: Store, version: int, state: TableState) -> str | None:
         found = next(differences(_parsed(store.read(checksum_path(version), DOCUMENT_BYTES)), state), None)
     except (ObjectMissing, StorageError, UnusableFileError):
         return None
-    return None if found is None else f"the version checksum {checksum_name(version)} says {found}"
+    return None if found is None else f"the version checksum {checksum_name(version)} has {found}"
 
 
 def lost_commit(store: Store, version: int) -> str | None:
@@ -99,7 +99,7 @@ def lost_commit(store: Store, version: int) -> str | None:
         is_lost = is_orphan(store, version)
     except StorageError:
         return None
-    return f"{checksum_name(version)} is there and the commit that it sums up is not" if is_lost else None
+    return f"{checksum_name(version)} exists, but its commit is missing" if is_lost else None
 
 
 def is_orphan(store: Store, version: int) -> bool:
@@ -120,7 +120,7 @@ def differences(body: Json, state: TableState) -> Iterator[str]:
     for name, value in sums.items():
         stated = body.get(name)
         if isinstance(stated, int) and stated != value:
-            yield f"{name} {stated}, and the log comes to {value}"
+            yield f"{name} {stated}, but the log has {value}"
     try:
         yield from _other_definition(body, state)
         yield from _other_transactions(body, state)
@@ -153,10 +153,10 @@ def comparable_protocol(protocol: Protocol) -> tuple[object, ...]:
 def _other_definition(body: Mapping[str, Any], state: TableState) -> Iterator[str]:
     if isinstance(body.get("metadata"), dict):
         if comparable_metadata(Metadata.from_json(body["metadata"])) != comparable_metadata(state.metadata):
-            yield "other metadata than the log"
+            yield "metadata that differs from the log"
     if isinstance(body.get("protocol"), dict):
         if comparable_protocol(Protocol.from_json(body["protocol"])) != comparable_protocol(state.protocol):
-            yield "another protocol than the log"
+            yield "a protocol that differs from the log"
 
 
 def _other_transactions(body: Mapping[str, Any], state: TableState) -> Iterator[str]:
@@ -165,11 +165,11 @@ def _other_transactions(body: Mapping[str, Any], state: TableState) -> Iterator[
     for each in body.get("setTransactions") or ():
         found = state.transactions.get(each["appId"])
         if found is None and not may_expire:
-            yield f"version {each['version']} of the transaction identifier {each['appId']}, and the log has none"
+            yield f"version {each['version']} of the transaction identifier {each['appId']}, which the log lacks"
         if found is not None and found.version != each["version"]:
             yield (
-                f"version {each['version']} of the transaction identifier {each['appId']}, and the log "
-                f"version {found.version}"
+                f"version {each['version']} of the transaction identifier {each['appId']}, but the log "
+                f"has version {found.version}"
             )
 
 
@@ -177,4 +177,4 @@ def _other_domains(body: Mapping[str, Any], state: TableState) -> Iterator[str]:
     if isinstance(body.get("domainMetadata"), list):
         stated = {each["domain"]: each["configuration"] for each in body["domainMetadata"] if not each.get("removed")}
         if stated != {name: domain.configuration for name, domain in state.domains.items()}:
-            yield "other domains of metadata than the log"
+            yield "domains of metadata that differ from the log"

@@ -128,7 +128,7 @@ def _is_whole(store: Store, checkpoint: CheckpointFiles, table: str) -> bool:
     try:
         replay(store, LogSegment(checkpoint.version, checkpoint, ()), table)
     except SiltError as error:
-        _logger.warning("%s: the log is not cleaned up to %s: %s", table, checkpoint.name, error)
+        _logger.warning("%s: the log was not cleaned up to %s: %s", table, checkpoint.name, error)
         return False
     return True
 
@@ -195,6 +195,6 @@ def _named_sidecars(store: Store, table: str) -> set[str] | None:
         try:
             named.update(read_header(store, checkpoint, table).file_paths)
         except SiltError as error:
-            _logger.warning("%s: sidecars are not cleaned up: %s", table, error)
+            _logger.warning("%s: sidecars were not cleaned up: %s", table, error)
             return None
     return named

@@ -64,10 +64,12 @@ def read_compaction(
         data = read_whole(store, compaction.status.path, compaction.status)
         actions = CommitFile(compaction.last, data).actions(table)
     except (ObjectMissing, CorruptLogError) as error:
-        _logger.warning("%s: %s cannot be read (%s); its commits are", table, compaction.status.name, error)
+        _logger.warning(
+            "%s: %s cannot be read (%s); its commits are read instead", table, compaction.status.name, error
+        )
         return None
     if not _is_reconciled(actions) or not _fits(actions, compaction):
-        _logger.warning("%s: %s is not a log compaction; its commits are read", table, compaction.status.name)
+        _logger.warning("%s: %s is not a log compaction; its commits are read instead", table, compaction.status.name)
         return None
     return CompactedCommits(compaction.last, data, actions)
 

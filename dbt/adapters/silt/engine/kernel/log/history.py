@@ -116,8 +116,8 @@ class Future:
     def note(self) -> str:
         """The consequence for a query by timestamp, as a clause."""
         several = self.newest > self.first
-        which = f"versions {self.first} to {self.newest} carry" if several else f"version {self.first} carries"
-        until = f"until then `timestamp as of` gives version {self.first - 1}: ask for a version by its number"
+        which = f"versions {self.first} to {self.newest} have" if several else f"version {self.first} has"
+        until = f"until then `timestamp as of` returns version {self.first - 1}: request a version by its number"
         times = f"times in the future, from {_utc(self.time_ms)} on" if several else f"the time {_utc(self.time_ms)}"
         return f"{which} {times} (a clock ran ahead); {until}" if self.first else f"{which} {times} (a clock ran ahead)"
 
@@ -236,7 +236,7 @@ def version_at(
         newest = f"the newest version {found}, committed at {_utc(times.of(found))}"
         raise VersionNotFoundError(
             f"{_utc(timestamp_ms)} is after {newest}",
-            remedy="Ask for that time or an earlier one, or leave the time out to read the newest version",
+            remedy="Use that time or an earlier time, or omit the time to read the newest version",
             table=table,
         )
     return found

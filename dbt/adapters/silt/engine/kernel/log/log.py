@@ -241,7 +241,7 @@ class DeltaLog:
                 with self._done_besides(version, "its version checksum could not be written"):
                     checksum_of_commit(self.store, snapshot, loaded.state)
             if version > 0 and version % snapshot.properties.checkpoint_interval == 0:
-                with self._done_besides(version, "its checkpoint could not be written, or older files not deleted"):
+                with self._done_besides(version, "its checkpoint could not be written or older files not deleted"):
                     self.checkpoint(self.snapshot_at(version))
                     clean_up(self.store, snapshot, self.clock.now_ms())
 
@@ -308,7 +308,7 @@ class DeltaLog:
         if is_newest:
             self._compared = loaded.state, doubt
         if doubt is not None:
-            what = "rows may be missing or too many, and nothing can be written; `silt check` says what is damaged"
+            what = "reads may lack rows or return extra rows, and writes are refused; `silt check` shows the damage"
             _logger.warning("%s@v%s: %s: %s", self.name, snapshot.version, doubt, what)
         return replace(snapshot, doubt=doubt)
 
@@ -382,8 +382,8 @@ class DeltaLog:
         if snapshot.metadata.id == table and snapshot.version < version:
             self._newest = None
             raise StorageError(
-                f"the storage shows version {snapshot.version} as the newest, and has shown version {version} before",
-                remedy="Run it again; if an older copy of the table was put there on purpose, start a new process",
+                f"the newest version in the storage is {snapshot.version}, but an earlier read found version {version}",
+                remedy="Run it again; if an older copy of the table was restored on purpose, start a new process",
                 table=self.name,
             )
         self._seen = snapshot.metadata.id, snapshot.version

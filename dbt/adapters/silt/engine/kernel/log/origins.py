@@ -27,10 +27,10 @@ def with_origin(log: DeltaLog, snapshot: Snapshot, error: Damaged) -> Damaged:
     commit = _commit_of(log, snapshot, name) if name and error.action == type(error).remedy else None
     if commit is None or commit.version == 0:
         return error
-    came = f"The file came with version {commit.version} ({commit.info.operation or 'an unnamed operation'})"
+    came = f"Version {commit.version} ({commit.info.operation or 'an unnamed operation'}) added the file"
     remedy = (
         f"{came}: restore it from a copy, or `restore table {log.name} to version as of {commit.version - 1}` and run "
-        "again what came after; `silt check` finds what else is damaged"
+        "later statements again; `silt check` finds other damage"
     )
     return type(error)(error.problem, remedy=remedy, table=error.table, version=error.version, details=error.details)
 

@@ -75,9 +75,9 @@ class Snapshot:
         """
         if self.doubt is not None:
             raise CorruptLogError(
-                f"{self.doubt}: commits were lost or cut, so nothing is written to the table",
-                remedy="Restore the commit files from a copy (`silt check` says which), or restore the table to an "
-                "earlier version; if the log is right, delete that checksum file",
+                f"{self.doubt}: commits were lost or truncated, so writes to the table are refused",
+                remedy="Restore the commit files from a copy (`silt check` names them), or restore the table to an "
+                "earlier version; if the log is correct, delete the checksum file",
                 table=self.table,
                 version=self.version,
             )

@@ -177,9 +177,9 @@ def _check_file(store: Store, snapshot: Snapshot, leaves: Sequence[_Leaf], file:
         where, own = data_files.located(store, name)
         status = where.status(own)
         if status is None:
-            return [Problem(ProblemKind.FILE_MISSING, f"the data file {name} is not there", path=file.path)]
+            return [Problem(ProblemKind.FILE_MISSING, f"the data file {name} is missing", path=file.path)]
         if status.size != file.size:
-            what = f"the data file {name} has {status.size} bytes, and the log says {file.size}"
+            what = f"the data file {name} has {status.size} bytes, but the log says {file.size}"
             return [Problem(ProblemKind.FILE_SIZE_DIFFERS, what, path=file.path)]
         deleted, problems = _deleted_rows(store, snapshot.table, file)
         with (
@@ -193,7 +193,7 @@ def _check_file(store: Store, snapshot: Snapshot, leaves: Sequence[_Leaf], file:
     except ExternalPathError as error:
         return [Problem(ProblemKind.FILE_OUTSIDE, error.problem, path=file.path)]
     except (ObjectMissing, FileNotFoundError):
-        return [Problem(ProblemKind.FILE_MISSING, f"the data file {name} is not there", path=file.path)]
+        return [Problem(ProblemKind.FILE_MISSING, f"the data file {name} is missing", path=file.path)]
     except (pa.ArrowException, OSError, StorageError) as error:
         why = error.problem if isinstance(error, StorageError) else str(error).partition("\n")[0]
         return [Problem(ProblemKind.FILE_UNREADABLE, f"the data file {name} cannot be read: {why}", path=file.path)]
@@ -227,10 +227,10 @@ def _check_content(
 ) -> Iterator[Problem]:
     held = parquet.metadata.num_rows
     if file.rows is not None and file.rows != held:
-        what = f"the data file {name} has {held} rows, and its statistics say {file.rows}"
+        what = f"the data file {name} has {held} rows, but its statistics say {file.rows}"
         yield Problem(ProblemKind.STATISTICS_DIFFER, what, path=file.path)
     if deleted and deleted.max() >= held:
-        what = f"its deletion vector deletes the row {deleted.max()} of {name}, which has {held}"
+        what = f"its deletion vector deletes row {deleted.max()} of {name}, which has {held} rows"
         yield Problem(ProblemKind.DELETION_VECTOR_UNREADABLE, what, path=file.path)
     chunks = footers.read(parquet.metadata, [leaf.physical for leaf in leaves])
     for leaf in leaves:
@@ -260,7 +260,7 @@ def _contradictions(
     # After rows of the file were deleted, a null count is only exact if it is 0.
     is_exact = file.is_tight or claim.nulls == 0
     if claim.nulls is not None and is_exact and claim.nulls not in (live.null_count, whole.null_count):
-        yield f"`{leaf.name}` is null in {live.null_count} rows, and the statistics say {claim.nulls}"
+        yield f"`{leaf.name}` is null in {live.null_count} rows, but the statistics say {claim.nulls}"
     ordered = None if claim.order is None else _as_forms(claim.order, live)
     if ordered is None or claim.order is None:
         return

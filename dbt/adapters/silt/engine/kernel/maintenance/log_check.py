@@ -67,7 +67,7 @@ def check_log(store: Store, table: str) -> Iterator[Problem]:
     listed = list_log(store, table)
     listing = with_unlisted(store, listed, listed.newest or 0)
     if listing.earliest is None:
-        yield Problem(ProblemKind.LOG_UNREADABLE, "the log has neither its first commit nor a whole checkpoint")
+        yield Problem(ProblemKind.LOG_UNREADABLE, "the log has neither its first commit nor a complete checkpoint")
         return
     walk = _Walk(store, table, listing, checksums=frozenset(_checksums(store)))
     yield from walk.problems()
@@ -165,7 +165,7 @@ class _Walk:
             self.state = held
             return
         for what in state_differences(held, self.state):
-            text = f"{checkpoint.name} is not what the commits come to: {what}"
+            text = f"{checkpoint.name} differs from the commits: {what}"
             yield Problem(ProblemKind.CHECKPOINT_DIFFERS, text, checkpoint.version)
 
 
@@ -182,20 +182,20 @@ def state_differences(held: TableState, replayed: TableState) -> Iterator[str]:
     """Yields the differences between a checkpoint and the replayed commits, except omissions that writers may make."""
     yield from _file_differences(held, replayed)
     if comparable_protocol(held.protocol) != comparable_protocol(replayed.protocol):
-        yield "another protocol"
+        yield "the protocol differs"
     if comparable_metadata(held.metadata) != comparable_metadata(replayed.metadata):
-        yield "other metadata"
+        yield "the metadata differs"
     if {name: each.configuration for name, each in held.domains.items()} != {
         name: each.configuration for name, each in replayed.domains.items()
     }:
-        yield "other domains of metadata"
+        yield "the domains of metadata differ"
     may_expire = TableProperties(replayed.metadata.configuration).set_transaction_retention_ms is not None
     for app_id, transaction in replayed.transactions.items():
         found = held.transactions.get(app_id)
         if (found is None and not may_expire) or (found is not None and found.version != transaction.version):
-            yield f"another version of the transaction identifier {app_id}"
+            yield f"the version of the transaction identifier {app_id} differs"
     if not held.transactions.keys() <= replayed.transactions.keys():
-        yield "transaction identifiers that no commit has"
+        yield "it has transaction identifiers that no commit has"
 
 
 def _file_differences(held: TableState, replayed: TableState) -> Iterator[str]:
@@ -204,20 +204,20 @@ def _file_differences(held: TableState, replayed: TableState) -> Iterator[str]:
     if missing:
         yield f"it lacks {_listed(missing)}"
     if extra:
-        yield f"it has {_listed(extra)}, which no commit has left"
+        yield f"it has {_listed(extra)}, which the commits removed or never added"
     fields = {member.physical_name: member for member in StructType.from_json(replayed.metadata.schema_string)}
     other = [key for key in of_held.keys() & of_replayed.keys() if _facts(of_held[key]) != _facts(of_replayed[key])]
     if other:
-        yield f"another size or deletion vector of {_listed(set(other))}"
+        yield f"the size or deletion vector differs of {_listed(set(other))}"
     moved = [
         key
         for key in of_held.keys() & of_replayed.keys()
         if not _same_partition(of_held[key]["partition_values"], of_replayed[key]["partition_values"], fields)
     ]
     if moved:
-        yield f"other partition values of {_listed(set(moved))}"
+        yield f"the partition values differ of {_listed(set(moved))}"
     if held.files.num_rows != len(of_held):
-        yield "the same file twice"
+        yield "it has the same file twice"
 
 
 def _by_key(files: TableFiles) -> dict[str, dict[str, Any]]:
@@ -261,7 +261,7 @@ def _way_of_readers(store: Store, table: str, listing: LogListing, state: TableS
         return
     read = replay(store, segment, table)
     for what in state_differences(read, state):
-        yield Problem(ProblemKind.CHECKPOINT_DIFFERS, f"a log compaction is not what its commits come to: {what}")
+        yield Problem(ProblemKind.CHECKPOINT_DIFFERS, f"a log compaction differs from its commits: {what}")
 
 
 def _checksum(store: Store, version: int, state: TableState) -> Iterator[Problem]:
@@ -274,7 +274,7 @@ def _checksum(store: Store, version: int, state: TableState) -> Iterator[Problem
         yield Problem(ProblemKind.CHECKSUM_DIFFERS, f"the version checksum cannot be read: {error}", version)
         return
     for what in differences(body, state):
-        yield Problem(ProblemKind.CHECKSUM_DIFFERS, f"the version checksum says {what}", version)
+        yield Problem(ProblemKind.CHECKSUM_DIFFERS, f"the version checksum has {what}", version)
 
 
 def _checksums(store: Store) -> Iterator[int]:
@@ -290,7 +290,7 @@ def _left_alone(store: Store, newest: int) -> Iterator[Problem]:
     lost = [version for version in sorted(_checksums(store)) if version > newest and is_orphan(store, version)]
     if lost:
         several = f"{commit_name(lost[0])} to {commit_name(lost[-1])} are" if len(lost) > 1 else ""
-        what = f"{several or f'{commit_name(lost[0])} is'} gone: the checksum is there, and the log ends before it"
+        what = f"{several or f'{commit_name(lost[0])} is'} missing: the checksum exists, but the log ends before it"
         yield Problem(ProblemKind.COMMIT_MISSING, what, lost[0])
 
 
@@ -301,7 +301,7 @@ def _folders(store: Store) -> Iterator[Problem]:
         if parsed is not None or f"{LOG_FOLDER}/{name}" == LAST_CHECKPOINT:
             is_commit = parsed is not None and parsed.kind is LogFileKind.COMMIT
             ends = "nothing can be committed at that version" if is_commit else "that file cannot be written"
-            what = f"a folder is in the place of {LOG_FOLDER}/{name}: {ends}; move it away"
+            what = f"{LOG_FOLDER}/{name} is a folder: {ends}; move it away"
             yield Problem(ProblemKind.NAME_TAKEN, what, None if parsed is None else parsed.version)
 
 

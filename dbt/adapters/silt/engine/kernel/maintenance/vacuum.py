@@ -201,7 +201,7 @@ def _first_unseen(log: DeltaLog) -> int:
     start = 0 if last is None else last + 1
     if start < earliest:
         raise UnsupportedStatementError(
-            f"VACUUM LITE needs the commits from version {start} on, and the log begins with version {earliest}",
+            f"VACUUM LITE needs the commits from version {start} on, but the log begins with version {earliest}",
             remedy="Run VACUUM without LITE once",
             table=log.name,
         )

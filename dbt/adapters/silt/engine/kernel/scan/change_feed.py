@@ -91,7 +91,7 @@ def changes_between(log: DeltaLog, start: int, end: Snapshot) -> tuple[VersionCh
     """
     if end.version < start:
         raise InvalidStatementError(
-            f"the changes cannot end with version {end.version}, before version {start} that they start with",
+            f"the changes end with version {end.version}, which is before their first version {start}",
             table=log.name,
         )
     first = log.snapshot_at(start).metadata
@@ -154,10 +154,10 @@ def _check_columns(schema: StructType, end: Snapshot, version: int) -> None:
         old = schema.field(member.name)
         if old is not None and (old.physical_name != member.physical_name or not _reads(old, member)):
             raise UnsupportedStatementError(
-                f"the column `{member.name}` of version {end.version} is another one in version {version}: "
-                "the changes of both cannot be read in one schema",
-                remedy="Read the changes before the version that changed the column and those from it on separately:"
-                " `describe history` shows it",
+                f"the column `{member.name}` of version {end.version} is another column in version {version}: "
+                "the changes of both versions cannot be read with one schema",
+                remedy="Read the changes before the version that changed the column separately from the later changes:"
+                " `describe history` shows that version",
                 table=end.table,
                 version=version,
             )

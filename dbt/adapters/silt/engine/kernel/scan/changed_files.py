@@ -93,7 +93,7 @@ def _of_remove(remove: RemoveFile, end: Snapshot, version: int) -> AddFile:
     """Returns the file as it was in the table."""
     if remove.partition_values is None and end.partition_columns:
         raise CorruptLogError(
-            f"{remove.path} was removed without a word on its partition: what was deleted cannot be read",
+            f"the log removes {remove.path} without its partition values: the deleted rows cannot be read",
             table=end.table,
             version=version,
         )

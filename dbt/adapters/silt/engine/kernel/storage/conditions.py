@@ -70,7 +70,7 @@ def _swaps(store: ObjectStore, name: str) -> bool:
 
 def _ignored(store: ObjectStore, what: str) -> ConditionsIgnoredError:
     return ConditionsIgnoredError(
-        f"the storage of {store.root} ignores conditions ({what}): two writers would both take the same version",
+        f"the storage of {store.root} ignores conditions ({what}): two writers could commit the same version",
         details={"storage": store.root, "condition": what},
     )
 

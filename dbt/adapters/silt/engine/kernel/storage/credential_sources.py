@@ -83,7 +83,7 @@ def _s3_credentials(settings: StorageSettings, environ: Mapping[str, str]) -> Ac
     named = environ.get("AWS_PROFILE")
     if named or "default" in _profiles(environ):
         return _of_profile(settings, named or "default", environ, "AWS_PROFILE" if named else "its name")
-    return Access(settings, Kind.MACHINE, f"this machine, as neither {_S3_PLACES} has any")
+    return Access(settings, Kind.MACHINE, f"this machine: neither {_S3_PLACES} has credentials")
 
 
 _S3_PLACES: Final = "`storage` nor the variables AWS_* nor ~/.aws"
@@ -99,8 +99,8 @@ def _of_profile(settings: StorageSettings, name: str, environ: Mapping[str, str]
         )
     if "aws_access_key_id" not in found or "aws_secret_access_key" not in found:
         raise InvalidSettingError(
-            f"the AWS profile {name} holds no keys: Spark cannot sign in by SSO, by a role or by a program of its own",
-            remedy=f'Get keys for a while: eval "$(aws configure export-credentials --profile {name} --format env)"',
+            f"the AWS profile {name} has no keys: Spark cannot sign in with SSO, a role or a credential process",
+            remedy=f'Get temporary keys: eval "$(aws configure export-credentials --profile {name} --format env)"',
         )
     keys = _with(
         settings,
@@ -134,7 +134,7 @@ def _profiles(environ: Mapping[str, str]) -> dict[str, dict[str, str]]:
 
 def _azure(settings: StorageSettings, environ: Mapping[str, str]) -> Access:
     if settings.anonymous:
-        raise InvalidSettingError("Spark cannot read from Azure without signing", remedy="Leave `anonymous` out")
+        raise InvalidSettingError("Spark cannot read from Azure without credentials", remedy="Remove `anonymous`")
     if settings.account_key or settings.sas_token or settings.client_secret:
         return Access(settings, Kind.GIVEN, "`storage`")
     key = _first(environ, "AZURE_STORAGE_ACCOUNT_KEY", "AZURE_STORAGE_ACCESS_KEY", "AZURE_STORAGE_KEY")
@@ -149,7 +149,7 @@ def _azure(settings: StorageSettings, environ: Mapping[str, str]) -> Access:
         return Access(signed, Kind.GIVEN, "the variable AZURE_CLIENT_SECRET")
     if environ.get("AZURE_FEDERATED_TOKEN_FILE"):
         return Access(named, Kind.WEB_IDENTITY, "the workload identity of AZURE_FEDERATED_TOKEN_FILE")
-    return Access(named, Kind.MACHINE, "this machine, as neither `storage` nor the variables AZURE_* have any")
+    return Access(named, Kind.MACHINE, "this machine: neither `storage` nor the variables AZURE_* have credentials")
 
 
 def _google(settings: StorageSettings, environ: Mapping[str, str]) -> Access:
@@ -160,7 +160,7 @@ def _google(settings: StorageSettings, environ: Mapping[str, str]) -> Access:
     named = _first(environ, "GOOGLE_SERVICE_ACCOUNT", "GOOGLE_APPLICATION_CREDENTIALS")
     if named:
         return Access(_with(settings, service_account=named), Kind.GIVEN, "the variable GOOGLE_APPLICATION_CREDENTIALS")
-    return Access(settings, Kind.MACHINE, "gcloud or this machine, as neither `storage` nor a variable GOOGLE_* is set")
+    return Access(settings, Kind.MACHINE, "gcloud or this machine: neither `storage` nor a variable GOOGLE_* is set")
 
 
 _BY_SERVICE: Final = {Service.S3: _s3, Service.AZURE: _azure, Service.GOOGLE: _google}

@@ -150,7 +150,7 @@ class LocalStore:
                 with contextlib.suppress(FileNotFoundError):
                     os.unlink(temporary, dir_fd=folder)
                 raise
-            with _mapped("forcing to disk", self._at(path.rpartition("/")[0])):
+            with _mapped("syncing", self._at(path.rpartition("/")[0])):
                 os.fsync(folder)
 
     def delete(self, path: str) -> None:
@@ -163,7 +163,7 @@ class LocalStore:
         while not os.path.isdir(path):
             missing.append(path)
             path = os.path.dirname(path)
-        with _writing("making the folder", self._at(folder)):
+        with _writing("creating the folder", self._at(folder)):
             os.makedirs(self._top, exist_ok=True)
             for made in reversed(missing):
                 _sync(os.path.dirname(made), beneath.READ)
@@ -198,8 +198,8 @@ class LocalStore:
                 if not left or not _is_not_empty(error):
                     raise
         raise StorageError(
-            f"{path} cannot be deleted: files were put into it, or renamed, each time",
-            remedy="End the programs that work in the folder, then run the command again",
+            f"{path} cannot be deleted: files were added to it or renamed at each attempt",
+            remedy="Stop the programs that use the folder, then run the command again",
         )
 
     def _delete_tree(self, folder: str) -> bool:
@@ -230,14 +230,14 @@ class LocalStore:
 
     def folder_modified_ms(self, folder: str) -> int | None:
         try:
-            with _mapped("looking at", self._at(folder)), self._folder(folder) as descriptor:
+            with _mapped("checking", self._at(folder)), self._folder(folder) as descriptor:
                 return os.fstat(descriptor).st_mtime_ns // 1_000_000
         except ObjectMissing:
             return None
 
     def make_durable(self, paths: Sequence[str]) -> None:
         for path in paths:
-            with _writing("forcing to disk", self._at(path)):
+            with _writing("syncing", self._at(path)):
                 with self._opened(path) as descriptor:
                     os.fsync(descriptor)
         for folder in sorted({above for path in paths for above in _folders_above(path)}, reverse=True):
@@ -250,7 +250,7 @@ class LocalStore:
         if not os.access(folder, os.W_OK, effective_ids=os.access in os.supports_effective_ids):
             is_mounted_so = bool(os.statvfs(folder).f_flag & os.ST_RDONLY)
             reason = os.strerror(errno.EROFS if is_mounted_so else errno.EACCES)
-            raise ReadOnlyStorageError(f"{folder} can only be read ({reason})")
+            raise ReadOnlyStorageError(f"{folder} is not writable ({reason})")
 
     def pin(self, folder: str) -> LocalFolder:
         path = self._at(folder)
@@ -300,7 +300,7 @@ class LocalStore:
 
     def _is_folder(self, folder: str) -> bool:
         try:
-            with _mapped("looking at", self._at(folder)), self._folder(folder):
+            with _mapped("checking", self._at(folder)), self._folder(folder):
                 return True
         except ObjectMissing:
             return False
@@ -308,7 +308,7 @@ class LocalStore:
     def _status(self, path: str) -> FileStatus | None:
         whole = self._at(path)
         try:
-            with _mapped("looking at", whole):
+            with _mapped("checking", whole):
                 found = os.lstat(whole)
         except ObjectMissing:
             return None
@@ -317,7 +317,7 @@ class LocalStore:
         return _regular(path, found)
 
     def _sync_folder(self, folder: str) -> None:
-        with _writing("forcing to disk", self._at(folder)), self._folder(folder, beneath.READ) as descriptor:
+        with _writing("syncing", self._at(folder)), self._folder(folder, beneath.READ) as descriptor:
             os.fsync(descriptor)
 
 
@@ -366,7 +366,7 @@ class LocalFolder:
 
     def is_current(self) -> bool:
         try:
-            with _mapped("looking at", self._path):
+            with _mapped("checking", self._path):
                 return os.path.samestat(os.stat(self._path), os.fstat(self._descriptor))
         except ObjectMissing:
             return False
@@ -390,7 +390,7 @@ class LocalFolder:
         except FileNotFoundError as error:
             raise ObjectMissing(self._path) from error
         except OSError as error:
-            text = f"writing in {self._path} failed: {error.strerror}"
+            text = f"writing to {self._path} failed: {error.strerror}"
             raise os_errors.refusal(text, error) or NotWrittenError(text) from error
 
     def _link(self, temporary: str, name: str) -> PutResult:
@@ -400,7 +400,7 @@ class LocalFolder:
             if self._is_file(name):
                 return PutResult.EXISTS
             raise NotWrittenError(
-                f"{self._path}/{name} is no file, and is in the place of one",
+                f"{self._path}/{name} exists, but is not a file",
                 remedy="Move it away, then run it again: nothing was written",
             ) from error
         except FileNotFoundError as error:
@@ -427,7 +427,7 @@ class LocalFolder:
         try:
             os.fsync(self._descriptor)
         except OSError as error:
-            raise StorageError(f"forcing {self._path} to disk failed: {error.strerror}") from error
+            raise StorageError(f"syncing {self._path} failed: {error.strerror}") from error
         if not self.is_current():
             raise StorageError(f"{self._path} was moved or removed while {name} was written into it")
 
@@ -439,7 +439,7 @@ class LocalFolder:
         except OSError as error:
             with contextlib.suppress(OSError):  # without a status, it was never created
                 os.stat(temporary, dir_fd=self._descriptor)
-                _logger.warning("left %s in %s: %s", temporary, self._path, error)
+                _logger.warning("the temporary file %s is left in %s: %s", temporary, self._path, error)
 
 
 @contextlib.contextmanager

@@ -258,7 +258,7 @@ class ObjectStore:
 
     def status(self, path: str) -> FileStatus | None:
         try:
-            with _mapped("looking at", self._named(path)):
+            with _mapped("checking", self._named(path)):
                 return _status(path, self._looked_at(self._key(path)))
         except ObjectMissing:
             return None
@@ -406,7 +406,7 @@ class ObjectStore:
     def _existing(self, path: str, error: Exception) -> PutResult:
         """Returns EXISTS if the object exists: S3 also refuses a write (409) during another, which may still fail."""
         if self.status(path) is None:
-            raise StorageError(f"another write of {self._named(path)} was under way") from error
+            raise StorageError(f"another write of {self._named(path)} was in progress") from error
         return PutResult.EXISTS
 
     def _key(self, path: str) -> str:
@@ -474,7 +474,7 @@ def _clients(url: str, options: dict[str, Any]) -> tuple[Any, Any]:
     """Creates the usual client, and the client for conditional writes, which never repeats a request."""
     if obstore is None:
         raise InvalidSettingError(
-            f"{url} is in an object store, and the package obstore is not installed",
+            f"{url} is in an object store, but the package obstore is not installed",
             remedy='Install it: pip install "dbt-silt[s3]" (or azure, gcs)',
         )
     retries, wait = options.pop("max_retries", None), options.pop("retry_timeout", None)

@@ -19,7 +19,7 @@ def failure(problem: str, error: OSError, is_write: bool) -> StorageError:
     """
     text = f"{problem} failed: {error.strerror or error}"
     if not is_write:
-        remedy = "Let the user of this process read it" if error.errno in _NOT_ALLOWED else None
+        remedy = "Give the user of this process permission to read it" if error.errno in _NOT_ALLOWED else None
         return StorageError(text, remedy=remedy)
     return refusal(text, error) or StorageError(text)
 

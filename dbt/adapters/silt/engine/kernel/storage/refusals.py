@@ -38,8 +38,8 @@ class _Refusal:
 _REFUSALS: Final = (
     _Refusal(
         ("NoSuchBucket", "ContainerNotFound", "InvalidBucketName", "FilesystemNotFound"),
-        "there is no such bucket",
-        "Correct the URL in the profile, or make the bucket",
+        "the bucket does not exist",
+        "Correct the URL in the profile, or create the bucket",
     ),
     _Refusal(
         ("InvalidAccessKeyId", "XAdminUserNotFound", "AccountNotFound"),
@@ -49,12 +49,12 @@ _REFUSALS: Final = (
     _Refusal(
         ("SignatureDoesNotMatch", "AuthenticationFailed", "InvalidAuthenticationInfo", "NoAuthenticationInformation"),
         "the service does not accept the signature",
-        "Correct `secret_access_key`, `account_key` or `sas_token` in `storage`, or the environment's, or get new ones",
+        "Correct `secret_access_key`, `account_key` or `sas_token` in `storage` or the environment, or get new ones",
     ),
     _Refusal(
         ("ExpiredToken", "TokenRefreshRequired", "RequestExpired", "InvalidToken"),
-        "the credentials have run out, or their token is another one's",
-        "Get new ones, then run it again: what was committed stays, and a rerun with the same run id goes on there",
+        "the credentials have expired, or their token is invalid",
+        "Get new credentials, then run it again: a rerun with the same run id skips committed work",
     ),
     _Refusal(
         (
@@ -62,38 +62,38 @@ _REFUSALS: Final = (
             *("TemporaryRedirect", "InvalidRegionName"),
         ),
         "the bucket is in another region",
-        "Set `region` in `storage` to the bucket's own",
+        "Set `region` in `storage` to the bucket's region",
     ),
     _Refusal(
         ("RequestTimeTooSkewed", "RequestTimeTooSkewedError"),
         "the clock of this machine differs from the service's by more than it allows",
-        "Set the clock",
+        "Correct the clock of this machine",
     ),
     _Refusal(
         ("NotImplemented", "UnsupportedHeader", "ConditionHeadersNotSupported", "HTTP 501"),
-        "the service does not know conditional writes, by which commits are decided",
-        "Use a storage that knows `If-None-Match` and `If-Match`; an old server of one's own can be updated",
+        "the service does not support conditional writes, which commits need",
+        "Use a storage that supports `If-None-Match` and `If-Match`; if the server is your own, update it",
     ),
     _Refusal(
         (
             *("AccessDenied", "AuthorizationFailure", "AuthorizationPermissionMismatch", "AllAccessDisabled"),
             *("InsufficientAccountPermissions", "AccountProblem", "UnauthorizedAccess"),
         ),
-        "the credentials lack the right",
-        "Give them the rights to list, read, write and delete there",
+        "the credentials lack a permission",
+        "Grant them permission to list, read, write and delete there",
         is_right=True,
     ),
     # Answers without a code, as some services send.
     _Refusal(
         ("HTTP 403",),
-        "the credentials are wrong or have run out, or lack the right",
-        "Correct them, or give them the rights to list, read, write and delete there; `dbt debug` tries them",
+        "the credentials are wrong or have expired, or lack a permission",
+        "Correct them, or grant them permission to list, read, write and delete there; `dbt debug` checks them",
         is_right=True,
     ),
     _Refusal(
         ("HTTP 400", "HTTP 401"),
-        "the credentials are wrong or have run out, or the bucket is in another region",
-        "Correct `storage` in the profile, or the credentials of the environment; `dbt debug` tries them",
+        "the credentials are wrong or have expired, or the bucket is in another region",
+        "Correct `storage` in the profile, or the credentials of the environment; `dbt debug` checks them",
     ),
 )
 _BY_CODE: Final[Mapping[str, _Refusal]] = {code: each for each in _REFUSALS for code in each.codes}
@@ -147,7 +147,7 @@ def no_answer(error: Exception, doing: str, name: str) -> StorageError | None:
     where = f" at {address[0]}" if address else ""
     return StorageError(
         f"{doing} {name} failed: the service{where} does not answer ({reason})",
-        remedy="Check `endpoint` in `storage`, http or https with it, and the network, then run it again",
+        remedy="Check `endpoint` in `storage`, including http or https, and the network, then run it again",
     )
 
 

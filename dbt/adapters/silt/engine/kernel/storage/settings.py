@@ -125,8 +125,8 @@ def _value(name: str, value: Any) -> Any:
         return int(text)
     if kind == "str" and not isinstance(value, (Mapping, list, bool)):
         return text or None
-    expected = {"bool": "true or false", "int": "a whole number above 0", "str": "a text"}[kind]
-    raise InvalidSettingError(f"the setting `{name}` of a storage is {expected}", remedy="Correct it")
+    expected = {"bool": "true or false", "int": "a whole number above 0", "str": "a string"}[kind]
+    raise InvalidSettingError(f"the setting `{name}` of a storage must be {expected}", remedy="Correct the value")
 
 
 _PAIRS: Final = (
@@ -145,12 +145,12 @@ _WAYS_TO_SIGN: Final = {
 def _check(settings: StorageSettings) -> None:
     for one, other in (*_PAIRS, _PAIRS[0][::-1]):
         if getattr(settings, one) and not getattr(settings, other):
-            raise InvalidSettingError(f"a storage has `{one}` and no `{other}`", remedy=f"Give `{other}`, too")
+            raise InvalidSettingError(f"a storage has `{one}` but no `{other}`", remedy=f"Set `{other}` too")
     for ways in _WAYS_TO_SIGN.values():
         given = [name for name in (*ways, "anonymous") if getattr(settings, name)]
         if len(given) > 1:
             raise InvalidSettingError(
-                f"a storage has `{given[0]}` and `{given[1]}`, which are two ways to sign", remedy="Leave one out"
+                f"a storage has both `{given[0]}` and `{given[1]}`; only one is allowed", remedy="Remove one of them"
             )
     if settings.endpoint and not settings.endpoint.startswith(("http://", "https://")):
         raise InvalidSettingError(
@@ -201,13 +201,14 @@ def storages(
         if not is_url(location):
             if given is not None:
                 raise InvalidSettingError(
-                    f"the database {name} is the folder {location}, which needs no `storage`", remedy="Leave it out"
+                    f"the database {name} is in the folder {location}, which needs no `storage`",
+                    remedy="Remove `storage`",
                 )
             continue
         url, settings = parse_url(location), given or usual
         if by_bucket.setdefault(url.store, settings) != settings:
             raise InvalidSettingError(
-                f"the database {name} is in {url.root}, as another one is, with another `storage`",
-                remedy="Give both the same: Spark reaches a bucket in one way",
+                f"the database {name} and another database are in {url.root} with different `storage`",
+                remedy="Set the same `storage` for both: Spark uses one configuration for each bucket",
             )
     return Storages(usual, by_bucket)

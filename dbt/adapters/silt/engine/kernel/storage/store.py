@@ -318,7 +318,7 @@ def check_size(path: str, size: int, at_most: int) -> None:
         UnusableFileError: if it has more bytes than a file of its kind can have.
     """
     if size > at_most:
-        raise UnusableFileError(f"{path} has {size} bytes, and a file of its kind has {at_most} at most")
+        raise UnusableFileError(f"{path} has {size} bytes, but a file of its kind has at most {at_most}")
 
 
 def joined(folder: str, name: str) -> str:

@@ -112,6 +112,6 @@ def parse_url(location: str) -> ObjectUrl:
     prefix = prefix.strip("/")
     if any(part in ("", ".", "..") for part in prefix.split("/") if prefix):
         raise InvalidSettingError(
-            f"the prefix of `{shown(location)}` has an empty part, or one of dots", remedy="Correct it"
+            f"the prefix of `{shown(location)}` has an empty part, or a part `.` or `..`", remedy="Correct the URL"
         )
     return ObjectUrl(scheme, bucket, prefix)

@@ -475,7 +475,7 @@ def _long(body: Mapping[str, Json], key: str) -> int:
 def _size(body: Mapping[str, Json]) -> int:
     size = _long(body, "size")
     if size not in _SIZES:
-        raise ValueError(f"`size` is {size}, which no file has")
+        raise ValueError(f"`size` is {size}, which no file can have")
     return size
 
 

@@ -86,7 +86,7 @@ def mapped(metadata: Metadata, before: Metadata | None, new_id: Callable[[], str
     if (old_mode, mode) not in {(mode, mode), (_NONE, "name")}:
         raise UnsupportedStatementError(
             f"`{MODE}` cannot be changed from {old_mode} to {mode}",
-            remedy="It can be changed from none to name; a new table can have any mode",
+            remedy="Only a change from none to name is possible; a new table can have any mode",
             table=table,
         )
     if mode == _NONE:
@@ -144,14 +144,14 @@ def check_mapping(metadata: Metadata, table: str) -> None:
     for what, values in (("id", ids), ("physical name", paths)):
         twice = [value for value, times in Counter(values).items() if times > 1]
         if twice or None in values:
-            raise InternalError(f"a column of the table has no {what} of its own", table=table)
+            raise InternalError(f"a column of the table has no {what}, or shares it with another column", table=table)
 
 
 def _stored(field: StructField, with_ids: bool) -> StructField:
     if field.name == CHANGE_TYPE and PHYSICAL_NAME not in field.metadata:
         return field
     if PHYSICAL_NAME not in field.metadata or COLUMN_ID not in field.metadata:
-        raise CorruptLogError(f"the column `{field.name}` of a table with column mapping has no physical name and id")
+        raise CorruptLogError(f"the column `{field.name}` of a table with column mapping lacks its physical name or id")
     ids = {PARQUET_FIELD_ID: int(field.metadata[COLUMN_ID])} if with_ids else {}
     return StructField(field.physical_name, field.type, field.nullable, ids)
 

@@ -60,8 +60,8 @@ class Identity:
         last = self.first + (count - 1) * self.step
         if not _LEAST <= last <= _GREATEST:
             raise UnsupportedStatementError(
-                f"an identity column has no numbers left: after {self.mark} in steps of {self.step} there is no room "
-                f"for {count} more in a bigint",
+                f"an identity column has no numbers left: after {self.mark} in steps of {self.step}, {count} more do "
+                "not fit into a BIGINT",
                 remedy="Re-create the table with another start and step",
             )
         return last
@@ -107,7 +107,7 @@ def identity_of(column: StructField) -> Identity | None:
     except (KeyError, TypeError, ValueError) as error:
         raise CorruptLogError(f"the identity column `{column.name}` cannot be read ({error!r})") from error
     if found.step == 0:
-        raise CorruptLogError(f"the identity column `{column.name}` has the step 0")
+        raise CorruptLogError(f"the identity column `{column.name}` has a step of 0")
     return found
 
 

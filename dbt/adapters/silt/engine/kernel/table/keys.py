@@ -88,12 +88,12 @@ def checked_keys(keys: Mapping[str, Key], schema: StructType, table: str, there:
     """
     kinds = [key.kind for key in (*there, *keys.values())]
     if kinds.count(KeyKind.PRIMARY_KEY) > 1:
-        raise InvalidStatementError("a table has only one primary key", remedy="Leave one out", table=table)
+        raise InvalidStatementError("a table can have only one primary key", remedy="Remove one of them", table=table)
     for name, key in keys.items():
         if not key.columns or (key.to and len(key.to) != len(key.columns)):
             raise InvalidStatementError(
-                f"the key `{name}` is over {len(key.columns)} columns and points to {len(key.to)}",
-                remedy="Name as many columns as it points to",
+                f"the key `{name}` has {len(key.columns)} columns and references {len(key.to)}",
+                remedy="Name as many columns as it references",
                 table=table,
             )
     return {
@@ -137,7 +137,7 @@ def _parsed(name: str, text: str) -> Key:
         return Key(KeyKind(body["kind"]), *lists)
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise InvalidPropertyError(
-            f"the table property `{name}` does not hold a key: {text}",
+            f"the table property `{name}` does not contain a key: {text}",
             remedy=f"Drop it: alter table ... drop constraint `{name[len(KEY_PREFIX) :]}`",
         ) from error
 

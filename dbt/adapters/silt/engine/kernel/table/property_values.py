@@ -32,13 +32,13 @@ class IsolationLevel(enum.Enum):
 def boolean(text: str) -> bool:
     folded = text.strip().lower()
     if folded not in ("true", "false"):
-        raise ValueError("it is true or false")
+        raise ValueError("it must be true or false")
     return folded == "true"
 
 
 def _integer(text: str, least: int) -> int:
     if not re.fullmatch(r"\s*[+-]?[0-9]+\s*", text) or int(text) < least:
-        raise ValueError(f"it is a whole number, at least {least}")
+        raise ValueError(f"it must be a whole number, at least {least}")
     return int(text)
 
 
@@ -58,18 +58,18 @@ def isolation_level(text: str) -> IsolationLevel:
     for level in IsolationLevel:
         if level.value.lower() == text.strip().lower():
             return level
-    raise ValueError("it is one of " + ", ".join(level.value for level in IsolationLevel))
+    raise ValueError("it must be one of " + ", ".join(level.value for level in IsolationLevel))
 
 
 def mapping_mode(text: str) -> str:
     if text.lower() not in ("none", "name", "id"):
-        raise ValueError("it is one of none, name, id")
+        raise ValueError("it must be one of none, name, id")
     return text.lower()
 
 
 def checkpoint_policy(text: str) -> str:
     if text.lower() not in ("classic", "v2"):
-        raise ValueError("it is one of classic, v2")
+        raise ValueError("it must be one of classic, v2")
     return text.lower()
 
 
@@ -88,11 +88,13 @@ def interval_ms(text: str) -> int:
         match = _INTERVAL_PART.match(rest, position)
         unit = None if match is None else _UNITS_MS.get(match[2].removesuffix("s"))
         if match is None or unit is None:
-            raise ValueError("it is an interval such as `interval 7 days`, in weeks, days, hours, minutes or seconds")
+            raise ValueError(
+                "it must be an interval such as `interval 7 days`, in weeks, days, hours, minutes, seconds"
+            )
         total += Decimal(match[1]) * unit
         position = match.end()
     if not rest.strip():
-        raise ValueError("it is an interval such as `interval 7 days`")
+        raise ValueError("it must be an interval such as `interval 7 days`")
     return int(total)
 
 
@@ -100,7 +102,7 @@ def byte_size(text: str) -> int:
     """A number of bytes, or one with a unit as Spark has them: `256mb` is `268435456`."""
     match = re.fullmatch(r"\s*([0-9]+)\s*([kmgtp]?)b?\s*", text.lower())
     if match is None or int(match[1]) == 0:
-        raise ValueError("it is a number of bytes above 0, or one with a unit, such as `256mb`")
+        raise ValueError("it must be a number of bytes above 0, or a number with a unit, such as `256mb`")
     return int(match[1]) << 10 * " kmgtp".index(match[2] or " ")
 
 

@@ -319,7 +319,7 @@ def _from_json(body: Any) -> DataType:
 def _field_from_json(body: Any) -> StructField:
     name, metadata = body["name"], body.get("metadata") or {}
     if not isinstance(name, str) or not isinstance(metadata, dict):
-        raise TypeError(f"the column {str(name)[:80]} has no name or no metadata that can be read")
+        raise TypeError(f"the column {str(name)[:80]} has no readable name or metadata")
     return StructField(name, _from_json(body["type"]), bool(body["nullable"]), metadata)
 
 

@@ -63,15 +63,15 @@ def check_voids(schema: StructType, table: str) -> None:
     for member in schema:
         if not is_void(member.type) and any(map(is_void, primitive_types(member.type))):
             raise UnsupportedStatementError(
-                f"the column `{member.name}` of type {member.type.sql_name} holds a part without a type: no rows can be"
-                " written",
+                f"the column `{member.name}` of type {member.type.sql_name} contains a part without a type: no rows "
+                "can be written",
                 remedy="Give the part a type first, with alter table ... alter column ... type",
                 table=table,
             )
     if all(is_void(member.type) for member in schema):
         raise UnsupportedStatementError(
             "no column of the table has a type: no rows can be written",
-            remedy="Give one a type first, with alter table ... alter column ... type",
+            remedy="Give a column a type first, with alter table ... alter column ... type",
             table=table,
         )
 
@@ -85,7 +85,7 @@ def _check_names(schema: StructType, table: str | None) -> None:
     seen = Counter(name.lower() for name in schema.names)
     twice = [name for name in schema.names if seen[name.lower()] > 1]
     if twice:
-        problem = f"the columns {listed(twice)} have the same name but for upper and lower case"
+        problem = f"the columns {listed(twice)} differ only in upper and lower case"
         raise InvalidNameError(problem, table=table)
 
 
@@ -93,7 +93,7 @@ def _check_new_names(names: Iterable[str], table: str | None) -> None:
     for name in names:
         if not is_visible(name):
             raise InvalidNameError(
-                f"the column `{line(name)}` has a character that cannot be seen: its name looks like another",
+                f"the column `{line(name)}` has an invisible character: its name looks like another name",
                 table=table,
             )
 
@@ -116,8 +116,8 @@ def _check_primitive(member: StructField, primitive: PrimitiveType | DecimalType
         raise _untyped(member, table)
     if isinstance(primitive, PrimitiveType) and primitive.name not in PRIMITIVE_TYPES:
         raise TypeMismatchError(
-            f"the column `{member.name}` has the type {primitive.name}, which a table cannot hold",
-            remedy="Cast it in the query to a type that tables hold",
+            f"the column `{member.name}` has the type {primitive.name}, which a table cannot store",
+            remedy="Cast it in the query to a type that tables can store",
             table=table,
         )
 

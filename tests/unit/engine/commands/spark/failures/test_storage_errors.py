@@ -23,7 +23,7 @@ def chain(*texts: str) -> list[Cause]:
         (
             (DENIED + "S3Exception: expired:ExpiredToken", f"{S3}S3Exception: no (Service: S3, Status Code: 400)"),
             StorageRefusedError,
-            "credentials have run out.*a rerun with the same run id goes on there",
+            "credentials have expired.*a rerun with the same run id skips committed work",
         ),
         (
             (DENIED + "S3Exception: no:SignatureDoesNotMatch", f"{S3}S3Exception: no (Service: S3, Status Code: 403)"),
@@ -71,4 +71,4 @@ def test_a_failure_of_a_folder_or_of_spark_is_not_taken_for_a_refusal(texts: tup
 def test_a_refusal_whose_text_has_no_code_is_told_by_the_code_of_the_answer() -> None:
     text = f"{S3}S3Exception: no (Service: S3, Status Code: 403)"
     found = of_object_store([Cause(text, text, code="ExpiredToken")], None, None)
-    assert isinstance(found, StorageRefusedError) and "the credentials have run out" in str(found)
+    assert isinstance(found, StorageRefusedError) and "the credentials have expired" in str(found)
