@@ -358,7 +358,7 @@ def test_every_checksum_is_compared_and_those_of_lost_versions(orders: DeltaLog,
     commit_of(orders, 12).unlink()
     found = as_json("check", code=1)["tables"][0]["problems"]
     assert [(each["kind"], each["version"]) for each in found] == [("checksum_differs", 4), ("commit_missing", 12)]
-    assert "00000000000000000012.json to 00000000000000000013.json are gone" in found[1]["what"]
+    assert "00000000000000000012.json to 00000000000000000013.json are missing" in found[1]["what"]
 
 
 @pytest.mark.parametrize("name", ["00000000000000000014.json", "_last_checkpoint"])

@@ -87,8 +87,8 @@ def test_a_lost_newest_commit_is_known_by_its_checksum(orders: DeltaLog) -> None
     fresh = reopened(orders)
     snapshot = fresh.snapshot()
     assert snapshot.version == 1
-    assert snapshot.doubt is not None and "00000000000000000002.crc is there" in snapshot.doubt
-    with pytest.raises(CorruptLogError, match=r"00000000000000000002\.crc is there"):
+    assert snapshot.doubt is not None and "00000000000000000002.crc exists" in snapshot.doubt
+    with pytest.raises(CorruptLogError, match=r"00000000000000000002\.crc exists"):
         append(fresh)
     (problem,) = check_log(orders.store, orders.name)
     assert (problem.kind, problem.version) == (ProblemKind.COMMIT_MISSING, 2)
