@@ -397,7 +397,7 @@ def test_versions_in_the_future_are_noted_and_are_no_damage(
     for version in range(10, 14):
         stated_at(commit_of(orders, version), (ahead + version) * 1000)
     (table,) = as_json("check")["tables"]
-    assert table["note"].startswith("versions 10 to 13 carry times in the future")
+    assert table["note"].startswith("versions 10 to 13 have times in the future")
     assert "`timestamp as of` returns version 9" in table["note"]
     assert "(a clock ran ahead)" in silt("check") and "(a clock ran ahead)" in silt("history", "main.orders")
     assert as_json("history", "main.orders")["note"] == table["note"]

@@ -110,7 +110,7 @@ def test_versions_in_the_future_are_told_to_whoever_asks_for_a_time(
     assert future is not None and (future.first, future.newest) == (8, 11)
     with caplog.at_level(logging.WARNING):
         assert fresh.version_at(now_s * 1000) == 7
-    assert "versions 8 to 11 carry times in the future" in caplog.text
+    assert "versions 8 to 11 have times in the future" in caplog.text
     caplog.clear()
     with caplog.at_level(logging.WARNING):
         assert fresh.version_at((now_s - 998) * 1000) == 2
