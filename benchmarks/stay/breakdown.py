@@ -35,7 +35,7 @@ class Part:
 def parts(project: Path, command: Sequence[str]) -> Iterator[Part]:
     """Runs the command once more, and yields its parts in their order."""
     bare = _seconds([sys.executable, "-c", "pass"])
-    light = _seconds([sys.executable, "-c", "import dbt.adapters.silt.command_server.handing_over"])
+    light = _seconds([sys.executable, "-c", "import dbt.adapters.silt.command_server.submission"])
     yield Part("Python's start (within the next)", bare)
     yield Part("Python's start and the client's imports", light)
     began = datetime.now(timezone.utc)

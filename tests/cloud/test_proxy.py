@@ -54,7 +54,7 @@ def test_what_is_refused_does_not_come_to_the_server(store: ObjectStore, faults:
         store.put_if_absent("x", b"1")
     faults.expire_at(of.every)
     for ask in (store.status, store.read):
-        with pytest.raises(StorageRefusedError, match="run out"):
+        with pytest.raises(StorageRefusedError, match="expired"):
             ask("x")
     faults.release()
     assert store.status("x") is None

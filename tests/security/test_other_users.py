@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from dbt.adapters.silt.command_server import place, starting
+from dbt.adapters.silt.command_server import sockets, starting
 from dbt.adapters.silt.engine.catalog.folders.locks import LOCK_FILE
 from dbt.adapters.silt.engine.kernel.errors import KeptSparkError
 from dbt.adapters.silt.kept_spark import private_files
@@ -101,8 +101,8 @@ def test_a_cache_that_others_can_change_is_used_for_nothing(
     _give(cache / which, how)
     with pytest.raises(KeptSparkError, match=NOT_OURS):
         private_files.private_folder(private_files.base_folder())
-    with pytest.raises(place.UnsafePlaceError, match=NOT_OURS):
-        place.folder()
+    with pytest.raises(sockets.UnsafeFolderError, match=NOT_OURS):
+        sockets.folder()
 
 
 def _give(folder: Path, how: str) -> None:
@@ -122,19 +122,19 @@ def test_a_cache_of_this_user_is_used_whatever_the_group_may_do(
     cache.chmod(0o775)
     monkeypatch.setenv("XDG_CACHE_HOME", str(cache))
     monkeypatch.delenv("XDG_RUNTIME_DIR", raising=False)
-    assert place.folder() == str(cache / "dbt-silt" / "commands")
+    assert sockets.folder() == str(cache / "dbt-silt" / "commands")
     assert private_files.private_folder(private_files.base_folder()) == cache / "dbt-silt" / "spark"
 
 
-@pytest.mark.parametrize("ending", [place.LOCK, place.LOG])
+@pytest.mark.parametrize("ending", [sockets.LOCK, sockets.LOG])
 def test_no_file_of_the_command_server_is_written_through_a_link(ending: str, tmp_path: Path) -> None:
     target = tmp_path / "target"
     target.write_text("of somebody")
     (tmp_path / f"name{ending}").symlink_to(target)
     listener = socket.socket(socket.AF_UNIX)
     with listener, pytest.raises(OSError, match="symbolic"):
-        if ending == place.LOCK:
-            with place.locked(str(tmp_path), "name"):
+        if ending == sockets.LOCK:
+            with sockets.locked(str(tmp_path), "name"):
                 pytest.fail("locked a link")
         else:
             starting.start(listener, str(tmp_path), "name")

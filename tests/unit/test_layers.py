@@ -64,7 +64,7 @@ FLOORS = (
     (
         "engine/warehouse",
         "engine/datasource/options",
-        "engine/datasource/place",
+        "engine/datasource/table_location",
         "engine/datasource/pyspark_classes",
         "engine/datasource/schemas",
     ),

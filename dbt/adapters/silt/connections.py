@@ -14,7 +14,7 @@ from dbt_common.clients.agate_helper import empty_table
 from dbt_common.events.event_manager_client import add_callback_to_manager
 from dbt_common.exceptions import DbtRuntimeError
 
-from dbt.adapters.silt.command_server import staying
+from dbt.adapters.silt.command_server import idle_time
 from dbt.adapters.silt.lazy import lazy_module
 from dbt.adapters.silt.records import locations
 from dbt.adapters.silt.records.journal import CommitJournal
@@ -24,7 +24,7 @@ from dbt.adapters.silt.runs.logical_run.invocation import Invocation
 from dbt.adapters.silt.runs.logical_run.retry import run_id_of_commits
 from dbt.adapters.silt.runs.recorder import Recorder
 from dbt.adapters.silt.session.submission import Submission
-from dbt.adapters.silt.status_lines import wanted
+from dbt.adapters.silt.status_lines import choice
 
 if TYPE_CHECKING:
     import agate
@@ -55,7 +55,7 @@ class SiltConnectionManager(SQLConnectionManager):
     def __init__(self, profile: Any, mp_context: Any) -> None:
         super().__init__(profile, mp_context)
         self.invocation = Invocation(profile, lambda previous: run_id_of_commits(self.catalog, previous))
-        staying.tell(cast("SiltCredentials", profile.credentials).stays)
+        idle_time.send(cast("SiltCredentials", profile.credentials).stays)
         self._lock = threading.Lock()
         self._runner: statement_runner.StatementRunner | None = None
         self._registration: registration.Registration | None = None
@@ -64,7 +64,7 @@ class SiltConnectionManager(SQLConnectionManager):
         add_callback_to_manager(self.node.on_event)
         ending.end_quickly()
         self.declared_files: Callable[[], Container[str]] = tuple
-        self._display = wanted.display_of(profile.credentials.spark_conf)
+        self._display = choice.display_of(profile.credentials.spark_conf)
         self._new_folders = self._find_new_folders() if self.invocation.queries else {}
         if self.invocation.queries:
             # Spark needs as long as dbt needs to read a project, and nothing of it.

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from dbt.adapters.silt.command_server import control, surroundings
+from dbt.adapters.silt.command_server import control, server_key
 from dbt.adapters.silt.command_server.client import SWITCH
 
 _PROJECT = {
@@ -216,8 +216,8 @@ import os, sys
 seen = set()
 getitem = os._Environ.__getitem__
 os._Environ.__getitem__ = lambda self, name: (seen.add(name), getitem(self, name))[1]
-from dbt.adapters.silt.command_server import warmth
-for _ in warmth.steps():
+from dbt.adapters.silt.command_server import preparation
+for _ in preparation.steps():
     pass
 print(sorted(seen))
 """
@@ -232,7 +232,7 @@ def test_a_variable_that_is_read_while_modules_are_imported_is_of_the_surroundin
     read = subprocess.run([sys.executable, "-c", _READS], env=few, capture_output=True, text=True, check=True).stdout
     names = set(ast.literal_eval(read))
     assert "DBT_SPARK_LOG_LEVEL" in names
-    assert {each for each in names if not each.startswith(surroundings.READ_AT_START)} <= _READ_WITHOUT_EFFECT
+    assert {each for each in names if not each.startswith(server_key.READ_AT_START)} <= _READ_WITHOUT_EFFECT
 
 
 def test_off_is_plain_dbt(shop: Shop) -> None:

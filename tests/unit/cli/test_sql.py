@@ -22,7 +22,7 @@ from dbt.adapters.silt.cli.shell.drawing import drawn, summary
 from dbt.adapters.silt.cli.shell.results import Change, Result, RowsFound, StatementFailedError
 from dbt.adapters.silt.cli.shell.spark_process import SparkProcess
 from dbt.adapters.silt.engine.catalog.documents import View
-from dbt.adapters.silt.kept_spark.surroundings import umask
+from dbt.adapters.silt.kept_spark.inherited_environment import umask
 from tests.unit.cli.house import House, rows
 
 Silt = Callable[..., str]

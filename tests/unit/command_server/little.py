@@ -10,8 +10,8 @@ import socket
 import subprocess
 import sys
 
-from dbt.adapters.silt.command_server.handing_over import run
 from dbt.adapters.silt.command_server.server import serve
+from dbt.adapters.silt.command_server.submission import run
 
 KEEP_ALIVE = "LITTLE_KEEP_ALIVE"
 PROGRAM = "/somewhere/bin/dbt"

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from dbt.adapters.silt.command_server import place, staying
+from dbt.adapters.silt.command_server import idle_time, sockets
 from tests.unit.command_server.conftest import House, ended, is_alive, wait_until
 from tests.unit.command_server.little import KEEP_ALIVE, UNANSWERED
 
@@ -74,7 +74,7 @@ def test_it_ends_when_it_is_not_used_and_takes_its_socket_along(house: House) ->
 
 
 def test_the_command_that_said_it_last_decides_how_long_it_stays(house: House) -> None:
-    tell = "from datetime import timedelta; from dbt.adapters.silt.command_server.staying import tell; tell({})"
+    tell = "from datetime import timedelta; from dbt.adapters.silt.command_server.idle_time import send; send({})"
     seen = []
     for code in ("", tell.format("timedelta(hours=2)"), "", tell.format("None"), tell.format("timedelta(days=3)")):
         assert house.run(code) == (0, "")
@@ -86,8 +86,8 @@ def test_the_command_that_said_it_last_decides_how_long_it_stays(house: House) -
 
 
 def test_a_command_that_no_server_runs_tells_nobody() -> None:
-    staying.tell(timedelta(seconds=1))
-    assert staying._to_server == []
+    idle_time.send(timedelta(seconds=1))
+    assert idle_time._to_server == []
 
 
 def test_it_ends_when_its_socket_is_removed(house: House) -> None:
@@ -118,7 +118,7 @@ def test_another_environment_has_a_server_of_its_own(house: House) -> None:
 def test_a_client_that_says_nothing_keeps_nobody_waiting(house: House) -> None:
     house.run("")
     path = next((house.folder / FOLDER).glob("*.socket"))
-    silent = place.connect(str(path.parent), path.stem)
+    silent = sockets.connect(str(path.parent), path.stem)
     assert silent is not None
     with silent:
         assert house.run("print('served')") == (0, "served")
@@ -185,9 +185,9 @@ def test_a_server_that_ends_before_it_answers_is_named(tmp_path: Path) -> None:
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(str(path))
         listener.listen()
-    assert place.connect(str(tmp_path), "x") is None
+    assert sockets.connect(str(tmp_path), "x") is None
     with pytest.raises(ConnectionRefusedError):
-        place.connect_or_start(str(tmp_path), "x", lambda _: None)
+        sockets.connect_or_start(str(tmp_path), "x", lambda _: None)
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")

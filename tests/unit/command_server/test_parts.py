@@ -13,9 +13,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dbt.adapters.silt.command_server import packages, surroundings
+from dbt.adapters.silt.command_server import packages, server_key
+from dbt.adapters.silt.command_server.module_globals import restored
 from dbt.adapters.silt.command_server.request import RUN, BrokenOffError, Request, receive, send
-from dbt.adapters.silt.command_server.untouched import untouched
 
 _BYTES = st.binary(max_size=20).map(lambda each: each.replace(b"\0", b""))
 _TEXTS = st.lists(_BYTES).map(tuple)
@@ -51,16 +51,16 @@ def test_what_is_no_request_is_refused(data: bytes) -> None:
 
 @pytest.mark.parametrize("name", ["TZ", "PYTHONPATH", "LC_ALL", "SPARK_HOME", "ARROW_DEFAULT_MEMORY_POOL", "HOME"])
 def test_a_variable_that_is_read_at_start_is_of_the_surroundings(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    before = surroundings.key()
+    before = server_key.key()
     monkeypatch.setenv(name, "another")
-    assert surroundings.key() != before
+    assert server_key.key() != before
 
 
 @pytest.mark.parametrize("name", ["DBT_TARGET", "PATH", "SILT_RUN", "JAVA_HOME"])
 def test_a_variable_that_dbt_reads_as_it_runs_is_not(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    before = surroundings.key()
+    before = server_key.key()
     monkeypatch.setenv(name, "another")
-    assert surroundings.key() == before
+    assert server_key.key() == before
 
 
 def test_a_module_that_is_written_again_is_a_change(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -103,7 +103,7 @@ def test_globals_of_dbt_are_put_back(monkeypatch: pytest.MonkeyPatch) -> None:
     module.__dict__.update(text=None, mapping={"a": 1}, members={1}, items=[1, 2], same=(1,))
     monkeypatch.setitem(sys.modules, "dbt.silt_globals", module)
     mapping = module.mapping
-    with untouched():
+    with restored():
         module.text = "cached"
         module.mapping["b"] = 2
         module.members.add(2)

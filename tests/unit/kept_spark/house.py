@@ -6,10 +6,10 @@ import os
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from dbt.adapters.silt.kept_spark import surroundings, uses
+from dbt.adapters.silt.kept_spark import inherited_environment, leases
+from dbt.adapters.silt.kept_spark.leases import Lease, Use
 from dbt.adapters.silt.kept_spark.locks import Lock
 from dbt.adapters.silt.kept_spark.record import Record
-from dbt.adapters.silt.kept_spark.uses import Lease, Use
 from dbt.adapters.silt.kept_spark.watch import RECORD, Watch
 
 MINUTE = 60.0
@@ -28,7 +28,7 @@ def record(port: int = 40001) -> Record:
         application="local-1",
         master="local[2]",
         folder="/shop",
-        machine=surroundings.machine(),
+        machine=inherited_environment.machine(),
     )
 
 
@@ -69,7 +69,7 @@ class Kept:
         self.watch = Watch(self.folder, record(), self.spark, KEEP_ALIVE, now=lambda: self.time)
 
     def take(self, keep_alive: float = KEEP_ALIVE, started: float = 1.0) -> Lease:
-        return uses.take(self.folder, use(keep_alive, started))
+        return leases.take(self.folder, use(keep_alive, started))
 
 
 @dataclass

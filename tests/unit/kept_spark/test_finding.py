@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from dbt.adapters.silt.engine.kernel.errors import KeptSparkError
-from dbt.adapters.silt.kept_spark import finding, private_files, uses
+from dbt.adapters.silt.kept_spark import finding, leases, private_files
 from dbt.adapters.silt.kept_spark.finding import Attached, attach, running
 from dbt.adapters.silt.kept_spark.locks import Lock, acquire, is_held
 from dbt.adapters.silt.kept_spark.watch import ALIVE, ENDED, RECORD, STOP
@@ -84,7 +84,7 @@ def test_a_spark_that_does_not_start_leaves_no_lock_behind(tmp_path: Path, start
 
     with pytest.raises(KeptSparkError, match="no memory"):
         attach(tmp_path, use(), fail)
-    gate = uses.close_gate(tmp_path)
+    gate = leases.close_gate(tmp_path)
     assert gate is not None
     gate.release()
     assert attach(tmp_path, use(), starts).is_new
@@ -128,7 +128,7 @@ def test_a_command_starts_a_spark_where_the_one_it_waits_for_dies(
 CLIENT = """
 import os, sys
 from pathlib import Path
-from dbt.adapters.silt.kept_spark.uses import Use, take
+from dbt.adapters.silt.kept_spark.leases import Use, take
 lease = take(Path(sys.argv[1]), Use(os.getpid(), "dbt run", 1.0, 1.0))
 reads, writes = os.pipe()
 if os.fork() == 0:
@@ -152,11 +152,11 @@ def test_a_killed_command_gives_its_use_back_although_a_child_of_it_lives(tmp_pa
             os.close(reads)
             assert client.stdout is not None
             name = client.stdout.readline().decode().strip()
-            assert [each.is_live for each in uses.found(tmp_path)] == [True]
-            assert uses.close_gate(tmp_path) is None
+            assert [each.is_live for each in leases.found(tmp_path)] == [True]
+            assert leases.close_gate(tmp_path) is None
             client.kill()
-        assert [(each.name, each.is_live) for each in uses.found(tmp_path)] == [(name, False)]
-        assert not is_held(tmp_path / uses.GATE)
-        gate = uses.close_gate(tmp_path)
+        assert [(each.name, each.is_live) for each in leases.found(tmp_path)] == [(name, False)]
+        assert not is_held(tmp_path / leases.GATE)
+        gate = leases.close_gate(tmp_path)
         assert gate is not None
         gate.release()

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from dbt.adapters.silt.engine.kernel.errors import KeptSparkError
-from dbt.adapters.silt.kept_spark import private_files, uses
+from dbt.adapters.silt.kept_spark import leases, private_files
 from dbt.adapters.silt.kept_spark.watch import IDLE, RECORD, STOP, Reason, how_it_ended, withdraw, write_end
 from tests.unit.kept_spark.house import KEEP_ALIVE, MINUTE, Kept, record
 
@@ -49,7 +49,7 @@ def test_nobody_begins_to_use_a_spark_that_ends(kept: Kept) -> None:
     kept.watch.step()
     kept.time = KEEP_ALIVE
     assert kept.watch.step() is Reason.AGE
-    assert uses.close_gate(kept.folder) is None, "the gate stays closed until the keeper is gone"
+    assert leases.close_gate(kept.folder) is None, "the gate stays closed until the keeper is gone"
     assert kept.watch.gate is not None
     kept.watch.gate.release()
     kept.take().release()
@@ -58,7 +58,7 @@ def test_nobody_begins_to_use_a_spark_that_ends(kept: Kept) -> None:
 def test_a_command_at_the_gate_that_has_not_said_who_it_is_counts(kept: Kept) -> None:
     kept.watch.step()
     kept.time = KEEP_ALIVE
-    gate = uses.acquire(kept.folder / uses.GATE, shared=True)
+    gate = leases.acquire(kept.folder / leases.GATE, shared=True)
     assert gate is not None
     assert kept.watch.step() is None
     gate.release()

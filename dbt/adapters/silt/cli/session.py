@@ -12,7 +12,7 @@ from dbt.adapters.silt.cli.options import Subparsers
 from dbt.adapters.silt.cli.rendering import show
 from dbt.adapters.silt.command_server import control
 from dbt.adapters.silt.command_server.control import ServerStatus
-from dbt.adapters.silt.command_server.place import UnsafePlaceError
+from dbt.adapters.silt.command_server.sockets import UnsafeFolderError
 from dbt.adapters.silt.engine.kernel.errors import InvalidArgumentError, KeptSparkError
 from dbt.adapters.silt.kept_spark.listing import KeptSpark, memory, running, stop
 
@@ -65,7 +65,7 @@ def _of_servers(ask: Callable[[], _T]) -> _T:
     """
     try:
         return ask()
-    except (OSError, UnsafePlaceError) as error:
+    except (OSError, UnsafeFolderError) as error:
         raise KeptSparkError(
             f"the command servers of `silt dbt` cannot be reached: {error}",
             remedy="Set XDG_RUNTIME_DIR to a folder that only you can use",

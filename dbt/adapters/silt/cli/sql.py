@@ -54,7 +54,7 @@ def run(arguments: Namespace) -> int:
     text = _text(arguments)
     texts = None if text is None else commands.pieces(text)
     _check_one(arguments, texts)
-    opened = statements.Statements(_surroundings(open_warehouse(arguments)))
+    opened = statements.Statements(_context(open_warehouse(arguments)))
     try:
         if texts is None:
             prompt.Prompt(opened).run()
@@ -114,7 +114,7 @@ def _check_one(arguments: Namespace, texts: list[str] | None) -> None:
         )
 
 
-def _surroundings(opened: OpenWarehouse) -> Any:
+def _context(opened: OpenWarehouse) -> Any:
     target = opened.target
     if target is None:
         credentials = {
@@ -131,7 +131,7 @@ def _surroundings(opened: OpenWarehouse) -> Any:
     request["shows_progress"] = sys.stdout.isatty() and sys.stderr.isatty()
     conf = {} if target is None else target.spark_conf
     has_own_spark = target is None or target.has_own_spark
-    return statements.Surroundings(
+    return statements.ShellContext(
         opened.catalog,
         opened.database,
         opened.schema,

@@ -27,7 +27,7 @@ def main(arguments: Sequence[str]) -> NoReturn:
     program = dbt_program()
     reason = _why_not()
     if reason is None:
-        reason = _module("handing_over").run(program, arguments)
+        reason = _module("submission").run(program, arguments)
     _module("plain_dbt").run(program, arguments, reason)
     raise AssertionError("dbt's command line ends the process")
 
@@ -39,7 +39,7 @@ def run_statements() -> NoReturn:
         SystemExit: with the exit code.
     """
     if _why_not() is None:
-        _module("handing_over").run(STATEMENTS, ())
+        _module("submission").run(STATEMENTS, ())
     sys.exit(importlib.import_module(STATEMENTS_MODULE).main())
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from dbt.adapters.silt.command_server import place
+from dbt.adapters.silt.command_server import sockets
 from dbt.adapters.silt.command_server.request import STATUS, STOP, Request, send
 
 _ANSWER_SECONDS = 10
@@ -39,7 +39,7 @@ def status() -> tuple[ServerStatus, ...]:
     """Returns the command servers of this user, of every environment.
 
     Raises:
-        UnsafePlaceError: if another user could reach their sockets.
+        UnsafeFolderError: if another user could reach their sockets.
         OSError: if the folder of their sockets cannot be used.
     """
     return tuple(_status(name, answer) for name, answer in _answers(STATUS) if answer)
@@ -49,16 +49,16 @@ def stop() -> int:
     """Ends the command servers of this user, and returns their number. Running commands continue to their end.
 
     Raises:
-        UnsafePlaceError, OSError: see `status`.
+        UnsafeFolderError, OSError: see `status`.
     """
     return sum(bool(answer) for _, answer in _answers(STOP))
 
 
 def _answers(verb: bytes) -> Iterator[tuple[str, bytes]]:
-    folder = place.folder()
+    folder = sockets.folder()
     for each in sorted(os.listdir(folder)):
         name, ending = os.path.splitext(each)
-        connection = place.connect(folder, name) if ending == place.SOCKET else None
+        connection = sockets.connect(folder, name) if ending == sockets.SOCKET else None
         if connection is not None:
             with connection:
                 yield name, _answer(connection, verb)
@@ -76,7 +76,7 @@ def _answer(connection: socket.socket, verb: bytes) -> bytes:
 
 def _status(name: str, answer: bytes) -> ServerStatus:
     process, seconds, commands, keep_alive = answer.decode().split()
-    log = Path(place.folder()) / f"{name}{place.LOG}"
+    log = Path(sockets.folder()) / f"{name}{sockets.LOG}"
     return ServerStatus(int(process), float(seconds), int(commands), float(keep_alive), _memory(int(process)), log)
 
 

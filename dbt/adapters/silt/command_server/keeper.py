@@ -12,9 +12,9 @@ import signal
 import socket
 from typing import NamedTuple, NoReturn
 
-from dbt.adapters.silt.command_server import place
-from dbt.adapters.silt.command_server.following import NUMBER_LENGTH
+from dbt.adapters.silt.command_server import sockets
 from dbt.adapters.silt.command_server.packages import Packages
+from dbt.adapters.silt.command_server.remote_command import NUMBER_LENGTH
 from dbt.adapters.silt.command_server.request import (
     READY,
     REFUSED,
@@ -39,7 +39,7 @@ class ServerState(NamedTuple):
         process: the process id.
         folder, name: the folder of the server's files, and the beginning of their names.
         socket_file: the device and the inode of the socket's file.
-        key: the surroundings.
+        key: the server key.
         packages: the imported packages.
         commands: the number of connections that the server has answered, this connection included.
         seconds: the age.
@@ -80,7 +80,7 @@ class Keeper:
         """Answers the client, and ends this process. Returns only in a fork, which then becomes the command."""
         try:
             self._connection.settimeout(_CLIENT_SECONDS)
-            if place.peer_user(self._connection) != os.geteuid():
+            if sockets.peer_user(self._connection) != os.geteuid():
                 self._end()
             command = Command(*receive(self._connection))
             self._check(command.request)
@@ -147,8 +147,8 @@ class Keeper:
 
     def _retire_server(self) -> None:
         """Ends the server, and deletes its socket, so that no client connects to it."""
-        with place.locked(self._server.folder, self._server.name):
-            place.remove(self._server.folder, self._server.name, self._server.socket_file)
+        with sockets.locked(self._server.folder, self._server.name):
+            sockets.remove(self._server.folder, self._server.name, self._server.socket_file)
         os.kill(self._server.process, signal.SIGTERM)
 
     def _description(self) -> bytes:

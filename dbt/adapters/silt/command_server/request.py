@@ -9,7 +9,7 @@ import socket
 import sys
 from typing import Final, NamedTuple
 
-from dbt.adapters.silt.command_server import surroundings
+from dbt.adapters.silt.command_server import server_key
 
 RUN, STATUS, STOP = b"run", b"status", b"stop"
 """The requests."""
@@ -33,7 +33,7 @@ class Request(NamedTuple):
 
     Attributes:
         verb: RUN, STATUS or STOP.
-        key: the client's surroundings.
+        key: the client's server key.
         arguments: the command line, which begins with dbt's own file.
         path: the module path, as `sys.path`.
         environment: all variables, `NAME=VALUE`.
@@ -68,7 +68,7 @@ def of_this_process(arguments: tuple[str, ...], key: str) -> Request:
         _mask(),
         tuple(each for each in valid_signals() if signal.getsignal(each) is signal.SIG_IGN),
         tuple(signal.pthread_sigmask(signal.SIG_BLOCK, ())),
-        tuple((each, resource.getrlimit(each)[0]) for each in surroundings.limits()),
+        tuple((each, resource.getrlimit(each)[0]) for each in server_key.limits()),
         tuple(os.sched_getaffinity(0)),
         tuple(each for each in STANDARD if _is_open(each)),
     )

@@ -15,11 +15,11 @@ from collections.abc import Iterator
 from types import FrameType
 from typing import Final
 
-from dbt.adapters.silt.command_server import packages, place, surroundings, warmth
+from dbt.adapters.silt.command_server import packages, preparation, server_key, sockets
 from dbt.adapters.silt.command_server.client import STATEMENTS, STATEMENTS_MODULE
 from dbt.adapters.silt.command_server.command import become
+from dbt.adapters.silt.command_server.idle_time import DEFAULT, IdleTime
 from dbt.adapters.silt.command_server.keeper import Keeper, ServerState
-from dbt.adapters.silt.command_server.staying import DEFAULT, Stay
 
 _LONGEST_WAIT_SECONDS: Final = 30
 """Waits are short, because the sleep of the machine counts for `keep_alive` and ends no wait."""
@@ -45,11 +45,11 @@ class CommandServer:
     ) -> None:
         self._listener = listener
         self._steps = steps
-        self._key = surroundings.key()
+        self._key = server_key.key()
         self._folder = folder
         self._name = name
-        self._stay = Stay(keep_alive_seconds)
-        self._socket_file = place.file_of(folder, name)
+        self._idle = IdleTime(keep_alive_seconds)
+        self._socket_file = sockets.file_of(folder, name)
         self._began = time.time_ns()
         self._packages = packages.on_path()
         self._keepers: set[int] = set()
@@ -91,8 +91,8 @@ class CommandServer:
 
     def _wait(self, seconds: float) -> bool:
         """Waits for a connection, a signal or the end of the time; returns whether a client has connected."""
-        ready, _, _ = select.select([self._listener, self._wakes, self._stay], (), (), seconds)
-        self._stay.learn()
+        ready, _, _ = select.select([self._listener, self._wakes, self._idle], (), (), seconds)
+        self._idle.receive()
         with contextlib.suppress(BlockingIOError):
             os.read(self._wakes, 4096)
         for each in tuple(self._keepers):
@@ -104,16 +104,16 @@ class CommandServer:
     def _seconds_left(self) -> float:
         if self._is_to_end or self._socket_file is None:
             return 0
-        return min(_LONGEST_WAIT_SECONDS, max(0.0, self._last_used + self._stay.seconds - _now()))
+        return min(_LONGEST_WAIT_SECONDS, max(0.0, self._last_used + self._idle.seconds - _now()))
 
     def _is_over(self) -> bool:
-        is_unused = not self._keepers and _now() - self._last_used >= self._stay.seconds
-        return self._is_to_end or is_unused or place.file_of(self._folder, self._name) != self._socket_file
+        is_unused = not self._keepers and _now() - self._last_used >= self._idle.seconds
+        return self._is_to_end or is_unused or sockets.file_of(self._folder, self._name) != self._socket_file
 
     def _withdraw(self) -> None:
         """Deletes the socket's file, so that no further client connects."""
-        with place.locked(self._folder, self._name):
-            place.remove(self._folder, self._name, self._socket_file)
+        with sockets.locked(self._folder, self._name):
+            sockets.remove(self._folder, self._name, self._socket_file)
         self._socket_file = None
         self._is_to_end = True
 
@@ -145,7 +145,7 @@ class CommandServer:
             self._packages,
             self._commands,
             _now() - self._started,
-            self._stay.seconds,
+            self._idle.seconds,
         )
 
     def _leave_to_parent(self) -> None:
@@ -155,7 +155,7 @@ class CommandServer:
         self._listener.close()
         os.close(self._wakes)
         os.close(self._waker)
-        self._stay.close()
+        self._idle.close()
         os.setsid()
 
 
@@ -166,7 +166,7 @@ def _now() -> float:
 
 def main() -> None:
     """Serves; a fork continues as its command: a command of dbt, or the statements of `silt sql`."""
-    serve(warmth.steps())
+    serve(preparation.steps())
     if sys.argv == [STATEMENTS]:
         sys.exit(importlib.import_module(STATEMENTS_MODULE).main())
     sys.exit(importlib.import_module("dbt.cli.main").cli())
@@ -178,8 +178,8 @@ def serve(steps: Iterator[str], keep_alive_seconds: float = DEFAULT.total_second
     sys.path[:] = json.loads(path)
     listener = socket.socket(fileno=int(descriptor))
     listener.set_inheritable(False)
-    if surroundings.short_name(surroundings.key()) != name:
-        sys.exit("the environment of this process is not that of the client that started it")
+    if server_key.short_name(server_key.key()) != name:
+        sys.exit("this process has another server key than the client that started it")
     keeper = CommandServer(listener, folder, name, steps, keep_alive_seconds).serve()
     if keeper is None:
         sys.exit()

@@ -9,7 +9,7 @@ import subprocess
 import sys
 from typing import Final
 
-from dbt.adapters.silt.command_server import place
+from dbt.adapters.silt.command_server import sockets
 
 _CODE: Final = "from dbt.adapters.silt.command_server.server import main; main()"
 _LOG_FLAGS: Final = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW
@@ -26,7 +26,7 @@ def start(listener: socket.socket, folder: str, name: str) -> None:
     """
     options = subprocess._args_from_interpreter_flags()  # type: ignore[attr-defined]  # as multiprocessing does
     given = [str(listener.fileno()), folder, name, json.dumps(sys.path)]
-    log = os.open(os.path.join(folder, name + place.LOG), _LOG_FLAGS, 0o600)
+    log = os.open(os.path.join(folder, name + sockets.LOG), _LOG_FLAGS, 0o600)
     try:
         subprocess.Popen(
             [sys.executable, *options, "-c", _CODE, *given],

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dbt.adapters.silt.engine.kernel.errors import KeptSparkError
-from dbt.adapters.silt.kept_spark import private_files, uses
+from dbt.adapters.silt.kept_spark import leases, private_files
+from dbt.adapters.silt.kept_spark.leases import Lease, Use
 from dbt.adapters.silt.kept_spark.locks import Lock, acquire, is_held
 from dbt.adapters.silt.kept_spark.record import Record
-from dbt.adapters.silt.kept_spark.uses import Lease, Use
 from dbt.adapters.silt.kept_spark.watch import ALIVE, ENDED, IDLE, LOG, RECORD, STOP
 
 _START = "start.lock"
@@ -48,7 +48,7 @@ def attach(folder: Path, use: Use, start: Start) -> Attached:
         SparkUnavailableError: if Spark cannot be started, or the folder cannot be used.
     """
     private_files.private_folder(folder)
-    lease = uses.take(folder, use)  # from here on the Spark does not end because of its age
+    lease = leases.take(folder, use)  # from here on the Spark does not end because of its age
     try:
         record = running(folder)
         if record is not None:

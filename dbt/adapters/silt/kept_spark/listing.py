@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dbt.adapters.silt.engine.kernel.errors import KeptSparkError, KeptSparkInUseError
-from dbt.adapters.silt.kept_spark import finding, private_files, surroundings, uses
+from dbt.adapters.silt.kept_spark import finding, inherited_environment, leases, private_files
+from dbt.adapters.silt.kept_spark.leases import Use
 from dbt.adapters.silt.kept_spark.locks import is_held
 from dbt.adapters.silt.kept_spark.record import Record
-from dbt.adapters.silt.kept_spark.uses import Use
 from dbt.adapters.silt.kept_spark.watch import ALIVE, IDLE, STOP
 
 _WAIT_SECONDS = 0.05
@@ -55,11 +55,11 @@ def running(base: Path | None = None) -> Iterator[KeptSpark]:
     if not base.is_dir():
         return
     private_files.private_folder(base)
-    here = surroundings.machine()
+    here = inherited_environment.machine()
     known = ((folder, finding.running(folder)) for folder in base.iterdir() if folder.is_dir())
     found = [(folder, record) for folder, record in known if record is not None and record.machine == here]
     for folder, record in sorted(found, key=lambda each: each[1].started):
-        live = [each.use for each in uses.found(folder) if each.is_live and each.use is not None]
+        live = [each.use for each in leases.found(folder) if each.is_live and each.use is not None]
         yield KeptSpark(folder, record, tuple(live), _idle_since(folder))
 
 

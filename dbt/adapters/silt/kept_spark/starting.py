@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from dbt.adapters.silt.engine.kernel.errors import KeptSparkError, SparkUnavailableError
-from dbt.adapters.silt.kept_spark import surroundings, uses
+from dbt.adapters.silt.kept_spark import inherited_environment, leases
 from dbt.adapters.silt.kept_spark.finding import Start
 from dbt.adapters.silt.kept_spark.locks import Lock, is_held
 from dbt.adapters.silt.kept_spark.watch import ALIVE, LOG
@@ -63,7 +63,7 @@ def _spawn(folder: Path, descriptors: Mapping[int, int]) -> None:
         os.posix_spawn(
             sys.executable,
             [sys.executable, "-m", _KEEPER, str(folder)],
-            surroundings.environment_of_server(),
+            inherited_environment.environment_of_server(),
             file_actions=[(os.POSIX_SPAWN_DUP2, copy, number) for number, copy in copies.items()],
             setsid=True,
             setsigmask=(),
@@ -103,7 +103,7 @@ def sweep(base: Path) -> None:
 
 
 def _delete_unused(folder: Path) -> None:
-    gate = uses.close_gate(folder)
+    gate = leases.close_gate(folder)
     if gate is not None:
         shutil.rmtree(folder, ignore_errors=True)
         gate.release()

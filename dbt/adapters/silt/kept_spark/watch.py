@@ -10,7 +10,7 @@ from enum import Enum
 from pathlib import Path
 from typing import Protocol
 
-from dbt.adapters.silt.kept_spark import private_files, uses
+from dbt.adapters.silt.kept_spark import leases, private_files
 from dbt.adapters.silt.kept_spark.locks import Lock
 from dbt.adapters.silt.kept_spark.record import Record, read_json
 
@@ -87,7 +87,7 @@ class Watch:
         reason = self._reason_to_end()
         if reason is None:
             return None
-        self.gate = uses.close_gate(self.folder)
+        self.gate = leases.close_gate(self.folder)
         return None if self.gate is None else reason
 
     def _reason_to_end(self) -> Reason | None:
@@ -102,22 +102,22 @@ class Watch:
 
     def _count_live(self) -> int:
         live = 0
-        for each in list(uses.found(self.folder)):
+        for each in list(leases.found(self.folder)):
             self._learn(each.use)
             if each.is_live:
                 live += 1
             else:
                 self.spark.close_sessions(each.name)
-                uses.forget(self.folder, each.name)
+                leases.forget(self.folder, each.name)
         return live
 
-    def _learn(self, use: uses.Use | None) -> None:
+    def _learn(self, use: leases.Use | None) -> None:
         """Takes over how long the newest command wants Spark to be kept."""
         if use is not None and use.started >= self._newest:
             self._newest, self.keep_alive = use.started, use.keep_alive
 
     def _become_idle(self) -> None:
-        gate = uses.close_gate(self.folder)
+        gate = leases.close_gate(self.folder)
         if gate is None:
             return  # a command begins at this moment
         try:

@@ -22,7 +22,7 @@ from typing import Any
 from py4j.protocol import Py4JError
 
 from dbt.adapters.silt.__version__ import version
-from dbt.adapters.silt.kept_spark import starting, surroundings
+from dbt.adapters.silt.kept_spark import inherited_environment, starting
 from dbt.adapters.silt.kept_spark.record import Record
 from dbt.adapters.silt.kept_spark.watch import RECORD, Reason, Watch, withdraw, write_end
 from dbt.adapters.silt.session import class_archive, connect_service
@@ -112,7 +112,7 @@ def _record(spark: str, service: ConnectService, token: str) -> Record:
         application=service.application,
         master=str(service.master),
         folder=os.getcwd(),
-        machine=surroundings.machine(),
+        machine=inherited_environment.machine(),
     )
 
 

@@ -15,9 +15,9 @@ from pyspark.sql import SparkSession
 from dbt.adapters.silt.engine.commands.spark.failures import java_process
 from dbt.adapters.silt.engine.commands.spark.failures.java_process import End
 from dbt.adapters.silt.engine.commands.spark.storage import hadoop_storage, shared_storage
-from dbt.adapters.silt.kept_spark import finding, private_files, starting, surroundings
+from dbt.adapters.silt.kept_spark import finding, inherited_environment, private_files, starting
 from dbt.adapters.silt.kept_spark.finding import Attached
-from dbt.adapters.silt.kept_spark.uses import Use
+from dbt.adapters.silt.kept_spark.leases import Use
 from dbt.adapters.silt.kept_spark.watch import Reason, how_it_ended
 from dbt.adapters.silt.session.storage.jars import SparkStorage
 
@@ -56,7 +56,7 @@ def attach(
     if storage is not None and storage.services:
         settings["storage"] = storage.to_dict()
     base = private_files.private_folder(private_files.base_folder())
-    folder = base / surroundings.name_of(settings, surroundings.surroundings())
+    folder = base / inherited_environment.name_of(settings, inherited_environment.read())
     with _lock:
         known = _attached.get(folder)
         if known is not None and known.is_alive():

@@ -33,7 +33,7 @@ from pyspark.sql import SparkSession
 from dbt.adapters.silt.engine.commands.spark import required_settings, shown_settings
 from dbt.adapters.silt.engine.commands.spark.shown_settings import setting
 from dbt.adapters.silt.engine.kernel.errors import InvalidSettingError, SparkUnavailableError
-from dbt.adapters.silt.kept_spark.surroundings import umask
+from dbt.adapters.silt.kept_spark.inherited_environment import umask
 from dbt.adapters.silt.lazy import lazy_module
 from dbt.adapters.silt.session import cluster, hadoop_defaults, java_launch, kept, python_sources, temporary
 from dbt.adapters.silt.session.java import (

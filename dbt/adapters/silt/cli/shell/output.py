@@ -16,7 +16,7 @@ from dbt.adapters.silt.cli.shell.results import Result, RowsFound
 from dbt.adapters.silt.cli.tables.rows import ShownRows, cell
 from dbt.adapters.silt.engine.kernel import printable
 from dbt.adapters.silt.engine.kernel.errors import InvalidArgumentError, UnavailableError
-from dbt.adapters.silt.kept_spark.surroundings import umask
+from dbt.adapters.silt.kept_spark.inherited_environment import umask
 
 
 def check_target(file: str, overwrite: bool) -> None:

@@ -51,7 +51,7 @@ _CHANGE_SESSION = (
 
 
 @dataclass(frozen=True)
-class Surroundings:
+class ShellContext:
     """The warehouse and settings of a shell's statements.
 
     Attributes:
@@ -78,13 +78,13 @@ class Surroundings:
 class Statements:
     """The statements of a shell, in turn; they share a session, which may change their meaning."""
 
-    surroundings: Surroundings
+    context: ShellContext
     spark: SparkProcess = field(init=False)
     _is_plain: bool = field(init=False)
     _sessions_ended: int = field(default=0, init=False)
 
     def __post_init__(self) -> None:
-        self.spark = SparkProcess(self.surroundings.profile, self.surroundings.notice, self.surroundings.is_kept)
+        self.spark = SparkProcess(self.context.profile, self.context.notice, self.context.is_kept)
         self._is_plain = self._begins_plain
 
     def run(self, text: str, most: int | None = None) -> Result:
@@ -111,7 +111,7 @@ class Statements:
 
     @property
     def _begins_plain(self) -> bool:
-        settings = [name for name in self.surroundings.spark_conf if name.startswith("spark.sql.")]
+        settings = [name for name in self.context.spark_conf if name.startswith("spark.sql.")]
         return all(name.startswith(_CHANGE_NO_ANSWER) for name in settings)
 
     def _check_session(self) -> None:
@@ -146,11 +146,11 @@ class Statements:
     @property
     def names(self) -> Names:
         """The names in the warehouse; valid as long as no statement has changed their meaning."""
-        given = self.surroundings
+        given = self.context
         return Names(given.catalog.for_statement(), given.database, given.schema, given.has_own_spark)
 
     def _quick(self) -> Quick | None:
-        zone = str(self.surroundings.spark_conf.get(_ZONE, UNKNOWN_ZONE))
+        zone = str(self.context.spark_conf.get(_ZONE, UNKNOWN_ZONE))
         return Quick(self.names, UNKNOWN_ZONE if "{" in zone else zone) if self._is_plain else None
 
     def _explained(self, statement: ast.Explain) -> Explanation:

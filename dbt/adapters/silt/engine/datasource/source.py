@@ -18,12 +18,12 @@ from pyspark.sql.types import StructType
 from dbt.adapters.silt.engine.arrow.read import condition
 from dbt.adapters.silt.engine.datasource import options, schemas
 from dbt.adapters.silt.engine.datasource.options import Options
-from dbt.adapters.silt.engine.datasource.place import TablePlace
 from dbt.adapters.silt.engine.datasource.reading.feed_rows import FeedScan
 from dbt.adapters.silt.engine.datasource.reading.pushed_filters import is_pushing
 from dbt.adapters.silt.engine.datasource.reading.reader import FeedReader, FilteringReader, TableReader
 from dbt.adapters.silt.engine.datasource.reading.stream_reader import StreamReader, check
 from dbt.adapters.silt.engine.datasource.reading.versions import feed_range, snapshot_read
+from dbt.adapters.silt.engine.datasource.table_location import TableLocation
 from dbt.adapters.silt.engine.datasource.writing.planning import Asked
 from dbt.adapters.silt.engine.datasource.writing.writers import StreamWriter, TableWriter
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
@@ -78,7 +78,7 @@ class DataSource(api.DataSource):
         given.check(*options.READ)
         source = given.table
         log = source.log()
-        place = TablePlace.of(source, log.store)
+        place = TableLocation.of(source, log.store)
         if given.flag("readChangeFeed"):
             return self._feed_reader(given, log, place)
         snapshot = snapshot_read(log, given) if self.pinned is None else log.snapshot_at(self.pinned)
@@ -105,7 +105,7 @@ class DataSource(api.DataSource):
         check(given)
         return StreamReader(given, schema)
 
-    def _feed_reader(self, given: Options, log: DeltaLog, place: TablePlace) -> FeedReader:
+    def _feed_reader(self, given: Options, log: DeltaLog, place: TableLocation) -> FeedReader:
         newest = log.snapshot() if self.pinned is None else log.snapshot_at(self.pinned)
         found = feed_range(log, given, newest)
         files = [file for each in found.changes(log) for file in changed_files(log, each, found.end)]

@@ -48,7 +48,7 @@ from dbt.adapters.silt.session.fetch import fetchable
 from dbt.adapters.silt.session.spark import stop_spark
 from dbt.adapters.silt.session.stages import find
 from dbt.adapters.silt.session.statements.metastore_entries import MetastoreEntries
-from dbt.adapters.silt.status_lines import wanted
+from dbt.adapters.silt.status_lines import choice
 from dbt.adapters.silt.status_lines.display import Display, StatusLine
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ def main() -> int:
         return 1
     answers.send({"ready": True})
     try:
-        shown_on = wanted.display_on(sys.stderr, credentials.spark_conf) if given.get("shows_progress") else None
+        shown_on = choice.display_on(sys.stderr, credentials.spark_conf) if given.get("shows_progress") else None
         _Statements.of(environment, warehouse, answers, shown_on).answer_all()
     finally:
         stop_spark()

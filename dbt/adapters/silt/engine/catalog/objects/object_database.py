@@ -34,8 +34,8 @@ from dbt.adapters.silt.engine.catalog.names import RelationName
 from dbt.adapters.silt.engine.catalog.objects.definitions import Definitions
 from dbt.adapters.silt.engine.catalog.objects.names_document import Entry, Names, SchemaNames, TableEntry, ViewEntry
 from dbt.adapters.silt.engine.catalog.objects.names_register import NamesRegister, SeenOnce
-from dbt.adapters.silt.engine.catalog.objects.sweeps import Sweeps, new_location
 from dbt.adapters.silt.engine.catalog.objects.table_ends import TableEnds
+from dbt.adapters.silt.engine.catalog.objects.table_folders import TableFolders, new_location
 from dbt.adapters.silt.engine.catalog.open_tables import OpenTables
 from dbt.adapters.silt.engine.catalog.relations import RelationEntry, RelationKind
 from dbt.adapters.silt.engine.kernel.clock import Clock
@@ -70,7 +70,7 @@ class ObjectDatabase:
         self._names: NamesRegister | SeenOnce = self._register
         self._definitions = Definitions(store, clock)
         self._ends = TableEnds(store, self._register, handles, clock)
-        self._sweeps = Sweeps(store, self._register, self._ends, clock)
+        self._folders = TableFolders(store, self._register, self._ends, clock)
 
     @property
     def store(self) -> Store:
@@ -147,7 +147,7 @@ class ObjectDatabase:
         if self._ends.settle_if_ended(name):
             names = self._register.last_seen
         self._check_free(names, name, replace_view)
-        self._sweeps.creations(name)
+        self._folders.creations(name)
         return self._ends.log(name, TableEntry(new_location(name, self._clock)))
 
     def publish_table(self, name: RelationName, log: DeltaLog, replace_view: bool) -> None:
@@ -203,7 +203,7 @@ class ObjectDatabase:
         except (RelationExistsError, SchemaNotFoundError):
             self._definitions.remove(definition)
             raise
-        self._sweeps.leftovers()
+        self._folders.leftovers()
 
     def drop_view(self, name: RelationName, if_exists: bool) -> None:
         dropped: list[Entry | None] = []
@@ -219,7 +219,7 @@ class ObjectDatabase:
 
         self._change(name, drop)
         self._remove_definitions(dropped)
-        self._sweeps.leftovers()
+        self._folders.leftovers()
 
     def functions(self, schema: str) -> list[RelationName]:
         found = self._schema(self._names.read(), schema).functions

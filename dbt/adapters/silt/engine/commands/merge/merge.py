@@ -91,9 +91,9 @@ def merge(
     plan = char_keys.as_stored(plan, source, target.snapshot.schema)
     metadata, clauses = _checked(target, plan, query_schema(source))
     bounds = limits or Limits()
-    sides = Sides(spark, target, clauses, _as_it_is(source, plan, bounds), target.snapshot.files)
+    sides = Sides(spark, target, clauses, _unread_source(source, plan, bounds), target.snapshot.files)
     found = _find(merge_conditions.checked(sides), source, bounds)
-    found = _as_wanted(found)
+    found = _stabilized(found)
     result = _run(found, metadata, bounds)
     metrics = _metrics(found, result, target.log.clock.now_ms() - started)
     committed = _commit(found, result, metadata, metrics, settings)
@@ -147,7 +147,7 @@ def _evolved(target: Target, plan: MergePlan, source: StructType) -> Metadata:
     return with_schema(target, new)
 
 
-def _as_it_is(source: DataFrame, plan: MergePlan, limits: Limits) -> Source:
+def _unread_source(source: DataFrame, plan: MergePlan, limits: Limits) -> Source:
     is_small = plan.source_bytes is not None and plan.source_bytes <= limits.single_task
     return Source(source.alias(plan.source_alias), is_small=is_small)
 
@@ -185,7 +185,7 @@ def _touched(found: _Found, limits: Limits) -> _Found:
     return replace(found, sides=replace(sides, chosen=files_with_matches), matched=matched)
 
 
-def _as_wanted(found: _Found) -> _Found:
+def _stabilized(found: _Found) -> _Found:
     """Makes the source stable if rows are found by position, since that takes more than one job."""
     if found.sides.plan.inserts_only or not marking.finds_rows_by_position(found.sides.target.snapshot):
         return found

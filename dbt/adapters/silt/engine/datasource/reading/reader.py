@@ -12,11 +12,11 @@ from pyspark.sql.datasource import DataSourceReader, InputPartition
 
 from dbt.adapters.silt.engine.arrow.file_read import read_file
 from dbt.adapters.silt.engine.arrow.scan import ArrowScan
-from dbt.adapters.silt.engine.datasource.place import TablePlace
 from dbt.adapters.silt.engine.datasource.reading import file_parts
 from dbt.adapters.silt.engine.datasource.reading.feed_rows import FeedScan
 from dbt.adapters.silt.engine.datasource.reading.file_parts import FeedPart, FilePart
 from dbt.adapters.silt.engine.datasource.reading.pushed_filters import predicate
+from dbt.adapters.silt.engine.datasource.table_location import TableLocation
 from dbt.adapters.silt.engine.kernel.files.file_guard import FileGuard
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
 from dbt.adapters.silt.engine.kernel.scan.changed_files import ChangedFile
@@ -39,7 +39,7 @@ class TableReader(DataSourceReader):
     """
 
     def __init__(
-        self, snapshot: Snapshot, place: TablePlace, names: Sequence[str], condition: Expression = TRUE
+        self, snapshot: Snapshot, place: TableLocation, names: Sequence[str], condition: Expression = TRUE
     ) -> None:
         self._snapshot = snapshot
         self._place = place
@@ -79,7 +79,7 @@ class FeedReader(DataSourceReader):
         files: files with the changes.
     """
 
-    def __init__(self, scan: FeedScan, place: TablePlace, files: Sequence[ChangedFile]) -> None:
+    def __init__(self, scan: FeedScan, place: TableLocation, files: Sequence[ChangedFile]) -> None:
         self._scan, self._place, self._files = scan, place, files
 
     def partitions(self) -> Sequence[InputPartition]:
@@ -92,7 +92,7 @@ class FeedReader(DataSourceReader):
         return {name: value for name, value in self.__dict__.items() if name != "_files"}
 
 
-def file_rows(scan: ArrowScan, place: TablePlace, part: InputPartition) -> Iterator[pa.RecordBatch]:
+def file_rows(scan: ArrowScan, place: TableLocation, part: InputPartition) -> Iterator[pa.RecordBatch]:
     """Yields the rows of a task's files; Spark may also create a task without files.
 
     Raises:
@@ -104,7 +104,7 @@ def file_rows(scan: ArrowScan, place: TablePlace, part: InputPartition) -> Itera
         yield from read_file(scan, file, store)
 
 
-def changed_rows(scan: FeedScan, place: TablePlace, part: InputPartition) -> Iterator[pa.RecordBatch]:
+def changed_rows(scan: FeedScan, place: TableLocation, part: InputPartition) -> Iterator[pa.RecordBatch]:
     """Yields the changes in a task's files; raises the errors of `file_rows`."""
     store = place.open()
     for changed in part.files if isinstance(part, FeedPart) else ():

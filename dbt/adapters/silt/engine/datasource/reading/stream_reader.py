@@ -14,7 +14,6 @@ from pyspark.sql.types import StructType
 from dbt.adapters.silt.engine.arrow.scan import ArrowScan
 from dbt.adapters.silt.engine.datasource import schemas
 from dbt.adapters.silt.engine.datasource.options import Options
-from dbt.adapters.silt.engine.datasource.place import TablePlace
 from dbt.adapters.silt.engine.datasource.reading import file_parts
 from dbt.adapters.silt.engine.datasource.reading.feed_rows import FeedScan
 from dbt.adapters.silt.engine.datasource.reading.file_parts import FeedPart, FilePart
@@ -23,6 +22,7 @@ from dbt.adapters.silt.engine.datasource.reading.offsets import Offset
 from dbt.adapters.silt.engine.datasource.reading.portions import Portions, StreamFile
 from dbt.adapters.silt.engine.datasource.reading.reader import changed_rows, file_rows
 from dbt.adapters.silt.engine.datasource.reading.versions import starting_version
+from dbt.adapters.silt.engine.datasource.table_location import TableLocation
 from dbt.adapters.silt.engine.kernel.errors import ConcurrentDropError, InvalidArgumentError
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
@@ -42,7 +42,7 @@ class StreamPart(api.InputPartition):
 
     part: api.InputPartition
     scan: ArrowScan | FeedScan
-    place: TablePlace
+    place: TableLocation
 
 
 class StreamReader(api.DataSourceStreamReader, SupportsTriggerAvailableNow):
@@ -82,7 +82,7 @@ class StreamReader(api.DataSourceStreamReader, SupportsTriggerAvailableNow):
         files = [file for _, file in self._files(begin, last)]
         if not files:
             return []
-        place = TablePlace.of(self._options.table, self._log.store)
+        place = TableLocation.of(self._options.table, self._log.store)
         scan, parts = self._scan(snapshot), self._parts(files)
         return [StreamPart(part, scan, place) for part in parts]
 

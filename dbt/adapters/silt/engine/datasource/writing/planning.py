@@ -11,7 +11,7 @@ from dbt.adapters.silt.engine.commands.spark.partitions import check_partitionab
 from dbt.adapters.silt.engine.commands.spark.types import kernel_schema
 from dbt.adapters.silt.engine.commands.writing import reserved_names
 from dbt.adapters.silt.engine.datasource.options import Options, at_most_one
-from dbt.adapters.silt.engine.datasource.place import TablePlace
+from dbt.adapters.silt.engine.datasource.table_location import TableLocation
 from dbt.adapters.silt.engine.datasource.writing.target_table import TargetTable
 from dbt.adapters.silt.engine.datasource.writing.write_plan import WritePlan, check_columns, check_supported
 from dbt.adapters.silt.engine.kernel.errors import InvalidArgumentError
@@ -91,7 +91,7 @@ class Asked:
         check_columns(snapshot.schema, columns, log.name)
         self._check_partitioning(snapshot)
         predicate = condition(self.replace_where, snapshot, self.options.table.name, self.options.time_zone)
-        place = TablePlace.of(self.options.table, log.store)
+        place = TableLocation.of(self.options.table, log.store)
         return WritePlan(log.name, place, metadata, snapshot.version, log.clock.new_id(), predicate)
 
     def _of_new_table(self, columns: StructType) -> WritePlan:
@@ -104,7 +104,7 @@ class Asked:
         clock = log.clock
         metadata = Metadata(clock.new_id(), schema.to_json(), partitioning, created_time=clock.now_ms())
         check_supported(metadata, log.name)
-        place = TablePlace.of(self.options.table, log.store)
+        place = TableLocation.of(self.options.table, log.store)
         return WritePlan(log.name, place, metadata, None, clock.new_id(), TRUE)
 
     def _check_partitioning(self, snapshot: Snapshot) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from dbt.adapters.silt.engine.arrow.types import arrow_schema
-from dbt.adapters.silt.engine.datasource.place import TablePlace
+from dbt.adapters.silt.engine.datasource.table_location import TableLocation
 from dbt.adapters.silt.engine.kernel.errors import (
     NotNullViolationError,
     TypeMismatchError,
@@ -49,7 +49,7 @@ class WritePlan:
     """
 
     table: str
-    place: TablePlace
+    place: TableLocation
     metadata: Metadata
     base_version: int | None
     folder: str

@@ -108,7 +108,7 @@ def is_orphan(store: Store, version: int) -> bool:
 
 
 def differences(body: Json, state: TableState) -> Iterator[str]:
-    """Yields the differences between a checksum and the log, such as `numFiles 3, and the log comes to 2`.
+    """Yields the differences between a checksum and the log, such as `numFiles 3, but the log has 2`.
 
     Args:
         body: the content of the file; entries that do not have the form of a checksum's entries are ignored.

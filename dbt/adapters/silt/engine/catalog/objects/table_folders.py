@@ -24,7 +24,7 @@ def new_location(name: RelationName, clock: Clock) -> str:
 
 
 @dataclass(frozen=True)
-class Sweeps:
+class TableFolders:
     """Deletes the leftovers of interrupted statements, and files that other statements were still reading.
 
     Attributes:

@@ -8,15 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from dbt.adapters.silt.kept_spark import surroundings
-from dbt.adapters.silt.kept_spark.surroundings import environment_of_server, name_of
+from dbt.adapters.silt.kept_spark import inherited_environment
+from dbt.adapters.silt.kept_spark.inherited_environment import environment_of_server, name_of
 
 SETTINGS = {"master": "local[2]", "spark_conf": {"spark.driver.memory": "2g"}}
 
 
 def name(settings: object = None, environment: dict[str, str] | None = None) -> str:
     given = settings if isinstance(settings, dict) else SETTINGS
-    return name_of(given, surroundings.surroundings({"PATH": os.environ["PATH"], **(environment or {})}))
+    return name_of(given, inherited_environment.read({"PATH": os.environ["PATH"], **(environment or {})}))
 
 
 def test_the_same_settings_in_the_same_surroundings_have_the_same_name() -> None:
@@ -52,7 +52,7 @@ def test_another_folder_umask_package_or_pyspark_makes_another_name(
         patch.chdir(tmp_path)
         names.add(name())
     with monkeypatch.context() as patch:
-        patch.setattr(surroundings, "version", "99.0.0")
+        patch.setattr(inherited_environment, "version", "99.0.0")
         names.add(name())
     with monkeypatch.context() as patch:
         patch.setattr(metadata, "version", lambda package: "99.0.0")

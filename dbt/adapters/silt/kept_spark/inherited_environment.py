@@ -1,4 +1,4 @@
-"""Reads the surroundings of a process that a Spark inherits: a command with other surroundings needs another Spark."""
+"""Reads the part of a process's environment that a Spark inherits: commands that differ in it need different Sparks."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ _OF_CONNECT = ("SPARK_REMOTE", "SPARK_LOCAL_REMOTE", "SPARK_API_MODE", "SPARK_CO
 _SECRETS = ("DBT_ENV_SECRET", "DBT_ENGINE_ENV_SECRET")
 
 
-def name_of(settings: Mapping[str, object], surroundings: Mapping[str, object]) -> str:
-    """Returns the name of the Spark for these settings and surroundings: a hash that reveals neither of them."""
-    text = json.dumps([settings, surroundings], sort_keys=True, default=str)
+def name_of(settings: Mapping[str, object], inherited: Mapping[str, object]) -> str:
+    """Returns the name of the Spark for these settings and this environment: a hash that reveals neither of them."""
+    text = json.dumps([settings, inherited], sort_keys=True, default=str)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
-def surroundings(environment: Mapping[str, str] | None = None) -> dict[str, object]:
+def read(environment: Mapping[str, str] | None = None) -> dict[str, object]:
     """Returns the parts of this process that a Spark inherits from it.
 
     Args:

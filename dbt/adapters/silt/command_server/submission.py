@@ -1,4 +1,4 @@
-"""Hands a command to the command server of these surroundings, which is started if it is missing."""
+"""Hands a command to the command server of its environment, and starts the server if it is missing."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import socket
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from dbt.adapters.silt.command_server import place, surroundings
-from dbt.adapters.silt.command_server.following import Followed
+from dbt.adapters.silt.command_server import server_key, sockets
+from dbt.adapters.silt.command_server.remote_command import RemoteCommand
 from dbt.adapters.silt.command_server.request import READY, REFUSED, STALE, START, of_this_process, send
 
 _ATTEMPTS: Final = 3
@@ -35,12 +35,12 @@ def run(program: str, arguments: Sequence[str], start: Start = _start) -> str:
     """
     try:
         connection, reason = _accepted((program, *arguments), start)
-    except (OSError, place.UnsafePlaceError) as error:
+    except (OSError, sockets.UnsafeFolderError) as error:
         return str(error)
     if connection is None:
         return reason
     # Nothing is left to do, and an orderly end of Python takes time.
-    os._exit(Followed(connection).end())
+    os._exit(RemoteCommand(connection).end())
 
 
 def _accepted(command: tuple[str, ...], start: Start) -> tuple[socket.socket | None, str]:
@@ -59,14 +59,14 @@ def _accepted(command: tuple[str, ...], start: Start) -> tuple[socket.socket | N
     if answer == STALE:
         return None, "installed packages changed while the command server started"
     why = "refused this command" if answer == REFUSED else "has ended"
-    return None, f"the command server {why}; its log is in {place.folder()}"
+    return None, f"the command server {why}; its log is in {sockets.folder()}"
 
 
 def _handed_over(command: tuple[str, ...], start: Start) -> socket.socket:
-    key = surroundings.key()
+    key = server_key.key()
     request = of_this_process(command, key)
-    folder, name = place.folder(), surroundings.short_name(key)
-    connection = place.connect_or_start(folder, name, lambda listener: start(listener, folder, name))
+    folder, name = sockets.folder(), server_key.short_name(key)
+    connection = sockets.connect_or_start(folder, name, lambda listener: start(listener, folder, name))
     connection.settimeout(_ANSWER_SECONDS)
     here = os.open(".", os.O_PATH | os.O_DIRECTORY)
     try:

@@ -13,7 +13,7 @@ from dbt.adapters.silt.engine.kernel.storage.store import Store
 
 
 @dataclass(frozen=True)
-class TablePlace:
+class TableLocation:
     """The folder or URL of a table, and the settings of its storage.
 
     Attributes:
@@ -25,7 +25,7 @@ class TablePlace:
     allowed: tuple[str, ...] | None
 
     @classmethod
-    def of(cls, source: TableSource, store: Store) -> TablePlace:
+    def of(cls, source: TableSource, store: Store) -> TableLocation:
         """Returns the location of a table that this process has opened."""
         databases = {} if source.warehouse is None else {DATABASE: source.warehouse}
         return cls(store.root, source.storage, allowed_folders(databases, source.external_paths))
@@ -40,5 +40,5 @@ class TablePlace:
 
 
 @functools.lru_cache(maxsize=64)
-def _opened(place: TablePlace) -> Store:
+def _opened(place: TableLocation) -> Store:
     return open_location(place.root, Storages(place.storage or StorageSettings()), place.allowed)

@@ -16,7 +16,7 @@ _AT_ONCE: Final = 512
 """The most numbers of a read; a number is written atomically, because it is shorter than PIPE_BUF."""
 
 
-class Stay:
+class IdleTime:
     """The end of the pipe that a server reads.
 
     Args:
@@ -32,7 +32,7 @@ class Stay:
         """Returns the descriptor that is ready when a command has sent a time."""
         return self._reads
 
-    def learn(self) -> None:
+    def receive(self) -> None:
         """Reads the times that commands have sent; the newest counts."""
         with contextlib.suppress(BlockingIOError):
             *_, (self.seconds,) = _NUMBER.iter_unpack(os.read(self._reads, _NUMBER.size * _AT_ONCE))
@@ -46,7 +46,7 @@ _to_server: list[int] = []
 """The end that commands write to; empty in a process that is not a fork of a server."""
 
 
-def tell(keep_alive: timedelta | None) -> None:
+def send(keep_alive: timedelta | None) -> None:
     """Sends the time to the server that this process is a fork of, if it is a fork.
 
     Args:

@@ -12,7 +12,7 @@ from contextlib import suppress
 from itertools import islice
 from typing import Any, Final
 
-from dbt.adapters.silt.command_server.untouched import untouched
+from dbt.adapters.silt.command_server.module_globals import restored
 
 BEFORE_THE_FIRST: Final = ("dbt.cli.main", "dbt.adapters.silt.impl")
 """The modules that every command needs, and waits for."""
@@ -81,7 +81,7 @@ def steps() -> Iterator[str]:
         yield name
     for prepare, classes in ((_generate_code, _dataclasses()), (_make_schema, _with_schemas())):
         for position in range(0, len(classes), _AT_ONCE):
-            with untouched():
+            with restored():
                 for each in classes[position : position + _AT_ONCE]:
                     prepare(each)
             yield prepare.__name__

@@ -23,7 +23,7 @@ _LONGEST_PATH: Final = 107
 _WAITING: Final = 128
 
 
-class UnsafePlaceError(Exception):
+class UnsafeFolderError(Exception):
     """Another user could reach the sockets of this user."""
 
 
@@ -31,7 +31,7 @@ def folder() -> str:
     """Creates the folder of this user's sockets if it is missing, and returns it.
 
     Raises:
-        UnsafePlaceError: if another user can use the folder.
+        UnsafeFolderError: if another user can use the folder.
         OSError: if the folder cannot be created.
     """
     path = _above()
@@ -39,13 +39,13 @@ def folder() -> str:
     for name in _FOLDERS:
         problem = owned_folders.problem(path)
         if problem is not None:
-            raise UnsafePlaceError(problem)
+            raise UnsafeFolderError(problem)
         path = os.path.join(path, name)
         with contextlib.suppress(FileExistsError):
             os.mkdir(path, 0o700)
     found = os.lstat(path)
     if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid() or found.st_mode & 0o077:
-        raise UnsafePlaceError(f"{path} is not a folder that only this user can use (chmod 700)")
+        raise UnsafeFolderError(f"{path} is not a folder that only this user can use (chmod 700)")
     return path
 
 
@@ -61,7 +61,7 @@ def connect(folder: str, name: str) -> socket.socket | None:
     """Connects to the server of a name; returns None if no server listens.
 
     Raises:
-        UnsafePlaceError: if another user listens.
+        UnsafeFolderError: if another user listens.
         OSError: if the server cannot be reached.
     """
     connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -72,7 +72,7 @@ def connect(folder: str, name: str) -> socket.socket | None:
         connection.close()
         return None
     if peer_user(connection) != os.geteuid():
-        raise UnsafePlaceError(f"another user listens on {os.path.join(folder, name + SOCKET)}")
+        raise UnsafeFolderError(f"another user listens on {os.path.join(folder, name + SOCKET)}")
     return connection
 
 
@@ -83,7 +83,7 @@ def connect_or_start(folder: str, name: str, start: Callable[[socket.socket], No
         start: starts a server that accepts from the given socket. A client that connects earlier waits.
 
     Raises:
-        UnsafePlaceError, OSError: see `connect`.
+        UnsafeFolderError, OSError: see `connect`.
     """
     connection = connect(folder, name)
     if connection is not None:

@@ -19,7 +19,7 @@ class _Global(NamedTuple):
 
 
 @contextmanager
-def untouched() -> Iterator[None]:
+def restored() -> Iterator[None]:
     """Undoes changes of the globals of dbt's modules, and of collections in them, when the block ends."""
     before = {name: _globals(module) for name, module in _modules()}
     try:

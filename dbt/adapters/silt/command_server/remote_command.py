@@ -21,7 +21,7 @@ _TO_GROUP: Final = (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGWINC
 _TO_COMMAND: Final = (signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2, signal.SIGALRM)
 
 
-class Followed:
+class RemoteCommand:
     """The command that a server runs for this process.
 
     Args:
