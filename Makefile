@@ -1,4 +1,4 @@
-# Every chore of the project. Each target sets up what it needs, in this folder; a second call starts at once.
+# The commands for working on the project. Each target first installs what it needs in this folder, once.
 
 PYTHON ?=
 VENV   := .venv
@@ -14,26 +14,26 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export DBT_SEND_ANONYMOUS_USAGE_STATS := false
 export PYTHON
 
-# Runs a command with the Java that Spark is to use.
+# Runs a command with the Java that Spark uses.
 WITH_JAVA = JAVA_HOME="$$(cat $(VENV)/java-home)"
 
 OF_SHARD = $(if $(SHARD),--shard $(SHARD))
 
-# The engine's tests that ask Spark.
+# The engine's tests that run Spark.
 ENGINE_ON_SPARK = tests/unit/engine tests/corpus --ignore tests/unit/engine/kernel --ignore tests/unit/engine/sql --ignore tests/unit/engine/catalog
 
 .PHONY: help setup java demo test test-changed test-long test-connect test-kept test-cloud test-projects check bench simulate processes processes-spark chaos places cluster-faults race docs clean
 .DEFAULT_GOAL := help
 
-help: ## this list
+help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' Makefile
 
-setup: $(SHARED) ## the virtual environment in .venv, and Java
+setup: $(SHARED) ## create the virtual environment .venv, and install Java if it is missing
 
-demo: $(RUNS) java ## a year of flights: two months land, build, and build again
+demo: $(RUNS) java ## build two months of the sample project on flights, then repeat a run
 	@cd sample_project && $(subst $(VENV),../$(VENV),$(WITH_JAVA)) ../$(BIN)/python demo.py
 
-test: check $(SHARED) ## check, then all tests but the long ones, and a few of them over Spark Connect; SHARD=2/4 for a part of them
+test: check $(SHARED) ## run check, all tests except the long tests, and a few tests over Spark Connect; SHARD=2/4: the second of four parts
 	@export $(WITH_JAVA); \
 	$(BIN)/python -m pytest --connect -m connect $(OF_SHARD) >$(CONNECT) 2>&1 & \
 	connect=$$!; trap "kill $$connect" INT TERM; ended=0; \
@@ -42,10 +42,10 @@ test: check $(SHARED) ## check, then all tests but the long ones, and a few of t
 	wait $$connect || ended=1; \
 	echo; echo "over Spark Connect:"; cat $(CONNECT); exit $$ended
 
-test-changed: $(SHARED) ## the tests that the change since BASE (HEAD) reaches, the nearest first, for MINUTES (5), and a smoke test of dbt
+test-changed: $(SHARED) ## run the tests that the changes since BASE (HEAD) reach, nearest first, for MINUTES (5), and a smoke test of dbt
 	@$(WITH_JAVA) $(BIN)/python -m tests.changed --base $(or $(BASE),HEAD) --minutes $(or $(MINUTES),5) --workers $(WORKERS)
 
-test-long: $(SHARED) ## versions and the wheel, each in an environment of its own, and the tests marked long; LANE for one lane, WITHOUT_LANES=yes for none
+test-long: $(SHARED) ## run the tests marked long, which include the wheel, and each lane of versions in a separate environment; LANE: one lane; WITHOUT_LANES=yes: no lanes
 	@export $(WITH_JAVA); ended=0; \
 	$(if $(LANE),,$(BIN)/python -m pytest -m long -n $(WORKERS) --dist loadscope --no-loadscope-reorder || ended=1;) \
 	$(if $(LANE),,$(BIN)/python -m pytest --kept -m "stays or connect" || ended=1;) \
@@ -56,23 +56,23 @@ test-long: $(SHARED) ## versions and the wheel, each in an environment of its ow
 	$(if $(WITHOUT_LANES),,$(BIN)/python -m tests.lanes --workers $(WORKERS) $(LANE) || ended=1;) \
 	exit $$ended
 
-test-connect: $(SHARED) ## all of the engine's tests on Spark, over Spark Connect
+test-connect: $(SHARED) ## run the engine's tests that use Spark over Spark Connect
 	@$(WITH_JAVA) $(BIN)/python -m pytest --connect -n $(WORKERS) --dist loadscope $(ENGINE_ON_SPARK)
 
-test-kept: $(SHARED) ## the same, and a part of dbt's suite, over a Spark that stays (keep_alive)
+test-kept: $(SHARED) ## run the same tests and a part of dbt's suite on a kept Spark (keep_alive)
 	@$(WITH_JAVA) $(BIN)/python -m pytest --kept -n $(WORKERS) --dist loadscope tests/functional/suite $(ENGINE_ON_SPARK)
 
-test-projects: $(SHARED) ## builds the public projects that lie unpacked in the folder PROJECTS, or the one of ONLY; says which are missing
+test-projects: $(SHARED) ## build the public projects that are unpacked in the folder PROJECTS, or the project ONLY; list missing projects
 	@$(WITH_JAVA) $(BIN)/python -m tests.projects "$(PROJECTS)" $(if $(ONLY),--only "$(ONLY)")
 
-check: $(STAMP) ## style, types, the order of the floors, the map and the words
+check: $(STAMP) ## check style, types, imports between layers, the architecture page, decisions and words
 	@$(BIN)/ruff check --quiet .
 	@$(BIN)/ruff format --check --quiet . || { echo "run: $(BIN)/ruff format ." >&2; exit 1; }
 	@$(BIN)/mypy --no-error-summary
 	@$(BIN)/python -m pytest --quiet tests/unit/test_layers.py tests/unit/test_architecture.py \
 		tests/unit/test_decisions.py tests/unit/test_words.py
 
-test-cloud: $(SHARED) ## the tests on object stores: an S3 (versitygw) and an Azure storage (Azurite), got once by go and npm
+test-cloud: $(SHARED) ## run the tests on object stores: S3 (versitygw) and Azure (Azurite), installed once with go and npm
 	@export $(WITH_JAVA); $(BIN)/python -m tests.cloud.install; ended=0; \
 	$(BIN)/python -m pytest --cloud s3 $(ON_STORAGE) tests/corpus tests/functional || ended=1; \
 	$(BIN)/python -m pytest --cloud azure tests/cloud tests/unit/engine/kernel || ended=1; \
@@ -82,39 +82,39 @@ test-cloud: $(SHARED) ## the tests on object stores: an S3 (versitygw) and an Az
 	done; \
 	for cloud in s3 azure; do $(BIN)/python -m tests.cloud.race $$cloud || ended=1; done; exit $$ended
 
-# With --cloud those run that ask for the server. The S3 has them all; Azurite has the short form of what Spark and dbt do.
+# --cloud runs the tests that use the server: all of them on S3, and on Azurite only a part of the tests of Spark and dbt.
 ON_STORAGE = tests/cloud tests/unit/engine --ignore tests/unit/engine/sql --ignore tests/unit/engine/catalog
 
-bench: $(SHARED) ## the benchmarks, against bare Spark
+bench: $(SHARED) ## run the benchmarks against bare Spark
 	@$(WITH_JAVA) $(BIN)/python -m benchmarks
 
-simulate: $(STAMP) ## SEEDS simulated histories of the kernel (2000), or the one of SEED with its schedule
+simulate: $(STAMP) ## simulate SEEDS histories of the kernel (2000), or show the history of SEED with its schedule
 	@$(BIN)/python -m tests.simulation.simulation --seeds $(or $(SEEDS),2000) $(if $(SEED),--seed $(SEED))
 
-processes: $(STAMP) ## threads, processes and killed processes, 200 commits each, on one table
+processes: $(STAMP) ## write one table from threads, processes and killed processes, 200 commits each
 	@$(BIN)/python -m tests.simulation.processes
 
 processes-spark: $(SHARED) ## the same with Spark: appends, merges and deletes
 	@$(WITH_JAVA) $(BIN)/python -m tests.simulation.spark_processes
 
-chaos: $(SHARED) ## KILLS dbt processes (300) killed and continued, JOBS at a time, from SEED; or those up to one KILL; SERVER=yes: over one server; CLOUD=s3: in an object store
+chaos: $(SHARED) ## kill and continue dbt processes: KILLS (300), JOBS at a time, from SEED; KILL: up to that kill; SERVER=yes: over one server; CLOUD=s3: in an object store
 	@$(WITH_JAVA) $(BIN)/python -m tests.chaos --kills $(or $(KILLS),300) --seed $(or $(SEED),1) --jobs $(or $(JOBS),1) \
 		$(if $(FROM),--from $(FROM)) $(if $(KILL),--kill $(KILL)) $(if $(FIGURES),--figures $(FIGURES)) $(if $(SERVER),--server) $(if $(CLOUD),--cloud $(CLOUD))
 
-places: $(SHARED) ## the sample project embedded, on a cluster and over Spark Connect, in a folder and in an S3: times and results
+places: $(SHARED) ## run the sample project embedded, on a cluster and over Spark Connect, in a folder and in S3; compare times and results
 	@$(WITH_JAVA) $(BIN)/python -m tests.clusters.places
 
-cluster-faults: $(SHARED) ## ROUNDS statements (100) on a standalone cluster whose executors are killed and stopped, from SEED
+cluster-faults: $(SHARED) ## run ROUNDS statements (100) on a standalone cluster whose executors are killed and stopped, from SEED
 	@$(WITH_JAVA) $(BIN)/python -m tests.clusters.faults --rounds $(or $(ROUNDS),100) --seed $(or $(SEED),1)
 
-race: $(STAMP) ## the kernel and delta-rs on one table, 100 commits each
+race: $(STAMP) ## write one table with the kernel and delta-rs, 100 commits each
 	@$(BIN)/python -m tests.interop.race
 
-docs: $(STAMP) ## the documentation as a site, in site/
+docs: $(STAMP) ## build the documentation as a site in site/
 	@$(BIN)/python -m docs.generate
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
 
-clean: ## remove what the other targets have left here, .venv included
+clean: ## remove everything that the other targets have created here, including .venv
 	@rm -rf $(VENV) .lanes .projects dist build site .pytest_cache .mypy_cache .ruff_cache .hypothesis spark-warehouse logs target
 	@rm -rf sample_project/landing sample_project/warehouse sample_project/target sample_project/logs
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
