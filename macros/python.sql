@@ -1,4 +1,4 @@
-{#-- The query of a model's rows. The code of a python model is run for it: its rows are then in a temporary view. --#}
+{#-- The query that returns a model's rows. For a Python model, this runs its code, which puts the rows into a temporary view. --#}
 {% macro silt_model_query(view) %}
   {%- if model['language'] == 'sql' -%}
     {{ return(sql) }}
@@ -10,8 +10,8 @@
 {% endmacro %}
 
 
-{#-- A python model's code, with the name of the temporary view for its rows, which the model's statement then reads, and, for a
-     microbatch, a query for each of its inputs: dbt's own `ref` for python models leaves the batch's filter out. --#}
+{#-- A Python model's code, with the name of the temporary view that the model's statement then reads. For a microbatch, also a
+     query for each input, because dbt's own `ref` for Python models omits the batch's filter. --#}
 {% macro silt_python_code(compiled_code, view) -%}
 {{ compiled_code }}
 

@@ -1,6 +1,6 @@
-{#-- Runs a node's own write, the call's block, as its unit of work, and reports it as the node's result. For a
-     seed, a write that fails for a value names it; of a write that changes a table (`change`: its relation and its query), one
-     that fails for a column names that. --#}
+{#-- Runs a node's own write, the block of the call, as its unit of work, and reports it as the node's result. If the write of a
+     seed fails because of a value, the error names the value; if a write that changes a table (`change`: its relation and its
+     query) fails because of a column, the error names the column. --#}
 {% macro silt_write(unit, staged_seed=none, change=none) %}
   {%- set statement = silt_written(caller()) -%}
   {%- if execute -%}
@@ -16,7 +16,7 @@
 {% endmacro %}
 
 
-{#-- Runs the statement that creates a node's view, which is no unit of work: created twice, it is the same. --#}
+{#-- Runs the statement that creates a node's view. It is not a unit of work, because creating a view twice does no harm. --#}
 {% macro silt_write_view(existing_relation) %}
   {%- set statement = silt_written(caller()) -%}
   {%- if execute -%}
@@ -43,15 +43,15 @@
 {% endmacro %}
 
 
-{#-- Reports a unit of work that is skipped, because an earlier commit has done it. --#}
+{#-- Reports a unit of work that is skipped because an earlier commit contains it. --#}
 {% macro silt_skip(response) %}
   {{ write('-- ' ~ response) }}
   {%- do store_result('main', response=response) -%}
 {% endmacro %}
 
 
-{#-- dbt's own. In a materialization of the project's, the text that is run as the result `main` is the node's own write, and
-     each other statement is a unit of work by its text. --#}
+{#-- Like dbt's own. In a project's own materialization, the statement with the result `main` is the node's own write; every other
+     statement is a unit of work that is identified by its SQL. --#}
 {% macro statement(name=none, fetch_result=False, auto_begin=True, language='sql') -%}
   {%- if execute -%}
     {%- set compiled_code = caller() -%}
@@ -64,7 +64,7 @@
       {%- set response, table = adapter.execute(compiled_code, auto_begin=auto_begin, fetch=fetch_result) -%}
       {%- do adapter.leave_main() if name == 'main' -%}
     {%- elif language == 'python' -%}
-      {#- dbt's function of that name is for dbt's `statement` alone. -#}
+      {#- Only dbt's `statement` may call dbt's function of that name. -#}
       {%- set response, table = adapter.submit_python_job(model, compiled_code), none -%}
     {%- else -%}
       {%- do exceptions.raise_compiler_error("statement macro didn't get supported language") -%}

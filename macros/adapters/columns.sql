@@ -1,5 +1,5 @@
-{#-- The query's columns with their comments; nothing if none has one. `persist_docs` sets the comments of nested fields: no
-     list of columns can name them. --#}
+{#-- The query's columns with their comments, or nothing if no column has a comment. `persist_docs` sets the comments of nested
+     fields, because a list of columns cannot name them. --#}
 {% macro silt_documented_columns(sql, with_fields=true) -%}
   {%- if config.persist_column_docs() and model.columns -%}
     {%- set columns = adapter.get_column_schema_from_query(silt_with_header(sql)) -%}
@@ -15,14 +15,14 @@
 {%- endmacro %}
 
 
-{#-- Spark finds names in any case, so a contract does, too. --#}
+{#-- Column names in a contract are case-insensitive, as in Spark. --#}
 {% macro silt__format_column(column) -%}
   {%- set name = column.name | lower -%}
   {{ return({'name': name, 'data_type': column.dtype, 'formatted': name ~ ' ' ~ column.dtype}) }}
 {%- endmacro %}
 
 
-{#-- From the query's schema, without running it. --#}
+{#-- Reads the names from the query's schema, without running the query. --#}
 {% macro silt__get_columns_in_query(select_sql) %}
   {{ return(adapter.get_column_schema_from_query(select_sql) | map(attribute='name') | list) }}
 {% endmacro %}
@@ -33,7 +33,7 @@
 {% endmacro %}
 
 
-{#-- Another run of the same unit of work may have dropped a column since it was looked for. --#}
+{#-- `drop columns if exists`, because another run of the same unit of work may have dropped a column in the meantime. --#}
 {% macro silt__alter_relation_add_remove_columns(relation, add_columns, remove_columns) %}
   {%- if add_columns -%}
     {%- call statement() -%}

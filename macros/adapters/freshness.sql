@@ -3,7 +3,7 @@
   {%- set what = '`loaded_at_field: ' ~ loaded_at_field ~ '` of the source ' ~ source -%}
   {%- set query = 'select max(' ~ loaded_at_field ~ ') from ' ~ rows -%}
   {%- if silt_type_of_newest(query) == 'text' -%}
-    {#-- The greatest text need not be the latest time. --#}
+    {#-- The greatest string is not always the latest time. --#}
     {%- do silt_check_texts(what, 'select ' ~ loaded_at_field ~ ' as loaded_at from ' ~ rows) -%}
     {%- set query = 'select max(' ~ silt_instant_of_text(loaded_at_field) ~ ') from ' ~ rows -%}
   {%- endif -%}
@@ -23,7 +23,7 @@
 {% endmacro %}
 
 
-{#-- dbt takes a time without a zone for one of UTC; rows are fetched with the time of the session's zone. --#}
+{#-- dbt reads a time without a zone as UTC, but rows are fetched with times in the session's zone: convert them. --#}
 {% macro silt_collect_freshness(name, what, query) %}
   {%- set kind = silt_type_of_newest(query) -%}
   {%- set newest = '(select * from newest)' -%}
@@ -44,14 +44,14 @@
 {% endmacro %}
 
 
-{#-- The type of a query's only column; `text` for every type of texts. --#}
+{#-- The type of a query's only column; `text` for every string type. --#}
 {% macro silt_type_of_newest(query) %}
   {%- set kind = adapter.get_column_schema_from_query(query)[0].dtype -%}
   {{ return('text' if kind.split('(')[0] in ('string', 'varchar', 'char') else kind) }}
 {% endmacro %}
 
 
-{#-- Refuses a query of which a text is neither a date nor a time: it would be overlooked. --#}
+{#-- Refuses a query with a string that is neither a date nor a time, because `max` would ignore it. --#}
 {% macro silt_check_texts(what, query) %}
   {%- set found = run_query(
       'select loaded_at from (' ~ query ~ '\n) where loaded_at is not null and ' ~ silt_instant_of_text('loaded_at')
@@ -64,7 +64,8 @@
 {% endmacro %}
 
 
-{#-- A text without a zone is one of UTC, as a time without a zone is; null for a text that is neither a date nor a time. --#}
+{#-- Converts a string to a time, or to null if it is neither a date nor a time. A string without a zone is in UTC, as is a time
+     without a zone. --#}
 {% macro silt_instant_of_text(text) -%}
   case when trim({{ text }}) rlike '^[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}' then coalesce(
     try_cast(concat(trim({{ text }}), 'Z') as timestamp_ltz),

@@ -1,4 +1,4 @@
-{#-- There are no users to grant anything to: whoever can write the folder can write the table. Warns once in a command. --#}
+{#-- A warehouse has no users: anyone who can write the folder can write the table. Warns once per command. --#}
 {% macro silt__apply_grants(relation, grant_config, should_revoke=True) %}
   {%- if grant_config and adapter.first_time('grants') -%}
     {%- do exceptions.warn(

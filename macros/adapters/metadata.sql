@@ -1,4 +1,4 @@
-{#-- dbt itself asks the catalog without a statement; these are for macros, which ask by one. --#}
+{#-- dbt itself reads the catalog without a statement; these macros are for packages and projects that call them. --#}
 {% macro silt__list_schemas(database) %}
   {{ return(run_query('show schemas in ' ~ adapter.quote(database or target.database))) }}
 {% endmacro %}

@@ -1,5 +1,5 @@
-{#-- Sets the comments of a table that was there before, and only those that differ, so that a run that changes no documentation
-     makes no commit for it. A new table, and every view, gets its comments where it is created. --#}
+{#-- Sets the comments of an existing table, but only comments that differ, so that a run without changed documentation makes no
+     commit. New tables and all views get their comments when they are created. --#}
 {% macro silt__persist_docs(relation, model, for_relation, for_columns) -%}
   {%- if relation.is_table -%}
     {%- if for_relation and config.persist_relation_docs()

@@ -1,4 +1,4 @@
-{#-- What dbt compiles of a python model is Python, which no query can hold. --#}
+{#-- The compiled code of a Python model is Python, which cannot be part of a query. --#}
 {% macro silt__get_limit_sql(sql, limit) %}
   {%- if model is defined and model['language'] == 'python' -%}
     {{ exceptions.raise_compiler_error(

@@ -1,5 +1,5 @@
-{#-- Creates a table in one statement, so in one commit, with all that belongs to it: columns' comments, constraints, comment,
-     partitioning and properties. --#}
+{#-- Creates a table in one statement, and so in one commit, with its comment, column comments, constraints, partitioning and
+     properties. --#}
 {% macro silt__create_table_as(temporary, relation, sql) -%}
   {%- if temporary -%}
     create or replace temporary view {{ relation }} as
@@ -27,9 +27,9 @@
 {%- endmacro %}
 
 
-{#-- `create or replace` only over a table that was seen: a `create` that finds a table made since by another run fails,
-     where `or replace` would silently throw away that run's rows. A materialization that has looked says what it saw
-     (`replaces`): by now another thread may have noted a table, which this node's query knows nothing of. --#}
+{#-- `create or replace` only if the table was found before: if another run has created it since, `create` fails, but
+     `or replace` would silently discard that run's rows. A materialization that has looked sets `replaces`, because the
+     cache may now contain a table that another thread has created since, unknown to this node's query. --#}
 {% macro silt_or_replace(relation) -%}
   {%- set seen = (load_cached_relation(relation) is not none) if (relation.replaces is none) else relation.replaces -%}
   {{ 'or replace ' if seen }}
@@ -51,7 +51,7 @@
 {%- endmacro %}
 
 
-{#-- Transaction identifiers let a rerun recognise what is done: they are kept long enough for any rerun. --#}
+{#-- A rerun recognises completed work by transaction identifiers, so they are kept long enough for any rerun. --#}
 {% macro silt_properties_clause() -%}
   {%- set properties = {'delta.setTransactionRetentionDuration': 'interval 90 days'} -%}
   {%- do properties.update(config.get('tblproperties') or {}) %}

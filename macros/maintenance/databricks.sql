@@ -1,10 +1,10 @@
-{#-- What packages and projects for dbt-databricks call by name, without dispatch. --#}
+{#-- Macros that packages and projects for dbt-databricks call by name, without dispatch. --#}
 
-{#-- Liquid clustering orders no files here; the config itself says so in a warning. --#}
+{#-- Liquid clustering has no effect here; the config causes a warning that says so. --#}
 {% macro liquid_clustered_cols() %}{% endmacro %}
 
 
-{#-- In a hook, as `silt_optimize`; the config `zorder` names the columns, as with dbt-databricks. --#}
+{#-- For hooks, like `silt_optimize`. The config `zorder` names the columns, as in dbt-databricks. --#}
 {% macro optimize(relation) %}
   {{ return(silt_optimize(relation, zorder_by=config.get('zorder'))) }}
 {% endmacro %}

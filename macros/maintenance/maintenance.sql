@@ -1,12 +1,12 @@
-{#-- Maintenance of tables: as an operation, which runs the statement and prints its result,
+{#-- Maintenance of tables. As an operation, a macro runs the statement and prints its result:
 
        dbt run-operation silt_optimize --args '{table: shop.orders, zorder_by: [customer_id]}'
 
-     and in a hook, where the same macro gives the statement's text, which the hook then runs:
+     In a hook, the same macro returns the statement, which the hook then runs:
 
        {{ config(post_hook="{{ silt_optimize(this) }}") }} --#}
 
-{#-- Compacts small files. `where`: a condition on partition columns; `zorder_by`: a column, or a list of them. --#}
+{#-- Compacts small files. `where`: a condition on partition columns; `zorder_by`: a column or a list of columns. --#}
 {% macro silt_optimize(table, where=none, zorder_by=none) %}
   {%- set columns = [zorder_by] if zorder_by is string else (zorder_by or []) -%}
   {%- set parts = ['optimize ' ~ table] -%}
@@ -16,8 +16,8 @@
 {% endmacro %}
 
 
-{#-- Deletes the files that no version within the retention needs. `dry_run` only lists them; `lite` looks only for those
-     that the log names. --#}
+{#-- Deletes files that no version within the retention needs. `dry_run` only lists them; `lite` considers only files that
+     the log names. --#}
 {% macro silt_vacuum(table, retain_hours=none, dry_run=false, lite=false) %}
   {%- set parts = ['vacuum ' ~ table] -%}
   {%- do parts.append('lite') if lite -%}
@@ -41,7 +41,7 @@
 {% endmacro %}
 
 
-{#-- Prints the versions of the table, the newest first, as `silt history` does. --#}
+{#-- Prints the versions of the table, newest first, like `silt history`. --#}
 {% macro silt_history(table, limit=none) %}
   {%- if model is defined and model['resource_type'] != 'macro' -%}
     {{ return('describe history ' ~ table ~ (' limit ' ~ limit if limit is not none else '')) }}
@@ -52,8 +52,8 @@
 {% endmacro %}
 
 
-{#-- In an operation, `model` is the macro that is run; in a hook it is a node. A statement that gives no rows, such as a restore, has
-     only a response to print. --#}
+{#-- In an operation, `model` is the macro that runs; in a hook it is a node. A statement that returns no rows, such as a restore,
+     has only a response to print. --#}
 {% macro silt_carry_out(text) %}
   {%- if model is defined and model['resource_type'] != 'macro' -%}
     {{ return(text) }}

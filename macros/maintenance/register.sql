@@ -1,5 +1,5 @@
-{#-- Registers all tables of the profile's database in its metastore (`catalog` of the profile), and removes the entries of those
-     that are gone:
+{#-- Registers all tables of the profile's database in its metastore (`catalog` in the profile), and removes the entries of
+     tables that no longer exist:
 
        dbt run-operation silt_register --#}
 {% macro silt_register() %}

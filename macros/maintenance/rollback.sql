@@ -1,8 +1,8 @@
-{#-- Undoes all that a run changed, as the command `silt rollback` does, and prints what was undone:
+{#-- Undoes all changes of a run, like the command `silt rollback`, and prints them:
 
        dbt run-operation silt_rollback --args '{run_id: "2026-03-01"}'
 
-     `exclude`: a table, or a list of them, to leave as they are. In a hook there is no run to undo but the hook's own. --#}
+     `exclude`: a table, or a list of tables, to leave unchanged. Refused in hooks: the run in progress cannot be undone. --#}
 {% macro silt_rollback(run_id, dry_run=false, discard_later_commits=false, drop_created=false, exclude=none) %}
   {%- if model is defined and model['resource_type'] != 'macro' -%}
     {%- do exceptions.raise_compiler_error('silt_rollback is an operation: run it with `dbt run-operation`, outside of runs') -%}

@@ -1,5 +1,6 @@
-{#-- dbt's own, with the clone as a unit of work: a rerun that finds it done says so, and still sets the documentation.
-     Views, and all nodes of a project whose `can_clone_table` says no, become views of the other environment's relation. --#}
+{#-- Like dbt's own, with the clone as a unit of work: a rerun skips a finished clone, reports it, and still sets the
+     documentation. Views, and all nodes of a project whose `can_clone_table` returns false, become views of the other
+     environment's relation. --#}
 {% materialization clone, adapter='silt' %}
   {%- set other = silt_other_materialization('clone') -%}
   {%- if other is not none -%}
@@ -40,7 +41,7 @@
 {% endmaterialization %}
 
 
-{#-- dbt gives the query that reads the other relation as `sql`, for models in SQL only. --#}
+{#-- dbt passes the query that reads the other relation as `sql`, but only for SQL models. --#}
 {% macro silt_clone_as_view(source) %}
   {%- if sql is none -%}
     {%- do exceptions.raise_compiler_error(
@@ -57,7 +58,7 @@
 {% endmacro %}
 
 
-{#-- The clone names its source's files, and has no copies of them. --#}
+{#-- The clone refers to its source's files instead of copying them. --#}
 {% macro silt__create_or_replace_clone(this_relation, defer_relation) -%}
   create {{ silt_or_replace(this_relation) }}table {{ this_relation }} shallow clone {{ defer_relation }}
 {%- endmacro %}

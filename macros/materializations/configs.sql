@@ -1,5 +1,5 @@
-{#-- Warns of configs without effect, once in a run, with the models that have them; fails for a configuration that cannot be
-     used, before anything is written. --#}
+{#-- Warns once per run about configs without effect, with the models that set them. Fails for an invalid configuration before
+     anything is written. --#}
 {% macro silt_check_configs() %}
   {%- for warning in adapter.config_warnings(model, graph.nodes, selected_resources) -%}
     {%- do exceptions.warn(warning) -%}
@@ -7,8 +7,8 @@
 {% endmacro %}
 
 
-{#-- The materialization of the project's that dbt would take if this adapter declared none of that name; else none. The beginning
-     of every materialization. --#}
+{#-- Returns the project's materialization that dbt would use if this adapter had none of that name, or else none. Called first in
+     every materialization. --#}
 {% macro silt_other_materialization(name) %}
   {%- for warning in adapter.unused_macro_warnings(name) -%}
     {%- do exceptions.warn(warning) -%}
@@ -18,7 +18,7 @@
 {% endmacro %}
 
 
-{#-- Warns of the rows or versions that the write takes from the table that is there. Before the write, so that `--warn-error`
+{#-- Warns about rows or versions of the existing table that the write removes. Called before the write, so that `--warn-error`
      prevents it. --#}
 {% macro silt_warn_of_losses(existing_relation, target_relation) %}
   {%- set warning = adapter.loss_warning(model, existing_relation, target_relation) -%}

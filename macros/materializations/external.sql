@@ -1,5 +1,5 @@
-{#-- The model's rows as a file or a folder outside of the warehouse (`location`, with `format`, `options` and `partition_by`),
-     and a view in the warehouse that reads them. A rerun writes the same location again, all of it or nothing. --#}
+{#-- Writes the model's rows to a file or folder outside of the warehouse (`location`, with `format`, `options` and
+     `partition_by`), and creates a view that reads them. A rerun writes the same location again, completely or not at all. --#}
 {% materialization external, adapter='silt', supported_languages=['sql', 'python'] %}
   {%- set other = silt_other_materialization('external') -%}
   {%- if other is not none -%}

@@ -1,4 +1,4 @@
-{#-- A function in SQL as one statement of Spark's: its body is an expression or a query, kept as it is written. --#}
+{#-- Creates an SQL function in one Spark statement: its body is an expression or a query, kept unchanged. --#}
 {% macro silt__scalar_function_create_replace_signature_sql(target_relation) -%}
   CREATE OR REPLACE FUNCTION {{ target_relation.render() }} ({{ formatted_scalar_function_args_sql() }})
   RETURNS {{ model.returns.data_type }}
@@ -31,7 +31,7 @@
 {%- endmacro %}
 
 
-{#-- Spark knows two kinds, deterministic or not: dbt's `stable` is neither. --#}
+{#-- Spark has two kinds, deterministic and not deterministic: dbt's `stable` is neither. --#}
 {% macro silt__scalar_function_volatility_sql() -%}
   {%- set volatility = model.config.get('volatility') -%}
   {%- if volatility == 'deterministic' -%}
@@ -44,7 +44,7 @@
 {%- endmacro %}
 
 
-{#-- Its code is kept as it is written, and run by Spark where the profile has `python_functions: true`. --#}
+{#-- The code is kept unchanged. Spark runs it if the profile has `python_functions: true`. --#}
 {% macro silt__scalar_function_python(target_relation) %}
   {{ silt__scalar_function_create_replace_signature_sql(target_relation) }}
   LANGUAGE PYTHON

@@ -1,5 +1,5 @@
-{#-- dbt's own, without its `commit` (there are no transactions over several statements), and with each statement of a
-     hook as a unit of work of its own: those that ran before a failure are not applied again by a rerun. --#}
+{#-- Like dbt's own, but without `commit` (a transaction has only one statement), and with each statement of a hook as a
+     separate unit of work: a rerun does not repeat the statements that ran before a failure. --#}
 {% macro run_hooks(hooks, inside_transaction=True) %}
   {%- set role = 'pre_hook' if hooks is sameas(pre_hooks) else 'post_hook' -%}
   {%- for hook in hooks | selectattr('transaction', 'equalto', inside_transaction) -%}
@@ -15,7 +15,7 @@
 {% endmacro %}
 
 
-{#-- The beginning of every materialization. --#}
+{#-- Called at the beginning of the materializations. --#}
 {% macro silt_run_pre_hooks(hooks) %}
   {%- do adapter.begin_own_materialization() -%}
   {%- do silt_check_configs() -%}

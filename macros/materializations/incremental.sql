@@ -66,8 +66,8 @@
 {%- endmaterialization %}
 
 
-{#-- Whether this adapter writes the strategy's statement, which then holds the model's query itself. One of the project's, or of
-     a package, reads the rows from a temporary view. --#}
+{#-- Whether this adapter's strategy is used: its statement contains the model's query. A strategy of the project or of a package
+     reads the rows from a temporary view. --#}
 {% macro silt_is_own_strategy(strategy, strategy_macro) %}
   {%- set chosen = {
     'append': adapter.dispatch('get_incremental_append_sql', 'dbt'),
@@ -88,8 +88,8 @@
 {% endmacro %}
 
 
-{#-- The rows that a table is created with. The first batch of a microbatch model is held to its window, as the later ones are by
-     their statement: rows outside of it would stay, and be there twice once their own batch has run. --#}
+{#-- The rows of a new table. A row of the first batch of a microbatch model must be in the batch's window, as the statements of
+     later batches also require: a row outside of it would be kept, and then doubled by its own batch. --#}
 {% macro silt_first_rows(strategy, query) -%}
   {%- if strategy != 'microbatch' or not model.batch -%}
     {{ return(query) }}
@@ -104,9 +104,9 @@
 {%- endmacro %}
 
 
-{#-- What `on_schema_change` asks for: the columns to write (`dest_columns`), and whether the statement itself adds what the table
-     lacks, columns and fields of structs (`evolve`). Dropped columns and changed types are applied here, before: no statement can
-     do that and write rows; it does no harm if the write then fails, or is repeated. --#}
+{#-- Applies `on_schema_change`. Returns the columns to write (`dest_columns`), and whether the statement itself adds missing
+     columns and fields of structs (`evolve`). Drops columns and changes types before the write, because no statement can do both;
+     this is harmless if the write then fails or is repeated. --#}
 {% macro silt_follow_schema_change(on_schema_change, query, target_relation) %}
   {%- set target_columns = adapter.get_columns_in_relation(target_relation) -%}
   {%- set merges = (config.get('incremental_strategy') or 'merge') == 'merge' -%}
@@ -128,8 +128,8 @@
 {% endmacro %}
 
 
-{#-- Brings the properties and constraints of a table that was there before to those of the project, and only those that differ, so
-     that a run that changes none makes no commit for them. Before the write, which is then held to them. --#}
+{#-- Updates the properties and constraints of an existing table to the project's, but only if they differ, so that a run without
+     such changes makes no commit. Called before the write, which must then satisfy the new constraints. --#}
 {% macro silt_follow_definition(relation) %}
   {%- for change in adapter.definition_changes(model, relation) -%}
     {%- call statement() -%}
@@ -156,7 +156,7 @@
 {% endmacro %}
 
 
-{#-- Columns for a message: each with its type. --#}
+{#-- Lists columns with their types for a message. --#}
 {% macro silt_listed_columns(columns) -%}
   {%- for column in columns -%}
     {{ column.quoted }} {{ column.dtype }}{{ ', ' if not loop.last }}

@@ -1,4 +1,4 @@
-{#-- Nothing here runs by itself to keep a result fresh, and Spark's own need a pipeline around them. --#}
+{#-- No background process could refresh a materialized view, and Spark's own materialized views need a pipeline. --#}
 {% materialization materialized_view, adapter='silt' %}
   {%- set other = silt_other_materialization('materialized_view') -%}
   {%- if other is not none -%}

@@ -1,5 +1,5 @@
-{#-- A seed's rows reach Spark as one Arrow table, so nulls, quotes and long numbers stay what they are; the table is then
-     made by one statement, as a model's is. --#}
+{#-- Passes a seed's rows to Spark as one Arrow table, so that nulls, quotes and long numbers are unchanged; one statement then
+     creates the table, as for a model. --#}
 {% materialization seed, adapter='silt' %}
   {%- set other = silt_other_materialization('seed') -%}
   {%- if other is not none -%}
@@ -42,7 +42,7 @@
 {% endmaterialization %}
 
 
-{#-- `quote_columns: false` means the same as in dbt's other adapters: the names in the file are written as they are. --#}
+{#-- With `quote_columns: false`, the names in the file are not quoted, as in dbt's other adapters. --#}
 {% macro silt_seed_query(agate_table, view, staged) %}
   select
   {%- for name in agate_table.column_names %}

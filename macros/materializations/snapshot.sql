@@ -1,5 +1,5 @@
-{#-- dbt's own snapshot, its staging table and its merge as one statement: what is new, changed and gone is found in the
-     same snapshot of the target that the merge commits against, so two runs at once cannot both add a row. --#}
+{#-- dbt's own snapshot, but with its staging table and its merge in one statement: new, changed and missing rows are found in the
+     table version that the merge commits against, so two runs at the same time cannot both add a row. --#}
 {% materialization snapshot, adapter='silt' %}
   {%- set other = silt_other_materialization('snapshot') -%}
   {%- if other is not none -%}
@@ -47,7 +47,7 @@
 {% endmaterialization %}
 
 
-{#-- The staging query's column `dbt_change_type` is for the merge, not for the table. --#}
+{#-- Only the merge uses the staging query's column `dbt_change_type`; it is not written to the table. --#}
 {% macro silt_snapshot_merge(strategy, staging, target_relation) %}
   {%- set columns = adapter.columns_of_changes(staging, model, target_relation, silt_with_header(model['compiled_code'])) | rejectattr('name', 'eq', 'dbt_change_type') -%}
   {{ return(snapshot_merge_sql(
@@ -56,7 +56,7 @@
 {% endmacro %}
 
 
-{#-- Only current rows take part: files that hold closed rows alone are not read. --#}
+{#-- Matches only current rows, so that files with only closed rows are not read. --#}
 {% macro silt__snapshot_merge_sql(target, source, insert_cols) -%}
   {%- set names = silt_snapshot_names() -%}
   merge with schema evolution into {{ target }} as DBT_INTERNAL_DEST

@@ -1,5 +1,5 @@
-{#-- The first rows of a snapshot: the query's, in their order, if no key occurs twice. Repeated keys are looked for separately,
-     because a window would shuffle all rows and lose the order that they are stored in. --#}
+{#-- The first rows of a snapshot: the query's rows, in their order, if no key occurs twice. A separate query looks for repeated
+     keys, because a window would shuffle all rows and lose their order. --#}
 {% macro silt__build_snapshot_table(strategy, sql) %}
   {%- set names = silt_snapshot_names() -%}
   {%- set key = silt_snapshot_key(strategy, adapter.get_column_schema_from_query(sql)) -%}
@@ -31,10 +31,10 @@
 {% endmacro %}
 
 
-{#-- What is new, changed and gone, by one join that reads the query and the table's current rows once each; dbt's own reads
-     both once for each kind of change. An `update` or a `delete` closes the current row of its key, an `insert` is a new row.
-     No row ends before it begins, or begins before the row that it follows: a row whose `updated_at` is not later begins at the
-     moment of the snapshot. Its id is then made with that moment, so that it is not the id of an earlier row. --#}
+{#-- Finds new, changed and missing rows with one join that reads the query and the table's current rows once each; dbt's own
+     macro reads both once for each kind of change. An `update` or a `delete` closes the current row of its key, an `insert` is a
+     new row. No row ends before it begins, or begins before the previous row of its key: if its `updated_at` is not later, it
+     begins at the time of the snapshot. Its id then includes that time, so that it differs from the ids of earlier rows. --#}
 {% macro silt__snapshot_staging_table(strategy, source_sql, target_relation) -%}
   {%- set names = silt_snapshot_names() -%}
   {%- set query_columns = adapter.get_column_schema_from_query(source_sql) -%}
@@ -122,8 +122,8 @@
 {%- endmacro %}
 
 
-{#-- A row that was closed when it went has no current row that it follows when it comes back: it follows the last of its closed
-     rows, by the same rule. --#}
+{#-- If a key was closed when its row disappeared, it has no current row when it comes back: the new row follows the last closed
+     row of the key, by the same rule. --#}
 {% macro silt_snapshot_starting_again(strategy, target_relation, table_columns, now) -%}
   {%- set names = silt_snapshot_names() -%}
   {%- set follows = 'coalesce(dbt_closed_at < ' ~ names.dbt_valid_from ~ ', dbt_closed_key is null)' -%}
@@ -144,7 +144,7 @@
 {%- endmacro %}
 
 
-{#-- An id that no earlier row has: made with the moment of the snapshot, which is exact even if the table's own times are dates. --#}
+{#-- A new unique id: it includes the time of the snapshot, which is exact even if the table's own times are dates. --#}
 {% macro silt_snapshot_new_id(id) -%}
   {{ snapshot_hash_arguments([id, 'current_timestamp()']) }}
 {%- endmacro %}
@@ -156,8 +156,8 @@
 {% endmacro %}
 
 
-{#-- The query's rows with their key; two rows with one key are an error, because only one of them could be current. A key is a
-     struct, which equals another if their members do or are both null. --#}
+{#-- The query's rows with their key. Two rows with the same key are an error, because only one row can be current. A key is a
+     struct; two structs are equal if each pair of members is equal or both are null. --#}
 {% macro silt_snapshot_query(strategy, sql, columns) -%}
   select *
   from (
@@ -182,7 +182,7 @@
 {%- endmacro %}
 
 
-{#-- A key that cannot be null is made one that can, as the table's is: else Spark converts the query's key for the join, and
+{#-- A key that cannot be null is made nullable, like the table's key. Otherwise Spark converts the query's key for the join, and
      shuffles its rows a second time. --#}
 {% macro silt_snapshot_key(strategy, columns) -%}
   named_struct(
@@ -194,7 +194,7 @@
 {%- endmacro %}
 
 
-{#-- The moment of the snapshot, in the type of the table's own times; none if they are no times. --#}
+{#-- The time of the snapshot, in the type of the table's times, or none if that type is not a time. --#}
 {% macro silt_snapshot_time(strategy, target_relation) %}
   {%- set names = silt_snapshot_names() -%}
   {%- set now = snapshot_get_time() | trim -%}
@@ -214,7 +214,7 @@
 {% endmacro %}
 
 
-{#-- The query's columns; of a row that is gone, if that matters, as the table has them. --#}
+{#-- The query's columns. For a missing row, if `is_gone` is given, the table's values. --#}
 {% macro silt_snapshot_columns(query_columns, table_columns, is_gone) -%}
   {%- set stored = {} -%}
   {%- for column in table_columns if is_gone -%}
@@ -236,8 +236,8 @@
 {%- endmacro %}
 
 
-{#-- In place of dbt's own, which compares the time of a change with the start of the current row. A row that has come back starts
-     later than its `updated_at`, so changes in between would be lost. --#}
+{#-- Replaces dbt's own macro, which compares the time of a change with the start of the current row. A row that has come back
+     starts later than its `updated_at`, so changes in between would be lost. --#}
 {% macro snapshot_timestamp_strategy(node, snapshotted_rel, current_rel, model_config, target_exists) %}
   {%- set name = silt_snapshot_names().dbt_updated_at -%}
   {%- set before, updated_at = snapshotted_rel ~ '.' ~ name, current_rel ~ '.' ~ name -%}
@@ -247,7 +247,7 @@
 {% endmacro %}
 
 
-{#-- In place of dbt's own, which takes a column that is spelled in another case for a new one, and cannot compare maps. --#}
+{#-- Replaces dbt's own macro, which treats a column name in another case as a new column, and cannot compare maps. --#}
 {% macro snapshot_check_strategy(node, snapshotted_rel, current_rel, model_config, target_exists) %}
   {{ return(silt_snapshot_strategy(
     node, config.get('updated_at'), silt_snapshot_row_changed(node, snapshotted_rel, current_rel, target_exists)

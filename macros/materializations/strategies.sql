@@ -1,4 +1,4 @@
-{#-- The incremental strategies. Each is one statement that holds the model's query, so one commit. --#}
+{#-- The incremental strategies. Each is one statement that contains the model's query, and so one commit. --#}
 
 {% macro silt__get_incremental_default_sql(arg_dict) %}
   {%- if arg_dict['unique_key'] -%}
@@ -14,7 +14,7 @@
 {%- endmacro %}
 
 
-{#-- Without a key no row matches: the model's rows are added. --#}
+{#-- Without a key no row matches, so all rows of the model are inserted. --#}
 {% macro silt__get_incremental_merge_sql(arg_dict) -%}
   {%- set columns = arg_dict['dest_columns'] -%}
   {%- set target_alias = config.get('target_alias') or 'DBT_INTERNAL_DEST' -%}
@@ -42,14 +42,15 @@
 {%- endmacro %}
 
 
-{#-- Null-safe: a key that is null in one of its columns still names one row, which a rerun updates and does not add again. --#}
+{#-- Null-safe: a key with a null in one of its columns still identifies a row, so a rerun updates the row instead of inserting it
+     again. --#}
 {% macro silt__get_merge_unique_key_match(source_unique_key, target_unique_key) -%}
   {{ return(source_unique_key ~ ' <=> ' ~ target_unique_key) }}
 {%- endmacro %}
 
 
-{#-- Removes the rows of every key that the query gives, null counting as a value, and adds the query's rows. Predicates are about
-     the table's rows: of those of a key, the ones that they do not hold for stay. --#}
+{#-- Deletes the rows of every key that the query returns, with null as a value, and inserts the query's rows. Predicates apply to
+     the table's rows: rows of a key for which they are not true are kept. --#}
 {% macro silt__get_incremental_delete_insert_sql(arg_dict) -%}
   {%- set keys = silt_list(arg_dict['unique_key']) -%}
   {%- if not keys -%}
@@ -64,7 +65,7 @@
 {%- endmacro %}
 
 
-{#-- Replaces the rows that equal one of the query's in the columns, or expressions, of the configuration. --#}
+{#-- Replaces the rows that equal a row of the query in the configured columns or expressions. --#}
 {% macro silt_replace_equal(arg_dict, texts, setting, conditions=[]) -%}
   {%- set columns = arg_dict['dest_columns'] -%}
   {%- set equal = [] -%}
@@ -81,8 +82,8 @@
 {%- endmacro %}
 
 
-{#-- Replaces the partitions that the query has rows of, that of null too, by the columns that the model names and not by the
-     session's overwrite mode; without such columns, the whole table. --#}
+{#-- Replaces the partitions, including the null partition, of which the query has rows. The model's columns determine the
+     partitions, not the session's overwrite mode; without columns, the whole table is replaced. --#}
 {% macro silt__get_incremental_insert_overwrite_sql(arg_dict) -%}
   {%- set partition_by = adapter.partitioning(config.get('partition_by')).replaced_by() | list -%}
   {%- set columns = partition_by or silt_list(config.get('liquid_clustered_by')) -%}
@@ -94,7 +95,7 @@
 {%- endmacro %}
 
 
-{#-- Replaces the rows that the predicates hold for. A new row that they do not hold for is an error. --#}
+{#-- Replaces the rows for which the predicates are true. A new row for which they are not true is an error. --#}
 {% macro get_incremental_replace_where_sql(arg_dict) %}
   {{ return(adapter.dispatch('get_incremental_replace_where_sql', 'dbt')(arg_dict)) }}
 {% endmacro %}
@@ -113,7 +114,7 @@
 {%- endmacro %}
 
 
-{#-- Replaces the batch's window. dbt's own filter on the refs has cut the query to it. --#}
+{#-- Replaces the rows in the batch's window. dbt's filter on the refs already limits the query to the window. --#}
 {% macro silt__get_incremental_microbatch_sql(arg_dict) -%}
   {%- set window = adapter.batch_window(model, arg_dict['dest_columns'], silt_query(arg_dict)) -%}
   {{ silt_insert_into(arg_dict) }}
@@ -138,13 +139,13 @@
 {%- endmacro %}
 
 
-{#-- The model's query; a project's own strategy that calls one of these may know its temporary view alone. --#}
+{#-- The model's query. A project's own strategy that calls one of these macros may only pass its temporary view. --#}
 {% macro silt_query(arg_dict) %}
   {{ return(arg_dict['query'] or 'select * from ' ~ arg_dict['temp_relation']) }}
 {% endmacro %}
 
 
-{#-- Returns a configuration that may be one text, several, or none, as a new list. --#}
+{#-- Returns a config that is a string, a list, or unset as a new list. --#}
 {% macro silt_list(value) %}
   {%- if value is none or value is undefined -%}
     {{ return([]) }}
@@ -153,7 +154,7 @@
 {% endmacro %}
 
 
-{#-- As dbt-spark's, which returns none for "all columns". --#}
+{#-- Like dbt-spark's macro, which returns none for "all columns". --#}
 {% macro silt__get_merge_update_columns(merge_update_columns, merge_exclude_columns, dest_columns) %}
   {{ return(default__get_merge_update_columns(merge_update_columns, merge_exclude_columns, dest_columns)) }}
 {% endmacro %}

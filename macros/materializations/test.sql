@@ -4,14 +4,14 @@
 {% endmaterialization %}
 
 
-{#-- A package that wraps dbt's own (`dbt.materialization_test_default`) wraps this one. --#}
+{#-- Packages that wrap dbt's own materialization (`dbt.materialization_test_default`) wrap this one. --#}
 {% materialization test, default %}
   {{ return(silt_test()) }}
 {% endmaterialization %}
 
 
-{#-- dbt's own, but stored failures replace the earlier ones in one step: dropped first, they would be gone for another run of
-     the same test. --#}
+{#-- Like dbt's own, but replaces earlier stored failures in one step. If they were dropped first, another run of the same test
+     would not find them. --#}
 {% macro silt_test() %}
   {%- set failures = get_limit_subquery_sql(sql, config.get('limit')) -%}
   {%- set stored = silt_store_failures(failures) if should_store_failures() else none -%}

@@ -1,5 +1,5 @@
-{#-- dbt casts a fixture's values so that a value which the type does not hold becomes null, and a number is rounded: such a test
-     passes or fails for another reason than its author sees. --#}
+{#-- Replaces dbt's own macro, whose casts turn a value that does not fit its type into null, and round numbers: such a test
+     passes or fails for a reason that its author does not see. --#}
 {% macro get_fixture_sql(rows, column_name_to_data_types) %}
   {%- set relation = defer_relation if (defer_relation and not load_relation(this)) else this -%}
   {%- set types, names = {}, {} -%}
@@ -65,7 +65,7 @@ union all
 {%- endmacro %}
 
 
-{#-- Rows are compared as dbt shows them, in which two equal maps differ if their keys are in another order. --#}
+{#-- dbt compares rows in the form that it prints, in which equal maps differ if their keys are in another order. --#}
 {% macro silt__get_unit_test_sql(main_sql, expected_fixture_sql, expected_column_names) %}
   {%- if config.get('expected_sql') -%}
     {%- set types = {} -%}

@@ -1,10 +1,10 @@
-{#-- dbt means a number of eight bytes; Spark's own `float` has four. --#}
+{#-- dbt's float has eight bytes; Spark's `float` has four. --#}
 {% macro silt__type_float() %}
   {{ return('double') }}
 {% endmacro %}
 
 
-{#-- An array of nothing has no type of its own, and no table could hold it. --#}
+{#-- An empty array has no element type, so it cannot be written to a table without the cast. --#}
 {% macro silt__array_construct(inputs, data_type) -%}
   {%- if inputs -%}
     array({{ inputs | join(', ') }})

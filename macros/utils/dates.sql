@@ -3,8 +3,8 @@
 {%- endmacro %}
 
 
-{#-- How many borders of the part lie between the two, so both are cut to the part first. Weeks begin on Sunday, as in dbt's
-     other adapters. --#}
+{#-- Counts the boundaries of the date part between the two dates, so both are truncated first. Weeks begin on Sunday, as in
+     dbt's other adapters. --#}
 {% macro silt__datediff(first_date, second_date, datepart) -%}
   {%- if datepart | lower == 'week' -%}
     timestampdiff(day, {{ silt_sunday(first_date) }}, {{ silt_sunday(second_date) }}) div 7
@@ -19,7 +19,7 @@
 {%- endmacro %}
 
 
-{#-- The whole numbers from 1, by one function; the default crosses many joins and gives doubles. --#}
+{#-- Returns the integers from 1 with one function; dbt's default uses many cross joins and returns doubles. --#}
 {% macro silt__generate_series(upper_bound) %}
   {%- if upper_bound <= 0 -%}
     {{ exceptions.raise_compiler_error("upper bound must be positive") }}

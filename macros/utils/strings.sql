@@ -1,4 +1,4 @@
-{#-- With a limit, the list is cut between a separator that no text holds, because a text may hold the delimiter. --#}
+{#-- With a limit, the list is split at a separator that strings do not contain, because they may contain the delimiter. --#}
 {% macro silt__listagg(measure, delimiter_text, order_by_clause, limit_num) -%}
   {%- set order = ' within group (' ~ order_by_clause ~ ')' if order_by_clause else '' -%}
   {%- if limit_num -%}
