@@ -1,12 +1,12 @@
-"""A stream that writes two tables, is killed between them, and loses and doubles nothing.
+"""A stream that writes two tables is killed between the two writes, and neither loses nor doubles a row.
 
-    python examples/stream.py                 tells the whole story in a temporary folder
-    python examples/stream.py --without-txn   the same without transaction identifiers: ten rows are there twice
+    python examples/stream.py                 runs the whole example in a temporary folder
+    python examples/stream.py --without-txn   the same without transaction identifiers: ten rows are doubled
 
-Ten files of ten orders each land in a folder. A stream reads one file a batch and writes it twice: the orders are
-appended to `orders`, and their counts and amounts are merged into `customers`. The first process is killed, by SIGKILL,
-in batch 5 (they count from 0), after the one write and before the other. The second goes on from the checkpoint: Spark
-gives it batch 5 again, as it must.
+Ten files of ten orders each land in a folder. A stream reads one file per batch and makes two writes: it appends the
+orders to `orders`, and merges their counts and amounts into `customers`. The first process is killed, by SIGKILL, in
+batch 5 (the first batch is 0), between the two writes. The second process continues from the checkpoint: Spark
+passes it batch 5 again.
 """
 
 from __future__ import annotations
@@ -40,15 +40,15 @@ ADD_UP = """
 
 
 def writes(folder: Path, with_txn: bool, crash_in: int | None) -> Callable[[DataFrame, int], None]:
-    """What the stream does with each batch: two writes, of which each takes place once."""
+    """Returns the function that handles a batch: two writes, each of which takes place once."""
 
     def write(batch: DataFrame, batch_id: int) -> None:
         txn = (APP_ID, batch_id) if with_txn else None
-        # A micro-batch has a session of its own; the warehouse is opened in it, in some milliseconds.
+        # Each micro-batch has its own session. Opening the warehouse in it takes a few milliseconds.
         warehouse = Warehouse(batch.sparkSession, str(folder / "warehouse"))
         warehouse.write(batch, "orders", txn=txn)
         if batch_id == crash_in:
-            os.killpg(os.getpgrp(), signal.SIGKILL)  # this process and its JVM, without any chance to tidy up
+            os.killpg(os.getpgrp(), signal.SIGKILL)  # kills this process and its JVM without any clean-up
         batch.createOrReplaceTempView("batch")
         warehouse.sql(ADD_UP, txn=txn)
 
@@ -56,7 +56,7 @@ def writes(folder: Path, with_txn: bool, crash_in: int | None) -> Callable[[Data
 
 
 def run(folder: Path, with_txn: bool, crash_in: int | None) -> None:
-    """One start of the job: it takes all that has landed and was not yet taken, and ends."""
+    """Runs the job once: it processes all landed files that it has not processed yet, and ends."""
     logging.basicConfig(format="  %(message)s")
     logging.getLogger("dbt.adapters.silt").setLevel(logging.INFO)
     spark = session()
@@ -78,7 +78,7 @@ def run(folder: Path, with_txn: bool, crash_in: int | None) -> None:
 
 
 def found(warehouse: Warehouse) -> str:
-    """How many orders there are, and how many the customers' counts add up to."""
+    """Describes the number of orders, and the sum of the customers' counts."""
     held = warehouse.table("orders").count()
     counted = warehouse.sql("select coalesce(sum(orders), 0) from customers").collect()[0][0]
     return f"orders has {held} rows, customers counts {counted}"
@@ -96,7 +96,7 @@ def session() -> SparkSession:
 
 
 def land(folder: Path) -> None:
-    """Ten files of ten orders each."""
+    """Writes ten files of ten orders each."""
     (folder / "landing").mkdir(parents=True)
     for file in range(BATCHES):
         ids = range(file * ROWS_OF_A_BATCH, (file + 1) * ROWS_OF_A_BATCH)
@@ -104,8 +104,8 @@ def land(folder: Path) -> None:
         (folder / "landing" / f"{file:02}.json").write_text("\n".join(map(json.dumps, orders)))
 
 
-def tell(folder: Path, with_txn: bool) -> int:
-    """Lands the orders and starts the job twice, each time as a process of its own; the second one's exit code."""
+def run_twice(folder: Path, with_txn: bool) -> int:
+    """Lands the orders and runs the job in two processes; returns the exit code of the second process."""
     land(folder)
     code = 0
     for title, crash in (("The first process", ("--crash-in", "5")), ("The second process", ())):
@@ -120,9 +120,9 @@ def tell(folder: Path, with_txn: bool) -> int:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument(
-        "what", nargs="?", choices=("tell", "run"), default="tell", help="the story, or one start of it"
+        "what", nargs="?", choices=("all", "run"), default="all", help="the whole example, or one run of the job"
     )
-    parser.add_argument("folder", nargs="?", type=Path, help="where landing, warehouse and checkpoint are")
+    parser.add_argument("folder", nargs="?", type=Path, help="the folder of landing, warehouse and checkpoint")
     parser.add_argument("--without-txn", action="store_true")
     parser.add_argument("--crash-in", type=int, metavar="BATCH")
     given = parser.parse_args()
@@ -130,9 +130,9 @@ def main() -> int:
         run(given.folder, not given.without_txn, given.crash_in)
         return 0
     if given.folder is not None:
-        return tell(given.folder, not given.without_txn)
+        return run_twice(given.folder, not given.without_txn)
     with tempfile.TemporaryDirectory() as folder:
-        return tell(Path(folder), not given.without_txn)
+        return run_twice(Path(folder), not given.without_txn)
 
 
 if __name__ == "__main__":

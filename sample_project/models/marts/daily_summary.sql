@@ -1,5 +1,5 @@
--- One row per day and airport. A day with news is summarised again, whole: its old rows go and its new rows come in one
--- commit, so no reader ever sees the day missing.
+-- One row per day and airport. A day with new or changed flights is summarised again: one commit deletes its old rows and
+-- inserts its new rows, so no reader ever misses the day.
 {{ config(
     materialized='incremental',
     incremental_strategy='delete+insert',

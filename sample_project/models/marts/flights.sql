@@ -1,5 +1,5 @@
--- One row per flight. A flight that lands again, because its arrival was corrected, replaces what was known of it;
--- a flight that lands late is inserted: that is a merge.
+-- One row per flight. The merge updates a flight that lands again because its arrival was corrected, and inserts a
+-- flight that lands late.
 {{ config(
     materialized='incremental',
     incremental_strategy='merge',

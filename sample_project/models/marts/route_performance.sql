@@ -1,4 +1,4 @@
--- One partition per month. The partitions that the query yields replace those of the table; other months stay untouched.
+-- One partition per month. The query's partitions replace the partitions of the table; other months are unchanged.
 {{ config(
     materialized='incremental',
     incremental_strategy='insert_overwrite',

@@ -1,4 +1,4 @@
--- Weather is observed once and never corrected: new rows are appended.
+-- Weather observations are never corrected, so new rows are appended.
 {{ config(
     materialized='incremental',
     incremental_strategy='append'

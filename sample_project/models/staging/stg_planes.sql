@@ -1,4 +1,4 @@
--- Each file is the whole register: only the newest counts.
+-- Each file is the complete register, so only the latest file is used.
 select
     tailnum,
     manufacturer,
