@@ -69,7 +69,7 @@ def february() -> None:
     """Runs the second build, which adds new, late and corrected flights."""
     chapter(
         "February lands, with late and corrected flights of January",
-        "Some January flights land late, and some arrival times of January are corrected.",
+        "Some January flights are reported late, and some arrival times of January are corrected.",
     )
     land.land(2)
     flights = build("february")["flights"]
