@@ -180,7 +180,7 @@ class TestEveryCommand(Project):
         orchestrator.setenv("RESUME", "2 hours")
         _, output = run_dbt_and_capture(["run", "--select", "appended"])
         assert "Continuing" not in output, "what came to its end is not continued"
-        assert "at work" not in output and "The last run" not in output, "and nothing is said of it"
+        assert "in progress" not in output and "The last run" not in output, "and nothing is said of it"
         assert count(project, "appended") == 4 + 3 * 4
         last = runs(project)[-3:]
         assert [each["run_id"] for each in last] == [each["invocation_id"] for each in last]

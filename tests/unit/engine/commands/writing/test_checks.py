@@ -81,7 +81,7 @@ def test_an_invariant_of_a_column_is_checked(spark: SparkSession) -> None:
 def test_a_text_longer_than_its_column_is_found(spark: SparkSession) -> None:
     limited = StructField("x", PrimitiveType("string"), True, {"__CHAR_VARCHAR_TYPE_STRING": "varchar(3)"})
     (error,) = broken(spark.sql("values ('äöü'), ('abcd') as t(x)"), StructType((limited,)))
-    assert "1 row has a text in `x` that is longer than varchar(3), for example abcd" in str(error)
+    assert "1 row has a string in `x` that is longer than varchar(3), for example abcd" in str(error)
 
 
 def test_an_example_begins_with_the_columns_of_the_rule(spark: SparkSession) -> None:
