@@ -35,39 +35,41 @@ else:
 
 @dataclass
 class SiltCredentials(Credentials):
-    """The fields of a profile; none is needed beyond `type: silt`.
+    """The fields of a profile; all except `type: silt` are optional.
 
     Attributes:
         database: the name of the warehouse as a database.
-        schema: the schema that models are built in.
-        warehouse: where the tables are: a folder, relative to the project, a `file://` URI, or a place in an object
-            store: `s3://bucket/prefix`, `abfss://container@account.dfs.core.windows.net/prefix`, `gs://bucket/prefix`.
-            The first command makes the folder and says so; the folder above it must exist.
-        storage: how object stores are reached; by default as the environment says. Its fields are below.
+        schema: the schema in which models are built.
+        warehouse: the location of the tables: a folder, relative to the project, a `file://` URI, or the URL of an
+            object store: `s3://bucket/prefix`, `abfss://container@account.dfs.core.windows.net/prefix`,
+            `gs://bucket/prefix`. The first command creates the folder and says so; its parent folder must exist.
+        storage: the settings of object stores; by default those of the environment. Its fields are below.
         master: the Spark master of an embedded session or a cluster; not with `remote`.
         remote: the address of a Spark Connect server (`sc://host:port`).
-        databases: more warehouses: name of the database -> its place, as of `warehouse`, or a mapping of `location` and
-            `storage`, which then is in place of the profile's.
-        storage_jars: the folder of the jars by which Spark reaches object stores; by default those that it lacks are
-            brought as `spark.jars.packages` are.
-        spark_conf: settings of the Spark session; `dbt debug` shows the values of those that surely hold no secret.
-        run_id: what identifies the logical run for an orchestrator; a rerun with the same id applies nothing twice.
-        isolation_level: Serializable, WriteSerializable or SnapshotIsolation, for every commit; by default the table's.
-        max_commit_attempts: how often a commit is tried against other writers' commits.
-        statement_attempts: how often a statement that lost a conflict is run on a fresh snapshot; 1 is once only.
-        python_functions: whether functions in Python, whose code is kept in the warehouse, may be made and called.
-        stored_code: whether views and SQL functions of the warehouse may run scripts, call methods of Java and read by
-            any provider.
-        target_type: what `target.type` is to projects and packages, such as `spark`; by default `silt`. With
-            `databricks`, their macros for Databricks are taken before those for Spark.
-        resume: for how long ("2 hours") the same command continues its last run, if that did not finish; by default a
-            killed run on a terminal for 12 hours, and nothing else; `off` is never.
-        external_paths: whether tables may name files that are neither in their own folders nor in the warehouse, and
-            views files that the project does not declare.
-        keep_alive: for how long ("15 minutes") a Spark of this user's own stays for the next command after the last
-            one; only with a local `master`. By default Spark ends with the command.
-        catalog: where tables are registered after their commits, so that other engines find them by name: `hive` is the
-            Hive metastore of `spark_conf`. Not with `remote` or `keep_alive`.
+        databases: more warehouses: name of the database -> its location, as in `warehouse`, or a mapping of `location`
+            and `storage`, which then replaces the `storage` of the profile.
+        storage_jars: the folder of the jars with which Spark reaches object stores; by default missing jars are
+            downloaded in the same way as `spark.jars.packages`.
+        spark_conf: settings of the Spark session; `dbt debug` shows only values that cannot contain a secret.
+        run_id: the id of the logical run, set by an orchestrator; a rerun with the same id applies nothing twice.
+        isolation_level: Serializable, WriteSerializable or SnapshotIsolation, for every commit; by default the level of
+            the table.
+        max_commit_attempts: the maximum number of attempts to commit when other writers commit first.
+        statement_attempts: the maximum number of runs of a statement that loses conflicts, each on a fresh snapshot; 1
+            means that it is not run again.
+        python_functions: whether functions in Python, whose code is stored in the warehouse, may be created and called.
+        stored_code: whether views and SQL functions of the warehouse may run scripts, call Java methods and read
+            through any provider.
+        target_type: the value of `target.type` for projects and packages, such as `spark`; by default `silt`. With
+            `databricks`, their macros for Databricks take precedence over their macros for Spark.
+        resume: for how long ("2 hours") the same command continues its last run if that run did not finish; by default
+            12 hours for a killed run on a terminal, and otherwise never; `off` means never.
+        external_paths: whether tables may name files outside of their own folders and the warehouse, and views may name
+            files that the project does not declare.
+        keep_alive: for how long ("15 minutes") Spark, private to this user, keeps running after a command to serve the
+            next command; only with a local `master`. By default Spark ends with the command.
+        catalog: the catalog in which tables are registered after their commits, so that other engines find them by
+            name: `hive` is the Hive metastore of `spark_conf`. Not with `remote` or `keep_alive`.
     """
 
     database: str = locations.DATABASE
@@ -116,7 +118,7 @@ class SiltCredentials(Credentials):
 
     @property
     def quotes(self) -> sql_quotes.Quotes:
-        """How the session reads quoted texts, as far as the profile says."""
+        """How the session reads quoted strings, according to the profile."""
         given = {name: str(value).lower() for name, value in self.spark_conf.items()}
         is_strict = given.get("spark.sql.ansi.enabled") != "false"
         return sql_quotes.Quotes(
@@ -127,7 +129,7 @@ class SiltCredentials(Credentials):
 
     @property
     def stays(self) -> timedelta | None:
-        """For how long Spark stays after the last command; None where it ends with its command."""
+        """For how long Spark keeps running after the last command; None if it ends with its command."""
         return None if not self.keep_alive or is_off(self.keep_alive) else parse_duration(self.keep_alive, "keep_alive")
 
     @property
@@ -163,14 +165,14 @@ class SiltCredentials(Credentials):
         )
 
     def connection_info(self, *, with_aliases: bool = False) -> Iterable[tuple[str, Any]]:
-        """The fields that are set, as `dbt debug` prints them: without secrets."""
+        """Yields the fields that are set, without secrets, as `dbt debug` prints them."""
         for name, value in super().connection_info(with_aliases=with_aliases):
             if value not in (None, {}):
                 yield name, _without_secrets(name, value)
 
     @classmethod
     def validate(cls, data: Any) -> None:
-        """Refuse a field that no profile has, instead of ignoring it.
+        """Refuses an unknown field instead of ignoring it.
 
         Raises:
             ValidationError: a field is unknown, or a value is of another type.
@@ -186,10 +188,10 @@ class SiltCredentials(Credentials):
 
 
 def _run_fields_as_text(data: Mapping[str, Any]) -> dict[str, Any]:
-    """A profile whose `run_id` may be a number or a date as YAML reads it, and whose lengths of time may be `off`.
+    """Converts a `run_id` that YAML reads as a number or a date, and durations that it reads as false, to strings.
 
     Raises:
-        ValidationError: the run id is none.
+        ValidationError: if the run id is invalid.
     """
     fields_ = dict(data)
     try:
@@ -204,7 +206,7 @@ def _run_fields_as_text(data: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _without_secrets(name: str, value: Any) -> Any:
-    """A field's value with asterisks in place of what may be a secret."""
+    """Returns a field's value with asterisks in place of possible secrets."""
     if name == "spark_conf":
         return shown_settings.settings(value)
     if name == "storage":
@@ -227,7 +229,7 @@ def _storage_of(database: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def check_fields(data: Mapping[str, Any]) -> None:
-    """Raise ValidationError naming the first unknown field of a profile, and the known one nearest to it."""
+    """Raises ValidationError with the first unknown field of a profile and the most similar known field."""
     known = {each.name for each in fields(SiltCredentials)} - {"_ALIASES"}
     for name in data:
         if name in known or name in ("type", "threads"):
@@ -240,7 +242,7 @@ def check_fields(data: Mapping[str, Any]) -> None:
 
 
 def check_names(credentials: SiltCredentials) -> None:
-    """Raise ValidationError if a database or schema of the profile has a name that could leave the warehouse."""
+    """Raises ValidationError if the name of a database or schema could lead outside of the warehouse."""
     try:
         check_identifier(credentials.schema, "schema")
         databases = [check_identifier(name, "database") for name in credentials.databases]
@@ -255,7 +257,7 @@ def check_names(credentials: SiltCredentials) -> None:
 
 
 def check_storage(credentials: SiltCredentials) -> None:
-    """Raise ValidationError if a database is nowhere, or the settings of a storage cannot be; no value is named."""
+    """Raises ValidationError, without values, if a database has no location or the settings of a storage are wrong."""
     given = credentials
     try:
         places = locations.locations(given.database, given.warehouse, given.databases, Path())
@@ -280,7 +282,7 @@ _OF_STORAGE = {
 
 
 def check_keep_alive(credentials: SiltCredentials) -> None:
-    """Raise ValidationError if a Spark is to stay that this machine does not start, or not as it has to be."""
+    """Raises ValidationError if `keep_alive` is set with a profile or settings that a kept Spark does not support."""
     if credentials.stays is None:
         return
     if credentials.remote:
@@ -295,7 +297,7 @@ def check_keep_alive(credentials: SiltCredentials) -> None:
 
 
 def check_catalog(credentials: SiltCredentials) -> None:
-    """Raise ValidationError if tables are to be registered where they cannot be."""
+    """Raises ValidationError if tables cannot be registered in the profile's `catalog`."""
     if credentials.catalog is None:
         return
     if credentials.catalog not in CATALOGS:
@@ -308,7 +310,7 @@ def check_catalog(credentials: SiltCredentials) -> None:
 
 
 CATALOGS = ("hive",)
-"""Where tables can be registered."""
+"""The catalogs in which tables can be registered."""
 _LOCAL_MASTER = re.compile(r"local(\[[^\]]*\])?")
 _OF_KEPT_SPARK = ("spark.connect.grpc.binding.", "spark.connect.authenticate.", "spark.connect.grpc.port.")
 

@@ -82,24 +82,24 @@ _RELATION_TYPES = {RelationKind.TABLE: RelationType.Table, RelationKind.VIEW: Re
 
 @dataclass
 class SiltConfig(IncrementalConfig):
-    """The configs of a model beyond dbt's own.
+    """The configs of a model that the adapter adds to dbt's.
 
-    `unused_configs` lists the configs of other adapters that are accepted, too, and have no effect.
+    `unused_configs` lists the configs of other adapters that are accepted without effect.
 
     Attributes:
-        partition_by: the columns by whose values a table's files, or the files of an `external` model, are in folders.
+        partition_by: the columns by which the files of a table or of an `external` model are partitioned into folders.
         tblproperties: properties of the table: key -> value.
-        incremental_apply_config_changes: whether a run sets what was changed in the `tblproperties` and in the contract
-            of an incremental model or a snapshot since its table was made; true if absent.
-        isolation_level: of the node's own commit; in place of the profile's and of the table's.
-        user_metadata: a note on the node's commits, which `describe history` shows.
+        incremental_apply_config_changes: whether a run applies changes of the `tblproperties` and the contract of an
+            incremental model or a snapshot to its existing table; true by default.
+        isolation_level: the isolation level of the node's own commit, instead of the level in the profile or the table.
+        user_metadata: a note in the node's commits, which `describe history` shows.
         query_tag, query_tags: a tag of the node's Spark jobs.
         file_format, table_format: accepted for projects of other adapters; every table is a Delta table.
 
-        location: where an `external` model writes: a folder, or a file whose ending names the format.
+        location: the folder or file that an `external` model writes; the extension of a file names the format.
         format: the format of an `external` model's files: parquet, csv, json or orc.
         options: options of Spark's writer for an `external` model.
-        delimiter: the character between the values of an `external` model's CSV, and of a seed's.
+        delimiter: the character between values in the CSV of an `external` model or a seed.
     """
 
     partition_by: dict[str, Any] | list[str] | str | None = None

@@ -1,4 +1,4 @@
-"""Finds misspelt names of configs: dbt passes every name on, so a typing error would change what is written."""
+"""Finds misspelt names of configs: dbt passes on every name, so a misspelt name would change the result."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _OF_DBT_BY_NAME = frozenset(
         "sql_header",
     )
 )
-"""The configs that dbt reads, or writes for a python model, and has no field for."""
+"""The configs without a field in dbt that dbt reads, or writes for a python model."""
 
 _LIKE_ENOUGH = 0.85
 
@@ -45,9 +45,9 @@ class ConfigNames:
         self._known = {*self._with_effect, *UNUSED}
 
     def misspelt(self, config: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-        """Yields each name that is unknown and nearly one that has an effect, with that one.
+        """Yields each unknown name that resembles a config with an effect, and that config.
 
-        Names that are like none are those of a project's or a package's own macros.
+        Other unknown names may belong to macros of a project or a package.
         """
         for name, value in config.items():
             if value in (None, "") or name in self._known:

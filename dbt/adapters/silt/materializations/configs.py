@@ -24,13 +24,13 @@ _OWN_NAMES = "a config of your own belongs in `meta`"
 
 
 def check_configs(node: Node, names: ConfigNames, project: str, others: Collection[Node]) -> list[str]:
-    """Passes where the configuration of a node can be used.
+    """Raises an error if the configuration of a node cannot be used.
 
     Args:
         node: the node that is about to run.
         names: the names of configs.
         project: the name of the project; a misspelt config in a package, which its user cannot change, is a warning.
-        others: all nodes of the run; a warning names those that it is about, too.
+        others: all nodes of the run; a warning also names the other nodes that it concerns.
 
     Returns:
         Warnings, each once in a run: of configs without effect, and of a strategy that lacks its key.

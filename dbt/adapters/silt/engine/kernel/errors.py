@@ -51,7 +51,7 @@
         DataFileChangedError
         NotATableError
         UnusableFileError
-      UnsupportedFeatureError          use an engine that has the table's feature
+      UnsupportedFeatureError          use an engine that supports the table's feature
       UnavailableError                 repair the environment: storage, Java, Spark, settings
         StorageError
           StorageRefusedError
@@ -87,7 +87,7 @@ _NARROWER = (
 
 
 def sentence(text: str) -> str:
-    """Returns a text with a full stop, unless it ends with an exclamation mark, a question mark or an ellipsis."""
+    """Adds a full stop to a text, unless it ends with an exclamation mark, a question mark or an ellipsis."""
     text = _unstopped(text)
     return text if text.endswith(("!", "?", "...", "…")) else f"{text}."
 
@@ -102,10 +102,10 @@ class SiltError(Exception):
 
     Args:
         problem: what happened, in the user's terms, without a full stop.
-        remedy: what to do now, without a full stop; None takes the class's own.
+        remedy: what to do now, without a full stop; None means the remedy of the class.
         table: the table's name or path.
         version: the version of the table at which the problem occurred.
-        details: values for a program to act on (winner's version, column, rows ...).
+        details: values that a program can use (winner's version, column, rows ...).
     """
 
     code: ClassVar[str] = "SILT_ERROR"
@@ -136,12 +136,12 @@ class SiltError(Exception):
 
     @property
     def sentences(self) -> str:
-        """The problem and the remedy, each as a sentence; without code and table."""
+        """The problem and the remedy, each as a sentence, without code and table."""
         return f"{sentence(self.problem)} {sentence(self.action)}"
 
 
 class RunAgainError(SiltError):
-    """The statement, or the run, should be run again."""
+    """The statement or the run must be repeated."""
 
     code = "SILT_RUN_AGAIN"
     remedy = "Run it again"
@@ -155,7 +155,7 @@ class ConcurrentModificationError(RunAgainError):
 
 
 class ConcurrentAppendError(ConcurrentModificationError):
-    """A winner added files that may hold rows which this transaction read or would have read."""
+    """A winner added files that may contain rows which this transaction read or would have read."""
 
     code = "SILT_CONCURRENT_APPEND"
     remedy = _NARROWER
@@ -169,7 +169,7 @@ class ConcurrentDeleteReadError(ConcurrentModificationError):
 
 
 class ConcurrentDeleteDeleteError(ConcurrentModificationError):
-    """A winner removed a file that this transaction removes too."""
+    """A winner removed a file that this transaction also removes."""
 
     code = "SILT_CONCURRENT_DELETE_DELETE"
 
@@ -187,14 +187,14 @@ class ProtocolChangedError(ConcurrentModificationError):
 
 
 class ConcurrentTransactionError(ConcurrentModificationError):
-    """A winner carries a transaction identifier that this transaction carries too."""
+    """A winner committed a transaction identifier that this transaction also commits."""
 
     code = "SILT_CONCURRENT_TRANSACTION"
     remedy = "Nothing was applied: run it again; if the other writer did the same unit of work, the rerun skips it"
 
 
 class ConcurrentDomainError(ConcurrentModificationError):
-    """A winner set a domain of metadata that this transaction sets too."""
+    """A winner set a metadata domain that this transaction also sets."""
 
     code = "SILT_CONCURRENT_DOMAIN"
 
@@ -206,31 +206,31 @@ class ConcurrentCreateError(ConcurrentModificationError):
 
 
 class ConcurrentDropError(ConcurrentModificationError):
-    """The table was dropped, or dropped and made again, while this transaction ran."""
+    """The table was dropped, or dropped and created again, while this transaction ran."""
 
     code = "SILT_CONCURRENT_DROP"
 
 
 class CommitAttemptsExhaustedError(RunAgainError):
-    """Every allowed attempt to commit met another writer's commit."""
+    """Every allowed attempt to commit lost against another writer's commit."""
 
     code = "SILT_COMMIT_ATTEMPTS_EXHAUSTED"
     remedy = "Nothing was applied: run it again, or raise max_commit_attempts"
 
 
 class CommitStateUnknownError(RunAgainError):
-    """The storage never said whether the commit took place."""
+    """The storage did not report whether the commit took place."""
 
     code = "SILT_COMMIT_STATE_UNKNOWN"
     remedy = "Run it again with the same run id: committed work is skipped"
     remedy_without_run = (
         "Before you run it again, check whether it was committed: `describe history` or `silt history` shows it"
     )
-    """Of a statement that belongs to no run."""
+    """The remedy for a statement outside of a run."""
 
 
 class ExecutorLostError(RunAgainError):
-    """An executor was lost with rows that it had computed for the statement."""
+    """An executor was lost, with rows that it had computed for the statement."""
 
     code = "SILT_EXECUTOR_LOST"
     remedy = (
@@ -247,7 +247,7 @@ class InvalidStatementError(SiltError):
 
 
 class StatementSyntaxError(InvalidStatementError):
-    """The text is not a statement."""
+    """The text cannot be parsed as a statement."""
 
     code = "SILT_SYNTAX"
 
@@ -273,42 +273,42 @@ class InvalidNameError(InvalidStatementError):
 
 
 class RelationNotFoundError(InvalidStatementError):
-    """There is no such table or view."""
+    """The table or view does not exist."""
 
     code = "SILT_RELATION_NOT_FOUND"
     remedy = "Check the name, or build the model that creates it"
 
 
 class FunctionNotFoundError(RelationNotFoundError):
-    """There is no such function."""
+    """The function does not exist."""
 
     code = "SILT_FUNCTION_NOT_FOUND"
     remedy = "Check the name; `show functions` lists all functions"
 
 
 class FilesNotFoundError(InvalidStatementError):
-    """A statement reads files by their path, and there are none."""
+    """A statement reads files by their path, and no file exists there."""
 
     code = "SILT_FILES_NOT_FOUND"
     remedy = "Check the path; the Spark that runs the statement must be able to read it"
 
 
 class RelationExistsError(InvalidStatementError):
-    """There is already a table or view of that name."""
+    """A table or view of that name already exists."""
 
     code = "SILT_RELATION_EXISTS"
     remedy = "Drop it first, or use `create or replace`"
 
 
 class SchemaNotFoundError(InvalidStatementError):
-    """There is no such schema or database."""
+    """The schema or database does not exist."""
 
     code = "SILT_SCHEMA_NOT_FOUND"
     remedy = "Create the schema first, or check its name"
 
 
 class ColumnNotFoundError(InvalidStatementError):
-    """There is no such column."""
+    """The column does not exist."""
 
     code = "SILT_COLUMN_NOT_FOUND"
     remedy = "Check the column's name"
@@ -329,21 +329,21 @@ class InvalidPropertyError(InvalidStatementError):
 
 
 class VersionNotFoundError(InvalidStatementError):
-    """The requested version or time is not, or no longer, in the table's log."""
+    """The table's log does not contain the requested version or time, or no longer does."""
 
     code = "SILT_VERSION_NOT_FOUND"
     remedy = "Choose one of the versions that `describe history` shows"
 
 
 class RunNotFoundError(InvalidStatementError):
-    """No table's log has a commit of that run."""
+    """No table's log contains a commit of that run."""
 
     code = "SILT_RUN_NOT_FOUND"
     remedy = "Choose one of the runs that `silt runs` shows"
 
 
 class ChangeDataNotRecordedError(InvalidStatementError):
-    """The change data of a version was requested and was not recorded."""
+    """The change data of a requested version was not recorded."""
 
     code = "SILT_CHANGE_DATA_NOT_RECORDED"
     remedy = (
@@ -353,7 +353,7 @@ class ChangeDataNotRecordedError(InvalidStatementError):
 
 
 class RollbackRefusedError(InvalidStatementError):
-    """A unit of work or a run cannot be undone in all the tables that it changed; none of them was changed."""
+    """A unit of work or a run cannot be undone in all the tables that it changed; no table was changed."""
 
     code = "SILT_ROLLBACK_REFUSED"
 
@@ -369,7 +369,7 @@ class RetentionTooShortError(InvalidStatementError):
 
 
 class RuleNotAllowedError(InvalidStatementError):
-    """The text of a default, a condition or a generated column holds what a table's rule may not."""
+    """The SQL of a default, a condition or a generated column contains something that a table's rule may not."""
 
     code = "SILT_RULE_NOT_ALLOWED"
     remedy = (
@@ -379,7 +379,7 @@ class RuleNotAllowedError(InvalidStatementError):
 
 
 class StoredCodeError(InvalidStatementError):
-    """The stored text of a view or a SQL function runs code, or reads by a provider other than those of plain files."""
+    """The stored SQL of a view or function runs code, or reads through a provider that is not for plain files."""
 
     code = "SILT_STORED_CODE"
     remedy = (
@@ -397,7 +397,7 @@ class DataRejectedError(SiltError):
 
 
 class NotNullViolationError(DataRejectedError):
-    """A column declared NOT NULL would hold a null."""
+    """A column declared NOT NULL would contain a null."""
 
     code = "SILT_NOT_NULL_VIOLATION"
 
@@ -409,7 +409,7 @@ class CheckViolationError(DataRejectedError):
 
 
 class MultipleSourceRowsError(DataRejectedError):
-    """WHEN clauses of a MERGE take more than one source row for one target row."""
+    """WHEN clauses of a MERGE select more than one source row for a target row."""
 
     code = "SILT_MULTIPLE_SOURCE_ROWS"
     remedy = (
@@ -431,7 +431,7 @@ class ReplaceWhereMismatchError(DataRejectedError):
 
 
 class PartitionValueError(DataRejectedError):
-    """A partition column would hold a value that the log, or a folder's name, cannot hold: an empty text, say."""
+    """A partition column would contain a value that the log or a folder's name cannot hold, such as an empty string."""
 
     code = "SILT_PARTITION_VALUE"
 
@@ -454,7 +454,7 @@ class CorruptLogError(TableDamagedError):
 
 
 class MissingLogVersionError(TableDamagedError):
-    """A commit is missing between two others."""
+    """A commit between two existing commits is missing."""
 
     code = "SILT_MISSING_LOG_VERSION"
     remedy = "Restore the missing commit file from a copy"
@@ -468,14 +468,14 @@ class CorruptCheckpointError(TableDamagedError):
 
 
 class CorruptDeletionVectorError(TableDamagedError):
-    """A deletion vector cannot be read, so the rows of the table are not known."""
+    """A deletion vector cannot be read, so the rows of the table are unknown."""
 
     code = "SILT_CORRUPT_DELETION_VECTOR"
     remedy = "Restore its file from a copy, or restore the table to a version without it"
 
 
 class DataFileMissingError(TableDamagedError):
-    """A data file that the log names is not there."""
+    """A data file that the log names is missing."""
 
     code = "SILT_DATA_FILE_MISSING"
     remedy = (
@@ -486,7 +486,7 @@ class DataFileMissingError(TableDamagedError):
 
 
 class DataFileChangedError(TableDamagedError):
-    """A data file is there, and is not the one that the log names: its size, rows or columns are others."""
+    """A data file exists, but its size, rows or columns differ from those in the log."""
 
     code = "SILT_DATA_FILE_CHANGED"
     remedy = (
@@ -496,7 +496,7 @@ class DataFileChangedError(TableDamagedError):
 
 
 class NotATableError(TableDamagedError):
-    """The folder has no log of a table."""
+    """The folder does not contain the log of a table."""
 
     code = "SILT_NOT_A_TABLE"
     remedy = "Check the path, or remove the folder if it contains nothing of value"
@@ -510,7 +510,7 @@ class UnusableFileError(TableDamagedError):
 
 
 class UnsupportedFeatureError(SiltError):
-    """The table's protocol asks for a feature that this engine does not have."""
+    """The table's protocol requires a feature that this engine does not support."""
 
     code = "SILT_UNSUPPORTED_FEATURE"
     remedy = "Use an engine that supports the feature, or drop the feature from the table with the engine that added it"
@@ -531,35 +531,35 @@ class StorageError(UnavailableError):
 
 
 class StorageRefusedError(StorageError):
-    """The service of the storage refused a request: for its bucket, its region or its credentials."""
+    """The storage service refused a request because of its bucket, region or credentials."""
 
     code = "SILT_STORAGE_REFUSED"
     remedy = "Correct `warehouse` or `storage` in the profile; `dbt debug` checks them"
 
 
 class NotWrittenError(StorageError):
-    """A write failed, and certainly nothing of it is visible."""
+    """A write failed, and no part of it is visible."""
 
     code = "SILT_NOT_WRITTEN"
     remedy = "Check that the storage is writable and has free space, then run it again"
 
 
 class NoSpaceError(NotWrittenError):
-    """The file system, or the user's share of it, is full."""
+    """The file system or the user's quota is full."""
 
     code = "SILT_NO_SPACE"
     remedy = "Free space there (`vacuum` and `drop table` delete files), then run it again"
 
 
 class ReadOnlyStorageError(NotWrittenError):
-    """The user of this process can read the storage, and cannot write it."""
+    """The user of this process can read the storage, but cannot write to it."""
 
     code = "SILT_READ_ONLY"
     remedy = "Reads still work; to write, make the folder writable, or set `warehouse` to another folder"
 
 
 class SymbolicLinkError(NotWrittenError):
-    """A symbolic link is in a table's folder or a warehouse, where links are not followed; nothing was done."""
+    """A table's folder or a warehouse contains a symbolic link, which is not followed; nothing was done."""
 
     code = "SILT_SYMBOLIC_LINK"
     remedy = (
@@ -585,21 +585,21 @@ class SparkEndedError(SparkUnavailableError):
 
 
 class KeptSparkError(SparkUnavailableError):
-    """The Spark that stays between commands cannot be used."""
+    """The kept Spark cannot be used."""
 
     code = "SILT_KEPT_SPARK"
     remedy = "Run `silt session stop --force`, then run it again"
 
 
 class KeptSparkInUseError(SparkUnavailableError):
-    """A Spark that commands use was asked to end."""
+    """A request to stop the kept Spark was refused, because commands use it."""
 
     code = "SILT_KEPT_SPARK_IN_USE"
     remedy = "Wait until the commands have ended, or stop Spark anyway: `silt session stop --force`"
 
 
 class SparkFailedError(UnavailableError):
-    """Spark gave up, for a reason that is neither the statement's nor the data's."""
+    """Spark failed, and neither the statement nor the data is the cause."""
 
     code = "SILT_SPARK_FAILED"
 
@@ -619,14 +619,14 @@ class InvalidSettingError(UnavailableError):
 
 
 class ConditionsIgnoredError(InvalidSettingError):
-    """The storage ignores the conditions of conditional writes, so that commits of others would be overwritten."""
+    """The storage ignores the conditions of conditional writes, so commits of other writers would be overwritten."""
 
     code = "SILT_CONDITIONS_IGNORED"
     remedy = "Use another storage, or update the server: it must support `If-None-Match: *` and `If-Match` on PUT"
 
 
 class ExternalPathError(UnavailableError):
-    """A table's log, or the stored text of a view, names a file outside of the table's folder and of the warehouse."""
+    """A table's log, or the stored SQL of a view, names a file outside of the table's folder and of the warehouse."""
 
     code = "SILT_EXTERNAL_PATH"
     remedy = (
@@ -636,7 +636,7 @@ class ExternalPathError(UnavailableError):
 
 
 class InternalError(SiltError):
-    """A rule that the engine itself must keep was broken."""
+    """The engine broke one of its own rules."""
 
     code = "SILT_INTERNAL"
     remedy = "This is a bug of dbt-silt: please report it with this message"

@@ -18,34 +18,34 @@ from dbt.adapters.silt.materializations.incremental.merge_clauses import is_on
 class IncrementalConfig(AdapterConfig):
     """The configuration of incremental models, with the config keys of dbt-databricks and of dbt-duckdb.
 
-    Conditions and expressions are Spark SQL. They see the table's rows as `DBT_INTERNAL_DEST` (`target_alias`), the
-    model's as `DBT_INTERNAL_SOURCE` (`source_alias`).
+    Conditions and expressions are Spark SQL, in which the table is `DBT_INTERNAL_DEST` (`target_alias`) and the model
+    is `DBT_INTERNAL_SOURCE` (`source_alias`).
 
     Attributes:
-        incremental_predicates: conditions on the table's rows that a write reads; for `replace_where`, on those that
-            it replaces.
+        incremental_predicates: conditions on the rows of the table that a write reads; for `replace_where`, on the
+            rows that it replaces.
         predicates: dbt's older key for `incremental_predicates`.
-        merge_update_columns: the columns that are updated; all if absent.
+        merge_update_columns: the columns that are updated; by default all columns.
         merge_exclude_columns: the columns that are not updated.
 
-        matched_condition: which matched rows are updated.
-        not_matched_condition: which rows of the model that match none are inserted.
-        not_matched_by_source_action: `delete`, or `update set column = expression, ...`, for the table's rows that no
-            row of the model matches.
-        not_matched_by_source_condition: to which of these rows the action applies.
-        skip_matched_step: whether nothing is updated.
-        skip_not_matched_step: whether nothing is inserted.
-        source_alias: another name for the model's rows.
-        target_alias: another name for the table's rows.
-        merge_with_schema_evolution: whether columns that are new in the model are added to the table.
+        matched_condition: the condition for updating a matched row.
+        not_matched_condition: the condition for inserting a row of the model that matches no row of the table.
+        not_matched_by_source_action: `delete`, or `update set column = expression, ...`, for rows of the
+            table that match no row of the model.
+        not_matched_by_source_condition: the condition for applying `not_matched_by_source_action` to a row.
+        skip_matched_step: whether updates are skipped.
+        skip_not_matched_step: whether inserts are skipped.
+        source_alias: an alias of the model in conditions and expressions.
+        target_alias: an alias of the table in conditions and expressions.
+        merge_with_schema_evolution: whether new columns of the model are added to the table.
 
         merge_clauses: `when_matched`, `when_not_matched` and `when_not_matched_by_source`, each a list of clauses with
             `action`, `condition`, `mode` and the keys of the action.
-        merge_update_condition: as `matched_condition`.
-        merge_insert_condition: as `not_matched_condition`.
-        merge_update_set_expressions: column -> expression that it is updated to.
-        merge_on_using_columns: the columns by which rows match, in place of `unique_key`.
-        merge_returning_columns: has no effect: a run shows no rows.
+        merge_update_condition: the same as `matched_condition`.
+        merge_insert_condition: the same as `not_matched_condition`.
+        merge_update_set_expressions: column -> expression for its new value.
+        merge_on_using_columns: the columns on which rows match, instead of `unique_key`.
+        merge_returning_columns: no effect, since a run shows no rows.
     """
 
     predicates: list[str] | str | None = None

@@ -1,6 +1,6 @@
-"""The settings of object stores: one set, for the log's own client (obstore) and for Spark's.
+"""The settings of object stores, shared by the log's own client (obstore) and Spark's.
 
-Their names are those of delta-rs' options without their prefix, and of DuckDB's secrets where the two agree.
+Their names are the names of delta-rs' options without their prefix, and of DuckDB's secrets if the two agree.
 """
 
 from __future__ import annotations
@@ -27,30 +27,30 @@ _ELSEWHERE: Final = {
     "google_service_account": "service_account",
     "application_credentials": "service_account",
 }
-"""The names that other tools have for the same, or for what an address with its scheme says."""
+"""The field for each name that other tools use for it, or for a fact that an address with its scheme contains."""
 
 
 @dataclass(frozen=True, repr=False)
 class StorageSettings:
-    """How a bucket is reached, and as whom; what is not given is taken from the environment, as `resolved` says.
+    """The address and credentials of a bucket; `resolved` takes missing values from the environment.
 
     Attributes:
         endpoint: the address of the service, with its scheme (`http://127.0.0.1:9000`); by default the cloud's own.
-        region: of the bucket, on S3.
-        access_key_id: on S3.
-        secret_access_key: on S3.
-        session_token: on S3, of temporary credentials.
-        profile: on S3, a profile of `~/.aws/credentials` or `~/.aws/config`.
-        anonymous: whether requests are not signed: the bucket is public.
-        path_style: on S3, whether the bucket is in the path of a request instead of its host; by default where there is
-            an `endpoint`.
-        account_key: on Azure.
-        sas_token: on Azure.
-        tenant_id: on Azure, of a service principal.
-        client_id: on Azure, of a service principal or a managed identity.
-        client_secret: on Azure, of a service principal.
-        service_account: on Google, the path of a service account's JSON file.
-        timeout: for how many seconds a request may stay without an answer.
+        region: the region of the bucket, on S3.
+        access_key_id: the id of the access key, on S3.
+        secret_access_key: the secret of the access key, on S3.
+        session_token: the token of temporary credentials, on S3.
+        profile: a profile of `~/.aws/credentials` or `~/.aws/config`, on S3.
+        anonymous: whether requests are unsigned, for a public bucket.
+        path_style: on S3, whether the bucket is in the path of a request instead of its host; the default is true if
+            `endpoint` is set.
+        account_key: the key of the storage account, on Azure.
+        sas_token: a shared access signature, on Azure.
+        tenant_id: the tenant of a service principal, on Azure.
+        client_id: the client id of a service principal or a managed identity, on Azure.
+        client_secret: the secret of a service principal, on Azure.
+        service_account: the path of a service account's JSON file, on Google.
+        timeout: the number of seconds that a request waits for a response.
     """
 
     endpoint: str | None = None
@@ -80,12 +80,12 @@ class StorageSettings:
 
     @property
     def services(self) -> frozenset[Service]:
-        """The services that what is set can only be meant for."""
+        """The services to which the fields that are set belong."""
         return frozenset(each for each, names in _OF_SERVICE.items() if any(getattr(self, name) for name in names))
 
     @property
     def secrets(self) -> list[str]:
-        """The values that no one may read."""
+        """The values that must not be shown."""
         return [value for name in sorted(SECRETS) if (value := getattr(self, name))]
 
 
@@ -101,11 +101,11 @@ _KINDS: Final = {each.name: str(each.type).removesuffix(" | None") for each in f
 
 
 def storage_settings(given: Mapping[str, Any]) -> StorageSettings:
-    """The settings that a profile or a program gives as names and values.
+    """Creates settings from the names and values in a profile or a program.
 
     Raises:
-        InvalidSettingError: a name is unknown, a value is of another kind, or two fields exclude one another; a
-            value is never in the message.
+        InvalidSettingError: if a name is unknown, a value has the wrong type, or two fields exclude each other; the
+            message never contains a value.
     """
     values = {name: _value(name, value) for name, value in given.items() if value is not None}
     settings = StorageSettings(**values)
@@ -161,20 +161,20 @@ def _check(settings: StorageSettings) -> None:
 
 @dataclass(frozen=True)
 class Storages:
-    """The settings of each bucket that databases are in, and those of every other one.
+    """The settings of each bucket that contains a database, and the settings of every other bucket.
 
     Attributes:
-        default: where a database has none of its own.
+        default: the settings of buckets without their own.
     """
 
     default: StorageSettings = field(default_factory=StorageSettings)
     _by_bucket: Mapping[tuple[Service, str], StorageSettings] = field(default_factory=dict)
 
     def of(self, location: str) -> StorageSettings:
-        """The settings for a URL.
+        """Returns the settings for a URL.
 
         Raises:
-            InvalidSettingError: the URL is of a kind that is not supported.
+            InvalidSettingError: if the kind of URL is not supported.
         """
         return self._by_bucket.get(parse_url(location).store, self.default)
 
@@ -184,12 +184,12 @@ def storages(
     default: StorageSettings | None = None,
     own: Mapping[str, StorageSettings] | None = None,
 ) -> Storages:
-    """Brings together the settings of databases.
+    """Combines the settings of databases.
 
     Args:
-        locations: of the databases by name.
-        default: of those without settings of their own.
-        own: by the database's name.
+        locations: the locations of the databases, by name.
+        default: the settings of databases without their own.
+        own: the settings of databases with their own, by name.
 
     Raises:
         InvalidSettingError: two databases are in one bucket with different settings, or a folder has settings.

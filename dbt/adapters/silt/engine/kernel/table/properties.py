@@ -1,7 +1,7 @@
 """TableProperties: `metaData.configuration` with names, types, defaults and bounds.
 
 Source: the Delta specification, section "Table Properties", and delta-spark's DeltaConfig. Keys that begin with
-`delta.` belong to the protocol; all others are the user's own and are kept as they are.
+`delta.` belong to the protocol; all other keys belong to the user and are kept unchanged.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ class Property(Generic[T]):
     """One property of the protocol, as an attribute of TableProperties.
 
     Args:
-        key: its key in the configuration.
-        read: reads its text; raises ValueError where the text is no value.
-        default: its value where the configuration has no such key.
-        settable: whether a user may set it; else only the protocol does.
+        key: the key in the configuration.
+        read: parses the string; raises ValueError if it is not a valid value.
+        default: the value if the key is missing in the configuration.
+        settable: whether a user may set it; otherwise only the protocol does.
     """
 
     def __init__(self, key: str, read: Callable[[str], T], default: T, *, settable: bool = True) -> None:
@@ -54,26 +54,26 @@ class Property(Generic[T]):
 class TableProperties:
     """A typed view of a table's configuration.
 
-    Each attribute raises InvalidPropertyError, naming the property, where the configuration has an invalid
+    Each attribute raises InvalidPropertyError, naming the property, if the configuration contains an invalid
     value. Durations are in milliseconds.
     """
 
     configuration: Mapping[str, str]
 
     checkpoint_interval = Property("delta.checkpointInterval", values.positive, 10)
-    """A checkpoint is due at each version that this number divides."""
+    """A checkpoint is due at each version that is a multiple of this number."""
     isolation_level = Property("delta.isolationLevel", values.isolation_level, IsolationLevel.SERIALIZABLE)
-    """Which commits of other writers conflict with one of this table."""
+    """Which commits of other writers conflict with a commit to this table."""
     append_only = Property("delta.appendOnly", values.boolean, False)
     """Whether rows may only be added: no DELETE, UPDATE, overwrite or MERGE that changes rows."""
     data_skipping_num_indexed_cols = Property("delta.dataSkippingNumIndexedCols", values.at_least_minus_one, 32)
-    """How many leaf columns have statistics; -1 means all of them."""
+    """The number of leaf columns with statistics; -1 means all leaf columns."""
     data_skipping_stats_columns = Property[tuple[str, ...] | None](
         "delta.dataSkippingStatsColumns", values.columns, None
     )
-    """The existing columns that have statistics, by name, as written; None where the number of columns decides."""
+    """The names, as written, of the columns with statistics; None if `delta.dataSkippingNumIndexedCols` decides."""
     string_prefix_length = Property("delta.dataSkippingStringPrefixLength", values.not_negative, 32)
-    """How many characters of a string its statistics keep."""
+    """The number of characters of a string that its statistics keep."""
     checkpoint_write_stats_as_json = Property("delta.checkpoint.writeStatsAsJson", values.boolean, True)
     """Whether checkpoints keep the statistics of files as JSON."""
     checkpoint_write_stats_as_struct = Property("delta.checkpoint.writeStatsAsStruct", values.boolean, False)
@@ -81,21 +81,21 @@ class TableProperties:
     set_transaction_retention_ms = Property[int | None](
         "delta.setTransactionRetentionDuration", values.interval_ms, None
     )
-    """How long a transaction identifier is remembered; None means forever."""
+    """How long a transaction identifier is kept; None means forever."""
     deleted_file_retention_ms = Property("delta.deletedFileRetentionDuration", values.interval_ms, 7 * 86_400_000)
-    """How long a removed file must stay, so that readers of older versions find it."""
+    """How long VACUUM must keep a removed file for readers of older versions."""
     target_file_size = Property[int | None]("delta.targetFileSize", values.byte_size, None)
-    """How many bytes OPTIMIZE gives a file; None where it decides by itself."""
+    """The file size in bytes that OPTIMIZE aims at; None if OPTIMIZE chooses it."""
     log_retention_ms = Property("delta.logRetentionDuration", values.interval_ms, 30 * 86_400_000)
-    """How long the log keeps the commits that are older than a checkpoint."""
+    """How long the log keeps commits that are older than a checkpoint."""
     enable_expired_log_cleanup = Property("delta.enableExpiredLogCleanup", values.boolean, True)
-    """Whether commits that are past `delta.logRetentionDuration` are deleted when a checkpoint is written."""
+    """Whether commits older than `delta.logRetentionDuration` are deleted when a checkpoint is written."""
     require_checkpoint_protection_before_version = Property(
         "delta.requireCheckpointProtectionBeforeVersion", values.not_negative, 0, settable=False
     )
-    """The history before that version is cleaned up all at once or not at all; 0 where none is protected."""
+    """The history before this version is cleaned up completely or not at all; 0 means that no history is protected."""
     checkpoint_policy = Property("delta.checkpointPolicy", values.checkpoint_policy, "classic")
-    """The form of checkpoints: `classic` or `v2`."""
+    """The format of checkpoints: `classic` or `v2`."""
     enable_change_data_feed = Property("delta.enableChangeDataFeed", values.boolean, False)
     """Whether each commit records which rows it changed, for `table_changes(...)`."""
     enable_deletion_vectors = Property("delta.enableDeletionVectors", values.boolean, False)
@@ -103,19 +103,19 @@ class TableProperties:
     enable_row_tracking = Property("delta.enableRowTracking", values.boolean, False)
     """Whether each row has an id that it keeps when it is updated or moved to another file."""
     enable_in_commit_timestamps = Property("delta.enableInCommitTimestamps", values.boolean, False)
-    """Whether a version's time is in its commit, instead of being the time of the commit's file."""
+    """Whether a version's time is stored in its commit, instead of being the time of the commit file."""
     in_commit_timestamp_enablement_version = Property[int | None](
         ENABLEMENT_VERSION, values.not_negative, None, settable=False
     )
-    """The first version that has an in-commit timestamp; None means version 0."""
+    """The first version with an in-commit timestamp; None means version 0."""
     in_commit_timestamp_enablement_timestamp = Property[int | None](
         ENABLEMENT_TIMESTAMP, values.not_negative, None, settable=False
     )
-    """The in-commit timestamp of the first version that has one."""
+    """The in-commit timestamp of the first version with an in-commit timestamp."""
     enable_type_widening = Property("delta.enableTypeWidening", values.boolean, False)
-    """Whether ALTER TABLE and schema evolution may make the type of a column wider."""
+    """Whether ALTER TABLE and schema evolution may widen the type of a column."""
     column_mapping_mode = Property("delta.columnMapping.mode", values.mapping_mode, "none")
-    """How files name columns: `none`, `name` or `id`; with `name` and `id`, dropping a column rewrites nothing."""
+    """How files name columns: `none`, `name` or `id`; with `name` and `id`, dropping a column rewrites no files."""
 
     @functools.cached_property
     def constraints(self) -> Mapping[str, str]:
@@ -131,14 +131,14 @@ def checked(properties: Mapping[str, str]) -> dict[str, str]:
     """Checks properties that a user sets, and returns them with `delta.` keys in the protocol's spelling.
 
     Raises:
-        InvalidPropertyError: a `delta.` key is unknown, cannot be set by hand, or has an invalid value; or a key is a
-            known one but for its `delta.`.
+        InvalidPropertyError: if a `delta.` key is unknown, cannot be set by a user, or has an invalid value; or if a
+            key is known apart from its missing or misspelt `delta.`.
     """
     return dict(_checked_entry(key, value) for key, value in properties.items())
 
 
 def is_settable(key: str) -> bool:
-    """Whether a user may set the property: it is not the protocol's, or the protocol leaves it to users."""
+    """Returns whether a user may set the property: it is outside of the protocol, or the protocol lets users set it."""
     folded = key.lower()
     return not folded.startswith("delta.") or folded.startswith(_PREFIXES) or folded in _KNOWN_BY_FOLDED_NAME
 
@@ -164,7 +164,7 @@ def _checked_entry(key: str, value: str) -> tuple[str, str]:
 
 
 def _check_is_own(key: str) -> None:
-    """Passes for a property of the user's own; a known one whose `delta.` is missing or misspelt would do nothing."""
+    """Raises InvalidPropertyError if the key is a known property whose `delta.` is missing or misspelt."""
     first, _, rest = key.lower().partition(".")
     is_bare = f"{_PREFIX}{key.lower()}" in _KNOWN_BY_FOLDED_NAME
     if is_bare or (f"{_PREFIX}{rest}" in _KNOWN_BY_FOLDED_NAME and nearest(first, ("delta",))):
@@ -201,7 +201,7 @@ OTHERS: Final[Mapping[str, Callable[[str], Any]]] = {
     "delta.sampleRetentionDuration": values.interval_ms,
     "delta.tuneFileSizesForRewrites": values.boolean,
 }
-"""Those that no attribute stands for."""
+"""The settable properties without an attribute in TableProperties."""
 _KNOWN: Final[Mapping[str, Callable[[str], Any]]] = {
     **OTHERS,
     **{each.key: each.read for each in vars(TableProperties).values() if isinstance(each, Property) and each.settable},

@@ -1,4 +1,4 @@
-"""Reads the texts of table properties as values; a text that is none raises ValueError, which says what is one.
+"""Parses the values of table properties; an invalid value raises ValueError, which names the allowed values.
 
 Source: the Delta specification, section "Table Properties", and delta-spark's DeltaConfig.
 """
@@ -80,7 +80,7 @@ def columns(text: str) -> tuple[str, ...]:
 
 
 def interval_ms(text: str) -> int:
-    """A calendar interval without months and years, such as `interval 1 week 2 days`."""
+    """Parses an interval without months and years, such as `interval 1 week 2 days`."""
     rest = re.sub(r"^\s*interval\s+", "", text.lower())
     total = Decimal(0)
     position = 0
@@ -99,7 +99,7 @@ def interval_ms(text: str) -> int:
 
 
 def byte_size(text: str) -> int:
-    """A number of bytes, or one with a unit as Spark has them: `256mb` is `268435456`."""
+    """Parses a number of bytes, with or without one of Spark's units: `256mb` is `268435456`."""
     match = re.fullmatch(r"\s*([0-9]+)\s*([kmgtp]?)b?\s*", text.lower())
     if match is None or int(match[1]) == 0:
         raise ValueError("it must be a number of bytes above 0, or a number with a unit, such as `256mb`")
