@@ -1,4 +1,4 @@
-"""The page of configs: the adapter's own, from the classes of its configs, and dbt's."""
+"""Generates the page of configs: the adapter's own, from its config classes, and dbt's."""
 
 from __future__ import annotations
 
@@ -12,53 +12,53 @@ from docs.markdown import GENERATED, described_attributes, kind_of, sentence, ta
 
 DBT_CONFIGS: Mapping[str, Mapping[str, str]] = {
     "All nodes": {
-        "contract": "With `enforced: true` columns and types must be those declared, and rows that break NOT NULL "
-        "or CHECK are refused.",
-        "full_refresh": "Whether the table is made again; in place of the flag.",
-        "grants": "Accepted, with one warning: the rights on the folder decide.",
-        "materialized": "`table`, `view`, `incremental`, `external`, `ephemeral`, or one of the project's own.",
-        "persist_docs": "Keeps descriptions of the model (`relation`) and its columns (`columns`) as comments.",
-        "post_hook": "Statements after the write. One that changes a table runs once in a logical run.",
-        "pre_hook": "Statements before the write. One that changes a table runs once in a logical run.",
+        "contract": "With `enforced: true`, columns and types must match the declaration, and rows that break NOT NULL "
+        "or CHECK are rejected.",
+        "full_refresh": "Whether the table is created again; overrides the flag.",
+        "grants": "Accepted with one warning, without effect: the permissions of the folder apply.",
+        "materialized": "`table`, `view`, `incremental`, `external`, `ephemeral`, or a materialization of the project.",
+        "persist_docs": "Stores descriptions of the model (`relation`) and its columns (`columns`) as comments.",
+        "post_hook": "Statements after the write. A statement that changes a table runs once in a logical run.",
+        "pre_hook": "Statements before the write. A statement that changes a table runs once in a logical run.",
         "sql_header": "Statements that run before the model's own, in the same session, such as `set ...`.",
     },
     "Incremental models": {
-        "batch_size": "Of `microbatch`: `hour`, `day`, `month` or `year`.",
-        "begin": "Of `microbatch`: the first moment.",
-        "concurrent_batches": "Of `microbatch`: whether batches run side by side.",
-        "event_time": "Of `microbatch`: the column that puts a row into a batch.",
+        "batch_size": "The batch size of `microbatch`: `hour`, `day`, `month` or `year`.",
+        "begin": "The start of the first batch of `microbatch`.",
+        "concurrent_batches": "Whether batches of `microbatch` run in parallel.",
+        "event_time": "The column that assigns a row to a batch of `microbatch`.",
         "incremental_strategy": "`append`, `merge`, `delete+insert`, `insert_overwrite`, "
-        "`replace_where`, `microbatch`, or one of the project's own; by default `merge` where there is a "
-        "`unique_key`, else `append`.",
-        "lookback": "Of `microbatch`: how many batches before the newest are done again.",
+        "`replace_where`, `microbatch`, or a strategy of the project; by default `merge` with a "
+        "`unique_key` and `append` without.",
+        "lookback": "The number of batches before the newest that `microbatch` processes again.",
         "on_schema_change": "`ignore` (the default), `fail`, `append_new_columns` or `sync_all_columns`.",
-        "unique_key": "The column, or the list of columns, by which rows match.",
+        "unique_key": "The column, or the list of columns, on which rows match.",
     },
     "Snapshots": {
-        "check_cols": "Of the strategy `check`: the columns that are compared, or `all`.",
-        "dbt_valid_to_current": "What `dbt_valid_to` is in current rows; null by default.",
-        "hard_deletes": "What happens to rows that left the source: `ignore`, `invalidate` or `new_record`.",
-        "snapshot_meta_column_names": "Other names for the columns that dbt adds: dbt's name -> the name.",
+        "check_cols": "The columns that the strategy `check` compares, or `all`.",
+        "dbt_valid_to_current": "The value of `dbt_valid_to` in current rows; null by default.",
+        "hard_deletes": "What happens to rows deleted from the source: `ignore`, `invalidate` or `new_record`.",
+        "snapshot_meta_column_names": "New names for the columns that dbt adds: dbt's name -> new name.",
         "strategy": "`timestamp` or `check`.",
-        "updated_at": "Of the strategy `timestamp`: the column that says when a row changed.",
+        "updated_at": "The column with the time at which a row changed, for the strategy `timestamp`.",
     },
     "Seeds": {
-        "column_types": "The types of columns, in place of those that are found.",
-        "quote_columns": "Whether the names in the header are quoted.",
+        "column_types": "The types of columns, instead of the inferred types.",
+        "quote_columns": "Whether the column names in the header are quoted.",
     },
     "Tests": {
-        "error_if": "When the test fails.",
-        "fail_calc": "How failures are counted.",
-        "limit": "How many failures are fetched.",
-        "store_failures_as": "`table` or `view`: how failures are kept.",
-        "warn_if": "When the test warns.",
+        "error_if": "The condition on the number of failures for an error.",
+        "fail_calc": "The expression that counts failures.",
+        "limit": "The maximum number of failures that are fetched.",
+        "store_failures_as": "How failures are stored: `table` or `view`.",
+        "warn_if": "The condition on the number of failures for a warning.",
     },
     "Functions and python models": {
-        "packages": "Of python models: packages that must be installed, as pip writes them.",
-        "volatility": "Of functions: `deterministic` or `non-deterministic`.",
+        "packages": "The packages that a python model requires, in pip's syntax.",
+        "volatility": "The volatility of a function: `deterministic` or `non-deterministic`.",
     },
 }
-"""dbt's own configs, as far as this adapter reads them."""
+"""The configs of dbt that this adapter reads."""
 
 _EXTERNAL = ("location", "format", "options", "delimiter")
 
@@ -71,28 +71,28 @@ def configs_page() -> str:
         "Every model": [name for name in own if name not in incremental and name not in _EXTERNAL],
         "The materialization `external`": _EXTERNAL,
         "The strategy `merge`": [name for name in incremental if name not in (*DATABRICKS, *DUCKDB)],
-        "`merge`, as dbt-databricks has it": DATABRICKS,
-        "`merge`, as dbt-duckdb has it": DUCKDB,
+        "`merge` with the configs of dbt-databricks": DATABRICKS,
+        "`merge` with the configs of dbt-duckdb": DUCKDB,
     }
     parts = [
         GENERATED,
         "# Configs\n",
-        "What a model, seed or snapshot may set in `config(...)`, in a properties file or in `dbt_project.yml`. A "
-        "name that is close to one of these is refused as misspelt, before anything is written; in a package, whose "
-        "user cannot change it, it is a warning. Configs of your own belong into `meta`. "
+        "The configs that a model, seed or snapshot may set in `config(...)`, in a properties file or in "
+        "`dbt_project.yml`. A misspelt name is an error before anything is written; in a package, whose "
+        "user cannot correct it, it is a warning. Put your own configs into `meta`. "
         "[configs.schema.json](configs.schema.json) describes them for editors.\n",
         "## The adapter's own\n",
     ]
     for title, names in groups.items():
         rows = [(f"`{name}`", kind_of(own[name]), sentence(described[name])) for name in own if name in names]
-        parts += [f"### {title}\n", table(("config", "type", "what it does"), rows)]
-    parts.append("## dbt's, and what they do here\n")
+        parts += [f"### {title}\n", table(("config", "type", "description"), rows)]
+    parts.append("## dbt's configs\n")
     for title, configs in DBT_CONFIGS.items():
         parts.append(f"### {title}\n")
-        parts.append(table(("config", "what it does"), [(f"`{name}`", text) for name, text in configs.items()]))
+        parts.append(table(("config", "description"), [(f"`{name}`", text) for name, text in configs.items()]))
     parts += [
         "## Accepted, without effect\n",
-        "Configs of other adapters. Each gives one warning in a run, which says what to use instead.\n",
-        table(("config", "why"), [(f"`{name}`", sentence(reason)) for name, reason in sorted(UNUSED.items())]),
+        "Configs of other adapters. Each causes one warning in a run, which names the alternative.\n",
+        table(("config", "reason"), [(f"`{name}`", sentence(reason)) for name, reason in sorted(UNUSED.items())]),
     ]
     return "\n".join(parts)

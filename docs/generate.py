@@ -1,6 +1,6 @@
-"""Writes the pages of the reference that the code itself says: profile, configs, errors, the command `silt` ...
+"""Generates reference pages from the code: profile, configs, errors, the command `silt` ...
 
-`make docs` runs it; `tests/documentation/test_site.py` fails where a page is not what it would write.
+`make docs` runs it; `tests/documentation/test_site.py` fails if a page differs from its output.
 
     python -m docs.generate
 """
@@ -42,37 +42,37 @@ PROFILE_GROUPS: Mapping[str, Sequence[str]] = {
         *("master", "remote", "keep_alive", "spark_conf", "storage_jars"),
         *("python_functions", "stored_code", "external_paths"),
     ),
-    "Where others find the tables": ("catalog",),
-    "How a run is continued": ("run_id", "resume"),
-    "How commits meet other writers": ("isolation_level", "max_commit_attempts", "statement_attempts"),
-    "What packages see": ("target_type",),
+    "Where other engines find the tables": ("catalog",),
+    "How a run continues": ("run_id", "resume"),
+    "Conflicts with other writers": ("isolation_level", "max_commit_attempts", "statement_attempts"),
+    "The target that packages see": ("target_type",),
 }
-"""The fields of a profile by what they are about; `tests/documentation/test_site.py` holds it to be whole."""
+"""The fields of a profile by topic; `tests/documentation/test_site.py` checks that it is complete."""
 
 SPARK_CONF = (
-    "Every setting of Spark can be given, except those that correct tables depend on; the error names these. "
-    "The usual ones:\n\n"
-    "- `spark.driver.memory`, such as `4g`: the memory of an embedded Spark, which does all its work in the driver. "
-    "The default is half of the machine's memory (of the container's), at least 1 GiB and at most 8 GiB.\n"
-    "- `spark.sql.shuffle.partitions`: into how many parts joins and aggregates divide their rows. The default is "
+    "Every setting of Spark is allowed, except the settings that correct tables depend on, which an error names. "
+    "Common settings:\n\n"
+    "- `spark.driver.memory`, such as `4g`: the memory of an embedded Spark, which runs entirely in the driver. "
+    "The default is half of the memory of the machine or container, at least 1 GiB and at most 8 GiB.\n"
+    "- `spark.sql.shuffle.partitions`: the number of partitions of joins and aggregates. The default is "
     "eight for each core, at least 16 and at most 200.\n"
-    "- `spark.local.dir`: the folder on a large, fast disk for rows that do not fit into memory.\n"
-    "- `spark.sql.session.timeZone`: the time zone in which timestamps are shown and texts are read.\n\n"
-    "[Growing data](../running/growing-data.md) says when to change them.\n"
+    "- `spark.local.dir`: a folder on a large, fast disk for rows that do not fit into memory.\n"
+    "- `spark.sql.session.timeZone`: the time zone in which timestamps are shown and parsed.\n\n"
+    "[Growing data](../running/growing-data.md) explains when to change them.\n"
 )
-"""The part of the page about settings that the profile hands to Spark."""
+"""The section of the page about settings that the profile passes to Spark."""
 
 OTHER_PROPERTIES: Mapping[str, str] = {
     **dict.fromkeys(
-        (f"delta.enableIcebergCompatV{number}" for number in (1, 2, 3)), "The table is read here, and not written."
+        (f"delta.enableIcebergCompatV{number}" for number in (1, 2, 3)), "Read-only: such a table is not written."
     ),
-    "delta.enableVariantShredding": "Whether files may hold VARIANT columns in shredded form.",
-    "delta.minReaderVersion": "Not above the table's: a feature is asked for by its name.",
-    "delta.minWriterVersion": "Not above the table's: a feature is asked for by its name.",
-    "delta.parquet.compression.codec": "The codec of new data files.",
-    "delta.rowTrackingSuspended": "Whether new rows get no row ids for now.",
+    "delta.enableVariantShredding": "Whether files may contain VARIANT columns in shredded form.",
+    "delta.minReaderVersion": "Not above the table's version: features are enabled by name.",
+    "delta.minWriterVersion": "Not above the table's version: features are enabled by name.",
+    "delta.parquet.compression.codec": "The compression codec of new data files.",
+    "delta.rowTrackingSuspended": "Whether new rows currently get no row ids.",
 }
-"""What properties do that no attribute of TableProperties stands for; the rest has no effect."""
+"""The effects of properties without an attribute in TableProperties; the other properties have no effect."""
 
 
 # Profile
@@ -83,18 +83,18 @@ def profile_page() -> str:
     parts = [
         GENERATED,
         "# Profile\n",
-        "A target of `profiles.yml` with `type: silt` needs no other field. A field that is not listed here is "
-        "refused, and the error names the nearest one. An editor with YAML support completes and checks the file by "
+        "A target of `profiles.yml` with `type: silt` needs no other field. An unknown field is an "
+        "error, which names the most similar field. Editors with YAML support complete and check the file with "
         "[profile.schema.json](profile.schema.json).\n",
         '```yaml title="profiles.yml"\nshop:\n  target: dev\n  outputs:\n    dev:\n      type: silt\n```\n',
     ]
     for title, names in PROFILE_GROUPS.items():
         rows = [(f"`{name}`", kind_of(own[name]), _default(own[name]), sentence(described[name])) for name in names]
-        parts += [f"## {title}\n", table(("field", "type", "default", "what it is"), rows)]
+        parts += [f"## {title}\n", table(("field", "type", "default", "description"), rows)]
     parts.append(f"## Settings of `spark_conf`\n\n{SPARK_CONF}")
     parts += _storage_fields()
     parts.append("## From dbt\n")
-    parts.append(table(("field", "default", "what it is"), [("`threads`", "1", "How many nodes run side by side.")]))
+    parts.append(table(("field", "default", "description"), [("`threads`", "1", "How many nodes run in parallel.")]))
     return "\n".join(parts)
 
 
@@ -104,9 +104,9 @@ def _storage_fields() -> list[str]:
     rows = [(f"`{each.name}`", kind_of(each), _default(each), sentence(described[each.name])) for each in own]
     return [
         "## The fields of `storage`\n",
-        "They serve the log's client and Spark alike: see [object stores](../running/object-stores.md). Take secrets "
-        "from variables, `{{ env_var('DBT_ENV_SECRET_KEY') }}`.\n",
-        table(("field", "type", "default", "what it is"), rows),
+        "They apply to the log's client and to Spark: see [object stores](../running/object-stores.md). Take secrets "
+        "from environment variables, `{{ env_var('DBT_ENV_SECRET_KEY') }}`.\n",
+        table(("field", "type", "default", "description"), rows),
     ]
 
 
@@ -138,24 +138,24 @@ def properties_page() -> str:
             GENERATED,
             "# Table properties\n",
             "Set them by the config `tblproperties`, by `create table ... tblproperties (...)` or by `alter table ... "
-            "set tblproperties (...)`. A key that begins with `delta.` and is not listed here is refused; other keys "
-            "are yours, and are kept as they are. Durations are intervals such as `interval 7 days`.\n",
-            table(("property", "default", "settable", "what it does"), rows),
-            "A model's table gets `delta.setTransactionRetentionDuration` = `interval 90 days`, unless its config says "
-            "otherwise: for so long a rerun recognises what is done.\n",
-            "`delta.constraints.<name>` holds the condition of a CHECK constraint. `delta.feature.<name>` = "
-            "`supported` switches on a [feature of the protocol](table-features.md).\n",
-            "## Others\n",
+            "set tblproperties (...)`. A key that begins with `delta.` and is not listed here is an error; other keys "
+            "belong to you and are kept unchanged. Durations are intervals such as `interval 7 days`.\n",
+            table(("property", "default", "settable", "description"), rows),
+            "A model's table gets `delta.setTransactionRetentionDuration` = `interval 90 days`, unless its config sets "
+            "another value: for this time a rerun recognises committed work.\n",
+            "`delta.constraints.<name>` contains the condition of a CHECK constraint. `delta.feature.<name>` = "
+            "`supported` enables a [feature of the protocol](table-features.md).\n",
+            "## Other properties\n",
             "They may be set, and are kept with the table:\n",
             table(
-                ("property", "here"), [(f"`{key}`", OTHER_PROPERTIES.get(key, "No effect.")) for key in sorted(OTHERS)]
+                ("property", "note"), [(f"`{key}`", OTHER_PROPERTIES.get(key, "No effect.")) for key in sorted(OTHERS)]
             ),
         ]
     )
 
 
 def _without_none(text: str) -> str:
-    """A docstring as a sentence for people who set texts: what is None in Python is unset."""
+    """Returns a docstring as a sentence for users, to whom None in Python is an unset property."""
     return sentence(text.replace("None ", "unset "))
 
 
@@ -177,11 +177,11 @@ def errors_page() -> str:
     parts = [
         GENERATED,
         "# Errors\n",
-        "The message of an error begins with its code, names the table and its version, and ends with what to do. dbt "
-        "shows it as the node's error; a program catches the class, or the kind that it belongs to, from "
-        "`dbt.adapters.silt.engine.kernel.errors`. The winner is another writer, whose commit came first.\n",
+        "The message of an error begins with its code, names the table and its version, and ends with a remedy. dbt "
+        "shows it as the node's error; a program catches the class or its kind, from "
+        "`dbt.adapters.silt.engine.kernel.errors`. The winner is another writer that committed first.\n",
         table(
-            ("code", "in short"),
+            ("code", "summary"),
             [
                 (f"[`{each.code}`](#{anchor(each)})", _summary(each))
                 for kind in kinds()
@@ -196,19 +196,19 @@ def errors_page() -> str:
 
 
 def kinds() -> list[type[SiltError]]:
-    """The kinds of errors, which say what their reader must do."""
+    """Returns the kinds of errors, each with its own kind of remedy."""
     return SiltError.__subclasses__()
 
 
 def below(kind: type[SiltError]) -> Iterator[type[SiltError]]:
-    """The errors of a kind, each before those below it."""
+    """Yields the errors of a kind, each before its subclasses."""
     for each in kind.__subclasses__():
         yield each
         yield from below(each)
 
 
 def anchor(error: type[SiltError]) -> str:
-    """The anchor of an error's section, which stays as long as the code does."""
+    """Returns the anchor of an error's section, which is as stable as the code."""
     return error.code.lower()
 
 
@@ -228,7 +228,7 @@ def _summary(error: type[SiltError]) -> str:
 
 
 def command_page() -> str:
-    """The written page with the part that is generated put in again."""
+    """Returns the hand-written page with its generated part replaced."""
     page = (DOCS / "running" / "silt-command.md").read_text(encoding="utf-8")
     head, begin, rest = page.partition("<!-- generated: begin -->\n")
     _, end, tail = rest.partition("<!-- generated: end -->\n")
@@ -245,9 +245,9 @@ def _subcommands() -> str:
     for name in SUBCOMMANDS:
         groups = [group for group in parsers[name]._action_groups if group.title != "which warehouse"]
         parts += [f"### silt {name}\n", f"{one_line(parsers[name].description or '')}\n"]
-        parts.append(table(("argument", "what it is"), [row for group in groups for row in _arguments(group)]))
+        parts.append(table(("argument", "description"), [row for group in groups for row in _arguments(group)]))
     parts += ["### Which warehouse\n", f"{shared[0].description} Every subcommand has these options.\n"]
-    parts.append(table(("argument", "what it is"), list(_arguments(shared[0]))))
+    parts.append(table(("argument", "description"), list(_arguments(shared[0]))))
     return "\n".join(parts)
 
 
@@ -268,7 +268,7 @@ def macros_page() -> str:
         GENERATED,
         "# Macros and variables\n",
         "## Macros\n",
-        "For `dbt run-operation NAME --args '{...}'`. All but `silt_rollback` and `silt_register` may also be a hook: "
+        "For `dbt run-operation NAME --args '{...}'`. All except `silt_rollback` and `silt_register` can also be hooks: "
         '`post_hook="{{ silt_optimize(this) }}"`.\n',
     ]
     for file in sorted((MACROS / "maintenance").glob("*.sql")):
@@ -277,17 +277,17 @@ def macros_page() -> str:
     parts += [
         "## Variables\n",
         table(
-            ("variable", "what it is"),
+            ("variable", "description"),
             [
                 (
                     "`silt_run_id`",
-                    "What identifies the logical run: `--vars '{silt_run_id: ...}'`. It wins over all else.",
+                    "The id of the logical run: `--vars '{silt_run_id: ...}'`. Overrides all else.",
                 )
             ],
         ),
         "## Settings of the session\n",
         table(
-            ("setting", "default", "what it does"),
+            ("setting", "default", "description"),
             [
                 (
                     "`silt.retentionDurationCheck.enabled`",
@@ -306,7 +306,7 @@ def macros_page() -> str:
 
 
 def operations(source: str) -> Iterator[tuple[str, str, str]]:
-    """The macros of a file that users call: name, arguments, and the comment before it as text."""
+    """Yields the macros that users call: name, arguments, and the text of the comment before it."""
     for comment, name, arguments in re.findall(
         r"\{#--((?:(?!--#\}).)*)--#\}\s*\{% macro (\w+)\((.*?)\) %\}", source, re.S
     ):
@@ -315,7 +315,7 @@ def operations(source: str) -> Iterator[tuple[str, str, str]]:
 
 
 def _text_of(comment: str) -> str:
-    """A macro's comment as Markdown; the commands in it, which are indented further, as text."""
+    """Returns a macro's comment as Markdown, with its indented commands as code blocks."""
     paragraphs = re.split(r"\n\s*\n", inspect.cleandoc(comment))
     shown = [
         f"```text\n{inspect.cleandoc(each)}\n```" if each.startswith(" ") else one_line(each) for each in paragraphs

@@ -1,4 +1,4 @@
-"""What the generated pages share: texts of docstrings, and tables."""
+"""Reads docstrings and formats tables for the generated pages."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ _TEXTS = {"str": "text", "int": "number", "bool": "true or false"}
 
 
 def one_line(text: str) -> str:
-    """A text without its line ends."""
+    """Returns a text on one line."""
     return " ".join(text.split())
 
 
 def kind_of(attribute: Field[Any]) -> str:
-    """The type of a field, in words."""
+    """Returns the type of a field, in words."""
     return " or ".join(kinds_of(attribute))
 
 
 def kinds_of(attribute: Field[Any]) -> list[str]:
-    """The types that a field takes besides None, each in words."""
+    """Returns the types of a field other than None, each in words."""
     parts = [part.strip() for part in str(attribute.type).split("|")]
     return list(dict.fromkeys(_kind_name(part) for part in parts if part != "None"))
 
@@ -37,7 +37,7 @@ def _kind_name(part: str) -> str:
 
 
 def described_attributes(owner: type) -> dict[str, str]:
-    """The texts of the attributes that a class's docstring describes, by name; two names may share one."""
+    """Returns the descriptions in the Attributes section of a class by name; two names may share a description."""
     section = (inspect.getdoc(owner) or "").partition("Attributes:\n")[2]
     found: dict[str, str] = {}
     for names, text in re.findall(r"^ {4}(\w[\w, ]*): ((?:.|\n {8})+)", section, re.MULTILINE):
@@ -46,7 +46,7 @@ def described_attributes(owner: type) -> dict[str, str]:
 
 
 def attribute_docstrings(owner: type) -> dict[str, str]:
-    """The strings below the attributes of a class, by the attribute's name."""
+    """Returns the docstrings below the attributes of a class, by the attribute's name."""
     (body,) = (each.body for each in ast.parse(inspect.getsource(owner)).body if isinstance(each, ast.ClassDef))
     pairs = itertools.pairwise(body)
     return {
@@ -60,12 +60,12 @@ def attribute_docstrings(owner: type) -> dict[str, str]:
 
 
 def sentence(text: str) -> str:
-    """A text as a sentence: with a capital, unless it begins with code, and a full stop."""
+    """Returns a text as a sentence, with a full stop and, unless it begins with dbt, a capital letter."""
     text = text.strip().rstrip(".")
     return f"{text if text.startswith('dbt') else text[:1].upper() + text[1:]}." if text else ""
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A table of Markdown; a `|` in a cell is written so that it ends none."""
+    """Returns a Markdown table, with each `|` in a cell escaped."""
     lines = [head, ["---"] * len(head), *([cell.replace("|", "\\|") for cell in row] for row in rows)]
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)

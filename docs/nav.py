@@ -1,4 +1,4 @@
-"""The order of the site's pages: mkdocs calls it, so that each page of a folder is in the navigation."""
+"""Builds the navigation of the site for mkdocs, with every page of each folder."""
 
 from __future__ import annotations
 
@@ -48,20 +48,20 @@ FIRST: Mapping[str, Sequence[str]] = {
 
 
 def on_config(config: Any) -> Any:
-    """Gives mkdocs the navigation."""
+    """Sets the navigation in the configuration of mkdocs."""
     config.nav = nav()
     return config
 
 
 def nav() -> list[Any]:
-    """All pages, in order: a path, or a section's title with its paths."""
+    """Returns all pages in order, each as a path or in a section: a title with paths."""
     sections = [{title: pages(folder)} for folder, title in SECTIONS.items() if pages(folder)]
     development = ["ARCHITECTURE.md", {"Decisions": pages("decisions")}]
     return [{"Overview": "index.md"}, "getting-started.md", *sections, {"Development": development}]
 
 
 def pages(folder: str) -> list[str]:
-    """The pages of a folder: those that come first, and the others by name."""
+    """Returns the pages of a folder: first the pages in FIRST, then the other pages by name."""
     first = FIRST.get(folder, ())
     found = sorted(
         (DOCS / folder).glob("*.md"),

@@ -1,6 +1,6 @@
-"""JSON schemas by which editors complete and check `profiles.yml` and the configs of models.
+"""Generates JSON schemas with which editors complete and check `profiles.yml` and the configs of models.
 
-They come from the classes that the pages of the reference come from.
+They are generated from the same classes as the reference pages.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ _OFF: Schema = {"const": False}
 
 
 def profile_schema() -> str:
-    """The schema of a `profiles.yml`: of its targets, those of the type `silt` are checked."""
+    """Returns the schema of a `profiles.yml`, which checks only targets of type `silt`."""
     target = _object(SiltCredentials, described_attributes(SiltCredentials))
     own = target["properties"]
     own["type"] = {"const": "silt"}
     own["threads"] = {
         "anyOf": [{"type": "integer", "minimum": 1}, _JINJA],
-        "description": "How many nodes run side by side.",
+        "description": "How many nodes run in parallel.",
     }
     own["isolation_level"] = {
         **own["isolation_level"],
@@ -70,7 +70,7 @@ def profile_schema() -> str:
 
 
 def configs_schema() -> str:
-    """The schema of what a model, seed or snapshot may set as `config`; configs of a project's own are let through."""
+    """Returns the schema of the configs of a model, seed or snapshot; it allows a project's own configs."""
     described = {**described_attributes(IncrementalConfig), **described_attributes(SiltConfig)}
     found = _object(SiltConfig, described)
     for configs in DBT_CONFIGS.values():
