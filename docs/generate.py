@@ -268,7 +268,7 @@ def macros_page() -> str:
         GENERATED,
         "# Macros and variables\n",
         "## Macros\n",
-        "For `dbt run-operation NAME --args '{...}'`. All except `silt_rollback` and `silt_register` can also be hooks: "
+        "For `dbt run-operation NAME --args '{...}'`. All except `silt_rollback` and `silt_register` can be hooks: "
         '`post_hook="{{ silt_optimize(this) }}"`.\n',
     ]
     for file in sorted((MACROS / "maintenance").glob("*.sql")):

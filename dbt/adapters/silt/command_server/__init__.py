@@ -1,1 +1,1 @@
-"""Answers `silt dbt ...` by forks of a process that stays, in which dbt and this package are imported."""
+"""Serves `silt dbt ...` by forks of a background process (Warm dbt) that has imported dbt and this package."""

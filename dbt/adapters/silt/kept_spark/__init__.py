@@ -1,1 +1,1 @@
-"""Finds, starts and ends the Spark that stays between commands, by files and locks; without Spark and without dbt."""
+"""Finds, starts and stops the Spark that keeps running between commands, by files and locks, without Spark or dbt."""

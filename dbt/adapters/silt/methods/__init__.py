@@ -1,1 +1,1 @@
-"""Defines what dbt's macros may call on `adapter`: one mixin for each kind of caller."""
+"""Defines the methods of `adapter` that dbt's macros call: one mixin for each kind of caller."""

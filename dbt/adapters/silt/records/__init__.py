@@ -1,1 +1,1 @@
-"""Reads, without Spark and dbt, what runs leave behind: facts in commits, the journal and the registry."""
+"""Reads the records of runs, without Spark and dbt: facts in commits, the journal and the registry."""

@@ -1,1 +1,1 @@
-"""What a dbt command does as part of a logical run: its units of work, what it skips, records and reports."""
+"""Makes a dbt command part of a logical run: its units of work, what it skips, records and reports."""

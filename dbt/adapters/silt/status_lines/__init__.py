@@ -1,1 +1,1 @@
-"""Shows on a terminal, below what dbt prints, how far the statements are that run now."""
+"""Shows the progress of running statements on a terminal, below dbt's output."""

@@ -1,1 +1,1 @@
-"""Gives tools around dbt what they look up by the adapter's type."""
+"""Supports tools around dbt that look up the adapter's type."""

@@ -1,1 +1,1 @@
-"""Finds the warehouse of a dbt project by the rules of dbt, without dbt."""
+"""Finds the warehouse of a dbt project by dbt's rules, without importing dbt."""

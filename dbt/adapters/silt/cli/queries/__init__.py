@@ -1,1 +1,1 @@
-"""Answers and explains queries without Spark: from the logs of tables, or from their files by Arrow."""
+"""Answers and explains queries without Spark, from table logs or from files by Arrow."""

@@ -1,1 +1,1 @@
-"""Runs the statements of `silt sql`, without Spark or by one in a process of its own, and draws what they give."""
+"""Runs the statements of `silt sql`, without Spark or with Spark in another process, and prints their results."""

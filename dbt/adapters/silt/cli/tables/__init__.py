@@ -1,1 +1,1 @@
-"""Reads what `silt show` says of a table: the statistics of its columns, and its rows."""
+"""Reads the data that `silt show` prints about a table: column statistics and rows."""

@@ -1,1 +1,1 @@
-"""Runs the commands that need Spark; this folder has what they share: target, settings, outcome, commit."""
+"""Runs the commands that need Spark; this folder contains their shared parts: target, settings, outcome, commit."""

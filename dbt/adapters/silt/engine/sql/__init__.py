@@ -1,1 +1,1 @@
-"""Reads SQL text into frozen values, without Spark and without a catalog."""
+"""Parses SQL into frozen values, without Spark and without a catalog."""

@@ -1,1 +1,1 @@
-"""Reads sources that are files and writes models as files outside of the warehouse."""
+"""Reads files as sources and writes models as files outside of the warehouse."""

@@ -1,1 +1,1 @@
-"""Checks what an incremental model configures and turns it into keys, conditions and WHEN clauses."""
+"""Checks the configuration of an incremental model and converts it into keys, conditions and WHEN clauses."""

@@ -1,1 +1,1 @@
-"""Runs python models in dbt's process and gives their results to Spark as rows."""
+"""Runs python models in dbt's process and passes their results to Spark as rows."""

@@ -1,1 +1,1 @@
-"""Reads the fixtures of unit tests: refuses values that their columns cannot hold, and makes maps comparable."""
+"""Reads the fixtures of unit tests, rejects values that do not fit their columns, and makes maps comparable."""

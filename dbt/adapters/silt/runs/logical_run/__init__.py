@@ -1,1 +1,1 @@
-"""Which logical run a dbt command belongs to: its run id, how it starts, is stopped, continued and retried."""
+"""Determines the logical run of a dbt command: its run id, start, interruption, continuation and retry."""

@@ -1,1 +1,1 @@
-"""Says how far Spark is with what a session runs: asks an embedded Spark, and hears it from a Connect server."""
+"""Reports the progress of a session's statements: polls an embedded Spark, or reads it from a Connect server."""

@@ -1,1 +1,1 @@
-"""Runs statements for `silt sql`, which asks for them from another process."""
+"""Runs statements for `silt sql`, which sends them from another process."""

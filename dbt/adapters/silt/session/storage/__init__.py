@@ -1,1 +1,1 @@
-"""Brings Spark what it needs to reach object stores, and tries a storage for `dbt debug`."""
+"""Provides Spark with the settings and jars for object stores, and tests a storage for `dbt debug`."""

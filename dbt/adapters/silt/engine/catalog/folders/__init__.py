@@ -1,1 +1,1 @@
-"""The names of a database in folders, each change made by one rename or one file under a lock."""
+"""Stores the names of a database in folders; each change is one rename or one file under a lock."""

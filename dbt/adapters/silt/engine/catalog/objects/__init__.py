@@ -1,1 +1,1 @@
-"""The names of a database in an object store, each change made by one conditional write."""
+"""Stores the names of a database in an object store; each change is one conditional write."""

@@ -1,1 +1,1 @@
-"""Writes rows by INSERT: appended, or in place of rows that are chosen by condition, key or partition."""
+"""Writes rows by INSERT: appends them, or replaces rows selected by condition, key or partition."""

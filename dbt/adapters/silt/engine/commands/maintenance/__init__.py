@@ -1,1 +1,1 @@
-"""Carries out OPTIMIZE, VACUUM and RESTORE."""
+"""Runs OPTIMIZE, VACUUM and RESTORE."""

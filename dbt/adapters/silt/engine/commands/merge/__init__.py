@@ -1,1 +1,1 @@
-"""Carries out MERGE: makes the source stable, joins it with the target and applies the clauses."""
+"""Runs MERGE: makes the source stable, joins it with the target and applies the clauses."""

@@ -1,1 +1,1 @@
-"""Carries out DELETE, UPDATE and TRUNCATE, by rewriting files or by deletion vectors."""
+"""Runs DELETE, UPDATE and TRUNCATE, by rewriting files or by deletion vectors."""

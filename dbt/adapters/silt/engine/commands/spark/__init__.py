@@ -1,1 +1,1 @@
-"""Connects the engine's values with Spark's: types, errors, partitions, settings and sources."""
+"""Converts between the engine's values and Spark's: types, errors, partitions, settings and sources."""

@@ -1,1 +1,1 @@
-"""Writes data files and change files, and checks the rows on the pass that writes them."""
+"""Writes data files and change files, and checks the rows in the same pass."""

@@ -1,1 +1,1 @@
-"""Makes data files in Spark's tasks, and commits them in the driver."""
+"""Writes data files in Spark's tasks, and commits them in the driver."""

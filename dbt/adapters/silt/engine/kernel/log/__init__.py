@@ -1,1 +1,1 @@
-"""Reads and keeps a table's log: commits, checkpoints, checksums and snapshots."""
+"""Reads and maintains a table's log: commits, checkpoints, checksums and snapshots."""

@@ -1,1 +1,1 @@
-"""Finds the files that VACUUM may delete and whatever is damaged in a table."""
+"""Finds the files that VACUUM may delete, and damage in a table."""

@@ -1,1 +1,1 @@
-"""Chooses the files of snapshots that a read needs, and answers extremes from statistics."""
+"""Selects the files of snapshots that a read needs, and computes minimum and maximum from statistics."""

@@ -1,1 +1,1 @@
-"""The stores that a log is in: a local folder, an object store, memory, and one with faults."""
+"""The stores of a log: a local folder, an object store, memory, and a store that injects faults."""

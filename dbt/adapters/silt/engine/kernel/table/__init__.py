@@ -1,1 +1,1 @@
-"""The values that a table is made of: actions, schema, properties, features, predicates."""
+"""The values that describe a table: actions, schema, properties, features, predicates."""

@@ -1,1 +1,1 @@
-"""Reads conditions into predicates that can rule out files."""
+"""Parses conditions into predicates that can exclude files."""

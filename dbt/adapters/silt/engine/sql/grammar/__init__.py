@@ -1,1 +1,1 @@
-"""The grammar of statements, one module for each family of them."""
+"""The grammar of statements, with a module for each family."""

@@ -1,1 +1,1 @@
-"""Calls the command of each kind of statement with its texts, and gives the answer."""
+"""Calls the command for each kind of statement and returns its result."""

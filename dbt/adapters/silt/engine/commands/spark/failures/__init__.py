@@ -1,1 +1,1 @@
-"""Reads Spark's failures: causes in Java, what they say, and which error of the engine each is."""
+"""Interprets Spark's failures: Java causes, their messages, and the engine error for each failure."""

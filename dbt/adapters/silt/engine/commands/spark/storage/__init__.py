@@ -1,1 +1,1 @@
-"""Where Spark finds the files of tables: paths, the settings of object stores, and whether it sees what we see."""
+"""Finds how Spark reaches the files of tables: paths, object store settings, and whether it sees the same files."""
