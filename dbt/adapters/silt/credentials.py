@@ -50,7 +50,7 @@ class SiltCredentials(Credentials):
             and `storage`, which then replaces the `storage` of the profile.
         storage_jars: the folder of the jars with which Spark reaches object stores; by default missing jars are
             downloaded in the same way as `spark.jars.packages`.
-        spark_conf: settings of the Spark session; `dbt debug` shows only values that cannot contain a secret.
+        spark_conf: settings of the Spark session; `dbt debug` shows only the values of harmless settings.
         run_id: the id of the logical run, set by an orchestrator; a rerun with the same id applies nothing twice.
         isolation_level: Serializable, WriteSerializable or SnapshotIsolation, for every commit; by default the level of
             the table.
@@ -112,8 +112,8 @@ class SiltCredentials(Credentials):
         parse_resume(self.resume)
         check_keep_alive(self)
         check_catalog(self)
-        # Not where the adapter starts: `dbt retry` reads its results, and refuses, before it makes an adapter. Of this
-        # package, nothing but the profile runs before that.
+        # Not when the adapter starts: `dbt retry` reads its results, and fails, before it creates an adapter. The
+        # profile is the only part of this package that runs before that.
         explain_missing_results()
 
     @property

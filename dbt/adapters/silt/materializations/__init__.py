@@ -1,1 +1,1 @@
-"""Does for the materializations what Jinja should not do: contracts, comments, seeds, fixtures, row comparison."""
+"""Does the work of materializations that does not suit Jinja: contracts, comments, seeds, fixtures, row comparison."""
