@@ -52,7 +52,7 @@ class SiltColumn(SparkColumn):
         **dict.fromkeys(("VARCHAR", "CHAR", "CHARACTER"), ""),
         "NUMBER": "decimal",
     }
-    """The same for types with a size in parentheses; an empty text if Spark requires the size."""
+    """The same for types with a size in parentheses; an empty string if Spark requires the size."""
 
     comment: str | None = None
     field_comments: dict[str, str | None] = field(default_factory=dict)

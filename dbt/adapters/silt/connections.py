@@ -1,4 +1,4 @@
-"""dbt's contract of a connection: opens, cancels and closes connections, runs texts and maps errors."""
+"""dbt's contract of a connection: opens, cancels and closes connections, runs SQL and maps errors."""
 
 from __future__ import annotations
 
@@ -170,7 +170,7 @@ class SiltConnectionManager(SQLConnectionManager):
         unit: Unit | None = None,
         replace_tables: bool = False,
     ) -> tuple[AdapterResponse, agate.Table]:
-        """Runs the statements of a text, and returns at most `limit` rows of the last statement if `fetch` is set.
+        """Runs the statements of SQL text, and returns at most `limit` rows of the last statement if `fetch` is set.
 
         Args:
             unit: the unit of work, if the text is the node's own write.

@@ -20,7 +20,7 @@ _importing = threading.RLock()
 
 
 class LazyModule(ModuleType):
-    """A module that is imported when an attribute is first read. Safe for threads."""
+    """A module that is imported when an attribute is first read. Thread-safe."""
 
     def __init__(self, name: str) -> None:
         super().__init__(name, "Imported when it is first used.")

@@ -1,4 +1,4 @@
-"""The answers of subcommands, and the formats of numbers, sizes and times. Times are in UTC and say so."""
+"""The answers of subcommands, and the formats of numbers, sizes and times. Times are in UTC and labelled so."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ UNKNOWN = "-"
 """The cell of a value that is unknown or has no meaning."""
 
 RESULT = "result"
-"""The name of a column or line whose value begins with a state, which is coloured on a terminal."""
+"""The name of the columns and facts whose values begin with a state; on a terminal, these values are coloured."""
 
 MARKS = {"succeeded": "✓", "failed": "✗", "broken off": "✗", "interrupted": "!", "running": "…"}
 """The mark of each state; any other or unknown state has a dot."""

@@ -137,7 +137,7 @@ def open_warehouse(arguments: Namespace) -> OpenWarehouse:
 
 
 def table_of(text: str, arguments: Namespace) -> DeltaLog:
-    """Opens a table by its name in the warehouse or by its folder (a text with a slash).
+    """Opens a table by its name in the warehouse or by its folder (a string with a slash).
 
     Raises:
         InvalidNameError, RelationNotFoundError, SchemaNotFoundError: if the table does not exist.
@@ -219,7 +219,7 @@ def snapshot_of(text: str, arguments: Namespace) -> tuple[DeltaLog, Snapshot]:
 
 
 def _travel(text: str) -> tuple[str, int | None, datetime | None]:
-    """Splits a text into the name, and the version or the time after it."""
+    """Splits an argument into the name, and the version or the time after it."""
     name, at, end = text.rpartition("@")
     version = _VERSION.fullmatch(end)
     if not at or not name:
@@ -234,7 +234,7 @@ def _travel(text: str) -> tuple[str, int | None, datetime | None]:
 
 
 def _path(text: str) -> str | None:
-    """Returns the folder or URL that a text names, or None if it is the name of a table."""
+    """Returns the folder or URL of an argument, or None if the argument is the name of a table."""
     if text.startswith(f"{_BY_PATH}.`") and text.endswith("`"):
         return text[len(_BY_PATH) + 2 : -1]
     is_path = text in (".", "..") or ("/" in text and not text.startswith("`"))

@@ -54,7 +54,7 @@ def _take_environment(request: Request) -> None:
 
 
 def _take_limits(request: Request) -> None:
-    """Sets the soft limits; the hard limits of server and client are the same (see `surroundings`)."""
+    """Sets the soft limits; the hard limits of server and client are the same (see `server_key`)."""
     for number, limit in request.limits:
         with suppress(ValueError, OSError):
             resource.setrlimit(number, (limit, resource.getrlimit(number)[1]))

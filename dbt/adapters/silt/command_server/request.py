@@ -38,7 +38,7 @@ class Request(NamedTuple):
         path: the module path, as `sys.path`.
         environment: all variables, `NAME=VALUE`.
         mask: the umask.
-        ignored, blocked: numbers of signals.
+        ignored, blocked: signal numbers.
         limits: pairs of a resource and its soft limit; -1 means unlimited.
         processors: the processors that the command may run on.
         streams: the open descriptors among 0, 1 and 2.
@@ -124,7 +124,7 @@ _LISTS: Final = 8
 
 
 def _fields(request: Request) -> list[bytes]:
-    """Returns the request as texts; the lengths of its lists precede them."""
+    """Returns the request as strings; the lengths of its lists precede them."""
     lists = [
         list(request.arguments),
         [os.fsencode(each) for each in request.path],

@@ -90,7 +90,7 @@ class CommandServer:
         self._packages = packages.with_imported(self._packages, self._began)
 
     def _wait(self, seconds: float) -> bool:
-        """Waits for a connection, a signal or the end of the time; returns whether a client has connected."""
+        """Waits for a connection or a signal, or until the timeout; returns whether a client has connected."""
         ready, _, _ = select.select([self._listener, self._wakes, self._idle], (), (), seconds)
         self._idle.receive()
         with contextlib.suppress(BlockingIOError):

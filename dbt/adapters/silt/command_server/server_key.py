@@ -31,7 +31,7 @@ _NAMESPACES: Final = ("mnt", "net", "pid", "user")
 
 
 def key() -> str:
-    """Returns the server key of this process; processes with equal texts share a server."""
+    """Returns the server key of this process; processes with equal keys share a server."""
     return "\n".join((*_of_python(), *_of_variables(), *_of_system()))
 
 

@@ -61,7 +61,7 @@ def machine() -> str:
 
 
 def environment_of_server() -> dict[str, str]:
-    """Returns the environment of a server that this process starts: without dbt's secrets and variables of clients."""
+    """Returns the environment of a server that this process starts, without dbt's secrets and client variables."""
     return {
         name: value
         for name, value in os.environ.items()

@@ -1,4 +1,4 @@
-"""Describes a kept Spark in a file, by which commands find the Spark."""
+"""Describes a kept Spark in a file, so that commands can find it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Record:
         application: the id of the Spark application.
         master: the Spark master.
         folder: the working directory: the project's folder.
-        machine: the running system, as `surroundings.machine` names it.
+        machine: the running system, as `inherited_environment.machine` names it.
     """
 
     port: int

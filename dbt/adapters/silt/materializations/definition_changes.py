@@ -63,7 +63,7 @@ def _of_properties(properties: Mapping[str, Any], there: Mapping[str, str]) -> I
 
 
 def _is_same(there: str | None, value: str) -> bool:
-    """Returns whether two values are equal; YAML's `true` is written `True` in a model's statement."""
+    """Returns whether two values are equal. The case of booleans is ignored: dbt renders YAML's `true` as `True`."""
     return there == value or (there is not None and there.lower() == value.lower() in ("true", "false"))
 
 

@@ -26,7 +26,7 @@ class OverrideMethods(metaclass=AdapterMeta):
 
     @available.parse_list
     def unused_macro_warnings(self, name: str) -> list[str]:
-        """Returns a warning, once in a run, for each override of a macro of dbt that is not called here."""
+        """Returns a warning, once in a run, for each override of a dbt macro that this adapter does not call."""
         overrides = self._overrides()
         if not first_time(f"the macros of {name}") or overrides.materialization(name) is not None:
             return []

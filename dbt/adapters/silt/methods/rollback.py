@@ -81,7 +81,7 @@ class RollbackMethods(metaclass=AdapterMeta):
             return _text(history_command.answer(log, commits if limit is None else commits[: int(limit)]))
 
     def _warehouse(self) -> warehouses.OpenWarehouse:
-        """Returns the warehouse in the form that the command `silt` uses."""
+        """Returns the warehouse as the command `silt` uses it."""
         profile = self.config.credentials
         environment = self.connections.environment
         return warehouses.OpenWarehouse(environment.catalog, environment.locations, profile.database, profile.schema)

@@ -52,7 +52,7 @@ class SchemaMethods(metaclass=AdapterMeta):
             return self.connections.catalog.has_schema(database or self._own_database, schema)
 
     def create_schema(self, relation: BaseRelation) -> None:
-        """Creates a schema; if dbt cannot create it before a run, each node in it raises the error again."""
+        """Creates a schema. If that fails before a run, the error is kept, and raised for each node in the schema."""
         try:
             super().create_schema(relation)  # type: ignore[misc]
             self.connections.say_new_folder(relation.database or self._own_database)

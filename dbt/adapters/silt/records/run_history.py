@@ -67,7 +67,7 @@ class LoggedCommit:
 
 @dataclass(frozen=True)
 class TableHistory:
-    """The commits of a table whose files are still in its log.
+    """The commits of a table that its log still contains.
 
     Attributes:
         commits: oldest first.

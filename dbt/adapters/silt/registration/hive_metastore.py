@@ -41,7 +41,7 @@ class RegisteredTable:
 
 
 class HiveMetastore:
-    """A Hive metastore. Safe for threads, as Spark's client is.
+    """A Hive metastore. Thread-safe, like Spark's client.
 
     Args:
         session: a session of a driver in this process; its setting `spark.hadoop.hive.metastore.uris` names the

@@ -16,10 +16,10 @@ _SHARE: Final = 4
 
 @dataclass(frozen=True)
 class Data:
-    """The data at a moment.
+    """The data at a point in time.
 
     Attributes:
-        tag: identifies the content, except for the moment of reading.
+        tag: identifies the content, except for the time at which it was read.
     """
 
     json: bytes
@@ -30,9 +30,9 @@ class LiveData:
     """The data of a page. Thread-safe.
 
     Args:
-        read: reads all data, given the moment as milliseconds since 1970-01-01 UTC.
+        read: reads all data, given the current time in milliseconds since 1970-01-01 UTC.
         clock: returns monotonic seconds.
-        now_ms: returns the moment.
+        now_ms: returns the current time in milliseconds since 1970-01-01 UTC.
         least: the minimum number of seconds between two readings.
     """
 
@@ -65,7 +65,7 @@ class LiveData:
     def _renewed(self) -> Data:
         moment = self._now_ms()
         made = self._read(moment)
-        # The moment is the first field, and differs each time.
+        # The time of reading is the first field, and always differs.
         content = made.json.replace(f'"made":{moment}', "", 1)
         tag = f'"{hashlib.sha256(content.encode()).hexdigest()[:32]}"'
         same = self._data is not None and self._data.tag == tag

@@ -64,7 +64,7 @@ def results_of(artifacts: Artifacts) -> CommandResults | None:
 
 
 def node_results(document: Mapping[str, Any]) -> tuple[NodeResult, ...]:
-    """Returns the results in a document of the form of `run_results.json`."""
+    """Returns the results in a document with the structure of `run_results.json`."""
     return tuple(_result(each) for each in items(document, "results") if text(each, "unique_id"))
 
 

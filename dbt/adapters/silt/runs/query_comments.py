@@ -25,6 +25,6 @@ def node_tags(config: Any) -> tuple[str, ...]:
 
 
 def job_tags(texts: Iterable[str | None]) -> tuple[str, ...]:
-    """Returns the texts as tags of Spark's jobs, which are not empty and contain no comma; each once, in order."""
+    """Returns the comments as tags of Spark's jobs, which are not empty and contain no comma; each once, in order."""
     written = (re.sub(r"\s*,\s*", "; ", " ".join(text.split())).strip() for text in texts if text)
     return tuple(dict.fromkeys(tag for tag in written if tag))

@@ -1,4 +1,4 @@
-"""Reports units of work that are skipped because they are committed: at debug level, unless that may surprise."""
+"""Reports units of work that are skipped because they are committed: at debug level, or as a warning if unexpected."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ logger = AdapterLogger("Silt")
 def skipped(log: DeltaLog, unit: Unit, hidden: Sequence[str] = ()) -> SiltResponse | None:
     """Returns the response of a unit of work that is already committed to the table, or None if it is not.
 
-    Warns if the skip may surprise.
+    Warns if the skip is unexpected.
 
     Args:
         hidden: later changes that led to a failure, although the unit cannot be repeated.
@@ -64,7 +64,7 @@ def _warn_of_hidden(response: str, unit: Unit, hidden: Sequence[str]) -> None:
 
 
 def _warn(response: str, unit: Unit, recorded: int | None, earlier: EarlierCommit | None) -> None:
-    """Warns if a skip may surprise: the node has changed, the run was a full refresh, or the table was emptied."""
+    """Warns if a skip is unexpected: the node has changed, the run was a full refresh, or the table was emptied."""
     remedy = "to build it again, use a new run id"
     was = earlier.facts.node_checksum if earlier else None
     if recorded is not None and is_full_refresh(recorded) and not unit.is_full_refresh:

@@ -29,11 +29,11 @@ logger = AdapterLogger("Silt")
 
 @dataclass(frozen=True)
 class _Change:
-    """The change that the text of a statement makes; a node's own write is identified by name and has no such change.
+    """The table change of a statement that its SQL identifies; a node's own write is identified by the node instead.
 
     Attributes:
         written: the changed table, and the kind of change.
-        scope: the scope of the statement's unit; None if it is not a unit there.
+        scope: the scope of the statement's unit, or None if the statement is not a unit.
     """
 
     written: Written
@@ -77,7 +77,7 @@ class StatementRunner:
         """Runs a statement as its unit of work, and records its commit.
 
         Args:
-            own_unit: the unit of a node's own write; the units of other statements follow from text and node.
+            own_unit: the unit of a node's own write; the units of other statements follow from their SQL and the node.
             replace_tables: whether CREATE OR REPLACE VIEW may replace a table.
 
         Raises:
@@ -168,7 +168,7 @@ class StatementRunner:
         return None if log is None or own_write is None else superseded(log, unit, own_write)
 
     def _explain_skip(self, catalog: Catalog, response: SiltResponse, unit: Unit, written: Written) -> None:
-        """Logs a skip that may surprise; always in an operation, because dbt shows no results of operations."""
+        """Logs an unexpected skip, and every skip in an operation, because dbt shows no results of operations."""
         if self._invocation.operation is not None:
             logger.info(f"{response}; to do it again, use a new run id")
         elif (log := log_of(catalog, written.table)) is not None:

@@ -83,7 +83,7 @@ class SiltHandle:
         return self._cancelled.is_set()
 
     def close(self) -> None:
-        """Returns the session to the pool; its temporary views and settings end."""
+        """Returns the session to the pool, and discards its temporary views and settings."""
         self._pool.release(self.session)
 
     def rollback(self) -> None:
@@ -138,7 +138,7 @@ _INTERRUPT_SECONDS = 0.1
 
 
 class SiltCursor:
-    """Runs the statements of an SQL text in turn; results are those of the last statement."""
+    """Runs the statements of SQL text in turn; results are those of the last statement."""
 
     def __init__(self, handle: SiltHandle) -> None:
         self._handle = handle
@@ -148,7 +148,7 @@ class SiltCursor:
         self.response = SiltResponse("OK", code="OK")
 
     def execute(self, sql: str, bindings: Any = None) -> None:
-        """Runs each statement of an SQL text.
+        """Runs each statement of SQL text.
 
         Args:
             sql: the text, unless `bindings` contains it.

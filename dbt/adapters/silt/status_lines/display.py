@@ -26,7 +26,7 @@ class StatusLine:
 
     Args:
         display: the display that shows the line.
-        stages: returns the progress of Spark with the connection's session.
+        stages: returns the progress of the Spark jobs of the connection's session.
     """
 
     def __init__(self, display: Display, stages: Callable[[], Stages]) -> None:
@@ -64,7 +64,7 @@ class StatusLine:
 
 
 class Display:
-    """The lines of the statements of one dbt command. Safe for threads.
+    """The lines of the statements of one dbt command. Thread-safe.
 
     Args:
         screen: the screen that the lines are drawn on.
@@ -87,7 +87,7 @@ class Display:
         """Returns a line for a new connection.
 
         Args:
-            stages: returns the progress of Spark with the connection's session.
+            stages: returns the progress of the Spark jobs of the connection's session.
         """
         return StatusLine(self, stages)
 

@@ -24,7 +24,7 @@ _MOST_OF_ROWS = 2
 
 
 class Screen:
-    """Draws lines at the end of a terminal. Safe for threads.
+    """Draws lines at the end of a terminal. Thread-safe.
 
     Args:
         out: the terminal.
@@ -51,7 +51,7 @@ class Screen:
                 self._write(self._erased() + self._shown())
 
     def write(self, stream: TextIO, text: str) -> int:
-        """Writes a text to a stream of the terminal, above the lines, which return when the text has ended its line."""
+        """Writes text to a stream of the terminal, above the lines, which return when the text has ended its line."""
         with self._lock:
             erased = self._erased()
             if erased:

@@ -14,7 +14,7 @@ _DBTS_LOGGER = "stdout_log"
 
 
 class Guarded:
-    """A stream of the terminal that writes texts above the lines."""
+    """A stream of the terminal that writes text above the lines."""
 
     def __init__(self, stream: TextIO, screen: Screen) -> None:
         self._stream = stream
@@ -70,6 +70,6 @@ class Streams:
 def _is_terminal(stream: object) -> bool:
     """Whether a stream is Python's own, on a terminal.
 
-    A substitute, as during a python model, may log its texts, which must not happen within the screen's lock.
+    A substitute, as during a python model, may log its text, which must not happen within the screen's lock.
     """
     return isinstance(stream, TextIOBase) and not stream.closed and stream.isatty()

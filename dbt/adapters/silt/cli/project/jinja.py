@@ -1,4 +1,4 @@
-"""Renders the Jinja in a profile, as dbt does for a text value."""
+"""Renders the Jinja in a profile, as dbt does for a string."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _FILTERS = ("as_text", "as_native", "as_bool", "as_number")
 
 
 def rendered(text: str, functions: Mapping[str, Callable[..., str]]) -> str:
-    """Renders a text.
+    """Renders a string.
 
     Args:
         functions: the functions that it may call, by name.

@@ -149,7 +149,7 @@ def _for_spark(project: Project, profiles_dir: Path, names: tuple[str, str], fie
 
 
 def _all_rendered(value: Any) -> Any:
-    """Returns a value with the Jinja in all of its texts rendered."""
+    """Returns a value with the Jinja in all of its strings rendered."""
     if isinstance(value, Mapping):
         return {str(key): _all_rendered(each) for key, each in value.items()}
     return _rendered(value)

@@ -206,7 +206,7 @@ def _columns(listed: tuple[ListedColumn, ...], snapshot: Snapshot, qualifier: Na
 
 
 def _is_alias(column: ListedColumn, listed: tuple[ListedColumn, ...]) -> bool:
-    """Whether another item of the list has the name as its alias, and may then be meant."""
+    """Returns whether the name may refer to another item of the list, which has it as its alias."""
     return column.path[0].lower() in {each.name.lower() for each in listed if each is not column}
 
 

@@ -59,7 +59,7 @@ def command_lines(text: str, names: Names, columns: int | None) -> Iterator[str]
 
 
 def pieces(text: str) -> list[str]:
-    """Splits a text into its statements and commands, up to a command that ends the shell.
+    """Splits input into its statements and commands, up to a command that ends the shell.
 
     Raises:
         StatementSyntaxError: if a string, a quoted name or a comment is not closed.
@@ -79,7 +79,7 @@ def pieces(text: str) -> list[str]:
 
 
 def _is_whole(text: str) -> bool:
-    """Whether no statement is open at the end of a text."""
+    """Returns whether no statement is open at the end of the input."""
     try:
         tokens = tokenize(text)
     except StatementSyntaxError:  # a string, a name or a comment is open

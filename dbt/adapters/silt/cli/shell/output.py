@@ -48,13 +48,13 @@ def write_parquet(rows: pa.Table, file: str) -> None:
 
 
 def print_csv(rows: pa.Table, out: TextIO) -> None:
-    """Prints the rows as CSV; escaped on a terminal, which must not obey control characters in the values."""
+    """Prints the rows as CSV; on a terminal, control characters in the values are escaped."""
     escaped = printable.line if out.isatty() else str
     out.writelines(f"{escaped(each)}\n" for each in csv_lines(rows))
 
 
 def csv_lines(rows: pa.Table) -> Iterator[str]:
-    """The lines of a CSV: null is empty, an empty text is `""`."""
+    """Yields the lines of a CSV: null is empty, an empty string is `""`."""
     shown = ShownRows.of(rows)
     yield ",".join(map(_quoted, shown.names))
     for row in shown.rows:

@@ -63,7 +63,7 @@ class Prompt:
                 return None if text.strip().rstrip("; ").lower() in commands.QUIT else text
 
     def _answer(self, text: str) -> None:
-        """Runs the statements of a text, up to the first failure."""
+        """Runs the statements of an input, up to the first failure."""
         try:
             if commands.is_command(text):
                 self._print(commands.command_lines(text, self.statements.names, terminal_columns()))
@@ -109,7 +109,7 @@ class Prompt:
 
 
 def is_whole(text: str) -> bool:
-    """Whether a text ends with a semicolon that is not in a string, a name or a comment."""
+    """Returns whether the input ends with a semicolon that is not in a string, a name or a comment."""
     try:
         tokens = tokenize(text)
     except StatementSyntaxError:  # a string, a name or a comment is open

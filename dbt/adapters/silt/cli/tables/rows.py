@@ -44,7 +44,7 @@ class ShownRows:
         return [dict(zip(self.names, row, strict=True)) for row in self.rows]
 
     def cells(self) -> list[list[str]]:
-        """The rows as texts."""
+        """The rows as strings."""
         return [[cell(each) for each in row] for row in self.rows]
 
 
@@ -69,7 +69,7 @@ def _is_number(kind: pa.DataType) -> bool:
 
 
 def _plain_values(column: pa.ChunkedArray) -> list[Any]:
-    """The values as JSON values; days and times as texts, of any year."""
+    """The values as JSON values; days and times as strings, of any year."""
     if pa.types.is_float32(column.type):
         # As a double, 0.1 would be 0.10000000149011612.
         return [_plain_scalar(None if text is None else float(text)) for text in column.cast(pa.string()).to_pylist()]

@@ -14,6 +14,6 @@ def width(text: str) -> int:
 
 
 def padded(cell: str, wide: int, right: bool) -> str:
-    """Returns a text padded with blanks to a width."""
+    """Returns the text, padded with blanks to a width."""
     space = " " * (wide - width(cell))
     return space + cell if right else cell + space

@@ -38,7 +38,7 @@ class _Reader:
         self._thread.start()
 
     def batches(self) -> Iterator[pa.RecordBatch]:
-        """Yields the batches of the file; raises the exception of its thread."""
+        """Yields the batches of the file; re-raises an exception of the reader's thread."""
         while (found := self._found.get()) is not None:
             if isinstance(found, BaseException):
                 raise found

@@ -109,7 +109,7 @@ def read_batches(
 
 
 def condition(where: str | None, snapshot: Snapshot, name: str, time_zone: str = "UTC") -> Expression:
-    """Returns the predicate of a condition on a table.
+    """Translates a SQL condition on a table to a predicate.
 
     Args:
         name: name of the table, whose parts may qualify columns.

@@ -164,7 +164,7 @@ class Catalog:
         """Returns the open handle of a table.
 
         Raises:
-            RelationNotFoundError: if the table does not exist, or a view has the name.
+            RelationNotFoundError: if the table does not exist, or the name is a view's.
             NotATableError: if a folder of that name without a log exists.
         """
         return self._database(name.database).table(name)
@@ -208,7 +208,7 @@ class Catalog:
                 it by `publish_table`.
 
         Raises:
-            RelationExistsError: if a table has the name, or a view has it and `replace_view` is False.
+            RelationExistsError: if a table of that name exists, or a view does and `replace_view` is False.
         """
         check_new_names(name.identifier)
         return self._database(name.database).new_table(name, replace_view)
@@ -224,8 +224,8 @@ class Catalog:
             version: drops the table only if this is its newest version; None drops any version.
 
         Raises:
-            RelationNotFoundError: if the table does not exist and `if_exists` is False, or a view has the name.
-            NotATableError: if a folder that is not a table has the name, and `if_exists` is False.
+            RelationNotFoundError: if the table does not exist and `if_exists` is False, or the name is a view's.
+            NotATableError: if a folder of that name is not a table, and `if_exists` is False.
             ConcurrentModificationError: if another writer has committed after `version`; nothing was dropped.
         """
         if if_exists and not self._has(name.database):
@@ -252,7 +252,7 @@ class Catalog:
             replace_table: whether `replace` also replaces a table.
 
         Raises:
-            RelationExistsError: if a table has the name and may not be replaced, or a view has it without `replace`.
+            RelationExistsError: if a table of that name exists and may not be replaced, or a view, without `replace`.
         """
         check_new_names(view.name.identifier)
         self._database(view.name.database).put_view(view, replace, replace_table)
@@ -261,7 +261,7 @@ class Catalog:
         """Drops a view.
 
         Raises:
-            RelationNotFoundError: if the view does not exist and `if_exists` is False, or a table has the name.
+            RelationNotFoundError: if the view does not exist and `if_exists` is False, or the name is a table's.
         """
         if if_exists and not self._has(name.database):
             return

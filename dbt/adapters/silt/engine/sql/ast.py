@@ -42,10 +42,10 @@ class ObjectKind(Enum):
 class Effect(Enum):
     """The effect of a kind of statement. ROWS and METADATA are changes of a table that the log records.
 
-    A program that repeats itself gives such statements a transaction identifier, because a repetition would apply them
+    A program that may be rerun gives such statements a transaction identifier, because a repetition would apply them
     twice; a repeated RESTORE would undo later commits. Other statements need no identifier, or cannot have an
     identifier: views, schemas and functions are the same when they are created again; OPTIMIZE and VACUUM change no
-    rows; DROP ends the log, and with it the record; after RENAME the old name no longer exists.
+    rows; DROP ends the log that would record the identifier; after RENAME the old name no longer exists.
     """
 
     ROWS = "a table's rows, or whether it is there"

@@ -16,7 +16,7 @@ T = TypeVar("T")
 class Cursor:
     """A position in the tokens of a statement.
 
-    Words are given in upper case and match only unquoted words and symbols. Returned texts are verbatim, from the first
+    Words are given in upper case and match only unquoted words and symbols. Returned text is verbatim, from the first
     to the last token.
     """
 

@@ -1,4 +1,4 @@
-"""Splits a text into its statements."""
+"""Splits SQL text into its statements."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dbt.adapters.silt.engine.sql.tokens import Kind, tokenize
 
 
 def split_statements(text: str) -> list[str]:
-    """Returns the statements of a text, without the comments and semicolons between them.
+    """Returns the statements of SQL text, without the comments and semicolons between them.
 
     Raises:
         StatementSyntaxError: if a string, a quoted name or a comment is not closed.

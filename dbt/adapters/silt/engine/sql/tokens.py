@@ -153,7 +153,7 @@ def syntax_error(problem: str, text: str, position: int, remedy: str | None = No
 
 
 def double_quotes_remedy(text: str) -> str:
-    """Returns the remedy for a text in double quotes if Spark expects a name.
+    """Returns the remedy for double-quoted text if Spark expects a name.
 
     Args:
         text: the text with its quotes.
@@ -195,7 +195,7 @@ def _unescaped(match: re.Match[str], quote: str, doubled: str) -> str:
 
 
 def identifiers(text: str) -> list[str]:
-    """Returns the identifiers of a text, in their order, each part of a name separately.
+    """Returns the identifiers in SQL text, in their order, each part of a name separately.
 
     Raises:
         StatementSyntaxError: as raised by `tokenize`.

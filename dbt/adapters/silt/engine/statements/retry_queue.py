@@ -14,7 +14,7 @@ from weakref import WeakValueDictionary
 
 
 class RetryQueue:
-    """A lock for each table. Safe for threads."""
+    """A lock for each table. Thread-safe."""
 
     def __init__(self) -> None:
         self._locks: WeakValueDictionary[str, threading.Lock] = WeakValueDictionary()  # locks in use

@@ -1,7 +1,7 @@
 """Maps each kind of statement to the function that runs it.
 
-A kind in the table is run, or refused by name; a statement of an unknown kind is passed to Spark only if it mentions no
-relation of a warehouse.
+A kind in the table is run, or refused with an error that names it. A statement of an unknown kind is passed to Spark
+only if it mentions no relation of a warehouse.
 """
 
 from __future__ import annotations

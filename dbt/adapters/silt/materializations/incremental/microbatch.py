@@ -79,6 +79,6 @@ def _literal(kind: str, moment: datetime | str) -> str:
         case "timestamp_ntz":
             return f"timestamp_ntz '{utc.replace(tzinfo=None).isoformat(sep=' ')}'"
         case _:
-            # A date is its midnight, so this is the first date at or after the moment.
+            # A date means its midnight, so this is the first date at or after that time.
             whole = utc.replace(hour=0, minute=0, second=0, microsecond=0)
             return f"date '{(whole if whole == utc else whole + timedelta(days=1)).date().isoformat()}'"

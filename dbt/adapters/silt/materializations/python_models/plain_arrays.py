@@ -59,7 +59,7 @@ def _nested(array: pa.Array) -> pa.Array:
 
 
 def _without_view(array: pa.Array) -> pa.Array:
-    """Returns the lists of a view, stored consecutively; Arrow's own cast returns an invalid array for some views."""
+    """Converts a list view to a list array; Arrow's own cast returns an invalid array for some list views."""
     sizes = pc.if_else(array.is_null(), pa.scalar(0, array.sizes.type), array.sizes)
     ends = pc.cumulative_sum(sizes)
     offsets = pa.concat_arrays([pa.array([0], ends.type), ends])

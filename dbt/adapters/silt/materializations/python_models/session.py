@@ -95,7 +95,7 @@ class _With:
 
 
 class Inputs:
-    """The tables and views that `dbt.ref` and `dbt.source` return: all as of the moment when the first is read.
+    """The tables and views that `dbt.ref` and `dbt.source` return, all as of the time when the first is read.
 
     Args:
         handle: the connection.

@@ -108,7 +108,7 @@ class Retry:
     from_state: bool = False
 
     def check(self, entries: Sequence[RunEntry], results: str) -> None:
-        """Refuses a retry that would repeat less than the last run, or an older run.
+        """Refuses a retry if its results are incomplete, or older than the last run.
 
         Args:
             entries: the runs of the project.

@@ -15,7 +15,7 @@ _SCREEN: Final = "stdout_log"
 """dbt's name of its logger for the standard output."""
 
 _SAY_NOTHING: Final = ("MainEncounteredError", "MainStackTrace")
-"""dbt's events for the error that ends a command: after Ctrl-C they show an empty text, and a place in dbt's code."""
+"""dbt's events for the error that ends a command: after Ctrl-C they show an empty message and a line of dbt's code."""
 
 
 def shorten() -> None:

@@ -62,7 +62,7 @@ class EmbeddedSpark:
             return {}
 
     def _answer(self) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-        """The running jobs and the active stages, as in Spark's REST interface."""
+        """Returns the running jobs and the active stages, as in Spark's REST interface."""
         java: Any = self.context._jvm
         store = self.context._jsc.sc().statusStore()
         running = java.java.util.ArrayList()

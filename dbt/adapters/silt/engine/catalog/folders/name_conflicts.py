@@ -26,20 +26,20 @@ def has_view(store: Store, name: RelationName) -> bool:
 
 
 def check_no_table(tables: FolderTables, store: Store, name: RelationName) -> None:
-    """Checks that no table has the name.
+    """Checks that no table of that name exists.
 
     Raises:
-        RelationExistsError: if a table has it.
+        RelationExistsError: if a table of that name exists.
     """
     if tables.has(store, name):
         raise name_errors.table_exists(name)
 
 
 def check_no_view(store: Store, name: RelationName) -> None:
-    """Checks that no view has the name.
+    """Checks that no view of that name exists.
 
     Raises:
-        RelationExistsError: if a view has it.
+        RelationExistsError: if a view of that name exists.
     """
     if has_view(store, name):
         raise name_errors.view_in_the_way(name)

@@ -21,7 +21,7 @@ from dbt.adapters.silt.engine.kernel.errors import TableDamagedError, Unsupporte
 _FORMAT: Final = 1
 _CHANGES_KEPT: Final = 100
 _UNIQUE_FOLDER: Final = re.compile(r"[0-9a-f]{12,16}-[0-9a-f]{12}")
-"""The end of a table's folder, as `sweeps.new_location` creates it."""
+"""The end of a table's folder, as `table_folders.new_location` creates it."""
 _DEFINITION_PATH: Final = re.compile(r"_definitions/[0-9a-f-]{36}\.json")
 """The objects that `Definitions.add` creates."""
 

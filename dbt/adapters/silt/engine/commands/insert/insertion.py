@@ -81,7 +81,7 @@ def replace_rows(
         parts: the kept rows of rewritten files.
 
     Raises:
-        DataFileChangedError: if a rewritten file is not the file that the log names.
+        DataFileChangedError: if a rewritten file no longer matches its entry in the log.
         As `files.write` and `commit`.
     """
     if replacement.gone is None or replacement.removed is None:

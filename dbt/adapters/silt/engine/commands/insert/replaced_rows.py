@@ -47,7 +47,7 @@ class Split:
             kept: the number of their rows that were written.
 
         Raises:
-            DataFileChangedError: if a file is not the file that the log names.
+            DataFileChangedError: if a data file no longer matches its entry in the log.
             InternalError: if rows were lost or duplicated for another reason.
         """
         if self.read is not None:

@@ -130,7 +130,7 @@ def check_kept(target: Target, changes: FileChanges, expected: int) -> None:
     """Checks that the expected number of rows was written; otherwise deletes the files.
 
     Raises:
-        DataFileChangedError: if a file is not the file that the log names.
+        DataFileChangedError: if a data file no longer matches its entry in the log.
         InternalError: if rows were lost or duplicated for another reason.
     """
     with discarded_on_error(target.log, changes.uncommitted):

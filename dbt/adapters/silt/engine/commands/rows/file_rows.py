@@ -46,7 +46,7 @@ class CountedRows:
                 the footers of the files are read instead.
 
         Raises:
-            DataFileChangedError: if a file is not the file that the log names.
+            DataFileChangedError: if a data file no longer matches its entry in the log.
             InternalError: if rows were lost for another reason.
         """
         if kept == 0:

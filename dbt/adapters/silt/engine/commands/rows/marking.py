@@ -191,7 +191,7 @@ def _marked(target: Target, planned: Plan) -> Marked | None:
 
 
 def _wide_statistics(target: Target, adds: Sequence[AddFile]) -> list[str]:
-    """Returns the files' statistics in the form that a file with a vector must have."""
+    """Returns the files' statistics with a row count and wide bounds, as a file with a deletion vector requires."""
     texts = pa.array([add.stats for add in adds], pa.string())
     counts = stats_json.read(texts, {stats_json.NUM_RECORDS: None})[stats_json.NUM_RECORDS].to_pylist()
     lacking = [decode_path(add.path) for add, count in zip(adds, counts, strict=True) if count is None]

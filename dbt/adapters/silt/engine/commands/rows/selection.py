@@ -29,7 +29,7 @@ class Rows:
 
 @dataclass(frozen=True)
 class Limits:
-    """The size of candidate files, in bytes, up to which a step that rules out files is skipped.
+    """The limits up to which a cheaper plan is used: sizes of the candidate files in bytes, unless stated otherwise.
 
     Args:
         direct: a MERGE joins its source directly, without first making it stable to find the range of its keys.

@@ -19,7 +19,7 @@ def select(frame: DataFrame, columns: Mapping[str, str | Column]) -> DataFrame:
     """Returns a frame with these columns in this order.
 
     Args:
-        columns: by name, an SQL text, which takes one call, or a column of functions, which has taken several. An
+        columns: by name, SQL text, which takes one call, or a column of functions, which has taken several. An
             unchanged column of a frame with many columns takes no call.
     """
     if len(columns) >= _MANY:

@@ -28,7 +28,7 @@ def given(spark: SparkSession, names: Iterable[str]) -> dict[str, str]:
 
 
 def quotes_for(spark: SparkSession, text: str) -> Quotes:
-    """Returns how the session parses the quotes of an SQL text; reads only the settings that matter for this text."""
+    """Returns how the session parses the quotes of SQL text; reads only the settings that matter for this text."""
     return Quotes(
         double_quoted_identifiers='"' in text and _has_names_in_double_quotes(spark),
         escaped_string_literals=_ESCAPED.search(text) is not None and _has_plain_backslashes(spark),

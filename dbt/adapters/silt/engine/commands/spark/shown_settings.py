@@ -39,7 +39,7 @@ _HARMLESS: Final = re.compile(
 _TELLING: Final = re.compile(
     r"secret|passw|pwd|passphrase|token|credential|private|auth|key|\bsas\b|signature", re.IGNORECASE
 )
-"""Words in the name of a possible secret, whatever the rest of the name."""
+"""Matches a part of a name that suggests a secret."""
 
 _SCHEME: Final = re.compile(r"[A-Za-z][\w+.-]+:/")
 _USER: Final = re.compile(r"(?<=:/)(/?)[^/?#\s]*@")
@@ -52,14 +52,14 @@ _BEGINNING: Final = re.compile(rf"([A-Za-z][A-Za-z0-9+.-]*:/{{1,2}})?({_HOST})?(
 
 
 def setting(name: str, value: object) -> str:
-    """Returns the value in the form in which it may be shown."""
+    """Returns the value for display, without secrets."""
     if not _HARMLESS.fullmatch(name) or _TELLING.search(name):
         return HIDDEN
     return address(str(value))
 
 
 def settings(values: Mapping[str, object]) -> dict[str, str]:
-    """Returns the settings in the form in which they may be shown."""
+    """Returns the settings for display, without secrets."""
     return {name: setting(name, value) for name, value in values.items()}
 
 

@@ -220,7 +220,7 @@ def retyped(field: StructField, typed: StructField) -> StructField:
 
 
 def spelled(path: Name) -> str:
-    """Returns a path in the form for messages."""
+    """Formats a path for messages."""
     return ".".join(path)
 
 

@@ -139,7 +139,7 @@ def _pairs(source: StructType, schema: StructType, positions: Mapping[str, int])
 
 
 def _already_fits(pairs: Sequence[_Pair], source: StructType, schema: StructType) -> bool:
-    """Returns whether the query's columns are the table's, by name, order and type."""
+    """Returns whether the query's columns match the table's in name, order and type."""
     if any(map(has_lengths, schema)):
         return False
     return source.names == schema.names and all(

@@ -25,7 +25,7 @@ class TargetTable:
         """Returns the table, or None if it does not exist.
 
         Raises:
-            RelationExistsError: if a view has the name.
+            RelationExistsError: if a view of that name exists.
             SchemaNotFoundError: if the schema does not exist.
         """
         if self._is_path:

@@ -1,7 +1,7 @@
 """Reads columns of a checkpoint's Parquet file, and refuses columns that would take far too much memory.
 
 A string that a file stores once may be the value of every row: the decoded rows of a file of a few kilobytes can take
-gigabytes. If that may happen, strings are first read with their dictionaries and measured.
+gigabytes. If that may happen, strings are first read dictionary-encoded, and measured.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class BoundedParquet:
                 yield {name: plain(batch.column(name)) for name in batch.schema.names}
 
     def _measure(self, columns: Sequence[str]) -> None:
-        """Reads strings with their dictionaries, without decoding them, and checks the memory that they will take."""
+        """Reads strings dictionary-encoded, and checks the memory that they will take when decoded."""
         texts, total = self._unbounded_texts(columns), 0
         if not texts:
             return

@@ -6,7 +6,7 @@ refusal is definite, and EXISTS means that an earlier request, of this writer or
 
 Object stores have no folders, only the paths of objects. So a folder exists while an object is below it; creating a
 folder does nothing, and a write does not need it. A commit cannot get into a log that was dropped, or dropped and
-re-created, because a file identifies the log's folder (`PrefixFolder.known_by`): a commit that the writer has read.
+re-created: a commit that the writer has read identifies the log's folder (`PrefixFolder.known_by`).
 
 A killed writer leaves nothing behind except parts of an incomplete upload, which no listing shows; a rule of the bucket
 (S3: AbortIncompleteMultipartUpload) removes them.
@@ -342,8 +342,8 @@ class ObjectStore:
         """Copies every object, then deletes the copied objects: not atomic, and as costly as the data is large.
 
         Objects are copied in reverse order of their names, so that until the end a table's log lacks its beginning at
-        the target, and a reader there gets an error, never a part of the table. The caller must end a table's log
-        first: a commit that takes place at the source during the copy is not moved.
+        the target, and a reader there gets an error, never a part of the table. The caller must first end a
+        table's log (`log_end`), because a commit made at the source during the copy is not moved.
         """
         if next(self._keys(target), None) is not None:
             raise ObjectExists(self._named(target))

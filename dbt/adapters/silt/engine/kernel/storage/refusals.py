@@ -26,7 +26,7 @@ class _Refusal:
     Attributes:
         said: the problem.
         remedy: the remedy.
-        is_right: whether a permission is missing; a reader may have it even if a writer does not.
+        is_right: whether a permission is missing; if a write is refused, reads may still be permitted.
     """
 
     codes: tuple[str, ...]
@@ -132,7 +132,7 @@ def refusal(error: Exception, doing: str, name: str, is_write: bool) -> StorageE
 
 
 def named_in(text: str) -> tuple[str, str] | None:
-    """Returns the problem and the remedy of the first known code in a text, or None if it contains no known code."""
+    """Returns the problem and the remedy of the first known code in a message, or None if it contains no known code."""
     known = next((_BY_CODE[word] for word in _WORD.findall(text) if word in _BY_CODE), None)
     return None if known is None else (known.said, known.remedy)
 

@@ -128,7 +128,7 @@ def without_changes(schema: StructType) -> StructType:
 def readable_by_spark(schema: StructType) -> StructType:
     """Returns the schema with which Spark reads all files of the table, including files with earlier types.
 
-    For files with a whole number, Spark requires a decimal with more digits before the point than the number can have.
+    Spark reads a file's whole numbers as a decimal only if its integer part has room for every value of their type.
     """
     return map_fields(schema, _with_room)
 

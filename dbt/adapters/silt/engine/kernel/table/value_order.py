@@ -77,7 +77,7 @@ class ValueOrder:
             return pa.array([None if text is None else self._parsed(text) for text in texts.to_pylist()], self.form)
 
     def _cast(self, texts: pa.Array) -> pa.Array:
-        """Converts all texts at once.
+        """Converts all strings at once.
 
         Raises:
             pa.ArrowInvalid: if a string is not of the type, or has a spelling that Arrow does not read.

@@ -86,7 +86,7 @@ def prepare(log: DeltaLog, base: Snapshot, point: RestorePoint) -> Restoration:
     Raises:
         VersionNotFoundError: if the log does not contain the version.
         DataFileMissingError: if data files of the version are missing.
-        DataFileChangedError: if a data file is not the file that the log names.
+        DataFileChangedError: if a data file no longer matches its entry in the log.
         CorruptLogError: if a version checksum contradicts the version.
         UnsupportedStatementError: if the restored table is append-only and rows would be removed.
         UnsupportedFeatureError: if writing the table needs a feature that this engine does not have.

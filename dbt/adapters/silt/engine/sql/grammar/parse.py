@@ -34,7 +34,7 @@ from dbt.adapters.silt.engine.sql.tokens import Kind, Token, syntax_error, token
 
 @lru_cache(maxsize=128)
 def parse(text: str) -> Statement:
-    """Returns the statement in a text, without comments around it and a semicolon behind it.
+    """Returns the statement in SQL text, without comments around it and a semicolon after it.
 
     Raises:
         StatementSyntaxError: if there is no statement or a second statement, or it ends too early or too late; the

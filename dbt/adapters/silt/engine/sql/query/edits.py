@@ -1,4 +1,4 @@
-"""Replaces spans of a text, and maps the positions of the rest of the text."""
+"""Replaces spans of SQL text, and maps the positions of the rest of the text."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def edited(text: str, edits: Iterable[Edit]) -> str:
 
 
 def moved(positions: Iterable[int], edits: Iterable[Edit]) -> Mapping[int, int]:
-    """Returns the positions of a text -> their positions in the edited text, without positions in replaced spans."""
+    """Maps positions in the text to positions in the edited text; positions in replaced spans are omitted."""
     kept = _outermost(edits)
     ends = [edit.end for edit in kept]
     shifts = [0, *accumulate(len(edit.new) - (edit.end - edit.start) for edit in kept)]

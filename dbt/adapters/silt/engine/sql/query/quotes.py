@@ -1,6 +1,6 @@
-"""Converts quoted texts between the quoting settings of a Spark session and a form for every session.
+"""Converts quoted text between the quoting settings of a Spark session and a form for every session.
 
-Three settings change the meaning of a quoted text. A statement is read by the settings of its session. A stored text
+Three settings change the meaning of quoted text. A statement is read by the settings of its session. Stored SQL
 (the query of a view, the body of a function, a default, the condition of a constraint) is kept in Spark's default form,
 which other readers of the table expect, and is written for each session that it runs in.
 
@@ -27,7 +27,7 @@ from dbt.adapters.silt.engine.sql.tokens import Kind, Token, string_value, token
 
 @dataclass(frozen=True)
 class Quotes:
-    """The interpretation of quoted texts in a session; the defaults are Spark's.
+    """The interpretation of quoted text in a session; the defaults are Spark's.
 
     Attributes:
         double_quoted_identifiers: whether "x" is a name, not a string.
@@ -85,7 +85,7 @@ def at_rest(text: str, quotes: Quotes) -> str:
 
 
 def for_session(text: str, quotes: Quotes) -> str:
-    """Converts a stored text to the form of a session.
+    """Converts stored SQL to the form of a session.
 
     Raises:
         StatementSyntaxError: as raised by `tokenize`.
@@ -103,7 +103,7 @@ def for_session(text: str, quotes: Quotes) -> str:
 
 @lru_cache(maxsize=256)
 def for_any_session(text: str) -> str:
-    """Converts a stored text to a form with the same meaning in every session; names that Spark derives may differ.
+    """Converts stored SQL to a form with the same meaning in every session; names that Spark derives may differ.
 
     Raises:
         StatementSyntaxError: as raised by `tokenize`.
@@ -142,7 +142,7 @@ class _Place(Enum):
 
 @dataclass(frozen=True)
 class _Strings:
-    """Adjacent strings, which form a single text."""
+    """Adjacent strings, which form a single string."""
 
     tokens: tuple[Token, ...]
     place: _Place

@@ -1,4 +1,4 @@
-"""Defines the result of a scan: a text's tables, function calls, names of columns, and SELECTs."""
+"""Defines the result of a scan of SQL text: its tables, function calls, names of columns, and SELECTs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from dbt.adapters.silt.engine.sql.query.table_functions import FilesCall
 
 @dataclass(frozen=True)
 class Reference:
-    """A reference of a text to a table or view.
+    """A reference to a table or view.
 
     `text[start:end]` is its name with time travel and WITH (options). `alias_at` is the position for an alias, behind a
     TABLESAMPLE; None if no alias is possible. `version` and `timestamp` are SQL. For a call of a table function,

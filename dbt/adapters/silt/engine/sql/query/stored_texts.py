@@ -1,7 +1,7 @@
 """Finds parts of the stored text of a view or a SQL function that run code, or that hide the relations it reads.
 
-Another user may have written the catalog, and its texts run as the user who reads them. The tokens of a text are
-searched, not its meaning, so that a text is judged before Spark sees it.
+Another user may have written the catalog, and its SQL runs as the user who reads it. The tokens of the SQL are
+searched, not its meaning, so that it is judged before Spark sees it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from dbt.adapters.silt.engine.sql.spans import Tokens, closings
 from dbt.adapters.silt.engine.sql.tokens import Kind, Token, syntax_error, tokenize
 
 FILE_FORMATS: Final = frozenset(("parquet", "csv", "json", "orc", "text"))
-"""The providers by which a stored text may read files: they only return rows."""
+"""The providers through which stored SQL may read files: they only return rows."""
 
 OTHER_PROVIDERS: Final = frozenset(
     "avro binaryfile console delta hive hudi iceberg image jdbc kafka libsvm memory noop rate rate-micro-batch silt "
@@ -125,7 +125,7 @@ def _unseen(text: ScannedText) -> str | None:
 
 
 def _is_path(tokens: Tokens, at: int) -> bool:
-    """Returns whether a provider and a path begin here: two names, the second of which cannot be a column's."""
+    """Returns whether `provider`.`path` begins here: two names, of which the second cannot be a column."""
     if not tokens[at].is_identifier or tokens[at + 1].word != "." or not tokens[at + 2].is_identifier:
         return False
     if tokens[at + 3].word == ".":  # they qualify a column

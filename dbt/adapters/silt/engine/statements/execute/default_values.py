@@ -18,9 +18,9 @@ _DEFAULT = "DEFAULT"
 
 
 def with_defaults(query: str, columns: Sequence[str], schema: StructType, table: str) -> tuple[str, tuple[str, ...]]:
-    """Returns VALUES or SELECT with each DEFAULT written out, and the columns of the remaining values.
+    """Replaces each DEFAULT in VALUES or SELECT by its expression; returns the query and the columns that it fills.
 
-    The values of a generated or identity column are left out, so that they are computed. A query of another kind is
+    A generated or identity column is left out of both, so that its values are computed. A query of another kind is
     returned unchanged.
 
     Args:

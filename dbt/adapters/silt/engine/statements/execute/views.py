@@ -74,7 +74,7 @@ def drop_view(context: Context, statement: ast.DropView) -> Result:
 
 
 def drop_temporary(context: Context, name: Name) -> bool:
-    """Drops the temporary view of that name. Returns whether it existed; a persistent relation is then not meant."""
+    """Drops the temporary view of that name, which hides a persistent relation. Returns whether the view existed."""
     if len(name) != 1:
         return False
     kept = context.namespace.temporary.pop(name[0].lower(), None)

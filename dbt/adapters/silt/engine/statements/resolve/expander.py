@@ -63,8 +63,8 @@ class Expander:
         Raises:
             InvalidStatementError: if a view reads itself, or a function calls itself.
             RelationNotFoundError: if a name of the warehouse does not exist.
-            ExternalPathError: if a stored text reads files that it may not read.
-            StoredCodeError: if a stored text contains forbidden code.
+            ExternalPathError: if stored SQL reads files that it may not read.
+            StoredCodeError: if stored SQL contains forbidden code.
             UnsupportedStatementError: if a reference is not supported, or there are too many views and functions
                 (`Extent.check`).
         """

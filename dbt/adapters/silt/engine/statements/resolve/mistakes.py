@@ -1,4 +1,4 @@
-"""Asks Spark's own parser for the position of a mistake in a text."""
+"""Asks Spark's own parser for the position of a mistake in SQL text."""
 
 from __future__ import annotations
 

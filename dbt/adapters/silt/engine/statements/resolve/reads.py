@@ -24,7 +24,7 @@ Versions: TypeAlias = Mapping[str, tuple[int, ...]]
 
 @dataclass(frozen=True)
 class Inputs:
-    """The inputs that determine the rows of queries, besides their texts.
+    """The inputs that determine the rows of queries, in addition to their SQL.
 
     Attributes:
         versions: versions of each table that they read.
@@ -48,7 +48,7 @@ class Inputs:
         )
 
     def commit_info(self) -> dict[str, Json]:
-        """Returns the fields of `commitInfo` for inputs without versions: fingerprints, by name and by path.
+        """Returns the fields of `commitInfo` for inputs without versions: fingerprints of definitions and files.
 
         The files are listed now, before Spark lists them: a file that arrives in between counts as changed later.
         """

@@ -1,7 +1,7 @@
-"""Refuses forbidden code in stored views and SQL functions, before Spark sees their texts.
+"""Refuses forbidden code in stored views and SQL functions, before Spark sees their SQL.
 
 Any user who can write a catalog can write a view, which then runs as the user who reads it.
-`engine.sql.query.stored_texts` has the rules on the tokens of a text; this module has the rules on the meaning of
+`engine.sql.query.stored_texts` has the rules on the tokens of the SQL; this module has the rules on the meaning of
 names.
 """
 
@@ -45,13 +45,13 @@ _named: set[str] = set()
 
 @dataclass(frozen=True)
 class Allowed:
-    """The permissions of the texts that a catalog stores.
+    """The permissions of the SQL that a catalog stores.
 
     Args:
         python: whether functions in Python may be called.
         stored_code: whether views and SQL functions may run scripts, call Java methods, and read by any provider.
         external_paths: whether they may read files, and tables by their paths, at any location.
-        file_locations: otherwise, the files and folders that they may read, each as the text spells it.
+        file_locations: otherwise, the files and folders that it may read, each as written in the SQL.
     """
 
     python: bool = False
@@ -94,7 +94,7 @@ class Allowed:
             self.check_text(function.body, owner)
 
     def check_reference(self, reference: Reference, namespace: Namespace, owner: str) -> None:
-        """Checks that a stored text's reference to a relation runs no code, and reads only files that it may read.
+        """Checks that a reference in stored SQL runs no code, and reads only files that the SQL may read.
 
         Raises:
             ExternalPathError: if its files, or the table that it names by a path, are at a forbidden location.

@@ -57,7 +57,7 @@ class Context:
         return frame.toDF(*map(resolved.shown, frame.columns)) if resolved.functions else frame
 
     def kept(self, text: str) -> str:
-        """Returns the SQL in the form in which a table or the catalog stores it."""
+        """Returns the SQL as a table or the catalog stores it."""
         return at_rest(text, quotes_for(self.spark, text))
 
     def rows(self, rows: Sequence[Sequence[object]], schema: str) -> Result:

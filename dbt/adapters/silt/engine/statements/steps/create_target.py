@@ -73,7 +73,7 @@ def create_target_of(context: Context, name: Name, mode: CreateMode) -> CreateTa
     CREATE OR REPLACE TABLE may replace a view.
 
     Raises:
-        RelationExistsError: if a view has the name, and `mode` is not CREATE OR REPLACE.
+        RelationExistsError: if a view of that name exists, and `mode` is not CREATE OR REPLACE.
         SchemaNotFoundError: if the schema does not exist.
     """
     if ast.is_path(name):

@@ -166,7 +166,7 @@ def make_table(
 
 
 def table_to_change(context: Context, name: Name) -> WarehouseTable | None:
-    """Returns the table of a warehouse that has the name, or None if the name is Spark's.
+    """Returns the table of that name in a warehouse, or None if the name is Spark's.
 
     Raises:
         RelationNotFoundError: if the name is in a warehouse and the relation does not exist.

@@ -23,7 +23,7 @@ class Cause:
 
     Attributes:
         text: its class and the first line of its message.
-        message: its message, in the form for the author of the statement.
+        message: its message, reworded for the author of the statement.
         condition: Spark's error condition; empty if it has no condition.
         state: the condition's SQLSTATE; empty if it has no SQLSTATE.
         parameters: the parameters of the condition.
