@@ -72,7 +72,7 @@ class SiltColumn(SparkColumn):
 
     @classmethod
     def of_schema(cls, schema: types.StructType) -> list[SiltColumn]:
-        """The columns of a Spark schema, in order."""
+        """Returns the columns of a Spark schema, in order."""
         return [
             cls(
                 column=each.name,
@@ -114,7 +114,7 @@ class SiltColumn(SparkColumn):
 
 
 def _field_comments(data_type: types.DataType, path: str) -> Iterator[tuple[str, str | None]]:
-    """The comment of each field of the structs in a type, by the path that ALTER TABLE names it by."""
+    """Yields the comment of each field of the structs in a type, by the path that ALTER TABLE names it by."""
     if isinstance(data_type, types.StructType):
         for each in data_type.fields:
             yield f"{path}.{each.name}", each.metadata.get("comment")

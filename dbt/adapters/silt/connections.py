@@ -92,7 +92,7 @@ class SiltConnectionManager(SQLConnectionManager):
             return self._runner
 
     def take_changed_name(self, name: RelationName) -> bool:
-        """Whether a statement of this command has made or dropped something of that name since this was asked last."""
+        """Returns whether this command has created or dropped a relation of that name since the previous call."""
         return self._runner is not None and self._runner.take_changed_name(name)
 
     @property

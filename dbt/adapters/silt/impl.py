@@ -216,7 +216,7 @@ class SiltAdapter(  # type: ignore[misc]  # dbt hands an adapter relations of it
 
     @available.parse(lambda *_, **__: [])
     def get_column_schema_from_query(self, sql: str) -> list[SiltColumn]:
-        """The columns of a query, which is not run; statements before it in the text (a `sql_header`) are."""
+        """Returns the columns of a query, which is not run; statements before it in the text (a `sql_header`) are."""
         with self.connections.exception_handler(sql):
             *header, query = split.split_statements(cut_relations.current_text(sql))
             if header:
@@ -236,7 +236,7 @@ class SiltAdapter(  # type: ignore[misc]  # dbt hands an adapter relations of it
 
     @available.parse(lambda *_, **__: "false")
     def rows_differ(self, new: str, sql: str, old: str, relation: SiltRelation) -> str:
-        """A condition on a query's row, by the alias `new`, and a row of its table, by the alias `old`."""
+        """Returns a condition on a query's row, by the alias `new`, and a row of its table, by the alias `old`."""
         with self.connections.exception_handler(sql):
             query = self.connections.handle.warehouse.schema_of(cut_relations.current_text(sql))
             table = spark_types.spark_schema(self._snapshot(relation).schema)
@@ -247,13 +247,13 @@ class SiltAdapter(  # type: ignore[misc]  # dbt hands an adapter relations of it
 
     @available.parse_none
     def relation_comment(self, relation: SiltRelation) -> str | None:
-        """The comment of a table."""
+        """Returns the comment of a table."""
         with self.connections.exception_handler(f"get the comment of {relation}"):
             return self._snapshot(relation).metadata.description
 
     @available
     def text_table(self, rows: agate.Table, response: AdapterResponse | None = None) -> str:
-        """A result as text for a terminal: its rows, or the response if it has no columns."""
+        """Returns a result as text for a terminal: its rows, or the response if it has no columns."""
         if response is not None and not rows.columns:
             return text_tables.response_table(response)
         return text_tables.text_table(rows)
@@ -262,7 +262,7 @@ class SiltAdapter(  # type: ignore[misc]  # dbt hands an adapter relations of it
 
     @available.parse_none
     def external_target(self, model: Mapping[str, Any], location: str) -> external_targets.ExternalTarget:
-        """Location and format of the files that a model of the materialization `external` writes."""
+        """Returns location and format of the files that a model of the materialization `external` writes."""
         columns = partitioning(model["config"].get("partition_by")).columns
         config = {**model["config"], "partition_by": columns}
         taken = self.connections.environment.locations.values()
@@ -314,18 +314,18 @@ class SiltAdapter(  # type: ignore[misc]  # dbt hands an adapter relations of it
 
     @available
     def escape_single_quotes(self, text: str) -> str:
-        """The text as it stands between single quotes of a constant, in a session with the profile's settings."""
+        """Returns the value as written between the quotes of a literal, in a session with the profile's settings."""
         has_plain_backslashes = self.config.credentials.quotes.escaped_string_literals
         return text if has_plain_backslashes and "'" not in text else string_literal(text)[1:-1]
 
     @available
     def nested_literal(self, value: Any, kind: str) -> str:
-        """A fixture's value as an expression of an array, map, struct or variant type."""
+        """Returns a fixture's value as an expression of an array, map, struct or variant type."""
         return fixture_values.nested_literal(value, kind, self.config.credentials.quotes)
 
     @classmethod
     def convert_number_type(cls, agate_table: agate.Table, col_idx: int) -> str:
-        """A seed's numbers: bigint, a wide decimal for whole numbers that are too large for it, else double."""
+        """Returns the type of a seed's numbers: bigint, a wide decimal for larger whole numbers, or else double."""
         column = agate_tables.to_arrow(agate_table.select([agate_table.column_names[col_idx]]))
         return agate_tables.number_type(column.schema.field(0).type)
 
@@ -398,7 +398,7 @@ class SiltAdapter(  # type: ignore[misc]  # dbt hands an adapter relations of it
                 self.cache.add(self._relation(entry.name, _RELATION_TYPES[entry.kind]))  # type: ignore[no-untyped-call]
 
     def _on_files(self, relation: BaseRelation) -> SiltRelation | None:
-        """The source of this name that is on files: a unit test asks for a source's columns by the name alone."""
+        """Returns the source on files with this name: a unit test asks for a source's columns by the name alone."""
         for source in getattr(self._macro_resolver, "sources", {}).values():
             found = self.Relation.create_from(self.config, source)
             if found.external and found.matches(relation.database, relation.schema, relation.identifier):
@@ -421,7 +421,7 @@ class SiltAdapter(  # type: ignore[misc]  # dbt hands an adapter relations of it
 
 
 def _include_path() -> Path:
-    """The folder of this package's dbt project: next to `dbt/` in a checkout, within it when installed."""
+    """Returns the folder of this package's dbt project: next to `dbt/` in a checkout, within it when installed."""
     dbt = Path(__file__).resolve().parents[2]
     installed = dbt / "include" / "silt" / "include"
     return installed if installed.is_dir() else dbt.parent / "include"

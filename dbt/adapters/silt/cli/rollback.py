@@ -80,7 +80,7 @@ def run(arguments: Namespace) -> int:
 
 
 def _asks(arguments: Namespace) -> bool:
-    """Whether there is a terminal on which the user can be asked."""
+    """Returns whether there is a terminal on which the user can be asked."""
     return not (arguments.yes or arguments.dry_run or arguments.json) and sys.stdin.isatty()
 
 

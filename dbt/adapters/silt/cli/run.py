@@ -70,7 +70,7 @@ def run(arguments: Namespace) -> int:
 
 
 def _kept(chosen: KnownRun, results: KeptResults) -> list[NodeResult]:
-    """The kept results of the nodes of a run's commands, in the order of their times."""
+    """Returns the kept results of the nodes of a run's commands, in the order of their times."""
     documents = [results.of(each.invocation_id) for each in chosen.commands]
     found = [each for document in documents if document is not None for each in node_results(document)]
     return sorted(found, key=lambda each: (each.started_ms is None, each.started_ms or 0))

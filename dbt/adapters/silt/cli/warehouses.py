@@ -261,6 +261,6 @@ def _check_exists(location: str) -> None:
 
 
 def _is_warehouse(folder: Path) -> bool:
-    """Whether the folder contains schemas."""
+    """Returns whether the folder contains schemas."""
     catalog = Catalog({profile_locations.DATABASE: LocalStore(folder)})
     return bool(catalog.schemas(profile_locations.DATABASE))

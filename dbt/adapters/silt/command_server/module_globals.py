@@ -55,7 +55,7 @@ def _restore(module: ModuleType, before: dict[str, _Global]) -> None:
 
 
 def _is_same(now: Any, before: Any) -> bool:
-    """Whether two contents hold the same objects; `==` of arbitrary objects may not be meaningful."""
+    """Returns whether two contents hold the same objects; `==` of arbitrary objects may not be meaningful."""
     if isinstance(now, tuple) and isinstance(before, tuple) and len(now) == len(before):
         return all(_is_same(*pair) for pair in zip(now, before, strict=True))
     return now is before

@@ -31,7 +31,7 @@ class Packages(NamedTuple):
     listings: Mapping[str, object]
 
     def are_unchanged(self) -> bool:
-        """Whether a new process would import the same modules."""
+        """Returns whether a new process would import the same modules."""
         return all(_file(path) == file for path, file in self.modules.items()) and all(
             _listing(path) == names for path, names in self.listings.items()
         )

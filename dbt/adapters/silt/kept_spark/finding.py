@@ -33,7 +33,7 @@ class Attached:
     is_new: bool
 
     def is_alive(self) -> bool:
-        """Whether this Spark still runs, and not a later Spark of the same folder."""
+        """Returns whether this Spark still runs, and not a later Spark of the same folder."""
         return running(self.folder) == self.record
 
 

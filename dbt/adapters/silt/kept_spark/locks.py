@@ -56,7 +56,7 @@ def acquire(path: Path, *, shared: bool = False, wait: bool = True) -> Lock | No
 
 
 def is_held(path: Path) -> bool:
-    """Whether a process holds the file's lock exclusively."""
+    """Returns whether a process holds the file's lock exclusively."""
     try:
         descriptor = _open(path)
     except FileNotFoundError:

@@ -38,7 +38,7 @@ class Spark(Protocol):
     """The Spark that a keeper watches over."""
 
     def is_alive(self) -> bool:
-        """Whether its process runs."""
+        """Returns whether its process runs."""
         ...
 
     def close_sessions(self, user: str) -> None:

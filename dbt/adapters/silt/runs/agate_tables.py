@@ -31,7 +31,7 @@ def unique_names(names: Iterable[str]) -> list[str]:
 
 
 def rows_of(table: pa.Table) -> list[tuple[Any, ...]]:
-    """The rows of an Arrow table as Python values; instants become local times in the session's zone."""
+    """Returns the rows of an Arrow table as Python values; instants become local times in the session's zone."""
     columns = [[_wall_clock(value) for value in _python_values(column)] for column in table.columns]
     return list(zip(*columns, strict=True)) if columns else []
 
@@ -76,7 +76,7 @@ def number_type(kind: pa.DataType) -> str:
 
 
 def _python_values(column: pa.ChunkedArray) -> list[Any]:
-    """The values of a column; if Python cannot represent a day or time in it, all days and times as text."""
+    """Returns the values of a column; if Python cannot represent a day or time in it, all days and times as text."""
     try:
         values: list[Any] = column.to_pylist()
     except (OverflowError, ValueError):
@@ -85,7 +85,7 @@ def _python_values(column: pa.ChunkedArray) -> list[Any]:
 
 
 def _with_texts(kind: pa.DataType) -> pa.DataType:
-    """The type with text instead of days, times and durations."""
+    """Returns the type with text instead of days, times and durations."""
     if pa.types.is_temporal(kind):
         return pa.string()
     if pa.types.is_struct(kind):
@@ -96,7 +96,7 @@ def _with_texts(kind: pa.DataType) -> pa.DataType:
 
 
 def _column_type(kind: pa.DataType, values: Sequence[Any]) -> agate.data_types.DataType:
-    """The agate type of a column of this Arrow type with these values."""
+    """Returns the agate type of a column of this Arrow type with these values."""
     found = _agate_type(kind)
     return _agate_type(pa.string()) if any(isinstance(value, str) for value in values) else found
 
@@ -108,7 +108,7 @@ def _wall_clock(value: Any) -> Any:
 
 
 def _agate_type(kind: pa.DataType) -> agate.data_types.DataType:
-    """The agate type that can represent every value of an Arrow type."""
+    """Returns the agate type that can represent every value of an Arrow type."""
     if pa.types.is_boolean(kind):
         return agate.Boolean()
     if pa.types.is_integer(kind):
@@ -138,7 +138,7 @@ def _agate_value(value: Any, kind: agate.data_types.DataType, arrow: pa.DataType
 
 
 def _json(value: Any, kind: pa.DataType) -> str:
-    """A value of an Arrow type as JSON, with all digits of its decimals; a map becomes an object."""
+    """Returns a value of an Arrow type as JSON, with all digits of its decimals; a map becomes an object."""
     if value is None or not pa.types.is_nested(kind):
         return format(value, "f") if isinstance(value, Decimal) else json.dumps(value, cls=ForgivingJSONEncoder)
     if pa.types.is_map(kind):
@@ -153,7 +153,7 @@ def _object(members: Iterable[tuple[str, str]]) -> str:
 
 
 def _key(key: Any, kind: pa.DataType) -> str:
-    """A key of a map as the name of a member; a key that is not text as its JSON, without quotes."""
+    """Returns a key of a map as the name of a member; a key that is not text as its JSON, without quotes."""
     return key if isinstance(key, str) else _json(key, kind).strip('"')
 
 
@@ -179,7 +179,7 @@ def _numbers(values: Sequence[Any]) -> pa.Array:
 
 
 def _double(value: Decimal | int) -> float:
-    """The nearest double; NaN for `snan`, which agate accepts as a number."""
+    """Returns the nearest double; NaN for `snan`, which agate accepts as a number."""
     return math.nan if Decimal(value).is_nan() else float(value)
 
 
@@ -199,7 +199,7 @@ def _check_digits(name: str, values: Sequence[Any]) -> None:
 
 
 def _is_whole(value: Decimal | int) -> bool:
-    """Whether a number of a file is an integer that a column of integers or decimals can hold."""
+    """Returns whether a number of a file is an integer that a column of integers or decimals can hold."""
     number = Decimal(value)
     return number.is_finite() and number == number.to_integral_value() and number.adjusted() < _DECIMAL_DIGITS
 

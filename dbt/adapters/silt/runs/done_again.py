@@ -73,7 +73,7 @@ class Rerun:
         return Decision(replace(unit, version=version), version, reasons)
 
     def _reasons(self, unit: Unit, model: Mapping[str, Any], log: DeltaLog, earlier: EarlierCommit) -> tuple[str, ...]:
-        """The changes since, if the node is upstream of a failure, or of an input that this run has repeated."""
+        """Returns later changes, if the node is upstream of a failure, or of an input that this run has repeated."""
         changed = changed_inputs(self.catalog, log, earlier.commit, str(model.get("compiled_code") or ""))
         is_led_to = model["unique_id"] in self.upstream
         if not is_led_to and not any(each.log and _is_done_again(each.log, unit.run_id) for each in changed):
@@ -95,7 +95,7 @@ def usual_decision(unit: Unit, recorded: int) -> Decision:
 
 
 def is_repeatable(model: Mapping[str, Any]) -> bool:
-    """Whether the node's own write leaves the same rows if it is done twice."""
+    """Returns whether the node's own write leaves the same rows if it is done twice."""
     config = model["config"]
     if config.get("materialized") != "incremental":
         return True
@@ -120,7 +120,7 @@ def _code_changed(unit: Unit, model: Mapping[str, Any], earlier: EarlierCommit) 
 
 
 def _has_own_statements(unit: Unit, model: Mapping[str, Any], snapshot: Snapshot) -> bool:
-    """Whether hook statements changed the table in this run, and the node's own write does not replace it."""
+    """Returns whether hook statements changed the table in this run, and the node's own write does not replace it."""
     if model["config"].get("materialized") not in ("incremental", "snapshot"):
         return False
     return any(is_statement_of(app_id, unit) for app_id in snapshot.transactions)

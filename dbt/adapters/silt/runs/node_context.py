@@ -71,7 +71,7 @@ class NodeContext:
         return unit if version is None else replace(unit, version=version)
 
     def is_unit(self, written: Written) -> bool:
-        """Whether a statement with this effect is a unit of work."""
+        """Returns whether a statement with this effect is a unit of work."""
         return written.effect is ast.Effect.ROWS or self.scope is not None or not self.has_own_materialization
 
 
@@ -130,24 +130,24 @@ def scope_of_node(context: RunContext, node: Any, full_refresh: bool, database: 
 
 
 def table_of(node: Any, database: str) -> RelationName:
-    """The node's own table."""
+    """Returns the node's own table."""
     return RelationName(node.database or database, node.schema, getattr(node, "alias", None) or node.name)
 
 
 def is_rebuilt(node: Any, full_refresh: bool) -> bool:
-    """Whether `--full-refresh` applies to the node: its own setting has precedence, and a snapshot is never rebuilt."""
+    """Returns whether `--full-refresh` applies to the node: its own setting takes precedence; snapshots are kept."""
     if str(node.resource_type) == "snapshot":
         return False
     return full_refresh_of(node.config, full_refresh)
 
 
 def full_refresh_of(config: Mapping[str, Any], full_refresh: bool) -> bool:
-    """A node's own setting, else the command's."""
+    """Returns a node's own setting, else the command's."""
     own = config.get("full_refresh")
     return full_refresh if own is None else bool(own)
 
 
 def log_of(catalog: Catalog, name: RelationName | None) -> DeltaLog | None:
-    """The log of a table, or None if no table has that name."""
+    """Returns the log of a table, or None if no table has that name."""
     entry = None if name is None else catalog.find(name)
     return catalog.table(entry.name) if entry is not None and entry.kind is RelationKind.TABLE else None

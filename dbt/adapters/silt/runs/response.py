@@ -104,14 +104,14 @@ def journal_entry(response: SiltResponse, facts: CommitFacts) -> JournalEntry:
 
 
 def _message(outcome: Outcome) -> str:
-    """A message such as "v12: 4,120 inserted, 310 updated in 3 files"."""
+    """Returns a message such as "v12: 4,120 inserted, 310 updated in 3 files"."""
     files = f" in {_files(outcome.files_added)}" if outcome.files_added else ""
     version = "" if outcome.version is None else f"v{outcome.version}: "
     return f"{version}{_changed_rows(outcome)}{files}"
 
 
 def _changed_rows(outcome: Outcome) -> str:
-    """The changed rows; for a table created without rows, the number of rows that it had before."""
+    """Returns the changed rows; for a table created without rows, the number of rows that it had before."""
     counts = (outcome.rows_inserted, outcome.rows_updated, outcome.rows_deleted)
     if all(count is None for count in counts):
         return outcome.operation.lower()

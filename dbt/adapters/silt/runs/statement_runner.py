@@ -113,11 +113,11 @@ class StatementRunner:
         return True
 
     def job_tags(self) -> tuple[str, ...]:
-        """The tags of this thread's Spark jobs: the node, its own tags, the query comment."""
+        """Returns the tags of this thread's Spark jobs: the node, its own tags, the query comment."""
         return job_tags((get_node_info().get("unique_id"), *self._node.context.tags, self._query_comment()))
 
     def label(self) -> str:
-        """The node or operation that runs this thread's statements, for display; a node with its batch."""
+        """Returns the node or operation that runs this thread's statements, for display; a node with its batch."""
         name = get_node_info().get("node_name") or self._invocation.operation or "dbt"
         batch = self._node.context.batch_id
         return f"{name} {batch}" if batch else str(name)
@@ -134,7 +134,7 @@ class StatementRunner:
         return None if written is None else _Change(written, self._node.context.scope or self._outer_scope())
 
     def _unit_by_text(self, text: str, change: _Change | None) -> Unit | None:
-        """The statement's unit of work; known by name if a materialization of the project's own runs the statement."""
+        """Returns the statement's unit of work, identified by name if the project's own materialization runs it."""
         node = self._node.context
         named = node.named.pop(0) if node.named else None
         if named is not None or change is None or change.scope is None or not node.is_unit(change.written):
@@ -156,7 +156,7 @@ class StatementRunner:
         )
 
     def _superseded(self, catalog: Catalog, unit: Unit | None, change: _Change | None) -> SiltResponse | None:
-        """The response to a statement that comes too late, because its node's own write was committed earlier."""
+        """Returns the response to a statement that is too late: its node's own write was committed earlier."""
         node = self._node.context.node
         if unit is None or change is None or change.scope is None or node is None or change.scope.own_write is None:
             return None
@@ -175,7 +175,7 @@ class StatementRunner:
             skipped(log, unit)
 
     def _outer_scope(self) -> StatementScope | None:
-        """The scope of the on-run hook, the operation, or the node that this thread runs."""
+        """Returns the scope of the on-run hook, the operation, or the node that this thread runs."""
         invocation, here = self._invocation, self._node.context
         if invocation.operation is not None:
             return run_operation_scope(invocation.context, invocation.operation)

@@ -51,7 +51,7 @@ def _pairs(name: str, value: Any) -> Iterator[list[str]]:
 
 
 def _fields(value: Any) -> dict[str, Any] | None:
-    """The fields of a struct, which a result contains as JSON."""
+    """Returns the fields of a struct, which a result contains as JSON."""
     if isinstance(value, str) and value.startswith("{"):
         try:
             value = json.loads(value)

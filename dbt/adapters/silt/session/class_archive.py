@@ -92,13 +92,13 @@ def state() -> str:
 
 
 def _is_wanted(path: Path) -> bool:
-    """Whether the archive is missing, the last try did not fail, and the environment is writable."""
+    """Returns whether the archive is missing, the last try did not fail, and the environment is writable."""
     above = next(folder for folder in path.parents if folder.exists())
     return not path.exists() and not _marker(path).exists() and os.access(above, os.W_OK)
 
 
 def _marker(path: Path) -> Path:
-    """The file that records a failed try: another try would fail as well."""
+    """Returns the file that records a failed try: another try would fail as well."""
     return path.with_suffix(".failed")
 
 

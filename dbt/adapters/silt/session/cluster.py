@@ -81,7 +81,7 @@ def check_executors(session: SparkSession, master: str, longest_seconds: float =
 
 
 def not_taken(master: str, error: PySparkException | Py4JError) -> SparkUnavailableError:
-    """The error of an application that ended at its start: a master rejects unreadable messages and only logs why."""
+    """Returns the error for an application that ended at its start: only the master's log has the reason."""
     return SparkUnavailableError(
         f"{master} did not accept this application ({first_line(error)})",
         remedy=f"Check that it runs Spark {_minor(pyspark.__version__)}, as this process does, and the master's log; "

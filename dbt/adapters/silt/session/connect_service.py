@@ -90,7 +90,7 @@ class ConnectService:
 
 
 def _elements(sequence: Any) -> Iterator[Any]:
-    """The elements of a sequence of Scala's."""
+    """Yields the elements of a sequence of Scala's."""
     yield from (sequence.apply(index) for index in range(sequence.size()))
 
 

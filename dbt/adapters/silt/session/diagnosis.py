@@ -52,7 +52,7 @@ def diagnose(
 
 
 def _schemas(catalog: Catalog, database: str) -> str:
-    """The names of the database's schemas, or why they cannot be listed."""
+    """Returns the names of the database's schemas, or why they cannot be listed."""
     try:
         return ", ".join(catalog.schemas(database)) or "none"
     except StorageError as error:

@@ -145,7 +145,7 @@ class Environment:
         return SessionSettings(master=given.master, spark_conf=conf, keep_alive=given.stays, storage=self._of_spark())
 
     def _of_spark(self) -> SparkStorage:
-        """The jars and settings that a Spark started by dbt needs to reach the databases, and files next to them."""
+        """Returns the jars and settings with which a Spark of dbt reaches the databases and files next to them."""
         own = {name.removeprefix("spark.hadoop.") for name in self._credentials.spark_conf}
         found = hadoop_storage.all_settings(self._locations, self.storages)
         hadoop = {name: value for name, value in found.items() if name not in own}

@@ -51,7 +51,7 @@ def _expression(name: str, kind: DataType, local_times: bool) -> str:
 
 
 def _parts(kind: DataType) -> Iterator[DataType]:
-    """The type and all types within it."""
+    """Yields the type and all types within it."""
     yield kind
     for part in _members(kind):
         yield from _parts(part)
@@ -66,7 +66,7 @@ def _members(kind: DataType) -> list[DataType]:
 
 
 def _local_time(kind: DataType) -> DataType:
-    """The type with local times instead of instants."""
+    """Returns the type with local times instead of instants."""
     if isinstance(kind, TimestampType):
         return TimestampNTZType()
     if isinstance(kind, StructType):

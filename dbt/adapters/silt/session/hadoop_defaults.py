@@ -32,7 +32,7 @@ def forget_unused(context: SparkContext) -> None:
 
 
 def _entries(context: SparkContext, configuration: Any) -> Any:
-    """The live entries, with their variables: the configuration's own methods return copies."""
+    """Returns the live entries, with their variables: the configuration's own methods return copies."""
     gateway = context._gateway
     assert gateway is not None
     language = gateway.jvm.java.lang

@@ -38,11 +38,11 @@ class Runner(Protocol):
         ...
 
     def label(self) -> str:
-        """The name of the node or operation that runs this thread's statements, for display."""
+        """Returns the name of the node or operation that runs this thread's statements, for display."""
         ...
 
     def job_tags(self) -> tuple[str, ...]:
-        """The tags of the Spark jobs of this thread's statements."""
+        """Returns the tags of the Spark jobs of this thread's statements."""
         ...
 
 

@@ -104,7 +104,7 @@ def archive_path(java: Java) -> Path | None:
 
 
 def spark_home() -> Path:
-    """The folder of the Spark that pyspark starts; pyspark need not be imported yet."""
+    """Returns the folder of the Spark that pyspark starts; pyspark need not be imported yet."""
     given = os.environ.get("SPARK_HOME")
     if given:
         return Path(given)
@@ -114,7 +114,7 @@ def spark_home() -> Path:
 
 
 def default_memory() -> str:
-    """Half of the memory that this process may use, between 1 and 8 GiB, in Spark's notation."""
+    """Returns half of the memory that this process may use, between 1 and 8 GiB, in Spark's notation."""
     half = _memory_bytes() // 2
     return f"{max(_GIB, min(8 * _GIB, half)) // 1024**2}m"
 
@@ -124,7 +124,7 @@ _ARCHIVE_EDITION: Final = 2
 
 
 def _digest(folder: Path) -> str:
-    """A digest of a folder's path and its files' names, sizes and times."""
+    """Returns a digest of a folder's path and its files' names, sizes and times."""
     files = [(each.name, each.stat()) for each in os.scandir(folder)] if folder.is_dir() else []
     known = sorted((name, found.st_size, found.st_mtime_ns) for name, found in files)
     return hashlib.sha256(repr((_ARCHIVE_EDITION, str(folder), known)).encode()).hexdigest()[:8]
@@ -143,7 +143,7 @@ def _ask(path: str) -> Java:
 
 
 def _memory_bytes() -> int:
-    """The memory of the machine, or the limit of the container if that is lower."""
+    """Returns the memory of the machine, or the limit of the container if that is lower."""
     limits = [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")]
     for limit in ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"):
         try:

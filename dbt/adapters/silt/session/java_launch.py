@@ -67,7 +67,7 @@ def noted(path: Path) -> CommandLine | None:
 
 
 def needs_scripts(conf: Mapping[str, str]) -> bool:
-    """Whether a setting exists that Spark's scripts read: in the environment, in its folder, or in `conf`."""
+    """Returns whether a setting exists that Spark's scripts read: in the environment, in its folder, or in `conf`."""
     if any(_is_looked_at(name) for name in os.environ) or (spark_home() / "conf").exists():
         return True
     return "-Xmx" in conf.get("spark.driver.extraJavaOptions", "") or any(key.startswith(_OF_SCRIPTS) for key in conf)

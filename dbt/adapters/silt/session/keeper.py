@@ -94,7 +94,7 @@ def _start(folder: Path, given: Mapping[str, Any]) -> tuple[Watch, _Spark]:
 
 
 def session_settings(given: Mapping[str, Any]) -> SessionSettings:
-    """The settings of an embedded Spark to which other processes can connect."""
+    """Returns the settings of an embedded Spark to which other processes can connect."""
     conf = {**connect_service.DEFAULTS, **given["spark_conf"], **connect_service.SETTINGS}
     storage = SparkStorage.from_dict(given["storage"]) if "storage" in given else SparkStorage()
     return SessionSettings(master=given["master"], spark_conf=conf, storage=storage)

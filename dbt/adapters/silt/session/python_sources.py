@@ -38,7 +38,7 @@ def forget_none(context: SparkContext, conf: Mapping[str, str]) -> None:
 
 
 def _finds_what_spark_would(conf: Mapping[str, str]) -> bool:
-    """Whether Spark's Python is this Python, with the same packages."""
+    """Returns whether Spark's Python is this Python, with the same packages."""
     if os.environ.get("PYSPARK_PYTHON") != sys.executable or any(key in conf for key in _OTHER_PYTHON):
         return False
     return not any(key.startswith("spark.executorEnv.PYTHON") for key in conf)

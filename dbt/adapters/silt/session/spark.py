@@ -254,7 +254,7 @@ def _reach_storage(context: SparkContext, settings: SessionSettings) -> None:
 
 
 def _archive(java: Java) -> Path | None:
-    """The class-data archive to start from, if it exists."""
+    """Returns the class-data archive to start from, if it exists."""
     path = archive_path(java)
     return path if path is not None and path.is_file() else None
 
@@ -284,7 +284,7 @@ def _spark_conf(conf: Mapping[str, str]) -> SparkConf:
 
 
 def _launch_conf(settings: SessionSettings, folder: str, options: list[str]) -> dict[str, str]:
-    """All settings that Spark is started with."""
+    """Returns all settings that Spark is started with."""
     user = _as_strings(settings.spark_conf)
     user_options = user.pop("spark.driver.extraJavaOptions", None)
     return {
@@ -312,7 +312,7 @@ _PARTITIONS_PER_CORE = 8
 
 
 def _local_conf(master: str) -> dict[str, str]:
-    """The settings that are right only if driver and executors are one process on this machine."""
+    """Returns the settings that are right only if driver and executors are one process on this machine."""
     match = _LOCAL_MASTER.fullmatch(master)
     if match is None:
         return {}
@@ -348,7 +348,7 @@ def _local_folders(settings: SessionSettings, folder: str) -> tuple[str, ...]:
 
 
 def _shows_log(settings: SessionSettings) -> bool:
-    """Whether the user asked for logs: otherwise Java's output goes to a file, which explains a failed start."""
+    """Returns whether the user asked for logs: otherwise Java writes to a file, which explains a failed start."""
     return "spark.log.level" in settings.spark_conf
 
 

@@ -55,7 +55,7 @@ def make_below(folders: str) -> tuple[str, ...]:
 
 
 def is_below(folders: str, above: str) -> bool:
-    """Whether `make_below` can have created the folders of the first setting below the folders of the second."""
+    """Returns whether `make_below` can have created the first setting's folders below the second setting's."""
     return [Path(each).parent for each in _listed(folders)] == [Path(each) for each in _listed(above)]
 
 
@@ -89,7 +89,7 @@ def _sweep(temporary: Path) -> None:
 
 
 def _is_left(folder: Path) -> bool:
-    """Whether the folder is this user's and its process is gone."""
+    """Returns whether the folder is this user's and its process is gone."""
     try:
         found = folder.lstat()
     except OSError:  # another process has deleted it meanwhile

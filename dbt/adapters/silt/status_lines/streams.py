@@ -68,7 +68,7 @@ class Streams:
 
 
 def _is_terminal(stream: object) -> bool:
-    """Whether a stream is Python's own, on a terminal.
+    """Returns whether a stream is Python's own, on a terminal.
 
     A substitute, as during a python model, may log its text, which must not happen within the screen's lock.
     """

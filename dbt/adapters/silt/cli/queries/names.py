@@ -48,7 +48,7 @@ class Names:
         return self.catalog.view(full) if entry.kind is RelationKind.VIEW else self.catalog.table(full)
 
     def within(self, view: View) -> Names:
-        """The names in the query of a view."""
+        """Returns the names in the query of a view."""
         database, schema = view.current_database or self.database, view.current_schema or self.schema
         return Names(self.catalog, database, schema, self.spark_has_none)
 

@@ -211,7 +211,7 @@ def _is_alias(column: ListedColumn, listed: tuple[ListedColumn, ...]) -> bool:
 
 
 def _is_plain(field: StructField) -> bool:
-    """Whether Spark reads its strings unchanged: strings of a fixed length are padded with blanks."""
+    """Returns whether Spark reads its strings unchanged: strings of a fixed length are padded with blanks."""
     text = StructType((field,)).to_json()
     return _COLLATIONS not in text and "char(" not in text.replace("varchar(", "")
 
@@ -223,7 +223,7 @@ def _no_column(name: str, snapshot: Snapshot) -> ColumnNotFoundError:
 
 
 def _may_be_sparks(error: ColumnNotFoundError) -> bool:
-    """Whether the name may be a function that is called without parentheses, or a column that Spark adds."""
+    """Returns whether the name may be a function that is called without parentheses, or a column that Spark adds."""
     name = error.problem.partition("`")[2].partition("`")[0].upper()
     return name.startswith(("_", "CURRENT_", "LOCAL", "SESSION_"))
 

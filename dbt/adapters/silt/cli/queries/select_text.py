@@ -71,7 +71,7 @@ def table_select(text: ScannedText) -> TableSelect | None:
 
 
 def _is_plain(block: Block) -> bool:
-    """Whether its clauses are only the clauses known here, each once and in their order."""
+    """Returns whether its clauses are only the clauses known here, each once and in their order."""
     keywords = [part.keyword for part in block.parts]
     return keywords == [keyword for keyword in _KEYWORDS if keyword in keywords] and "FROM" in keywords
 

@@ -88,7 +88,7 @@ def _is_whole(text: str) -> bool:
 
 
 def is_command(text: str) -> bool:
-    """Whether a line is a command, which needs no semicolon."""
+    """Returns whether a line is a command, which needs no semicolon."""
     word = text.strip().rstrip(";").strip()
     return word.startswith("\\") or word.lower() in {"help", *QUIT}
 

@@ -72,7 +72,7 @@ class Completer:
         return (f"{before}.{each}" for each in found)
 
     def _mentioned(self, names: Names) -> dict[str, DeltaLog]:
-        """The tables that the statement has named so far, by their names and aliases."""
+        """Returns the tables that the statement has named so far, by their names and aliases."""
         text = self.typed()
         found = {name.lower(): table for name in _NAME.findall(text) if (table := _table(names, name)) is not None}
         for name, alias in _ALIAS.findall(text):

@@ -53,7 +53,7 @@ def _why(read: TableRead, reason: SkipReason) -> str:
 
 
 def _ranges(read: TableRead, reason: SkipReason) -> list[tuple[str, Any, Any]]:
-    """The common bounds of the excluded files, for each column of the condition that has bounds."""
+    """Returns the common bounds of the excluded files, for each column of the condition that has bounds."""
     named: dict[tuple[str, ...], Column] = {column.parts: column for column in columns(reason.part)}
     bounds = column_bounds(reason.files.combine_chunks(), read.snapshot.metadata, list(named.values()))
     found = []

@@ -14,7 +14,7 @@ _MOST: Final = 1_000
 
 
 def history_file() -> Path:
-    """The path of the file, in the user's folder for program state."""
+    """Returns the path of the file, in the user's folder for program state."""
     folder = os.environ.get("XDG_STATE_HOME") or "~/.local/state"
     return Path(folder).expanduser() / "silt" / "sql_history"
 

@@ -173,7 +173,7 @@ class Statements:
 
 
 def _changes_session(statement: Statement | None) -> bool:
-    """Whether later statements may have another meaning; true for an unrecognised statement."""
+    """Returns whether later statements may have another meaning; true for an unrecognised statement."""
     if statement is None or isinstance(statement, _CHANGE_SESSION):
         return True
     return isinstance(statement, ast.CreateView) and statement.scope is not ast.ViewScope.PERSISTENT

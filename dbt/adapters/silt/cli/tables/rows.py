@@ -40,11 +40,11 @@ class ShownRows:
         return cls(tuple(found.column_names), numbers, tuple(zip(*values, strict=True)))
 
     def documents(self) -> list[dict[str, Any]]:
-        """The rows as JSON objects."""
+        """Returns the rows as JSON objects."""
         return [dict(zip(self.names, row, strict=True)) for row in self.rows]
 
     def cells(self) -> list[list[str]]:
-        """The rows as strings."""
+        """Returns the rows as strings."""
         return [[cell(each) for each in row] for row in self.rows]
 
 
@@ -69,7 +69,7 @@ def _is_number(kind: pa.DataType) -> bool:
 
 
 def _plain_values(column: pa.ChunkedArray) -> list[Any]:
-    """The values as JSON values; days and times as strings, of any year."""
+    """Returns the values as JSON values; days and times as strings, of any year."""
     if pa.types.is_float32(column.type):
         # As a double, 0.1 would be 0.10000000149011612.
         return [_plain_scalar(None if text is None else float(text)) for text in column.cast(pa.string()).to_pylist()]
@@ -89,7 +89,7 @@ def _with_texts(kind: pa.DataType) -> pa.DataType:
 
 
 def _plain(value: Any, kind: pa.DataType) -> Any:
-    """A value of an Arrow type as a JSON value; a map becomes an object."""
+    """Returns a value of an Arrow type as a JSON value; a map becomes an object."""
     if value is None or not pa.types.is_nested(kind):
         return _plain_scalar(value)
     if pa.types.is_map(kind):
@@ -111,12 +111,12 @@ def _plain_scalar(value: Any) -> Any:
 
 
 def _key(value: Any) -> str:
-    """A key of a map as the name of a member."""
+    """Returns a key of a map as the name of a member."""
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 def cell(value: Any) -> str:
-    """The text of a JSON value."""
+    """Returns the text of a JSON value."""
     if value is None:
         return NULL
     if isinstance(value, bool | dict | list):

@@ -56,7 +56,7 @@ class End:
 
 
 def is_table(log: DeltaLog) -> bool:
-    """Whether a table exists that was not dropped, damaged or not."""
+    """Returns whether a table exists that was not dropped, damaged or not."""
     has_log = log.store.status(commit_path(0)) is not None or log.exists()
     return has_log and not is_dropped(log)
 
@@ -97,7 +97,7 @@ def end_log(log: DeltaLog, clock: Clock, end: End | None = None) -> EndResult:
 
 
 def is_dropped(log: DeltaLog) -> bool:
-    """Whether a drop has ended the log, and was interrupted before it moved the folder away."""
+    """Returns whether a drop has ended the log, and was interrupted before it moved the folder away."""
     try:
         was_readable = foreign_json.loads(log.store.read(_DROP_MARKER, DOCUMENT_BYTES))["readable"]
     except ObjectMissing:
@@ -109,7 +109,7 @@ def is_dropped(log: DeltaLog) -> bool:
 
 
 def is_last(snapshot: Snapshot) -> bool:
-    """Whether the snapshot is of the version that has ended its log."""
+    """Returns whether the snapshot is of the version that has ended its log."""
     return DROPPED_PROPERTY in snapshot.metadata.configuration
 
 

@@ -67,7 +67,7 @@ class Announcement:
         return [each for each in self.entries if each.invocation_id != self.own.invocation_id]
 
     def _unfinished(self) -> RunEntry | None:
-        """The last unfinished run of this command, or else of this target, if this is a new run."""
+        """Returns the last unfinished run of this command, or else of this target, if this is a new run."""
         if self.run.origin is not Origin.INVOCATION:
             return None
         of_target = [each for each in self._others() if each.target == self.own.target]
@@ -76,7 +76,7 @@ class Announcement:
         return next((each for each in found if each is not None and each.is_unfinished and self._in_both(each)), None)
 
     def _in_both(self, earlier: RunEntry) -> list[str]:
-        """The nodes that an earlier run has committed and this run is to run; hooks only count in the same command."""
+        """Returns nodes that an earlier run committed and this run selects; hooks only count in the same command."""
         is_same = earlier.work == self.own.work
         committed = self.committed(earlier)
         return sorted(each for each in committed if each in self.selected or (is_same and each.startswith(_HOOK)))
@@ -92,7 +92,7 @@ class Announcement:
         )
 
     def _advice(self, same: bool) -> str:
-        """The effect of `resume` on the next run; empty if `resume` is off."""
+        """Returns the effect of `resume` on the next run; empty if `resume` is off."""
         if not same or self.resume == OFF:
             return ""
         if self.resume:

@@ -30,7 +30,7 @@ class CommittedNodes:
         return self._by_run.get(entry.run_id, frozenset())
 
     def may_matter(self, entry: RunEntry) -> bool:
-        """Whether this command matters to a later command: not if an error ended it before its first commit.
+        """Returns whether this command matters to a later command: not if an error ended it before its first commit.
 
         A killed command may have committed a write just before its line in the journal.
         """

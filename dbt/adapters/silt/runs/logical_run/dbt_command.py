@@ -101,6 +101,6 @@ def dbt_program() -> str:
 
 
 def _on_terminal() -> bool:
-    """Whether input and output of this process are a terminal."""
+    """Returns whether input and output of this process are a terminal."""
     streams = (sys.stdin, sys.stdout)
     return all(each is not None and not each.closed and each.isatty() for each in streams)

@@ -260,15 +260,15 @@ class Invocation:
         return RunSources(self.id, self._variables(), retried, credentials.run_id, unfinished)
 
     def _begun(self) -> tuple[RunEntry, ...]:
-        """The project's commands that reached their nodes; only these can be continued, repeated or warned of."""
+        """Returns the project's commands that reached their nodes: no other can be continued, repeated or warned of."""
         return tuple(each for each in self._registry.entries() if each.began)
 
     def _mattering(self) -> tuple[RunEntry, ...]:
-        """The commands that may have committed changes, are running, or have completed."""
+        """Returns the commands that may have committed changes, are running, or have completed."""
         return tuple(filter(self._committed.may_matter, self._begun()))
 
     def _known_entries(self) -> tuple[RunEntry, ...]:
-        """The entries next to the results that are retried, followed by this project's."""
+        """Returns the entries next to the results that are retried, followed by this project's."""
         of_state = () if self._state is None else RunRegistry(self._state).entries()
         return (*of_state, *self._begun())
 
@@ -286,7 +286,7 @@ class Invocation:
         )
 
     def _entry(self, run_id: str) -> RunEntry:
-        """The registry's entry of this command: a retry has the command line of the run that it retries."""
+        """Returns the registry's entry of this command: a retry has the command line of the run that it retries."""
         own = self._own(run_id)
         if self._retry is None:
             return own
@@ -325,5 +325,5 @@ class Invocation:
         return getattr(self._config, "cli_vars", None) or {}
 
     def _flag(self, name: str) -> Any:
-        """A flag of the command, or None if dbt passes no such flag."""
+        """Returns a flag of the command, or None if dbt passes no such flag."""
         return getattr(getattr(self._config, "args", None), name, None)

@@ -109,7 +109,7 @@ class RecordedEnd:
         return CommandResult.of(self.end.ending, results, self.end.problem, self._earlier_failures(invocation_id))
 
     def _earlier_failures(self, invocation_id: str) -> Sequence[str]:
-        """The failures in the run before this command.
+        """Returns the failures in the run before this command.
 
         Raises:
             InvalidSettingError, StorageError: if the registry cannot be read.

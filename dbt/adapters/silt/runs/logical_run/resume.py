@@ -82,7 +82,7 @@ _DURATION = re.compile(r"\s*(\d+)\s*(second|minute|hour|day)s?\s*", re.IGNORECAS
 
 
 def is_off(field: str | None) -> bool:
-    """Whether `resume` turns continuation off."""
+    """Returns whether `resume` turns continuation off."""
     return field is not None and field.strip().lower() in (OFF, "no", "false", "never")
 
 

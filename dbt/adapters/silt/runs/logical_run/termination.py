@@ -30,7 +30,7 @@ def install() -> None:
 
 
 def was_received() -> bool:
-    """Whether this process is ending because of SIGTERM."""
+    """Returns whether this process is ending because of SIGTERM."""
     return _received.is_set()
 
 

@@ -41,7 +41,7 @@ class Heard:
         )
 
     def stages(self) -> Stages:
-        """The progress of the running operations."""
+        """Returns the progress of the running operations."""
         running = list(self._operations.values())
         return Stages(
             tasks_done=sum(each.tasks_done for each in running),

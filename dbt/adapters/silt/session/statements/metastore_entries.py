@@ -24,7 +24,10 @@ class MetastoreEntries:
     registration: Registration | None
 
     def names(self, statement: Statement) -> tuple[RelationName, ...]:
-        """The tables whose entries the statement may change; to be called before it runs: a drop removes them."""
+        """Returns the tables whose entries the statement may change.
+
+        Call it before the statement runs, because a drop removes them.
+        """
         return () if self.registration is None else self.warehouse.affected_tables(statement)
 
     def settle(self, names: tuple[RelationName, ...]) -> Iterator[str]:

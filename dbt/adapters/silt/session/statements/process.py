@@ -90,7 +90,7 @@ def main() -> int:
 
 
 def _credentials(given: Mapping[str, Any]) -> SiltCredentials:
-    """The credentials of a profile's target, read as dbt does, or of a warehouse's location, with Spark's defaults.
+    """Returns the credentials of a profile's target, as dbt reads them, or of a location, with Spark's defaults.
 
     Raises:
         InvalidSettingError: if the profile cannot be used.
@@ -153,7 +153,7 @@ class _Answers:
 
 
 def _of_no_run(error: SiltError) -> SiltError:
-    """The error with a remedy for a statement outside of a run: no `dbt retry` will skip it."""
+    """Returns the error with a remedy for a statement outside of a run: no `dbt retry` will skip it."""
     if isinstance(error, CommitStateUnknownError | SparkEndedError):
         remedy = error.remedy_without_run if isinstance(error, CommitStateUnknownError) else _AGAIN
         return type(error)(error.problem, remedy=remedy, table=error.table, version=error.version)
@@ -244,13 +244,13 @@ class _Statements:
 
 
 def _text(response: SiltResponse) -> str:
-    """A line such as "MERGE silt.main.orders@v12: 4,120 inserted, 310 updated in 3 files"."""
+    """Returns a line such as "MERGE silt.main.orders@v12: 4,120 inserted, 310 updated in 3 files"."""
     at = "@" if response.table_version is not None else ": "
     return f"{response.operation} {response.table}{at}{response}" if response.operation else str(response)
 
 
 def _document(response: SiltResponse) -> dict[str, Any]:
-    """The effect of a statement, as JSON; only `ok` if it changes no table."""
+    """Returns the effect of a statement, as JSON; only `ok` if it changes no table."""
     names = ("operation", "table", "table_version", "rows_inserted", "rows_updated", "rows_deleted", "files_added")
     known = {name: getattr(response, name) for name in (*names, "files_removed")}
     return {"ok": True} if response.operation is None else known

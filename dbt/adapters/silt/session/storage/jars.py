@@ -33,7 +33,7 @@ class SparkStorage:
     jars: str | None = None
 
     def to_dict(self) -> dict[str, object]:
-        """The settings as a JSON object."""
+        """Returns the settings as a JSON object."""
         return {"hadoop": dict(self.hadoop), "services": [each.value for each in self.services], "jars": self.jars}
 
     @classmethod
@@ -132,7 +132,7 @@ def settings(storage: SparkStorage, given: Mapping[str, str], spark_home: Path) 
 
 
 def coordinates(service: Service, release: str) -> list[str]:
-    """The coordinates that Ivy resolves, as `group:artifact:version`."""
+    """Returns the coordinates that Ivy resolves, as `group:artifact:version`."""
     connector = f"org.apache.hadoop:{_CONNECTORS[service][0]}:{release}"
     known = _RELEASES.get(release)
     if service is not Service.S3 or known is None:
@@ -141,7 +141,7 @@ def coordinates(service: Service, release: str) -> list[str]:
 
 
 def all_coordinates(service: Service, release: str) -> list[str]:
-    """All jars that Spark lacks for a service; empty if the release of Hadoop is unknown here."""
+    """Returns all jars that Spark lacks for a service; empty if the release of Hadoop is unknown here."""
     known = _RELEASES.get(release)
     if known is None:
         return []
@@ -155,13 +155,13 @@ def all_coordinates(service: Service, release: str) -> list[str]:
 
 
 def hadoop_release(spark_home: Path) -> str:
-    """The release of Hadoop in a Spark; empty if the names of its jars do not show it."""
+    """Returns the release of Hadoop in a Spark; empty if the names of its jars do not show it."""
     names = (_CLIENT.fullmatch(file.name) for file in sorted((spark_home / "jars").glob("hadoop-client-api-*.jar")))
     return next((name[1] for name in names if name), "")
 
 
 def not_brought(storage: SparkStorage, spark_home: Path, reason: str) -> SparkUnavailableError:
-    """The error of a Spark that could not get the jars, or whose jars do not suffice."""
+    """Returns the error for a Spark that could not get the jars, or whose jars do not suffice."""
     release = hadoop_release(spark_home)
     exact = [
         each
@@ -181,7 +181,7 @@ _CLIENT: Final = re.compile(r"hadoop-client-api-([0-9.]+)\.jar")
 
 
 def _has(service: Service, given: Mapping[str, str], spark_home: Path) -> bool:
-    """Whether a Spark has a connector, as far as is known before it starts; the start checks again."""
+    """Returns whether a Spark has a connector, as far as is known before it starts; the start checks again."""
     names = _CONNECTORS[service]
     if any(any((spark_home / "jars").glob(f"{name}*.jar")) for name in names):
         return True
@@ -203,7 +203,7 @@ def _jars_in(folder: Path) -> list[str]:
 
 
 def _file_name(coordinate: str) -> str:
-    """The name of a jar in Ivy's folder."""
+    """Returns the name of a jar in Ivy's folder."""
     group, artifact, version = coordinate.split(":")
     return f"{group}_{artifact}-{version}.jar"
 

@@ -35,7 +35,7 @@ class FolderTables:
         self._handles.forget(store.child(layout.table_folder(name)))
 
     def has(self, store: Store, name: RelationName) -> bool:
-        """Whether a table of that name exists."""
+        """Returns whether a table of that name exists."""
         return is_table(self.log_of(store, name))
 
     def names(self, store: Store, database: str, schema: str) -> list[RelationName]:
@@ -52,7 +52,7 @@ class FolderTables:
         return [name for name in found if self._is_listed(store, name)]
 
     def _is_listed(self, store: Store, name: RelationName) -> bool:
-        """Whether the table exists, or the storage failed: then a read of the table raises the reason."""
+        """Returns whether the table exists, or the storage failed: then a read of the table raises the reason."""
         try:
             return self.has(store, name)
         except StorageError:

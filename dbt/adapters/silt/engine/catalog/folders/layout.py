@@ -103,7 +103,7 @@ def locked_schema(store: Store, schema: str, clock: Clock) -> Iterator[None]:
 
 
 def is_occupied(store: Store, schema: str) -> bool:
-    """Whether the folder of a schema contains anything but the marker and hidden files."""
+    """Returns whether the folder of a schema contains anything but the marker and hidden files."""
     names = store.list_folders(schema) + store.list_links(schema) + [file.name for file in store.list_from(schema)]
     return any(name != _SCHEMA_MARKER and not name.startswith(".") for name in names)
 

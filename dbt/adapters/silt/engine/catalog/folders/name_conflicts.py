@@ -21,7 +21,7 @@ _HIDDEN: Final = ("_", ".")
 
 
 def has_view(store: Store, name: RelationName) -> bool:
-    """Whether a view's document of that name exists; a table of the name hides it."""
+    """Returns whether a view's document of that name exists; a table of the name hides it."""
     return store.status(layout.document_path(name, VIEW_SUFFIX)) is not None
 
 
@@ -60,7 +60,7 @@ def no_table(tables: FolderTables, store: Store, name: RelationName) -> SiltErro
 
 
 def _is_left_by_writes(store: Store, folder: str) -> bool:
-    """Whether the folder contains only leftovers of a creation that failed before its commit.
+    """Returns whether the folder contains only leftovers of a creation that failed before its commit.
 
     Raises:
         ObjectMissing: if the folder does not exist.

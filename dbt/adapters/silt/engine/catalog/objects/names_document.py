@@ -132,11 +132,11 @@ class Names:
         return replace(self, changes=(*self.changes, id_)[-_CHANGES_KEPT:])
 
     def refers_to(self, location: str) -> bool:
-        """Whether a table has that folder, or the folder is still to be deleted."""
+        """Returns whether a table has that folder, or the folder is still to be deleted."""
         return self.has_table_at(location) or location in self.leftovers
 
     def has_table_at(self, location: str) -> bool:
-        """Whether a table has that folder."""
+        """Returns whether a table has that folder."""
         entries = (entry for schema in self.schemas.values() for entry in schema.relations.values())
         return any(isinstance(entry, TableEntry) and entry.location == location for entry in entries)
 
@@ -239,7 +239,11 @@ def _identifier(name: str) -> str:
 
 
 def _location(path: Any) -> str:
-    """A folder that `new_location` can have named: no other folder is read, written or deleted as a table."""
+    """Returns the folder of a table. Only a folder that `new_location` names is read, written or deleted as a table.
+
+    Raises:
+        ValueError: if `new_location` cannot have named the folder.
+    """
     schema, _, rest = _text(path).partition("/")
     name, _, unique = rest.partition("/")
     if not (is_identifier(schema) and is_identifier(name) and _UNIQUE_FOLDER.fullmatch(unique)):
