@@ -1,11 +1,11 @@
-"""Imports a module when something of it is first used: most dbt commands need neither Spark nor Arrow.
+"""Imports a module when it is first used: most dbt commands need neither Spark nor Arrow.
 
     if TYPE_CHECKING:
         from dbt.adapters.silt.engine.sql import split
     else:
         split = lazy_module("dbt.adapters.silt.engine.sql.split")
 
-Checkers see the import; a reader sees it too, and that it costs something.
+Type checkers see the import; readers see it too, and that it has a cost.
 """
 
 from __future__ import annotations

@@ -113,7 +113,7 @@ def size(number: int | None) -> str:
 
 
 def utc(milliseconds: int | None) -> str:
-    """Formats a time for display; the column or the line says that it is in UTC."""
+    """Formats a time for display; the label of the column or line contains the time zone, UTC."""
     return UNKNOWN if milliseconds is None else utc_text(milliseconds, zone="")
 
 

@@ -85,10 +85,10 @@ def _check(arguments: Namespace) -> None:
 
 
 def _text(arguments: Namespace) -> str | None:
-    """Returns the statements, or None if the user is to type them.
+    """Returns the statements, or None if the user will type them.
 
     Raises:
-        InvalidArgumentError: if the file cannot be read, or rows are to be written without a statement.
+        InvalidArgumentError: if the file cannot be read, or an output format is given without a statement.
     """
     if arguments.text is not None:
         return str(arguments.text)

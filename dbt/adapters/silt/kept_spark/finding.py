@@ -33,12 +33,12 @@ class Attached:
     is_new: bool
 
     def is_alive(self) -> bool:
-        """Returns whether this Spark still runs, and not a later Spark of the same folder."""
+        """Returns whether this Spark still runs, rather than a later Spark of the same folder."""
         return running(self.folder) == self.record
 
 
 Start = Callable[[Path, Lock], None]
-"""Starts the keeper of a folder with the lock that the keeper holds while it lives, and waits until Spark answers."""
+"""Starts the keeper of a folder with the lock that the keeper holds while it runs, and waits until Spark answers."""
 
 
 def attach(folder: Path, use: Use, start: Start) -> Attached:

@@ -54,7 +54,7 @@ def read(environment: Mapping[str, str] | None = None) -> dict[str, object]:
 
 
 def machine() -> str:
-    """Returns a name of the running system and container: machines share home folders, but no ports and process ids."""
+    """Returns a name of the running system and container: machines share home folders, but no ports or process ids."""
     namespaces = [_text(os.readlink, f"/proc/self/ns/{name}") for name in ("net", "mnt", "pid")]
     system = _text(_content, "/proc/sys/kernel/random/boot_id") or socket.gethostname()
     return hashlib.sha256("|".join([system, *namespaces]).encode()).hexdigest()[:16]

@@ -1,4 +1,4 @@
-"""Records which commands use a kept Spark: each command holds two locks for as long as it lives.
+"""Records which commands use a kept Spark: each command holds two locks for as long as it runs.
 
 Every command holds the gate shared, and a Spark that ends holds it exclusively: so a Spark ends only if no command uses
 it, and no command begins to use a Spark that ends. The second lock is on a file of the command's own, named after the
@@ -46,7 +46,7 @@ class Found:
     Attributes:
         name: the user id of the command's sessions.
         use: the description of the command, or None if its file cannot be read.
-        is_live: whether the command still lives.
+        is_live: whether the command still runs.
     """
 
     name: str

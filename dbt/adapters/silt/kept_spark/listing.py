@@ -119,7 +119,7 @@ def stop(spark: KeptSpark, *, force: bool = False) -> None:
 
 
 def _is_there(spark: KeptSpark) -> bool:
-    """Returns whether this Spark still lives, and not a later Spark of the same folder."""
+    """Returns whether this Spark still runs, rather than a later Spark of the same folder."""
     return is_held(spark.folder / ALIVE) and finding.running(spark.folder) in (spark.record, None)
 
 

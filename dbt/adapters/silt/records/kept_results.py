@@ -42,7 +42,7 @@ class KeptResults:
 
         Args:
             which: dbt's name of the command.
-            results: in the form of dbt's `run_results.json`.
+            results: with the structure of dbt's `run_results.json`.
 
         Raises:
             OSError: if they cannot be written.

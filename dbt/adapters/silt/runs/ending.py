@@ -16,7 +16,7 @@ _WRITERS: Final = frozenset((io.TextIOWrapper, io.BufferedWriter, io.BufferedRan
 
 
 def end_quickly() -> None:
-    """Keeps Python from freeing cycles at exit, if this process is a command of dbt's or this package's.
+    """Keeps Python from freeing cycles at exit, if this process is a command of dbt or of this package.
 
     The system frees the memory. Functions registered with `atexit` still run, and open files are flushed. The exit of
     another program that runs dbt is unchanged, since its objects may have finalizers with an effect.

@@ -30,7 +30,7 @@ _OPTIONS = (
 _PORT = 15002
 _CONNECT_SECONDS = 10
 _GONE_SECONDS = 30.0
-"""How long a server may be unreachable, for example while a load balancer switches, before it counts as gone."""
+"""How long a server may be unreachable, for example while a load balancer switches, before it counts as lost."""
 _LONGEST_PAUSE_MS = 5_000
 _RETRIES = 150
 """With pauses of five seconds they last as long as PySpark's own, for a server that is up but cannot answer yet."""
@@ -103,7 +103,7 @@ class _Channel(DefaultChannelBuilder):
 
 
 class _WhileItLives(DefaultPolicy):
-    """Retries only while the server lives: a server that has ended is not waited for."""
+    """Retries only while the server runs: it does not wait for a server that has ended."""
 
     def __init__(self, ended: Callable[[], End | None]) -> None:
         super().__init__()
@@ -127,7 +127,7 @@ def connect(attached: Attached, ended: Callable[[], End | None]) -> SparkSession
     """Creates a session of a kept Spark.
 
     Args:
-        ended: returns how that Spark has ended, or None while it lives.
+        ended: returns how that Spark has ended, or None while it runs.
     """
     _use_connect()
     session = SparkSession.builder.channelBuilder(_Channel(attached)).create()

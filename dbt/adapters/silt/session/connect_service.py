@@ -75,7 +75,7 @@ class ConnectService:
         return int(self._service.sessionManager().listActiveSessions().size())
 
     def tidy(self) -> None:
-        """Clears state shared by sessions: cached rows, global views, Python's workers, names in Spark's own catalog.
+        """Clears state shared by sessions: cached rows, global views, Python workers, names in Spark's own catalog.
 
         No session may be open.
         """
@@ -90,7 +90,7 @@ class ConnectService:
 
 
 def _elements(sequence: Any) -> Iterator[Any]:
-    """Yields the elements of a sequence of Scala's."""
+    """Yields the elements of a Scala sequence."""
     yield from (sequence.apply(index) for index in range(sequence.size()))
 
 
@@ -107,7 +107,7 @@ def _forget_names(catalog: Any) -> None:
 
 
 def _stop_python(jvm: Any, environment: Any) -> None:
-    """Stops the workers of Python's functions: the modules that they have imported may have changed."""
+    """Stops the workers of Python functions: the modules that they have imported may have changed."""
     # By name: py4j cannot list the methods of this class, since some of their types are in packages that Spark omits.
     field = jvm.java.lang.Class.forName("org.apache.spark.SparkEnv").getDeclaredField("pythonWorkers")
     field.setAccessible(True)

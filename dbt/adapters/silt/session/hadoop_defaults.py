@@ -14,7 +14,7 @@ _FILES = ("mapred-default.xml", "yarn-default.xml")
 
 
 def forget_unused(context: SparkContext) -> None:
-    """Removes each entry that equals the default in these files of Hadoop's; entries that the user has changed remain.
+    """Removes each entry that equals the default in these files of Hadoop; entries that the user has changed remain.
 
     Args:
         context: its master is `local`, with any number of cores, and its sessions have not read files yet.

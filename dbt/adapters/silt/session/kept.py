@@ -90,13 +90,13 @@ def _command() -> str:
 
 
 def _end_of_last(folder: Path) -> End | None:
-    """Returns how the folder's Spark that this process last attached to has ended, or None while it lives."""
+    """Returns how the folder's Spark that this process last attached to has ended, or None while it runs."""
     attached = _attached.get(folder)
     return None if attached is None else _end_of(attached)
 
 
 def _end_of(attached: Attached) -> End | None:
-    """Returns how a Spark ended, or None while it lives."""
+    """Returns how a Spark ended, or None while it runs."""
     if attached.is_alive():
         return None
     return _ends.get(attached.record.token) or _how_it_ended(attached.folder)

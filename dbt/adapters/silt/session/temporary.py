@@ -89,7 +89,7 @@ def _sweep(temporary: Path) -> None:
 
 
 def _is_left(folder: Path) -> bool:
-    """Returns whether the folder is this user's and its process is gone."""
+    """Returns whether the folder is this user's and its process has ended."""
     try:
         found = folder.lstat()
     except OSError:  # another process has deleted it meanwhile

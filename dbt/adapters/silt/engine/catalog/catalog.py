@@ -164,7 +164,7 @@ class Catalog:
         """Returns the open handle of a table.
 
         Raises:
-            RelationNotFoundError: if the table does not exist, or the name is a view's.
+            RelationNotFoundError: if the table does not exist, or the name belongs to a view.
             NotATableError: if a folder of that name without a log exists.
         """
         return self._database(name.database).table(name)
@@ -224,7 +224,7 @@ class Catalog:
             version: drops the table only if this is its newest version; None drops any version.
 
         Raises:
-            RelationNotFoundError: if the table does not exist and `if_exists` is False, or the name is a view's.
+            RelationNotFoundError: if the table does not exist and `if_exists` is False, or the name belongs to a view.
             NotATableError: if a folder of that name is not a table, and `if_exists` is False.
             ConcurrentModificationError: if another writer has committed after `version`; nothing was dropped.
         """
@@ -261,7 +261,7 @@ class Catalog:
         """Drops a view.
 
         Raises:
-            RelationNotFoundError: if the view does not exist and `if_exists` is False, or the name is a table's.
+            RelationNotFoundError: if the view does not exist and `if_exists` is False, or the name belongs to a table.
         """
         if if_exists and not self._has(name.database):
             return

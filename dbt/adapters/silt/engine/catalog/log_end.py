@@ -47,7 +47,7 @@ class End:
     Attributes:
         version: ends it only if this is its newest version; None ends any version.
         replaced_by: the definition of the view that replaces the table.
-        check: raises an error if something prevents the end; called right before each try.
+        check: raises an error if the log may not be ended; called right before each try.
     """
 
     version: int | None = None

@@ -48,13 +48,13 @@ def is_no_view(name: RelationName) -> RelationNotFoundError:
 
 
 def nothing(name: RelationName, kind: str) -> RelationNotFoundError:
-    """The error of a missing relation of that kind, such as `table or view`."""
+    """Returns the error for a missing relation of that kind, such as `table or view`."""
     found = FunctionNotFoundError if kind == "function" else RelationNotFoundError
     return found(f"there is no such {kind}", table=str(name))
 
 
 def not_built(name: RelationName) -> RelationNotFoundError:
-    """The error of a table whose folder exists but whose first commit is still to come."""
+    """Returns the error for a table whose folder exists but whose first commit is missing."""
     return RelationNotFoundError(
         "the table is not built yet: the statement that creates it has failed, was interrupted, or is still running",
         table=str(name),

@@ -76,7 +76,7 @@ class WriteSettings:
 
 @dataclass(frozen=True)
 class Outcome:
-    """The result of a statement that changes something.
+    """The result of a statement that makes changes.
 
     Args:
         operation: the operation's name, as in `commitInfo`.

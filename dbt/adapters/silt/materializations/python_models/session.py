@@ -43,7 +43,7 @@ class ModelSession:
         return _With(self._handle.session.catalog, tableExists=self._exists)
 
     def sql(self, sqlQuery: str, args: Any = None, **kwargs: Any) -> DataFrame:
-        """Returns the rows of a query; an empty DataFrame for a statement that changes something.
+        """Returns the rows of a query; an empty DataFrame for a statement that makes changes.
 
         Raises:
             DbtRuntimeError: if DataFrames are passed for placeholders.

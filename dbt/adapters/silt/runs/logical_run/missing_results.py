@@ -18,7 +18,7 @@ logger = AdapterLogger("Silt")
 
 
 def explain_missing_results() -> None:
-    """If this is `dbt retry`, and it fails for want of results, logs the command that continues the last run.
+    """Logs the command that continues the last run, if this is `dbt retry` and it fails because results are missing.
 
     To be called when dbt has read the profile: dbt calls nothing else of an adapter before it refuses.
     """

@@ -31,7 +31,7 @@ class MetastoreEntries:
         return () if self.registration is None else self.warehouse.affected_tables(statement)
 
     def settle(self, names: tuple[RelationName, ...]) -> Iterator[str]:
-        """Registers each table, or removes its entry if the table is gone; yields failures as warnings.
+        """Registers each table, or removes its entry if the table no longer exists; yields failures as warnings.
 
         The statement has already taken place.
         """

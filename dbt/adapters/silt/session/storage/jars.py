@@ -55,7 +55,7 @@ CLASSES: Final = {
         "com.google.cloud.hadoop.fs.gcs.GoogleHadoopFileSystem",
     ),
 }
-"""The classes of the connectors; any class of a service suffices."""
+"""The classes of the connectors; any class of a service is enough."""
 
 _SDK: Final = "software.amazon.awssdk"
 _ACCELERATOR: Final = "software.amazon.s3.analyticsaccelerator:analyticsaccelerator-s3"
@@ -72,7 +72,7 @@ _EXCLUDED: Final = (
     *("io.netty:* org.apache.httpcomponents:* commons-codec:* commons-logging:* org.slf4j:*".split()),
     *("com.microsoft.azure:* org.eclipse.jetty:* com.fasterxml.jackson.core:* org.codehaus.jackson:*".split()),
     "org.apache.hadoop.thirdparty:*",
-    "org.wildfly.openssl:*",  # TLS by the system's OpenSSL; Java's own TLS suffices
+    "org.wildfly.openssl:*",  # TLS by the system's OpenSSL; Java's own TLS is enough
 )
 
 
@@ -81,7 +81,7 @@ class _Release:
     """The dependencies of a release of Hadoop.
 
     Attributes:
-        sdk: the version of AWS's SDK.
+        sdk: the version of the AWS SDK.
         more: coordinates that only some releases need.
     """
 
@@ -161,7 +161,7 @@ def hadoop_release(spark_home: Path) -> str:
 
 
 def not_brought(storage: SparkStorage, spark_home: Path, reason: str) -> SparkUnavailableError:
-    """Returns the error for a Spark that could not get the jars, or whose jars do not suffice."""
+    """Returns the error for a Spark that could not get the jars, or whose jars are incomplete."""
     release = hadoop_release(spark_home)
     exact = [
         each

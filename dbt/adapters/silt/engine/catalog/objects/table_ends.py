@@ -35,7 +35,7 @@ _RENAME_OPERATION = "RENAME TABLE"
 
 
 class _MarkGone(Exception):
-    """The mark that a writer has set is gone: a rename has stopped it, or another writer was faster."""
+    """The mark that a writer set no longer exists: a rename stopped the writer, or another writer was faster."""
 
 
 @dataclass(frozen=True)

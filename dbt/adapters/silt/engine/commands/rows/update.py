@@ -134,7 +134,7 @@ def _mark(
 
 
 def _read(spark: SparkSession, target: Target, rows: Rows, chosen: pa.Table, with_position: bool = False) -> DataFrame:
-    """Returns the rows of the files, with a column that shows whether each is to be changed."""
+    """Returns the rows of the files, with a column that shows whether each row changes."""
     frame = scan.read_to_rewrite(spark, target.log, target.snapshot, chosen, with_position).alias(rows.alias)
     # The line break ends a comment at the condition's end.
     condition = "true" if rows.condition is None else f"(({rows.condition}\n) <=> true)"

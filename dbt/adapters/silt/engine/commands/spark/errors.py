@@ -77,7 +77,7 @@ def mapped(table: str | None = None, version: int | None = None) -> Iterator[Non
         TableDamagedError: if a data file cannot be read.
         FunctionNotFoundError, FilesNotFoundError: if a function or a path that the statement names is missing.
         ExecutorLostError: if rows that Spark kept are lost.
-        StorageError: if a file cannot be read or written; NoSpaceError: for want of space; StorageRefusedError: if an
+        StorageError: if a file cannot be read or written; NoSpaceError: if the disk is full; StorageRefusedError: if an
             object store refuses.
         SparkUnavailableError: if Spark has no connector for an object store.
         SparkEndedError: if Spark's Java process ended.

@@ -42,7 +42,7 @@ def ancestors(log: DeltaLog, version: int, in_scope: Callable[[Commit], bool]) -
     """Yields the commits up to a version, as far back as the log goes, newest first.
 
     Args:
-        in_scope: whether a commit is to be undone itself; a RESTORE in scope counts as an ordinary change.
+        in_scope: whether a commit itself will be undone; a RESTORE in scope counts as an ordinary change.
     """
 
     def back_to(commit: Commit) -> int | None:

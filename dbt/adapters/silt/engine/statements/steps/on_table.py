@@ -201,7 +201,7 @@ def refuse_unsupported(statement: Statement, table: str) -> None:
 
 
 def report(context: Context, log: DeltaLog, result: Result) -> Result:
-    """Reports a write; the same unit of work's earlier reads of the table no longer count."""
+    """Reports a write; earlier reads of the table in the same unit of work no longer count."""
     if result.outcome is not None:
         _forget_reads(context, log)
         if context.settings.txn is not None:
@@ -237,7 +237,7 @@ def settings_with(context: Context, resolved: Resolved) -> WriteSettings:
 def _already_applied(context: Context, log: DeltaLog, operation: str | None) -> Outcome | None:
     """Returns the outcome of work that the table already contains, by its transaction version.
 
-    The same unit of work's earlier reads of the table then no longer count, as after its own write.
+    Earlier reads of the table in the same unit of work then no longer count, as after its own write.
     """
     txn = context.settings.txn
     if txn is None or operation is None:
