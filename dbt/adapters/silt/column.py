@@ -26,7 +26,7 @@ class SiltColumn(SparkColumn):
     """A column, with its type as Spark SQL writes it.
 
     Attributes:
-        field_comments: of the fields inside of the column, by dotted path.
+        field_comments: comments of the fields inside the column, by dotted path.
         declared_type: the type with the lengths of each `char` and `varchar` in it, which elsewhere are strings.
     """
 

@@ -112,7 +112,7 @@ class Watch:
         return live
 
     def _learn(self, use: leases.Use | None) -> None:
-        """Takes over how long the newest command wants Spark to be kept."""
+        """Adopts the `keep_alive` of the newest command."""
         if use is not None and use.started >= self._newest:
             self._newest, self.keep_alive = use.started, use.keep_alive
 

@@ -26,7 +26,7 @@ def table_elements(
     """Returns the parts in the parentheses of CREATE TABLE: the columns of a contract, then the table's constraints.
 
     Args:
-        columns, constraints: of a model, as dbt passes them to macros.
+        columns, constraints: the model's, as dbt passes them to macros.
         with_comments: whether column descriptions become comments.
     """
     not_null = {

@@ -56,7 +56,7 @@ class Overrides:
         """Yields the overrides of macros that dbt's materialization of that name calls and this adapter's does not.
 
         Args:
-            name: of the materialization.
+            name: name of the materialization.
             own: the unique id of this adapter's materialization.
         """
         followed = self._followed(name)

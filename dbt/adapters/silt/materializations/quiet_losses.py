@@ -58,7 +58,7 @@ def loses_rows(config: Mapping[str, Any], full_refresh: bool) -> bool:
     """Returns whether a node's write removes rows from its table if its query returns no rows.
 
     Args:
-        config: of the node.
+        config: the node's config.
         full_refresh: whether the command has the flag `--full-refresh`.
     """
     kind = config.get("materialized")

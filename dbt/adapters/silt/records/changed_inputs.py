@@ -26,7 +26,7 @@ class ChangedInput:
 
     Attributes:
         text: the change, as it is printed.
-        log: of the table, if it is a table.
+        log: the table's log, if it is a table.
     """
 
     text: str

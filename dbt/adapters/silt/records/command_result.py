@@ -61,7 +61,7 @@ class CommandResult:
         """Summarises a command.
 
         Args:
-            results: of its nodes, as in dbt's `run_results.json`.
+            results: results of its nodes, as in dbt's `run_results.json`.
             problem: the error's message; it is shortened.
             earlier: the unique ids of the nodes and tests that had failed in the run before this command.
         """

@@ -34,12 +34,12 @@ class CommitFacts:
         target: the profile's target.
         run_id: the logical run.
         node_id: dbt's unique id of the node, if a node made the commit.
-        batch_id: of a microbatch.
+        batch_id: id of a microbatch.
         app_id: the unit of work of the commit, if it is part of a unit.
-        node_checksum: of the node's raw code, or of a seed's file.
+        node_checksum: checksum of the node's raw code, or of a seed's file.
         query_comment: the comment that dbt adds to the statement.
         rolled_back_run_id: the logical run that the commit undoes; the commit itself then belongs to no run.
-        code_hash: of the node's compiled code and its configs.
+        code_hash: hash of the node's compiled code and its configs.
     """
 
     invocation_id: str | None = None
@@ -78,7 +78,7 @@ class EarlierCommit:
     """An earlier commit of a unit of work.
 
     Attributes:
-        facts: of the dbt command that wrote it; empty for another writer.
+        facts: facts of the dbt command that wrote it; empty for another writer.
         emptied_at: the later version that deleted all rows of the table, if any.
     """
 

@@ -23,7 +23,7 @@ class JournalEntry:
     """A line of the journal.
 
     Attributes:
-        time: of writing the line, in UTC, as ISO 8601.
+        time: the time when the line is written, in UTC, as ISO 8601.
         table: the table's full name.
         invocation_id, target, run_id, node_id, batch_id, app_id: see `commit_facts.CommitFacts`.
         txn_version: the version of the unit of work.

@@ -44,7 +44,7 @@ class RollbackRequest:
         discard_later_commits: whether to undo later changes by other writers, too.
         drop_created: whether to drop the tables that the run created.
         exclude: the tables that are not rolled back.
-        invocation_id, target: of the dbt command that rolls back, if any.
+        invocation_id, target: id and target of the dbt command that rolls back, if any.
     """
 
     run_id: str

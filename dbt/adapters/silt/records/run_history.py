@@ -33,11 +33,11 @@ class LoggedCommit:
 
     Attributes:
         table: the table's current full name.
-        version: of the commit.
-        timestamp_ms: of the commit, milliseconds since 1970-01-01 UTC.
+        version: version of the commit.
+        timestamp_ms: time of the commit, in milliseconds since 1970-01-01 UTC.
         operation: as in `commitInfo`, if recorded.
         rows: the number of changed rows.
-        facts: of the dbt command that wrote it; None for another writer.
+        facts: facts of the dbt command that wrote it; None for another writer.
         user_metadata: the writer's note on it.
         engine: the writer's program, as it identifies itself.
         back_to: the version that the commit restored, if it is a RESTORE.

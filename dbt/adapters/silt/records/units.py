@@ -50,8 +50,8 @@ class Unit:
         app_id: the name, as in the module's docstring.
         version: FIRST or REFRESHED, plus AGAIN for each repetition.
         run_id: the logical run.
-        checksum: of the node's raw code, or of a seed's file; None for a hook.
-        code_hash: of the node's compiled code and its configs, except for a hook.
+        checksum: checksum of the node's raw code, or of a seed's file; None for a hook.
+        code_hash: hash of the node's compiled code and its configs, except for a hook.
         isolation_level: the node's own level, if configured.
         user_metadata: the node's own note on its commits, if configured.
     """
@@ -78,7 +78,7 @@ class Unit:
         return is_forgotten_on_replace(self.app_id)
 
     def part(self, number: int) -> Unit:
-        """Returns the unit of a statement of the write before the last statement, which has the unit itself."""
+        """Returns the unit of a statement of this write; the last statement has this unit itself."""
         return replace(self, app_id=f"{self.app_id}+{number}")
 
 
@@ -102,9 +102,9 @@ class OwnWrite:
     """A node's own write, to be found in the node's table.
 
     Attributes:
-        prefix: of the names of all the node's units in this run.
+        prefix: prefix of the names of all the node's units in this run.
         role: `main`, with the suffix of the command.
-        batch: of a microbatch; None matches with or without a batch.
+        batch: batch of a microbatch model; None matches with or without a batch.
         version: FIRST or REFRESHED.
     """
 
@@ -151,7 +151,7 @@ def main_unit(context: RunContext, model: Mapping[str, Any], full_refresh: bool,
     """Returns the unit of a node's own write.
 
     Args:
-        context: of the command.
+        context: context of the command.
         model: the node as macros see it, with its `unique_id` and, for a microbatch, its `batch`.
         full_refresh: whether this node is rebuilt.
         checksum: see Unit.

@@ -29,7 +29,7 @@ class Artifacts:
 
     Attributes:
         manifest, results, sources: the documents of these files; empty if they cannot be read.
-        records: of the project's runs.
+        records: records of the project's runs.
         kept: the results of the project's last commands, if there is a project.
         notes: the reasons for missing data, as sentences for users.
     """

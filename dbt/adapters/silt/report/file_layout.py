@@ -27,7 +27,7 @@ class Partition:
     """The files of a partition.
 
     Attributes:
-        values: of the partition columns, as in the log.
+        values: values of the partition columns, as in the log.
         rows: including rows deleted by deletion vectors, if all files have counts.
     """
 

@@ -71,7 +71,7 @@ class Removed:
     """A file that is no longer in the table.
 
     Attributes:
-        size: in bytes, if the log contains it.
+        size: size in bytes, if the log contains it.
         removed_ms: the time of removal, milliseconds since 1970-01-01 UTC.
     """
 

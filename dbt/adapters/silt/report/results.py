@@ -18,7 +18,7 @@ class NodeResult:
     Attributes:
         state: `built`, `skipped` (its work is in an earlier commit), `held` (not run, because another node failed),
             `failed`; for a test `passed` or `warned`; or dbt's own status.
-        thread: of dbt.
+        thread: dbt's thread.
         started_ms, ended_ms: milliseconds since 1970-01-01 UTC; None if it was not run.
         message: the reason of its failure, or a summary of its work.
         table, version: written by the node, or by an earlier commit of its work.

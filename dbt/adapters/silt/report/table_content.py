@@ -22,7 +22,7 @@ class TableContent:
     Attributes:
         rows: their number, if all files have counts.
         undone: the versions that a RESTORE has undone -> the version of the RESTORE.
-        partition_count: of all partitions; `partitions` contains the largest.
+        partition_count: number of all partitions; `partitions` contains the largest.
     """
 
     snapshot: Snapshot

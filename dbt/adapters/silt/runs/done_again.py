@@ -108,7 +108,7 @@ def is_repeatable(model: Mapping[str, Any]) -> bool:
 def _code_changed(unit: Unit, model: Mapping[str, Any], earlier: EarlierCommit) -> bool:
     """Compares the raw code or the seed's file, then the compiled code and the configs.
 
-    An incremental model compiles to other code when it creates its table: then only its raw code is compared.
+    An incremental model compiles to different code when it creates its table: then only its raw code is compared.
     """
     facts = earlier.facts
     if None not in (facts.node_checksum, unit.checksum) and facts.node_checksum != unit.checksum:

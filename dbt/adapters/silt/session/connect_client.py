@@ -1,7 +1,7 @@
 """Connects to Spark Connect servers: the server that a profile names, or a kept Spark.
 
-The import loads gRPC and Spark Connect, and uses neither. PySpark itself retries for ten minutes in each statement if a
-server is gone.
+The import loads gRPC and Spark Connect, and uses neither. PySpark itself retries for ten minutes in each statement if
+the server no longer exists.
 """
 
 from __future__ import annotations

@@ -26,7 +26,7 @@ _UNLOCKED_SECONDS = 86_400
 
 
 def make(place: str | None = None) -> str:
-    """Creates a folder that only this user can read, until this process ends; deletes folders of ended processes.
+    """Creates a folder for this process, which only this user can read; deletes folders of ended processes.
 
     Args:
         place: the parent folder, which is created if it is missing; by default the system's temporary folder.

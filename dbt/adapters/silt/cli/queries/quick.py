@@ -112,7 +112,7 @@ class Quick:
     def _predicate(
         self, select: TableSelect, snapshot: Snapshot, qualifier: Name, calls: Aggregates | None = None
     ) -> Expression | None:
-        """Returns the condition, or None if rows cannot be tested by it and the log may still have the answer."""
+        """Returns the condition, or None if Arrow cannot test rows by it but the log may still answer the calls."""
         if select.where is None:
             return TRUE
         try:

@@ -1,7 +1,7 @@
 """Recognises files with dates in the calendar of Spark before version 3.
 
 The footer of such a file reveals it, by the version of Spark or by a key. Days before 1582-10-15, and times before
-1900, are other numbers in that calendar. Spark converts them by the writer's time zone; this module refuses them.
+1900, have different numbers in that calendar. Spark converts them by the writer's time zone; this module refuses them.
 Source: Spark's DataSourceUtils.datetimeRebaseSpec and int96RebaseSpec.
 """
 

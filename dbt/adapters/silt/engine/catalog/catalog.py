@@ -252,7 +252,7 @@ class Catalog:
             replace_table: whether `replace` also replaces a table.
 
         Raises:
-            RelationExistsError: if a table of that name exists and may not be replaced, or a view, without `replace`.
+            RelationExistsError: if a table of that name may not be replaced, or a view has it and `replace` is False.
         """
         check_new_names(view.name.identifier)
         self._database(view.name.database).put_view(view, replace, replace_table)

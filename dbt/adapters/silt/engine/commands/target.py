@@ -84,7 +84,7 @@ class Outcome:
         version: the version that holds the result; None if nothing was committed and no table exists.
         rows_inserted, rows_updated, rows_deleted: None if unknown or meaningless.
         rows_before: the row count of a table that an empty table has replaced; None if the log does not record it.
-        files_added, files_removed: by the commit.
+        files_added, files_removed: the numbers of files that the commit added and removed.
         files_skipped: files of the table that the statement did not need to open.
         attempts: commit attempts; 0 if there was nothing to commit.
         statement_attempts: runs of the whole statement.

@@ -39,7 +39,7 @@ class Cursor:
         return self.token.kind is Kind.END
 
     def ahead(self, count: int) -> Token:
-        """Returns the token that many tokens ahead, or the END token if fewer remain."""
+        """Returns the token `count` tokens ahead, or the END token if fewer remain."""
         return self.tokens[min(self.at_token + count, len(self.tokens) - 1)]
 
     def at(self, *words: str) -> bool:
@@ -158,7 +158,7 @@ class Cursor:
         return self.cut(first, last)
 
     def group_cursor(self) -> Cursor:
-        """Returns a cursor over the inside of the parentheses that open here; this cursor steps behind them."""
+        """Returns a cursor over the inside of the parentheses that open here; this cursor steps past them."""
         first, last = self._group_bounds()
         self.at_token = last + 1
         end = Token(Kind.END, "", "", self.tokens[last].start, self.tokens[last].start)

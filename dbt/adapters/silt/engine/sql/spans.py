@@ -34,7 +34,7 @@ def closings(tokens: Tokens) -> dict[int, int]:
 
 
 def after_group(tokens: Tokens, at: int) -> int:
-    """Returns the index behind the group in parentheses that opens at `at`, at most the index of the END token."""
+    """Returns the index after the group in parentheses that opens at `at`, at most the index of the END token."""
     return min(closing(tokens, at) + 1, len(tokens) - 1)
 
 
@@ -74,7 +74,7 @@ def after_time_travel(tokens: Tokens, at: int) -> tuple[str, int, int] | None:
     """Finds [FOR] VERSION | TIMESTAMP AS OF expression, if it begins at `at`.
 
     Returns:
-        "version" or "timestamp", the index of the expression's first token, and the index behind it; or None.
+        "version" or "timestamp", the index of the expression's first token, and the index after it; or None.
     """
     if tokens[at].word == "FOR":
         at += 1
@@ -93,7 +93,7 @@ _TIME_TRAVEL = {
 
 
 def after_value(tokens: Tokens, at: int) -> int:
-    """Returns the index behind the value expression that begins here: operands joined by arithmetic operators."""
+    """Returns the index after the value expression that begins here: operands joined by arithmetic operators."""
     while True:
         while tokens[at].word in ("-", "+", "~"):
             at += 1
@@ -130,7 +130,7 @@ _TYPED_LITERALS = frozenset(("DATE", "TIMESTAMP", "TIMESTAMP_LTZ", "TIMESTAMP_NT
 
 
 def _after_suffixes(tokens: Tokens, at: int) -> int:
-    """Returns the index behind `.field`, `(arguments)`, `[index]` and `::type`."""
+    """Returns the index after `.field`, `(arguments)`, `[index]` and `::type`."""
     while True:
         word = tokens[at].word
         if word == "." and tokens[at + 1].is_identifier:
@@ -158,7 +158,7 @@ def _after_case(tokens: Tokens, at: int) -> int:
 
 
 def _after_interval(tokens: Tokens, at: int) -> int:
-    """Returns the index behind `1 day 2 hours`, `'1' day`, `'1-2' year to month` or `'1 day'`."""
+    """Returns the index after `1 day 2 hours`, `'1' day`, `'1-2' year to month` or `'1 day'`."""
     if tokens[at].word in ("-", "+"):
         at += 1
     while tokens[at].kind in (Kind.NUMBER, Kind.STRING):

@@ -24,7 +24,8 @@ from dbt.adapters.silt.materializations.external.sources import declared, read_f
 from dbt.adapters.silt.materializations.external.target import SELF_DESCRIBING, ExternalTarget
 from dbt.adapters.silt.runs.response import SiltResponse
 
-_OF_OBJECTS = {"mapreduce.fileoutputcommitter.algorithm.version": "2"}  # a rename is a copy there: once, not twice
+# A rename in an object store copies the file: this algorithm renames once, not twice.
+_OF_OBJECTS = {"mapreduce.fileoutputcommitter.algorithm.version": "2"}
 
 
 @dataclass(frozen=True)

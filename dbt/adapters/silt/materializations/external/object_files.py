@@ -53,7 +53,7 @@ class ObjectFiles:
     """The files of a model's run in an object store.
 
     Args:
-        store: of the folder that contains the target.
+        store: store of the folder that contains the target.
         clock: returns the time, and a unique id.
     """
 

@@ -27,10 +27,10 @@ class ExternalTarget:
     """The location, format and options of a model's files.
 
     Attributes:
-        location: of the file or folder: an absolute path, or a URL in an object store.
+        location: location of the file or folder: an absolute path, or a URL in an object store.
         is_file: whether it is a single file, by the location's ending; else a folder.
         format: parquet, csv, json or orc.
-        options: of Spark's writer and reader.
+        options: options of Spark's writer and reader.
         partition_by: the columns that a folder has sub-folders for.
         node: the id of the model; a folder records it, so that another model does not overwrite it.
     """

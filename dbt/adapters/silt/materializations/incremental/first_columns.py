@@ -50,7 +50,7 @@ def check_columns(config: Config, strategy: str, columns: Sequence[str]) -> None
     Args:
         config: the model's whole configuration.
         strategy: a strategy of the adapter, or `default`.
-        columns: of the model's query, in its order.
+        columns: columns of the model's query, in its order.
 
     Raises:
         CompilationError: if a config names anything else, or a column twice.

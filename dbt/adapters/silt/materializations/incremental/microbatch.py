@@ -33,7 +33,7 @@ def batch_window(
 
     Args:
         model: the node, with its `batch` and its configuration.
-        columns: of the model's table.
+        columns: columns of the model's table.
         schema_of: returns the columns of a query.
         query: the model's query, which determines the type of an `event_time` that is an expression.
 

@@ -23,7 +23,7 @@ class ModelSource:
     Attributes:
         root: the folder of its project.
         path: its file, relative to the project.
-        text: of the file as dbt reads it, without leading and trailing blank lines.
+        text: the file as dbt reads it, without leading and trailing blank lines.
     """
 
     root: Path

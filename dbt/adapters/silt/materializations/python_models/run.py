@@ -42,7 +42,7 @@ def run_python_model(handle: SiltHandle, model: Mapping[str, Any], code: str, so
         handle: the connection.
         model: the node.
         code: the user's code, then dbt's, which sets VIEW_VARIABLE and BATCH_VARIABLE at its end.
-        source: of the user's part.
+        source: source of the user's part.
 
     Returns:
         The name of the temporary view with the result.

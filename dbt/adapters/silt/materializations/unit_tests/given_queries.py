@@ -27,7 +27,7 @@ def given_queries(test: Mapping[str, Any], manifest: Any) -> Iterator[GivenQuery
 
     Args:
         test: the node of the unit test, compiled; each of its inputs is an ephemeral model.
-        manifest: of the project.
+        manifest: the project's manifest.
     """
     definition = manifest.unit_tests.get(test["unique_id"])
     if definition is None or all(str(given.format.value) != _SQL for given in definition.given):

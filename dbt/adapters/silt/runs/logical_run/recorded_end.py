@@ -40,7 +40,7 @@ class RecordedEnd:
     end: CommandEnd
 
     def record(self, invocation_id: str, selected: Iterable[str]) -> None:
-        """Records the end of a run, and if it was interrupted, logs last which command to type.
+        """Records the end of a run; if the run was interrupted, finally logs the command to type.
 
         Args:
             selected: the unique ids of the nodes that the run was to run.

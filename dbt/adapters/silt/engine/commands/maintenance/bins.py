@@ -49,7 +49,7 @@ def packed(files: pa.Table, target_size: int) -> list[pa.Table]:
 
 
 def _ranges(sizes: Sequence[int], target_size: int) -> Iterator[tuple[int, int]]:
-    """Yields runs of the ascending sizes whose sums are at most the target size; a larger file is alone."""
+    """Yields runs of the ascending sizes, each with a sum up to the target size; a larger file is its own run."""
     first, total = 0, 0
     for position, size in enumerate(sizes):
         if position > first and total + size > target_size:

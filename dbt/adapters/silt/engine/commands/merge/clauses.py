@@ -74,7 +74,7 @@ class Clauses:
 
     Args:
         plan: the statement.
-        all: in the order of the statement.
+        all: the clauses, in the order of the statement.
         old: the target's current schema.
         new: the target's new schema.
         source: the source's schema.

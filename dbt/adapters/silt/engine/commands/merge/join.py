@@ -111,7 +111,7 @@ def joined(sides: Sides, limits: Limits, once: bool = False) -> DataFrame:
     pairs = target.join(source, F.expr(sides.on()), how).withColumn(ACTION, merge_clauses.action(sides.clauses))
     if not once:
         return pairs
-    # By a key that is the same in every run of a task: the tasks of a lost executor are run again.
+    # The key is the same in every run of a task, because the tasks of a lost executor are run again.
     key = f"case when {IN_TARGET} then concat({FILE}, ':', {ROW}) else cast({SOURCE_ROW} as string) end"
     first = Window.partitionBy(F.expr(key)).orderBy(F.col(ACTION).desc())
     return pairs.withColumn(_ONCE, F.row_number().over(first)).filter(f"{_ONCE} = 1")

@@ -143,7 +143,7 @@ def _ways(files: Sequence[FileRows]) -> tuple[Way, Sequence[Sequence[int]]]:
 
 
 def _start(branches: Sequence[tuple[int, int, int]], size: str, row: str) -> str:
-    """Returns the SQL for the index of a file's first word; null if no file has the size, or for rows beyond its last.
+    """Returns the SQL for the index of a file's first word; null if no file has the size, or the row is too large.
 
     Args:
         branches: size, number of rows and index of each file, ordered by size.

@@ -1,4 +1,4 @@
-"""Derives a file's format and compression from the ending of its name, and checks options of Spark's readers.
+"""Derives a file's format and compression from its extension, and checks options of Spark's readers.
 
 Spark itself silently ignores a misspelled option. The names come from the `*Options` objects of Spark 4, each of which
 lists the options that it reads. Options of another package's format are not checked, and neither are settings of

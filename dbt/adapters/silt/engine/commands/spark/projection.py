@@ -47,7 +47,7 @@ def with_columns(frame: DataFrame, columns: Mapping[str, str | Column]) -> DataF
 def _in_place(frame: DataFrame, columns: Mapping[str, str | Column]) -> DataFrame | None:
     """Changes the frame without a call for unchanged columns, or returns None if that cannot give these columns.
 
-    `withColumns` keeps the order of the frame, and `drop` takes names: only names of the engine can be no other column.
+    `withColumns` keeps the order of the frame, and `drop` takes names: only the engine's names are certainly unique.
     """
     present = frame.columns
     gone = [name for name in present if name not in columns]

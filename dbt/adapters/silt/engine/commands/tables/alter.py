@@ -225,7 +225,7 @@ def _refuse_mapping(key: str, target: Target) -> None:
 
 
 def _property_named(key: str, configuration: Mapping[str, str]) -> str | None:
-    """Returns the stored name of a property: names of the protocol match in any case, the user's own only exactly."""
+    """Returns the stored name of a property: protocol names match in any case, the user's own exactly."""
     if key in configuration:
         return key
     folded = key.lower()

@@ -20,7 +20,7 @@ def has_limits() -> bool:
 
 
 def limit_of(options: Options) -> ReadLimit:
-    """Returns the limit in the options, or None if this PySpark has no limits.
+    """Returns the limit in the options, or None if this PySpark does not support limits.
 
     Raises:
         InvalidArgumentError: if two limits are given.

@@ -1,4 +1,4 @@
-"""Finds and copies data files, which are below the table's folder or elsewhere, as the files of a shallow clone.
+"""Finds and copies data files, which are below the table's folder or elsewhere, like the files of a shallow clone.
 
 A log may name any file that the machine can read. Outside of the table's folder, only files in the folders that the
 store allows are accepted: the warehouse's folders, or all folders if the user configured this.

@@ -52,7 +52,7 @@ def read_compaction(
     """Reads the compaction, or returns None if its commits must be read instead.
 
     Args:
-        protocol, metadata: of the table before the first of these commits, if that version exists and is readable.
+        protocol, metadata: the table's, before the first of these commits, if that version exists and is readable.
 
     Raises:
         MissingLogVersionError, CorruptLogError: if reading the first of these commits failed.

@@ -15,7 +15,7 @@ from dbt.adapters.silt.engine.kernel.table.expressions import TRUE, And, Express
 
 
 class SkippedBy(Enum):
-    """The information in the log that a file is skipped by."""
+    """The information in the log because of which a file is skipped."""
 
     PARTITION_VALUES = "partition values"
     STATISTICS = "statistics"

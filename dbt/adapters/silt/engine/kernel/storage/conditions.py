@@ -61,7 +61,7 @@ def try_conditions(store: ObjectStore, now_ms: int) -> Kept:
 
 
 def _swaps(store: ObjectStore, name: str) -> bool:
-    """Returns whether an object is replaced while it is unchanged, and not after it has changed."""
+    """Returns whether the storage replaces an unchanged object, and refuses to replace a changed object."""
     found = store.read_if_changed(name, None)
     if found is None or store.swap_if_unchanged(name, b"third", found.tag) is None:
         return False

@@ -159,7 +159,7 @@ class ObjectStore:
             self._require_folder(folder)
 
     def _without_folders(self, key: str, start: str) -> Iterator[Any]:
-        """Yields the objects below a key from a name on, in the service's order.
+        """Yields the objects below a key, from a name onwards, in the service's order.
 
         Folders in it are skipped if the service can begin a listing anywhere: they may contain far more files.
         """
@@ -339,11 +339,11 @@ class ObjectStore:
         """Does nothing: the first object below a folder creates it."""
 
     def rename_folder(self, source: str, target: str) -> None:
-        """Copies every object, then deletes the copied objects: not atomic, and as costly as the data is large.
+        """Copies every object, then deletes the copied objects: not atomic, and its cost grows with the data.
 
         Objects are copied in reverse order of their names, so that until the end a table's log lacks its beginning at
         the target, and a reader there gets an error, never a part of the table. The caller must first end a
-        table's log (`log_end`), because a commit made at the source during the copy is not moved.
+        table's log (`catalog.log_end`), because a commit made at the source during the copy is not moved.
         """
         if next(self._keys(target), None) is not None:
             raise ObjectExists(self._named(target))

@@ -128,7 +128,7 @@ def without_changes(schema: StructType) -> StructType:
 def readable_by_spark(schema: StructType) -> StructType:
     """Returns the schema with which Spark reads all files of the table, including files with earlier types.
 
-    Spark reads a file's whole numbers as a decimal only if its integer part has room for every value of their type.
+    Spark reads a file's whole numbers as a decimal only if the decimal has 10 digits before the point, 20 for `long`.
     """
     return map_fields(schema, _with_room)
 

@@ -119,7 +119,7 @@ _Step: TypeAlias = tuple[Condition, int]
 
 
 class _Parser:
-    """Parser whose methods take the index of a token, and return the parsed condition and the index behind it."""
+    """Parser whose methods take the index of a token, and return the parsed condition and the index after it."""
 
     def __init__(self, tokens: Tokens) -> None:
         self.tokens = tokens

@@ -110,7 +110,7 @@ def _new_column(cursor: Cursor) -> NewColumn:
 
 
 def _generated(cursor: Cursor) -> str:
-    """Parses the text behind GENERATED: ALWAYS AS (expression).
+    """Parses the text after GENERATED: ALWAYS AS (expression).
 
     Raises:
         UnsupportedStatementError: if it is an identity column.

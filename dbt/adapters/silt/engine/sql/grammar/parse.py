@@ -80,7 +80,7 @@ def _statement(source: str, tokens: tuple[Token, ...]) -> Statement:
 
 
 def _query(cursor: Cursor) -> Statement:
-    """Parses a query, or a change of rows behind a WITH."""
+    """Parses a query, or a change of rows after a WITH."""
     if cursor.at("WITH"):
         ctes = take_ctes(cursor)
         change = _CHANGES.get(cursor.token.word)

@@ -168,7 +168,7 @@ _AFTER_DEFAULT = (",", "COMMENT", "CONSTRAINT", "CHECK", "PRIMARY", "UNIQUE", "R
 
 
 def identity(cursor: Cursor) -> IdentityClause | None:
-    """Parses ALWAYS | BY DEFAULT AS IDENTITY [(...)] behind GENERATED; None, without reading, for other text."""
+    """Parses ALWAYS | BY DEFAULT AS IDENTITY [(...)] after GENERATED; None, without reading, for other text."""
     first = cursor.at_token
     by_default = cursor.take("BY", "DEFAULT")
     if not ((by_default or cursor.take("ALWAYS")) and cursor.take("AS", "IDENTITY")):

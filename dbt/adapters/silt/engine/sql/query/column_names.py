@@ -132,7 +132,7 @@ class _Reader:
             self._step(_State.OPERAND)
 
     def _lambda(self, parameters: frozenset[str], last: int) -> None:
-        """Steps behind the arrow; up to the next comma or the end of the group, the parameters hide columns."""
+        """Steps past the arrow; up to the next comma or the end of the group, the parameters hide columns."""
         self.groups[-1].parameters = parameters
         self.at = last + 1
         self._step(_State.OPERAND)
@@ -208,7 +208,7 @@ class _Reader:
             self._step(_State.OPERAND if word in _WORDS_BEFORE_OPERAND else _State.OPERATOR)
 
     def _as(self) -> None:
-        """Steps behind an alias, or the type of a cast."""
+        """Steps past an alias, or the type of a cast."""
         self.at += 1
         if self.groups[-1].called in _CASTS:
             self._type()
@@ -216,7 +216,7 @@ class _Reader:
             self._step(_State.OPERATOR)
 
     def _type(self) -> None:
-        """Steps behind a type, which may contain names of fields."""
+        """Steps past a type, which may contain names of fields."""
         has_members = self.tokens[self.at].word in _TYPES_OF_TYPES and self.tokens[self.at + 1].word == "<"
         if self.tokens[self.at].is_identifier:
             self._step(_State.OPERATOR)

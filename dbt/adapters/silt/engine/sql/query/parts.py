@@ -13,17 +13,17 @@ _BEFORE_JOIN = frozenset("NATURAL INNER CROSS LEFT RIGHT FULL OUTER SEMI ANTI".s
 _CONDITIONS = frozenset(("ON", "USING"))
 _PIVOTS = frozenset(("PIVOT", "UNPIVOT"))
 _PARTS = _CLAUSES | _CLAUSES_WITH_BY | _CONDITIONS | _PIVOTS | {"FROM", ","}
-# Words behind a relation that are not its alias.
+# Words after a relation that are not its alias.
 _NO_ALIAS = (_CLAUSES | _BEFORE_JOIN | _CONDITIONS | _PIVOTS) - {"OUTER"} | frozenset(
     "FROM JOIN EXCEPT INTERSECT MINUS UNION LATERAL TABLESAMPLE WITH SET VALUES INSERT WHEN".split()
 )
-# Words behind a row of VALUES.
+# Words after a row of VALUES.
 AFTER_ROW = _PARTS | _BEFORE_JOIN | {"JOIN", ")", "AS"}
 
 
 @dataclass(frozen=True)
 class Part:
-    """A part of a SELECT: its keywords begin at the token `at`, and `first` is the token behind them.
+    """A part of a SELECT: its keywords begin at the token `at`, and `first` is the token after them.
 
     It ends before the next part, or with the SELECT.
     """
@@ -62,7 +62,7 @@ def part_at(tokens: Tokens, at: int) -> Part | None:
 
 
 def is_alias(tokens: Tokens, at: int) -> bool:
-    """Returns whether the word behind a relation is its alias."""
+    """Returns whether the word after a relation is its alias."""
     token = tokens[at]
     if token.kind is not Kind.WORD:
         return token.kind is Kind.QUOTED

@@ -10,14 +10,14 @@ from dbt.adapters.silt.engine.sql.tokens import Kind
 
 
 def after_name(tokens: Tokens, at: int) -> int:
-    """Returns the index behind the simple or dotted name that begins here."""
+    """Returns the index after the simple or dotted name that begins here."""
     while tokens[at + 1].word == "." and tokens[at + 2].is_identifier:
         at += 2
     return at + 1
 
 
 def after_sample(tokens: Tokens, at: int) -> int:
-    """Returns the index behind TABLESAMPLE (...) [REPEATABLE (...)], if it begins here."""
+    """Returns the index after TABLESAMPLE (...) [REPEATABLE (...)], if it begins here."""
     if tokens[at].word == "TABLESAMPLE":
         while tokens[at].word != "(" and tokens[at].kind is not Kind.END:
             at += 1
@@ -36,7 +36,7 @@ def has_rows(tokens: Tokens, at: int) -> bool:
 
 
 def travelled(text: str, tokens: Tokens, parts: Name, at: int) -> tuple[Name, str | None, str | None, int]:
-    """Returns the name without `@v12` or `@yyyyMMddHHmmssSSS`, its version and timestamp, and the index behind."""
+    """Returns the name without `@v12` or `@yyyyMMddHHmmssSSS`, its version and timestamp, and the index after it."""
     found = after_time_travel(tokens, at)
     if found is not None:
         kind, first, at = found

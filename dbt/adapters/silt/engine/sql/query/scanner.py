@@ -56,7 +56,7 @@ class _Body:
     parts: list[Part] = field(default_factory=list)
 
     def opened(self, part: Part | None) -> int | None:
-        """Adds the part, and returns the index behind its keywords, if it is a part of this body."""
+        """Adds the part, and returns the index after its keywords, if it is a part of this body."""
         if part is None or (part.keyword == "," and self.state is not _State.FROM_LIST):
             return None
         if part.is_condition and not (self.parts and self.parts[-1].has_relation):
@@ -70,7 +70,7 @@ class _Body:
 
 
 class _Scanner:
-    """Scanner whose methods take the index of a token and return the index behind the scanned tokens."""
+    """Scanner whose methods take the index of a token and return the index after the scanned tokens."""
 
     def __init__(self, text: str, tokens: Tokens) -> None:
         self.text = text
@@ -97,7 +97,7 @@ class _Scanner:
         return self._body(at, ctes, _Body(at, Scope(outer)))
 
     def _ctes(self, at: int, ctes: frozenset[str], outer: Scope | None) -> tuple[int, frozenset[str]]:
-        """Scans WITH: each name is known to the expressions behind it and to the query, a recursive name to itself."""
+        """Scans WITH: each name is known to the expressions after it and to the query, a recursive name to itself."""
         tokens = self.tokens
         at += 1
         recursive = tokens[at].word == "RECURSIVE" and tokens[at + 1].is_identifier and tokens[at + 1].word != "AS"
@@ -303,7 +303,7 @@ class _Scanner:
                 at += 1
 
     def _table_argument(self, at: int, ctes: frozenset[str], scope: Scope | None) -> int:
-        """Scans the argument behind TABLE in the call of a table-valued function: name, (name) or (query)."""
+        """Scans the argument after TABLE in the call of a table-valued function: name, (name) or (query)."""
         own = Scope(scope)
         if self.tokens[at].word != "(":
             return self._table(at, ctes, own, None)
@@ -335,7 +335,7 @@ class _Scanner:
         return at + 2 if has_star else at
 
     def _closed(self, at: int) -> int:
-        """Returns the index behind a group's closing parenthesis, at most the index of the END token."""
+        """Returns the index after a group's closing parenthesis, at most the index of the END token."""
         return min(at + 1, len(self.tokens) - 1)
 
 

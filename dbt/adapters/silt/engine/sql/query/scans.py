@@ -15,7 +15,7 @@ from dbt.adapters.silt.engine.sql.query.table_functions import FilesCall
 class Reference:
     """A reference to a table or view.
 
-    `text[start:end]` is its name with time travel and WITH (options). `alias_at` is the position for an alias, behind a
+    `text[start:end]` is its name with time travel and WITH (options). `alias_at` is the position for an alias, after a
     TABLESAMPLE; None if no alias is possible. `version` and `timestamp` are SQL. For a call of a table function,
     `changes` are the bounds of `table_changes`, which reads the changes of the table's versions, and `files` is a call
     of `read_files`.
@@ -85,7 +85,7 @@ class Block:
 
     @property
     def spans(self) -> list[tuple[Part, int]]:
-        """The parts, each with the index behind its last token."""
+        """The parts, each with the index after its last token."""
         return list(zip(self.parts, [*(part.at for part in self.parts[1:]), self.after], strict=True))
 
 

@@ -31,7 +31,7 @@ class Item:
         group: number of the comma-separated part of the list that contains it.
         on: tokens of its join's ON, ending with an END token.
         is_plain: whether it is an unmodified table or view: not sampled, its columns under their own names, and no
-            unexpected tokens behind its alias.
+            unexpected tokens after its alias.
     """
 
     reference: Reference | None
@@ -68,7 +68,7 @@ def read_select(tokens: Tokens, block: Block) -> Select | None:
         tokens: tokens of the text that contains the block.
 
     Returns:
-        None without a FROM, with a join behind a clause, or if WHERE is not applied first to its rows (pipes, pivots).
+        None without a FROM, with a join after another clause, or if WHERE is not applied first (pipes, pivots).
     """
     keywords = [part.keyword for part in block.parts]
     if keywords.count("FROM") != 1 or not _NOT_PLAIN.isdisjoint(keywords):
@@ -80,7 +80,7 @@ def read_select(tokens: Tokens, block: Block) -> Select | None:
         if part.is_clause:
             clauses.setdefault(part.keyword, _cut(tokens, part.first, after))
         elif clauses:
-            return None  # Spark reports a join behind a clause
+            return None  # Spark reports a join after a clause
         elif part.has_relation:
             items.append(_item(tokens[part.first : after], part, items, block))
         elif part.keyword == "ON":

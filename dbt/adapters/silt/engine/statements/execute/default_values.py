@@ -87,7 +87,7 @@ def _with_defaults_in_list(
 
 @dataclass(frozen=True)
 class _Item:
-    """An item of a SELECT list: its span, the end of its value, and the alias behind the value."""
+    """An item of a SELECT list: its span, the end of its value, and the alias after the value."""
 
     start: int
     end: int
