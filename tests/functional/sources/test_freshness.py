@@ -100,6 +100,7 @@ class TestTypesOfLoadedAt:
             "of_query_of_day": "2026-03-01T00:00:00",
         }
         plain = " ".join(text.split())
-        assert "`loaded_at_field: id` of the source" in plain and "is of type bigint, which is neither a date nor a timestamp" in plain
+        assert "`loaded_at_field: id` of the source" in plain
+        assert "is of type bigint, which is neither a date nor a timestamp" in plain
         assert "is of type string, and has a value that is not a date or timestamp: 01.03.2026. Use" in plain
-        assert "what the `loaded_at_query` of the source" in plain and "no time: 2026. Give" in plain
+        assert "what the `loaded_at_query` of the source" in plain and "not a date or timestamp: 2026. Use" in plain
