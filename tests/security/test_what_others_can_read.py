@@ -115,5 +115,5 @@ def test_rows_are_kept_in_folders_of_ones_own_wherever_the_user_wants_them(
     assert _local_folders(SessionSettings(), "/own") == ("/own",)
     assert _local_folders(SessionSettings(master="spark://host:7077"), "/own") == ()
     (tmp_path / "file").touch()
-    with pytest.raises(SparkUnavailableError, match=r"in .*file, which spark\.local\.dir names"):
+    with pytest.raises(SparkUnavailableError, match=r"in .*file, the value of spark\.local\.dir"):
         _local_folders(SessionSettings(spark_conf={"spark.local.dir": f"{tmp_path}/file"}), "/tmp")

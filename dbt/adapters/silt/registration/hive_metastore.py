@@ -55,7 +55,7 @@ class HiveMetastore:
         context: Any = session.sparkContext
         self._jvm = context._jvm
         conf, hadoop = context._jsc.sc().conf(), context._jsc.hadoopConfiguration()
-        with _explained("opened"):
+        with _explained("be opened"):
             self._client = self._jvm.org.apache.spark.sql.hive.HiveExternalCatalog(conf, hadoop)
             self._client.databaseExists("default")
 

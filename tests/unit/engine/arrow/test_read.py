@@ -172,7 +172,7 @@ def test_a_version_or_a_time_is_read(house: House) -> None:
     assert read(house, "t", timestamp=first.replace(tzinfo=None).isoformat())["id"].to_pylist() == [1]
     with pytest.raises(VersionNotFoundError):
         read(house, "t", version=5)
-    with pytest.raises(InvalidArgumentError, match="Give one"):
+    with pytest.raises(InvalidArgumentError, match="Give only one"):
         read(house, "t", version=1, timestamp=first)
     with pytest.raises(InvalidArgumentError, match="is not a time"):
         read(house, "t", timestamp="yesterday")

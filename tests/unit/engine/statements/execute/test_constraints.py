@@ -103,7 +103,7 @@ def test_keys_go_with_a_replacement_and_along_with_a_clone_and_a_restored_versio
         ("id int, unique (id) enforced", UnsupportedStatementError, "cannot be enforced"),
         ("id int primary key, day date primary key", InvalidStatementError, "only one primary key"),
         ("id int, constraint a check (id > 0), constraint A unique (id)", InvalidStatementError, "`A` already"),
-        ("id int, foreign key (id) references days (day, month)", InvalidStatementError, "over 1 columns"),
+        ("id int, foreign key (id) references days (day, month)", InvalidStatementError, "has 1 columns"),
     ],
 )
 def test_a_constraint_that_cannot_be_is_refused_before_anything_is_written(

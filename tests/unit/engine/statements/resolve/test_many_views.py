@@ -130,5 +130,5 @@ def test_no_view_is_made_that_nobody_could_read(house: House) -> None:
 
 def test_views_that_come_to_too_many_texts_are_refused_by_name(house: House) -> None:
     chain(house, 40, "select * from {below} a union all select * from {below} b")
-    with pytest.raises(UnsupportedStatementError, match=r"silt\.main\.v14: .* has 16,383 texts"):
+    with pytest.raises(UnsupportedStatementError, match=r"silt\.main\.v14: .* has 16,383 parts"):
         house.sql("select * from v40")
