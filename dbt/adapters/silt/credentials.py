@@ -118,7 +118,7 @@ class SiltCredentials(Credentials):
 
     @property
     def quotes(self) -> sql_quotes.Quotes:
-        """How the session reads quoted strings, according to the profile."""
+        """The session's reading of quoted strings, according to the profile."""
         given = {name: str(value).lower() for name, value in self.spark_conf.items()}
         is_strict = given.get("spark.sql.ansi.enabled") != "false"
         return sql_quotes.Quotes(

@@ -28,7 +28,7 @@ class Rows:
     Attributes:
         title: the line above the rows, unless empty.
         columns: the column names; a leading `#` marks numbers, which are aligned to the right.
-        empty: the line that is shown if there are no rows.
+        empty: the line that is shown if the table has no rows.
     """
 
     columns: Sequence[str]

@@ -34,8 +34,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         argv: the arguments, without the program's name; by default the process's own.
 
     Returns:
-        The exit code: 0; 1 if problems were found; 2 if the request cannot be answered, or there is no subcommand (then
-            the help lists them); 130 after Ctrl-C.
+        The exit code: 0; 1 if problems were found; 2 if the request cannot be answered, or the subcommand is missing
+            (then the help lists the subcommands); 130 after Ctrl-C.
 
     Raises:
         SystemExit: after `--help` and `--version`, and for invalid arguments.

@@ -76,7 +76,7 @@ def _chosen(found: Sequence[KeptSpark], name: str | None) -> Sequence[KeptSpark]
     """Returns the Sparks whose id begins with the name.
 
     Raises:
-        InvalidArgumentError: if there is no such Spark.
+        InvalidArgumentError: if no Spark has the id.
     """
     chosen = [each for each in found if each.name.startswith(name or "")]
     if name and not chosen:

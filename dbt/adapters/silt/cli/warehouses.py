@@ -119,7 +119,7 @@ def open_warehouse(arguments: Namespace) -> OpenWarehouse:
     """Opens the warehouse that the arguments name.
 
     Raises:
-        InvalidSettingError: if there is no warehouse, or the project or its profile cannot be used.
+        InvalidSettingError: if the warehouse does not exist, or the project or its profile cannot be used.
     """
     if arguments.warehouse is not None:
         return _at(arguments.warehouse, arguments)

@@ -40,7 +40,7 @@ class IncrementalMethods(metaclass=AdapterMeta):
         """Returns the macro of a strategy, from the adapter or the project.
 
         Raises:
-            CompilationError: if there is no such macro.
+            CompilationError: if the macro does not exist.
         """
         check_strategy(strategy, model_context, self.config.project_name)
         return super().get_incremental_strategy_macro(model_context, strategy)  # type: ignore[misc]

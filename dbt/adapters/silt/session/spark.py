@@ -85,7 +85,7 @@ def open_session(settings: SessionSettings) -> SparkSession:
     Raises:
         InvalidSettingError: if `spark_conf` contradicts a setting that correctness needs, or a setting of the running
             Spark that only a new Spark can change.
-        SparkUnavailableError: if there is no suitable Java, Spark does not start, or the server cannot be reached.
+        SparkUnavailableError: if a suitable Java is missing, Spark does not start, or the server cannot be reached.
     """
     required_settings.check({name: str(value) for name, value in settings.spark_conf.items()})
     _silence_query_contexts()

@@ -157,7 +157,7 @@ class SparkProcess:
 
         Raises:
             StatementFailedError: if the answer is an error.
-            SparkEndedError: if there is no answer.
+            SparkEndedError: if the process ends without an answer.
         """
         process = self._running
         assert process.stdout is not None

@@ -74,7 +74,7 @@ class RecordedEnd:
                 logger.info(line)
 
     def _enter_unfinished(self, invocation_id: str, selected: Iterable[str]) -> bool:
-        """Completes the results that dbt has written at Ctrl-C; returns False if there are no such results."""
+        """Completes the results that dbt has written at Ctrl-C; returns False without such results."""
         try:
             return enter_unfinished(self.target_path, invocation_id, selected)
         except OSError as error:

@@ -65,12 +65,12 @@ class FolderTables:
     def drop(self, store: Store, name: RelationName, version: int | None = None) -> None:
         """Ends a table, after deleting the view that it hides, which must not reappear. `version` as in `end_log`.
 
-        If there is no space to end it, its folder is moved away at once: a writer that comes then finds another folder
-        than its pinned folder, and loses as well.
+        If the disk has no space for its end, its folder is moved away at once: a writer that comes then finds another
+        folder than its pinned folder, and loses as well.
 
         Raises:
             ConcurrentModificationError: as for `end_log`.
-            NoSpaceError: if there is no space, and `version` is given, which needs a commit.
+            NoSpaceError: if the disk is full, and `version` is given, which needs a commit.
         """
         store.delete(layout.document_path(name, VIEW_SUFFIX))
         try:

@@ -43,7 +43,7 @@ class FoundRows:
 
     Args:
         path: the file's path in the log.
-        value: the rows' value of the column that distinguishes them; 0 if there is no such column.
+        value: the rows' value of the column that distinguishes them; 0 without such a column.
         positions: the rows' positions as int64, unordered; a row that was found twice is included twice.
     """
 

@@ -84,7 +84,7 @@ def with_configuration(metadata: Metadata, configuration: Mapping[str, str]) -> 
 
 
 def check_rows(spark: SparkSession, target: Target, candidates: pa.Table, checks: Sequence[Check]) -> None:
-    """Checks that no row of these files breaks a rule; runs a single Spark job, unless there are no files.
+    """Checks that no row of these files breaks a rule; runs a single Spark job for all files, if any.
 
     Raises:
         DataRejectedError: if rows break a rule.

@@ -35,7 +35,7 @@ def read_heads(store: Store, table: str) -> list[CommitHead]:
         table: the table's name, for messages.
 
     Raises:
-        NotATableError: if there is no log.
+        NotATableError: if the log does not exist.
         MissingLogVersionError: if a commit disappeared after the listing.
         CorruptLogError: if a commit cannot be read.
         StorageError: if the storage failed.

@@ -121,7 +121,7 @@ class DeltaLog:
         A version that its checksum contradicts is read with a warning; its `doubt` describes the contradiction.
 
         Raises:
-            NotATableError: if there is no log.
+            NotATableError: if the log does not exist.
             UnsupportedFeatureError: if reading the table needs a feature that this engine does not have.
             TableDamagedError: if the log cannot be read (a subclass for each cause).
             StorageError: if the storage failed.

@@ -60,7 +60,7 @@ def check_log(store: Store, table: str) -> Iterator[Problem]:
     """Yields the problems of the log.
 
     Raises:
-        NotATableError: if there is no log.
+        NotATableError: if the log does not exist.
         UnsupportedFeatureError: if reading the table needs a feature that this engine does not have.
         StorageError: if the storage failed.
     """

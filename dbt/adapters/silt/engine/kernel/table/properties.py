@@ -81,13 +81,13 @@ class TableProperties:
     set_transaction_retention_ms = Property[int | None](
         "delta.setTransactionRetentionDuration", values.interval_ms, None
     )
-    """How long a transaction identifier is kept; None means forever."""
+    """The time for which a transaction identifier is kept; None means forever."""
     deleted_file_retention_ms = Property("delta.deletedFileRetentionDuration", values.interval_ms, 7 * 86_400_000)
-    """How long VACUUM must keep a removed file for readers of older versions."""
+    """The time for which VACUUM must keep a removed file for readers of older versions."""
     target_file_size = Property[int | None]("delta.targetFileSize", values.byte_size, None)
     """The file size in bytes that OPTIMIZE aims at; None if OPTIMIZE chooses it."""
     log_retention_ms = Property("delta.logRetentionDuration", values.interval_ms, 30 * 86_400_000)
-    """How long the log keeps commits that are older than a checkpoint."""
+    """The time for which the log keeps commits that are older than a checkpoint."""
     enable_expired_log_cleanup = Property("delta.enableExpiredLogCleanup", values.boolean, True)
     """Whether commits older than `delta.logRetentionDuration` are deleted when a checkpoint is written."""
     require_checkpoint_protection_before_version = Property(
@@ -115,7 +115,7 @@ class TableProperties:
     enable_type_widening = Property("delta.enableTypeWidening", values.boolean, False)
     """Whether ALTER TABLE and schema evolution may widen the type of a column."""
     column_mapping_mode = Property("delta.columnMapping.mode", values.mapping_mode, "none")
-    """How files name columns: `none`, `name` or `id`; with `name` and `id`, dropping a column rewrites no files."""
+    """Column names in files: `none`, `name` or `id`; with `name` and `id`, dropping a column rewrites no files."""
 
     @functools.cached_property
     def constraints(self) -> Mapping[str, str]:

@@ -243,7 +243,7 @@ class _Parser:
         """Parses a value expression that contains no comparison.
 
         Raises:
-            _NoStructure: if there is no value expression, or a CASE in it is not closed.
+            _NoStructure: if the value expression is missing, or a CASE in it is not closed.
         """
         tokens = self.tokens
         after = after_value(tokens, at)

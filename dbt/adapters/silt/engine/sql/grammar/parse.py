@@ -37,8 +37,8 @@ def parse(text: str) -> Statement:
     """Returns the statement in SQL text, without comments around it and a semicolon after it.
 
     Raises:
-        StatementSyntaxError: if there is no statement or a second statement, or it ends too early or too late; the
-            message names line, column and the text nearby.
+        StatementSyntaxError: if the statement is missing, is followed by a second statement, or ends too early or too
+            late; the message names line, column and the text nearby.
         UnsupportedStatementError: if it hides the tables that it works on, or is of a kind that Spark itself runs in
             parts.
     """
