@@ -152,7 +152,8 @@ def test_values_that_are_stored_otherwise_are_converted(
 )
 def test_values_that_are_not_of_the_type_are_a_damage(tmp_path: Path, stored: pa.Array, wanted: DataType) -> None:
     table = Table(tmp_path, pa.table({"c": stored}), struct(c=wanted))
-    with pytest.raises(TableDamagedError, match=r"a\.parquet: its column `c` has the type .* and cannot be read as") as refused:
+    message = r"a\.parquet: its column `c` has the type .* and cannot be read as"
+    with pytest.raises(TableDamagedError, match=message) as refused:
         table.read()
     assert (refused.value.table, refused.value.version) == ("main.t", 0)
 
