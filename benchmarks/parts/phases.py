@@ -50,7 +50,7 @@ PHASES: dict[str, tuple[str, ...]] = {
     "prepare the write": ("commands.writing.files:write",),
     "Spark's write": ("pyspark.sql.readwriter:DataFrameWriter.parquet",),
     "list what was written, read footers": (
-        "kernel.storage.few_requests:files_below",
+        "kernel.storage.store:Store.files_below",
         "kernel.files.statistics:from_footers",
     ),
     "make files durable": ("kernel.storage.local_store:LocalStore.make_durable",),

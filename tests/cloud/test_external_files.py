@@ -14,7 +14,6 @@ from pyspark.sql import SparkSession
 
 from dbt.adapters.silt.engine.kernel.errors import DataRejectedError, FilesNotFoundError, SiltError
 from dbt.adapters.silt.engine.kernel.storage import object_store
-from dbt.adapters.silt.engine.kernel.storage.few_requests import files_below
 from dbt.adapters.silt.engine.kernel.storage.object_store import ObjectStore
 from dbt.adapters.silt.engine.warehouse import Warehouse
 from dbt.adapters.silt.materializations.external.files import check_target, write_external
@@ -95,7 +94,7 @@ def test_models_are_written_as_files_and_sources_are_read_by_the_settings_of_the
     marker = json.loads(store.read("out é/folder/_dbt_silt.json"))
     assert marker["node"] == "model.shop.folder"
     assert {name.partition("/")[0] for name in marker["files"]} == {"part=x y", "part=z%3A%25"}
-    written = {file.path for file in files_below(store, "out é") if file.size}
+    written = {file.path for file in store.files_below("out é") if file.size}
     whole = {"main.csv", "rows.json.gz", "framed.parquet", "folder/_dbt_silt.json"}
     assert written == {f"out é/{name}" for name in whole | {f"folder/{name}" for name in marker["files"]}}
     assert json.loads(store.read("none/_dbt_silt.json"))["files"] == []
@@ -145,7 +144,7 @@ def test_the_files_of_a_run_are_read_alone_and_swept_by_the_next(exports: Export
     assert exports.rows(query) == rows
     assert exports.write("out", "select 9L as id, 1L as p", partition_by=["p"], format="csv") == query
     assert exports.rows(query) == [(9, 1)]
-    files = [file.path for file in files_below(exports.store, "") if file.size]
+    files = [file.path for file in exports.store.files_below("") if file.size]
     assert len(files) == 2 and f"out/{killed}" not in files
     exports.store.delete(next(each for each in files if "part-" in each))
     with pytest.raises(FilesNotFoundError, match="does not hold exactly the"):
@@ -160,7 +159,7 @@ def test_a_file_is_replaced_whole(exports: Exports, monkeypatch: pytest.MonkeyPa
     assert exports.rows(f"select count(v) from read_files('{exports.store.root}/one.parquet')") == [(5,)]
     with pytest.raises(DataRejectedError, match="no"):
         exports.write("one.parquet", "select raise_error('no') as id from range(3)")
-    assert [file.path for file in files_below(exports.store, "") if file.size] == ["one.parquet"]
+    assert [file.path for file in exports.store.files_below("") if file.size] == ["one.parquet"]
 
 
 def test_files_that_cannot_be_read_are_errors_that_say_why(exports: Exports, server: ObjectServer) -> None:

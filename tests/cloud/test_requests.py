@@ -9,7 +9,6 @@ from dbt.adapters.silt.engine.kernel.clock import SystemClock
 from dbt.adapters.silt.engine.kernel.files import deletion_vectors
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.maintenance.vacuum import Needed, untracked
-from dbt.adapters.silt.engine.kernel.storage.few_requests import files_below
 from dbt.adapters.silt.engine.kernel.transaction.changes import Changes, Operation, ReadSet
 from dbt.adapters.silt.engine.kernel.transaction.commit import CommitSettings, commit
 from tests.cloud.servers import ObjectServer
@@ -80,7 +79,7 @@ def test_files_in_many_folders_are_listed_by_one_request(server: ObjectServer) -
     for number in range(30):
         store.put(f"w/p={number % 7}/part-{number}", b"x")
     with server.counted() as counted:
-        assert len(files_below(store, "w")) == 30
+        assert len(store.files_below("w")) == 30
     assert counted.kinds == {"list": 1}, counted.listed()
 
 

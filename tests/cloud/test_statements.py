@@ -13,7 +13,6 @@ from pyspark.sql import SparkSession
 from dbt.adapters.silt.engine.catalog.locations import Location
 from dbt.adapters.silt.engine.catalog.names import RelationName
 from dbt.adapters.silt.engine.kernel.errors import DataFileMissingError, SiltError
-from dbt.adapters.silt.engine.kernel.storage.few_requests import files_below
 from dbt.adapters.silt.engine.warehouse import Warehouse
 from tests.cloud.servers import ObjectServer
 from tests.unit.engine.house import House
@@ -210,4 +209,4 @@ def test_what_spark_leaves_behind_is_swept(houses: list[House], server: ObjectSe
     with pytest.raises(SiltError):
         stored.sql("insert into t select if(id < 5, cast(id as int), null), 1 from range(0, 10, 1, 4)")
     log = stored.warehouse.catalog.table(TABLE)
-    assert [file.path for file in files_below(log.store, "") if "_delta_log" not in file.path] == []
+    assert [file.path for file in log.store.files_below("") if "_delta_log" not in file.path] == []

@@ -23,12 +23,12 @@ from dbt.adapters.silt.engine.commands.maintenance.vacuum import Retention, vacu
 from dbt.adapters.silt.engine.commands.target import WriteSettings
 from dbt.adapters.silt.engine.kernel.clock import FixedClock
 from dbt.adapters.silt.engine.kernel.errors import SiltError
-from dbt.adapters.silt.engine.kernel.storage.memory_object_store import MemoryObjectStore
 from dbt.adapters.silt.engine.kernel.storage.settings import storages
 from dbt.adapters.silt.engine.sql.ast import Parameter, ViewColumn
 from dbt.adapters.silt.engine.statements.resolve.information_schema import Asked, Listing
 from tests.corpus.corpus import CORPUS
 from tests.corpus.mutations import DEEPER, KINDS, Files, mutate, texts_set
+from tests.memory_object_store import MemoryObjectStore
 from tests.security import attacks
 from tests.unit.cli.house import House, rows
 from tests.unit.engine.catalog.conftest import make_table

@@ -11,7 +11,7 @@ from dbt.adapters.silt.engine.catalog.catalog import Catalog
 from dbt.adapters.silt.engine.catalog.names import RelationName
 from dbt.adapters.silt.engine.kernel.clock import FixedClock
 from dbt.adapters.silt.engine.kernel.errors import TableDamagedError
-from dbt.adapters.silt.engine.kernel.storage.memory_object_store import MemoryObjectStore
+from tests.memory_object_store import MemoryObjectStore
 from tests.unit.engine.catalog.conftest import make_table, named
 
 FOREIGN = "main/other/data.parquet"

@@ -11,8 +11,8 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeVar
 
-from dbt.adapters.silt.engine.kernel.storage.faulty_store import Fault, FaultyStore
 from dbt.adapters.silt.engine.kernel.storage.store import Store
+from tests.faulty_store import Fault, FaultyStore
 
 T = TypeVar("T")
 Task = Callable[[], Any]

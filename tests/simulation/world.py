@@ -15,11 +15,11 @@ from typing import TypeVar
 from dbt.adapters.silt.engine.catalog.catalog import Catalog
 from dbt.adapters.silt.engine.kernel.clock import Clock
 from dbt.adapters.silt.engine.kernel.errors import StorageError
-from dbt.adapters.silt.engine.kernel.storage.faulty_store import Fault, FaultKind, FaultyStore
-from dbt.adapters.silt.engine.kernel.storage.memory_object_store import MemoryObjectStore
 from dbt.adapters.silt.engine.kernel.storage.memory_store import MemoryStore
 from dbt.adapters.silt.engine.kernel.storage.store import Store, Tag
 from dbt.adapters.silt.engine.kernel.table.paths import LOG_FOLDER, LogFileKind, parse_log_name
+from tests.faulty_store import Fault, FaultKind, FaultyStore
+from tests.memory_object_store import MemoryObjectStore
 from tests.simulation.interleaving import Scheduler, Task
 
 T = TypeVar("T")

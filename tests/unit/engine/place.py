@@ -14,7 +14,6 @@ from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
-from dbt.adapters.silt.engine.kernel.storage.few_requests import files_below
 from dbt.adapters.silt.engine.kernel.storage.local_store import LocalStore
 from dbt.adapters.silt.engine.kernel.storage.store import Store
 from dbt.adapters.silt.engine.kernel.table.paths import LOG_FOLDER
@@ -71,7 +70,7 @@ class Place:
     def copied(self, log: DeltaLog) -> Iterator[DeltaTable]:
         """A copy in a folder with a plain name, for what delta-rs does not do where the name or the URL is quoted."""
         with tempfile.TemporaryDirectory() as folder:
-            for file in (each for each in files_below(log.store, "") if each.size):
+            for file in (each for each in log.store.files_below("") if each.size):
                 target = Path(folder, file.path)
                 target.parent.mkdir(parents=True, exist_ok=True)
                 target.write_bytes(log.store.read(file.path))
@@ -80,5 +79,5 @@ class Place:
 
 def data_files(log: DeltaLog) -> set[str]:
     """All files in a table's folder besides its log, as names below it; what marks a folder in a bucket is none."""
-    found = (file for file in files_below(log.store, "") if log.store.has_folders or file.size)
+    found = (file for file in log.store.files_below("") if log.store.has_folders or file.size)
     return {file.path for file in found if not file.path.startswith(f"{LOG_FOLDER}/")}

@@ -23,11 +23,11 @@ from dbt.adapters.silt.engine.kernel.errors import (
 )
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
-from dbt.adapters.silt.engine.kernel.storage.faulty_store import Fault, FaultKind, FaultyStore
 from dbt.adapters.silt.engine.kernel.storage.local_store import LocalStore
 from dbt.adapters.silt.engine.kernel.storage.store import ObjectMissing, PutResult
 from dbt.adapters.silt.engine.kernel.table.actions import AddFile, CommitInfo, Metadata, parse, serialize
 from dbt.adapters.silt.engine.kernel.table.paths import commit_name
+from tests.faulty_store import Fault, FaultKind, FaultyStore
 from tests.unit.engine.catalog.conftest import make_table, named
 
 Create = Callable[..., DeltaLog]

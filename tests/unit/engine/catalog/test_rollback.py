@@ -19,7 +19,6 @@ from dbt.adapters.silt.engine.kernel.errors import (
     StorageError,
 )
 from dbt.adapters.silt.engine.kernel.maintenance import vacuum
-from dbt.adapters.silt.engine.kernel.storage.faulty_store import Fault, FaultKind, FaultyStore
 from dbt.adapters.silt.engine.kernel.storage.memory_store import MemoryStore
 from dbt.adapters.silt.engine.kernel.storage.store import Store
 from dbt.adapters.silt.engine.kernel.table.actions import SetTransaction
@@ -29,6 +28,7 @@ from dbt.adapters.silt.engine.kernel.transaction import restore
 from dbt.adapters.silt.engine.kernel.transaction.changes import ENGINE_INFO
 from dbt.adapters.silt.engine.kernel.transaction.commit import CommitSettings
 from dbt.adapters.silt.engine.kernel.transaction.restore import RestorePoint
+from tests.faulty_store import Fault, FaultKind, FaultyStore
 from tests.unit.engine.catalog.units_of_work import Works, named, settings_of, work_of
 
 T = TypeVar("T")

@@ -15,7 +15,6 @@ from dbt.adapters.silt.engine.datasource.writing import part_files
 from dbt.adapters.silt.engine.datasource.writing.committing import Finished, abort
 from dbt.adapters.silt.engine.datasource.writing.planning import Asked
 from dbt.adapters.silt.engine.kernel.errors import ConcurrentModificationError, MetadataChangedError
-from dbt.adapters.silt.engine.kernel.storage.few_requests import files_below
 from dbt.adapters.silt.engine.kernel.storage.store import ObjectMissing
 from tests.unit.engine.datasource.tables import FEED, Tables, in_order, raises, texts
 from tests.unit.engine.datasource.test_read import EVERY_TYPE
@@ -23,7 +22,7 @@ from tests.unit.engine.datasource.test_read import EVERY_TYPE
 
 def data_files(tables: Tables, table: str) -> set[str]:
     """All Parquet files in the table's folder."""
-    found = files_below(tables.house.log(table).store, "")
+    found = tables.house.log(table).store.files_below("")
     return {status.path for status in found if status.path.endswith(".parquet")}
 
 

@@ -18,7 +18,6 @@ from dbt.adapters.silt.engine.kernel.errors import (
     TableDamagedError,
 )
 from dbt.adapters.silt.engine.kernel.files.file_guard import FileGuard
-from dbt.adapters.silt.engine.kernel.storage.few_requests import files_below
 from dbt.adapters.silt.engine.kernel.storage.store import Store
 from dbt.adapters.silt.engine.warehouse import WarehouseSettings
 from tests.unit.engine.house import House
@@ -111,7 +110,7 @@ def test_where_sizes_are_not_asked_for_the_rows_that_were_read_are_compared(
         house.sql("delete from orders where id + length(name) > 0").collect()
     assert version(house) == 2
     store = house.log("orders").store
-    assert [each for each in store.list_folders("") if not files_below(store, each)] == []
+    assert [each for each in store.list_folders("") if not store.files_below(each)] == []
 
 
 @spark_lists_the_files

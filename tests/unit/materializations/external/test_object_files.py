@@ -10,12 +10,11 @@ from dbt_common.exceptions import DbtRuntimeError
 
 from dbt.adapters.silt.engine.kernel.clock import FixedClock, SystemClock
 from dbt.adapters.silt.engine.kernel.errors import StorageError
-from dbt.adapters.silt.engine.kernel.storage.faulty_store import Fault, FaultKind, FaultyStore
-from dbt.adapters.silt.engine.kernel.storage.few_requests import files_below
-from dbt.adapters.silt.engine.kernel.storage.memory_object_store import MemoryObjectStore
 from dbt.adapters.silt.engine.kernel.storage.store import PrefixStore
 from dbt.adapters.silt.materializations.external.object_files import ObjectFiles
 from dbt.adapters.silt.materializations.external.target import ExternalTarget, target_of
+from tests.faulty_store import Fault, FaultKind, FaultyStore
+from tests.memory_object_store import MemoryObjectStore
 from tests.unit.engine.house import side_by_side
 
 MARKER = "out/_dbt_silt.json"
@@ -42,7 +41,7 @@ def write(store: PrefixStore, to: ExternalTarget, *parts: str, rows: bytes = b"r
 
 
 def names(store: PrefixStore) -> list[str]:
-    return sorted(each.path for each in files_below(store, ""))
+    return sorted(each.path for each in store.files_below(""))
 
 
 def marked(store: PrefixStore) -> list[str]:

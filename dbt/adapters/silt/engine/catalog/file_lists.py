@@ -8,7 +8,6 @@ from collections.abc import Callable
 from typing import Final
 
 from dbt.adapters.silt.engine.kernel.errors import InvalidNameError, StorageError
-from dbt.adapters.silt.engine.kernel.storage.few_requests import files_below
 from dbt.adapters.silt.engine.kernel.storage.store import FileStatus, Store
 
 _PATTERN: Final = re.compile(r"[*?\[{]")
@@ -37,10 +36,10 @@ def _files(path: str, open_store: Callable[[str], Store]) -> list[FileStatus]:
     if pattern is not None:
         folder = path[: pattern.start()].rpartition("/")[0]
         named = re.compile(f"{_expression(path[len(folder) :].strip('/'))}(/.*)?", re.DOTALL)
-        return [each for each in files_below(open_store(folder or "/"), "") if named.fullmatch(each.path)]
+        return [each for each in open_store(folder or "/").files_below("") if named.fullmatch(each.path)]
     folder, _, name = path.rstrip("/").rpartition("/")
     file = open_store(folder or "/").status(name)
-    return files_below(open_store(path), "") if file is None else [file]
+    return open_store(path).files_below("") if file is None else [file]
 
 
 def _expression(pattern: str) -> str:

@@ -28,7 +28,6 @@ from dbt_common.exceptions import DbtRuntimeError
 
 from dbt.adapters.silt.engine.kernel.clock import Clock, SystemClock
 from dbt.adapters.silt.engine.kernel.errors import NotWrittenError, SiltError, StorageError
-from dbt.adapters.silt.engine.kernel.storage.few_requests import files_below
 from dbt.adapters.silt.engine.kernel.storage.store import FileStatus, ObjectMissing, PrefixStore, PutResult, Tag, joined
 from dbt.adapters.silt.engine.statements.resolve.exported_folders import MARKER
 from dbt.adapters.silt.materializations.external.marker import Marker, is_data
@@ -76,7 +75,7 @@ class ObjectFiles:
             StorageError: if it cannot be read.
         """
         if self.target.is_file:
-            if any(each.size for each in files_below(self.store, self.target.name)):
+            if any(each.size for each in self.store.files_below(self.target.name)):
                 raise DbtRuntimeError(f"`{self.target.location}` is a folder; name another file, or move the folder")
             return
         whole = self.store.status(self.target.name)
@@ -106,7 +105,7 @@ class ObjectFiles:
             DbtRuntimeError: if another owner, or another run of the model, has written files there meanwhile.
             StorageError: if the storage fails; after a failure of the swap, the new files may be in place.
         """
-        found = (each.path.removeprefix(f"{self._staged}/") for each in files_below(self.store, self._staged))
+        found = (each.path.removeprefix(f"{self._staged}/") for each in self.store.files_below(self._staged))
         written = sorted(each for each in found if _PART.fullmatch(each))
         if self.target.is_file:
             self._put_file(written)
@@ -203,7 +202,7 @@ class ObjectFiles:
 
     def _found(self) -> frozenset[str]:
         """Returns the data files in the folder, relative to it; an empty object without a run's name marks a folder."""
-        listed = files_below(self.store, self.target.name)
+        listed = self.store.files_below(self.target.name)
         named = ((each.path.removeprefix(f"{self.target.name}/"), each.size) for each in listed)
         return frozenset(name for name, size in named if is_data(name) and (size or f"-{self._owner}." in name))
 
@@ -223,7 +222,7 @@ class ObjectFiles:
     def _sweep(self) -> None:
         """Deletes the hidden folders that have not been written to for a week."""
         folders: dict[str, list[FileStatus]] = defaultdict(list)
-        for file in files_below(self.store, _STAGED):
+        for file in self.store.files_below(_STAGED):
             folders[file.path.removeprefix(f"{_STAGED}/").partition("/")[0]].append(file)
         oldest = self.clock.now_ms() - _FORGOTTEN_MS
         for name, files in folders.items():

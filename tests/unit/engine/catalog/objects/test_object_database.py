@@ -21,9 +21,9 @@ from dbt.adapters.silt.engine.kernel.errors import (
     TableDamagedError,
     UnsupportedFeatureError,
 )
-from dbt.adapters.silt.engine.kernel.storage.faulty_store import Fault, FaultKind, FaultyStore
-from dbt.adapters.silt.engine.kernel.storage.memory_object_store import MemoryObjectStore
 from dbt.adapters.silt.engine.kernel.storage.store import Store, Tag
+from tests.faulty_store import Fault, FaultKind, FaultyStore
+from tests.memory_object_store import MemoryObjectStore
 from tests.unit.engine.catalog.conftest import commit_first, make_table, named
 
 T = TypeVar("T")

@@ -27,9 +27,9 @@ from dbt.adapters.silt.engine.kernel.errors import (
 from dbt.adapters.silt.engine.kernel.files import deletion_vectors
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.scan import skipping
-from dbt.adapters.silt.engine.kernel.storage.faulty_store import Fault, FaultKind, FaultyStore
 from dbt.adapters.silt.engine.kernel.table.actions import AddFile, DomainMetadata, Protocol, RemoveFile
 from dbt.adapters.silt.engine.kernel.table.expressions import And, Column, Comparison, Expression
+from tests.faulty_store import Fault, FaultKind, FaultyStore
 from tests.unit.engine.commands.spark_tables import PLAIN, Tables
 from tests.unit.engine.kernel.log_builder import put
 

@@ -11,7 +11,6 @@ from dbt.adapters.silt.engine.commands.writing import files
 from dbt.adapters.silt.engine.commands.writing.files import Written
 from dbt.adapters.silt.engine.kernel.errors import InternalError, InvalidSettingError
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
-from dbt.adapters.silt.engine.kernel.storage import few_requests
 from dbt.adapters.silt.engine.kernel.table.paths import decode_path
 from tests.unit.engine.commands.spark_tables import Tables, file_in
 
@@ -82,8 +81,8 @@ def test_rows_that_are_in_no_file_are_an_error_and_nothing_stays_behind(
     tables: Tables, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     log = tables.made("select 1L id where false")
-    listed = few_requests.files_below
-    monkeypatch.setattr(few_requests, "files_below", lambda *of: listed(*of)[1:])
+    listed = type(log.store).files_below
+    monkeypatch.setattr(type(log.store), "files_below", lambda *of: listed(*of)[1:])
     with pytest.raises(InternalError, match="10 rows were written, but the files hold"):
         written(tables, log, "select id from range(10)")
     assert tables.data_files(log) == set()

@@ -6,9 +6,9 @@ import pytest
 
 from dbt.adapters.silt.engine.kernel.clock import FixedClock
 from dbt.adapters.silt.engine.kernel.errors import StorageError
-from dbt.adapters.silt.engine.kernel.storage.faulty_store import Fault, FaultKind, FaultyStore
 from dbt.adapters.silt.engine.kernel.storage.memory_store import MemoryStore
 from dbt.adapters.silt.engine.kernel.storage.store import FileStatus, ObjectMissing, PutResult
+from tests.faulty_store import Fault, FaultKind, FaultyStore
 
 
 def test_a_failure_before_leaves_nothing_and_one_after_leaves_the_file() -> None:

@@ -10,10 +10,7 @@ from typing import Any, cast
 import pytest
 
 from dbt.adapters.silt.engine.kernel.errors import StorageError
-from dbt.adapters.silt.engine.kernel.storage.faulty_store import FaultyStore
-from dbt.adapters.silt.engine.kernel.storage.few_requests import fetch, files_below, read_ranges, tree
 from dbt.adapters.silt.engine.kernel.storage.local_store import LocalStore
-from dbt.adapters.silt.engine.kernel.storage.memory_object_store import MemoryObjectStore
 from dbt.adapters.silt.engine.kernel.storage.memory_store import MemoryStore
 from dbt.adapters.silt.engine.kernel.storage.object_store import ObjectStore
 from dbt.adapters.silt.engine.kernel.storage.store import (
@@ -24,6 +21,8 @@ from dbt.adapters.silt.engine.kernel.storage.store import (
     PutResult,
     Store,
 )
+from tests.faulty_store import FaultyStore
+from tests.memory_object_store import MemoryObjectStore
 
 Get = Callable[[str], Any]
 STORES: dict[str, Callable[[Path, Get], Store]] = {
@@ -299,27 +298,27 @@ def test_parts_of_a_file_are_read_and_what_lies_behind_its_end_is_left_out(store
     content = bytes(range(256)) * 10_000
     store.put("f", content)
     ranges = [(0, 1), (2_000_000, 2_000_010), (5, 5), (len(content) - 3, len(content)), (1, 300)]
-    assert read_ranges(store, "f", ranges) == [content[start:end] for start, end in ranges]
+    assert store.read_ranges("f", ranges) == [content[start:end] for start, end in ranges]
     behind = [(0, 2), (len(content) - 3, len(content) + 5), (len(content), len(content) + 1), (1 << 40, (1 << 40) + 4)]
-    assert read_ranges(store, "f", behind) == [content[start:end] for start, end in behind]
+    assert store.read_ranges("f", behind) == [content[start:end] for start, end in behind]
     with pytest.raises(ObjectMissing):
-        read_ranges(store, "none", [(0, 1)])
+        store.read_ranges("none", [(0, 1)])
 
 
 def test_a_file_is_fetched_with_its_status(store: Store) -> None:
-    assert fetch(store, "a/f") is None
+    assert store.fetch("a/f") is None
     store.make_folder("a")
     store.put("a/f", b"x")
-    assert fetch(store, "a/f") == (store.status("a/f"), b"x")
+    assert store.fetch("a/f") == (store.status("a/f"), b"x")
 
 
 def test_the_files_of_all_folders_below_one_are_found(store: Store) -> None:
     child = store.child("t")
-    assert files_below(child, "w") == []
+    assert child.files_below("w") == []
     for path in ("w/a", "w/x=1/b", "w/x=1/y é/c", "w2/d"):
         child.make_folder(path.rpartition("/")[0])
         child.put(path, b"x")
-    assert {file.path: file for file in files_below(child, "w")} == {
+    assert {file.path: file for file in child.files_below("w")} == {
         path: child.status(path) for path in ("w/a", "w/x=1/b", "w/x=1/y é/c")
     }
 
@@ -330,7 +329,7 @@ def test_the_tree_of_folders_is_as_each_of_them_is_listed(store: Store) -> None:
     for path in ("a", "x/b", "x/y é/c", "z/w/d", "z2/e"):
         child.make_folder(path.rpartition("/")[0])
         child.put(path, b"x")
-    found = tree(child)
+    found = child.tree()
     for folder in ("", "x", "x/y é", "z", "z/w", "z2"):
         assert found.content(folder) == (child.list_from(folder), child.list_folders(folder))
     with pytest.raises(ObjectMissing):

@@ -29,8 +29,6 @@ from dbt.adapters.silt.engine.kernel.errors import (
 )
 from dbt.adapters.silt.engine.kernel.files import deletion_vectors
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
-from dbt.adapters.silt.engine.kernel.storage.faulty_store import Fault, FaultKind, FaultyStore
-from dbt.adapters.silt.engine.kernel.storage.memory_object_store import MemoryObjectStore
 from dbt.adapters.silt.engine.kernel.storage.memory_store import MemoryStore
 from dbt.adapters.silt.engine.kernel.storage.store import PutResult, Store
 from dbt.adapters.silt.engine.kernel.table.actions import (
@@ -49,6 +47,8 @@ from dbt.adapters.silt.engine.kernel.table.property_values import IsolationLevel
 from dbt.adapters.silt.engine.kernel.table.schema import PrimitiveType, StructField, StructType
 from dbt.adapters.silt.engine.kernel.transaction.changes import Changes, Operation, ReadSet, is_needed
 from dbt.adapters.silt.engine.kernel.transaction.commit import CommitResult, CommitSettings, commit
+from tests.faulty_store import Fault, FaultKind, FaultyStore
+from tests.memory_object_store import MemoryObjectStore
 from tests.unit.engine.kernel.log_builder import METADATA, PROTOCOL, add, new_log, put, reopened
 
 WRITE = Operation("WRITE", {"mode": "Append", "partitionBy": "[]"}, {"numFiles": "1"})

@@ -8,7 +8,6 @@ import pytest
 
 from dbt.adapters.silt.engine.catalog.catalog import Catalog
 from dbt.adapters.silt.engine.kernel.errors import InvalidStatementError, NotNullViolationError, RelationExistsError
-from dbt.adapters.silt.engine.kernel.storage.few_requests import files_below
 from tests.unit.engine.house import House, side_by_side
 
 
@@ -41,7 +40,7 @@ def test_a_rerun_after_a_crash_behind_the_commit_applies_nothing_twice_and_tidie
     assert house.rows("select * from main.orders") == [(2,) if is_named_by_its_folder else (1,)]
     assert house.sql(table, ("load", 1)).first()["skipped"] is is_named_by_its_folder
     assert house.rows("select * from main.orders") == [(2,)]
-    kept = files_below(house.place.store(""), "")
+    kept = house.place.store("").files_below("")
     assert [file.path for file in kept if "_definitions" in file.path or ".view." in file.path] == []
 
 

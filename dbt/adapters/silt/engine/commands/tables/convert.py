@@ -37,8 +37,7 @@ from dbt.adapters.silt.engine.kernel.identifiers import quote
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.progress import Progress, counted
 from dbt.adapters.silt.engine.kernel.storage.beneath import link_error
-from dbt.adapters.silt.engine.kernel.storage.few_requests import Tree, at_once, tree
-from dbt.adapters.silt.engine.kernel.storage.store import FileStatus, ObjectMissing, Store, joined
+from dbt.adapters.silt.engine.kernel.storage.store import FileStatus, ObjectMissing, Store, Tree, joined
 from dbt.adapters.silt.engine.kernel.table.actions import AddFile, Metadata
 from dbt.adapters.silt.engine.kernel.table.features import protocol_for
 from dbt.adapters.silt.engine.kernel.table.paths import LOG_FOLDER, is_absolute, log_path
@@ -115,7 +114,7 @@ def convert(
 
 def _data_files(log: DeltaLog) -> list[_Found]:
     try:
-        found = list(_listed(log.store, tree(log.store), "", ()))
+        found = list(_listed(log.store, log.store.tree(), "", ()))
     except ObjectMissing as error:
         raise NotATableError("there is no such folder", remedy="Check the path", table=log.name) from error
     if not found:
@@ -176,7 +175,7 @@ def _schema(
 ) -> StructType:
     """Returns the columns of all files, with the partition columns in their positions in the files, or at the end."""
     paths = [file.status.path for file in found]
-    with ThreadPoolExecutor(at_once(log.store)) as pool:
+    with ThreadPoolExecutor(log.store.files_at_once) as pool:
         read = pool.map(functools.partial(_file_schema, log.store), paths)
         schemas = list(counted(read, progress, "schemas read", len(paths)))
     merged, first_with = StructType(), dict[str, str]()

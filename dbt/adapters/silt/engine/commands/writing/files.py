@@ -31,7 +31,6 @@ from dbt.adapters.silt.engine.kernel.errors import InternalError
 from dbt.adapters.silt.engine.kernel.files.statistics import TRUSTED, from_footers
 from dbt.adapters.silt.engine.kernel.identifiers import quote
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
-from dbt.adapters.silt.engine.kernel.storage import few_requests
 from dbt.adapters.silt.engine.kernel.storage.store import FileStatus, Store
 from dbt.adapters.silt.engine.kernel.table.actions import AddFile, Metadata
 from dbt.adapters.silt.engine.kernel.table.column_mapping import stored_schema
@@ -259,7 +258,7 @@ def _partition_values(
 
 def _data_files(log: DeltaLog, folder: str) -> Iterator[FileStatus]:
     """Yields the data files below the folder; a job without rows may have created no folder."""
-    for status in few_requests.files_below(log.store, folder):
+    for status in log.store.files_below(folder):
         below = status.path.removeprefix(f"{folder}/")
         if status.name.startswith("part-") and not below.startswith(_UNFINISHED):
             yield status

@@ -25,7 +25,6 @@ from dbt.adapters.silt.engine.kernel.errors import (
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
 from dbt.adapters.silt.engine.kernel.scan import skipping
-from dbt.adapters.silt.engine.kernel.storage import few_requests
 from dbt.adapters.silt.engine.kernel.storage.store import ObjectMissing
 from dbt.adapters.silt.engine.kernel.table.actions import AddFile, Json, RemoveFile
 from dbt.adapters.silt.engine.kernel.table.features import protocol_for
@@ -171,7 +170,7 @@ class _Folder:
             return
         kept = {decode_path(add.path) for add in committed}
         try:
-            for status in few_requests.files_below(log.store, self.name):
+            for status in log.store.files_below(self.name):
                 if status.path not in kept:
                     log.store.delete(status.path)
         except ObjectMissing:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import functools
 import os
-import shutil
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
@@ -19,13 +18,11 @@ from dbt.adapters.silt.engine.kernel.errors import (
     UnsupportedFeatureError,
 )
 from dbt.adapters.silt.engine.kernel.storage.local_store import LocalStore
-from dbt.adapters.silt.engine.kernel.storage.object_store import ObjectStore
 from dbt.adapters.silt.engine.kernel.storage.store import FileStatus, ObjectMissing, Store
 from dbt.adapters.silt.engine.kernel.table.paths import is_absolute
 
 _WORKERS = 16
 _ONE_SCHEME = {"s3a": "s3", "abfss": "abfs"}
-_PART = 4 << 20
 
 
 class Reach:
@@ -55,7 +52,7 @@ class Reach:
         """
         if name.startswith(self._folder):
             name = name.removeprefix(self._folder)
-        if not is_absolute(name) and (".." not in name.split("/") or not isinstance(self._store, LocalStore)):
+        if not is_absolute(name) and (".." not in name.split("/") or not self._store.is_local):
             check_reach(self._store, name)
             return self._store, name
         whole = name if is_absolute(name) else f"{self._folder}{name}"
@@ -69,7 +66,7 @@ class Reach:
         check_reach(self._store, name)
         if folder.startswith("/") or not folder:
             return _local_folder(folder or "/", self._store)
-        if isinstance(self._store, (LocalStore, ObjectStore)) and self._store.elsewhere is not None:
+        if self._store.elsewhere is not None:
             return self._store.elsewhere(folder)
         raise UnsupportedFeatureError(
             f"the file {name} is in a different storage from the table",
@@ -92,7 +89,7 @@ def check_reach(store: Store, name: str) -> None:
     Raises:
         ExternalPathError: if the file is neither in the table's folder nor in a folder that the store allows.
     """
-    if not isinstance(store, (LocalStore, ObjectStore)) or store.allowed is None:
+    if store.allowed is None:
         return
     if not is_absolute(name) and ".." not in name.split("/"):
         return
@@ -109,19 +106,18 @@ def check_reach(store: Store, name: str) -> None:
 
 def is_allowed(store: Store) -> bool:
     """Returns whether the folder of this store, with links resolved, is in a folder that the store allows."""
-    if not isinstance(store, (LocalStore, ObjectStore)) or store.allowed is None:
+    if store.allowed is None:
         return True
     return _is_url_within(store.root, store.allowed) or _top_of(store.root, store.allowed) is not None
 
 
 def _local_folder(folder: str, store: Store) -> LocalStore:
     """Returns the store of a folder that `check_reach` accepted; links below the allowed folder are not followed."""
-    allowed = store.allowed if isinstance(store, (LocalStore, ObjectStore)) else None
-    if allowed is None:
+    if store.allowed is None:
         return LocalStore(folder)
     real = os.path.realpath(folder)
-    top = _top_of(real, (store.root, *allowed))
-    return LocalStore(top or real, allowed).child("" if top is None else real.removeprefix(top).lstrip("/"))
+    top = _top_of(real, (store.root, *store.allowed))
+    return LocalStore(top or real, store.allowed).child("" if top is None else real.removeprefix(top).lstrip("/"))
 
 
 def _top_of(folder: str, tops: Iterable[str]) -> str | None:
@@ -178,11 +174,7 @@ def copy(source: Store, name: str, target: Store, path: str) -> FileStatus:
     where, own = located(source, name)
     try:
         with where.open_input(own) as data:
-            if isinstance(target, LocalStore):
-                with open(target.local_path(path), "xb") as copied:
-                    shutil.copyfileobj(data, copied, _PART)
-            else:
-                target.put(path, data.read())
+            target.copy_in(path, data)
     except ObjectMissing as error:
         raise DataFileMissingError(f"the data file {name} is missing", details={"path": name}) from error
     except OSError as error:

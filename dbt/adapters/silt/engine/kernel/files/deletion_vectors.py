@@ -29,7 +29,6 @@ from dbt.adapters.silt.engine.kernel.clock import Clock
 from dbt.adapters.silt.engine.kernel.errors import CorruptDeletionVectorError, DataFileMissingError, TableDamagedError
 from dbt.adapters.silt.engine.kernel.files import stats_json, z85
 from dbt.adapters.silt.engine.kernel.files.data_files import located
-from dbt.adapters.silt.engine.kernel.storage import few_requests
 from dbt.adapters.silt.engine.kernel.storage.store import MOST_BYTES, ObjectMissing, Store
 from dbt.adapters.silt.engine.kernel.table.actions import DeletionVector
 from dbt.adapters.silt.engine.kernel.table.paths import decode_path
@@ -213,7 +212,7 @@ def _data(store: Store, name: str, vectors: Sequence[DeletionVector], table: str
     ranges = [*([(0, len(_FILE_VERSION))] if is_near else []), *zip(starts, ends, strict=True)]
     where, own = located(store, name)
     try:
-        parts = few_requests.read_ranges(where, own, ranges)
+        parts = where.read_ranges(own, ranges)
     except ObjectMissing as error:
         raise DataFileMissingError(
             f"the file of deletion vectors {name} is missing", table=table, details={"path": name}

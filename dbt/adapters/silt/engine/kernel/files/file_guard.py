@@ -13,7 +13,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any, Final, cast
+from typing import Any, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -23,8 +23,6 @@ from dbt.adapters.silt.engine.kernel import foreign_json
 from dbt.adapters.silt.engine.kernel.errors import DataFileChangedError
 from dbt.adapters.silt.engine.kernel.files import deletion_vectors
 from dbt.adapters.silt.engine.kernel.files.data_files import Reach, check_reach, located
-from dbt.adapters.silt.engine.kernel.storage import few_requests
-from dbt.adapters.silt.engine.kernel.storage.local_store import LocalStore
 from dbt.adapters.silt.engine.kernel.storage.store import FileStatus, ObjectMissing, Store
 from dbt.adapters.silt.engine.kernel.table.actions import Metadata
 from dbt.adapters.silt.engine.kernel.table.column_mapping import PARQUET_FIELD_ID, is_mapped, stored_schema
@@ -78,7 +76,7 @@ class FileGuard:
             ExternalPathError: if the table's log may not name files at a file's location.
             StorageError: if the storage failed.
         """
-        if not isinstance(store, LocalStore):
+        if not store.is_local:
             check_places(store, files)
             return
         doubtful = []
@@ -166,7 +164,7 @@ def _expected(files: pa.Table) -> Iterator[Expected]:
         yield Expected(decode_path(path), size or 0, modified_ms or 0, stats, has_vector)
 
 
-def _statuses(store: LocalStore, files: pa.Table) -> Iterator[tuple[Expected, FileStatus | None]]:
+def _statuses(store: Store, files: pa.Table) -> Iterator[tuple[Expected, FileStatus | None]]:
     """Yields the status of each local file, grouped by folder; files in another storage are omitted."""
     reach = Reach(store)
     groups: dict[Store, list[tuple[str, Expected]]] = defaultdict(list)
@@ -177,7 +175,7 @@ def _statuses(store: LocalStore, files: pa.Table) -> Iterator[tuple[Expected, Fi
         where, own = reach.located(expected.name)
         groups[where].append((own, expected))
     for where, group in groups.items():
-        found = cast(LocalStore, where).statuses(own for own, _ in group)
+        found = where.statuses(own for own, _ in group)
         yield from zip((expected for _, expected in group), found, strict=True)
 
 
@@ -193,7 +191,7 @@ def _footer_problems(store: Store, doubtful: Sequence[Expected], metadata: Metad
         except (ObjectMissing, pa.ArrowException, OSError):
             return None  # reading the file raises an error that describes the problem
 
-    with ThreadPoolExecutor(few_requests.at_once(store)) as pool:
+    with ThreadPoolExecutor(store.files_at_once) as pool:
         for expected, found in zip(doubtful, pool.map(problem, doubtful), strict=True):
             if found is not None:
                 yield expected, found

@@ -28,7 +28,6 @@ from dbt.adapters.silt.engine.kernel.files.footers import ColumnChunks
 from dbt.adapters.silt.engine.kernel.files.stats_literals import string_literal, truncated_maximum, truncated_minimum
 from dbt.adapters.silt.engine.kernel.identifiers import split_name
 from dbt.adapters.silt.engine.kernel.progress import Progress, counted, silent
-from dbt.adapters.silt.engine.kernel.storage import few_requests
 from dbt.adapters.silt.engine.kernel.storage.store import ObjectMissing, Store
 from dbt.adapters.silt.engine.kernel.table.properties import TableProperties
 from dbt.adapters.silt.engine.kernel.table.schema import ArrayType, DataType, MapType, PrimitiveType, StructType
@@ -99,7 +98,7 @@ def from_footers(
     columns = indexed_columns(schema, properties, partition_columns)
 
     prefix_length = properties.string_prefix_length
-    with ThreadPoolExecutor(few_requests.at_once(store)) as pool:
+    with ThreadPoolExecutor(store.files_at_once) as pool:
         read = counted(pool.map(functools.partial(_footer, store), paths), progress, "footers read", len(paths))
         return {path: _from_metadata(footer, columns, prefix_length) for path, footer in zip(paths, read, strict=True)}
 

@@ -24,7 +24,6 @@ from dbt.adapters.silt.engine.kernel.log.log_segment import (
 )
 from dbt.adapters.silt.engine.kernel.log.replay import replay
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
-from dbt.adapters.silt.engine.kernel.storage.few_requests import delete_all, files_in_order, is_never_reused
 from dbt.adapters.silt.engine.kernel.storage.store import FileStatus, ObjectMissing, Store
 from dbt.adapters.silt.engine.kernel.table.features import has_feature
 from dbt.adapters.silt.engine.kernel.table.paths import (
@@ -102,7 +101,7 @@ def _oldest(store: Store, cutoff_ms: int) -> list[_Named]:
     """
     found: list[_Named] = []
     latest = 0
-    for status in files_in_order(store, LOG_FOLDER):
+    for status in store.files_in_order(LOG_FOLDER):
         name = parse_log_name(status.name)
         if name is None:
             continue
@@ -154,7 +153,7 @@ def _delete(store: Store, expired: Sequence[_Named], snapshot: Snapshot, now_ms:
     for paths in _in_steps(store, expired):
         if snapshot.log_folder is not None and not snapshot.log_folder.is_current():
             return deleted
-        delete_all(store, paths)
+        store.delete_all(paths)
         deleted += len(paths)
     if any(name.kind in _CHECKPOINTS for name, _ in expired):
         deleted += _delete_sidecars(store, snapshot.table, now_ms)
@@ -168,7 +167,7 @@ def _in_steps(store: Store, expired: Sequence[_Named]) -> Iterator[list[str]]:
     """
     commits = [status.path for name, status in expired if name.kind is LogFileKind.COMMIT]
     others = [status.path for name, status in expired if name.kind is not LogFileKind.COMMIT]
-    size = _AT_ONCE if is_never_reused(store) else 1
+    size = _AT_ONCE if store.is_never_reused else 1
     yield from (others[start : start + size] for start in range(0, len(others), size))
     yield from ([path] for path in commits)
 
@@ -184,7 +183,7 @@ def _delete_sidecars(store: Store, table: str, now_ms: int) -> int:
     if named is None:
         return 0
     unnamed = [status.path for status in old if status.path not in named]
-    delete_all(store, unnamed)
+    store.delete_all(unnamed)
     return len(unnamed)
 
 

@@ -11,7 +11,6 @@ from typing import Final
 
 from dbt.adapters.silt.engine.kernel.errors import CorruptLogError
 from dbt.adapters.silt.engine.kernel.log.log_segment import missing_version
-from dbt.adapters.silt.engine.kernel.storage.object_store import ObjectStore
 from dbt.adapters.silt.engine.kernel.storage.store import FileStatus, ObjectMissing, Store, read_whole
 from dbt.adapters.silt.engine.kernel.table.actions import Action, AddFile, Metadata, Protocol, RemoveFile, parse
 from dbt.adapters.silt.engine.kernel.table.active_files import KEY_SEPARATOR, file_key
@@ -87,10 +86,11 @@ def read_commits(store: Store, first: int, seen: Sequence[FileStatus], table: st
         As `read_commit`.
     """
     versions = range(first, first + len(seen))
-    if len(seen) < _FEW or not isinstance(store, ObjectStore):
+    readers = min(_READERS, store.files_at_once, len(seen))
+    if len(seen) < _FEW or store.has_folders or readers == 1:
         yield from (read_commit(store, version, table, file) for version, file in zip(versions, seen, strict=True))
         return
-    with ThreadPoolExecutor(min(_READERS, len(seen))) as pool:
+    with ThreadPoolExecutor(readers) as pool:
         yield from pool.map(functools.partial(_read_in, store, table), versions, seen)
 
 

@@ -8,8 +8,6 @@ from typing import Final
 
 from dbt.adapters.silt.engine.kernel.log.commit_file import CommitFile, read_commits
 from dbt.adapters.silt.engine.kernel.log.log_segment import list_log, missing_version
-from dbt.adapters.silt.engine.kernel.storage.few_requests import fetch
-from dbt.adapters.silt.engine.kernel.storage.object_store import ObjectStore
 from dbt.adapters.silt.engine.kernel.storage.store import FileStatus, ObjectMissing, Store
 from dbt.adapters.silt.engine.kernel.table.paths import commit_path
 
@@ -37,7 +35,7 @@ def later_commits(store: Store, first: int, table: str, up_to: int | None = None
                 return
             yield found
             version += 1
-        if isinstance(store, ObjectStore):
+        if not store.has_folders:
             for found in _listed(store, version, table, up_to):
                 yield found
                 version += 1
@@ -46,7 +44,7 @@ def later_commits(store: Store, first: int, table: str, up_to: int | None = None
 def _fetched(store: Store, version: int, table: str) -> Found | None:
     """Reads a commit and its file's status, if the commit exists."""
     try:
-        found = fetch(store, commit_path(version))
+        found = store.fetch(commit_path(version))
     except ObjectMissing as error:
         raise missing_version(version, table) from error
     return None if found is None else (found[0], CommitFile(version, found[1]))

@@ -44,7 +44,6 @@ from dbt.adapters.silt.engine.kernel.log.log_segment import (
 )
 from dbt.adapters.silt.engine.kernel.log.replay import TableState, advance, replay, tombstones
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
-from dbt.adapters.silt.engine.kernel.storage.few_requests import is_never_reused
 from dbt.adapters.silt.engine.kernel.storage.store import FileStatus, ObjectMissing, PinnedFolder, Store
 from dbt.adapters.silt.engine.kernel.table.paths import LOG_FOLDER, commit_path
 from dbt.adapters.silt.engine.kernel.table.properties import TableProperties
@@ -374,7 +373,7 @@ class DeltaLog:
     @property
     def _is_only_one(self) -> bool:
         """Whether no other table has used or will use this location."""
-        return is_never_reused(self.store)
+        return self.store.is_never_reused
 
     def _check_not_older(self, snapshot: Snapshot) -> None:
         """Raises StorageError if the newest version in the storage is older than at an earlier read."""

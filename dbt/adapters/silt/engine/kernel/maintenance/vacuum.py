@@ -39,7 +39,6 @@ from dbt.adapters.silt.engine.kernel.files import deletion_vectors
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
 from dbt.adapters.silt.engine.kernel.progress import Progress, silent
-from dbt.adapters.silt.engine.kernel.storage.few_requests import tree
 from dbt.adapters.silt.engine.kernel.storage.local_store import is_temporary_name
 from dbt.adapters.silt.engine.kernel.storage.store import DOCUMENT_BYTES, FileStatus, ObjectMissing, Store
 from dbt.adapters.silt.engine.kernel.table.actions import AddCDCFile, DeletionVector, RemoveFile
@@ -261,7 +260,7 @@ class _Search:
         self.folders: list[str] = []
         self.folders_seen = 0
         self._store = store
-        self._tree = tree(store)
+        self._tree = store.tree()
         self._partitions = tuple(f"{name}=" for name in partition_names)
         self._keep = keep
         self._cutoff_ms = cutoff_ms

@@ -11,11 +11,10 @@ import contextlib
 import threading
 import uuid
 from dataclasses import dataclass
+from typing import cast
 
 from dbt.adapters.silt.engine.kernel.errors import ConditionsIgnoredError, SiltError
-from dbt.adapters.silt.engine.kernel.storage.object_store import ObjectStore
-from dbt.adapters.silt.engine.kernel.storage.store import PutResult, Store
-from dbt.adapters.silt.engine.kernel.storage.urls import SCHEMES
+from dbt.adapters.silt.engine.kernel.storage.store import PrefixStore, PutResult, Store
 
 _PREFIX = "_silt_probe_"
 
@@ -35,7 +34,7 @@ class Kept:
     clock_ms: int | None
 
 
-def try_conditions(store: ObjectStore, now_ms: int) -> Kept:
+def try_conditions(store: PrefixStore, now_ms: int) -> Kept:
     """Writes a test object under conditions, and deletes it.
 
     Args:
@@ -60,7 +59,7 @@ def try_conditions(store: ObjectStore, now_ms: int) -> Kept:
     return Kept("kept", "kept", None if seen is None else seen.modified_ms - now_ms)
 
 
-def _swaps(store: ObjectStore, name: str) -> bool:
+def _swaps(store: PrefixStore, name: str) -> bool:
     """Returns whether the storage replaces an unchanged object, and refuses to replace a changed object."""
     found = store.read_if_changed(name, None)
     if found is None or store.swap_if_unchanged(name, b"third", found.tag) is None:
@@ -68,14 +67,13 @@ def _swaps(store: ObjectStore, name: str) -> bool:
     return store.swap_if_unchanged(name, b"fourth", found.tag) is None and store.read(name) == b"third"
 
 
-def _ignored(store: ObjectStore, what: str) -> ConditionsIgnoredError:
+def _ignored(store: PrefixStore, what: str) -> ConditionsIgnoredError:
     return ConditionsIgnoredError(
         f"the storage of {store.root} ignores conditions ({what}): two writers could commit the same version",
         details={"storage": store.root, "condition": what},
     )
 
 
-_WITH_SERVICE = tuple(f"{scheme}://" for scheme in SCHEMES)
 _kept: set[str] = set()
 _lock = threading.Lock()
 
@@ -86,9 +84,9 @@ def require_conditions(store: Store, now_ms: int) -> None:
     Raises:
         ConditionsIgnoredError, StorageError: like `try_conditions`.
     """
-    if not isinstance(store, ObjectStore) or not store.bucket.startswith(_WITH_SERVICE):
+    if store.service is None:
         return
     with _lock:
-        if store.bucket not in _kept:
-            try_conditions(store, now_ms)
-            _kept.add(store.bucket)
+        if store.service not in _kept:
+            try_conditions(cast(PrefixStore, store), now_ms)
+            _kept.add(store.service)

@@ -48,6 +48,7 @@ _logger = logging.getLogger(__name__)
 _DESCRIPTORS = "/dev/fd"
 _TEMPORARY_NAME = re.compile(r"\..+\.[0-9a-f]{32}\.tmp")
 _MOST_TRIES = 10
+_PART_BYTES = 4 << 20
 _NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EXDEV)
 
 
@@ -56,7 +57,7 @@ def is_temporary_name(name: str) -> bool:
     return _TEMPORARY_NAME.fullmatch(name) is not None
 
 
-class LocalStore:
+class LocalStore(Store):
     """Files below a folder, which need not exist yet.
 
     Symbolic links below the folder are never followed: reading, writing or deleting through a link raises
@@ -68,15 +69,20 @@ class LocalStore:
         allowed: the folders outside of the root in which the logs of its tables may name files; None for any.
     """
 
+    allowed: Sequence[str] | None = None
+    elsewhere: Callable[[str], Store] | None = None
+
     def __init__(self, root: str | os.PathLike[str], allowed: Sequence[str] | None = None) -> None:
         self._root = self._top = os.path.abspath(os.fspath(root))
         self._below_top = ""
         self.allowed = allowed
-        self.elsewhere: Callable[[str], Store] | None = None
-        """Opens a folder of another storage in which a log names files; None if that is not allowed."""
 
     def __repr__(self) -> str:
         return f"LocalStore({self._root!r})"
+
+    @property
+    def is_local(self) -> bool:
+        return True
 
     @property
     def has_folders(self) -> bool:
@@ -152,6 +158,10 @@ class LocalStore:
                 raise
             with _mapped("syncing", self._at(path.rpartition("/")[0])):
                 os.fsync(folder)
+
+    def copy_in(self, path: str, data: IO[bytes]) -> None:
+        with open(self.local_path(path), "xb") as copied:
+            shutil.copyfileobj(data, copied, _PART_BYTES)
 
     def delete(self, path: str) -> None:
         with contextlib.suppress(ObjectMissing), _writing("deleting", self._at(path)):

@@ -16,6 +16,7 @@ from dbt.adapters.silt.engine.kernel.storage.store import (
     ObjectExists,
     ObjectMissing,
     PutResult,
+    Store,
     check_size,
     joined,
 )
@@ -47,7 +48,7 @@ class _Tree:
         self.folder_times[folder] = self.clock.now_ms()
 
 
-class MemoryStore:
+class MemoryStore(Store):
     """Files in memory, shared by a store and its children. Safe to share between threads.
 
     Args:

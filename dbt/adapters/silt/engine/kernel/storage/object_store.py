@@ -22,6 +22,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import IO, Any, Final
 
 from dbt.adapters.silt.engine.kernel.errors import InvalidSettingError, NotWrittenError, StorageError
+from dbt.adapters.silt.engine.kernel.storage.listed_tree import ListedTree
 from dbt.adapters.silt.engine.kernel.storage.prefix_folder import PrefixFolder
 from dbt.adapters.silt.engine.kernel.storage.refusals import first_line, is_signed, no_answer, refusal
 from dbt.adapters.silt.engine.kernel.storage.store import (
@@ -30,6 +31,7 @@ from dbt.adapters.silt.engine.kernel.storage.store import (
     FileStatus,
     ObjectExists,
     ObjectMissing,
+    PrefixStore,
     PutResult,
     Store,
     Tag,
@@ -38,6 +40,7 @@ from dbt.adapters.silt.engine.kernel.storage.store import (
     joined,
 )
 from dbt.adapters.silt.engine.kernel.storage.unique_folder import UniqueFolder
+from dbt.adapters.silt.engine.kernel.storage.urls import SCHEMES
 
 try:
     import obstore
@@ -76,10 +79,12 @@ _PARTS: Final = 9_000  # an upload may have 10,000
 _AZURE: Final = ("abfs://", "abfss://", "az://")
 _PAGE: Final = 1000
 _BEGINS_ANYWHERE: Final = ("s3://", "s3a://", "gs://", "memory:")
+_FILES_AT_ONCE: Final = 64  # a service is slow, but answers many requests at the same time
+_WITH_SERVICE: Final = tuple(f"{scheme}://" for scheme in SCHEMES)
 _LAST_LETTER: Final = "\U0010ffff"
 
 
-class ObjectStore:
+class ObjectStore(PrefixStore):
     """Objects below a URL.
 
     Args:
@@ -93,6 +98,9 @@ class ObjectStore:
         InvalidSettingError: if obstore is not installed, or the URL or an option cannot be used.
     """
 
+    allowed: Sequence[str] | None = None
+    elsewhere: Callable[[str], Store] | None = None
+
     def __init__(self, url: str, options: Mapping[str, str] | None = None) -> None:
         bare = url.rstrip("/")
         self._url, self._base = (f"{bare}//" if bare.endswith(":") else bare), ""
@@ -102,10 +110,6 @@ class ObjectStore:
         self._client, self._once = _clients(self._url, dict(options or {}))
 
         self._is_never_reused = False
-        self.allowed: Sequence[str] | None = None
-        """The locations outside of the root in which the logs of its tables may name files; None for any."""
-        self.elsewhere: Callable[[str], Store] | None = None
-        """Opens a folder of another storage in which a log names files; None if that is not allowed."""
 
     def __repr__(self) -> str:
         return f"ObjectStore({self.root!r})"
@@ -123,9 +127,12 @@ class ObjectStore:
         return self._is_never_reused
 
     @property
-    def bucket(self) -> str:
-        """The URL of the whole bucket."""
-        return self._url
+    def service(self) -> str | None:
+        return self._url if self._url.startswith(_WITH_SERVICE) else None
+
+    @property
+    def files_at_once(self) -> int:
+        return _FILES_AT_ONCE
 
     def list_from(self, folder: str, start: str = "") -> list[FileStatus]:
         key = self._key(folder)
@@ -232,6 +239,9 @@ class ObjectStore:
             found = [each for chunk in stream for each in chunk]
         cut = len(f"{self._base}/") if self._base else 0
         return sorted((_status(each["path"][cut:], each) for each in found), key=lambda status: status.path)
+
+    def tree(self) -> ListedTree:
+        return ListedTree(self.files_below(""))
 
     def read_ranges(self, path: str, ranges: Sequence[tuple[int, int]]) -> list[bytes]:
         """Reads ranges of the file; nearby ranges are read with a single request."""

@@ -8,7 +8,7 @@ listing for an empty listing would re-create a table that exists.
 from __future__ import annotations
 
 import enum
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import IO, Final, Protocol
 
@@ -20,6 +20,7 @@ DOCUMENT_BYTES: Final = 64 << 20
 """The size, in bytes, of the largest JSON document that is read, such as a checksum, view or list of names."""
 
 _READS: Final = 3
+_FILES_AT_ONCE: Final = 8
 
 
 class ObjectMissing(Exception):
@@ -109,11 +110,25 @@ class PinnedFolder(Protocol):
         ...
 
 
+class Tree(Protocol):
+    """The folders of a store."""
+
+    def content(self, folder: str) -> tuple[list[FileStatus], list[str]]:
+        """Lists the files directly in the folder and the names of its subfolders, both sorted.
+
+        Raises:
+            ObjectMissing: if the folder does not exist.
+        """
+        ...
+
+
 class Store(Protocol):
     """A tree of files.
 
     If folders are only prefixes (object stores), a folder exists while a file is below it, and listing or reading in
     a missing folder raises ObjectMissing.
+
+    Operations on many files have a default of single operations; a store with a cheaper way overrides them.
 
     Every method may raise StorageError; after a write, it means that the write may or may not have taken place, unless
     it is a NotWrittenError.
@@ -139,6 +154,36 @@ class Store(Protocol):
         """Whether folders exist independently of files and are renamed atomically; False if they are only prefixes."""
         ...
 
+    @property
+    def is_local(self) -> bool:
+        """Whether the files are on this machine's file system, where a status costs next to nothing."""
+        return False
+
+    @property
+    def is_never_reused(self) -> bool:
+        """Whether no other table has had or will have this root."""
+        return False
+
+    @property
+    def service(self) -> str | None:
+        """The URL of the bucket of a service, which may ignore conditions; None if this code decides about them."""
+        return None
+
+    @property
+    def allowed(self) -> Sequence[str] | None:
+        """The locations outside of the root in which the logs of its tables may name files; None for any."""
+        return None
+
+    @property
+    def elsewhere(self) -> Callable[[str], Store] | None:
+        """Opens a folder of another storage in which a log names files; None if that is not allowed."""
+        return None
+
+    @property
+    def files_at_once(self) -> int:
+        """The number of files to read at the same time."""
+        return _FILES_AT_ONCE
+
     def list_from(self, folder: str, start: str = "") -> list[FileStatus]:
         """Lists the files directly in the folder whose names are `start` or after it, sorted by name.
 
@@ -154,6 +199,26 @@ class Store(Protocol):
             ObjectMissing: if the folder does not exist.
         """
         ...
+
+    def files_in_order(self, folder: str) -> Iterator[FileStatus]:
+        """Iterates over the files directly in the folder, sorted by name; may list only as many as are used.
+
+        Raises:
+            ObjectMissing: if the folder does not exist.
+        """
+        found = {file.name: file for file in self.list_from(folder)}
+        return iter([found[name] for name in sorted(found)])
+
+    def files_below(self, folder: str) -> list[FileStatus]:
+        """Lists the files in the folder and its subfolders, in no order; empty if the folder does not exist."""
+        return list(_walk(self, folder))
+
+    def tree(self) -> Tree:
+        """Returns the folders, which an object store lists all at once, without empty objects.
+
+        Hadoop marks folders with empty objects.
+        """
+        return _Folders(self)
 
     def list_links(self, folder: str) -> list[str]:
         """Lists the names of the symbolic links directly in the folder, sorted; other listings leave links out.
@@ -177,6 +242,20 @@ class Store(Protocol):
         """
         ...
 
+    def fetch(self, path: str) -> tuple[FileStatus, bytes] | None:
+        """Reads the whole file with its status, or returns None if the file does not exist."""
+        status = self.status(path)
+        return None if status is None else (status, read_whole(self, path, status))
+
+    def read_ranges(self, path: str, ranges: Sequence[tuple[int, int]]) -> list[bytes]:
+        """Reads parts of the file, each from a start to an exclusive end; parts are cut off at the end of the file.
+
+        Raises:
+            ObjectMissing: if the file does not exist.
+        """
+        with self.open_input(path) as file:
+            return [_part(file, start, end) for start, end in ranges]
+
     def open_input(self, path: str) -> IO[bytes]:
         """Opens the file for random access, which Parquet readers need; the caller closes it.
 
@@ -189,6 +268,10 @@ class Store(Protocol):
     def status(self, path: str) -> FileStatus | None:
         """Returns the file as a listing would show it, or None if it does not exist."""
         ...
+
+    def statuses(self, paths: Iterable[str]) -> Iterator[FileStatus | None]:
+        """Yields the status of each file."""
+        return map(self.status, paths)
 
     def put_if_absent(self, path: str, data: bytes) -> PutResult:
         """Writes the file durably and whole if it does not exist; of many callers, exactly one gets CREATED.
@@ -206,9 +289,21 @@ class Store(Protocol):
         """
         ...
 
+    def copy_in(self, path: str, data: IO[bytes]) -> None:
+        """Writes a new file, whose folder exists, with the rest of an open file; it may not be durable yet."""
+        self.put(path, data.read())
+
     def delete(self, path: str) -> None:
         """Deletes the file; a missing file is not an error."""
         ...
+
+    def delete_all(self, paths: Sequence[str]) -> None:
+        """Deletes files, in an object store in any order; a missing file is not an error.
+
+        After a StorageError any of the files may be deleted.
+        """
+        for path in paths:
+            self.delete(path)
 
     def make_folder(self, folder: str) -> None:
         """Creates the folder and its missing parents; does nothing if folders are only prefixes."""
@@ -273,11 +368,6 @@ class Store(Protocol):
 
 class PrefixStore(Store, Protocol):
     """A store whose folders are only prefixes, such as an object store: its objects can be swapped."""
-
-    @property
-    def is_never_reused(self) -> bool:
-        """Whether no other table has had or will have this root."""
-        ...
 
     def never_reused(self) -> PrefixStore:
         """Returns a store of the same objects whose root is never reused, which the caller guarantees."""
@@ -344,3 +434,26 @@ def read_whole(store: Store, path: str, seen: FileStatus | None = None) -> bytes
             return data
     size = "gone" if seen is None else f"{seen.size} bytes long"
     raise StorageError(f"{len(data)} bytes of {path} could be read, but it is {size}")
+
+
+@dataclass(frozen=True)
+class _Folders:
+    store: Store
+
+    def content(self, folder: str) -> tuple[list[FileStatus], list[str]]:
+        return self.store.list_from(folder), self.store.list_folders(folder)
+
+
+def _walk(store: Store, folder: str) -> Iterator[FileStatus]:
+    try:
+        files, folders = store.list_from(folder), store.list_folders(folder)
+    except ObjectMissing:
+        return
+    yield from files
+    for name in folders:
+        yield from _walk(store, joined(folder, name))
+
+
+def _part(file: IO[bytes], start: int, end: int) -> bytes:
+    file.seek(start)
+    return file.read(end - start)

@@ -17,7 +17,6 @@ from dbt.adapters.silt.engine.kernel.errors import (
 )
 from dbt.adapters.silt.engine.kernel.log.commit_file import CommitFile
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
-from dbt.adapters.silt.engine.kernel.storage.object_store import ObjectStore
 from dbt.adapters.silt.engine.kernel.storage.store import ObjectMissing, PinnedFolder, PutResult
 from dbt.adapters.silt.engine.kernel.table.actions import CommitInfo
 from dbt.adapters.silt.engine.kernel.table.paths import commit_name, commit_path
@@ -119,7 +118,7 @@ def _commit_at(log: DeltaLog, version: int) -> CommitFile | None:
     part of it, which is enough here: the first line has the `txnId`.
     """
     try:
-        if isinstance(log.store, ObjectStore):
+        if not log.store.has_folders:
             return next(log.read_ahead(version), None)
         return CommitFile(version, log.store.read(commit_path(version)))
     except (ObjectMissing, MissingLogVersionError):

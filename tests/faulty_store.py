@@ -8,12 +8,13 @@ import fnmatch
 import io
 import random
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import IO, Any, TypeVar, cast
 
 from dbt.adapters.silt.engine.kernel.clock import Clock, FixedClock
 from dbt.adapters.silt.engine.kernel.errors import NoSpaceError, StorageError
+from dbt.adapters.silt.engine.kernel.storage.listed_tree import ListedTree
 from dbt.adapters.silt.engine.kernel.storage.prefix_folder import PrefixFolder
 from dbt.adapters.silt.engine.kernel.storage.store import (
     MOST_BYTES,
@@ -25,12 +26,13 @@ from dbt.adapters.silt.engine.kernel.storage.store import (
     Store,
     Tag,
     TaggedObject,
+    Tree,
 )
 from dbt.adapters.silt.engine.kernel.storage.unique_folder import UniqueFolder
 
 T = TypeVar("T")
 
-_LISTINGS = ("list_from", "list_folders")
+_LISTINGS = ("list_from", "list_folders", "files_below")
 _WRITES = ("put_if_absent", "put", "swap_if_unchanged")
 _READS = ("read", "open_input")
 
@@ -59,7 +61,7 @@ class FaultKind(enum.Enum):
 # The operations that a kind applies to; other kinds apply to all.
 _OPERATIONS = {
     FaultKind.FULL: (*_WRITES, "make_folder"),
-    FaultKind.LATE: ("list_from", *_READS, "status"),
+    FaultKind.LATE: ("list_from", "files_below", *_READS, "status", "fetch"),
     FaultKind.TWICE: (*_LISTINGS, *_WRITES),
     FaultKind.TORN: _READS,
     FaultKind.WRONG: ("status",),
@@ -119,8 +121,8 @@ class _Written:
         return dict(list(self._before.items())[-count:]) if count else {}
 
 
-class FaultyStore:
-    """Another store with injected faults.
+class FaultyStore(PrefixStore):
+    """Another store with injected faults, which affect each request: of a store with folders each single operation.
 
     Args:
         inner: the store that performs the operations.
@@ -143,6 +145,63 @@ class FaultyStore:
 
     def list_from(self, folder: str, start: str = "") -> list[FileStatus]:
         return self.around("list_from", folder, lambda: self.inner.list_from(folder, start))
+
+    @property
+    def is_local(self) -> bool:
+        return self.inner.is_local
+
+    @property
+    def service(self) -> str | None:
+        return self.inner.service
+
+    @property
+    def allowed(self) -> Sequence[str] | None:
+        return self.inner.allowed
+
+    @property
+    def elsewhere(self) -> Callable[[str], Store] | None:
+        return self.inner.elsewhere
+
+    @property
+    def files_at_once(self) -> int:
+        return self.inner.files_at_once
+
+    def files_in_order(self, folder: str) -> Iterator[FileStatus]:
+        if self.has_folders:
+            return super().files_in_order(folder)
+        return iter(self.around("list_from", folder, lambda: list(self.inner.files_in_order(folder))))
+
+    def files_below(self, folder: str) -> list[FileStatus]:
+        if self.has_folders:
+            return super().files_below(folder)
+        return self.around("files_below", folder, lambda: self.inner.files_below(folder))
+
+    def tree(self) -> Tree:
+        return super().tree() if self.has_folders else ListedTree(self.files_below(""))
+
+    def fetch(self, path: str) -> tuple[FileStatus, bytes] | None:
+        if self.has_folders:
+            return super().fetch(path)
+        return self.around("fetch", path, lambda: self.inner.fetch(path))
+
+    def read_ranges(self, path: str, ranges: Sequence[tuple[int, int]]) -> list[bytes]:
+        if self.has_folders:
+            return super().read_ranges(path, ranges)
+        return self.around("read_ranges", path, lambda: self.inner.read_ranges(path, ranges))
+
+    def statuses(self, paths: Iterable[str]) -> Iterator[FileStatus | None]:
+        return map(self.status, paths)
+
+    def copy_in(self, path: str, data: IO[bytes]) -> None:
+        self.around("put", path, lambda: self.inner.copy_in(path, data))
+
+    def delete_all(self, paths: Sequence[str]) -> None:
+        if self.has_folders:
+            super().delete_all(paths)
+            return
+        self.around("delete_all", ",".join(paths), lambda: self.inner.delete_all(paths))
+        for path in paths:
+            self._written.forget(self._key(path))
 
     def list_folders(self, folder: str) -> list[str]:
         return self.around("list_folders", folder, lambda: self.inner.list_folders(folder))
@@ -276,7 +335,7 @@ class FaultyStore:
     def _altered(self, fault: Fault, operation: str, path: str, result: Any) -> Any:
         """Returns the answer as changed by the fault."""
         match fault.kind:
-            case FaultKind.LATE if operation == "list_from":
+            case FaultKind.LATE if operation in _LISTINGS:
                 return self._late_listing(fault, result)
             case FaultKind.LATE:
                 return self._late_answer(fault, operation, path, result)
@@ -297,6 +356,8 @@ class FaultyStore:
         if self._key(path) not in last:
             return result
         before = last[self._key(path)]
+        if operation == "fetch":
+            return None if before is None else (replace(result[0], size=len(before)), before)
         if operation == "status":
             return None if before is None else replace(result, size=len(before))
         if before is None:

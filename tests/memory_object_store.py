@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import IO
 
 from dbt.adapters.silt.engine.kernel.clock import Clock, FixedClock
+from dbt.adapters.silt.engine.kernel.storage.listed_tree import ListedTree
 from dbt.adapters.silt.engine.kernel.storage.prefix_folder import PrefixFolder
 from dbt.adapters.silt.engine.kernel.storage.store import (
     MOST_BYTES,
@@ -16,6 +17,7 @@ from dbt.adapters.silt.engine.kernel.storage.store import (
     ObjectExists,
     ObjectMissing,
     PinnedFolder,
+    PrefixStore,
     PutResult,
     Tag,
     TaggedObject,
@@ -43,7 +45,7 @@ class _Bucket:
         return Tag(str(self.objects[key][2]))
 
 
-class MemoryObjectStore:
+class MemoryObjectStore(PrefixStore):
     """Objects in memory, shared by a store and its children: without folders, with conditional writes, like a bucket.
 
     Safe to share between threads.
@@ -74,6 +76,24 @@ class MemoryObjectStore:
             names = (name for name in self._below(folder) if "/" not in name and name >= start)
             found = (self.status(joined(folder, name)) for name in sorted(names))
             return [status for status in found if status is not None]
+
+    @property
+    def files_at_once(self) -> int:
+        return 1
+
+    def files_below(self, folder: str) -> list[FileStatus]:
+        with self._bucket.lock:
+            names = self._below(folder) if self._has(folder) else []
+            found = (self.status(joined(folder, name)) for name in sorted(names))
+            return [status for status in found if status is not None]
+
+    def tree(self) -> ListedTree:
+        return ListedTree(self.files_below(""))
+
+    def fetch(self, path: str) -> tuple[FileStatus, bytes] | None:
+        with self._bucket.lock:
+            status = self.status(path)
+            return None if status is None else (status, self.read(path))
 
     def list_folders(self, folder: str) -> list[str]:
         with self._bucket.lock:
@@ -182,6 +202,10 @@ class MemoryObjectStore:
             if self._key(path) not in self._bucket.objects:
                 raise ObjectMissing(path)
             return TaggedObject(self._bucket.objects[self._key(path)][0], self._bucket.tag(self._key(path)))
+
+    def _has(self, folder: str) -> bool:
+        key = self._key(folder)
+        return any(each.startswith(f"{key}/") or not key for each in self._bucket.objects)
 
     def _below(self, folder: str) -> list[str]:
         """Returns the rest of each key below the folder; the root always exists."""
