@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import pytest
 
 from dbt.adapters.silt.engine.kernel.clock import FixedClock
@@ -9,6 +12,7 @@ from dbt.adapters.silt.engine.kernel.errors import StorageError
 from dbt.adapters.silt.engine.kernel.storage.memory_store import MemoryStore
 from dbt.adapters.silt.engine.kernel.storage.store import FileStatus, ObjectMissing, PutResult
 from tests.faulty_store import Fault, FaultKind, FaultyStore
+from tests.memory_object_store import MemoryObjectStore
 
 
 def test_a_failure_before_leaves_nothing_and_one_after_leaves_the_file() -> None:
@@ -133,3 +137,57 @@ def test_a_wrong_status_is_of_no_file() -> None:
     store.put("a", b"x")
     assert store.status("a") != store.inner.status("a")
     assert store.status("b") is None
+
+
+def bucket(*faults: Fault) -> FaultyStore:
+    """An object store with the file `a/old`, whose requests have faults."""
+    inner = MemoryObjectStore()
+    inner.put("a/old", b"old")
+    return FaultyStore(inner, faults)
+
+
+@pytest.mark.parametrize(
+    ("operation", "request_of"),
+    [
+        ("fetch", lambda store: store.fetch("a/old")),
+        ("read_ranges", lambda store: store.read_ranges("a/old", [(0, 1)])),
+        ("files_below", lambda store: store.files_below("a")),
+        ("files_below", lambda store: store.tree()),
+        ("list_from", lambda store: next(store.files_in_order("a"))),
+        ("delete_all", lambda store: store.delete_all(["a/old", "a/new"])),
+    ],
+)
+def test_an_operation_on_many_files_is_one_request_to_an_object_store(
+    operation: str, request_of: Callable[[FaultyStore], Any]
+) -> None:
+    store = bucket(Fault(operation, FaultKind.FAIL_BEFORE, times=1))
+    with pytest.raises(StorageError):
+        request_of(store)
+    request_of(store)
+
+
+def test_an_operation_on_many_files_is_many_requests_to_folders() -> None:
+    inner = MemoryStore()
+    for name in "abc":
+        inner.put(name, b"x")
+    store = FaultyStore(inner, [Fault("delete", FaultKind.FAIL_BEFORE, path="b")])
+    with pytest.raises(StorageError):
+        store.delete_all(["a", "b", "c"])
+    assert [file.name for file in inner.list_from("")] == ["b", "c"]
+
+
+def test_a_late_fetch_returns_the_content_before_the_last_write() -> None:
+    store = bucket(Fault("fetch", FaultKind.LATE, times=2))
+    store.put("a/old", b"newer")
+    found = store.fetch("a/old")
+    assert found is not None and (found[0].size, found[1]) == (3, b"old")
+    store.put("a/new", b"new")
+    assert store.fetch("a/new") is None
+    assert store.fetch("a/new") == (store.status("a/new"), b"new")
+
+
+def test_a_late_listing_of_a_tree_lacks_the_last_write() -> None:
+    store = bucket(Fault("files_below", FaultKind.LATE, times=1))
+    store.put("a/new", b"new")
+    assert [file.path for file in store.files_below("")] == ["a/old"]
+    assert [file.path for file in store.files_below("")] == ["a/new", "a/old"]

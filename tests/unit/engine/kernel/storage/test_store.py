@@ -29,15 +29,16 @@ STORES: dict[str, Callable[[Path, Get], Store]] = {
     "local": lambda folder, _: LocalStore(folder / "a b%20ü😊"),
     "memory": lambda *_: MemoryStore().child("a b%20ü😊"),
     "faultless": lambda folder, _: FaultyStore(LocalStore(folder)),
+    "faultless bucket": lambda *_: FaultyStore(MemoryObjectStore()),
     "s3": lambda _, get: get("s3").store(),
     "bucket in memory": lambda *_: MemoryObjectStore().child("a b%20ü😊"),
     "objects in memory": lambda *_: ObjectStore("memory:///").child("a b%20ü😊"),
     "objects in files": lambda folder, _: ObjectStore(f"file://{folder}"),
 }
 WITH_FOLDERS = ("local", "memory", "faultless")
-PREFIXES_ONLY = ("s3", "bucket in memory", "objects in memory", "objects in files")
+PREFIXES_ONLY = ("s3", "bucket in memory", "faultless bucket", "objects in memory", "objects in files")
 # Of one key, by the storage itself; what serves S3 here does not (see tests/s3.py).
-ATOMIC = (*WITH_FOLDERS, "bucket in memory", "objects in memory", "objects in files")
+ATOMIC = (*WITH_FOLDERS, "bucket in memory", "faultless bucket", "objects in memory", "objects in files")
 
 
 @pytest.fixture(params=sorted(STORES))
