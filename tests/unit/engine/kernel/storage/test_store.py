@@ -29,7 +29,7 @@ STORES: dict[str, Callable[[Path, Get], Store]] = {
     "local": lambda folder, _: LocalStore(folder / "a b%20ü😊"),
     "memory": lambda *_: MemoryStore().child("a b%20ü😊"),
     "faultless": lambda folder, _: FaultyStore(LocalStore(folder)),
-    "faultless bucket": lambda *_: FaultyStore(MemoryObjectStore()),
+    "faultless bucket": lambda *_: FaultyStore(MemoryObjectStore().child("b")),
     "s3": lambda _, get: get("s3").store(),
     "bucket in memory": lambda *_: MemoryObjectStore().child("a b%20ü😊"),
     "objects in memory": lambda *_: ObjectStore("memory:///").child("a b%20ü😊"),
