@@ -14,8 +14,7 @@ from typing import IO, Any, TypeVar, cast
 
 from dbt.adapters.silt.engine.kernel.clock import Clock, FixedClock
 from dbt.adapters.silt.engine.kernel.errors import NoSpaceError, StorageError
-from dbt.adapters.silt.engine.kernel.storage.listed_tree import ListedTree
-from dbt.adapters.silt.engine.kernel.storage.prefix_folder import PrefixFolder
+from dbt.adapters.silt.engine.kernel.storage.prefix_folders import ListedTree, PrefixFolder, UniqueFolder
 from dbt.adapters.silt.engine.kernel.storage.store import (
     MOST_BYTES,
     FileStatus,
@@ -28,7 +27,6 @@ from dbt.adapters.silt.engine.kernel.storage.store import (
     TaggedObject,
     Tree,
 )
-from dbt.adapters.silt.engine.kernel.storage.unique_folder import UniqueFolder
 
 T = TypeVar("T")
 

@@ -9,8 +9,7 @@ from dataclasses import dataclass, field
 from typing import IO
 
 from dbt.adapters.silt.engine.kernel.clock import Clock, FixedClock
-from dbt.adapters.silt.engine.kernel.storage.listed_tree import ListedTree
-from dbt.adapters.silt.engine.kernel.storage.prefix_folder import PrefixFolder
+from dbt.adapters.silt.engine.kernel.storage.prefix_folders import ListedTree, PrefixFolder, UniqueFolder
 from dbt.adapters.silt.engine.kernel.storage.store import (
     MOST_BYTES,
     FileStatus,
@@ -24,7 +23,6 @@ from dbt.adapters.silt.engine.kernel.storage.store import (
     check_size,
     joined,
 )
-from dbt.adapters.silt.engine.kernel.storage.unique_folder import UniqueFolder
 
 
 @dataclass

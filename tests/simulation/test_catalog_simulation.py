@@ -13,8 +13,8 @@ import pytest
 from dbt.adapters.silt.engine.catalog.log_end import EndResult, end_log
 from dbt.adapters.silt.engine.catalog.objects.names_document import Mark, Names, TableEntry
 from dbt.adapters.silt.engine.catalog.objects.table_ends import TableEnds
+from dbt.adapters.silt.engine.kernel.storage.prefix_folders import UniqueFolder
 from dbt.adapters.silt.engine.kernel.storage.store import PutResult, Tag
-from dbt.adapters.silt.engine.kernel.storage.unique_folder import UniqueFolder
 from tests.memory_object_store import MemoryObjectStore
 from tests.simulation import catalog_simulation, simulation
 from tests.simulation.linearizability import Operation, order_of

@@ -15,7 +15,7 @@ import pytest
 from dbt.adapters.silt.engine.kernel.errors import InvalidSettingError, NotWrittenError, StorageError
 from dbt.adapters.silt.engine.kernel.storage import object_store
 from dbt.adapters.silt.engine.kernel.storage.object_store import ObjectStore
-from dbt.adapters.silt.engine.kernel.storage.prefix_folder import PrefixFolder
+from dbt.adapters.silt.engine.kernel.storage.prefix_folders import PrefixFolder
 from dbt.adapters.silt.engine.kernel.storage.store import FileStatus, ObjectMissing, PutResult
 from tests.s3 import S3
 

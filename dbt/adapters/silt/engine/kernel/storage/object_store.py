@@ -22,8 +22,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import IO, Any, Final
 
 from dbt.adapters.silt.engine.kernel.errors import InvalidSettingError, NotWrittenError, StorageError
-from dbt.adapters.silt.engine.kernel.storage.listed_tree import ListedTree
-from dbt.adapters.silt.engine.kernel.storage.prefix_folder import PrefixFolder
+from dbt.adapters.silt.engine.kernel.storage.prefix_folders import ListedTree, PrefixFolder, UniqueFolder
 from dbt.adapters.silt.engine.kernel.storage.refusals import first_line, is_signed, no_answer, refusal
 from dbt.adapters.silt.engine.kernel.storage.store import (
     DOCUMENT_BYTES,
@@ -39,7 +38,6 @@ from dbt.adapters.silt.engine.kernel.storage.store import (
     check_size,
     joined,
 )
-from dbt.adapters.silt.engine.kernel.storage.unique_folder import UniqueFolder
 from dbt.adapters.silt.engine.kernel.storage.urls import SCHEMES
 
 try:
