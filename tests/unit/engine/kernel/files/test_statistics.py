@@ -283,11 +283,15 @@ def test_a_missing_file_and_a_cut_one_are_told_apart() -> None:
         from_footers(store, ["cut.parquet"], struct(c=LONG), TableProperties({}))
 
 
-def test_many_footers_are_read_at_once_where_each_is_a_request() -> None:
+def test_as_many_footers_are_read_at_once_as_the_store_allows() -> None:
     together = threading.Barrier(64)
 
     class Service(MemoryObjectStore):
-        """Answers when 64 requests are there."""
+        """Answers as soon as 64 requests wait."""
+
+        @property
+        def files_at_once(self) -> int:
+            return 64
 
         def open_input(self, path: str) -> IO[bytes]:
             together.wait(timeout=60)
