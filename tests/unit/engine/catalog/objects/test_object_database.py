@@ -22,6 +22,7 @@ from dbt.adapters.silt.engine.kernel.errors import (
     UnsupportedFeatureError,
 )
 from dbt.adapters.silt.engine.kernel.storage.store import Store, Tag
+from dbt.adapters.silt.engine.kernel.table.paths import commit_name
 from tests.faulty_store import Fault, FaultKind, FaultyStore
 from tests.memory_object_store import MemoryObjectStore
 from tests.unit.engine.catalog.conftest import commit_first, make_table, named
@@ -197,6 +198,38 @@ def test_a_reader_finds_the_view_that_has_replaced_the_one_it_looked_up(bucket: 
     writer.drop_view(ORDERS)
     with pytest.raises(RelationNotFoundError):
         reader.for_statement().view(ORDERS)
+
+
+@pytest.mark.parametrize("left", ["nothing", commit_name(1)])
+def test_a_reader_that_overlaps_the_deletion_of_a_dropped_table_finds_no_table(
+    bucket: MemoryObjectStore, left: str
+) -> None:
+    class Deleting(FaultyStore):
+        """Has deleted the objects of a folder except one."""
+
+        def delete_folder(self, folder: str) -> None:
+            for file in self.inner.files_below(folder):
+                if file.name != left:
+                    self.inner.delete(file.path)
+
+    class Overtaken(FaultyStore):
+        """Lets another process drop the table between the look at the names and the look at the log."""
+
+        is_dropping = False
+
+        def around(self, operation: str, path: str, run: Callable[[], T]) -> T:
+            if operation == "list_from" and Overtaken.is_dropping:
+                Overtaken.is_dropping = False
+                dropper.drop_table(ORDERS)
+            return super().around(operation, path, run)
+
+    dropper, reader = of(Deleting(bucket)), of(Overtaken(bucket), FixedClock(seed=2))
+    make_table(dropper, ORDERS)
+    interrupted = of(FaultyStore(bucket, [Fault("put", FaultKind.FAIL_BEFORE, "*_drop.json")]))
+    with pytest.raises(StorageError):
+        interrupted.drop_table(ORDERS)  # has marked the name
+    Overtaken.is_dropping = True
+    assert reader.for_statement().find(ORDERS) is None
 
 
 @pytest.mark.parametrize("kind", [FaultKind.FAIL_AFTER, FaultKind.TWICE, FaultKind.FAIL_BEFORE])

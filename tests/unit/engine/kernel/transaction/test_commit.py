@@ -399,6 +399,20 @@ def test_a_commit_whose_answer_was_lost_does_not_count_where_a_drop_has_emptied_
         commit(log, log.snapshot(), Changes(WRITE, (written(log),)), ReadSet(), CommitSettings())
 
 
+def test_commits_that_are_late_for_a_dropped_table_do_not_count_on_each_other() -> None:
+    store = MemoryObjectStore().child("t").never_reused()
+    log = new_log(store)
+    commit(log, log.snapshot(), Changes(WRITE, (written(log),)), ReadSet(), CommitSettings())
+    changes = Changes(WRITE, (written(log, "part-2.parquet"),))
+    base = log.snapshot()
+    store.delete_folder("")
+    store.put_if_absent(commit_path(1), b"a commit of another late writer")
+    store.put("part-2.parquet", b"data")
+    with pytest.raises(ConcurrentDropError):
+        commit(log, base, changes, ReadSet(), CommitSettings())
+    assert store.status(commit_path(2)) is None
+
+
 def test_the_version_that_ends_a_log_stops_every_commit() -> None:
     log = new_log()
     base = log.snapshot()

@@ -149,16 +149,17 @@ class TableEnds:
 
     def _has_ended(self, name: RelationName, entry: TableEntry) -> bool:
         log = self.log(name, entry)
-        try:
-            snapshot = readable(log)
-        except NotATableError:
-            return True
-        return is_dropped(log) if snapshot is None else is_last(snapshot)
+        snapshot = readable(log)
+        if snapshot is not None:
+            return is_last(snapshot)
+        return is_dropped(log) or not self._is_named(name, entry)
+
+    def _is_named(self, name: RelationName, entry: TableEntry) -> bool:
+        """Returns whether the name still refers to the table: before a log is deleted, its name is settled."""
+        found = self.register.read().find(name)
+        return isinstance(found, TableEntry) and found.location == entry.location
 
     def _successor(self, name: RelationName, entry: TableEntry) -> ViewEntry | None:
-        try:
-            snapshot = readable(self.log(name, entry))
-        except NotATableError:
-            return None
+        snapshot = readable(self.log(name, entry))
         definition = None if snapshot is None else snapshot.metadata.configuration.get(REPLACED_BY_PROPERTY)
         return None if definition is None else ViewEntry(definition)

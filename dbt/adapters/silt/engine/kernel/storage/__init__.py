@@ -1,1 +1,1 @@
-"""The stores of a log: a local folder, an object store, memory, and a store that injects faults."""
+"""The stores of a log: a local folder, an object store, and memory."""

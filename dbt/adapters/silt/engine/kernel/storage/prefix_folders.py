@@ -29,10 +29,7 @@ class PrefixFolder:
 
     def is_current(self) -> bool:
         """Returns whether the file that identifies the folder is unchanged; True if no file identifies it."""
-        if self.witness is None:
-            return True
-        found = self.store.status(self.witness.path)
-        return found is not None and found.has_content_of(self.witness)
+        return _exists_unchanged(self.store, self.witness)
 
     def put_if_absent(self, name: str, data: bytes) -> PutResult:
         """Writes a file, and checks the file that identifies the folder before and after the write.
@@ -77,20 +74,22 @@ class UniqueFolder:
         """Writes a file and, if it is a commit, checks afterwards that the table still exists.
 
         Other files have no effect without a commit. A drop ends the log with a commit, which a late commit conflicts
-        with, and then deletes the files. A commit that is written after that finds the witness missing and is deleted
-        again: no other writer can have written it. A commit that already existed is kept, as this writer may have
-        written it in a try whose answer was lost.
+        with, and then deletes the files. A commit that is written after that finds the witness missing, or replaced by
+        another late commit, and is deleted again: no other writer can have written it. A commit that already existed is
+        kept, as this writer may have written it in a try whose answer was lost.
         """
         path = joined(self.folder, name)
         result = self.store.put_if_absent(path, data)
-        if name.endswith(_COMMIT) and not self._is_there():
+        if name.endswith(_COMMIT) and not _exists_unchanged(self.store, self.witness):
             if result is PutResult.CREATED:
                 self.store.delete(path)
             raise ObjectMissing(joined(self.store.root, self.folder))
         return result
 
-    def _is_there(self) -> bool:
-        return self.witness is None or self.store.status(self.witness.path) is not None
+
+def _exists_unchanged(store: Store, witness: FileStatus | None) -> bool:
+    found = None if witness is None else store.status(witness.path)
+    return witness is None or (found is not None and found.has_content_of(witness))
 
 
 class ListedTree:
