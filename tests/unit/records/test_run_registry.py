@@ -72,6 +72,18 @@ def test_a_full_disk_leaves_no_temporary_file(tmp_path: Path, monkeypatch: pytes
     assert [each.run_id for each in registry.entries()] == ["R1"]
 
 
+def test_others_see_the_nodes_of_a_command_while_it_runs(tmp_path: Path) -> None:
+    registry = RunRegistry(tmp_path)
+    registry.enter(replace(entry("I1", "R1"), selected=frozenset(["model.shop.orders", "model.shop.größe"])))
+    registry.enter(entry("I2", "R2"))
+    first, second = RunRegistry(tmp_path).entries()
+    assert first.running and first.selected == {"model.shop.orders", "model.shop.größe"}
+    assert second.running and second.selected is None
+    registry.end("I1", finished=True)
+    assert RunRegistry(tmp_path).entries()[0].selected is None
+    assert "selected" not in (tmp_path / "silt_runs.json").read_text()
+
+
 def test_a_run_whose_lock_cannot_be_asked_counts_as_running(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     registry = RunRegistry(tmp_path)
     registry.enter(entry("I1", "R1"))

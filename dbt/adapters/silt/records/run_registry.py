@@ -2,7 +2,8 @@
 
 dbt writes its own `run_results.json` only at the end. A command is recorded here at its start and updated at its end,
 so that killed commands are known. While it runs it holds a lock on its own file, which the system releases at any end
-of the process: process ids are meaningless if each start is a new container.
+of the process: process ids are meaningless if each start is a new container. The lock file contains the ids of the
+selected nodes, because the ids of 200 commands would make the registry long.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ REGISTRY_FILE = "silt_runs.json"
 _ALIVE_FOLDER = "silt_runs"
 _KEPT_RUNS = 200
 _BUILD_NOTHING = frozenset(("run-operation", "test"))
+_OF_RUNNING = ("running", "selected")
 
 
 @dataclass(frozen=True)
@@ -54,6 +56,8 @@ class RunEntry:
         rolled_back: whether all changes of its run were undone.
         host, process: for messages only.
         running: whether it runs now; determined when the registry is read, and not stored.
+        selected: the unique ids of the nodes that a running command has selected, or the macro of an operation, if its
+            lock file contains them.
     """
 
     invocation_id: str
@@ -74,6 +78,7 @@ class RunEntry:
     host: str = ""
     process: int = 0
     running: bool = False
+    selected: frozenset[str] | None = None
 
     @property
     def started(self) -> datetime:
@@ -163,7 +168,7 @@ class RunRegistry:
             InvalidSettingError: if this class did not write the file.
             StorageError: if it cannot be read.
         """
-        return tuple(replace(each, running=self._is_running(each)) for each in self._read())
+        return tuple(self._as_it_is_now(each) for each in self._read())
 
     def find(self, invocation_id: str) -> RunEntry | None:
         """Returns the entry of a dbt command, if it exists."""
@@ -180,7 +185,7 @@ class RunRegistry:
             entries = self._read()
             if all(each.invocation_id != entry.invocation_id for each in entries):
                 self._remove_stale_locks()
-                self._hold(entry.invocation_id)
+                self._hold(entry)
                 own = replace(entry, process=os.getpid(), host=socket.gethostname())
                 self._write([*entries, own][-_KEPT_RUNS:])
 
@@ -262,14 +267,19 @@ class RunRegistry:
     def _lock_file(self, invocation_id: str) -> Path:
         return self._alive / f"{invocation_id}.lock"
 
-    def _hold(self, invocation_id: str) -> None:
+    def _hold(self, entry: RunEntry) -> None:
         self._alive.mkdir(exist_ok=True)
-        file = os.open(self._lock_file(invocation_id), os.O_RDWR | os.O_CREAT, 0o644)
+        file = os.open(self._lock_file(entry.invocation_id), os.O_RDWR | os.O_CREAT, 0o644)
         fcntl.flock(file, fcntl.LOCK_EX)
-        self._held[invocation_id] = file
+        self._held[entry.invocation_id] = file
+        if entry.selected is not None:
+            os.write(file, json.dumps(sorted(entry.selected)).encode())
 
-    def _is_running(self, entry: RunEntry) -> bool:
-        return not entry.finished and _is_held(self._lock_file(entry.invocation_id))
+    def _as_it_is_now(self, entry: RunEntry) -> RunEntry:
+        lock = self._lock_file(entry.invocation_id)
+        if entry.finished or not _is_held(lock):
+            return entry
+        return replace(entry, running=True, selected=_selected(lock))
 
     def _remove_stale_locks(self) -> None:
         """Deletes the lock files of killed commands; new files are locked before the registry's lock is released."""
@@ -285,7 +295,7 @@ def _entry(body: Mapping[str, Any]) -> RunEntry:
 
 
 def _entry_json(entry: RunEntry) -> dict[str, Any]:
-    body = {each.name: getattr(entry, each.name) for each in fields(RunEntry) if each.name != "running"}
+    body = {each.name: getattr(entry, each.name) for each in fields(RunEntry) if each.name not in _OF_RUNNING}
     return {**body, "result": None if entry.result is None else entry.result.to_json()}
 
 
@@ -315,6 +325,14 @@ _Dumper.add_representer(
     str, lambda dumper, text: dumper.represent_scalar("tag:yaml.org,2002:str", text, '"' if "\n" in text else None)
 )
 _Dumper.add_multi_representer(object, lambda dumper, value: dumper.represent_str(str(value)))
+
+
+def _selected(lock: Path) -> frozenset[str] | None:
+    """Returns the nodes in a command's lock file, if the file contains them."""
+    try:
+        return frozenset(json.loads(lock.read_text(encoding="utf-8")))
+    except (OSError, ValueError, TypeError):
+        return None
 
 
 def _is_held(path: Path) -> bool:

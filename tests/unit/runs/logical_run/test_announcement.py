@@ -123,6 +123,37 @@ def test_another_run_at_work_is_named_with_the_line_that_shares_its_work() -> No
     )
 
 
+OTHER = replace(EARLIER, command="dbt run --select slow", running=True)
+
+
+@pytest.mark.parametrize(
+    "running",
+    [
+        replace(OTHER, selected=frozenset([SLOW])),
+        replace(OTHER, selected=frozenset()),
+        replace(EARLIER, running=True, target="prod"),
+    ],
+    ids=["other models", "nothing", "another target"],
+)
+def test_nothing_is_said_of_a_run_at_work_that_does_no_work_of_this_one(running: RunEntry) -> None:
+    assert announced(running) == []
+    assert announced(replace(running, run_id="R9"), run=LogicalRun("R9", Origin.PROFILE)) == []
+
+
+@pytest.mark.parametrize(
+    "running",
+    [
+        replace(OTHER, selected=frozenset([SLOW, ORDERS])),
+        OTHER,
+        replace(EARLIER, running=True, selected=frozenset([SLOW])),
+    ],
+    ids=["a model of both", "not known", "the same command, whose hooks both run"],
+)
+def test_a_run_at_work_that_may_do_work_of_this_one_is_named(running: RunEntry) -> None:
+    [said] = announced(running)
+    assert said.startswith("Another run of this project is in progress: ")
+
+
 def test_several_runs_at_work_are_counted() -> None:
     others = [replace(EARLIER, invocation_id=f"I{number}", running=True) for number in range(3)]
     [said] = announced(*others)

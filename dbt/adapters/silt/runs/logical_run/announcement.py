@@ -39,7 +39,7 @@ class Announcement:
     resume: str | None = None
 
     def warnings(self) -> Iterator[str]:
-        """Warns of runs by which a model may be applied twice: an unfinished run that is not continued, running runs.
+        """Warns of runs by which a node may be applied twice: an unfinished run that is not continued, running runs.
 
         Raises:
             StorageError: if the project's journal cannot be read.
@@ -47,7 +47,7 @@ class Announcement:
         unfinished = self._unfinished()
         if unfinished is not None:
             yield self._of_unfinished(unfinished)
-        running = [each for each in self._others() if each.running]
+        running = [each for each in self._of_target() if each.running and self._meets(each)]
         if running:
             yield self._of_running(running)
 
@@ -66,12 +66,20 @@ class Announcement:
     def _others(self) -> list[RunEntry]:
         return [each for each in self.entries if each.invocation_id != self.own.invocation_id]
 
+    def _of_target(self) -> list[RunEntry]:
+        return [each for each in self._others() if each.target == self.own.target]
+
+    def _meets(self, running: RunEntry) -> bool:
+        """Returns whether a running command may run a node that this command selects, or its own operation or hooks."""
+        return (
+            running.selected is None or running.work == self.own.work or not running.selected.isdisjoint(self.selected)
+        )
+
     def _unfinished(self) -> RunEntry | None:
         """Returns the last unfinished run of this command, or else of this target, if this is a new run."""
         if self.run.origin is not Origin.INVOCATION:
             return None
-        of_target = [each for each in self._others() if each.target == self.own.target]
-        newest = max(of_target, key=lambda each: each.started, default=None)
+        newest = max(self._of_target(), key=lambda each: each.started, default=None)
         found = (last_of_work(self.entries, self.own), newest)
         return next((each for each in found if each is not None and each.is_unfinished and self._in_both(each)), None)
 

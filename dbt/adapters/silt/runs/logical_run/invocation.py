@@ -274,13 +274,12 @@ class Invocation:
 
     def _announcement(self, entry: RunEntry) -> Announcement:
         credentials = self._config.credentials
-        selected = frozenset(selected_resources.SELECTED_RESOURCES) if self.operation is None else {self.operation}
         return Announcement(
             self.run,
             entry,
             self._mattering(),
             self._committed.of,
-            selected,
+            entry.selected or frozenset(),
             profile_run_id=credentials.run_id,
             resume=credentials.resume,
         )
@@ -304,6 +303,7 @@ class Invocation:
             started_at=get_invocation_started_at().replace(tzinfo=timezone.utc).isoformat(),
             variables=variables_text(self._variables()),
             target=str(getattr(self._config, "target_name", "")),
+            selected=frozenset(selected_resources.SELECTED_RESOURCES if self.operation is None else [self.operation]),
         )
 
     def _find_retry(self) -> Retry | None:
