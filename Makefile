@@ -22,7 +22,7 @@ OF_SHARD = $(if $(SHARD),--shard $(SHARD))
 # The engine's tests that run Spark.
 ENGINE_ON_SPARK = tests/unit/engine tests/corpus --ignore tests/unit/engine/kernel --ignore tests/unit/engine/sql --ignore tests/unit/engine/catalog
 
-.PHONY: help setup java demo test test-changed test-long test-connect test-kept test-cloud test-projects check bench simulate processes processes-spark chaos places cluster-faults race docs clean
+.PHONY: help setup java demo test test-changed test-long test-connect test-kept test-cloud test-projects check bench simulate processes processes-spark chaos places cluster-faults race mutants docs clean
 .DEFAULT_GOAL := help
 
 help: ## list the targets
@@ -109,6 +109,9 @@ cluster-faults: $(SHARED) ## run ROUNDS statements (100) on a standalone cluster
 
 race: $(STAMP) ## write one table with the kernel and delta-rs, 100 commits each
 	@$(BIN)/python -m tests.interop.race
+
+mutants: $(STAMP) ## change the safety core in small ways and list the changes that no test notices; PLACES: folders and modules below the package; JOBS at a time; SAMPLE mutants of SEED
+	@$(BIN)/python -m tests.mutants $(PLACES) --jobs $(or $(JOBS),$(WORKERS)) $(if $(SAMPLE),--sample $(SAMPLE)) --seed $(or $(SEED),1)
 
 docs: $(STAMP) ## build the documentation as a site in site/
 	@$(BIN)/python -m docs.generate
