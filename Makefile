@@ -22,7 +22,7 @@ OF_SHARD = $(if $(SHARD),--shard $(SHARD))
 # The engine's tests that run Spark.
 ENGINE_ON_SPARK = tests/unit/engine tests/corpus --ignore tests/unit/engine/kernel --ignore tests/unit/engine/sql --ignore tests/unit/engine/catalog
 
-.PHONY: help setup java demo test test-changed test-long test-connect test-kept test-cloud test-projects check bench simulate processes processes-spark chaos places cluster-faults race mutants docs clean
+.PHONY: help setup java demo test test-changed test-long test-environment test-connect test-kept test-cloud test-projects check bench simulate processes processes-spark chaos places cluster-faults race mutants docs clean
 .DEFAULT_GOAL := help
 
 help: ## list the targets
@@ -55,6 +55,14 @@ test-long: $(SHARED) ## run the tests marked long, which include the wheel, and 
 	$(if $(LANE),,$(BIN)/python -m pytest --kept --silt-dbt -m stays tests/functional || ended=1;) \
 	$(if $(WITHOUT_LANES),,$(BIN)/python -m tests.lanes --workers $(WORKERS) $(LANE) || ended=1;) \
 	exit $$ended
+
+test-environment: $(SHARED) ## run the unit tests that use no Spark under unusual umasks, time zones, locales and home folders
+	@export $(WITH_JAVA); ended=0; \
+	(umask 077; TZ=Asia/Kathmandu LANG=C HOME=/proc/missing $(WITHOUT_SPARK)) || ended=1; \
+	(umask 000; TZ=America/St_Johns LANG=tr_TR.UTF-8 HOME=/proc $(WITHOUT_SPARK)) || ended=1; \
+	exit $$ended
+
+WITHOUT_SPARK = $(BIN)/python -m pytest --without-spark -m "not long" -n $(WORKERS) --dist loadscope tests/unit
 
 test-connect: $(SHARED) ## run the engine's tests that use Spark over Spark Connect
 	@$(WITH_JAVA) $(BIN)/python -m pytest --connect -n $(WORKERS) --dist loadscope $(ENGINE_ON_SPARK)

@@ -79,6 +79,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         choices=sorted(_CLOUDS),
         help="run tests/cloud, and put the engine's warehouses on an object store, on a server started for the tests",
     )
+    parser.addoption("--without-spark", action="store_true", help="leave out the tests that use the tests' Spark")
     parser.addoption("--compiled", action="store_true", help="have Spark compile each statement, as it does for users")
 
 
@@ -88,15 +89,21 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """With `--cloud`: takes out what does not ask for the server, and skips what is about folders by its nature."""
+    """Leaves out the tests that use Spark (`--without-spark`), or no object store or only folders (`--cloud`)."""
+    if config.getoption("--without-spark"):
+        _keep(config, items, [item for item in items if "spark" not in getattr(item, "fixturenames", ())])
     if config.getoption("--cloud") is None:
         return
-    asks = {item: "cloud" in getattr(item, "fixturenames", ()) for item in items}
-    config.hook.pytest_deselected(items=[item for item in items if not asks[item]])
-    items[:] = [item for item in items if asks[item]]
+    _keep(config, items, [item for item in items if "cloud" in getattr(item, "fixturenames", ())])
     for item in items:
         if (of_folders := item.get_closest_marker("in_folders")) is not None:
             item.add_marker(pytest.mark.skip(f"about a warehouse in folders: {of_folders.args[0]}"))
+
+
+def _keep(config: pytest.Config, items: list[pytest.Item], kept: list[pytest.Item]) -> None:
+    deselected = set(items).difference(kept)
+    config.hook.pytest_deselected(items=[item for item in items if item in deselected])
+    items[:] = kept
 
 
 @pytest.fixture

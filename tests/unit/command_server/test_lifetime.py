@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from dbt.adapters.silt.command_server import idle_time, sockets
+from dbt.adapters.silt.engine.kernel import owned_folders
 from tests.unit.command_server.conftest import House, ended, is_alive, wait_until
 from tests.unit.command_server.little import KEEP_ALIVE, UNANSWERED
 
@@ -147,7 +148,7 @@ def test_the_folder_and_the_socket_are_this_users_alone(house: House) -> None:
 
 @pytest.mark.parametrize("mode", [0o755, 0o770, 0o701])
 def test_a_folder_that_others_can_use_is_not_used(house: House, mode: int) -> None:
-    (house.folder / FOLDER).mkdir(mode=0o700, parents=True)
+    owned_folders.create(str(house.folder / FOLDER))
     (house.folder / FOLDER).chmod(mode)
     code, output = house.run("print('run')")
     (house.folder / FOLDER).chmod(0o700)
@@ -157,7 +158,7 @@ def test_a_folder_that_others_can_use_is_not_used(house: House, mode: int) -> No
 
 def test_a_link_in_the_place_of_the_folder_is_not_followed(house: House, tmp_path: Path) -> None:
     (tmp_path / "other").mkdir(mode=0o700)
-    (house.folder / FOLDER).parent.mkdir()
+    (house.folder / FOLDER).parent.mkdir(mode=0o700)
     (house.folder / FOLDER).symlink_to(tmp_path / "other")
     assert house.run("")[0] == UNANSWERED
     (house.folder / FOLDER).unlink()
@@ -165,7 +166,7 @@ def test_a_link_in_the_place_of_the_folder_is_not_followed(house: House, tmp_pat
 
 def test_a_path_too_long_for_a_socket_is_no_obstacle(tmp_path: Path) -> None:
     folder = tmp_path / ("long" * 30)
-    folder.mkdir()
+    folder.mkdir(mode=0o700)
     house = House(folder)
     assert house.run("print('run')") == (0, "run")
     assert house.stop() == 1
@@ -204,4 +205,5 @@ def test_another_user_is_refused_even_where_the_modes_let_him_in(house: House) -
     other = subprocess.run(["python3", "-c", ask], cwd=folder, user=65534, capture_output=True, text=True, check=False)
     for each, mode in zip(opened, modes, strict=True):
         each.chmod(mode)
-    assert other.stdout.strip() == "b''" or "reset" in other.stderr, other
+    # The server may close the connection before the bytes are sent, before they are read, or after that.
+    assert other.stdout.strip() == "b''" or "reset" in other.stderr or "Broken pipe" in other.stderr, other

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 from dbt.cli.main import cli
 
+from dbt.adapters.silt.engine.kernel import owned_folders
 from dbt.adapters.silt.engine.kernel.errors import sentence
 
 SAID = Path(".cache") / "dbt-silt" / "said"
@@ -36,7 +38,7 @@ def _is_news(reason: str) -> bool:
     """Records the reason as shown, and returns whether it is new."""
     try:
         path = Path.home() / SAID
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        owned_folders.create(os.fspath(path.parent))
         with path.open("a+", encoding="utf-8") as file:
             file.seek(0)
             if reason in file.read().splitlines():

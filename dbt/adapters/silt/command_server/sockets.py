@@ -35,7 +35,7 @@ def folder() -> str:
         OSError: if the folder cannot be created.
     """
     path = _above()
-    os.makedirs(path, mode=0o700, exist_ok=True)
+    owned_folders.create(path)
     for name in _FOLDERS:
         problem = owned_folders.problem(path)
         if problem is not None:

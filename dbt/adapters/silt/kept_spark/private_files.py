@@ -31,7 +31,7 @@ def private_folder(folder: Path) -> Path:
         KeptSparkError: if the folder cannot be created, or belongs to another user.
     """
     try:
-        folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        owned_folders.create(os.fspath(folder.parent))
         for above in (folder.parent.parent, folder.parent):
             if (problem := owned_folders.problem(os.fspath(above))) is not None:
                 raise _not_used(folder, problem)

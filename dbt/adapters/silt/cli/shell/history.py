@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 from typing import Final
 
+from dbt.adapters.silt.engine.kernel import owned_folders
 from dbt.adapters.silt.engine.kernel.errors import StatementSyntaxError
 from dbt.adapters.silt.engine.sql.tokens import tokenize
 
@@ -33,7 +34,7 @@ def load(file: Path) -> list[str]:
 def add(file: Path, statement: str) -> None:
     """Adds a statement; does nothing if the file cannot be written."""
     try:
-        file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        owned_folders.create(os.fspath(file.parent))
         _write(file, [statement], os.O_APPEND)
     except OSError:  # as in `load`
         return

@@ -1,4 +1,4 @@
-"""Detects folders in which another user of the machine could create files or replace folders."""
+"""Creates folders of this user alone, and detects folders in which another user could create or replace files."""
 
 from __future__ import annotations
 
@@ -6,6 +6,22 @@ import os
 import stat
 
 _ROOT = 0
+
+
+def create(path: str) -> None:
+    """Creates a folder and the missing folders above it; only this user can use the new folders, whatever the umask.
+
+    Raises:
+        OSError: if a folder cannot be created.
+    """
+    above = os.path.dirname(path)
+    if above and not os.path.isdir(above):
+        create(above)
+    try:
+        os.mkdir(path, 0o700)
+    except FileExistsError:
+        if not os.path.isdir(path):
+            raise
 
 
 def problem(path: str) -> str | None:
