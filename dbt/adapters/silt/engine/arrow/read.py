@@ -29,7 +29,6 @@ from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
 from dbt.adapters.silt.engine.kernel.storage.settings import StorageSettings
 from dbt.adapters.silt.engine.kernel.table.actions import AddFile
-from dbt.adapters.silt.engine.kernel.table.active_files import files_table
 from dbt.adapters.silt.engine.kernel.table.expressions import TRUE, Expression
 from dbt.adapters.silt.engine.sql.conditions.exact import exact_predicate
 
@@ -160,5 +159,5 @@ class TableRead:
     def _of_file(self, file: AddFile) -> Iterator[pa.RecordBatch]:
         """Yields the rows of a file after comparing it with the log, as before each read by Spark (`file_guard`)."""
         log, snapshot = self.log, self.snapshot
-        log.guard.check(log.store, files_table([file]), snapshot.metadata, log.name, snapshot.version)
+        log.guard.check_file(log.store, file, snapshot.metadata, log.name, snapshot.version)
         yield from read_file(self.scan, file, log.store)

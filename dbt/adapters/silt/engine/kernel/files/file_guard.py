@@ -10,7 +10,7 @@ Source: the Delta specification, sections "Add File and Remove File" and "Per-fi
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, Final
@@ -24,7 +24,8 @@ from dbt.adapters.silt.engine.kernel.errors import DataFileChangedError
 from dbt.adapters.silt.engine.kernel.files import deletion_vectors
 from dbt.adapters.silt.engine.kernel.files.data_files import Reach, check_reach, located
 from dbt.adapters.silt.engine.kernel.storage.store import FileStatus, ObjectMissing, Store
-from dbt.adapters.silt.engine.kernel.table.actions import Metadata
+from dbt.adapters.silt.engine.kernel.table.actions import AddFile, Metadata
+from dbt.adapters.silt.engine.kernel.table.active_files import files_table
 from dbt.adapters.silt.engine.kernel.table.column_mapping import PARQUET_FIELD_ID, is_mapped, stored_schema
 from dbt.adapters.silt.engine.kernel.table.paths import absolute_name, decode_path
 
@@ -76,9 +77,23 @@ class FileGuard:
             ExternalPathError: if the table's log may not name files at a file's location.
             StorageError: if the storage failed.
         """
-        if not store.is_local:
+        if store.is_local:
+            self._compare(store, _expected(files), metadata, table, version)
+        else:
             check_places(store, files)
-            return
+
+    def check_file(self, store: Store, file: AddFile, metadata: Metadata, table: str, version: int) -> None:
+        """Checks a single file as `check` does; a table of one row takes longer than the check."""
+        if store.is_local:
+            has_vector = file.deletion_vector is not None
+            expected = Expected(
+                decode_path(file.path), file.size or 0, file.modification_time or 0, file.stats, has_vector
+            )
+            self._compare(store, [expected], metadata, table, version)
+        else:
+            check_places(store, files_table([file]))
+
+    def _compare(self, store: Store, files: Iterable[Expected], metadata: Metadata, table: str, version: int) -> None:
         doubtful = []
         for expected, found in _statuses(store, files):
             if found is None:
@@ -164,11 +179,11 @@ def _expected(files: pa.Table) -> Iterator[Expected]:
         yield Expected(decode_path(path), size or 0, modified_ms or 0, stats, has_vector)
 
 
-def _statuses(store: Store, files: pa.Table) -> Iterator[tuple[Expected, FileStatus | None]]:
+def _statuses(store: Store, files: Iterable[Expected]) -> Iterator[tuple[Expected, FileStatus | None]]:
     """Yields the status of each local file, grouped by folder; files in another storage are omitted."""
     reach = Reach(store)
     groups: dict[Store, list[tuple[str, Expected]]] = defaultdict(list)
-    for expected in _expected(files):
+    for expected in files:
         if "://" in expected.name:
             check_reach(store, expected.name)
             continue
