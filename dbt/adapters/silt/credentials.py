@@ -319,7 +319,7 @@ def isolation_level(text: str) -> str:
     """Returns the level as the format spells it, in whatever case it was written.
 
     Raises:
-        ValidationError: there is no such level.
+        ValidationError: the level does not exist.
     """
     for level in IsolationLevel:
         if level.value.lower() == text.lower():

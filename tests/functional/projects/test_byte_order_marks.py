@@ -77,4 +77,4 @@ class TestByteOrderMarks:
     def test_a_mistake_in_a_model_is_told_with_its_place(self, project: Any) -> None:
         _, output = run_dbt_and_capture(["run", "--select", "mistaken"], expect_pass=False)
         assert "[SILT_SYNTAX]" in output and "at or near '/' (line 1, column 23" in output
-        assert "no such table" not in output
+        assert "does not exist" not in output

@@ -120,4 +120,4 @@ class TestDatabases:
     def test_a_database_that_is_not_attached_is_named_with_the_remedy(self, project: Any) -> None:
         arguments = json.dumps({"database": "nowhere", "schema": "any"})
         _, output = run_dbt_and_capture(["run-operation", "make_place", "--args", arguments], expect_pass=False)
-        assert "nowhere: there is no such database. Use one of marts of default, raw, silt, or attach it" in output
+        assert "nowhere: the database does not exist. Use one of marts of default, raw, silt, or attach it" in output

@@ -43,7 +43,7 @@ class TestFreshness:
         statuses = {name: each["status"] for name, each in found.items()}
         assert statuses == {"by_metadata": "pass", "by_field": "pass", "by_query": "warn"}
         assert "seen: it is a view, and a view has no time of last change. Give the source a `loaded_at_field`" in text
-        assert "nowhere: there is no such table" in text
+        assert "nowhere: the table does not exist" in text
 
     def test_sources_that_have_an_answer_are_asked_for_together(self, project: Any) -> None:
         relation = project.adapter.Relation.create(project.database, project.test_schema, "by_metadata")

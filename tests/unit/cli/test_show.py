@@ -144,7 +144,7 @@ def test_a_table_of_another_schema_is_found_by_its_name_alone_if_it_is_the_only_
     house.create("main.orders", rows(0, 3))
     for name in ("payments", "main.payments"):
         assert main(["show", name, "--warehouse", str(house.folder)]) == 2
-        said = "silt.main.payments: there is no such table or view. Did you mean other.payments or staging.payments?"
+        said = "silt.main.payments: the table or view does not exist. Did you mean other.payments or staging.payments?"
         assert said in capsys.readouterr().err
 
 
@@ -156,4 +156,4 @@ def test_a_name_that_is_mistyped_is_refused_with_those_that_are_near(
     errors = capsys.readouterr().err.splitlines()
     assert [each.rpartition(". ")[2] for each in errors[:3]] == ["Did you mean main.orders?"] * 3
     assert main(["show", "qqqqqqqq", "--warehouse", str(orders.folder)]) == 2
-    assert "there is no such table or view. Check the name" in capsys.readouterr().err
+    assert "the table or view does not exist. Check the name" in capsys.readouterr().err

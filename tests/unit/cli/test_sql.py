@@ -320,7 +320,7 @@ def test_a_file_that_is_there_is_kept_unless_it_is_to_be_replaced(
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("select id from ordrs",), "there is no such table or view. Check the name; similar names are: orders."),
+        (("select id from ordrs",), "the table or view does not exist. Check the name; similar names are: orders."),
         (("select nam from orders",), "there is no column `nam`. Check its name; the columns are: name."),
         (("select id from orders where nam = 'a'",), "there is no column `nam`; columns: id, name, price, sold"),
         (("select 'a from orders",), "[SILT_SYNTAX] a string is not closed (line 1, column 8"),

@@ -47,7 +47,7 @@ def test_ctrl_c_drops_what_was_typed_and_ctrl_d_ends_the_shell(shell: Typing) ->
 
 
 def test_an_error_leaves_the_shell_open(shell: Typing) -> None:
-    assert "there is no such table or view" in shell.type("select id from ordrs;\n")
+    assert "the table or view does not exist" in shell.type("select id from ordrs;\n")
     assert "Ctrl-D ends the shell" in shell.type("help\n")
     assert "orders  table" in shell.type("\\d\n")
     assert "price   decimal(12,2)" in shell.type("\\d orders\n")

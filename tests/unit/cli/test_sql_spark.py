@@ -73,7 +73,7 @@ def test_a_spark_that_is_killed_leaves_the_shell_and_no_doubt_about_what_was_don
     assert "[SILT_COMMIT_STATE_UNKNOWN]" in (said := shell.shown(rf"\n{PROMPT}$"))
     assert "may be committed. Before you run it again, check whether it was committed" in said
     assert "the statement was not run" in shell.answer("delete from t")  # which now would be another `t`
-    assert "silt.main.t: there is no such table" in shell.answer("select id from t", START_SECONDS)
+    assert "silt.main.t: the table or view does not exist" in shell.answer("select id from t", START_SECONDS)
     shell.type(f"select sum(id % 7) from {NEVER_ENDS};\n", RUNNING, START_SECONDS)
     kill_spark(shell)
     assert "[SILT_SPARK_ENDED]" in shell.shown(rf"\n{PROMPT}$")

@@ -180,7 +180,7 @@ def test_the_partitions_of_a_table_are_shown_the_one_of_null_too(orders: House) 
     ],
 )
 def test_a_database_that_is_not_attached_is_named_with_those_that_are(orders: House, statement: str) -> None:
-    with pytest.raises(errors.SchemaNotFoundError, match=r"nowhere: there is no such database\. Use one of silt"):
+    with pytest.raises(errors.SchemaNotFoundError, match=r"nowhere: the database does not exist\. Use one of silt"):
         orders.sql(statement)
 
 

@@ -63,5 +63,5 @@ def test_a_relation_without_a_time_of_change_is_named_with_what_to_do(catalog: C
     assert changed_at(catalog, ORDERS).timestamp() > 0
     with pytest.raises(RelationNotFoundError, match=r"it is a view.*loaded_at_field"):
         changed_at(catalog, ORDERS.sibling("seen"))
-    with pytest.raises(RelationNotFoundError, match=r"no such table.*schema and identifier"):
+    with pytest.raises(RelationNotFoundError, match=r"the table does not exist.*schema and identifier"):
         changed_at(catalog, ORDERS.sibling("gone"))

@@ -80,7 +80,7 @@ def answer(output: Path, made: Document) -> Answer:
         "problems": list(made.problems),
     }
     line = f"{output}: {number_of(made.tables, 'table')}, {number_of(made.runs, 'run')}, {size(written)}"
-    left = f"{number_of(len(made.problems), 'table')} could not be read: the page says why"
+    left = f"{number_of(len(made.problems), 'table')} could not be read: the page gives the reasons"
     return Answer(facts, [line, *made.notes, *([left] if made.problems else [])], 1 if made.problems else 0)
 
 

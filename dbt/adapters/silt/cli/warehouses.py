@@ -96,7 +96,7 @@ class OpenWarehouse:
         remedy = f"Did you mean {' or '.join(near)}?"
         if not self.catalog.has_schema(name.database, name.schema):
             raise SchemaNotFoundError(f"there is no schema `{name.schema}`", table=str(name), remedy=remedy)
-        raise RelationNotFoundError("there is no such table or view", table=str(name), remedy=remedy)
+        raise RelationNotFoundError("the table or view does not exist", table=str(name), remedy=remedy)
 
     def _relations(self, database: str) -> list[RelationName]:
         return [each.name for each in self.catalog.all_relations(database)]

@@ -88,5 +88,5 @@ def _is_still_there(path: Path, descriptor: int) -> bool:
 def _unlockable(path: Path, error: OSError) -> KeptSparkError:
     return KeptSparkError(
         f"{path} cannot be locked ({error.strerror})",
-        remedy="Set XDG_CACHE_HOME to a folder of yours on a local disk, or remove `keep_alive` from the profile",
+        remedy="Set XDG_CACHE_HOME to a folder that you own on a local disk, or remove `keep_alive` from the profile",
     )

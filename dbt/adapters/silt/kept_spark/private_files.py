@@ -57,7 +57,7 @@ def write(path: Path, content: bytes) -> None:
     except OSError as error:
         raise KeptSparkError(
             f"{path} cannot be written ({error.strerror})",
-            remedy="Free space there, or set XDG_CACHE_HOME to a folder of yours elsewhere",
+            remedy="Free space there, or set XDG_CACHE_HOME to a folder that you own on another disk",
         ) from error
 
 
@@ -94,12 +94,12 @@ def read(path: Path) -> bytes | None:
 def _not_used(folder: Path, problem: str) -> KeptSparkError:
     return KeptSparkError(
         f"the folder {folder} of the kept Spark cannot be used ({problem})",
-        remedy="Set XDG_CACHE_HOME to a folder of yours, or remove `keep_alive` from the profile",
+        remedy="Set XDG_CACHE_HOME to a folder that you own, or remove `keep_alive` from the profile",
     )
 
 
 def _foreign(path: Path) -> KeptSparkError:
     return KeptSparkError(
         f"{path} is not a regular file that only you can access",
-        remedy="Find out who created it, and delete it; or set XDG_CACHE_HOME to a folder of yours",
+        remedy="Find out who created it, and delete it; or set XDG_CACHE_HOME to a folder that you own",
     )

@@ -26,7 +26,7 @@ class Reason(str, Enum):
     """Why a kept Spark ended."""
 
     AGE = "it was no longer used"
-    ASKED = "`silt session stop` asked it to"
+    ASKED = "`silt session stop` requested it"
     FORCED = "`silt session stop --force` ended it"
     UNCLEAN = "the state left by its commands could not be cleaned up"
     SIGNALLED = "a signal ended the process that manages it"

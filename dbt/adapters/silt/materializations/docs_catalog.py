@@ -118,7 +118,7 @@ def changed_at(catalog: Catalog, name: RelationName) -> datetime:
     entry = catalog.find(name)
     if entry is None:
         raise RelationNotFoundError(
-            "there is no such table", table=str(name), remedy="Check the source's database, schema and identifier"
+            "the table does not exist", table=str(name), remedy="Check the source's database, schema and identifier"
         )
     if entry.kind is RelationKind.VIEW:
         raise RelationNotFoundError(

@@ -54,7 +54,7 @@ def plain_names(given: Mapping[str, str]) -> dict[str, str]:
         if folded.count(name.lower()) > 1:
             raise CompilationError(
                 f"`snapshot_meta_column_names` gives the name {name} to {column} and to another column: "
-                "give each column a name of its own"
+                "give each column a different name"
             )
     return names
 

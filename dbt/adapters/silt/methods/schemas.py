@@ -69,7 +69,7 @@ class SchemaMethods(metaclass=AdapterMeta):
             DbtRuntimeError: if it cannot.
         """
         name = (node.get("database") or self._own_database, node["schema"], node.get("alias") or node["name"])
-        with self.connections.exception_handler(f"look at the place of {node['name']}"):
+        with self.connections.exception_handler(f"look up the schema of {node['name']}"):
             self.connections.catalog.check_database(RelationName(*name).database)
         error = self._unmade.get(self._place(*name[:2]))
         if error is not None:

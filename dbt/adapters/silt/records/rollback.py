@@ -182,7 +182,7 @@ def _check_excluded(catalog: Catalog, names: Iterable[RelationName]) -> None:
     """Checks that all names exist: after a typing error, the table would be changed."""
     for name in names:
         if catalog.find(name) is None:
-            raise RelationNotFoundError("there is no such table to leave out", table=str(name))
+            raise RelationNotFoundError("the table to leave out does not exist", table=str(name))
 
 
 def _check_not_running(request: RollbackRequest, entries: Iterable[RunEntry]) -> None:

@@ -59,7 +59,8 @@ class ReportServer(ThreadingHTTPServer):
         except (OSError, OverflowError) as error:
             problem = getattr(error, "strerror", None) or error
             raise InvalidSettingError(
-                f"port {port} of {HOST} cannot be used: {problem}", remedy="Choose another with `--port`, 0 for any"
+                f"port {port} of {HOST} cannot be used: {problem}",
+                remedy="Choose another port with `--port`; 0 chooses a free port",
             ) from error
 
     @property

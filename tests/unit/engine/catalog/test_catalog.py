@@ -70,9 +70,9 @@ def test_a_folder_without_the_marker_is_no_schema(catalog: Catalog, warehouse: P
 
 
 def test_a_missing_schema_or_database_is_named(catalog: Catalog) -> None:
-    with pytest.raises(SchemaNotFoundError, match=r"silt\.nope: there is no such schema"):
+    with pytest.raises(SchemaNotFoundError, match=r"silt\.nope: the schema does not exist"):
         catalog.relations("silt", "nope")
-    with pytest.raises(SchemaNotFoundError, match=r"nope: there is no such database\. Use one of silt"):
+    with pytest.raises(SchemaNotFoundError, match=r"nope: the database does not exist\. Use one of silt"):
         catalog.relations("nope", "main")
 
 
@@ -257,9 +257,9 @@ def test_a_name_that_is_taken_is_not_given_again(catalog: Catalog, create: Creat
     catalog.put_view(View(named("daily"), "select 1"))
     with pytest.raises(RelationExistsError, match="the table already exists"):
         catalog.new_table(ORDERS)
-    with pytest.raises(RelationExistsError, match="a view has that name"):
+    with pytest.raises(RelationExistsError, match="a view with that name exists"):
         catalog.new_table(named("daily"))
-    with pytest.raises(RelationExistsError, match="a table has that name"):
+    with pytest.raises(RelationExistsError, match="a table with that name exists"):
         catalog.put_view(View(ORDERS, "select 1"), replace=True)
 
 
@@ -295,7 +295,7 @@ def test_a_table_dropped_and_made_again_by_another_process_is_noticed(
 
 def test_a_missing_table_and_a_view_in_its_place_are_told_apart(catalog: Catalog) -> None:
     catalog.put_view(View(named("daily"), "select 1"))
-    with pytest.raises(RelationNotFoundError, match=r"silt\.main\.orders: there is no such table"):
+    with pytest.raises(RelationNotFoundError, match=r"silt\.main\.orders: the table or view does not exist"):
         catalog.table(ORDERS)
     with pytest.raises(RelationNotFoundError, match="it is a view, not a table"):
         catalog.table(named("daily"))
@@ -401,7 +401,7 @@ def test_a_view_is_dropped_by_its_own_statement(catalog: Catalog, create: Create
     create(ORDERS)
     catalog.put_view(View(named("daily"), "select 1"))
     catalog.drop_view(named("daily"))
-    with pytest.raises(RelationNotFoundError, match="no such view"):
+    with pytest.raises(RelationNotFoundError, match="the view does not exist"):
         catalog.drop_view(named("daily"))
     catalog.drop_view(named("daily"), if_exists=True)
     catalog.drop_view(named("x", "no_schema"), if_exists=True)

@@ -177,12 +177,12 @@ def test_a_view_that_was_made_since_is_not_taken_for_the_hidden_one(catalog: Cat
 
 def test_neither_takes_the_other_s_place_unasked(catalog: Catalog, create: Create) -> None:
     create(ORDERS)
-    with pytest.raises(RelationExistsError, match="a table has that name"):
+    with pytest.raises(RelationExistsError, match="a table with that name exists"):
         catalog.put_view(VIEW, replace=True)
-    with pytest.raises(RelationExistsError, match="a table has that name"):
+    with pytest.raises(RelationExistsError, match="a table with that name exists"):
         catalog.put_view(VIEW, replace_table=True)
     catalog.put_view(View(named("seen"), "select 1"))
-    with pytest.raises(RelationExistsError, match="a view has that name"):
+    with pytest.raises(RelationExistsError, match="a view with that name exists"):
         catalog.new_table(named("seen"))
 
 

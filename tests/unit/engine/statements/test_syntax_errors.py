@@ -98,7 +98,7 @@ def test_every_call_of_a_program_tells_a_mistake(house: House) -> None:
 )
 def test_a_table_that_is_missing_from_a_statement_without_mistakes_is_said_to_be(house: House, statement: str) -> None:
     house.sql("create table t (x int)")
-    with pytest.raises(RelationNotFoundError, match=r"silt\.main\.missing: there is no such table"):
+    with pytest.raises(RelationNotFoundError, match=r"silt\.main\.missing: the table or view does not exist"):
         house.fetched(statement)
 
 

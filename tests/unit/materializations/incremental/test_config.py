@@ -114,7 +114,7 @@ def test_what_is_wrong_is_said_in_the_users_words(config: dict[str, Any], messag
 def test_an_empty_text_is_refused(name: str, empty: str) -> None:
     [problem, *_] = problems({name: empty})
     assert problem.startswith(f"`{name}` must be ")
-    assert problem.endswith(f"but is {empty!r}: leave it out; null takes back what the project sets")
+    assert problem.endswith(f"but is {empty!r}: leave it out; null removes the value that the project sets")
 
 
 @pytest.mark.parametrize("name", ["unique_key", "merge_update_columns", "merge_on_using_columns"])

@@ -120,7 +120,7 @@ def test_lines_of_modules_of_the_project_are_named_too(tmp_path: Path) -> None:
 
 def test_an_error_of_ours_keeps_its_words_and_a_missing_file_its_lines(tmp_path: Path) -> None:
     source = ModelSource(tmp_path / "gone", "m.py", "a = 1")
-    error = RelationNotFoundError("there is no such table", table="main.t")
+    error = RelationNotFoundError("the table does not exist", table="main.t")
     assert source.error(error).msg == str(error)
     assert source.lines_before == 0 and source.last_line == 1
 

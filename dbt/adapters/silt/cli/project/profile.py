@@ -191,7 +191,7 @@ def _target(profiles: Mapping[str, Any], name: str, target: str | None, path: Pa
         known = ", ".join(str(each) for each in profiles if each != "config") or "none"
         raise InvalidSettingError(
             f"there is no profile {name} with outputs in {path}, which has: {known}",
-            remedy=f"Name another with `--profile` or `--profiles-dir`, {_NAMED}",
+            remedy=f"Name another profile with `--profile` or `--profiles-dir`, {_NAMED}",
         )
     outputs = profile["outputs"]
     wanted = target or _rendered(profile.get("target")) or "default"

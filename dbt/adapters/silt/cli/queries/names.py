@@ -56,7 +56,7 @@ class Names:
         """Returns the error for a missing relation, with similar names."""
         near = near_names(name.identifier, self._identifiers(name))
         remedy = f"Check the name; similar names are: {', '.join(near)}" if near else None
-        return RelationNotFoundError("there is no such table or view", table=str(name), remedy=remedy)
+        return RelationNotFoundError("the table or view does not exist", table=str(name), remedy=remedy)
 
     def _full(self, name: Name) -> RelationName | None:
         if len(name) > 3 or _OF_THE_ENGINE in (part.lower() for part in name[:-1]):

@@ -321,7 +321,7 @@ class Catalog:
         found = self._databases.get(check_identifier(database, "database"))
         if found is None:
             raise SchemaNotFoundError(
-                "there is no such database",
+                "the database does not exist",
                 table=database,
                 remedy=f"Use one of {', '.join(self.databases())}, or attach it (`databases` in the profile)",
             )

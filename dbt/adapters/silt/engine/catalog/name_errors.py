@@ -12,7 +12,7 @@ from dbt.adapters.silt.engine.kernel.errors import (
 
 
 def no_schema(schema: str) -> SchemaNotFoundError:
-    return SchemaNotFoundError("there is no such schema", table=schema)
+    return SchemaNotFoundError("the schema does not exist", table=schema)
 
 
 def schema_exists(schema: str) -> RelationExistsError:
@@ -28,11 +28,11 @@ def table_exists(name: RelationName) -> RelationExistsError:
 
 
 def table_in_the_way(name: RelationName) -> RelationExistsError:
-    return RelationExistsError("a table has that name", table=str(name), remedy="Drop the table first")
+    return RelationExistsError("a table with that name exists", table=str(name), remedy="Drop the table first")
 
 
 def view_in_the_way(name: RelationName) -> RelationExistsError:
-    return RelationExistsError("a view has that name", table=str(name), remedy="Drop the view first")
+    return RelationExistsError("a view with that name exists", table=str(name), remedy="Drop the view first")
 
 
 def exists(name: RelationName) -> RelationExistsError:
@@ -50,7 +50,7 @@ def is_no_view(name: RelationName) -> RelationNotFoundError:
 def nothing(name: RelationName, kind: str) -> RelationNotFoundError:
     """Returns the error for a missing relation of that kind, such as `table or view`."""
     found = FunctionNotFoundError if kind == "function" else RelationNotFoundError
-    return found(f"there is no such {kind}", table=str(name))
+    return found(f"the {kind} does not exist", table=str(name))
 
 
 def not_built(name: RelationName) -> RelationNotFoundError:

@@ -31,7 +31,7 @@ _DISCARD = (
     "(for an operation `discard_later_commits: true`)"
 )
 _EXCLUDE = "Leave out the tables that cannot be restored: `--exclude` (for an operation `exclude: [...]`)"
-_AGAIN = "Tables already rolled back stay so: run it again to continue, or to see what prevents it"
+_AGAIN = "Run it again to continue with the remaining tables, or to see what prevents it"
 
 
 @dataclass(frozen=True)

@@ -48,9 +48,9 @@ class Effect(Enum):
     rows; DROP ends the log that would record the identifier; after RENAME the old name no longer exists.
     """
 
-    ROWS = "a table's rows, or whether it is there"
+    ROWS = "a table's rows, or its existence"
     METADATA = "a table's columns, constraints, properties or comments"
-    OTHER = "something that needs no transaction identifier, or is not known"
+    OTHER = "something that needs no transaction identifier, or is unknown"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -214,7 +214,7 @@ _FILLED_LIST = (_is_filled_list, "a string or a list of at least one string")
 _FLAG = (_is_flag, "true or false")
 _ALIAS = (_is_alias, "a name")
 
-_TAKEN_BACK = ": leave it out; null takes back what the project sets"
+_TAKEN_BACK = ": leave it out; null removes the value that the project sets"
 
 _SHAPES: Mapping[str, tuple[Callable[[Any], bool], str]] = {
     "on_schema_change": (lambda value: value in _ON_SCHEMA_CHANGE, f"one of {listed(_ON_SCHEMA_CHANGE)}"),

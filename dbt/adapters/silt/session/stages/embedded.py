@@ -41,7 +41,7 @@ class EmbeddedSpark:
         try:
             tag = str(session._jsparkSession.sessionJobTag())
         except Py4JError as error:
-            _logger.debug("how far the session's jobs are is not shown: %s", error)
+            _logger.debug("the progress of the session's jobs is not shown: %s", error)
             return Stages
         return lambda: self._now().get(tag, Stages())
 
@@ -57,7 +57,7 @@ class EmbeddedSpark:
         try:
             return by_tag(*self._answer())
         except (Py4JError, OSError, TypeError, LookupError, ValueError) as error:  # not a public interface of Spark
-            _logger.debug("how far Spark's jobs are is no longer shown: %s", error)
+            _logger.debug("the progress of Spark's jobs is no longer shown: %s", error)
             self._is_asked = False
             return {}
 

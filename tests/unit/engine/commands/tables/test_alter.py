@@ -158,7 +158,7 @@ def test_a_condition_over_several_rows_is_refused(tables: Tables) -> None:
 def test_a_constraints_name_is_taken_once_in_any_case_and_free_after_its_drop(tables: Tables) -> None:
     log = tables.made("select 1L as id")
     constrain(tables, log, "c", "id > 0")
-    with pytest.raises(InvalidStatementError, match="there is a constraint `C` already"):
+    with pytest.raises(InvalidStatementError, match="the constraint `C` already exists"):
         constrain(tables, log, "C", "id > 1")
     drop_constraint(tables.target(log), "C", False, PLAIN)
     with pytest.raises(InvalidStatementError, match=r"there is no constraint `c` \(constraints: none\)"):

@@ -93,7 +93,7 @@ def test_a_member_is_added_to_a_struct_and_to_the_elements_of_an_array(tables: T
 
 def test_a_column_that_is_there_is_added_only_once(tables: Tables) -> None:
     log = tables.made("select 1L as id")
-    with pytest.raises(InvalidStatementError, match=r"main\.orders: there is a column `ID` already"):
+    with pytest.raises(InvalidStatementError, match=r"main\.orders: the column `ID` already exists"):
         add(tables, log, NewColumn(("ID",), "int"))
     outcome = add(tables, log, NewColumn(("ID",), "int"), if_not_exists=True)
     assert (outcome.version, log.snapshot().version) == (0, 0)
@@ -233,7 +233,7 @@ def test_a_rename_changes_upper_and_lower_case_and_takes_no_other_columns_name(t
     log = tables.made(MANY)
     change(tables, log, "amount", new_name="Amount")
     assert log.snapshot().schema.names == ("id", "grp", "Amount")
-    with pytest.raises(InvalidStatementError, match="there is a column `GRP` already"):
+    with pytest.raises(InvalidStatementError, match="the column `GRP` already exists"):
         change(tables, log, "amount", new_name="GRP")
     assert change(tables, log, "amount", new_name="Amount").version == 1
 

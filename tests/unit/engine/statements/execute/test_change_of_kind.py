@@ -61,11 +61,11 @@ def test_a_clone_takes_the_place_of_a_view(house: House) -> None:
 def test_a_view_takes_the_place_of_a_table_only_where_that_is_asked_for(house: House) -> None:
     house.sql("create table main.orders as select 1 as id")
     view = "create or replace view main.orders as select 2 as id"
-    with pytest.raises(RelationExistsError, match="a table has that name"):
+    with pytest.raises(RelationExistsError, match="a table with that name exists"):
         house.sql(view)
     house.warehouse.execute(view, replace_tables=True)
     assert house.rows("select * from main.orders") == [(2,)]
-    with pytest.raises(RelationExistsError, match="a view has that name"):
+    with pytest.raises(RelationExistsError, match="a view with that name exists"):
         house.sql("create table main.orders as select 3 as id")
 
 

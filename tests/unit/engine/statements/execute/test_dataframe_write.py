@@ -188,7 +188,7 @@ def test_of_two_writers_that_make_a_table_at_once_the_second_appends_to_the_firs
         ({"table": "default.orders"}, errors.InvalidNameError, "is not in a warehouse"),
         ({"table": "nowhere.orders"}, errors.SchemaNotFoundError, "no schema `nowhere`"),
         ({"table": "orders v"}, errors.StatementSyntaxError, "expected the end"),
-        ({"table": "shown"}, errors.RelationExistsError, "a view has that name"),
+        ({"table": "shown"}, errors.RelationExistsError, "a view with that name exists"),
         ({"table": ""}, errors.StatementSyntaxError, "a table's name"),
         ({"table": 7}, errors.InvalidArgumentError, "name of a table cannot be 7"),
     ],

@@ -129,7 +129,7 @@ def test_a_function_goes_with_its_schema(shop: House) -> None:
         shop.sql("drop schema gone")
     shop.sql("drop schema gone cascade")
     shop.sql("create schema gone")
-    with pytest.raises(RelationNotFoundError, match="there is no such function"):
+    with pytest.raises(RelationNotFoundError, match="the function does not exist"):
         shop.sql("select gone.f()")
     with pytest.raises(RelationNotFoundError):
         shop.sql("drop function gone.f")

@@ -41,9 +41,9 @@ def _rename_table(tables: FolderTables, store: Store, name: RelationName, new_na
         store.rename_folder(layout.table_folder(name), layout.table_folder(new_name))
     except ObjectExists as error:
         raise RelationExistsError(
-            "a folder that is not a table is in the way",
+            "the folder of the new name exists, and is not a table",
             table=str(new_name),
-            remedy=f"Remove {store.root}/{layout.table_folder(new_name)} if nothing of value is in it",
+            remedy=f"Remove {store.root}/{layout.table_folder(new_name)} if it contains nothing of value",
         ) from error
     tables.forget(store, name)
 

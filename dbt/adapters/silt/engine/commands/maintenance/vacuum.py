@@ -68,7 +68,7 @@ class Retention:
             return configured
         if self.specified_ms < 0:
             raise RetentionTooShortError(
-                "a retention cannot be negative", remedy="Give a number of hours from 0 on", table=snapshot.table
+                "a retention cannot be negative", remedy="Give a number of hours, 0 or more", table=snapshot.table
             )
         if self.is_checked and self.specified_ms < configured:
             raise RetentionTooShortError(

@@ -60,7 +60,7 @@ _STOPPED = re.compile(r"Cannot call methods on a stopped SparkContext|SparkConte
 OTHER_ROWS: Final = "a data file with deleted rows has another size, or more rows, than the log says"
 """The message that a plan of this engine raises in a task (`raise_error`)."""
 
-_WHEN_THERE = "When Spark is running again, run `dbt retry`: what was committed is skipped"
+_WHEN_THERE = "When Spark is running again, run `dbt retry`: it skips committed work"
 
 
 @contextlib.contextmanager

@@ -130,7 +130,7 @@ def add_constraint(spark: SparkSession, target: Target, name: str, condition: st
     target.check_writable()
     if _constraint_named(name, target) is not None:
         raise InvalidStatementError(
-            f"there is a constraint `{name}` already",
+            f"the constraint `{name}` already exists",
             remedy=f"Drop it first: alter table ... drop constraint {name}",
             table=target.name,
         )

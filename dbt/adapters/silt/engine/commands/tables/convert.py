@@ -116,9 +116,9 @@ def _data_files(log: DeltaLog) -> list[_Found]:
     try:
         found = list(_listed(log.store, log.store.tree(), "", ()))
     except ObjectMissing as error:
-        raise NotATableError("there is no such folder", remedy="Check the path", table=log.name) from error
+        raise NotATableError("the folder does not exist", remedy="Check the path", table=log.name) from error
     if not found:
-        raise NotATableError("the folder holds no Parquet file", remedy="Check the path", table=log.name)
+        raise NotATableError("the folder contains no Parquet file", remedy="Check the path", table=log.name)
     return found
 
 

@@ -102,7 +102,7 @@ def added(schema: StructType, column: NewColumn, table: str) -> StructType:
     """
     if find(schema, column.path, table) is not None:
         raise InvalidStatementError(
-            f"there is a column `{spelled(column.path)}` already",
+            f"the column `{spelled(column.path)}` already exists",
             remedy="Choose another name, or use `if not exists`",
             table=table,
         )
@@ -147,7 +147,7 @@ def renamed(schema: StructType, path: Name, new_name: str, table: str) -> Struct
     other = find(schema, (*path[:-1], new_name), table)
     if other is not None and other is not field:
         raise InvalidStatementError(
-            f"`{spelled(path)}` cannot be renamed: there is a column `{new_name}` already",
+            f"`{spelled(path)}` cannot be renamed: the column `{new_name}` already exists",
             remedy="Choose another name",
             table=table,
         )

@@ -36,9 +36,9 @@ def check_mode(location: TableLocation, mode: CreateMode) -> None:
         RelationNotFoundError: if `mode` is to replace a table that does not exist.
     """
     if location.base is not None and mode is CreateMode.CREATE:
-        raise RelationExistsError("there is already a table of that name", table=location.log.name)
+        raise RelationExistsError("a table with that name already exists", table=location.log.name)
     if location.base is None and mode is CreateMode.REPLACE:
-        raise RelationNotFoundError("there is no such table to replace", table=location.log.name)
+        raise RelationNotFoundError("the table to replace does not exist", table=location.log.name)
 
 
 def ended_domains(base: Snapshot) -> tuple[DomainMetadata, ...]:

@@ -33,7 +33,9 @@ class TargetTable:
             return log if log.exists() else None
         entry = self._catalog.find(self.source.relation)
         if entry is not None and entry.kind is not RelationKind.TABLE:
-            raise RelationExistsError("a view has that name", table=self.source.name, remedy="Drop the view first")
+            raise RelationExistsError(
+                "a view with that name exists", table=self.source.name, remedy="Drop the view first"
+            )
         return None if entry is None else self.source.log()
 
     def new(self) -> DeltaLog:

@@ -93,7 +93,9 @@ def attempt(log: DeltaLog, folder: PinnedFolder, version: int, entry: Entry) -> 
             unknown = unknown or error
         back_off(log.clock, tries, _FIRST_WAIT, _LONGEST_WAIT)
     if unknown is None:
-        raise InternalError(f"{SETTLING_TRIES} attempts had no outcome", table=log.name, version=version)
+        raise InternalError(
+            f"the outcome of {SETTLING_TRIES} attempts is unknown, without an error", table=log.name, version=version
+        )
     return Unknown(unknown, refused if refused is not unknown else None)
 
 
@@ -105,7 +107,7 @@ def _occupant(log: DeltaLog, version: int, entry: Entry) -> Outcome:
     """
     commit = _commit_at(log, version)
     if commit is None:
-        raise StorageError(f"{commit_name(version)} exists according to the storage, which cannot find it afterwards")
+        raise StorageError(f"the storage reported that {commit_name(version)} exists, and then that it does not")
     actions = commit.actions(log.name)
     is_own = any(isinstance(action, CommitInfo) and action.txn_id == entry.txn_id for action in actions)
     return Committed() if is_own else Conflict()

@@ -38,9 +38,9 @@ def column_names(tokens: Tokens) -> tuple[ColumnName, ...]:
 class _State(Enum):
     """The interpretation of the next token."""
 
-    OPERAND = "an operand, or a word before one"
-    OPERATOR = "what follows an operand"
-    MEMBER = "a name behind a dot or a colon, which is no column"
+    OPERAND = "an operand, or a word before an operand"
+    OPERATOR = "an operator, or the end of an operand"
+    MEMBER = "a name after a dot or a colon, which is not a column"
 
 
 @dataclass

@@ -36,10 +36,10 @@ def scan(text: str, tokens: Tokens) -> Scan:
 class _State(Enum):
     """The interpretation of the next token of a query."""
 
-    START = "the beginning of a SELECT, or of its like"
+    START = "the beginning of a SELECT, VALUES, TABLE or FROM"
     EXPRESSION = "part of an expression"
     RELATION = "a relation"
-    FROM_LIST = "part of a FROM list, behind a relation"
+    FROM_LIST = "part of a FROM list, after a relation"
 
 
 _NO_CTES: frozenset[str] = frozenset()

@@ -27,7 +27,7 @@ OTHER_PROVIDERS: Final = frozenset(
 _VARIABLE: Final = re.compile(r"\$\{[^}$ ]+\}")
 """Text that Spark replaces, even in strings and comments, by a setting, a Java property or an environment variable."""
 
-HIDDEN_SELECT: Final = "`select` as a name, or before a word that is no column's"
+HIDDEN_SELECT: Final = "`select` as a name, or before a word that is not a column"
 """A SELECT that the scan for names did not see; a syntax error is another possible cause."""
 
 _OF_PATHS: Final = re.compile(r"[/\\:]")

@@ -51,7 +51,7 @@ def named(
         name = each.name or _free_name(each.kind, names | given)
         if name.lower() in names:
             raise InvalidStatementError(
-                f"there is a constraint `{name}` already", remedy="Give each constraint a name of its own", table=table
+                f"the constraint `{name}` already exists", remedy="Give each constraint a different name", table=table
             )
         check_new_names(name)
         names.add(name.lower())

@@ -47,7 +47,7 @@ def rename(context: Context, statement: ast.Rename) -> Result:
         )
     entry = context.catalog.find(old)
     if entry is None or entry.kind.value != statement.kind.value:
-        raise RelationNotFoundError(f"there is no such {statement.kind.value}", table=str(old))
+        raise RelationNotFoundError(f"the {statement.kind.value} does not exist", table=str(old))
     context.catalog.rename(old, target)
     return _NOTHING
 

@@ -104,7 +104,7 @@ def _properties(context: Context, statement: ast.Show) -> Answer | None:
         return None
     if statement.key is None:
         return describe.properties(configuration)
-    return describe.properties({statement.key: configuration.get(statement.key, "there is no such property")})
+    return describe.properties({statement.key: configuration.get(statement.key, "the property is not set")})
 
 
 def _create_table(context: Context, statement: ast.Show) -> Answer | None:

@@ -95,7 +95,7 @@ def _create_temporary_view(context: Context, statement: ast.CreateView) -> Resul
             remedy="Use `create temporary view` or `create view`",
         )
     if statement.mode is CreateMode.CREATE and context.namespace.is_temporary(statement.name):
-        raise RelationExistsError("there is a temporary view of that name", table=statement.name[0])
+        raise RelationExistsError("a temporary view with that name already exists", table=statement.name[0])
     columns = tuple(column.name for column in statement.columns)
     _check_columns(statement.name[0], columns, context.spark.sql(resolved.texts[0]).columns)
     context.spark.catalog.dropTempView(statement.name[0])

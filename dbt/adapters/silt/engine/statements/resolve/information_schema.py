@@ -94,7 +94,9 @@ def listing(name: Name, namespace: Namespace) -> Listing | None:
     relation = name[-1].lower()
     if relation not in _RELATIONS:
         raise RelationNotFoundError(
-            "there is no such relation", table=".".join(name), remedy=f"There are {', '.join(sorted(_RELATIONS))}"
+            "the relation does not exist",
+            table=".".join(name),
+            remedy=f"information_schema has {', '.join(sorted(_RELATIONS))}",
         )
     return Listing(database, relation)
 

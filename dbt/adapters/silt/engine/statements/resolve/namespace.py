@@ -224,7 +224,7 @@ class Namespace:
         names = {each.identifier: str(each) for each in self.catalog.functions(full.database, full.schema)}
         near = near_names(full.identifier, names)
         remedy = f"Create it first, or call {' or '.join(names[each] for each in near)}" if near else "Create it first"
-        return FunctionNotFoundError("there is no such function", table=str(full), remedy=remedy)
+        return FunctionNotFoundError("the function does not exist", table=str(full), remedy=remedy)
 
     def _is_known(self, identifier: str) -> bool:
         """Returns whether a single-part name, which may be invalid, is a relation of the warehouse."""

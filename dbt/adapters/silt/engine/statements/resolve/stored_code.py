@@ -128,7 +128,7 @@ class Allowed:
         elif not self.stored_code and stored_texts.names_files(name):
             _refuse(f"the provider `{name[0]}`", owner)
         elif not self.stored_code:
-            raise RelationNotFoundError("there is no such table or view", table=".".join(name))
+            raise RelationNotFoundError("the table or view does not exist", table=".".join(name))
 
     def _check_files(self, location: str, owner: str) -> None:
         is_named = location in _named or location in self.file_locations

@@ -86,5 +86,5 @@ def create_target_of(context: Context, name: Name, mode: CreateMode) -> CreateTa
     if entry is None or entry.kind is RelationKind.TABLE:
         return CreateTarget(full, None, None if entry is None else context.catalog.table(full))
     if mode is not CreateMode.CREATE_OR_REPLACE:
-        raise RelationExistsError("a view has that name", table=str(full), remedy="Drop the view first")
+        raise RelationExistsError("a view with that name exists", table=str(full), remedy="Drop the view first")
     return CreateTarget(full, None, None, is_view=True)
