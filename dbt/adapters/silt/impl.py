@@ -52,11 +52,12 @@ if TYPE_CHECKING:
     from dbt.adapters.silt.engine.commands.spark import types as spark_types
     from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
     from dbt.adapters.silt.engine.sql import split
-    from dbt.adapters.silt.materializations import fixture_values, row_comparison
+    from dbt.adapters.silt.materializations import row_comparison
     from dbt.adapters.silt.materializations.external import files as external_files
     from dbt.adapters.silt.materializations.external import target as external_targets
     from dbt.adapters.silt.materializations.python_models import errors as python_errors
     from dbt.adapters.silt.materializations.python_models import run as python_models
+    from dbt.adapters.silt.materializations.unit_tests import literals
     from dbt.adapters.silt.runs import agate_tables, cut_relations
     from dbt.adapters.silt.runs import text_table as text_tables
     from dbt.adapters.silt.session import diagnosis
@@ -64,7 +65,7 @@ else:
     agate_tables = lazy_module("dbt.adapters.silt.runs.agate_tables")
     spark_types = lazy_module("dbt.adapters.silt.engine.commands.spark.types")
     split = lazy_module("dbt.adapters.silt.engine.sql.split")
-    fixture_values = lazy_module("dbt.adapters.silt.materializations.fixture_values")
+    literals = lazy_module("dbt.adapters.silt.materializations.unit_tests.literals")
     row_comparison = lazy_module("dbt.adapters.silt.materializations.row_comparison")
     external_files = lazy_module("dbt.adapters.silt.materializations.external.files")
     external_targets = lazy_module("dbt.adapters.silt.materializations.external.target")
@@ -321,7 +322,7 @@ class SiltAdapter(  # type: ignore[misc]  # dbt hands an adapter relations of it
     @available
     def nested_literal(self, value: Any, kind: str) -> str:
         """Returns a fixture's value as an expression of an array, map, struct or variant type."""
-        return fixture_values.nested_literal(value, kind, self.config.credentials.quotes)
+        return literals.nested_literal(value, kind, self.config.credentials.quotes)
 
     @classmethod
     def convert_number_type(cls, agate_table: agate.Table, col_idx: int) -> str:

@@ -17,7 +17,10 @@ def model(materialized: str, config: str = "", query: str = "select 1 as id") ->
 REFUSED = {
     "bad_schema": (model("table", "schema='a/b'"), "cannot be the name of a schema: "),
     "bad_view_schema": (model("view", "schema='a/b'"), "cannot be the name of a schema: "),
-    "bad_database": (model("incremental", "database='nowhere'"), "nowhere: the database does not exist. Use one of silt"),
+    "bad_database": (
+        model("incremental", "database='nowhere'"),
+        "nowhere: the database does not exist. Use one of silt",
+    ),
     "bad_alias": (model("table", "alias='a/b'"), "cannot be the name of a table or view: "),
     "misspelt": (model("table", "partion_by='id'"), "`partion_by` is unknown: did you mean `partition_by`?"),
     "misspelt_view": (model("view", "persist_doc={}"), "`persist_doc` is unknown: did you mean `persist_docs`?"),

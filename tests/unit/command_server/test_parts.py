@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dbt.adapters.silt.command_server import packages, server_key
-from dbt.adapters.silt.command_server.module_globals import restored
+from dbt.adapters.silt.command_server.preparation import restored
 from dbt.adapters.silt.command_server.request import RUN, BrokenOffError, Request, receive, send
 
 _BYTES = st.binary(max_size=20).map(lambda each: each.replace(b"\0", b""))

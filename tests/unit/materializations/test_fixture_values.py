@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from dbt.adapters.silt.engine.sql.query.quotes import Quotes
-from dbt.adapters.silt.materializations.fixture_values import nested_literal
+from dbt.adapters.silt.materializations.unit_tests.literals import nested_literal
 
 
 @pytest.mark.parametrize(

@@ -12,10 +12,9 @@ from collections.abc import Iterator
 import pytest
 
 from dbt.adapters.silt.status_lines import display as displays
-from dbt.adapters.silt.status_lines.display import Display, StatusLine
+from dbt.adapters.silt.status_lines.display import Display, StatusLine, Streams
 from dbt.adapters.silt.status_lines.line import Stages
 from dbt.adapters.silt.status_lines.screen import Screen
-from dbt.adapters.silt.status_lines.streams import Streams
 from tests.terminals import Terminal
 
 

@@ -43,7 +43,7 @@ from dbt.adapters.silt.engine.catalog.catalog import Catalog
 from dbt.adapters.silt.engine.catalog.locations import Location, check_locations
 from dbt.adapters.silt.engine.catalog.names import RelationName
 from dbt.adapters.silt.engine.catalog.open_databases import OpenDatabases, open_databases
-from dbt.adapters.silt.engine.commands.spark import errors, frame_source, frames
+from dbt.adapters.silt.engine.commands.spark import errors, frames
 from dbt.adapters.silt.engine.commands.spark.required_settings import configure
 from dbt.adapters.silt.engine.commands.spark.session_settings import quotes_for
 from dbt.adapters.silt.engine.commands.spark.storage import hadoop_storage
@@ -276,7 +276,7 @@ class Warehouse:
             >>> warehouse.write(new, "orders", txn=("load", 1)).skipped
             True
         """
-        frame_source.check(df)
+        frames.check_frame(df)
         view = f"__silt_rows_{self.settings.clock.new_id()}"
         if "replace_where" in options and isinstance(options["replace_where"], str):
             options["replace_where"] = self._read(options["replace_where"])
@@ -284,7 +284,7 @@ class Warehouse:
         settings = self._write_settings(statement, txn, options.get("user_metadata"))
         same = df.sparkSession is self.spark
         house = self if same else self._seen_by(df.sparkSession, self._read_history)
-        with frame_source.view(df, view):
+        with frames.frame_view(df, view):
             outcome = house._run(statement, settings).outcome
         assert outcome is not None
         return outcome

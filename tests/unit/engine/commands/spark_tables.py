@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from dbt.adapters.silt.engine.commands.insert import insert
+from dbt.adapters.silt.engine.commands.insert import insertion
 from dbt.adapters.silt.engine.commands.insert.placement import Placement
 from dbt.adapters.silt.engine.commands.reading import scan
 from dbt.adapters.silt.engine.commands.spark import errors
@@ -56,7 +56,7 @@ class Tables:
         return log
 
     def append(self, log: DeltaLog, query: str, settings: WriteSettings = PLAIN, **placement: Any) -> Outcome:
-        return insert.append(self.target(log), self.spark.sql(query), Placement(**placement), settings)
+        return insertion.append(self.target(log), self.spark.sql(query), Placement(**placement), settings)
 
     def others(self, name: str) -> Place:
         """Where another writer may make a table; delta-rs does not write into folders with odd names."""

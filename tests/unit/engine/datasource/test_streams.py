@@ -15,10 +15,9 @@ from pyspark.sql.types import StructType
 from dbt.adapters.silt.engine.commands.spark.types import kernel_schema
 from dbt.adapters.silt.engine.datasource.options import Options
 from dbt.adapters.silt.engine.datasource.reading import stream_reader
-from dbt.adapters.silt.engine.datasource.reading.limits import has_limits
-from dbt.adapters.silt.engine.datasource.reading.stream_reader import StreamPart, StreamReader
+from dbt.adapters.silt.engine.datasource.reading.stream_reader import StreamPart, StreamReader, has_limits
 from dbt.adapters.silt.engine.datasource.schemas import shown
-from dbt.adapters.silt.engine.datasource.writing.rows_of_tuples import batches_of
+from dbt.adapters.silt.engine.datasource.writing.writers import batches_of
 from dbt.adapters.silt.engine.kernel.errors import (
     ConcurrentDropError,
     InvalidArgumentError,

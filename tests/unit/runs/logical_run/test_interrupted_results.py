@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from dbt.adapters.silt.records.run_registry import RunEntry
-from dbt.adapters.silt.runs.logical_run.interrupted_results import advice, enter_unfinished
+from dbt.adapters.silt.runs.logical_run.recorded_end import advice, enter_unfinished
 
 
 @pytest.fixture

@@ -13,7 +13,6 @@ import pyarrow.parquet as pq
 
 from dbt.adapters.silt.engine.arrow import calendars
 from dbt.adapters.silt.engine.arrow.casts import FileTraits, field_id, position, to_table
-from dbt.adapters.silt.engine.arrow.deleted_rows import kept_rows
 from dbt.adapters.silt.engine.arrow.filters import outcomes
 from dbt.adapters.silt.engine.arrow.open_file import open_parquet, problems
 from dbt.adapters.silt.engine.arrow.partition_values import partition_column
@@ -21,7 +20,8 @@ from dbt.adapters.silt.engine.arrow.row_groups import RowGroups
 from dbt.adapters.silt.engine.arrow.scan import ArrowScan, ScanColumn
 from dbt.adapters.silt.engine.arrow.text_lengths import fitted
 from dbt.adapters.silt.engine.arrow.types import arrow_type
-from dbt.adapters.silt.engine.kernel.errors import TableDamagedError
+from dbt.adapters.silt.engine.kernel.errors import CorruptDeletionVectorError, TableDamagedError
+from dbt.adapters.silt.engine.kernel.files import deletion_vectors
 from dbt.adapters.silt.engine.kernel.storage.store import Store
 from dbt.adapters.silt.engine.kernel.table.actions import AddFile
 from dbt.adapters.silt.engine.kernel.table.expressions import TRUE, columns
@@ -32,6 +32,9 @@ BATCH_ROWS: Final = 1 << 16
 
 _WORTH_A_PROBE: Final = 4
 """The columns of the predicate are read first if they are this many times smaller than all columns."""
+
+
+_BITS = 8
 
 
 def read_file(scan: ArrowScan, file: AddFile, store: Store) -> Iterator[pa.RecordBatch]:
@@ -176,3 +179,32 @@ class _FileRead:
         left = wanted if mask is None else wanted.filter(mask)
         if left.num_rows:
             yield pa.RecordBatch.from_arrays(left.columns, schema=self.scan.schema)
+
+
+def kept_rows(file: AddFile, rows: int, store: Store, table: str) -> pa.BooleanArray | None:
+    """Returns for each row of the file whether it is in the table, or None if all rows are.
+
+    Args:
+        rows: number of rows in the file.
+
+    Raises:
+        CorruptDeletionVectorError: if the vector cannot be read, or deletes rows that the file does not have.
+        DataFileMissingError: if the file of the vector is missing.
+        ExternalPathError: if that file is at a location that the table may not use.
+        StorageError: if the storage failed.
+    """
+    vector = file.deletion_vector
+    if vector is None:
+        return None
+    bitmap = deletion_vectors.read(store, [vector], table)[vector.unique_id]
+    if bitmap and bitmap.max() >= rows:
+        raise CorruptDeletionVectorError(
+            f"a deletion vector cannot be used: it deletes row {bitmap.max()} of {file.path}, which has {rows} rows",
+            table=table,
+            details={"deletion_vector": vector.to_json()},
+        )
+    # The words have their bits in the order of Arrow's Booleans.
+    words = deletion_vectors.words(bitmap)
+    bits = words.buffers()[1].to_pybytes()[words.offset * _BITS :] if len(words) else b""
+    padded = bits + bytes(max(0, rows // _BITS + 1 - len(bits)))
+    return pc.invert(pa.Array.from_buffers(pa.bool_(), rows, [None, pa.py_buffer(padded)]))

@@ -1,4 +1,4 @@
-"""Renders a fixture's value as an SQL expression of its column's type."""
+"""Renders the values of fixtures as SQL expressions of their columns' types."""
 
 from __future__ import annotations
 
@@ -10,11 +10,15 @@ from typing import Any
 from pyspark.sql import types as T
 
 from dbt.adapters.silt.engine.kernel.identifiers import string_literal
-from dbt.adapters.silt.engine.sql.query.quotes import Quotes
+from dbt.adapters.silt.engine.sql.query.quotes import SPARKS_DEFAULT, Quotes
+from dbt.adapters.silt.engine.sql.tokens import Kind, tokenize
 from dbt.adapters.silt.materializations.row_comparison import sql_name
 from dbt.adapters.silt.materializations.unit_tests.cells import members
 
 _WHOLE_NUMBERS = (T.ByteType, T.ShortType, T.IntegerType, T.LongType)
+
+
+_VARIANT = "variant"
 
 
 @dataclass(frozen=True)
@@ -63,3 +67,34 @@ class Literals:
         if isinstance(kind, T.BooleanType | T.TimestampType | T.DayTimeIntervalType | T.YearMonthIntervalType):
             return str(value) if isinstance(value, int | float) else self.quotes.constant(str(value))
         return self.quotes.constant(str(value))  # a number, too: a literal of SQL has at most 38 digits
+
+
+def nested_literal(value: Any, kind: str, quotes: Quotes = SPARKS_DEFAULT) -> str:
+    """Returns an expression of an array, map, struct or variant type.
+
+    Args:
+        value: a YAML list or mapping, an SQL expression, or a string literal that contains JSON or an SQL expression.
+        kind: the type, as SQL spells it.
+        quotes: how the session reads quoted strings.
+    """
+    text = _literal_text(value, quotes) if isinstance(value, str) else json.dumps(value, default=str)
+    if text is None or not _is_json(text, kind):
+        return f"try_cast({value if text is None else text} as {kind})"
+    if kind.lower() == _VARIANT:
+        return f"parse_json({quotes.constant(text)})"
+    return f"from_json({quotes.constant(text)}, {quotes.constant(kind)}, map('mode', 'FAILFAST'))"
+
+
+def _literal_text(expression: str, quotes: Quotes) -> str | None:
+    """Returns the value of the expression if it is a string literal."""
+    first, *others = tokenize(expression)
+    return quotes.value(first) if first.kind is Kind.STRING and len(others) == 1 else None
+
+
+def _is_json(text: str, kind: str) -> bool:
+    """Returns whether a string is JSON for the type; a single word or number is valid for a variant only."""
+    try:
+        value = json.loads(text)
+    except ValueError:
+        return False
+    return isinstance(value, list | dict) or kind.lower() == _VARIANT

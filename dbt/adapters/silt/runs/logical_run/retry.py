@@ -1,7 +1,7 @@
 """Finds the run id of `dbt retry`, and refuses a retry that would not repeat the last run.
 
 dbt repeats the nodes in `run_results.json`. After a kill that file belongs to an older run: the retry is refused, with
-the command that continues the killed run. After Ctrl-C the file is completed (see `interrupted_results`).
+the command that continues the killed run. After Ctrl-C the file is completed (see `recorded_end`).
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ from decimal import Decimal
 
 import pytest
 
-from dbt.adapters.silt.engine.commands.insert import insert
+from dbt.adapters.silt.engine.commands.insert import insertion
 from dbt.adapters.silt.engine.commands.insert.placement import Placement
 from dbt.adapters.silt.engine.commands.target import WriteSettings
 from dbt.adapters.silt.engine.kernel.errors import (
@@ -57,8 +57,8 @@ def test_the_transaction_identifier_is_in_the_commit_of_the_data(tables: Tables)
 def test_appends_of_two_writers_do_not_conflict(tables: Tables) -> None:
     log = tables.made(TWO_ROWS)
     first, second = tables.target(log), tables.target(log)
-    insert.append(first, tables.spark.sql("values (3L, 'c')"), Placement(), PLAIN)
-    outcome = insert.append(second, tables.spark.sql("values (4L, 'd')"), Placement(), PLAIN)
+    insertion.append(first, tables.spark.sql("values (3L, 'c')"), Placement(), PLAIN)
+    outcome = insertion.append(second, tables.spark.sql("values (4L, 'd')"), Placement(), PLAIN)
     assert outcome.attempts == 2
     assert [row[0] for row in tables.rows(log)] == [1, 2, 3, 4]
 
@@ -66,7 +66,7 @@ def test_appends_of_two_writers_do_not_conflict(tables: Tables) -> None:
 def test_overwrite_replaces_all_rows(tables: Tables) -> None:
     log = tables.made(TWO_ROWS)
     query = tables.spark.sql("values (9L, 'z')")
-    outcome = insert.overwrite(tables.target(log), query, Placement(), PLAIN)
+    outcome = insertion.overwrite(tables.target(log), query, Placement(), PLAIN)
     assert tables.rows(log) == [(9, "z")]
     assert (outcome.rows_inserted, outcome.rows_deleted) == (1, 2)
     info = tables.last_commit(log)
@@ -80,7 +80,7 @@ def test_overwrite_loses_to_rows_that_came_while_it_ran_and_leaves_no_file(table
     tables.append(log, "values (3L, 'c')")
     before = tables.data_files(log)
     with pytest.raises(ConcurrentAppendError):
-        insert.overwrite(target, tables.spark.sql("values (9L, 'z')"), Placement(), PLAIN)
+        insertion.overwrite(target, tables.spark.sql("values (9L, 'z')"), Placement(), PLAIN)
     assert tables.data_files(log) == before
     assert [row[0] for row in tables.rows(log)] == [1, 2, 3]
 
@@ -88,7 +88,7 @@ def test_overwrite_loses_to_rows_that_came_while_it_ran_and_leaves_no_file(table
 def test_an_overwrite_may_read_the_table_that_it_overwrites(tables: Tables) -> None:
     log = tables.made(TWO_ROWS)
     query = tables.read(log).selectExpr("id + 10", "name")
-    insert.overwrite(tables.target(log), query, Placement(), PLAIN)
+    insertion.overwrite(tables.target(log), query, Placement(), PLAIN)
     assert tables.rows(log) == [(11, "a"), (12, None)]
 
 
@@ -207,12 +207,12 @@ def test_an_append_based_on_an_older_schema_loses(tables: Tables) -> None:
     target = tables.target(log)
     tables.append(log, "select 3L id, 'c' name, 1 extra", by_name=True, schema_evolution=True)
     with pytest.raises(MetadataChangedError):
-        insert.append(target, tables.spark.sql("values (4L, 'd')"), Placement(), PLAIN)
+        insertion.append(target, tables.spark.sql("values (4L, 'd')"), Placement(), PLAIN)
 
 
 def test_an_append_only_table_cannot_be_overwritten(tables: Tables) -> None:
     log = tables.made(TWO_ROWS, properties={"delta.appendOnly": "true"})
     before = tables.data_files(log)
     with pytest.raises(UnsupportedStatementError, match="append-only"):
-        insert.overwrite(tables.target(log), tables.spark.sql("values (9L, 'z')"), Placement(), PLAIN)
+        insertion.overwrite(tables.target(log), tables.spark.sql("values (9L, 'z')"), Placement(), PLAIN)
     assert tables.data_files(log) == before

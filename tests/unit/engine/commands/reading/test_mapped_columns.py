@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import functions as F
 
-from dbt.adapters.silt.engine.commands.insert import insert
+from dbt.adapters.silt.engine.commands.insert import insertion
 from dbt.adapters.silt.engine.commands.insert.placement import Placement
 from dbt.adapters.silt.engine.commands.reading import scan
 from dbt.adapters.silt.engine.commands.tables import alter, alter_columns
@@ -163,7 +163,7 @@ def test_a_table_that_has_files_keeps_them_when_mapping_is_switched_on(tables: T
 def test_columns_that_an_insert_brings_are_mapped(tables: Tables) -> None:
     log = tables.made("select 1L as id, named_struct('x', 1) as s", properties=BY_NAME)
     query = tables.spark.sql("select 2L as id, named_struct('x', 2, 'y', 'z') as s, array(named_struct('w', 1)) as l")
-    insert.append(tables.target(log), query, Placement(by_name=True, schema_evolution=True), PLAIN)
+    insertion.append(tables.target(log), query, Placement(by_name=True, schema_evolution=True), PLAIN)
     assert rows(tables, log) == [(1, {"x": 1, "y": None}, None), (2, {"x": 2, "y": "z"}, [{"w": 1}])]
 
 

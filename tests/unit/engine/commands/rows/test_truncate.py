@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dbt.adapters.silt.engine.commands.rows.truncate import truncate
+from dbt.adapters.silt.engine.commands.rows.delete import truncate
 from dbt.adapters.silt.engine.kernel.errors import ConcurrentAppendError
 from tests.unit.engine.commands.spark_tables import PLAIN, Tables
 

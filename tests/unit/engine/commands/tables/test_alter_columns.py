@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from dbt.adapters.silt.engine.commands.insert import insert
+from dbt.adapters.silt.engine.commands.insert import insertion
 from dbt.adapters.silt.engine.commands.insert.placement import Placement
 from dbt.adapters.silt.engine.commands.tables.alter import add_constraint
 from dbt.adapters.silt.engine.commands.tables.alter_columns import (
@@ -57,7 +57,7 @@ def test_an_added_column_with_a_default_is_filled_in_old_rows_and_in_later_ones(
     log = tables.made("select 1L as id")
     add(tables, log, NewColumn(("kind",), "varchar(10)", default="'plain'"))
     assert tables.rows(log) == [(1, "plain")]
-    insert.append(tables.target(log), tables.spark.sql("select 2L"), Placement(columns=("id",)), PLAIN)
+    insertion.append(tables.target(log), tables.spark.sql("select 2L"), Placement(columns=("id",)), PLAIN)
     assert tables.rows(log) == [(1, "plain"), (2, "plain")]
     assert "allowColumnDefaults" in (log.snapshot().protocol.writer_features or ())
 

@@ -1,4 +1,4 @@
-"""Writes the rows of an INSERT as files, and commits them in exchange for the files that they replace."""
+"""Runs INSERT: writes the rows as files, and commits them in exchange for the files that they replace."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from dbt.adapters.silt.engine.commands.commit import commit, discarded_on_error, replaced_whole
-from dbt.adapters.silt.engine.commands.insert.placement import Placed
+from dbt.adapters.silt.engine.commands.insert.placement import Placed, Placement, place
 from dbt.adapters.silt.engine.commands.insert.replaced_rows import Split
 from dbt.adapters.silt.engine.commands.rows import file_changes, file_rows
 from dbt.adapters.silt.engine.commands.rows.file_changes import FileChanges
@@ -169,3 +169,28 @@ def _metrics(written: Written, removed: pa.Table, copied: int, deleted: int | No
         metrics["numCopiedRows"] = copied
         metrics["numDeletedRows"] = deleted
     return metrics
+
+
+def append(target: Target, query: DataFrame, placement: Placement, settings: WriteSettings) -> Outcome:
+    """Adds the rows of a query to the table; reads nothing of the table itself.
+
+    Raises:
+        ColumnNotFoundError, TypeMismatchError: if the query's columns do not fit.
+        DataRejectedError: if a row breaks a rule of the table.
+        ConcurrentModificationError: if another writer changed the table's schema or properties.
+    """
+    placed = place(query, target, placement).with_numbers()
+    written = write(target, placed)
+    return finish(target, placed, written, Replacement("Append"), settings)
+
+
+def overwrite(target: Target, query: DataFrame, placement: Placement, settings: WriteSettings) -> Outcome:
+    """Replaces all rows of the table with the rows of a query; raises as `append`, and:
+
+    Raises:
+        ConcurrentModificationError: if another writer changed any file of the table.
+    """
+    placed = place(query, target, placement).with_numbers()
+    written = write(target, placed)
+    everything = Replacement("Overwrite", target.snapshot.files, reads=ReadSet(whole_table=True, transactions=True))
+    return finish(target, placed, written, everything, settings)

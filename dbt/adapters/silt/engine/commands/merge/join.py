@@ -10,7 +10,15 @@ from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql import functions as F
 
 from dbt.adapters.silt.engine.commands.merge import clauses as merge_clauses
-from dbt.adapters.silt.engine.commands.merge.clauses import ACTION, COPY, IGNORE, IN_SOURCE, IN_TARGET, Clauses
+from dbt.adapters.silt.engine.commands.merge.clauses import (
+    ACTION,
+    COPY,
+    IGNORE,
+    IN_SOURCE,
+    IN_TARGET,
+    Clauses,
+    NumberedClause,
+)
 from dbt.adapters.silt.engine.commands.merge.plan import MergePlan
 from dbt.adapters.silt.engine.commands.reading import scan
 from dbt.adapters.silt.engine.commands.reading.positions import FILE, ROW
@@ -18,7 +26,7 @@ from dbt.adapters.silt.engine.commands.rows import file_rows
 from dbt.adapters.silt.engine.commands.rows.selection import Limits
 from dbt.adapters.silt.engine.commands.spark import errors
 from dbt.adapters.silt.engine.commands.target import Target
-from dbt.adapters.silt.engine.commands.writing import checks
+from dbt.adapters.silt.engine.commands.writing import checks, conditions
 from dbt.adapters.silt.engine.commands.writing.examples import example_row
 from dbt.adapters.silt.engine.kernel.errors import MultipleSourceRowsError
 from dbt.adapters.silt.engine.kernel.table import active_files
@@ -195,3 +203,26 @@ def multiple_matches(sides: Sides) -> MultipleSourceRowsError | None:
         table=sides.target.name,
         details=found.asDict(),
     )
+
+
+def with_boolean_conditions(sides: Sides) -> Sides:
+    """Returns the same MERGE with boolean conditions.
+
+    Raises:
+        InvalidStatementError: if the condition of ON or of a WHEN clause has another type.
+    """
+    table, empty = sides.target.name, replace(sides, chosen=sides.chosen.slice(0, 0))
+
+    def pairs() -> DataFrame:
+        return empty.target_rows().join(empty.source_rows(), F.lit(False))
+
+    def of_clause(clause: NumberedClause) -> NumberedClause:
+        if clause.condition is None:
+            return clause
+        what = f"the condition of {clause.clause.kind.sql}"
+        return replace(clause, condition=conditions.checked(clause.condition, what, pairs, table))
+
+    on = conditions.checked(sides.plan.condition, "the condition of ON", pairs, table)
+    plan = sides.plan if on == sides.plan.condition else replace(sides.plan, as_run=on)
+    numbered = tuple(map(of_clause, sides.clauses.all))
+    return replace(sides, clauses=replace(sides.clauses, plan=plan, all=numbered))

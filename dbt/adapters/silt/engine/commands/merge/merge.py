@@ -21,7 +21,6 @@ from pyspark.sql import DataFrame, SparkSession
 
 from dbt.adapters.silt.engine.commands.merge import char_keys, join
 from dbt.adapters.silt.engine.commands.merge import clauses as merge_clauses
-from dbt.adapters.silt.engine.commands.merge import conditions as merge_conditions
 from dbt.adapters.silt.engine.commands.merge import marking as merge_marking
 from dbt.adapters.silt.engine.commands.merge import matched as merge_matched
 from dbt.adapters.silt.engine.commands.merge import plan as merge_plan
@@ -92,7 +91,7 @@ def merge(
     metadata, clauses = _checked(target, plan, query_schema(source))
     bounds = limits or Limits()
     sides = Sides(spark, target, clauses, _unread_source(source, plan, bounds), target.snapshot.files)
-    found = _find(merge_conditions.checked(sides), source, bounds)
+    found = _find(join.with_boolean_conditions(sides), source, bounds)
     found = _stabilized(found)
     result = _run(found, metadata, bounds)
     metrics = _metrics(found, result, target.log.clock.now_ms() - started)

@@ -1,4 +1,4 @@
-"""Runs DELETE FROM: removes whole files, and rewrites the remaining files or adds deletion vectors."""
+"""Runs DELETE FROM and TRUNCATE: removes whole files, and rewrites the remaining files or adds deletion vectors."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from dbt.adapters.silt.engine.commands.commit import discarded_on_error
+from dbt.adapters.silt.engine.commands.commit import commit, discarded_on_error
 from dbt.adapters.silt.engine.commands.reading import scan
 from dbt.adapters.silt.engine.commands.rows import committing, file_changes, file_rows, marking
 from dbt.adapters.silt.engine.commands.rows.file_changes import FileChanges, RowResult
@@ -20,9 +20,12 @@ from dbt.adapters.silt.engine.kernel.files import row_counts
 from dbt.adapters.silt.engine.kernel.identifiers import quote
 from dbt.adapters.silt.engine.kernel.scan import changed_files, skipping
 from dbt.adapters.silt.engine.kernel.table import active_files
-from dbt.adapters.silt.engine.kernel.transaction.changes import Operation, as_strings
+from dbt.adapters.silt.engine.kernel.transaction.changes import Changes, Operation, ReadSet, as_strings
 
 OPERATION = "DELETE"
+
+
+TRUNCATE = "TRUNCATE"
 
 
 def delete(
@@ -121,3 +124,27 @@ def _read(spark: SparkSession, target: Target, rows: Rows, chosen: pa.Table, wit
 def _matches(rows: Rows) -> Column:
     # The line break ends a comment at the condition's end.
     return F.expr(f"(({rows.condition}\n) <=> true)")
+
+
+def truncate(target: Target, settings: WriteSettings) -> Outcome:
+    """Deletes all rows of the table; runs no Spark job.
+
+    Raises:
+        ConcurrentModificationError: if another writer changed any file of the table.
+    """
+    snapshot = target.snapshot
+    target.check_writable()
+    now = target.log.clock.now_ms()
+    changes = Changes(
+        operation=Operation(TRUNCATE, metrics={"numRemovedFiles": str(snapshot.num_files)}),
+        removes=tuple(add.remove(now) for add in snapshot.add_files()),
+    )
+    committed = commit(target.log, snapshot, changes, ReadSet(whole_table=True), settings)
+    return Outcome(
+        TRUNCATE,
+        target.name,
+        committed.version,
+        rows_deleted=row_counts.row_count(snapshot.files),
+        files_removed=snapshot.num_files,
+        attempts=committed.attempts,
+    )

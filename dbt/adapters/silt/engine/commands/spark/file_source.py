@@ -18,9 +18,10 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, DataFrameReader, SparkSession
 from pyspark.sql.types import CharType, DataType, StringType, StructField, StructType, VarcharType
 
-from dbt.adapters.silt.engine.commands.spark import errors, file_manifest, stored_columns
+from dbt.adapters.silt.engine.commands.spark import errors, stored_columns
 from dbt.adapters.silt.engine.commands.spark.failures.causes import first_line
 from dbt.adapters.silt.engine.commands.spark.file_formats import check_options, format_of
+from dbt.adapters.silt.engine.kernel import foreign_json
 from dbt.adapters.silt.engine.kernel.errors import (
     ColumnNotFoundError,
     FilesNotFoundError,
@@ -29,7 +30,7 @@ from dbt.adapters.silt.engine.kernel.errors import (
     SparkUnavailableError,
     StorageError,
 )
-from dbt.adapters.silt.engine.kernel.storage.store import Store
+from dbt.adapters.silt.engine.kernel.storage.store import ObjectMissing, Store, joined
 
 _MANIFEST: Final = "manifest"
 _LOOKS: Final = 4
@@ -82,14 +83,14 @@ def _listed(spark: SparkSession, source: FileSource) -> DataFrame:
     options = dict(source.options)
     store, name = source.open_store(source.path), options.pop(_MANIFEST)
     for _ in range(_LOOKS):
-        manifest = file_manifest.read(store, name)
+        manifest = _read_manifest(store, name)
         own = options if manifest.pattern is None else {**options, "pathglobfilter": manifest.pattern}
         try:
             rows = _read(spark, replace(source, options=own))
             if len(rows.inputFiles()) == manifest.count:
                 return rows
         except (PySparkException, Py4JJavaError):
-            if file_manifest.read(store, name) == manifest:
+            if _read_manifest(store, name) == manifest:
                 raise
     raise FilesNotFoundError(
         f"`{source.path}` does not hold exactly the {manifest.count} files that {name} lists",
@@ -170,3 +171,43 @@ def _mapped(source: FileSource) -> Iterator[None]:
                 details={"path": source.path},
             ) from error
         raise InvalidStatementError(f"{source.text} cannot be read ({first_line(error)})") from error
+
+
+@dataclass(frozen=True)
+class _Manifest:
+    """The content of a manifest: a JSON file in a folder that names the files to read in this folder.
+
+    It contains `files`, their paths relative to the folder, and `pattern`, which matches the names of only these files.
+    So files that are just being added or deleted are not read.
+
+    Attributes:
+        pattern: the pattern of the files' names, unless all files of the folder are _read_manifest.
+        count: the number of files.
+    """
+
+    pattern: str | None
+    count: int
+
+
+def _read_manifest(store: Store, name: str) -> _Manifest:
+    """Reads the current manifest of a folder.
+
+    Args:
+        store: the store of the folder.
+
+    Raises:
+        FilesNotFoundError: if the manifest is missing.
+        InvalidStatementError: if the file is not a manifest.
+        StorageError: if the file cannot be _read_manifest.
+    """
+    try:
+        given = foreign_json.loads(store.read(name))
+        return _Manifest(given.get("pattern"), len(given["files"]))
+    except ObjectMissing as error:
+        raise FilesNotFoundError(
+            f"the manifest {joined(store.root, name)} is missing, which lists the files to _read_manifest"
+        ) from error
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise InvalidStatementError(
+            f"{joined(store.root, name)} is not a manifest: a JSON object with `files`, and a `pattern` of their names"
+        ) from error

@@ -1,12 +1,18 @@
-"""Wraps DataFrames so that failures are errors of this engine, although Spark computes the rows later."""
+"""Wraps DataFrames so that failures are errors of this engine, although Spark computes the rows later, and checks the
+caller's DataFrames."""
 
 from __future__ import annotations
 
 import functools
 import inspect
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any, Final, TypeVar
+
+from pyspark.sql import DataFrame
+
+from dbt.adapters.silt.engine.kernel.errors import InvalidArgumentError
+from dbt.adapters.silt.engine.kernel.identifiers import quote
 
 T = TypeVar("T")
 Mapped = Callable[[], AbstractContextManager[None]]
@@ -72,3 +78,31 @@ def _carried(given: Any, mapped: Mapped) -> Any:
 def _each(given: Iterator[T], mapped: Mapped) -> Iterator[T]:
     with mapped():
         yield from given
+
+
+def check_frame(df: object) -> None:
+    """Checks that the rows can be written.
+
+    Raises:
+        InvalidArgumentError: if the value is not a DataFrame of Spark, or is a streaming DataFrame.
+    """
+    if not isinstance(df, DataFrame):
+        raise InvalidArgumentError(
+            f"the rows to write are not a Spark DataFrame, but of type {type(df).__name__}",
+            remedy="Create a DataFrame of them with `spark.createDataFrame`",
+        )
+    if df.isStreaming:
+        raise InvalidArgumentError(
+            "a stream cannot be written as a whole",
+            remedy="Write each of its batches, in the function that you pass to `writeStream.foreachBatch`",
+        )
+
+
+@contextmanager
+def frame_view(df: DataFrame, name: str) -> Iterator[None]:
+    """Creates a temporary frame_view of the rows in their session, and drops it after the block."""
+    df.createTempView(quote(name))
+    try:
+        yield
+    finally:
+        df.sparkSession.catalog.dropTempView(name)

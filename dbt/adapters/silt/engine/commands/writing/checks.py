@@ -13,6 +13,7 @@ from functools import partial
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
+from dbt.adapters.silt.engine.commands.spark import partitions
 from dbt.adapters.silt.engine.commands.writing import rules
 from dbt.adapters.silt.engine.commands.writing.conversion import fitted
 from dbt.adapters.silt.engine.commands.writing.examples import example_row, shown
@@ -20,10 +21,12 @@ from dbt.adapters.silt.engine.kernel import foreign_json
 from dbt.adapters.silt.engine.kernel.errors import (
     CheckViolationError,
     NotNullViolationError,
+    PartitionValueError,
     SiltError,
     ValueNotCastableError,
 )
 from dbt.adapters.silt.engine.kernel.identifiers import quote
+from dbt.adapters.silt.engine.kernel.table.actions import Metadata
 from dbt.adapters.silt.engine.kernel.table.properties import TableProperties
 from dbt.adapters.silt.engine.kernel.table.schema import (
     ArrayType,
@@ -220,6 +223,34 @@ def _check_error(what: str, condition: str, table: str) -> Callable[[int, str | 
         rows = counted(count, "break", "breaks")
         return CheckViolationError(
             f"{rows} {what}, {one_line(condition)}{shown(example)}", table=table, details={"rows": count}
+        )
+
+    return error
+
+
+def partition_checks(metadata: Metadata, table: str) -> tuple[Check, ...]:
+    """Returns a check for each kind of value that a partition column cannot have; it raises a PartitionValueError.
+
+    An empty string would be read as null, by this engine and by every other reader; a string that cannot be in the name
+    of a folder would fail the job with an error of the file system (decision 0044).
+    """
+    schema = StructType.from_json(metadata.schema_string)
+    return tuple(
+        Check(is_unfit, F.col(quote(name)).cast("string"), _partition_error(schema.require(name).name, what, table))
+        for name, copy in partitions.copy_names(metadata).items()
+        for what, is_unfit in partitions.unfit(schema.require(name), copy).items()
+    )
+
+
+def _partition_error(name: str, what: str, table: str) -> Callable[[int, str | None], SiltError]:
+    def error(count: int, example: str | None) -> SiltError:
+        rows = counted(count, "have", "has")
+        return PartitionValueError(
+            f"{rows} {what}, in the partition column `{name}`{shown(example)}",
+            remedy="Nothing was written: give such rows another value in the query, such as null, or partition by"
+            " another column",
+            table=table,
+            details={"column": name, "rows": count},
         )
 
     return error

@@ -25,8 +25,7 @@ from dbt.adapters.silt.engine.commands.spark import (
     stored_columns,
 )
 from dbt.adapters.silt.engine.commands.writing import partition_folders, row_ids
-from dbt.adapters.silt.engine.commands.writing.checks import Check
-from dbt.adapters.silt.engine.commands.writing.partition_checks import partition_checks
+from dbt.adapters.silt.engine.commands.writing.checks import Check, partition_checks
 from dbt.adapters.silt.engine.kernel.errors import InternalError
 from dbt.adapters.silt.engine.kernel.files.statistics import TRUSTED, from_footers
 from dbt.adapters.silt.engine.kernel.identifiers import quote

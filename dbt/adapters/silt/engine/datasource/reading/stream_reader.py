@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import pyarrow as pa
 from pyspark.sql import datasource as api
@@ -13,11 +13,11 @@ from pyspark.sql.types import StructType
 
 from dbt.adapters.silt.engine.arrow.scan import ArrowScan
 from dbt.adapters.silt.engine.datasource import schemas
-from dbt.adapters.silt.engine.datasource.options import Options
+from dbt.adapters.silt.engine.datasource.options import Options, at_most_one
+from dbt.adapters.silt.engine.datasource.pyspark_classes import streaming
 from dbt.adapters.silt.engine.datasource.reading import file_parts
 from dbt.adapters.silt.engine.datasource.reading.feed_rows import FeedScan
 from dbt.adapters.silt.engine.datasource.reading.file_parts import FeedPart, FilePart
-from dbt.adapters.silt.engine.datasource.reading.limits import Limit, ReadLimit, has_limits, limit_of
 from dbt.adapters.silt.engine.datasource.reading.offsets import Offset
 from dbt.adapters.silt.engine.datasource.reading.portions import Portions, StreamFile
 from dbt.adapters.silt.engine.datasource.reading.reader import changed_rows, file_rows
@@ -34,6 +34,10 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.datasource import SupportsTriggerAvailableNow
 else:
     from dbt.adapters.silt.engine.datasource.pyspark_classes import SupportsTriggerAvailableNow
+
+
+ReadLimit: TypeAlias = Any
+"""A limit of PySpark."""
 
 
 @dataclass(frozen=True)
@@ -181,3 +185,59 @@ def check(options: Options) -> None:
             raise InvalidArgumentError(
                 f"the option `{name}` needs PySpark 4.2", remedy="Remove it: each batch then reads all new rows"
             )
+
+
+def has_limits() -> bool:
+    """Returns whether this PySpark has limits of batches: since 4.2."""
+    return hasattr(streaming, "ReadMaxFiles")
+
+
+def limit_of(options: Options) -> ReadLimit:
+    """Returns the limit in the options, or None if this PySpark does not support limits.
+
+    Raises:
+        InvalidArgumentError: if two limits are given.
+    """
+    at_most_one(options, ("maxFilesPerTrigger", "maxBytesPerTrigger"))
+    if not has_limits():
+        return None
+    files, size = options.number("maxFilesPerTrigger"), options.number("maxBytesPerTrigger")
+    if files is not None:
+        return streaming.ReadMaxFiles(files)
+    return streaming.ReadAllAvailable() if size is None else streaming.ReadMaxBytes(size)
+
+
+@dataclass(frozen=True)
+class Limit:
+    """The number of files, or of bytes, that a batch has room for; None for any number.
+
+    Attributes:
+        is_empty: whether the batch is still empty and has room for a file of any size.
+    """
+
+    files: int | None = None
+    size: int | None = None
+    is_empty: bool = True
+
+    @classmethod
+    def of(cls, given: ReadLimit) -> Limit:
+        """Converts a limit of PySpark."""
+        return cls(getattr(given, "max_files", None), getattr(given, "max_bytes", None))
+
+    @property
+    def is_none(self) -> bool:
+        return self.files is None and self.size is None
+
+    @property
+    def has_room(self) -> bool:
+        return self.is_empty or ((self.files is None or self.files > 0) and (self.size is None or self.size > 0))
+
+    def less(self, file: StreamFile) -> Limit:
+        """Returns the remaining room after a file."""
+        held = file.file.size if isinstance(file, ChangedFile) else file.size
+        return replace(
+            self,
+            files=None if self.files is None else self.files - 1,
+            size=None if self.size is None else self.size - held,
+            is_empty=False,
+        )

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import date, datetime
+from decimal import Decimal
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -13,7 +17,6 @@ from dbt.adapters.silt.engine.arrow.casts import FileTraits, to_table
 from dbt.adapters.silt.engine.arrow.filters import outcomes
 from dbt.adapters.silt.engine.arrow.text_lengths import fitted, too_long
 from dbt.adapters.silt.engine.arrow.types import arrow_type
-from dbt.adapters.silt.engine.datasource.writing.partition_texts import partition_text
 from dbt.adapters.silt.engine.datasource.writing.write_plan import WritePlan
 from dbt.adapters.silt.engine.kernel.errors import (
     NotNullViolationError,
@@ -159,3 +162,54 @@ def _file_type(data_type: DataType) -> pa.DataType:
         case MapType():
             return pa.map_(_file_type(data_type.key_type), _file_type(data_type.value_type))
     return arrow_type(data_type)
+
+
+def partition_text(value: Any, name: str, table: str) -> str | None:
+    """Returns the spelling of a value in the log, or None for null.
+
+    Source: the Delta specification, section "Partition Value Serialization"; a timestamp as
+    `YYYY-MM-DDThh:mm:ss.ffffffZ`.
+
+    Args:
+        value: value in Python.
+        name: name of the column.
+
+    Raises:
+        PartitionValueError: if the log cannot hold the value.
+    """
+    if value is None:
+        return None
+    text = _text(value)
+    if text == "" or "\0" in text:
+        what = "an empty string, which the format does not distinguish from null" if text == "" else "the character NUL"
+        raise PartitionValueError(f"the partition column `{name}` would hold {what}", table=table)
+    return text
+
+
+def _text(value: Any) -> str:
+    match value:
+        case bool():
+            return str(value).lower()
+        case datetime():
+            return _time(value)
+        case date():
+            return value.isoformat()
+        case Decimal():
+            return format(value, "f")
+        case float():
+            return _float(value)
+    return str(value)
+
+
+def _time(moment: datetime) -> str:
+    if moment.tzinfo is not None:
+        return moment.replace(tzinfo=None).isoformat(timespec="microseconds") + "Z"
+    return moment.isoformat(sep=" ", timespec="microseconds" if moment.microsecond else "seconds")
+
+
+def _float(number: float) -> str:
+    if math.isnan(number):
+        return "NaN"
+    if math.isinf(number):
+        return "Infinity" if number > 0 else "-Infinity"
+    return repr(number)

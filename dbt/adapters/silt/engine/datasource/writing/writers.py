@@ -2,31 +2,38 @@
 
 from __future__ import annotations
 
+import itertools
 import json
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime, timezone
+from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 from pyspark.sql import datasource as api
 from pyspark.sql.types import StructType
 
+from dbt.adapters.silt.engine.arrow.types import arrow_type
 from dbt.adapters.silt.engine.catalog.locations import table_location
 from dbt.adapters.silt.engine.catalog.open_databases import open_location
+from dbt.adapters.silt.engine.commands.spark.types import kernel_schema
 from dbt.adapters.silt.engine.datasource.pyspark_classes import HAS_ARROW_STREAMS
 from dbt.adapters.silt.engine.datasource.writing import committing, part_files
 from dbt.adapters.silt.engine.datasource.writing.committing import Finished
 from dbt.adapters.silt.engine.datasource.writing.part_files import Written
 from dbt.adapters.silt.engine.datasource.writing.planning import Asked
-from dbt.adapters.silt.engine.datasource.writing.rows_of_tuples import batches_of
 from dbt.adapters.silt.engine.datasource.writing.write_plan import WritePlan
 from dbt.adapters.silt.engine.kernel.errors import InvalidArgumentError, SiltError
 from dbt.adapters.silt.engine.kernel.storage.settings import Storages, StorageSettings
 from dbt.adapters.silt.engine.kernel.storage.store import ObjectMissing
+from dbt.adapters.silt.engine.kernel.table import schema as kernel
 
 if TYPE_CHECKING:
     from pyspark.sql.datasource import DataSourceStreamArrowWriter
 else:
     from dbt.adapters.silt.engine.datasource.pyspark_classes import DataSourceStreamArrowWriter
+
+
+_ROWS: Final = 10_000
 
 
 class TableWriter(api.DataSourceArrowWriter):
@@ -116,3 +123,30 @@ def _unnamed(problem: str) -> InvalidArgumentError:
         f"{problem}, so the query id, which ensures that each batch is written only once, is not known",
         remedy="Give the stream the option `checkpointLocation`, or `txnAppId`: a unique name of this stream",
     )
+
+
+def batches_of(rows: Iterable[Any], schema: StructType) -> Iterator[pa.RecordBatch]:
+    """Yields the rows of a stream in batches of some thousand; PySpark 4.0 passes tuples instead of batches."""
+    columns = kernel_schema(schema)
+    waiting = iter(rows)
+    while some := list(itertools.islice(waiting, _ROWS)):
+        arrays = [
+            pa.array([_plain(row[at], column.type) for row in some], arrow_type(column.type))
+            for at, column in enumerate(columns)
+        ]
+        yield pa.RecordBatch.from_arrays(arrays, names=columns.names)
+
+
+def _plain(value: Any, data_type: kernel.DataType) -> Any:
+    """Returns a value in Arrow's input form: a time with its zone, a struct as a dictionary, a map as pairs."""
+    if value is None:
+        return None
+    match data_type:
+        case kernel.StructType():
+            return {each.name: _plain(value[at], each.type) for at, each in enumerate(data_type)}
+        case kernel.ArrayType():
+            return [_plain(each, data_type.element_type) for each in value]
+        case kernel.MapType():
+            return [(_plain(k, data_type.key_type), _plain(v, data_type.value_type)) for k, v in value.items()]
+    is_instant = isinstance(value, datetime) and data_type == kernel.PrimitiveType("timestamp")
+    return value.astimezone(timezone.utc) if is_instant else value

@@ -8,7 +8,7 @@ from dataclasses import replace
 from dbt.adapters.silt.engine.commands.merge import merge as merge_command
 from dbt.adapters.silt.engine.commands.merge.plan import MergePlan
 from dbt.adapters.silt.engine.commands.rows import delete as delete_command
-from dbt.adapters.silt.engine.commands.rows import truncate as truncate_command
+from dbt.adapters.silt.engine.commands.rows import delete as rows_delete
 from dbt.adapters.silt.engine.commands.rows import update as update_command
 from dbt.adapters.silt.engine.commands.target import Outcome
 from dbt.adapters.silt.engine.kernel.identifiers import quote
@@ -45,9 +45,9 @@ def truncate(context: Context, statement: ast.Truncate) -> Result:
     return change_table(
         context,
         statement,
-        Verb(truncate_command.OPERATION),
+        Verb(rows_delete.TRUNCATE),
         lambda _: Texts(),
-        lambda change: truncate_command.truncate(change.target, change.settings),
+        lambda change: rows_delete.truncate(change.target, change.settings),
     )
 
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from pyspark.sql import DataFrame
 
-from dbt.adapters.silt.engine.commands.insert import insert as insert_command
+from dbt.adapters.silt.engine.commands.insert import insertion
 from dbt.adapters.silt.engine.commands.insert import replace as replace_command
 from dbt.adapters.silt.engine.commands.insert.insertion import OPERATION
 from dbt.adapters.silt.engine.commands.insert.placement import Placement
@@ -70,8 +70,8 @@ def _unconditional(
     if statement.mode is InsertMode.OVERWRITE and _overwrites_partitions(context):
         return replace_command.overwrite_partitions(target, query, placement, settings)
     if statement.mode is InsertMode.OVERWRITE:
-        return insert_command.overwrite(target, query, placement, settings)
-    return insert_command.append(target, query, placement, settings)
+        return insertion.overwrite(target, query, placement, settings)
+    return insertion.append(target, query, placement, settings)
 
 
 def _plan(context: Context, pinned: ast.Insert, change: Change, query: DataFrame) -> MergePlan:

@@ -8,17 +8,23 @@ files, without the files that the text's own predicates rule out, and with the n
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Final
 
 from dbt.adapters.silt.engine.catalog.documents import Function
 from dbt.adapters.silt.engine.catalog.names import RelationName
 from dbt.adapters.silt.engine.commands.commit import merged
+from dbt.adapters.silt.engine.commands.spark.errors import SPARKS, condition, syntax_remedy
+from dbt.adapters.silt.engine.commands.spark.failures.causes import first_line
+from dbt.adapters.silt.engine.commands.spark.failures.conditions import SYNTAX
 from dbt.adapters.silt.engine.kernel.errors import (
     ExternalPathError,
     InvalidStatementError,
     RelationNotFoundError,
     SchemaNotFoundError,
+    StatementSyntaxError,
     StoredCodeError,
 )
 from dbt.adapters.silt.engine.kernel.identifiers import quote
@@ -28,7 +34,7 @@ from dbt.adapters.silt.engine.kernel.scan.consistent_cut import consistent_cut
 from dbt.adapters.silt.engine.kernel.table.schema import StructType
 from dbt.adapters.silt.engine.kernel.transaction.changes import ReadSet
 from dbt.adapters.silt.engine.sql.query.stored_texts import HIDDEN_SELECT
-from dbt.adapters.silt.engine.statements.resolve import mistakes
+from dbt.adapters.silt.engine.sql.tokens import syntax_error
 from dbt.adapters.silt.engine.statements.resolve.answering import Answering
 from dbt.adapters.silt.engine.statements.resolve.expander import Expander
 from dbt.adapters.silt.engine.statements.resolve.expansion import ExpandedQuery, SqlFragment
@@ -46,6 +52,9 @@ from dbt.adapters.silt.engine.statements.resolve.snapshot_views import SnapshotV
 from dbt.adapters.silt.engine.statements.resolve.stored_code import Allowed, name_files
 
 _logger = logging.getLogger(__name__)
+
+
+_PLACE: Final = re.compile(r"\(line (\d+), pos (\d+)\)")
 
 
 @dataclass(frozen=True)
@@ -135,7 +144,7 @@ class Resolver:
         except (RelationNotFoundError, SchemaNotFoundError, StoredCodeError) as error:
             if isinstance(error, StoredCodeError) and HIDDEN_SELECT not in error.problem:
                 raise
-            mistake = mistakes.mistake(self.namespace, text.sql, is_query=not text.outer)
+            mistake = _first_mistake(self.namespace, text.sql, is_query=not text.outer)
             if mistake is None:
                 raise
             raise mistake from error
@@ -169,3 +178,27 @@ class Resolver:
             return ReadSet()
         cut[target], reads = self.read_history.first[target]
         return reads
+
+
+def _first_mistake(namespace: Namespace, sql: str, *, is_query: bool) -> StatementSyntaxError | None:
+    """Returns the first mistake in a query or an expression, unless Spark can parse it.
+
+    The text is explained, not run: Spark parses it before it looks up its tables.
+    """
+    try:
+        namespace.spark.sql(f"{'explain' if is_query else 'explain select'}\n{sql}")
+    except SPARKS as error:
+        if condition(error) in SYNTAX:
+            return _placed(error, sql)
+    return None
+
+
+def _placed(error: Exception, sql: str) -> StatementSyntaxError:
+    """Returns Spark's message with the position in the text; Spark counts the line of EXPLAIN as the first."""
+    said = first_line(error).partition(" (line ")[0].rstrip(".")
+    place = _PLACE.search(str(error))
+    remedy = syntax_remedy(said)
+    if place is None:
+        return StatementSyntaxError(said, remedy=remedy)
+    line, column = int(place[1]) - 2, int(place[2])
+    return syntax_error(said, sql, sum(len(each) + 1 for each in sql.split("\n")[:line]) + column, remedy)
