@@ -6,6 +6,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -20,7 +21,9 @@ from dbt.adapters.silt.engine.kernel.errors import (
     StorageError,
     TableDamagedError,
 )
+from dbt.adapters.silt.engine.kernel.files.footers import WIDE_DIFFERENCES
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
+from dbt.adapters.silt.engine.kernel.maintenance.file_check import check_files
 from dbt.adapters.silt.engine.kernel.storage.local_store import LocalStore
 from dbt.adapters.silt.engine.kernel.table.actions import AddFile, Metadata, Protocol, serialize
 from dbt.adapters.silt.engine.kernel.table.schema import (
@@ -43,7 +46,7 @@ class Table:
 
     def __init__(self, folder: Path, data: pa.Table, schema: StructType, **options: Any) -> None:
         self.file = folder / "a.parquet"
-        pq.write_table(data, self.file, **options.pop("write", {}))
+        options.pop("writer", pq.write_table)(data, self.file, **options.pop("write", {}))
         stats = options.pop("stats", None)
         size = self.file.stat().st_size
         actions = [
@@ -60,6 +63,13 @@ class Table:
         batches = [batch for file in scan.files for batch in read_file(scan, file, self.log.store)]
         assert all(0 < batch.num_rows <= BATCH_ROWS for batch in batches)
         return pa.Table.from_batches(batches, scan.schema)
+
+
+def by_duckdb(data: pa.Table, path: Path) -> None:
+    """Writes 32-bit numbers that are far apart in an encoding that Arrow cannot read and Spark can."""
+    with duckdb.connect() as connection:
+        connection.register("given", data)
+        connection.execute(f"copy (select * from given) to '{path}' (format parquet, parquet_version v2)")
 
 
 def struct(**members: DataType) -> StructType:
@@ -90,6 +100,36 @@ def test_nested_values_of_many_batches_keep_their_places(tmp_path: Path) -> None
         assert got["a"] == (None if row["a"] is None else [{"N": each["n"]} for each in row["a"]])
         late = None if row["m"] is None else [(key, {**value, "late": None}) for key, value in row["m"]]
         assert got["m"] == late
+
+
+FAR_APART = [sign * (2**31 - 1 - n) for n in range(1500) for sign in (1, -1)]
+
+
+def test_a_column_that_only_spark_can_read_is_refused_with_this_remedy(tmp_path: Path) -> None:
+    data = pa.table({"id": pa.array(range(3000), pa.int64()), "number": pa.array(FAR_APART, pa.int32())})
+    table = Table(tmp_path, data, struct(id=LONG, number=PrimitiveType("integer")), writer=by_duckdb)
+    assert table.read("id").num_rows == 3000
+    with pytest.raises(
+        TableDamagedError, match=r"a\.parquet: Arrow cannot read it \(.*, and Spark can: query"
+    ) as caught:
+        table.read()
+    assert (caught.value.table, caught.value.details) == ("main.t", {"path": "a.parquet"})
+    (problem,) = check_files(table.log.store, table.log.snapshot(), lambda done: None, data=True)
+    assert WIDE_DIFFERENCES in problem.what
+    assert list(check_files(table.log.store, table.log.snapshot(), lambda done: None)) == []
+
+
+def test_a_damaged_page_is_not_ascribed_to_an_encoding_of_other_columns(tmp_path: Path) -> None:
+    data = pa.table({"number": pa.array(range(3000), pa.int32()), "s": [f"s{n}" for n in range(3000)]})
+    table = Table(tmp_path, data, struct(number=PrimitiveType("integer"), s=STRING), writer=by_duckdb)
+    chunk = pq.ParquetFile(table.file).metadata.row_group(0).column(1)
+    damaged = bytearray(table.file.read_bytes())
+    start = chunk.dictionary_page_offset or chunk.data_page_offset
+    damaged[start : start + chunk.total_compressed_size] = b"\xff" * chunk.total_compressed_size
+    table.file.write_bytes(bytes(damaged))
+    with pytest.raises(TableDamagedError, match="cannot be read") as caught:
+        table.read("s")
+    assert caught.value.action == TableDamagedError.remedy
 
 
 def test_a_dot_in_a_name_is_no_path(tmp_path: Path) -> None:

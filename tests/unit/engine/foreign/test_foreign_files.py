@@ -5,9 +5,12 @@ The table of a seed is always the same one: `drawn(seed)`.
 
 from __future__ import annotations
 
+import duckdb
+import pyarrow as pa
 import pytest
 
 from dbt.adapters.silt import engine as silt
+from dbt.adapters.silt.engine.kernel.errors import TableDamagedError
 from tests.unit.engine.foreign.cases import Case, drawn
 from tests.unit.engine.foreign.checks import check
 from tests.unit.engine.house import House
@@ -35,6 +38,22 @@ def doors(house: House) -> House:
 def test_tables_of_other_writers_are_read_and_changed_alike_by_every_door(doors: House, seed: int) -> None:
     for each in range(seed, seed + 4):
         checked(doors, drawn(each), f"t{each}")
+
+
+def test_a_file_that_only_spark_can_read_is_queried_and_rewritten_for_arrow(house: House) -> None:
+    source = house.root / "main" / "t"
+    source.mkdir(parents=True)
+    numbers = [sign * (2**31 - 1 - n) for n in range(1500) for sign in (1, -1)]
+    given = pa.table({"n": pa.array(numbers, pa.int32())})
+    with duckdb.connect() as connection:
+        connection.register("given", given)
+        connection.execute(f"copy (select * from given) to '{source}/0.parquet' (format parquet, parquet_version v2)")
+    house.sql(f"convert to delta parquet.`{source}`")
+    with pytest.raises(TableDamagedError, match=r"Spark can: query the table by SQL, and run `create or replace table"):
+        silt.read(source)
+    assert [row.n for row in house.fetched("select n from t where n is not null")] == numbers
+    house.sql("create or replace table t as select * from t")
+    assert sorted(silt.read(source)["n"].to_pylist()) == sorted(numbers)
 
 
 @pytest.mark.long

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 from dbt.adapters.silt.engine.arrow import calendars
 from dbt.adapters.silt.engine.arrow.casts import FileTraits, field_id, position, to_table
 from dbt.adapters.silt.engine.arrow.filters import outcomes
-from dbt.adapters.silt.engine.arrow.open_file import open_parquet, problems
+from dbt.adapters.silt.engine.arrow.open_file import first_line, open_parquet, problems
 from dbt.adapters.silt.engine.arrow.partition_values import partition_column
 from dbt.adapters.silt.engine.arrow.row_groups import RowGroups
 from dbt.adapters.silt.engine.arrow.scan import ArrowScan, ScanColumn
@@ -22,6 +22,7 @@ from dbt.adapters.silt.engine.arrow.text_lengths import fitted
 from dbt.adapters.silt.engine.arrow.types import arrow_type
 from dbt.adapters.silt.engine.kernel.errors import CorruptDeletionVectorError, TableDamagedError
 from dbt.adapters.silt.engine.kernel.files import deletion_vectors
+from dbt.adapters.silt.engine.kernel.files.footers import WIDE_DIFFERENCES, may_have_wide_differences
 from dbt.adapters.silt.engine.kernel.storage.store import Store
 from dbt.adapters.silt.engine.kernel.table.actions import AddFile
 from dbt.adapters.silt.engine.kernel.table.expressions import TRUE, columns
@@ -138,13 +139,27 @@ class _FileRead:
         fields = self.parquet.schema_arrow
         names = [fields.field(at).name for at in sorted({at for at in self.places if at is not None})]
         if names:
-            yield from self.parquet.iter_batches(BATCH_ROWS, row_groups=[group], columns=names)
+            yield from self._decoded(group, names)
             return
         left = self.parquet.metadata.row_group(group).num_rows
         while left > 0:
             rows = min(left, BATCH_ROWS)
             yield pa.RecordBatch.from_arrays([pa.nulls(rows)], names=[""])
             left -= rows
+
+    def _decoded(self, group: int, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        """Yields columns as stored.
+
+        Raises:
+            TableDamagedError: if Arrow cannot read a column that Spark may be able to read.
+            pa.ArrowException, OSError: if the file cannot be read for another reason.
+        """
+        try:
+            yield from self.parquet.iter_batches(BATCH_ROWS, row_groups=[group], columns=names)
+        except (pa.ArrowException, OSError) as error:
+            if getattr(error, "errno", None) or not may_have_wide_differences(self.parquet.metadata, names):
+                raise
+            raise TableDamagedError(f"Arrow cannot read it ({first_line(error)})", remedy=WIDE_DIFFERENCES) from error
 
     def _table_batch(self, found: pa.RecordBatch) -> pa.RecordBatch:
         pairs = zip(self.scan.read_columns, self.places, strict=True)

@@ -67,7 +67,7 @@ def problems(scan: ArrowScan, file: AddFile) -> Iterator[None]:
         if isinstance(error, OSError) and error.errno is not None:
             raise StorageError(f"the data file {name} cannot be read ({error.strerror})", table=scan.table) from error
         raise TableDamagedError(
-            f"the data file {name} cannot be read ({_first_line(error)})",
+            f"the data file {name} cannot be read ({first_line(error)})",
             table=scan.table,
             version=scan.version,
             details={"path": name},
@@ -117,5 +117,6 @@ def _of_file(error: SiltError, name: str, scan: ArrowScan) -> SiltError:
     )
 
 
-def _first_line(error: Exception) -> str:
+def first_line(error: Exception) -> str:
+    """Returns the first line of the message of an error, or the name of its class if the message is empty."""
     return (str(error).splitlines() or [type(error).__name__])[0]

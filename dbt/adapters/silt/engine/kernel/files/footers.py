@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import math
 import struct
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -24,6 +24,14 @@ Path: TypeAlias = tuple[str, ...]
 _MICROSECONDS = {"s": (1_000_000, 1), "ms": (1_000, 1), "us": (1, 1), "ns": (1, 1_000)}
 _INTEGERS = frozenset(("byte", "short", "integer", "long"))
 _FLOATS = frozenset(("float", "double"))
+
+
+WIDE_DIFFERENCES: Final = (
+    "Arrow cannot read 32-bit columns in the encoding DELTA_BINARY_PACKED whose differences need more than 32 bits, "
+    "and Spark can: query the table by SQL, and run `create or replace table ... as select * from ...` so that Arrow "
+    "can read it, too. If Spark cannot read the file either, restore it from a copy"
+)
+"""The remedy for a file that Arrow may be unable to read although it is not damaged. DuckDB writes such files."""
 
 
 @dataclass(frozen=True)
@@ -176,3 +184,19 @@ def _string_literal(raw: bytes, truncate: Callable[[str], str | None]) -> str | 
         # A writer may cut a long value within a character, and Spark allows strings that are not UTF-8.
         return None
     return None if shortened is None else stats_literals.string_literal(shortened)
+
+
+def may_have_wide_differences(footer: pq.FileMetaData, columns: Collection[str] | None = None) -> bool:
+    """Returns whether a column has the physical type and the encoding of `WIDE_DIFFERENCES`.
+
+    Args:
+        columns: the names of the columns to look at, without the fields inside them; None for all columns.
+    """
+    groups = (footer.row_group(at) for at in range(footer.num_row_groups))
+    chunks = (group.column(at) for group in groups for at in range(footer.num_columns))
+    return any(
+        chunk.physical_type == "INT32"
+        and "DELTA_BINARY_PACKED" in chunk.encodings
+        and (columns is None or chunk.path_in_schema.partition(".")[0] in columns)
+        for chunk in chunks
+    )

@@ -209,9 +209,19 @@ def _deleted_rows(store: Store, table: str, file: _File) -> tuple[BitMap64 | Non
 
 
 def _read_all(parquet: pq.ParquetFile) -> None:
-    """Reads every page of every column, in batches of rows."""
-    for _ in parquet.iter_batches():
-        pass
+    """Reads every page of every column, in batches of rows.
+
+    Raises:
+        pa.ArrowException, OSError: if Arrow cannot read a page.
+    """
+    try:
+        for _ in parquet.iter_batches():
+            pass
+    except (pa.ArrowException, OSError) as error:
+        if getattr(error, "errno", None) or not footers.may_have_wide_differences(parquet.metadata):
+            raise
+        said = str(error).partition("\n")[0]
+        raise pa.ArrowInvalid(f"{said}. {footers.WIDE_DIFFERENCES}") from error
 
 
 def _check_columns(parquet: pq.ParquetFile, name: str, file: _File, snapshot: Snapshot) -> Iterator[Problem]:
