@@ -43,7 +43,13 @@ def words(house: House) -> House:
         ("select id from words where regexp_like(s, '(')", InvalidStatementError, r"Unclosed group|\.PATTERN\]"),
         ("select format_string('%q', id) from words", InvalidStatementError, r"Conversion = 'q'"),
         ("select id from words group by s", InvalidStatementError, r"\[MISSING_AGGREGATION\] .* Add the columns"),
-        ("select w.nope from words w", ColumnNotFoundError, r"\[UNRESOLVED_COLUMN"),
+        ("select w.nope from words w", ColumnNotFoundError, r"\[UNRESOLVED_COLUMN[^(]*$"),
+        (
+            "select *\nfrom words where id = (select id,\n s from words where id = 1)",
+            InvalidStatementError,
+            r"must return only one column, but got 2 \(in `\(select id, s from .*words.* where id = 1\)`\)\. ",
+        ),
+        ("select *\nfrom words where\ncount(*) > 1", InvalidStatementError, r"\[INVALID_WHERE_CONDITION\] "),
         ("select date'2024-99-99'", InvalidStatementError, r"\[INVALID_TYPED_LITERAL\]"),
     ],
 )

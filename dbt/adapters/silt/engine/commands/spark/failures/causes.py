@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.errors import PySparkException
 
-from dbt.adapters.silt.engine.commands.spark.failures.texts import sentence, without_java_stack
+from dbt.adapters.silt.engine.commands.spark.failures.texts import located, sentence, without_java_stack
 
 _DEEPEST: Final = 30
 """Longer chains of causes are cut: Java does not forbid a cycle."""
@@ -73,7 +73,8 @@ def _chain(java: Any) -> Iterator[Cause]:
         told, text = str(java.getMessage()), str(java.toString()).partition("\n")[0]
         condition, state, parameters = _condition(java)
         exception = str(java.getClass().getName())
-        yield Cause(text, _message(told, exception), condition, state, parameters, exception, _code(java, text))
+        message = located(_message(told, exception), _part(java))
+        yield Cause(text, message, condition, state, parameters, exception, _code(java, text))
         java = java.getCause()
         if java is None:
             yield from _in_text(told)
@@ -100,6 +101,18 @@ def _condition(java: Any) -> tuple[str, str, Mapping[str, Any]]:
     return "", "", {}
 
 
+def _part(java: Any) -> str:
+    """Returns the part of the statement that an exception of Java names; empty if it names none."""
+    with contextlib.suppress(Py4JError, TypeError):  # only Spark's own exceptions have this method
+        return _fragment(java.getQueryContext())
+    return ""
+
+
+def _fragment(contexts: Iterable[Any] | None) -> str:
+    """Returns the SQL of the first context; empty without SQL, as for a method of a DataFrame."""
+    return next((str(each.fragment()) for each in contexts or () if _SQL in str(each.contextType())), "")
+
+
 def _code(java: Any, text: str) -> str:
     if text.startswith(_OF_AWS):
         with contextlib.suppress(Py4JError):  # raised if the exception is not a response of the service
@@ -111,11 +124,12 @@ def _code(java: Any, text: str) -> str:
 def _described(error: PySparkException) -> Cause:
     """Returns the cause that a Spark Connect server describes."""
     exception = type(error).__name__
-    message = _message(str(error), exception)
+    message = located(_message(str(error), exception), _fragment(error.getQueryContext()))
     condition, state = error.getCondition() or "", error.getSqlState() or ""
     return Cause(message, message, condition, state, error.getMessageParameters() or {}, exception)
 
 
+_SQL: Final = "SQL"
 _CAUSED_BY = re.compile(r"^Caused by: (.*)$", re.MULTILINE)
 _LOST_TASK = re.compile(r"Lost task [^\n]*?\): ([\w.$]+(?:Exception|Error)\b[^\n]*)")
 _STATE = re.compile(r"\s*SQLSTATE: [0-9A-Z]{5}\s*$")

@@ -41,13 +41,36 @@ def without_java_stack(text: str) -> str:
     return text.partition("\nJVM stacktrace:")[0].partition("\n\tat ")[0].strip()
 
 
+def located(message: str, part: str) -> str:
+    """Returns a message of Spark with the part of the statement at fault, unless the message quotes it already.
+
+    Args:
+        message: the message as `sentence` returns it.
+        part: the part of the SQL that Spark names; empty if unknown. Its position is not given: in the SQL that Spark
+            reads, names of tables are replaced.
+    """
+    shown = _shown(part)
+    if not shown or _compared(shown.removesuffix("...")) in _compared(message):
+        return message
+    return f"{message.rstrip(' .!')} (in `{shown}`)"
+
+
 def _part(text: str) -> str:
     """Returns the part of a statement that Spark marks with carets; empty without a mark, or for internal parts."""
     shown = _SHOWN.search(text)
     if shown is None:
         return ""
     start = len(shown[2])
-    part = shown[1][start : start + len(shown[3])].strip()
-    if "__silt_" in part or _VIEW.search(part):
+    return _shown(shown[1][start : start + len(shown[3])])
+
+
+def _shown(part: str) -> str:
+    """Returns a part of a statement on a single line and cut to its beginning; empty for an internal part."""
+    if "__silt_" in part:
         return ""
-    return part if len(part) <= _LONGEST else f"{part[:_LONGEST]}..."
+    line = " ".join(_VIEW.sub("", part).split())
+    return line if len(line) <= _LONGEST else f"{line[:_LONGEST]}..."
+
+
+def _compared(text: str) -> str:
+    return text.lower().replace("`", "").replace('"', "")
