@@ -50,10 +50,10 @@ def test_a_file_that_only_spark_can_read_is_queried_and_rewritten_for_arrow(hous
         connection.execute(f"copy (select * from given) to '{source}/0.parquet' (format parquet, parquet_version v2)")
     house.sql(f"convert to delta parquet.`{source}`")
     with pytest.raises(TableDamagedError, match=r"Spark can: query the table by SQL, and run `create or replace table"):
-        silt.read(source)
+        silt.read(str(source))
     assert [row.n for row in house.fetched("select n from t where n is not null")] == numbers
     house.sql("create or replace table t as select * from t")
-    assert sorted(silt.read(source)["n"].to_pylist()) == sorted(numbers)
+    assert sorted(silt.read(str(source))["n"].to_pylist()) == sorted(numbers)
 
 
 @pytest.mark.long
