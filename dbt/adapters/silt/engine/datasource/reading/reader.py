@@ -20,7 +20,6 @@ from dbt.adapters.silt.engine.datasource.table_location import TableLocation
 from dbt.adapters.silt.engine.kernel.files.file_guard import FileGuard
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
 from dbt.adapters.silt.engine.kernel.scan.changed_files import ChangedFile
-from dbt.adapters.silt.engine.kernel.table.active_files import files_table
 from dbt.adapters.silt.engine.kernel.table.expressions import TRUE, And, Expression
 
 
@@ -100,7 +99,7 @@ def file_rows(scan: ArrowScan, place: TableLocation, part: InputPartition) -> It
     """
     store = place.open()
     for file in part.files if isinstance(part, FilePart) else ():
-        _guard(store.root).check(store, files_table([file]), scan.metadata, scan.table, scan.version)
+        _guard(store.root).check_file(store, file, scan.metadata, scan.table, scan.version)
         yield from read_file(scan, file, store)
 
 
