@@ -91,10 +91,10 @@ def attacked(house: House, marker: Path, tmp_path: Path) -> Iterator[Callable[[s
         return house.another()
 
     yield write
-    _clear(house)
+    clear(house)
 
 
-def _clear(house: House) -> None:
+def clear(house: House) -> None:
     house.warehouse.spark.sql(f"select reflect('java.lang.System', 'clearProperty', '{PROPERTY}')").collect()
 
 
@@ -104,6 +104,7 @@ def ran(house: House, marker: Path) -> bool:
     return marker.exists() or found[0][0] == "yes"
 
 
+@pytest.mark.connect
 @pytest.mark.parametrize("text", [SCRIPTS[0], CALLS[0]])
 def test_no_door_runs_the_code_of_a_stored_view(attacked: Callable[[str], House], marker: Path, text: str) -> None:
     house = attacked(text)
@@ -178,7 +179,7 @@ def test_no_call_of_a_stored_function_runs_code(house: House, place: Place, mark
     assert not ran(house, marker)
     opened(house.warehouse.spark, place, TRUSTING).rows(call)
     assert ran(house, marker)
-    _clear(house)
+    clear(house)
 
 
 def test_a_function_that_runs_code_is_refused_when_it_is_made(house: House) -> None:

@@ -58,7 +58,9 @@ def hostile(house: House, place: Place, tmp_path: Path) -> Callable[[str], House
     return write
 
 
-@pytest.mark.parametrize("text", TEXTS)
+@pytest.mark.parametrize(
+    "text", [pytest.param(text, marks=pytest.mark.connect if text in TEXTS[:2] else ()) for text in TEXTS]
+)
 def test_a_stored_view_reads_no_file_outside(hostile: Callable[[str], House], place: Place, text: str) -> None:
     house = hostile(text)
     for door in DOORS:
