@@ -36,6 +36,14 @@ DBT = (
 )
 """dbt where it meets the adapter: each materialization and strategy, retry, microbatch, docs, python models."""
 
+SECURITY = (
+    "tests/security/test_gateway_secret.py",
+    "tests/security/test_ports_of_spark.py",
+    "tests/security/test_what_others_can_read.py",
+    "tests/security/texts",
+)
+"""What depends on Spark's own code: the names of its files and settings, its functions, and how it reads SQL."""
+
 READERS = ("tests/interop/test_other_readers.py",)
 
 DBT_1_11 = ("--constraint", ".ci/constraints.txt")
@@ -66,7 +74,7 @@ class Lane:
     python: str
     java: int
     installs: tuple[tuple[str, ...], ...]
-    tests: tuple[str, ...] = ENGINE + DBT
+    tests: tuple[str, ...] = ENGINE + DBT + SECURITY
     options: tuple[str, ...] = ()
     environ: Mapping[str, str] = field(default_factory=dict)
 
@@ -91,7 +99,7 @@ LANES = (
         python="3.12",
         java=17,
         installs=(("--editable", ".[dev]", "pyspark==4.2.*", *DBT_1_11),),
-        tests=ENGINE + DBT + READERS,
+        tests=ENGINE + DBT + SECURITY + READERS,
         environ=DELTA_SPARK,
     ),
     Lane(
