@@ -1,0 +1,212 @@
+"""Measures the cost of the checks of paths and rules: `python -m benchmarks.checks [--quick]`.
+
+Both contestants are dbt-silt, in turn in one process; the baseline omits the checks. The check of a file includes its
+location, links, size and modification time, because one call to the system returns all of them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import os
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from unittest.mock import patch
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from rich.console import Console
+
+from benchmarks import entrants
+from benchmarks.contestants.contestant import Need
+from benchmarks.contestants.silt import Silt
+from benchmarks.data import Rows
+from benchmarks.harness import run_case
+from benchmarks.report import statements_table
+from dbt.adapters.silt import engine as silt
+from dbt.adapters.silt.engine.commands.writing import rules
+from dbt.adapters.silt.engine.kernel.files.file_guard import FileGuard
+from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
+from dbt.adapters.silt.engine.kernel.storage.local_store import LocalStore
+from dbt.adapters.silt.engine.kernel.transaction.changes import Changes, Operation, ReadSet
+from dbt.adapters.silt.engine.kernel.transaction.commit import CommitSettings, commit
+from dbt.adapters.silt.engine.sql.query import rule_texts
+from dbt.adapters.silt.session.spark import stop_spark
+
+
+class Checked(Silt):
+    """dbt-silt as it is."""
+
+    name = "with the checks"
+
+    def read(self, table: str) -> pa.Table:
+        """The rows of a table, without Spark."""
+        return silt.read(str(self.folder_of(table)))
+
+    def folder_of(self, table: str) -> Path:
+        """The folder of a table."""
+        return self._folder / table
+
+
+class Unchecked(Checked):
+    """dbt-silt that neither checks the paths of data files nor the text of rules."""
+
+    name = "without the checks"
+
+    def execute(self, statement: str) -> None:
+        with _without_checks():
+            super().execute(statement)
+
+    def query(self, statement: str) -> DataFrame:
+        with _without_checks():
+            return super().query(statement)
+
+    def read(self, table: str) -> pa.Table:
+        with _without_checks():
+            return super().read(table)
+
+
+@contextlib.contextmanager
+def _without_checks() -> Iterator[None]:
+    nothing = {"check": lambda *_: None, "check_file": lambda *_: None}
+    with patch.multiple(FileGuard, **nothing), patch.object(rules, "problem", lambda *_: None):
+        yield
+
+
+@dataclass
+class _CheckCase:
+    """A case on a table that all repetitions share."""
+
+    size: int
+    table = "t"
+    needs = frozenset((Need.ROWS,))
+    warmups = 2
+    repetitions = 9
+
+    def before(self, contestant: Checked, repetition: int) -> None:
+        return
+
+    def result(self, contestant: Checked, repetition: int) -> DataFrame:
+        return contestant.contents(self.table)
+
+    def expected(self) -> None:
+        return None
+
+    def finish(self, contestant: Checked, repetition: int) -> None:
+        contestant.execute(f"drop table {contestant.reference(self.table)}")
+
+
+class _OfManyFiles(_CheckCase):
+    """The table's files are links to one file, so that they cost no space."""
+
+    def prepare(self, contestant: Checked) -> None:
+        contestant.create(self.table, Rows(0, 10))
+        _repeat_the_file(contestant, self.table, self.size)
+
+
+class ReadBySpark(_OfManyFiles):
+    """A query that opens each file."""
+
+    @property
+    def name(self) -> str:
+        return f"read {self.size:,} files, Spark"
+
+    def work(self, contestant: Checked, repetition: int) -> None:
+        contestant.totals(self.table)
+
+
+class ReadByArrow(_OfManyFiles):
+    """The same rows without Spark."""
+
+    @property
+    def name(self) -> str:
+        return f"read {self.size:,} files, Arrow"
+
+    def work(self, contestant: Checked, repetition: int) -> None:
+        contestant.read(self.table)
+
+
+class SmallMerge(_OfManyFiles):
+    """A merge whose key is in one file."""
+
+    @property
+    def name(self) -> str:
+        return f"merge into 1 of {self.size:,} files"
+
+    def prepare(self, contestant: Checked) -> None:
+        super().prepare(contestant)
+        contestant.append(self.table, Rows(1000, 1010))
+
+    def work(self, contestant: Checked, repetition: int) -> None:
+        contestant.merge(self.table, Rows(1000, 1010))
+
+
+class WriteWithRules(_CheckCase):
+    """An insert into a table with constraints, generated columns and defaults; each text was checked before."""
+
+    is_first = False
+
+    @property
+    def name(self) -> str:
+        return f"insert with {self.size:,} rules{', first time' if self.is_first else ''}"
+
+    def prepare(self, contestant: Checked) -> None:
+        third = range(self.size // 3)
+        generated = "".join(f", g{each} bigint generated always as (id * {each + 2})" for each in third)
+        defaults = "".join(f", d{each} string default concat('d', {each})" for each in third)
+        checks = "".join(f", constraint c{each} check (id + {each} >= 0)" for each in third)
+        contestant.execute(f"create table {contestant.reference(self.table)} (id bigint{generated}{defaults}{checks})")
+
+    def before(self, contestant: Checked, repetition: int) -> None:
+        if self.is_first:
+            rule_texts.problem.cache_clear()
+
+    def work(self, contestant: Checked, repetition: int) -> None:
+        contestant.execute(f"insert into {contestant.reference(self.table)} (id) values ({repetition})")
+
+
+class FirstWriteWithRules(WriteWithRules):
+    """The same in a process that has not checked these texts."""
+
+    is_first = True
+
+
+OF_FILES = (ReadByArrow, ReadBySpark, SmallMerge)
+OF_RULES = (WriteWithRules, FirstWriteWithRules)
+CASES: tuple[type[_CheckCase], ...] = (*OF_FILES, *OF_RULES)
+
+
+def _repeat_the_file(contestant: Checked, table: str, count: int) -> None:
+    """Commits links to the table's only file, as data files of their own."""
+    log = DeltaLog(LocalStore(str(contestant.folder_of(table))), table)
+    base = log.snapshot()
+    (add,) = base.add_files()
+    adds = [replace(add, path=f"part-{number:06}-{add.path}") for number in range(count - 1)]
+    for each in adds:
+        os.link(Path(log.store.root, add.path), Path(log.store.root, each.path))
+    changes = Changes(Operation("WRITE", {"mode": "Append"}), adds=tuple(adds))
+    commit(log, base, changes, ReadSet(), CommitSettings())
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs the cases and prints each median with its ratio to the baseline's."""
+    options = argparse.ArgumentParser(prog="python -m benchmarks.checks", description=__doc__)
+    entrants.add_session_options(options)
+    given = options.parse_args(arguments)
+    files, many = (50, 9) if given.quick else (2_000, 99)
+    cases = [*(each(files) for each in OF_FILES), *(each(many) for each in OF_RULES)]
+    try:
+        spark = entrants.session(given, with_delta_spark=False)
+        with tempfile.TemporaryDirectory() as folder:
+            contestants = [each(spark, Path(folder, each.name)) for each in (Unchecked, Checked)]
+            Console().print(statements_table([run_case(case, contestants) for case in cases]))
+    finally:
+        stop_spark()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
