@@ -196,7 +196,10 @@ def _name(function: ast.expr) -> str:
 
 
 def _has_two_arguments(call: ast.Call) -> bool:
-    return len(call.args) > 1 and not any(isinstance(each, ast.Starred) for each in call.args[:2])
+    """Whether the call has two positional arguments that differ."""
+    if len(call.args) < 2 or any(isinstance(each, ast.Starred) for each in call.args[:2]):
+        return False
+    return ast.dump(call.args[0]) != ast.dump(call.args[1])
 
 
 def _is_version(node: ast.AST) -> bool:

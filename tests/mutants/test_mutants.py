@@ -54,6 +54,9 @@ class TestKinds:
     def test_two_arguments_change_places(self) -> None:
         assert changes("return f(a, b, c)") == ["swap `f(a, b, c)` -> `f(b, a, c)`"]
 
+    def test_equal_arguments_do_not_change_places(self) -> None:
+        assert changes("return f(a, a)") == []
+
     def test_a_field_of_a_replacement_is_removed(self) -> None:
         assert changes("return replace(a, b=1 if c else d)")[0] == "field `replace(a, b=1 if c else d)` -> `replace(a)`"
 
@@ -122,3 +125,8 @@ class TestCore:
         )
         assert ended.returncode == 1, ended.stderr
         assert ended.stdout.count("unreached: engine/kernel/transaction/attempt.py:") == 3
+
+    @pytest.mark.long
+    def test_the_tests_kill_a_sample_of_the_core(self) -> None:
+        ended = run("--sample", "60", "--seed", "1")
+        assert ended.returncode == 0, ended.stdout + ended.stderr
