@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 
 from dbt.adapters.silt.engine.commands.spark.errors import SPARKS
 from dbt.adapters.silt.session.stages import embedded, find
-from dbt.adapters.silt.session.stages.over_connect import Heard
+from dbt.adapters.silt.session.stages.find import ProgressHandler
 from dbt.adapters.silt.status_lines.line import Stages
 
 ENDLESS = "select count(*) from range(0, 100000000000000, 1, 40) where hash(id) = 0"
@@ -109,11 +109,11 @@ class OneStage:
 
 
 def test_the_operations_that_a_server_runs_at_once_are_counted_together_until_each_is_done() -> None:
-    heard = Heard()
-    heard([OneStage(10, 4, 100), OneStage(5, 0, 0)], 2, "a", False)
-    heard([OneStage(3, 1, 50)], 1, "b", False)
-    assert heard.stages() == Stages(tasks_done=5, tasks=18, size=150)
-    heard([OneStage(10, 4, 100)], 0, "a", True)
-    assert heard.stages() == Stages(tasks_done=1, tasks=3, size=50)
-    heard(None, 0, "b", True)
-    assert heard.stages() == Stages()
+    handler = ProgressHandler()
+    handler([OneStage(10, 4, 100), OneStage(5, 0, 0)], 2, "a", False)
+    handler([OneStage(3, 1, 50)], 1, "b", False)
+    assert handler.stages() == Stages(tasks_done=5, tasks=18, size=150)
+    handler([OneStage(10, 4, 100)], 0, "a", True)
+    assert handler.stages() == Stages(tasks_done=1, tasks=3, size=50)
+    handler(None, 0, "b", True)
+    assert handler.stages() == Stages()

@@ -1,4 +1,4 @@
-"""Renders the SQL condition that two rows differ, for columns of any type.
+"""Renders values of any type comparably: the SQL condition that two rows differ, and values with sorted maps.
 
 Spark compares neither maps nor variants. At any depth of a column's type, a map is compared as the sorted array of its
 entries, so that their order does not matter, and a variant as its JSON.
@@ -9,7 +9,9 @@ from __future__ import annotations
 from pyspark.sql.types import ArrayType, DataType, MapType, StructField, StructType, VariantType
 
 from dbt.adapters.silt.engine.commands.spark.types import kernel_schema
-from dbt.adapters.silt.engine.kernel.identifiers import quote
+from dbt.adapters.silt.engine.kernel.identifiers import quote, string_literal
+
+_BY_KEY = "(a, b) -> case when a.key < b.key then -1 when a.key > b.key then 1 else 0 end"
 
 
 def rows_differ(new: str, query: StructType, old: str, table: StructType) -> str:
@@ -68,3 +70,38 @@ def _holds_incomparable(kind: DataType) -> bool:
     if isinstance(kind, StructType):
         return any(_holds_incomparable(member.dataType) for member in kind)
     return isinstance(kind, MapType | VariantType)
+
+
+def with_sorted_maps(text: str, kind: DataType, depth: int = 0) -> str:
+    """Returns SQL for the same value with the entries of its maps sorted by key, at any depth.
+
+    dbt compares the rows of a unit test as they are shown, so equal values must look equal.
+    """
+    if not _holds_map(kind):
+        return text
+    each = f"each_{depth}"
+    if isinstance(kind, ArrayType):
+        return f"transform({text}, {each} -> {with_sorted_maps(each, kind.elementType, depth + 1)})"
+    if isinstance(kind, StructType):
+        return _struct_with_sorted_maps(text, kind, depth)
+    if not isinstance(kind, MapType):
+        return text
+    ordered = f"map_from_entries(array_sort(map_entries({text}), {_BY_KEY}))"
+    value = with_sorted_maps(each, kind.valueType, depth + 1)
+    return ordered if value == each else f"transform_values({ordered}, (key_{depth}, {each}) -> {value})"
+
+
+def _struct_with_sorted_maps(text: str, kind: StructType, depth: int) -> str:
+    members = (
+        f"{string_literal(member.name)}, {with_sorted_maps(f'{text}.{quote(member.name)}', member.dataType, depth)}"
+        for member in kind.fields
+    )
+    return f"if({text} is null, null, named_struct({', '.join(members)}))"
+
+
+def _holds_map(kind: DataType) -> bool:
+    if isinstance(kind, ArrayType):
+        return _holds_map(kind.elementType)
+    if isinstance(kind, StructType):
+        return any(_holds_map(member.dataType) for member in kind.fields)
+    return isinstance(kind, MapType)

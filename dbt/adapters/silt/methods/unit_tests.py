@@ -15,11 +15,12 @@ from dbt.adapters.silt.materializations.unit_tests.given_queries import given_qu
 if TYPE_CHECKING:
     from dbt.adapters.silt.column import SiltColumn
     from dbt.adapters.silt.connections import SiltConnectionManager
-    from dbt.adapters.silt.materializations.unit_tests import comparison, fixtures
+    from dbt.adapters.silt.materializations import row_comparison
+    from dbt.adapters.silt.materializations.unit_tests import fixtures
     from dbt.adapters.silt.relation import SiltRelation
     from dbt.adapters.silt.runs import cut_relations
 else:
-    comparison = lazy_module("dbt.adapters.silt.materializations.unit_tests.comparison")
+    row_comparison = lazy_module("dbt.adapters.silt.materializations.row_comparison")
     fixtures = lazy_module("dbt.adapters.silt.materializations.unit_tests.fixtures")
     cut_relations = lazy_module("dbt.adapters.silt.runs.cut_relations")
 
@@ -80,6 +81,6 @@ class UnitTestMethods(metaclass=AdapterMeta):
             kinds = {quote(each.name).lower(): each for each in schema}
         found = [kinds.get(name.lower()) for name in names]
         return [
-            name if field is None else comparison.with_sorted_maps(name, field.dataType)
+            name if field is None else row_comparison.with_sorted_maps(name, field.dataType)
             for name, field in zip(names, found, strict=True)
         ]
