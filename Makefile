@@ -48,11 +48,11 @@ test-changed: $(SHARED) ## run the tests that the changes since BASE (HEAD) reac
 test-long: $(SHARED) ## run the tests marked long, which include the wheel, and each lane of versions in a separate environment; LANE: one lane; WITHOUT_LANES=yes: no lanes
 	@export $(WITH_JAVA); ended=0; \
 	$(if $(LANE),,$(BIN)/python -m pytest -m long -n $(WORKERS) --dist loadscope --no-loadscope-reorder || ended=1;) \
-	$(if $(LANE),,$(BIN)/python -m pytest --kept -m "stays or connect" || ended=1;) \
-	$(if $(LANE),,$(BIN)/python -m pytest --cluster -m "stays or connect" tests/functional || ended=1;) \
+	$(if $(LANE),,$(BIN)/python -m pytest --kept -m "kept or connect" || ended=1;) \
+	$(if $(LANE),,$(BIN)/python -m pytest --cluster -m "kept or connect" tests/functional || ended=1;) \
 	$(if $(LANE),,$(BIN)/python -m pytest --cluster $(ENGINE_ON_SPARK) || ended=1;) \
 	$(if $(LANE),,$(MAKE) test-connect || ended=1;) \
-	$(if $(LANE),,$(BIN)/python -m pytest --kept --silt-dbt -m stays tests/functional || ended=1;) \
+	$(if $(LANE),,$(BIN)/python -m pytest --kept --silt-dbt -m kept tests/functional || ended=1;) \
 	$(if $(WITHOUT_LANES),,$(BIN)/python -m tests.lanes --workers $(WORKERS) $(LANE) || ended=1;) \
 	exit $$ended
 
@@ -84,9 +84,9 @@ test-cloud: $(SHARED) ## run the tests on object stores: S3 (versitygw) and Azur
 	@export $(WITH_JAVA); $(BIN)/python -m tests.cloud.install; ended=0; \
 	$(BIN)/python -m pytest --cloud s3 $(ON_STORAGE) tests/corpus tests/functional || ended=1; \
 	$(BIN)/python -m pytest --cloud azure tests/cloud tests/unit/engine/kernel || ended=1; \
-	$(BIN)/python -m pytest --cloud azure -m "connect or stays" tests/unit/engine tests/functional || ended=1; \
+	$(BIN)/python -m pytest --cloud azure -m "connect or kept" tests/unit/engine tests/functional || ended=1; \
 	for spark in cluster connect; do \
-		$(BIN)/python -m pytest --cloud s3 --$$spark -m "connect or stays" tests/unit/engine tests/functional || ended=1; \
+		$(BIN)/python -m pytest --cloud s3 --$$spark -m "connect or kept" tests/unit/engine tests/functional || ended=1; \
 	done; \
 	for cloud in s3 azure; do $(BIN)/python -m tests.cloud.race $$cloud || ended=1; done; exit $$ended
 

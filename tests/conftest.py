@@ -71,7 +71,7 @@ _CLOUDS = {"s3": running_s3, "azure": running_azure}
 def pytest_addoption(parser: pytest.Parser) -> None:
     over = {"dest": "connect", "action": "store_const"}
     parser.addoption("--connect", **over, const=SERVER, help="run Spark's tests over a Spark Connect server for them")
-    parser.addoption("--kept", **over, const=KEPT, help="run Spark's tests over a Spark that stays (`keep_alive`)")
+    parser.addoption("--kept", **over, const=KEPT, help="run Spark's tests over a kept Spark (`keep_alive`)")
     parser.addoption("--cluster", **over, const=CLUSTER, help="run Spark's tests on a standalone cluster for them")
     parser.addoption("--silt-dbt", action="store_true", help="run the commands of dbt's suite as `silt dbt`")
     parser.addoption(
@@ -188,7 +188,7 @@ def connect_server(
 
 @pytest.fixture(scope="session")
 def keep_alive(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> timedelta | None:
-    """How long the tests' Spark stays, which they let end when they have; None without `--kept`."""
+    """The time for which the tests' Spark is kept after its last use; None without `--kept`."""
     if request.config.getoption("--connect") != KEPT:
         return None
     folders = kept_sparks.of_their_own(tmp_path_factory.mktemp("kept-sparks"))

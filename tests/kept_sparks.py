@@ -1,4 +1,4 @@
-"""The folder of Sparks that stay, for tests: theirs alone, and none of them outlives it."""
+"""The folder of the tests' kept Sparks: it is used by tests only, and every Spark in it is stopped at their end."""
 
 from __future__ import annotations
 

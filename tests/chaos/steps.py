@@ -93,7 +93,7 @@ class Moment:
 
     Attributes:
         signal: SIGKILL to end it, SIGINT for what Ctrl-C does.
-        of_spark: whether it is the Spark that stays which is killed, and the run goes on.
+        of_spark: whether the kept Spark is killed instead of the run, which continues.
     """
 
     step: str

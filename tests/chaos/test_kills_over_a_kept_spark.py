@@ -1,4 +1,4 @@
-"""Over a Spark that stays, the run or Spark is killed in each phase of a model; a rerun applies each write once."""
+"""The run or its kept Spark is killed in each phase of a model; a rerun applies each write once."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ PHASES = {
 
 @pytest.fixture(scope="module")
 def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workplace]:
-    """A project whose Spark stays."""
+    """A project with a kept Spark."""
     with pytest.MonkeyPatch.context() as patch:
         cache = tmp_path_factory.mktemp("cache")
         patch.setenv("XDG_CACHE_HOME", str(cache))

@@ -63,7 +63,7 @@ def test_a_part_of_the_kills_is_of_the_stories_that_hold_them() -> None:
     assert stories(2 * whole, whole) == {2: whole}
 
 
-def test_rows_and_units_that_are_missing_or_there_twice_are_told() -> None:
+def test_rows_and_units_that_are_missing_or_exist_twice_are_found() -> None:
     expected = state({"a": 1, "b": 1}, {"silt/p/m/*/main": 1})
     assert not Difference.of(expected, expected)
     lost = Difference.of(expected, state({"a": 1}, {"silt/p/m/*/main": 1}))
@@ -73,7 +73,7 @@ def test_rows_and_units_that_are_missing_or_there_twice_are_told() -> None:
     assert Difference.of(expected, state({"a": 1, "b": 1}, {"silt/p/m/*/main": 2}))
 
 
-def test_the_steps_of_a_commit_are_told_by_what_python_announces() -> None:
+def test_the_steps_of_a_commit_are_recognized_by_pythons_audit_events() -> None:
     places, temporary = Places(), f".{7:020}.json.{'0' * 32}.tmp"
     assert places.step("open", (temporary, None, 0)) is Step.COMMIT
     assert places.step("os.link", (temporary, f"{LOG}/{7:020}.json", -1, -1)) is Step.LINK
@@ -104,7 +104,9 @@ def test_the_steps_of_a_commit_are_told_by_what_python_announces() -> None:
         ("GET /b/p/_catalog.json", ()),
     ],
 )
-def test_the_steps_of_a_run_in_an_object_store_are_told_by_its_requests(request_: str, steps: tuple[str, ...]) -> None:
+def test_the_steps_of_a_run_in_an_object_store_are_recognized_by_its_requests(
+    request_: str, steps: tuple[str, ...]
+) -> None:
     head = Head.read(io.BytesIO(f"{request_} HTTP/1.1\r\nHost: here\r\n\r\n".encode()))
     assert head is not None
     around = Around.of(Passing(head, io.BytesIO()))

@@ -114,7 +114,7 @@ class Workplace:
         return made
 
     def keep_spark(self) -> None:
-        """Has the Spark of its runs stay."""
+        """Keeps the Spark of its runs running."""
         self._configure("keep_alive", "5 minutes")
 
     def _configure(self, field: str, value: object) -> None:

@@ -190,7 +190,7 @@ def test_requests_are_repeated_where_the_service_asks_for_fewer(disturbed: Distu
     assert disturbed.is_applied() == 1
 
 
-def test_who_may_only_read_reads_and_is_told_so_of_a_write(disturbed: Disturbed) -> None:
+def test_a_user_without_write_permission_can_read_and_a_write_names_the_permission(disturbed: Disturbed) -> None:
     disturbed.faults.refuse(of.change, of.DENIED)
     assert disturbed.read() == sum(range(10)) + 50 + 11
     with disturbed.failing(

@@ -1,4 +1,4 @@
-"""The shell of `silt sql` on a cluster, over a server, and with a Spark that stays."""
+"""The shell of `silt sql` on a cluster, over a server, and with a kept Spark."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def shop(project: Project) -> Project:
 
 
 @pytest.fixture
-def sparks_that_stay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+def kept_spark_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     cache = tmp_path / "cache"
     monkeypatch.setenv("XDG_CACHE_HOME", str(cache))
     yield kept_sparks.folder(cache)
@@ -39,14 +39,14 @@ def test_statements_are_run_by_the_executors_of_a_cluster(cluster: Cluster, shop
         exercise(shell)
 
 
-def test_statements_are_run_by_a_spark_that_stays_for_the_next_shell(shop: Project, sparks_that_stay: Path) -> None:
+def test_statements_run_on_a_spark_that_is_kept_for_the_next_shell(shop: Project, kept_spark_folder: Path) -> None:
     shop.use(master="local[2]", warehouse="warehouse", keep_alive="5 minutes")
     for _ in range(2):
         with typing(shop.folder, shop.folder) as shell:
             exercise(shell)
             shell.type("\x04", "\n")
             assert shell.process.wait(START_SECONDS) == 0
-    assert len(list(listing.running(sparks_that_stay))) == 1
+    assert len(list(listing.running(kept_spark_folder))) == 1
 
 
 def test_statements_are_run_by_a_server_and_by_the_next_one_when_it_has_gone(shop: Project) -> None:

@@ -48,7 +48,7 @@ def test_two_builds_leave_the_tables_of_an_embedded_spark(cluster: Cluster, proj
     assert tables(project.folder / "on-cluster") == expected
 
 
-def test_a_master_that_is_not_there_is_told_at_once(project: Project) -> None:
+def test_a_missing_master_is_reported_at_once(project: Project) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
     project.use(master=f"spark://127.0.0.1:{port}")

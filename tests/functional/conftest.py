@@ -75,7 +75,7 @@ def dbt_profile_target(silt_target: dict[str, Any]) -> dict[str, Any]:
 
 @pytest.fixture(scope="class")
 def project_root(keep_alive: timedelta | None, tmpdir_factory: Any) -> Any:
-    """As dbt's, which is a new folder for each class; a Spark that stays is for one folder, so here it is emptied."""
+    """Like dbt's fixture, with a folder for each class; a kept Spark serves one folder, which is emptied instead."""
     if keep_alive is None:
         return tmpdir_factory.mktemp("project")
     folder = tmpdir_factory.getbasetemp().join("project").ensure(dir=True)

@@ -108,7 +108,7 @@ def test_what_landed_is_the_same_as_one_after_the_other(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(10))
-def test_the_same_unit_of_work_lands_once_whoever_runs_it(seed: int) -> None:
+def test_the_same_unit_of_work_is_committed_once_by_any_writer(seed: int) -> None:
     memory, scheduler = MemoryStore(), Scheduler()
     Writer(memory, seed=0).create(*START)
     fault = Fault("put_if_absent", FaultKind.FAIL_AFTER, "*.json", times=3, probability=0.5)

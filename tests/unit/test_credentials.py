@@ -198,6 +198,6 @@ def test_a_catalog_that_tables_cannot_be_registered_in_is_refused(fields: dict[s
         credentials_of(**fields)
 
 
-def test_a_spark_stays_for_the_length_of_time_that_the_profile_says() -> None:
+def test_spark_is_kept_for_the_time_in_the_profile() -> None:
     assert credentials_of(keep_alive="15 minutes").stays == timedelta(minutes=15)
     assert credentials_of(keep_alive="1 day", master="local").stays == timedelta(days=1)

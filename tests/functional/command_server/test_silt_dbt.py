@@ -165,7 +165,7 @@ def test_a_changed_profile_is_seen(shop: Shop) -> None:
     assert "several" in output
 
 
-def test_the_server_stays_as_long_as_the_profile_of_the_last_command_says(shop: Shop) -> None:
+def test_the_server_runs_as_long_as_the_profile_of_the_last_command_says(shop: Shop) -> None:
     profiles = shop.folder / "profiles.yml"
     before, seen = profiles.read_text(), []
     for text in (before.replace("threads: 1", "threads: 1, keep_alive: 1 hour"), before):

@@ -117,7 +117,9 @@ def wait_at_its_start(place: Workplace) -> None:
         settings.write('on-run-start: "{{ wait_for_a_table() }}"\n')
 
 
-def test_of_two_first_runs_at_once_the_loser_of_a_table_is_told_to_run_again(built: Workplace, tmp_path: Path) -> None:
+def test_of_two_first_runs_at_once_the_loser_of_a_table_is_advised_to_run_again(
+    built: Workplace, tmp_path: Path
+) -> None:
     winner = Workplace.make(tmp_path / "winner")
     loser = winner.beside(tmp_path / "loser")
     wait_at_its_start(loser)

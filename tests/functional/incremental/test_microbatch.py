@@ -119,7 +119,7 @@ class TestBatches(InNewYork):
         assert version(project, "in_turn") == 9, "the model's own `full_refresh: false` holds"
 
 
-@pytest.mark.stays
+@pytest.mark.kept
 class TestABatchThatFails:
     @pytest.fixture(scope="class")
     def models(self) -> dict[str, str]:

@@ -36,7 +36,7 @@ def out(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("it's out")
 
 
-@pytest.mark.stays
+@pytest.mark.kept
 class TestExternal:
     @pytest.fixture(scope="class")
     def models(self, out: Path) -> dict[str, str]:
@@ -138,7 +138,7 @@ class TestExternalIsRefused:
         assert "cannot be read under the name `x.csv`" in messages["packed"]
         assert (out / "others" / "precious.txt").read_text() == "kept"
 
-    def test_a_file_that_somebody_put_into_the_folder_is_not_lost(self, project: Any, out: Path) -> None:
+    def test_a_foreign_file_in_the_folder_is_not_lost(self, project: Any, out: Path) -> None:
         (out / "mixed" / "mine.csv").write_text("kept")
         _, output = run_dbt_and_capture(["run", "--select", "mixed"], expect_pass=False)
         assert "holds `mine.csv`, which this model did not write" in output

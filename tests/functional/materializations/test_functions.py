@@ -20,7 +20,7 @@ def refusal(expected: str) -> None:
     assert expected in errors.caught_events[0].data.msg
 
 
-@pytest.mark.stays
+@pytest.mark.kept
 class TestUDFsBasic(scalars.UDFsBasic):
     def check_function_volatility(self, sql: str) -> None:
         super().check_function_volatility(sql)
@@ -64,7 +64,7 @@ class _Trusting:
         return {**dbt_profile_target, "python_functions": True}
 
 
-@pytest.mark.stays
+@pytest.mark.kept
 class TestPythonUDFSupported(_Trusting, scalars.PythonUDFSupported):
     pass
 

@@ -74,7 +74,7 @@ class TestByteOrderMarks:
         run_dbt(["run-operation", "delete_all", "--args", f"relation: {project.test_schema}.seeded"])
         assert project.run_sql(f"select count(*) from {project.test_schema}.seeded", fetch="one") == (0,)
 
-    def test_a_mistake_in_a_model_is_told_with_its_place(self, project: Any) -> None:
+    def test_a_mistake_in_a_model_is_reported_with_its_position(self, project: Any) -> None:
         _, output = run_dbt_and_capture(["run", "--select", "mistaken"], expect_pass=False)
         assert "[SILT_SYNTAX]" in output and "at or near '/' (line 1, column 23" in output
         assert "does not exist" not in output

@@ -73,7 +73,7 @@ class TestDocs:
         assert sources["source.test.outside.events"]["columns"].keys() == {"what", "n"}
         assert not found["errors"]
 
-    def test_a_damaged_table_is_told_of_and_hides_no_other(self, project: Any) -> None:
+    def test_a_damaged_table_is_reported_and_hides_no_other_table(self, project: Any) -> None:
         catalog = project.adapter.connections.catalog
         store = catalog.table(RelationName("silt", project.test_schema, "sown")).store
         whole = store.read(commit_path(0))

@@ -94,5 +94,5 @@ class TestNodesThatCannotBeBuilt:
         assert {name for name, status in statuses.items() if status == "success"} == BUILT.keys()
         assert project.get_tables_in_schema() == {"good": "table", "with_header": "table"}
 
-    def test_a_node_that_is_not_selected_is_in_nobodys_way(self, project: Any) -> None:
+    def test_a_node_that_is_not_selected_blocks_no_other_node(self, project: Any) -> None:
         assert len(run_dbt(["run", "--select", "good with_header"])) == 2

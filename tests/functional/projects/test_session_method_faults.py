@@ -99,7 +99,7 @@ class TestFaultsOfTheSessionMethod:
         with pytest.raises(DbtDatabaseError, match="boom"), built.adapter.connection_named("fails"):
             built.adapter.execute("select raise_error('boom')", fetch=True)
 
-    def test_a_query_that_nobody_fetches_fails_where_its_rows_would(self, built: Any) -> None:
+    def test_a_query_whose_rows_are_not_fetched_fails_like_a_fetch(self, built: Any) -> None:
         (result,) = run_dbt(["run", "--select", "hooked"], expect_pass=False)
         assert "the hook failed" in result.message
 

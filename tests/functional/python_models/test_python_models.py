@@ -21,12 +21,12 @@ from packaging.version import Version
 from tests.functional.python_models.beside import meanwhile, ran
 
 
-@pytest.mark.stays
+@pytest.mark.kept
 class TestPythonModels(BasePythonModelTests):
     pass
 
 
-@pytest.mark.stays
+@pytest.mark.kept
 class TestPythonIncremental(BasePythonIncrementalTests):
     pass
 
@@ -43,7 +43,7 @@ class TestPythonSample(BasePythonSampleTests):
     pass
 
 
-@pytest.mark.stays
+@pytest.mark.kept
 class TestPySpark(test_spark.BasePySparkTests):
     """Koalas is discontinued, and runs on no Spark that there is: pandas-on-Spark, which it became, stands for it.
 
@@ -177,7 +177,7 @@ def model(dbt, session):
             **{f"{name}.py": text for name, text in self.MODELS.items()},
         }
 
-    def test_each_error_is_told_with_its_line_and_nothing_is_written(self, project: Any) -> None:
+    def test_each_error_is_reported_with_its_line_and_nothing_is_written(self, project: Any) -> None:
         results = run_dbt(["run"], expect_pass=False)
         said = {result.node.name: result.message for result in results if result.status != "success"}
         assert set(said) == set(self.MODELS)

@@ -1,4 +1,4 @@
-"""dbt over a Spark that stays: what is killed commits nothing, and the next command goes on."""
+"""dbt over a kept Spark: a killed command commits nothing, and the next command continues the run."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _MODELS = {
 
 
 class Project:
-    """A project whose Spark stays, and dbt in processes of its own."""
+    """A project with a kept Spark, whose dbt commands are separate processes."""
 
     def __init__(self, folder: Path) -> None:
         self.folder, self.cache = folder, folder / "cache"

@@ -164,7 +164,7 @@ def test_a_commit_whose_info_is_not_its_first_line_is_read_as_well(house: House,
     assert log.exists()
 
 
-def test_a_long_commit_is_told_by_its_beginning(house: House, as_json: AsJson) -> None:
+def test_a_long_commit_is_shortened_to_its_beginning(house: House, as_json: AsJson) -> None:
     house.running("a").create(content=rows(0, 1))
     path = house.folder / "main" / "orders" / commit_path(0)
     with open(path, "ab") as file:

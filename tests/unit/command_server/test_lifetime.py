@@ -74,7 +74,7 @@ def test_it_ends_when_it_is_not_used_and_takes_its_socket_along(house: House) ->
     assert house.run("print('again')") == (0, "again")
 
 
-def test_the_command_that_said_it_last_decides_how_long_it_stays(house: House) -> None:
+def test_the_last_command_decides_how_long_the_server_keeps_running(house: House) -> None:
     tell = "from datetime import timedelta; from dbt.adapters.silt.command_server.idle_time import send; send({})"
     seen = []
     for code in ("", tell.format("timedelta(hours=2)"), "", tell.format("None"), tell.format("timedelta(days=3)")):
@@ -86,7 +86,7 @@ def test_the_command_that_said_it_last_decides_how_long_it_stays(house: House) -
     wait_until(lambda: not is_alive(server.process))
 
 
-def test_a_command_that_no_server_runs_tells_nobody() -> None:
+def test_a_command_without_a_server_sends_no_idle_time() -> None:
     idle_time.send(timedelta(seconds=1))
     assert idle_time._to_server == []
 
@@ -116,7 +116,7 @@ def test_another_environment_has_a_server_of_its_own(house: House) -> None:
     assert len(house.servers()) == 2
 
 
-def test_a_client_that_says_nothing_keeps_nobody_waiting(house: House) -> None:
+def test_a_client_that_sends_nothing_delays_no_other_client(house: House) -> None:
     house.run("")
     path = next((house.folder / FOLDER).glob("*.socket"))
     silent = sockets.connect(str(path.parent), path.stem)
@@ -172,7 +172,7 @@ def test_a_path_too_long_for_a_socket_is_no_obstacle(tmp_path: Path) -> None:
     assert house.stop() == 1
 
 
-def test_a_socket_that_nobody_listens_on_is_replaced(house: House) -> None:
+def test_a_socket_without_a_listener_is_replaced(house: House) -> None:
     house.run("")
     (server,) = house.servers()
     os.kill(server.process, signal.SIGKILL)

@@ -83,5 +83,5 @@ class Starts:
         record(40000 + len(self.keepers)).write(folder / RECORD)
 
     def kill(self) -> None:
-        """As the system does: the lock goes, the files stay."""
+        """Ends the process as the system does: its lock is released, and its files remain."""
         os.close(self.keepers[-1])

@@ -65,7 +65,7 @@ def test_a_command_at_the_gate_that_has_not_said_who_it_is_counts(kept: Kept) ->
     assert kept.watch.step() is Reason.AGE
 
 
-def test_the_sessions_of_a_command_that_ended_are_closed_once_and_those_of_others_stay(kept: Kept) -> None:
+def test_the_sessions_of_an_ended_command_are_closed_once_and_other_sessions_remain_open(kept: Kept) -> None:
     dead, alive = kept.take(), kept.take()
     kept.watch.step()
     assert kept.spark.closed == []
@@ -95,7 +95,7 @@ def test_a_spark_that_cannot_be_cleaned_up_is_not_given_to_the_next_command(kept
     assert kept.watch.step() is Reason.UNCLEAN
 
 
-def test_the_command_that_began_last_says_how_long_spark_stays(kept: Kept) -> None:
+def test_the_last_started_command_decides_how_long_spark_is_kept(kept: Kept) -> None:
     long, short = kept.take(60 * MINUTE, started=1), kept.take(MINUTE, started=2)
     kept.watch.step()
     short.release()

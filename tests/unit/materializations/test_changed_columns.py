@@ -40,7 +40,7 @@ def test_a_key_of_another_type_is_named_with_the_value_that_cannot_be_compared()
 
 
 @pytest.mark.parametrize("kind", [TypeMismatchError, ValueNotCastableError])
-def test_what_the_engine_says_of_a_value_stays_and_gets_the_ways_out(kind: type[TypeMismatchError]) -> None:
+def test_the_engines_message_about_a_value_is_kept_and_gets_remedies(kind: type[TypeMismatchError]) -> None:
     cause = kind("3 rows have a value of type string", table="silt.main.orders")
     said = str(RETYPED.explained(str(cause), cause))
     assert said.startswith(f"[{kind.code}] silt.main.orders: 3 rows have a value of type string. Nothing was written")

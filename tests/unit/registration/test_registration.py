@@ -97,7 +97,7 @@ def test_a_view_in_place_of_a_table_takes_its_entry_away(house: House) -> None:
     assert house.settled("both") is Settled.REMOVED and house.entry("both") is None
 
 
-def test_a_table_that_others_registered_stays_theirs(house: House) -> None:
+def test_a_table_that_another_program_registered_is_not_changed(house: House) -> None:
     theirs = RegisteredTable(house.schema, "orders", "file:/elsewhere/orders", "/another/house")
     house.metastore.add(theirs)
     house.sql("create table {s}.orders as select 1 as id")

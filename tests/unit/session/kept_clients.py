@@ -54,7 +54,7 @@ class Client:
 
     Args:
         cache: the folder of kept Sparks.
-        keep_alive: how long Spark stays, in seconds; None: it is the process's own.
+        keep_alive: how long Spark is kept, in seconds; None if it belongs to the process.
     """
 
     def __init__(self, cache: Path, keep_alive: float | None = 600, **environment: str) -> None:

@@ -22,7 +22,7 @@ def _closed_port() -> int:
         return int(server.getsockname()[1])
 
 
-def test_a_master_that_is_not_there_is_told_at_once() -> None:
+def test_a_missing_master_is_reported_at_once() -> None:
     with pytest.raises(SparkUnavailableError, match=r"no Spark master answers at spark://127\.0\.0\.1"):
         cluster.check_master(f"spark://127.0.0.1:{_closed_port()}")
 

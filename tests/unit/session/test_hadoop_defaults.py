@@ -15,7 +15,7 @@ def test_defaults_of_mapreduce_and_yarn_are_gone_and_all_others_are_there(spark:
     assert found.get("io.serializations") is not None
 
 
-def test_what_the_user_has_set_stays(spark: SparkSession) -> None:
+def test_settings_of_the_user_are_kept(spark: SparkSession) -> None:
     configuration = spark.sparkContext._jsc.hadoopConfiguration()
     configuration.set("mapreduce.job.maps", "7")
     configuration.set("yarn.resourcemanager.hostname", "elsewhere")

@@ -1,4 +1,4 @@
-"""A Spark that stays, with real processes: what its users share, what they do not, and how it ends under them."""
+"""A kept Spark with real processes: what its users share, what they do not share, and how they see its end."""
 
 from __future__ import annotations
 

@@ -49,7 +49,7 @@ def test_lines_are_drawn_in_place_of_those_before() -> None:
     assert drawn.draw() == []
 
 
-def test_what_is_printed_stays_above_them() -> None:
+def test_printed_text_remains_above_the_lines() -> None:
     drawn = Drawn()
     drawn.draw("a", "b")
     assert drawn.print("one\n") == ["one", "a", "b"]

@@ -59,7 +59,7 @@ def test_each_stream_is_put_back(monkeypatch: pytest.MonkeyPatch) -> None:
     assert handler.stream is out
 
 
-def test_a_stream_that_another_has_put_in_the_place_stays(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_stream_that_other_code_has_installed_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     handler = on_terminal(monkeypatch)
     streams = Streams(Screen(handler.stream, lambda: os.terminal_size((80, 24))))
     streams.guard()

@@ -8,7 +8,7 @@ from dbt.tests.adapter.dbt_clone import test_dbt_clone as clone
 pytestmark = pytest.mark.manifest
 
 
-@pytest.mark.stays
+@pytest.mark.kept
 class TestClonePossible(clone.BaseClonePossible):
     pass
 

@@ -33,7 +33,7 @@ class TestStoreTestFailuresAsProjectLevelEphemeral(StoreTestFailuresAsProjectLev
     pass
 
 
-@pytest.mark.stays
+@pytest.mark.kept
 class TestStoreTestFailuresAsGeneric(StoreTestFailuresAsGeneric):
     pass
 

@@ -9,7 +9,7 @@ from dbt.tests.adapter.unit_testing.test_invalid_input import BaseUnitTestInvali
 from dbt.tests.adapter.unit_testing.test_types import BaseUnitTestingTypes, BaseUnitTestingVarcharFixtureNoTruncation
 
 
-@pytest.mark.stays
+@pytest.mark.kept
 class TestUnitTestCaseInsensitivity(BaseUnitTestCaseInsensivity):
     pass
 

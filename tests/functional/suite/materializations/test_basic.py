@@ -30,7 +30,7 @@ class TestCaching(BaseCaching):
     pass
 
 
-@pytest.mark.stays
+@pytest.mark.kept
 class TestSimpleMaterializations(BaseSimpleMaterializations):
     pass
 
@@ -39,17 +39,17 @@ class TestEmpty(BaseEmpty):
     pass
 
 
-@pytest.mark.stays
+@pytest.mark.kept
 class TestEphemeral(BaseEphemeral):
     pass
 
 
-@pytest.mark.stays
+@pytest.mark.kept
 class TestGenericTests(BaseGenericTests):
     pass
 
 
-@pytest.mark.stays
+@pytest.mark.kept
 class TestIncremental(BaseIncremental):
     pass
 
@@ -70,13 +70,13 @@ class TestSingularTestsEphemeral(BaseSingularTestsEphemeral):
     pass
 
 
-@pytest.mark.stays
+@pytest.mark.kept
 class TestSnapshotCheckCols(BaseSnapshotCheckCols):
     pass
 
 
 @pytest.mark.connect
-@pytest.mark.stays
+@pytest.mark.kept
 class TestSnapshotTimestamp(BaseSnapshotTimestamp):
     pass
 

@@ -17,18 +17,18 @@ from dbt.tests.adapter.incremental.test_incremental_unique_id import BaseIncreme
 from dbt.tests.util import run_dbt
 
 
-@pytest.mark.stays
+@pytest.mark.kept
 class TestMergeExcludeColumns(BaseMergeExcludeColumns):
     pass
 
 
-@pytest.mark.stays
+@pytest.mark.kept
 @pytest.mark.own_process("which batches there are by now is patched")
 class TestMicrobatch(BaseMicrobatch):
     pass
 
 
-@pytest.mark.stays
+@pytest.mark.kept
 class TestIncrementalOnSchemaChange(BaseIncrementalOnSchemaChange):
     pass
 
@@ -37,7 +37,7 @@ class TestIncrementalPredicates(BaseIncrementalPredicates):
     pass
 
 
-@pytest.mark.stays
+@pytest.mark.kept
 class TestIncrementalPredicatesDeleteInsert(BaseIncrementalPredicatesDeleteInsert):
     pass
 
@@ -46,7 +46,7 @@ class TestPredicatesDeleteInsert(BasePredicatesDeleteInsert):
     pass
 
 
-@pytest.mark.stays
+@pytest.mark.kept
 class TestIncrementalUniqueKey(BaseIncrementalUniqueKey):
     """dbt's own tests, but for keys that name nothing: they are refused, because every run would append silently."""
 

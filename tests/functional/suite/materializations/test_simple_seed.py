@@ -50,7 +50,7 @@ class ViewsStay:
         check_relations_equal(project.adapter, ["models__downstream_from_seed_actual", "seed_expected"])
 
 
-@pytest.mark.stays
+@pytest.mark.kept
 class TestBasicSeedTests(ViewsStay, ExpectedTable, BaseBasicSeedTests):
     pass
 
@@ -99,7 +99,7 @@ class TestSimpleSeedWithBOM(BaseSimpleSeedWithBOM):
         Path(project.project_root, "seeds", "seed_bom.csv").write_bytes(content)
 
 
-@pytest.mark.stays
+@pytest.mark.kept
 class TestSeedSpecificFormats(BaseSeedSpecificFormats):
     @pytest.fixture(scope="class")
     def test_data_dir(self, tmp_path_factory: pytest.TempPathFactory) -> Path:

@@ -74,7 +74,7 @@ class TestSnapshotNewColumnWithDeletes(BaseSnapshotNewColumnWithDeletes):
     pass
 
 
-@pytest.mark.stays
+@pytest.mark.kept
 class TestSimpleSnapshot(BaseSimpleSnapshot):
     pass
 
@@ -114,6 +114,6 @@ class TestSnapshotInvalidColumnNames(SparkTypes, BaseSnapshotInvalidColumnNames)
     pass
 
 
-@pytest.mark.stays
+@pytest.mark.kept
 class TestSnapshotMultiUniqueKey(SparkTypes, BaseSnapshotMultiUniqueKey):
     pass

@@ -53,7 +53,7 @@ TYPES: dict[str, Any] = {
 
 
 @pytest.mark.manifest
-@pytest.mark.stays
+@pytest.mark.kept
 class TestDocsGenerate(BaseDocsGenerate):
     """With Spark's type names, and figures of tables."""
 

@@ -20,7 +20,7 @@ from dbt.adapters.silt.engine.catalog.names import RelationName
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
 
 
-@pytest.mark.stays
+@pytest.mark.kept
 class TestPersistDocs(BasePersistDocs):
     pass
 

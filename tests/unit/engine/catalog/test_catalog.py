@@ -293,7 +293,7 @@ def test_a_table_dropped_and_made_again_by_another_process_is_noticed(
     assert catalog.table(ORDERS).snapshot().metadata.id == "second"
 
 
-def test_a_missing_table_and_a_view_in_its_place_are_told_apart(catalog: Catalog) -> None:
+def test_a_missing_table_and_a_view_of_its_name_raise_different_errors(catalog: Catalog) -> None:
     catalog.put_view(View(named("daily"), "select 1"))
     with pytest.raises(RelationNotFoundError, match=r"silt\.main\.orders: the table or view does not exist"):
         catalog.table(ORDERS)
@@ -371,7 +371,7 @@ def test_a_rename_needs_something_to_rename_and_a_place_in_the_same_database(cat
 # views and functions
 
 
-def test_of_two_creators_of_a_view_one_is_told_that_it_exists(catalog: Catalog) -> None:
+def test_of_two_creators_of_a_view_one_gets_the_error_that_it_exists(catalog: Catalog) -> None:
     outcomes: list[str] = []
 
     def make(text: str) -> None:

@@ -317,7 +317,7 @@ def test_a_table_made_while_its_schema_is_dropped_finds_no_schema(
     assert os.listdir(warehouse) == [LOCK_FILE]
 
 
-def test_of_a_table_in_a_linked_folder_the_link_goes_and_it_is_said_where_the_files_stay(
+def test_a_drop_of_a_linked_folder_deletes_the_link_and_names_the_folder_that_remains(
     create: Create, catalog: Catalog, warehouse: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     create(ORDERS)

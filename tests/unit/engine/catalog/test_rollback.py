@@ -180,7 +180,7 @@ def test_later_work_that_was_rolled_back_itself_does_not_stand_in_the_way(works:
     assert works.rows() == BEFORE
 
 
-def test_a_table_that_somebody_restored_is_back_already(works: Works) -> None:
+def test_a_table_that_was_restored_by_hand_needs_no_rollback(works: Works) -> None:
     _restore(works, "orders", RestorePoint(0))
     moment = datetime.fromtimestamp(works.log("payments").snapshot_at(0).timestamp / 1000, timezone.utc)
     _restore(works, "payments", RestorePoint(0, moment.isoformat(" ", "milliseconds")))
@@ -215,7 +215,7 @@ def test_another_engines_restore_which_forgets_no_unit_is_a_change_like_any_othe
 # Tables that the work made
 
 
-def test_tables_that_the_work_made_are_named_and_stay(works: Works) -> None:
+def test_tables_that_the_run_created_are_named_and_kept(works: Works) -> None:
     works.create("made", "B", {1: 1})
     assert works.roll_back("B").kept == (named("made"),)
     assert works.rows() == BEFORE | {"made": {1: 1}}

@@ -217,7 +217,7 @@ def test_work_is_skipped_also_where_what_came_after_it_makes_its_statement_wrong
     assert house.rows("select * from t") == [(1,), (2,)]
 
 
-def test_an_error_that_is_no_fault_of_another_writer_stays_what_it_is(house: House) -> None:
+def test_an_error_that_another_writer_did_not_cause_is_not_changed(house: House) -> None:
     house.sql("create table t as select 1L as id")
     with pytest.raises(RelationExistsError):
         house.sql("create table t as select 2L as id", WORK)

@@ -209,7 +209,7 @@ def test_rows_that_stay_keep_their_values_under_schema_evolution(tables: Tables)
     )
 
 
-def test_keys_that_are_null_are_told_apart_from_other_rows_for_the_conflict_check(tables: Tables) -> None:
+def test_null_keys_are_distinguished_from_other_rows_in_the_conflict_check(tables: Tables) -> None:
     log = tables.made("select 1L id, 'a' shop")
     tables.append(log, "values (cast(null as bigint), 'n')")
     target = tables.target(log)

@@ -170,7 +170,7 @@ def test_on_a_full_disk_a_file_that_a_restore_brought_back_meanwhile_is_kept() -
     assert files(log) == {"kept", "young", "old0", "old1", "old2"}
 
 
-def test_where_all_garbage_makes_no_room_the_table_stays_and_the_disk_is_named() -> None:
+def test_if_deleting_all_garbage_frees_no_space_the_table_is_unchanged_and_the_disk_is_named() -> None:
     log, _ = aged((Fault("put*", FaultKind.FULL),))
     with pytest.raises(NoSpaceError, match="drop a table, or free space in another way"):
         run(log)
@@ -195,7 +195,7 @@ def test_wherever_it_is_interrupted_the_table_opens_and_the_next_one_does_the_re
         assert files(log) == {"kept", "young"}
 
 
-def test_a_file_that_comes_back_to_the_table_before_the_deleting_begins_stays() -> None:
+def test_a_file_that_is_added_again_before_the_deletion_begins_is_kept() -> None:
     log, clock = aged((Fault("list_folders", FaultKind.DELAY, "left/over", times=1),))
     clock.do = lambda: put(log, 3, CommitInfo(operation="RESTORE"), add("old1"))
     run(log)

@@ -77,7 +77,7 @@ def test_what_is_asked_for_is_observed_on_the_way(tables: Tables) -> None:
     assert found.metrics == {"even": 5}
 
 
-def test_rows_that_are_in_no_file_are_an_error_and_nothing_stays_behind(
+def test_rows_that_are_in_no_file_are_an_error_and_no_file_remains(
     tables: Tables, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     log = tables.made("select 1L id where false")

@@ -274,7 +274,7 @@ def test_many_files_are_read_in_one_call() -> None:
     assert [json.loads(found[path].json)["minValues"]["c"] for path in paths] == list(range(50))
 
 
-def test_a_missing_file_and_a_cut_one_are_told_apart() -> None:
+def test_a_missing_file_and_a_truncated_file_raise_different_errors() -> None:
     store = MemoryStore()
     store.put("cut.parquet", b"PAR1")
     with pytest.raises(DataFileMissingError, match=r"gone\.parquet"):

@@ -150,7 +150,7 @@ def test_it_follows_a_checkpoint_by_itself() -> None:
     assert files_at(log, 25) == expected(25)
 
 
-def test_a_checkpoint_that_cannot_be_read_takes_nobodys_place() -> None:
+def test_a_checkpoint_that_cannot_be_read_replaces_no_commits() -> None:
     log = a_commit_a_day(23)
     log.store.put(checkpoint_path(15), b"PAR1 cut")
     clean(log)

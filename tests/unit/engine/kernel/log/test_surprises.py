@@ -75,7 +75,7 @@ def test_a_commit_whose_checkpoint_cannot_be_written_stands_and_says_so(
     assert append(orders, 21) == 21
 
 
-def test_a_folder_in_the_place_of_the_next_commit_is_told_at_once(orders: DeltaLog) -> None:
+def test_a_folder_with_the_name_of_the_next_commit_is_reported_at_once(orders: DeltaLog) -> None:
     path_of(orders, commit_path(12)).mkdir()
     with pytest.raises(NotWrittenError, match="Move it away") as raised:
         append(orders)
@@ -98,9 +98,7 @@ def test_an_older_checkpoint_is_only_spoken_of_where_it_is_read(
     assert "instead" not in caplog.text
 
 
-def test_versions_in_the_future_are_told_to_whoever_asks_for_a_time(
-    orders: DeltaLog, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_request_for_a_time_names_versions_in_the_future(orders: DeltaLog, caplog: pytest.LogCaptureFixture) -> None:
     now_s = orders.clock.now_ms() // 1000
     for version in range(12):
         at = now_s - 1000 + version if version < 8 else now_s + 86_400

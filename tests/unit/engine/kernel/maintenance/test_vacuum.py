@@ -104,7 +104,7 @@ def test_a_removed_file_goes_once_no_version_within_the_retention_has_it() -> No
     assert made.files(24) == {"a"}
 
 
-def test_a_file_stays_that_was_in_the_table_at_the_cutoff_whatever_its_tombstone_says() -> None:
+def test_a_file_that_was_in_the_table_at_the_cutoff_is_kept_regardless_of_its_tombstone() -> None:
     made = table()
     made.commit(add(made.file("a")), add(made.file("b")))
     made.wait(100)
@@ -171,7 +171,7 @@ def test_what_writers_leave_behind_goes(path: str) -> None:
         "inner/table/part-0",
     ],
 )
-def test_what_is_somebody_elses_stays(path: str) -> None:
+def test_a_file_of_another_program_is_kept(path: str) -> None:
     made = table()
     made.file(path)
     if "inner" in path:

@@ -47,7 +47,7 @@ def removed(file: AddFile, data_change: bool = True) -> Action:
     return file.remove(1, data_change)
 
 
-def test_a_version_with_change_files_is_told_by_these_alone() -> None:
+def test_the_changes_of_a_version_with_change_files_come_from_these_files_alone() -> None:
     log = recording(add("f0"))
     put(log, 1, CommitInfo(operation="UPDATE"), add("f1"), removed(add("f0")), CHANGED)
     (first, second) = changes_between(log, 0, log.snapshot())
@@ -56,7 +56,7 @@ def test_a_version_with_change_files_is_told_by_these_alone() -> None:
     assert not (second.inserted or second.deleted or second.revised)
 
 
-def test_any_other_version_is_told_by_the_files_that_it_added_and_removed() -> None:
+def test_the_changes_of_other_versions_come_from_their_added_and_removed_files() -> None:
     log = recording(add("f0"))
     put(log, 1, add("f1"), removed(add("f0")), SetTransaction("a", 1))
     (found,) = changes_between(log, 1, log.snapshot())

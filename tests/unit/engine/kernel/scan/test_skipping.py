@@ -159,7 +159,7 @@ def test_unequal_drops_files_that_hold_one_value() -> None:
         (UNKNOWN, [False] * 4),
     ],
 )
-def test_files_whose_rows_all_match_are_told(predicate: Expression, files: list[bool]) -> None:
+def test_files_whose_rows_all_match_are_recognized(predicate: Expression, files: list[bool]) -> None:
     assert skipping.fully_matched(NUMBERS, predicate).to_pylist() == files
 
 

@@ -233,7 +233,7 @@ for name, ask in asks.items():
 """
 
 
-def test_what_the_system_does_not_allow_is_told_from_what_fails(tmp_path: Path) -> None:
+def test_refused_and_failed_system_calls_raise_different_errors(tmp_path: Path) -> None:
     done = run_unprivileged(REFUSED, tmp_path)
     assert done.stderr == ""  # no file is said to be left
     answers = [line.split("|") for line in done.stdout.splitlines()]

@@ -127,7 +127,7 @@ def test_a_plain_write_replaces_the_content(store: Store) -> None:
     assert [status.name for status in store.list_from("")] == ["a"]
 
 
-def test_absence_is_told_apart_from_emptiness(store: Store) -> None:
+def test_a_missing_file_and_an_empty_file_are_distinguished(store: Store) -> None:
     assert (store.list_from(""), store.list_folders("")) == ([], [])
     assert store.status("absent") is None
     for ask in (store.list_from, store.list_folders, store.read, store.open_input):
@@ -148,7 +148,7 @@ def test_an_empty_folder_is_there(store: Store) -> None:
         store.pin("absent")
 
 
-def test_a_listing_begins_where_it_is_told_and_is_sorted(store: Store) -> None:
+def test_a_listing_begins_at_the_given_name_and_is_sorted(store: Store) -> None:
     store.make_folder("log/inner")
     store.put("log/inner/f", b"x")
     for name in ("b", "a", "d", "c", "é"):

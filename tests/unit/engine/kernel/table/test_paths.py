@@ -40,7 +40,7 @@ V12 = "00000000000000000012"
         (f"{V12}.00000000000000000020.compacted.json", LogFileName(LogFileKind.COMPACTION, 12, last_version=20)),
     ],
 )
-def test_the_names_of_the_log_are_told_apart(name: str, parsed: LogFileName) -> None:
+def test_the_kinds_of_log_files_are_recognized_by_name(name: str, parsed: LogFileName) -> None:
     assert parse_log_name(name) == parsed
 
 

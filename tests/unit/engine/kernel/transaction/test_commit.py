@@ -209,7 +209,7 @@ def test_what_is_committed_during_a_wait_is_no_reason_to_wait_again() -> None:
     log = new_log()
     base = log.snapshot()
 
-    def somebody_commits(version: int) -> None:
+    def another_writer_commits(version: int) -> None:
         put(log, version, CommitInfo(operation="WRITE", is_blind_append=True), add(f"f{version}"))
 
     class BusyClock(FixedClock):
@@ -217,10 +217,10 @@ def test_what_is_committed_during_a_wait_is_no_reason_to_wait_again() -> None:
 
         def sleep(self, seconds: float) -> None:
             super().sleep(seconds)
-            somebody_commits(2)
-            somebody_commits(3)
+            another_writer_commits(2)
+            another_writer_commits(3)
 
-    somebody_commits(1)
+    another_writer_commits(1)
     late = DeltaLog(log.store, log.name, BusyClock())
     committed = commit(late, base, Changes(WRITE, (written(late),)), ReadSet(), CommitSettings())
     assert (committed.version, committed.attempts) == (4, 2)

@@ -137,7 +137,7 @@ def test_a_session_in_an_unknown_time_zone_says_nothing_of_local_times() -> None
     assert to_predicate("ts = '2024-01-01 00:00:00Z'", SCHEMA, [], "Nowhere/Nothing") != ex.UNKNOWN
 
 
-def test_columns_of_a_source_that_is_not_known_are_nobodys() -> None:
+def test_columns_of_an_unknown_source_belong_to_no_table() -> None:
     sides = MergeSides(OTHER, [("t",)], [("s",)], None)
     found = merge_keys("k = q and t.i = s.i and z = 1", sides, "UTC")
     assert [key.source for key in found.keys] == ["s.i"]

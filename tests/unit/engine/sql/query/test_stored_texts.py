@@ -91,7 +91,7 @@ def test_a_signature_runs_no_code(parameter: Parameter, returns: str | None) -> 
     assert forbidden_in_signature((parameter,), returns) is not None
 
 
-def test_a_provider_and_a_path_are_told_from_a_table() -> None:
+def test_a_provider_and_a_path_are_distinguished_from_a_table() -> None:
     assert names_files(("csv", "x")) and names_files(("JDBC", "x")) and names_files(("org.x.Y", "x"))
     assert names_files(("nonsense", "/x"))
     assert not names_files(("nonsense", "t")) and not names_files(("a", "b", "/x"))

@@ -122,7 +122,7 @@ def test_a_chain_that_was_met_before_counts_whole(house: House) -> None:
         house.sql(f"select * from v60 union all select * from v{DEEPEST + 1}")
 
 
-def test_no_view_is_made_that_nobody_could_read(house: House) -> None:
+def test_a_view_that_could_not_be_read_is_not_created(house: House) -> None:
     chain(house, DEEPEST, "select * from {below}")
     with pytest.raises(UnsupportedStatementError, match=r"silt\.main\.top: below it"):
         house.sql(f"create view top as select * from v{DEEPEST}")

@@ -149,7 +149,7 @@ def test_a_spark_whose_process_is_gone_is_said_to_have_ended_with_how_and_what_t
     assert f"Spark's Java process {said}" in str(caught.value)
 
 
-def test_a_connection_of_somebody_elses_that_fails_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failed_connection_of_another_program_is_not_interpreted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(SparkContext, "_gateway", None)
     with pytest.raises(ConnectionRefusedError), mapped():
         raise ConnectionRefusedError(111, "Connection refused")

@@ -68,7 +68,7 @@ def test_a_failure_of_a_folder_or_of_spark_is_not_taken_for_a_refusal(texts: tup
     assert of_object_store(chain(*texts), None, None) is None
 
 
-def test_a_refusal_whose_text_has_no_code_is_told_by_the_code_of_the_answer() -> None:
+def test_a_refusal_without_a_code_in_its_text_is_recognized_by_the_status_code() -> None:
     text = f"{S3}S3Exception: no (Service: S3, Status Code: 403)"
     found = of_object_store([Cause(text, text, code="ExpiredToken")], None, None)
     assert isinstance(found, StorageRefusedError) and "the credentials have expired" in str(found)
