@@ -1,4 +1,4 @@
-"""Compares a table and its comments with its model's definition, and writes the ALTER TABLE clauses that it needs.
+"""Compares a table with its model's definition, and writes the ALTER TABLE clauses that it needs.
 
 A table model re-creates its table in each run. An incremental model and a snapshot keep their tables, so that later
 changes of the definition must be applied to them.
@@ -6,17 +6,11 @@ changes of the definition must be applied to them.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
 from dbt.adapters.silt.engine.kernel.identifiers import quote, string_literal
-
-if TYPE_CHECKING:
-    from dbt.adapters.silt.column import SiltColumn
-
-import re
-from collections.abc import Collection, Iterable, Iterator
-
 from dbt.adapters.silt.engine.kernel.table.properties import TableProperties, checked
 from dbt.adapters.silt.engine.kernel.table.schema import StructType
 from dbt.adapters.silt.engine.sql.ast import Constraint, ConstraintKind, CreateTable
@@ -29,10 +23,6 @@ _NOT_COMPARED = re.compile(r"delta\.(feature\..*|min(reader|writer)version)|comm
 
 _NUMBERED = re.compile(r"check_\d+", re.IGNORECASE)
 """The generated name of an unnamed check."""
-
-
-Documented = Mapping[str, Mapping[str, Any]]
-"""The columns of a node by name, as dbt passes them to macros."""
 
 
 def alterations(
@@ -113,37 +103,3 @@ def _names_any(condition: str | None, columns: Collection[str]) -> bool:
 
 def _plain(condition: str | None) -> str:
     return " ".join((condition or "").split())
-
-
-def documented_comments(columns: Sequence[SiltColumn], documented: Documented) -> dict[str, str]:
-    """Returns column comments by name, or by dotted path for nested fields; empty for columns without a description.
-
-    A name matches in any case, unless the documentation requires the exact spelling (`quote: true`).
-    """
-    exact = {name: each for name, each in documented.items() if each.get("quote")}
-    folded = {name.lower(): each for name, each in documented.items() if not each.get("quote")}
-    found = {path: exact.get(path) or folded.get(path.lower()) for path in all_comments(columns)}
-    return {path: each.get("description") or "" for path, each in found.items() if each is not None}
-
-
-def comment_changes(columns: Sequence[SiltColumn], documented: Documented) -> list[str]:
-    """Returns the changes for ALTER TABLE ... ALTER COLUMN that set the documented comments."""
-    there = all_comments(columns)
-    wanted = documented_comments(columns, documented)
-    return [
-        f"{_quoted(path, columns)} comment {string_literal(text)}"
-        for path, text in wanted.items()
-        if text != (there[path] or "")
-    ]
-
-
-def all_comments(columns: Sequence[SiltColumn]) -> dict[str, str | None]:
-    """Returns the comments of all columns and of their nested fields, by name or dotted path."""
-    inner = {path: text for each in columns for path, text in each.field_comments.items()}
-    return {**inner, **{each.name: each.comment for each in columns}}
-
-
-def _quoted(path: str, columns: Sequence[SiltColumn]) -> str:
-    """Quotes a name, so that a name with a dot is not read as a path."""
-    is_column = any(each.name == path for each in columns)
-    return quote(path) if is_column else ".".join(map(quote, path.split(".")))
