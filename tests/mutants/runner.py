@@ -18,6 +18,7 @@ import shutil
 import signal
 import tempfile
 import time
+import traceback
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -30,6 +31,7 @@ from tests.mutants.functions import PACKAGE, ROOT, Module, NotReplaceableError
 from tests.mutants.kinds import Mutant
 
 CACHE: Final = ROOT / ".mutants"
+_LOG: Final = CACHE / "measuring.log"
 _PASSED, _FAILED, _NOT_REPLACEABLE = 0, 1, 3
 _LINES: Final = 100_000
 """More than a module has."""
@@ -202,12 +204,24 @@ class Runner:
         elif new:
             child = os.fork()
             if child == 0:
-                _own_folders()
-                self._measure(new, modules, kept, digests)
-                os._exit(_PASSED)
-            os.waitpid(child, 0)
+                self._measure_and_exit(new, modules, kept, digests)
+            if os.waitpid(child, 0)[1]:
+                raise RuntimeError(f"the tests without a mutant ended early: see {_LOG}")
         current = {item.nodeid: digests[item.path] for item in session.items}
         return {nodeid: reach for nodeid, digest, reach in _lines(kept) if reach and current.get(nodeid) == digest}
+
+    def _measure_and_exit(
+        self, items: list[pytest.Item], modules: dict[str, Module], kept: Path, digests: dict[Path, str]
+    ) -> None:
+        _own_folders()
+        code = _FAILED
+        try:
+            self._measure(items, modules, kept, digests)
+            code = _PASSED
+        except BaseException:
+            traceback.print_exc()
+        finally:
+            os._exit(code)
 
     def _measure(
         self, items: list[pytest.Item], modules: dict[str, Module], kept: Path, digests: dict[Path, str]
@@ -339,12 +353,13 @@ class _Child:
 
 
 def _own_folders(folder: str | None = None) -> None:
-    """Gives this process a temporary folder, and nobody its output."""
+    """Gives this process a temporary folder, and writes its output there; without a folder, to a log in the cache."""
+    log = _LOG if folder is None else Path(folder, "output")
     folder = folder or tempfile.mkdtemp(prefix="mutant-")
     os.environ["PYTEST_DEBUG_TEMPROOT"] = os.environ["TMPDIR"] = tempfile.tempdir = folder
-    nothing = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nothing, 1)
-    os.dup2(nothing, 2)
+    output = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+    os.dup2(output, 1)
+    os.dup2(output, 2)
 
 
 def _lines(file: Path) -> Iterator[tuple[str, str, Reach | None]]:
