@@ -67,10 +67,8 @@ class TestKinds:
     def test_a_context_manager_is_left_out(self) -> None:
         assert "skip `with f():` -> `if True:`" in changes("with f():\n    return a")
 
-    def test_the_texts_of_errors_are_kept(self) -> None:
-        assert changes("raise SomeError(f'{a + 1}', version + 1)") == [
-            "skip `raise SomeError(f'{a + 1}', version + 1)` -> `pass`"
-        ]
+    def test_the_texts_of_errors_are_neither_changed_nor_part_of_a_name(self) -> None:
+        assert changes("raise SomeError(f'{a + 1}', version + 1)") == ["skip `raise SomeError(...)` -> `pass`"]
 
     def test_docstrings_annotations_defaults_and_code_outside_of_functions_are_kept(self) -> None:
         source = 'LIMIT = 1\n\ndef f(a: Literal[1] = 2) -> Literal[3]:\n    """Returns a."""\n    return a\n'
@@ -125,8 +123,3 @@ class TestCore:
         )
         assert ended.returncode == 1, ended.stderr
         assert ended.stdout.count("unreached: engine/kernel/transaction/attempt.py:") == 3
-
-    @pytest.mark.long
-    def test_the_tests_kill_a_sample_of_the_core(self) -> None:
-        ended = run("--sample", "60", "--seed", "1")
-        assert ended.returncode == 0, ended.stdout + ended.stderr
