@@ -184,7 +184,7 @@ def _repeat_the_file(contestant: Checked, table: str, count: int) -> None:
     log = DeltaLog(LocalStore(str(contestant.folder_of(table))), table)
     base = log.snapshot()
     (add,) = base.add_files()
-    adds = [replace(add, path=f"part-{number:06}-{add.path}") for number in range(count - 1)]
+    adds = [replace(add, path=f"part-{number:06}.parquet") for number in range(count - 1)]
     for each in adds:
         os.link(Path(log.store.root, add.path), Path(log.store.root, each.path))
     changes = Changes(Operation("WRITE", {"mode": "Append"}), adds=tuple(adds))

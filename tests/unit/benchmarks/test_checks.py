@@ -31,7 +31,7 @@ def test_the_baseline_alone_reads_a_file_that_differs_from_the_log(contestants: 
     without, with_checks = contestants
     for each in contestants:
         each.create("t", Rows(0, 10))
-        (file,) = each.folder_of("t").glob("*.parquet")
+        (file,) = each.folder_of("t").rglob("*.parquet")
         with file.open("ab") as opened:
             opened.write(file.read_bytes())
     assert without.query("select count(id) from bench.t where id >= 0").collect()[0][0] == 10
