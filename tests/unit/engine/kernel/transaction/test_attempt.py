@@ -120,4 +120,4 @@ def test_a_version_that_exists_and_cannot_be_found_has_an_unknown_outcome() -> N
     log = new_log(Hidden(MemoryStore()))
     outcome = attempt(log, log.store.pin(LOG_FOLDER), 1, ENTRY)
     assert isinstance(outcome, Unknown)
-    assert "exists according to the storage" in outcome.error.problem
+    assert "reported that 00000000000000000001.json exists" in outcome.error.problem

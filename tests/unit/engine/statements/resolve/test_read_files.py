@@ -118,7 +118,7 @@ def test_the_information_schema_says_what_the_catalog_holds(house: House) -> Non
     assert house.rows(tables) == [("main", "t", "BASE TABLE"), ("main", "v", "VIEW")]
     assert house.rows("select table_name, view_definition from INFORMATION_SCHEMA.Views") == [("v", "select * from t")]
     assert house.rows("select * from information_schema.schemata") == [("silt", "main")]
-    with pytest.raises(RelationNotFoundError, match="There are columns, schemata, tables, views"):
+    with pytest.raises(RelationNotFoundError, match="information_schema has columns, schemata, tables, views"):
         house.sql("select * from information_schema.routines")
     house.sql("create schema information_schema")
     house.sql("create table information_schema.tables as select 'own' as name")

@@ -80,11 +80,14 @@ class UniqueFolder:
         """
         path = joined(self.folder, name)
         result = self.store.put_if_absent(path, data)
-        if name.endswith(_COMMIT) and not _exists_unchanged(self.store, self.witness):
+        if name.endswith(_COMMIT) and not self._still_exists():
             if result is PutResult.CREATED:
                 self.store.delete(path)
             raise ObjectMissing(joined(self.store.root, self.folder))
         return result
+
+    def _still_exists(self) -> bool:
+        return _exists_unchanged(self.store, self.witness)
 
 
 def _exists_unchanged(store: Store, witness: FileStatus | None) -> bool:
