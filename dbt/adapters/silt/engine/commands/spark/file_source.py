@@ -181,7 +181,7 @@ class _Manifest:
     So files that are just being added or deleted are not read.
 
     Attributes:
-        pattern: the pattern of the files' names, unless all files of the folder are _read_manifest.
+        pattern: the pattern of the files' names, unless all files of the folder are read.
         count: the number of files.
     """
 
@@ -198,14 +198,14 @@ def _read_manifest(store: Store, name: str) -> _Manifest:
     Raises:
         FilesNotFoundError: if the manifest is missing.
         InvalidStatementError: if the file is not a manifest.
-        StorageError: if the file cannot be _read_manifest.
+        StorageError: if the file cannot be read.
     """
     try:
         given = foreign_json.loads(store.read(name))
         return _Manifest(given.get("pattern"), len(given["files"]))
     except ObjectMissing as error:
         raise FilesNotFoundError(
-            f"the manifest {joined(store.root, name)} is missing, which lists the files to _read_manifest"
+            f"the manifest {joined(store.root, name)} is missing, which lists the files to read"
         ) from error
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise InvalidStatementError(

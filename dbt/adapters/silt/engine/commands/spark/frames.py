@@ -100,7 +100,7 @@ def check_frame(df: object) -> None:
 
 @contextmanager
 def frame_view(df: DataFrame, name: str) -> Iterator[None]:
-    """Creates a temporary frame_view of the rows in their session, and drops it after the block."""
+    """Creates a temporary view of the rows in their session, and drops it after the block."""
     df.createTempView(quote(name))
     try:
         yield
