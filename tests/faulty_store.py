@@ -14,7 +14,7 @@ from typing import IO, Any, TypeVar, cast
 
 from dbt.adapters.silt.engine.kernel.clock import Clock, FixedClock
 from dbt.adapters.silt.engine.kernel.errors import NoSpaceError, StorageError
-from dbt.adapters.silt.engine.kernel.storage.prefix_folders import ListedTree, PrefixFolder, UniqueFolder
+from dbt.adapters.silt.engine.kernel.storage.prefix_folders import ListedTree, pinned
 from dbt.adapters.silt.engine.kernel.storage.store import (
     MOST_BYTES,
     FileStatus,
@@ -280,7 +280,7 @@ class FaultyStore(PrefixStore):
     def pin(self, folder: str) -> PinnedFolder:
         """Pins a folder; a prefix is pinned in this store, so that faults affect each of its requests."""
         if not self.has_folders:
-            return UniqueFolder(self, folder) if self.is_never_reused else PrefixFolder(self, folder)
+            return pinned(self, folder)
         inner = self.around("pin", folder, lambda: self.inner.pin(folder))
         return _FaultyFolder(inner, folder, self)
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import IO
 
 from dbt.adapters.silt.engine.kernel.clock import Clock, FixedClock
-from dbt.adapters.silt.engine.kernel.storage.prefix_folders import ListedTree, PrefixFolder, UniqueFolder
+from dbt.adapters.silt.engine.kernel.storage.prefix_folders import ListedTree, pinned
 from dbt.adapters.silt.engine.kernel.storage.store import (
     MOST_BYTES,
     FileStatus,
@@ -176,7 +176,7 @@ class MemoryObjectStore(PrefixStore):
         """Does nothing: memory is always writable."""
 
     def pin(self, folder: str) -> PinnedFolder:
-        return UniqueFolder(self, folder) if self.is_never_reused else PrefixFolder(self, folder)
+        return pinned(self, folder)
 
     def never_reused(self) -> MemoryObjectStore:
         same = self.child("")

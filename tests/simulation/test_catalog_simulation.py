@@ -119,7 +119,7 @@ class TestBugs:
         finds(Names, "with_change", lambda self, id_: self, 40)
 
     def test_a_drop_that_comes_late_into_an_emptied_folder_is_found(self) -> None:
-        finds(UniqueFolder, "_still_exists", lambda self: True)
+        finds(UniqueFolder, "_is_witness_unchanged", lambda self: True)
 
 
 def _takes(value: str) -> Any:

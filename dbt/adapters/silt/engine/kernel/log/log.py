@@ -223,7 +223,7 @@ class DeltaLog:
             yield self._ahead[version][1]
             version += 1
         for found in later_commits(self.store, version, self.name):
-            if self._is_only_one:
+            if self.store.is_never_reused:
                 self._ahead = {**self._ahead, found[1].version: found}
             yield found[1]
 
@@ -360,7 +360,7 @@ class DeltaLog:
             up_to: a version known to exist; later versions are not looked for.
         """
         known = self._newest
-        if known is None or not (self._is_only_one or self._is_current(known)):
+        if known is None or not (self.store.is_never_reused or self._is_current(known)):
             self._newest = None
             listing = newest_listing(self.store, self.name)
             # The listing may be out of date.
@@ -369,11 +369,6 @@ class DeltaLog:
             self._newest = self._advanced(known, up_to)
         self._check_not_older(self._newest.snapshot)
         return self._newest
-
-    @property
-    def _is_only_one(self) -> bool:
-        """Whether no other table has used or will use this location."""
-        return self.store.is_never_reused
 
     def _check_not_older(self, snapshot: Snapshot) -> None:
         """Raises StorageError if the newest version in the storage is older than at an earlier read."""

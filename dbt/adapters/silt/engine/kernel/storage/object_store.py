@@ -22,7 +22,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import IO, Any, Final
 
 from dbt.adapters.silt.engine.kernel.errors import InvalidSettingError, NotWrittenError, StorageError
-from dbt.adapters.silt.engine.kernel.storage.prefix_folders import ListedTree, PrefixFolder, UniqueFolder
+from dbt.adapters.silt.engine.kernel.storage.prefix_folders import ListedTree, PrefixFolder, UniqueFolder, pinned
 from dbt.adapters.silt.engine.kernel.storage.refusals import first_line, is_signed, no_answer, refusal
 from dbt.adapters.silt.engine.kernel.storage.store import (
     DOCUMENT_BYTES,
@@ -393,7 +393,7 @@ class ObjectStore(PrefixStore):
         """Does nothing: only a write shows whether it is allowed."""
 
     def pin(self, folder: str) -> PrefixFolder | UniqueFolder:
-        return UniqueFolder(self, folder) if self.is_never_reused else PrefixFolder(self, folder)
+        return pinned(self, folder)
 
     def never_reused(self) -> ObjectStore:
         same = self.child("")

@@ -9,27 +9,42 @@ import contextlib
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from dbt.adapters.silt.engine.kernel.storage.store import FileStatus, ObjectMissing, PutResult, Store, joined
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 _COMMIT: Final = ".json"
 
 
 @dataclass(frozen=True)
-class PrefixFolder:
-    """A prefix, distinguished from the same prefix at another time by an object in it that must not change."""
+class _Prefix:
+    """A prefix, with an object in it that is unchanged as long as the table exists, if an object is known."""
 
     store: Store
     folder: str
     witness: FileStatus | None = None
 
-    def known_by(self, file: FileStatus) -> PrefixFolder:
+    def known_by(self, file: FileStatus) -> Self:
         return self if file == self.witness else replace(self, witness=file)
+
+    def _is_witness_unchanged(self) -> bool:
+        """Returns whether the object exists unchanged; True if no object is known."""
+        if self.witness is None:
+            return True
+        found = self.store.status(self.witness.path)
+        return found is not None and found.has_content_of(self.witness)
+
+
+@dataclass(frozen=True)
+class PrefixFolder(_Prefix):
+    """A prefix, distinguished from the same prefix at another time by an object in it that must not change."""
 
     def is_current(self) -> bool:
         """Returns whether the file that identifies the folder is unchanged; True if no file identifies it."""
-        return _exists_unchanged(self.store, self.witness)
+        return self._is_witness_unchanged()
 
     def put_if_absent(self, name: str, data: bytes) -> PutResult:
         """Writes a file, and checks the file that identifies the folder before and after the write.
@@ -52,19 +67,8 @@ class PrefixFolder:
 
 
 @dataclass(frozen=True)
-class UniqueFolder:
-    """A prefix that belongs to a single table forever.
-
-    Args:
-        witness: an object in it that exists as long as the table, if already known.
-    """
-
-    store: Store
-    folder: str
-    witness: FileStatus | None = None
-
-    def known_by(self, file: FileStatus) -> UniqueFolder:
-        return self if file == self.witness else replace(self, witness=file)
+class UniqueFolder(_Prefix):
+    """A prefix that belongs to a single table forever."""
 
     def is_current(self) -> bool:
         """Returns True: no other incarnation exists. The catalog and the next commit detect that a table is dropped."""
@@ -80,19 +84,16 @@ class UniqueFolder:
         """
         path = joined(self.folder, name)
         result = self.store.put_if_absent(path, data)
-        if name.endswith(_COMMIT) and not self._still_exists():
+        if name.endswith(_COMMIT) and not self._is_witness_unchanged():
             if result is PutResult.CREATED:
                 self.store.delete(path)
             raise ObjectMissing(joined(self.store.root, self.folder))
         return result
 
-    def _still_exists(self) -> bool:
-        return _exists_unchanged(self.store, self.witness)
 
-
-def _exists_unchanged(store: Store, witness: FileStatus | None) -> bool:
-    found = None if witness is None else store.status(witness.path)
-    return witness is None or (found is not None and found.has_content_of(witness))
+def pinned(store: Store, folder: str) -> PrefixFolder | UniqueFolder:
+    """Returns the folder of a store whose folders are only prefixes."""
+    return UniqueFolder(store, folder) if store.is_never_reused else PrefixFolder(store, folder)
 
 
 class ListedTree:
