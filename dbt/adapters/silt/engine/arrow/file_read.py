@@ -22,7 +22,7 @@ from dbt.adapters.silt.engine.arrow.text_lengths import fitted
 from dbt.adapters.silt.engine.arrow.types import arrow_type
 from dbt.adapters.silt.engine.kernel.errors import CorruptDeletionVectorError, TableDamagedError
 from dbt.adapters.silt.engine.kernel.files import deletion_vectors
-from dbt.adapters.silt.engine.kernel.files.footers import WIDE_DIFFERENCES, may_have_wide_differences
+from dbt.adapters.silt.engine.kernel.files.footers import WIDE_DIFFERENCES, may_be_wide_differences
 from dbt.adapters.silt.engine.kernel.storage.store import Store
 from dbt.adapters.silt.engine.kernel.table.actions import AddFile
 from dbt.adapters.silt.engine.kernel.table.expressions import TRUE, columns
@@ -34,8 +34,7 @@ BATCH_ROWS: Final = 1 << 16
 _WORTH_A_PROBE: Final = 4
 """The columns of the predicate are read first if they are this many times smaller than all columns."""
 
-
-_BITS = 8
+_BITS: Final = 8
 
 
 def read_file(scan: ArrowScan, file: AddFile, store: Store) -> Iterator[pa.RecordBatch]:
@@ -83,7 +82,7 @@ class _FileRead:
     def batches(self, store: Store) -> Iterator[pa.RecordBatch]:
         """Yields the remaining rows of each row group."""
         footer = self.parquet.metadata
-        kept = kept_rows(self.file, footer.num_rows, store, self.scan.table)
+        kept = _kept_rows(self.file, footer.num_rows, store, self.scan.table)
         groups = self._groups()
         start = 0
         for group in range(footer.num_row_groups):
@@ -157,7 +156,7 @@ class _FileRead:
         try:
             yield from self.parquet.iter_batches(BATCH_ROWS, row_groups=[group], columns=names)
         except (pa.ArrowException, OSError) as error:
-            if getattr(error, "errno", None) or not may_have_wide_differences(self.parquet.metadata, names):
+            if not may_be_wide_differences(error, self.parquet.metadata, names):
                 raise
             raise TableDamagedError(f"Arrow cannot read it ({first_line(error)})", remedy=WIDE_DIFFERENCES) from error
 
@@ -196,7 +195,7 @@ class _FileRead:
             yield pa.RecordBatch.from_arrays(left.columns, schema=self.scan.schema)
 
 
-def kept_rows(file: AddFile, rows: int, store: Store, table: str) -> pa.BooleanArray | None:
+def _kept_rows(file: AddFile, rows: int, store: Store, table: str) -> pa.BooleanArray | None:
     """Returns for each row of the file whether it is in the table, or None if all rows are.
 
     Args:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import date, datetime
@@ -24,6 +23,7 @@ from dbt.adapters.silt.engine.kernel.errors import (
     ReplaceWhereMismatchError,
     ValueNotCastableError,
 )
+from dbt.adapters.silt.engine.kernel.files.stats_literals import float_text
 from dbt.adapters.silt.engine.kernel.table.column_mapping import PARQUET_FIELD_ID, stored_schema
 from dbt.adapters.silt.engine.kernel.table.expressions import TRUE
 from dbt.adapters.silt.engine.kernel.table.schema import (
@@ -197,7 +197,7 @@ def _text(value: Any) -> str:
         case Decimal():
             return format(value, "f")
         case float():
-            return _float(value)
+            return float_text(value)
     return str(value)
 
 
@@ -205,11 +205,3 @@ def _time(moment: datetime) -> str:
     if moment.tzinfo is not None:
         return moment.replace(tzinfo=None).isoformat(timespec="microseconds") + "Z"
     return moment.isoformat(sep=" ", timespec="microseconds" if moment.microsecond else "seconds")
-
-
-def _float(number: float) -> str:
-    if math.isnan(number):
-        return "NaN"
-    if math.isinf(number):
-        return "Infinity" if number > 0 else "-Infinity"
-    return repr(number)

@@ -13,6 +13,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from itertools import starmap
 from typing import Any, Final
 
 import pyarrow as pa
@@ -53,6 +54,11 @@ class Expected:
     stats: str | None
     has_vector: bool = False
 
+    @classmethod
+    def of(cls, path: str, size: int | None, modified_ms: int | None, stats: str | None, has_vector: bool) -> Expected:
+        """Describes a file by the fields of its action, whose path is encoded."""
+        return cls(decode_path(path), size or 0, modified_ms or 0, stats, has_vector)
+
 
 class FileGuard:
     """Compares the files of a table with its log, and remembers files with correct footers. Thread-safe."""
@@ -86,9 +92,7 @@ class FileGuard:
         """Checks a single file as `check` does; a table of one row takes longer than the check."""
         if store.is_local:
             has_vector = file.deletion_vector is not None
-            expected = Expected(
-                decode_path(file.path), file.size or 0, file.modification_time or 0, file.stats, has_vector
-            )
+            expected = Expected.of(file.path, file.size, file.modification_time, file.stats, has_vector)
             self._compare(store, [expected], metadata, table, version)
         else:
             check_places(store, files_table([file]))
@@ -175,8 +179,7 @@ def content_problem(footer: pq.FileMetaData, expected: Expected, metadata: Metad
 def _expected(files: pa.Table) -> Iterator[Expected]:
     columns = [files[name].to_pylist() for name in ("path", "size", "modification_time", "stats")]
     columns.append(pc.is_valid(files["deletion_vector"]).to_pylist())
-    for path, size, modified_ms, stats, has_vector in zip(*columns, strict=True):
-        yield Expected(decode_path(path), size or 0, modified_ms or 0, stats, has_vector)
+    yield from starmap(Expected.of, zip(*columns, strict=True))
 
 
 def _statuses(store: Store, files: Iterable[Expected]) -> Iterator[tuple[Expected, FileStatus | None]]:

@@ -186,15 +186,16 @@ def _string_literal(raw: bytes, truncate: Callable[[str], str | None]) -> str | 
     return None if shortened is None else stats_literals.string_literal(shortened)
 
 
-def may_have_wide_differences(footer: pq.FileMetaData, columns: Collection[str] | None = None) -> bool:
-    """Returns whether a column has the physical type and the encoding of `WIDE_DIFFERENCES`.
+def may_be_wide_differences(error: Exception, footer: pq.FileMetaData, columns: Collection[str] | None = None) -> bool:
+    """Returns whether Arrow may have failed because of `WIDE_DIFFERENCES`, and not because of the storage.
 
     Args:
+        error: an ArrowException, or an OSError, which has a number if the storage failed.
         columns: the names of the columns to look at, without the fields inside them; None for all columns.
     """
     groups = (footer.row_group(at) for at in range(footer.num_row_groups))
     chunks = (group.column(at) for group in groups for at in range(footer.num_columns))
-    return any(
+    return not getattr(error, "errno", None) and any(
         chunk.physical_type == "INT32"
         and "DELTA_BINARY_PACKED" in chunk.encodings
         and (columns is None or chunk.path_in_schema.partition(".")[0] in columns)

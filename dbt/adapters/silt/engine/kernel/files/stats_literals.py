@@ -24,10 +24,15 @@ def integer_literal(value: int) -> str:
 
 def float_literal(value: float) -> str:
     """Returns a JSON number, or for NaN and infinities the string that Spark writes."""
+    return float_text(value) if math.isfinite(value) else f'"{float_text(value)}"'
+
+
+def float_text(value: float) -> str:
+    """Returns the spelling of a number in a log, outside of JSON."""
     if math.isnan(value):
-        return '"NaN"'
+        return "NaN"
     if math.isinf(value):
-        return '"Infinity"' if value > 0 else '"-Infinity"'
+        return "Infinity" if value > 0 else "-Infinity"
     return repr(value)
 
 

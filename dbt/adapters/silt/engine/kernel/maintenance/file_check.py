@@ -218,7 +218,7 @@ def _read_all(parquet: pq.ParquetFile) -> None:
         for _ in parquet.iter_batches():
             pass
     except (pa.ArrowException, OSError) as error:
-        if getattr(error, "errno", None) or not footers.may_have_wide_differences(parquet.metadata):
+        if not footers.may_be_wide_differences(error, parquet.metadata):
             raise
         said = str(error).partition("\n")[0]
         raise pa.ArrowInvalid(f"{said}. {footers.WIDE_DIFFERENCES}") from error
