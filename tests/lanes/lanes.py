@@ -42,7 +42,7 @@ SECURITY = (
     "tests/security/test_what_others_can_read.py",
     "tests/security/texts",
 )
-"""What depends on Spark's own code: the names of its files and settings, its functions, and how it reads SQL."""
+"""The tests that depend on Spark's own code: names of files and settings, functions, and how it reads SQL."""
 
 READERS = ("tests/interop/test_other_readers.py",)
 

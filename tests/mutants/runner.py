@@ -55,7 +55,7 @@ class Reach:
 
 @dataclass(frozen=True)
 class Result:
-    """What the tests say about a mutant.
+    """The result of the tests of a mutant.
 
     Attributes:
         path: the module's path below the package.
@@ -190,7 +190,7 @@ class Runner:
             time.sleep(0.02)
 
     def _reaches(self, session: pytest.Session, modules: dict[str, Module]) -> dict[str, Reach]:
-        """What the tests reach; only tests of new and changed files run for this."""
+        """Returns the blocks that the tests reach; only tests of new and changed files run for this."""
         CACHE.mkdir(exist_ok=True)
         kept = CACHE / f"reach-{_digest(sorted(modules))}.jsonl"
         kept.touch()

@@ -65,8 +65,6 @@ _MOST_SCHEMAS: Final = 100
 """dbt keeps the last 128 schemas."""
 _AT_ONCE: Final = 40
 """The number of classes in a step."""
-
-
 _PACKAGES: Final = ("dbt", "dbt_common", "dbt_semantic_interfaces")
 
 

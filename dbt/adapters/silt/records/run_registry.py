@@ -168,7 +168,7 @@ class RunRegistry:
             InvalidSettingError: if this class did not write the file.
             StorageError: if it cannot be read.
         """
-        return tuple(self._as_it_is_now(each) for each in self._read())
+        return tuple(self._current(each) for each in self._read())
 
     def find(self, invocation_id: str) -> RunEntry | None:
         """Returns the entry of a dbt command, if it exists."""
@@ -275,7 +275,7 @@ class RunRegistry:
         if entry.selected is not None:
             os.write(file, json.dumps(sorted(entry.selected)).encode())
 
-    def _as_it_is_now(self, entry: RunEntry) -> RunEntry:
+    def _current(self, entry: RunEntry) -> RunEntry:
         lock = self._lock_file(entry.invocation_id)
         if entry.finished or not _is_held(lock):
             return entry

@@ -20,8 +20,6 @@ from dbt.adapters.silt.report.tables import Keys, read_tables, to_json
 
 RUNS: Final = 100
 """The default number of runs on the page."""
-
-
 _LONGEST = 400
 """The number of characters of a description that the page shows."""
 
@@ -82,7 +80,7 @@ def document(source: Source, now_ms: int) -> Document:
         "notes": list(artifacts.notes),
         "runs": runs,
         "results": results_json(results, texts),
-        "nodes": graph_json(artifacts, nodes, texts),
+        "nodes": _graph_json(artifacts, nodes, texts),
     }
     written = to_json({**body, "texts": texts.all()})
     whole = f'{written[:-1]},"tables":[{",".join(table.json for table in tables)}]}}'
@@ -95,7 +93,7 @@ def keys_of(nodes: Sequence[Node]) -> Keys:
     return {node.table: node.keys for node in nodes if node.table is not None and node.keys}
 
 
-def graph_json(artifacts: Artifacts, nodes: Sequence[Node], texts: Texts) -> list[dict[str, Any]]:
+def _graph_json(artifacts: Artifacts, nodes: Sequence[Node], texts: Texts) -> list[dict[str, Any]]:
     """Returns the nodes of the graph."""
     numbers = {node.unique_id: number for number, node in enumerate(nodes)}
     tests = _tests(artifacts.manifest, texts)

@@ -30,7 +30,7 @@ _OPTIONS = (
 _PORT = 15002
 _CONNECT_SECONDS = 10
 _GONE_SECONDS = 30.0
-"""How long a server may be unreachable, for example while a load balancer switches, before it counts as lost."""
+"""The time after which an unreachable server counts as lost; until then, a load balancer may be switching."""
 _LONGEST_PAUSE_MS = 5_000
 _RETRIES = 150
 """With pauses of five seconds they last as long as PySpark's own, for a server that is up but cannot answer yet."""

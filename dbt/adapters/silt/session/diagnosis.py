@@ -26,8 +26,6 @@ from dbt.adapters.silt.engine.kernel.table.paths import encode_path
 from dbt.adapters.silt.session import class_archive
 
 _JAVA = "select java_method('java.lang.System', 'getProperty', 'java.version')"
-
-
 _ROWS = 3
 _MUCH_MS = 60_000
 

@@ -1,6 +1,7 @@
 """Keeps the lines of running statements, and draws them twice a second on a separate thread.
 
-Output of the process is printed above the lines."""
+Output of the process is printed above the lines.
+"""
 
 from __future__ import annotations
 
@@ -22,8 +23,6 @@ _logger = logging.getLogger(__name__)
 
 _SECONDS_BETWEEN = 0.5
 _SHOWN_AFTER_SECONDS = 1.0
-
-
 _DBTS_LOGGER = "stdout_log"
 
 
@@ -163,7 +162,7 @@ def on_terminal(terminal: TextIO) -> Display:
     return Display(screen, Streams(screen))
 
 
-class Guarded:
+class _Guarded:
     """A stream of the terminal that writes text above the lines."""
 
     def __init__(self, stream: TextIO, screen: Screen) -> None:
@@ -214,7 +213,7 @@ class Streams:
                 setattr(sys, name, stream)
 
     def _guarded(self, stream: TextIO) -> TextIO:
-        return cast("TextIO", Guarded(stream, self._screen))
+        return cast("TextIO", _Guarded(stream, self._screen))
 
 
 def _is_terminal(stream: object) -> bool:

@@ -61,7 +61,7 @@ def _lines(read: TableRead) -> Iterator[str]:
 
 
 def _why(read: TableRead, reason: SkipReason) -> str:
-    text = line(condition_text(reason.part))
+    text = line(_condition_text(reason.part))
     if reason.by is SkippedBy.PARTITION_VALUES:
         return f"{reason.by.value}: {text}"
     ranges = _ranges(read, reason)
@@ -78,7 +78,7 @@ def _ranges(read: TableRead, reason: SkipReason) -> list[tuple[str, Any, Any]]:
         field = field_at(read.snapshot.schema, column.parts)
         low, high = (None, None) if field is None else ends(bounds.get(column), field.type)
         if low is not None or high is not None:
-            found.append((column_text(column), low, high))
+            found.append((_column_text(column), low, high))
     return found
 
 
@@ -92,7 +92,7 @@ def _document(read: TableRead) -> dict[str, Any]:
             {
                 "files": reason.files.num_rows,
                 "by": reason.by.name.lower(),
-                "condition": condition_text(reason.part),
+                "condition": _condition_text(reason.part),
                 "ranges": [{"column": name, "min": low, "max": high} for name, low, high in _ranges(read, reason)],
             }
             for reason in read.skipped.reasons
@@ -111,7 +111,7 @@ def _files(number: int) -> str:
     return f"{number:,} file{'' if number == 1 else 's'}"
 
 
-def condition_text(condition: Expression) -> str:
+def _condition_text(condition: Expression) -> str:
     """Returns the condition; its unknown parts become `...`."""
     match condition:
         case Constant():
@@ -123,24 +123,24 @@ def condition_text(condition: Expression) -> str:
         case Not(part):
             return f"not {_inner(part)}"
         case IsNull(column):
-            return f"{column_text(column)} is null"
+            return f"{_column_text(column)} is null"
         case IsNotNull(column):
-            return f"{column_text(column)} is not null"
+            return f"{_column_text(column)} is not null"
         case StartsWith(column, prefix):
-            return f"{column_text(column)} like {_value(prefix + '%')}"
+            return f"{_column_text(column)} like {_value(prefix + '%')}"
         case Comparison(operator, column, value):
-            return f"{column_text(column)} {operator} {_value(value)}"
+            return f"{_column_text(column)} {operator} {_value(value)}"
         case In(column, values):
             shown = [*map(_value, values[:_FEW]), *(["..."] if len(values) > _FEW else [])]
-            return f"{column_text(column)} in ({', '.join(shown)})"
+            return f"{_column_text(column)} in ({', '.join(shown)})"
 
 
-def column_text(column: Column) -> str:
+def _column_text(column: Column) -> str:
     return ".".join(part if part.isidentifier() else quote(part) for part in column.parts)
 
 
 def _inner(part: Expression) -> str:
-    text = condition_text(part)
+    text = _condition_text(part)
     return f"({text})" if isinstance(part, And | Or) else text
 
 

@@ -16,8 +16,6 @@ from dbt.adapters.silt.materializations.row_comparison import sql_name
 from dbt.adapters.silt.materializations.unit_tests.cells import members
 
 _WHOLE_NUMBERS = (T.ByteType, T.ShortType, T.IntegerType, T.LongType)
-
-
 _VARIANT = "variant"
 
 

@@ -17,7 +17,7 @@ def stages_of(session: SparkSession) -> Callable[[], Stages]:
     return embedded.stages_of(session) if is_embedded else _stages_over_connect(session)
 
 
-class StageInfo(Protocol):
+class _StageInfo(Protocol):
     """The part of a stage's progress, as PySpark's handlers receive it, that is used here."""
 
     num_tasks: int
@@ -33,7 +33,7 @@ class ProgressHandler:
 
     def __call__(
         self,
-        stages: Iterable[StageInfo] | None,
+        stages: Iterable[_StageInfo] | None,
         inflight_tasks: int,  # noqa: ARG002 -- PySpark passes it by name
         operation_id: str | None,
         done: bool,

@@ -30,7 +30,7 @@ Calls = Callable[[], int]
 
 @pytest.fixture
 def counted(monkeypatch: pytest.MonkeyPatch) -> Callable[[], Any]:
-    """Counts the messages to Java, except those that release objects; over Spark Connect there are none."""
+    """Counts the messages to Java, except those that release objects; Spark Connect sends none."""
     plain = JavaClient.send_command
 
     @contextmanager

@@ -1,4 +1,4 @@
-"""What a transaction takes over from a winner that it does not conflict with, and how a conflict is described."""
+"""A transaction takes over the changes of a winner that it does not conflict with, and describes a conflict."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a commit records besides its changes: times of transaction identifiers, read versions, tags and row ids."""
+"""A commit records more than its changes: times of transaction identifiers, read versions, tags and row ids."""
 
 from __future__ import annotations
 

@@ -179,9 +179,7 @@ def append(target: Target, query: DataFrame, placement: Placement, settings: Wri
         DataRejectedError: if a row breaks a rule of the table.
         ConcurrentModificationError: if another writer changed the table's schema or properties.
     """
-    placed = place(query, target, placement).with_numbers()
-    written = write(target, placed)
-    return finish(target, placed, written, Replacement("Append"), settings)
+    return _insert(target, place(query, target, placement), Replacement("Append"), settings)
 
 
 def overwrite(target: Target, query: DataFrame, placement: Placement, settings: WriteSettings) -> Outcome:
@@ -190,7 +188,10 @@ def overwrite(target: Target, query: DataFrame, placement: Placement, settings: 
     Raises:
         ConcurrentModificationError: if another writer changed any file of the table.
     """
-    placed = place(query, target, placement).with_numbers()
-    written = write(target, placed)
     everything = Replacement("Overwrite", target.snapshot.files, reads=ReadSet(whole_table=True, transactions=True))
-    return finish(target, placed, written, everything, settings)
+    return _insert(target, place(query, target, placement), everything, settings)
+
+
+def _insert(target: Target, placed: Placed, replacement: Replacement, settings: WriteSettings) -> Outcome:
+    numbered = placed.with_numbers()
+    return finish(target, numbered, write(target, numbered), replacement, settings)

@@ -23,8 +23,6 @@ from dbt.adapters.silt.engine.kernel.table import active_files
 from dbt.adapters.silt.engine.kernel.transaction.changes import Changes, Operation, ReadSet, as_strings
 
 OPERATION = "DELETE"
-
-
 TRUNCATE = "TRUNCATE"
 
 

@@ -1,5 +1,7 @@
-"""Wraps DataFrames so that failures are errors of this engine, although Spark computes the rows later, and checks the
-caller's DataFrames."""
+"""Wraps DataFrames so that failures are errors of this engine, and checks the caller's DataFrames.
+
+Spark computes the rows later than the statement, so that its failures appear at the methods of the DataFrame.
+"""
 
 from __future__ import annotations
 

@@ -56,7 +56,7 @@ class StreamReader(api.DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._options, self._schema = options, schema
         self._is_feed = options.flag("readChangeFeed")
         self._target: int | None = None
-        self._limit = limit_of(options)
+        self._limit = _limit_of(options)
 
     def initialOffset(self) -> dict[str, Any]:
         return Offset(self._log.snapshot().metadata.id).to_json()
@@ -192,7 +192,7 @@ def has_limits() -> bool:
     return hasattr(streaming, "ReadMaxFiles")
 
 
-def limit_of(options: Options) -> ReadLimit:
+def _limit_of(options: Options) -> ReadLimit:
     """Returns the limit in the options, or None if this PySpark does not support limits.
 
     Raises:

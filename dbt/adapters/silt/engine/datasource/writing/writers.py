@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 else:
     from dbt.adapters.silt.engine.datasource.pyspark_classes import DataSourceStreamArrowWriter
 
-
 _ROWS: Final = 10_000
 
 

@@ -52,8 +52,6 @@ from dbt.adapters.silt.engine.statements.resolve.snapshot_views import SnapshotV
 from dbt.adapters.silt.engine.statements.resolve.stored_code import Allowed, name_files
 
 _logger = logging.getLogger(__name__)
-
-
 _PLACE: Final = re.compile(r"\(line (\d+), pos (\d+)\)")
 
 
