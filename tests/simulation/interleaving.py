@@ -96,7 +96,7 @@ class Scheduler:
         return True
 
     def _await_turn(self) -> None:
-        assert self._back.acquire(timeout=60), "a task neither ended nor came to a yield point"
+        assert self._back.acquire(timeout=600), "a task neither ended nor came to a yield point"
 
 
 class Lane:

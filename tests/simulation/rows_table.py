@@ -48,12 +48,16 @@ class RowsTable:
         changes = Changes(Operation("CREATE TABLE"), adds, metadata=metadata, protocol=protocol)
         return self._commit(None, changes, ReadSet())
 
+    def snapshot(self) -> Snapshot:
+        """The snapshot that a statement is based on: the newest."""
+        return self.log.snapshot()
+
     def rows(self, snapshot: Snapshot | None = None) -> dict[int, int]:
         """The rows of a snapshot, the newest by default, each id once."""
         return self._read((snapshot or self.log.snapshot()).add_files())
 
     def append(self, rows: Rows, txn: SetTransaction | None = None) -> CommitResult:
-        base = self.log.snapshot()
+        base = self.snapshot()
         changes = Changes(Operation("WRITE"), (self._write(rows),), transactions=() if txn is None else (txn,))
         return self._commit(base, changes, ReadSet())
 
@@ -70,7 +74,7 @@ class RowsTable:
         self, predicate: Expression, change: Callable[[Rows], Rows], name: str, txn: SetTransaction | None = None
     ) -> CommitResult:
         """Changes the rows for which the predicate holds, all at once; those left out are deleted."""
-        base = self.log.snapshot()
+        base = self.snapshot()
         files = [(add, self._read([add])) for add in base.add_files(skipping.prune(base, predicate))]
         chosen = {key: amount for _, rows in files for key, amount in rows.items() if _holds(predicate, key, amount)}
         after = change(chosen)
@@ -85,20 +89,23 @@ class RowsTable:
         changes = Changes(Operation(name), tuple(adds), tuple(removes), transactions=transactions)
         return self._commit(base, changes, reads)
 
-    def insert_if(self, read: Expression, decide: Callable[[Rows], Rows | None]) -> CommitResult | None:
+    def insert_if(
+        self, read: Expression, decide: Callable[[Rows], Rows | None], txn: SetTransaction | None = None
+    ) -> CommitResult | None:
         """Inserts rows that depend on the rows for which `read` holds."""
-        base = self.log.snapshot()
+        base = self.snapshot()
         candidates = base.add_files(skipping.prune(base, read))
         seen = {key: amount for key, amount in self._read(candidates).items() if _holds(read, key, amount)}
         new = decide(seen)
         if new is None:
             return None
         reads = ReadSet((read,), frozenset(add.path for add in candidates))
-        return self._commit(base, Changes(Operation("WRITE"), (self._write(new),)), reads)
+        transactions = () if txn is None else (txn,)
+        return self._commit(base, Changes(Operation("WRITE"), (self._write(new),), transactions=transactions), reads)
 
     def compact(self, files: slice = ALL) -> CommitResult | None:
         """Moves the rows of those files into one."""
-        base = self.log.snapshot()
+        base = self.snapshot()
         adds = base.add_files()[files]
         rows = self._read(adds)
         if not rows:
@@ -110,7 +117,7 @@ class RowsTable:
 
     def set_property(self, name: str, value: Callable[[Rows], str] | str) -> CommitResult:
         """Sets a property of the table; a value that is a function gets the rows."""
-        base = self.log.snapshot()
+        base = self.snapshot()
         found = value if isinstance(value, str) else value(self.rows(base))
         metadata = replace(base.metadata, configuration={**base.metadata.configuration, name: found})
         reads = ReadSet(whole_table=not isinstance(value, str))

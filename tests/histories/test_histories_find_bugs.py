@@ -1,0 +1,119 @@
+"""The checker finds an anomaly if a rule of the kernel is switched off: each test switches off the rule in its name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import count
+from typing import TypeVar
+from unittest import mock
+
+import pytest
+
+from dbt.adapters.silt.engine.kernel.clock import FixedClock
+from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
+from dbt.adapters.silt.engine.kernel.storage.memory_store import MemoryStore
+from dbt.adapters.silt.engine.kernel.storage.store import Store
+from dbt.adapters.silt.engine.kernel.transaction import commit, conflicts
+from tests.faulty_store import FaultyStore
+from tests.histories.checker import check, names
+from tests.histories.client import Client, Journal, stored_reads, transactions_of
+from tests.histories.history import Append, History, Key, Level, Transaction
+from tests.histories.interleaved import Run, theme
+from tests.histories.kernel_door import KernelDoor
+from tests.histories.workload import Request, Workload
+from tests.simulation.rows_table import Writer
+
+T = TypeVar("T")
+
+SEEDS = 30
+
+
+def first_anomalies(kinds: tuple[str, ...], twins: int = 1, level: Level = Level.SERIALIZABLE) -> set[str]:
+    """The names of the anomalies of the first seed that has any."""
+    for seed in range(SEEDS):
+        if found := names(check(Run(theme(seed, kinds, level), twins=twins).history())):
+            return found
+    pytest.fail(f"{SEEDS} seeds have no anomaly")
+
+
+def passed(*_: object) -> None:
+    """A check that checks nothing."""
+
+
+def test_rows_that_were_added_and_would_have_been_read() -> None:
+    with mock.patch.object(conflicts, "check_added_files", passed):
+        assert first_anomalies(("append and read", "insert and read")) == {"G2"}
+
+
+def test_rows_that_were_read_and_are_removed() -> None:
+    with mock.patch.object(conflicts, "check_removed_files_were_not_read", passed):
+        assert first_anomalies(("append and read", "delete", "read")) == {"G2"}
+
+
+class MeanwhileStore(FaultyStore):
+    """A store that calls a function before the first write of a data file."""
+
+    def __init__(self, inner: Store, meanwhile: Callable[[], None]) -> None:
+        super().__init__(inner)
+        self.left = [meanwhile]
+
+    def around(self, operation: str, path: str, run: Callable[[], T]) -> T:
+        if operation == "put" and path.endswith(".data") and self.left:
+            self.left.pop()()
+        return super().around(operation, path, run)
+
+
+def history_with_a_moved_row() -> History:
+    """A row is moved to another file and then deleted, while a statement that has read it runs."""
+    asked = Workload(0, 1, 1, {"t": Level.SERIALIZABLE}, weights={"delete": 1.0})
+    memory, time, rows = MemoryStore(), count(), asked.rows_to_delete()
+    (delete,) = asked.requests(0)
+    list_key, deleted_key = Key("t", 0), delete.writes[0].key
+    append = Request("append", "t", (Append(list_key, 1),), sets=(deleted_key,))
+    read = Request("read", "t", lists=(list_key,), sets=(deleted_key,))
+    lines: dict[int, list[str]] = {}
+
+    def run(client: int, request: Request, store: Store) -> list[Transaction]:
+        lines[client] = []
+        door = KernelDoor({"t": DeltaLog(store, "t", FixedClock(seed=client))}, rows)
+        Client(client, [request], door, Journal(lines[client].append, lambda: next(time))).live()
+        return transactions_of([request], client, lines[client])
+
+    transactions: list[Transaction] = []
+
+    def meanwhile() -> None:
+        table = Writer(memory, seed=9)
+        table.compact(slice(-1, None))
+        transactions.extend([*run(1, delete, memory), *run(2, read, memory)])
+
+    KernelDoor({"t": DeltaLog(memory, "t", FixedClock())}, rows).create(asked)
+    transactions += run(0, append, MeanwhileStore(memory, meanwhile))
+    transactions += run(3, read, memory)
+    return asked.history(transactions, stored_reads([line for each in lines.values() for line in each]))
+
+
+def test_rows_that_were_read_and_are_moved_and_then_removed() -> None:
+    assert check(history_with_a_moved_row()) == []
+    with mock.patch.object(conflicts, "_moved_reads", lambda winner, pending: frozenset()):
+        assert names(check(history_with_a_moved_row())) == {"G2"}
+
+
+def test_files_that_are_removed_twice() -> None:
+    with mock.patch.object(conflicts, "check_removed_files_are_not_removed_again", passed):
+        assert "statement applied twice" in first_anomalies(("append", "optimize"))
+
+
+def test_a_unit_of_work_that_two_clients_do_at_the_same_time() -> None:
+    with mock.patch.object(conflicts, "check_transactions", passed):
+        assert "statement applied twice" in first_anomalies(("append", "insert"), twins=2)
+
+
+def test_two_changes_of_the_metadata() -> None:
+    with mock.patch.object(conflicts, "check_metadata", passed):
+        assert "unit of work lost" in first_anomalies(("declare", "read"))
+
+
+def test_a_change_of_the_metadata_at_the_level_of_the_table() -> None:
+    with mock.patch.object(commit, "effective_isolation_level", lambda level, _: level):
+        kinds = ("insert", "append", "declare and read", "read")
+        assert first_anomalies(kinds, level=Level.SNAPSHOT) == {"G2"}
