@@ -1,4 +1,4 @@
-"""Makes histories by hand, and prints their anomalies.
+"""Checks histories of concurrent transactions until TRANSACTIONS are checked, and prints their anomalies.
 
 TRANSACTIONS=10000 python -m tests.histories                  processes that are killed, over a folder
 TRANSACTIONS=10000 python -m tests.histories --on s3          over an S3, or `azure`
@@ -30,11 +30,11 @@ from tests.histories.sql_clients import history_of_threads, sql_workload
 TRANSACTIONS: Final = "TRANSACTIONS"
 _SERVERS: Final = {"s3": running_s3, "azure": running_azure}
 _LENGTHS: Final = {"interleaved": 15, "processes": 250, "sql": 60}
-"""How many transactions each client executes in one history."""
+"""The number of transactions that each client executes in one history."""
 _SPARK: Final = SessionSettings("local[2]", spark_conf={"spark.sql.shuffle.partitions": "1"})
 
 Make = Callable[[int, Path], History]
-"""Makes the history of a seed, in an empty folder."""
+"""Records the history of a seed, in an empty folder."""
 
 
 def main() -> int:
@@ -50,7 +50,7 @@ def main() -> int:
 
 @contextlib.contextmanager
 def maker(door: str, on: str, clients: int) -> Iterator[Make]:
-    """How histories are made, with the server that they need."""
+    """Provides the function that records histories, with the server that it needs."""
     length = _LENGTHS[door]
     with contextlib.ExitStack() as stack:
         if door == "interleaved":
@@ -68,7 +68,7 @@ def maker(door: str, on: str, clients: int) -> Iterator[Make]:
 
 
 def report(make: Make, seed: int, transactions: int) -> int:
-    """Makes histories until they have that many transactions in total; returns 1 after the first with an anomaly."""
+    """Checks histories until they have that many transactions in total; returns 1 after the first with an anomaly."""
     began, answers = time.monotonic(), Counter[str]()
     while answers.total() < transactions:
         with tempfile.TemporaryDirectory() as folder:
