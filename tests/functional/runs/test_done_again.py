@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from dbt.tests.util import run_dbt, run_dbt_and_capture, write_file
 
+from dbt.adapters.silt.cli.main import main
 from dbt.adapters.silt.engine.catalog.names import RelationName
 
 NIGHT = ("--vars", "silt_run_id: night")
@@ -99,7 +100,7 @@ class TestCorrectedSource:
         _, output = run_dbt_and_capture(["build", *NIGHT])
         assert amounts(project, "orders") == [10, 7, 5]
         assert amounts(project, "doubled") == [20, 14, 10]
-        assert "would apply rows twice" in output
+        assert "may apply rows twice or miss rows" in output
         assert "`silt rollback night`" in output
 
     def test_a_further_rerun_changes_nothing(self, project: Any) -> None:
@@ -108,6 +109,46 @@ class TestCorrectedSource:
         _, output = run_dbt_and_capture(["build", *NIGHT])
         assert {name: version(project, name) for name in names} == before
         assert "Done again" not in output
+
+
+class TestCorrectedSourceOfWritesThatCannotBeRepeated:
+    @pytest.fixture(scope="class")
+    def models(self) -> dict[str, str]:
+        rest = "select id, amount from {{ source('raw', 'raw_orders') }}"
+        merge = (
+            "{{ config(materialized='incremental', unique_key='id', incremental_predicates=['PREDICATE']) }} " + rest
+        )
+        replace = merge.replace("unique_key", "incremental_strategy='delete+insert', unique_key")
+        last = "{% if is_incremental() %} where id > (select coalesce(max(id), -1) from {{ this }}) {% endif %}"
+        return {
+            "merged.sql": merge.replace("PREDICATE", "DBT_INTERNAL_DEST.amount > 9"),
+            "replaced.sql": replace.replace("PREDICATE", "amount > 9"),
+            "newest.sql": "{{ config(materialized='incremental', unique_key='id') }} " + rest + last,
+            "schema.yml": MODELS["schema.yml"].replace("- name: orders", "- name: newest")
+            + "  - name: merged\n    columns: [{name: amount, data_tests: [not_null]}]\n"
+            + "  - name: replaced\n    columns: [{name: amount, data_tests: [not_null]}]\n",
+        }
+
+    def test_rows_that_the_key_does_not_find_are_not_inserted_twice(self, project: Any) -> None:
+        project.run_sql(
+            f"create table {project.test_schema}.raw_orders as select id, if(id = 2, null, 5) as amount from range(3)"
+        )
+        run_dbt(["build", *NIGHT], expect_pass=False)
+        project.run_sql(f"update {project.test_schema}.raw_orders set amount = 7 where id = 2")
+        _, output = run_dbt_and_capture(["build", *NIGHT], expect_pass=False)
+        assert {name: amounts(project, name) for name in ("merged", "replaced", "newest")} == {
+            "merged": [5, 5, None],
+            "replaced": [5, 5, None],
+            "newest": [5, 5, None],
+        }
+        assert output.count("may apply rows twice or miss rows") == 3
+
+    def test_the_command_that_the_warning_names_corrects_them(self, project: Any) -> None:
+        folders = ["--project-dir", str(project.project_root), "--profiles-dir", str(project.profiles_dir)]
+        assert main(["rollback", "night", "--drop-created", *folders]) == 0
+        project.run_sql(f"update {project.test_schema}.raw_orders set amount = 7 where id = 2")
+        run_dbt(["build", *NIGHT])
+        assert [amounts(project, name) for name in ("merged", "replaced", "newest")] == [[5, 5, 7]] * 3
 
 
 class TestCorrectedCode:

@@ -58,6 +58,8 @@ def test_upstream_of_a_failure_is_what_it_is_built_from_and_nothing_beside_it() 
         ({"materialized": "incremental", "incremental_strategy": "merge"}, False),
         ({"materialized": "incremental", "incremental_strategy": "delete+insert", "unique_key": ["a", "b"]}, True),
         ({"materialized": "incremental", "incremental_strategy": "delete+insert"}, False),
+        ({"materialized": "incremental", "unique_key": "id", "incremental_predicates": ["day > 3"]}, False),
+        ({"materialized": "incremental", "unique_key": "id", "predicates": "day > 3"}, False),
         ({"materialized": "incremental", "incremental_strategy": "insert_overwrite"}, True),
         ({"materialized": "incremental", "incremental_strategy": "replace_where"}, True),
         ({"materialized": "incremental", "incremental_strategy": "microbatch"}, True),
@@ -68,6 +70,32 @@ def test_upstream_of_a_failure_is_what_it_is_built_from_and_nothing_beside_it() 
 )
 def test_a_write_is_repeatable_if_twice_is_as_good_as_once(config: dict[str, Any], repeatable: bool) -> None:
     assert is_repeatable({"config": config}) is repeatable
+
+
+@pytest.mark.parametrize(
+    ("code", "repeatable"),
+    [
+        ("select * from main.shop.stg", True),
+        ("select * from main.shop.stg -- not main.shop.orders", True),
+        ("select * from main.shop.stg where ts > (select max(ts) from `main`.`shop`.`Orders`)", False),
+        ("with old as (select * from shop.orders) select s.id, s.n + old.n from stg s join old using (id)", False),
+        ("select * from other.orders", True),
+        ("select * from identifier('main.shop.orders')", False),
+    ],
+)
+@pytest.mark.parametrize("materialized", ["table", "incremental"])
+def test_a_write_that_reads_its_own_table_is_not_repeatable(materialized: str, code: str, repeatable: bool) -> None:
+    config = {"materialized": materialized, "unique_key": "id"}
+    model = {"config": config, "compiled_code": code, "relation_name": "`main`.`shop`.`orders`"}
+    assert is_repeatable(model) is repeatable
+
+
+@pytest.mark.parametrize("code", ["dbt.this", "dbt.this.identifier"])
+def test_python_that_names_its_own_table_is_not_repeatable(code: str) -> None:
+    source = f"def model(dbt, session):\n    return session.table({code})\n"
+    model = {"config": {"materialized": "table"}, "language": "python", "raw_code": source}
+    assert not is_repeatable(model)
+    assert is_repeatable({**model, "raw_code": source.replace(code, "'stg'")})
 
 
 @pytest.mark.parametrize(

@@ -7,20 +7,31 @@ failures, and have changed since, are then repeated, if that applies no row twic
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from dbt.adapters.silt.engine.catalog.catalog import Catalog
+from dbt.adapters.silt.engine.kernel.errors import StatementSyntaxError, UnsupportedStatementError
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
+from dbt.adapters.silt.lazy import lazy_module
 from dbt.adapters.silt.records.changed_inputs import changed_inputs
 from dbt.adapters.silt.records.commit_facts import EarlierCommit, find_unit
 from dbt.adapters.silt.records.units import AGAIN, REFRESHED, Unit, is_full_refresh, is_statement_of, run_id_of
 
+if TYPE_CHECKING:
+    from dbt.adapters.silt.engine.sql import tokens
+    from dbt.adapters.silt.engine.sql.query import references
+else:
+    tokens = lazy_module("dbt.adapters.silt.engine.sql.tokens")
+    references = lazy_module("dbt.adapters.silt.engine.sql.query.references")
+
 _BY_KEY: Final = ("merge", "delete+insert")
 _BY_CONDITION: Final = ("insert_overwrite", "replace_where", "microbatch")
 _COMPUTED_UPDATES: Final = ("merge_clauses", "merge_update_set_expressions", "not_matched_by_source_action")
+_HIDES_ROWS: Final = ("incremental_predicates", "predicates")
+"""A row of the table for which a predicate is false is not found by its key, so its new values are inserted again."""
 
 
 @dataclass(frozen=True)
@@ -97,12 +108,35 @@ def usual_decision(unit: Unit, recorded: int) -> Decision:
 def is_repeatable(model: Mapping[str, Any]) -> bool:
     """Returns whether the node's own write leaves the same rows if it is done twice."""
     config = model["config"]
+    if _reads_own_table(model):
+        return False
     if config.get("materialized") != "incremental":
         return True
     if any(config.get(name) for name in _COMPUTED_UPDATES):
         return False
     strategy = config.get("incremental_strategy") or ("merge" if config.get("unique_key") else "append")
-    return strategy in _BY_CONDITION or (strategy in _BY_KEY and bool(config.get("unique_key")))
+    if strategy in _BY_KEY:
+        return bool(config.get("unique_key")) and not any(config.get(name) for name in _HIDES_ROWS)
+    return strategy in _BY_CONDITION
+
+
+def _reads_own_table(model: Mapping[str, Any]) -> bool:
+    """Returns whether the node's code reads the table that it writes, or may do so."""
+    code, own = str(model.get("compiled_code") or ""), model.get("relation_name")
+    if model.get("language") == "python":
+        return "dbt.this" in str(model.get("raw_code"))
+    if not code or not own:
+        return False
+    try:
+        return any(_names(reference.parts, own) for reference in references.table_references(code))
+    except (StatementSyntaxError, UnsupportedStatementError):
+        return True
+
+
+def _names(reference: Sequence[str], relation: str) -> bool:
+    """Returns whether a name, which may lack its first parts, can be that of a relation."""
+    own = [part.lower() for part in tokens.identifiers(relation)]
+    return own[-len(reference) :] == [part.lower() for part in reference]
 
 
 def _code_changed(unit: Unit, model: Mapping[str, Any], earlier: EarlierCommit) -> bool:

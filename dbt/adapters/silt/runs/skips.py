@@ -57,9 +57,9 @@ def superseded(log: DeltaLog, unit: Unit, own_write: str) -> SiltResponse:
 
 def _warn_of_hidden(response: str, unit: Unit, hidden: Sequence[str]) -> None:
     logger.warning(
-        f"{response}; since then {', '.join(hidden)}, but repeating this model's write would apply rows twice. "
-        f"To apply the change, undo the run with `silt rollback {shlex.quote(unit.run_id)}` (with `--drop-created` if "
-        "the run created the table), then type the same command again"
+        f"{response}; since then {', '.join(hidden)}, but repeating this model's write may apply rows twice or "
+        f"miss rows. To apply the change, undo the run with `silt rollback {shlex.quote(unit.run_id)}` (with "
+        "`--drop-created` if the run created the table), then type the same command again"
     )
 
 
