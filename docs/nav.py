@@ -24,6 +24,7 @@ FIRST: Mapping[str, Sequence[str]] = {
     ),
     "running": (
         "exactly-once",
+        "reuse",
         "orchestrators",
         "team",
         "growing-data",

@@ -9,12 +9,12 @@
   {%- set strategy = config.get('incremental_strategy') or 'default' -%}
   {%- set strategy_macro = adapter.get_incremental_strategy_macro(context, strategy) -%}
   {%- set unit = adapter.main_unit(model, should_full_refresh()) -%}
+  {%- set reused = silt_reuse(pre_hooks, unit, target_relation, should_full_refresh()) -%}
 
-  {{ silt_run_pre_hooks(pre_hooks) }}
   {%- set existing_relation = load_cached_relation(this) -%}
   {%- set rebuild = existing_relation is none or not existing_relation.is_table or should_full_refresh() -%}
 
-  {%- set earlier = adapter.earlier_result(unit, target_relation) -%}
+  {%- set earlier = adapter.earlier_result(unit, target_relation) if reused is none else reused -%}
   {%- if earlier is not none -%}
     {%- do silt_skip(earlier) -%}
   {%- else -%}
@@ -60,7 +60,7 @@
   {%- do apply_grants(target_relation, config.get('grants'), should_revoke=should_revoke(existing_relation, rebuild)) -%}
   {%- do persist_docs(target_relation, model) -%}
 
-  {{ silt_run_post_hooks(post_hooks) }}
+  {{ silt_run_post_hooks(post_hooks, reused) }}
 
   {{ return({'relations': [target_relation]}) }}
 {%- endmaterialization %}

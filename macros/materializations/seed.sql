@@ -14,14 +14,14 @@
     {%- set agate_table = load_agate_table() -%}
   {%- endif -%}
   {%- do store_result('agate_table', response='OK', agate_table=agate_table) -%}
+  {%- set reused = silt_reuse(pre_hooks, unit, target_relation, should_full_refresh()) -%}
 
-  {{ silt_run_pre_hooks(pre_hooks) }}
   {%- set existing_relation = load_cached_relation(this) -%}
   {%- if existing_relation is not none and existing_relation.is_view -%}
     {%- do exceptions.raise_compiler_error("Cannot seed to '{}', it is a view".format(existing_relation)) -%}
   {%- endif -%}
 
-  {%- set earlier = adapter.earlier_result(unit, target_relation) -%}
+  {%- set earlier = adapter.earlier_result(unit, target_relation) if reused is none else reused -%}
   {%- if earlier is not none -%}
     {%- do silt_skip(earlier) -%}
   {%- else -%}
@@ -36,7 +36,7 @@
   {%- do apply_grants(target_relation, config.get('grants'), should_revoke=should_revoke(existing_relation, True)) -%}
   {%- do persist_docs(target_relation, model) -%}
 
-  {{ silt_run_post_hooks(post_hooks) }}
+  {{ silt_run_post_hooks(post_hooks, reused) }}
 
   {{ return({'relations': [target_relation]}) }}
 {% endmaterialization %}

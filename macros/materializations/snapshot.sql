@@ -6,8 +6,8 @@
     {{ return(other()) }}
   {%- endif -%}
   {%- set unit = adapter.main_unit(model, false) -%}
+  {%- set reused = silt_reuse(pre_hooks, unit, this, false) -%}
 
-  {{ silt_run_pre_hooks(pre_hooks) }}
   {%- set target_exists, target_relation = get_or_create_relation(
     database=model.database, schema=model.schema, identifier=model.get('alias', model.get('name')), type='table'
   ) -%}
@@ -15,7 +15,7 @@
     {%- do exceptions.relation_wrong_type(target_relation, 'table') -%}
   {%- endif -%}
 
-  {%- set earlier = adapter.earlier_result(unit, target_relation) -%}
+  {%- set earlier = adapter.earlier_result(unit, target_relation) if reused is none else reused -%}
   {%- if earlier is not none -%}
     {%- do silt_skip(earlier) -%}
   {%- else -%}
@@ -41,7 +41,7 @@
   {%- do apply_grants(target_relation, config.get('grants'), should_revoke=should_revoke(target_exists, False)) -%}
   {%- do persist_docs(target_relation, model) -%}
 
-  {{ silt_run_post_hooks(post_hooks) }}
+  {{ silt_run_post_hooks(post_hooks, reused) }}
 
   {{ return({'relations': [target_relation]}) }}
 {% endmaterialization %}

@@ -5,11 +5,11 @@
   {%- endif -%}
   {%- set target_relation = this.incorporate(type='table') -%}
   {%- set unit = adapter.main_unit(model, should_full_refresh()) -%}
+  {%- set reused = silt_reuse(pre_hooks, unit, target_relation, should_full_refresh()) -%}
 
-  {{ silt_run_pre_hooks(pre_hooks) }}
   {%- set existing_relation = load_cached_relation(this) -%}
 
-  {%- set earlier = adapter.earlier_result(unit, target_relation) -%}
+  {%- set earlier = adapter.earlier_result(unit, target_relation) if reused is none else reused -%}
   {%- if earlier is not none -%}
     {%- do silt_skip(earlier) -%}
   {%- else -%}
@@ -23,7 +23,7 @@
   {%- do apply_grants(target_relation, config.get('grants'), should_revoke=should_revoke(existing_relation, True)) -%}
   {%- do persist_docs(target_relation, model) -%}
 
-  {{ silt_run_post_hooks(post_hooks) }}
+  {{ silt_run_post_hooks(post_hooks, reused) }}
 
   {{ return({'relations': [target_relation]}) }}
 {% endmaterialization %}

@@ -50,7 +50,7 @@ FLOORS = (
     ),
     ("engine/catalog/database", "engine/catalog/folders", "engine/catalog/objects"),
     ("engine/catalog/catalog",),
-    ("engine/catalog/open_databases", "engine/catalog/rollback_plan"),
+    ("engine/catalog/open_databases", "engine/catalog/rollback_plan", "engine/reuse"),
     ("engine/catalog/rollback", "engine/arrow"),
     ("engine/commands/writing",),
     ("engine/commands/reading",),

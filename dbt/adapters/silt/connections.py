@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Callable, Container, Iterator
+from collections.abc import Callable, Container, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, cast
 
 from dbt.adapters.contracts.connection import AdapterResponse, Connection, ConnectionState
@@ -64,6 +64,7 @@ class SiltConnectionManager(SQLConnectionManager):
         add_callback_to_manager(self.node.on_event)
         ending.end_quickly()
         self.declared_files: Callable[[], Container[str]] = tuple
+        self.replacing_macros: Callable[[], Mapping[str, str]] = dict
         self._display = choice.display_of(profile.credentials.spark_conf)
         self._new_folders = self._find_new_folders() if self.invocation.queries else {}
         if self.invocation.queries:

@@ -68,6 +68,8 @@ class SiltCredentials(Credentials):
             files that the project does not declare.
         keep_alive: for how long ("15 minutes") Spark, private to this user, keeps running after a command to serve the
             next command; only with a local `master`. By default Spark ends with the command.
+        reuse: `unchanged` reuses every node whose table already holds what its build would write; a node's own config
+            `reuse` takes precedence. By default every node is built.
         catalog: the catalog in which tables are registered after their commits, so that other engines find them by
             name: `hive` is the Hive metastore of `spark_conf`. Not with `remote` or `keep_alive`.
     """
@@ -91,6 +93,7 @@ class SiltCredentials(Credentials):
     target_type: str | None = None
     external_paths: bool = False
     keep_alive: str | None = None
+    reuse: str | None = None
     catalog: str | None = None
 
     def __post_init__(self) -> None:
@@ -110,6 +113,8 @@ class SiltCredentials(Credentials):
         if is_off(self.resume):
             self.resume = OFF
         parse_resume(self.resume)
+        if self.reuse not in (None, "unchanged", "never"):
+            raise ValidationError(f"`reuse` must be `unchanged` or `never`, not {self.reuse!r}")
         check_keep_alive(self)
         check_catalog(self)
         # Not when the adapter starts: `dbt retry` reads its results, and fails, before it creates an adapter. The
@@ -161,6 +166,7 @@ class SiltCredentials(Credentials):
             "target_type",
             "external_paths",
             "keep_alive",
+            "reuse",
             "catalog",
         )
 

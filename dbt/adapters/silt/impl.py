@@ -94,6 +94,10 @@ class SiltConfig(IncrementalConfig):
             incremental model or a snapshot to its existing table; true by default.
         isolation_level: the isolation level of the node's own commit, instead of the level in the profile or the table.
         user_metadata: a note in the node's commits, which `describe history` shows.
+        reuse: `unchanged` reuses the node instead of building it if its table already holds what the build would write.
+        state: the options of a reused node: `execute_hooks_on_any_reuse` runs its hooks.
+        pure: whether the rows of a python model depend on its code and its `dbt.ref` inputs only, so that it may be
+            reused.
         query_tag, query_tags: a tag of the node's Spark jobs.
         file_format, table_format: accepted for projects of other adapters; every table is a Delta table.
 
@@ -108,6 +112,9 @@ class SiltConfig(IncrementalConfig):
     incremental_apply_config_changes: bool | str | None = None
     isolation_level: str | None = None
     user_metadata: str | None = None
+    reuse: Any = None
+    state: dict[str, Any] | None = None
+    pure: bool | None = None
     query_tag: str | None = None
     query_tags: Any = None
     file_format: str | None = None

@@ -51,6 +51,7 @@ from dbt.adapters.silt.engine.commands.spark.storage.shared_storage import Share
 from dbt.adapters.silt.engine.commands.target import Outcome, WriteSettings, never
 from dbt.adapters.silt.engine.kernel.clock import Clock, SystemClock
 from dbt.adapters.silt.engine.kernel.errors import InvalidStatementError
+from dbt.adapters.silt.engine.kernel.log.builds import Build
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
 from dbt.adapters.silt.engine.kernel.progress import Progress, silent
 from dbt.adapters.silt.engine.kernel.storage.settings import StorageSettings, storages
@@ -80,6 +81,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Result", "Warehouse", "WarehouseSettings"]
 
+_CHANGED_SESSION = "a statement before it changed its session"
 _USER_METADATA = "spark.databricks.delta.commitInfo.userMetadata"
 
 
@@ -343,6 +345,7 @@ class Warehouse:
         isolation_level: IsolationLevel | None = None,
         user_metadata: str | None = None,
         replace_tables: bool = False,
+        build: Build | None = None,
     ) -> Result:
         """Runs a statement as `sql` does, and returns a query's rows, not yet computed, or the outcome of a change.
 
@@ -352,6 +355,7 @@ class Warehouse:
             isolation_level: level of this statement's commit; None uses the warehouse's setting, then the table's.
             user_metadata: see `sql`.
             replace_tables: whether CREATE OR REPLACE VIEW may replace a table, which deletes its rows.
+            build: the build whose facts the commit records.
 
         Example:
             >>> outcome = warehouse.execute("update orders set amount = 0 where id = 2").outcome
@@ -365,7 +369,9 @@ class Warehouse:
             isolation_level=isolation_level or self.settings.isolation_level,
             commit_info=dict(commit_info or {}),
         )
-        result = self._run(parsed, replace(settings, commit=commit, replace_tables=replace_tables))
+        if build is not None and self._is_changed:
+            build = replace(build, unknown=(*build.unknown, _CHANGED_SESSION))
+        result = self._run(parsed, replace(settings, commit=commit, replace_tables=replace_tables, build=build))
         return result if result.dataframe is None else replace(result, dataframe=self._mapping(result.dataframe))
 
     def parsed(self, text: str) -> Statement:
@@ -446,6 +452,7 @@ class Warehouse:
         self._namespace = namespace
         self._snapshot_views = SnapshotViews(namespace.spark)
         self._read_history = read_history
+        self._is_changed = False
 
     def _seen_by(self, spark: SparkSession, read_history: ReadHistory | None) -> Warehouse:
         """Returns the same warehouse for another session, with the same current database and schema."""
@@ -504,4 +511,5 @@ class Warehouse:
 
     def _run(self, statement: Statement, settings: WriteSettings) -> Result:
         retry = ConflictRetry(self.settings.statement_attempts, self.settings.clock, self._retry_queue)
+        self._is_changed = self._is_changed or statement.changes_session
         return retry.run(statement, settings, self._context)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+import time
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -24,15 +26,23 @@ if TYPE_CHECKING:
     from dbt.adapters.contracts.connection import AdapterResponse
 
     from dbt.adapters.silt.connections import SiltConnectionManager
+    from dbt.adapters.silt.engine.kernel.log.builds import Build
+    from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
+    from dbt.adapters.silt.engine.reuse import decision as reuse_decision
+    from dbt.adapters.silt.engine.reuse import present
     from dbt.adapters.silt.engine.sql import ast, split
     from dbt.adapters.silt.engine.statements.execute.written import Written
-    from dbt.adapters.silt.materializations import seeds
+    from dbt.adapters.silt.materializations import reuse, seeds
     from dbt.adapters.silt.materializations.external import project_files
     from dbt.adapters.silt.relation import SiltRelation
     from dbt.adapters.silt.runs import cut_relations, done_again, skips
+    from dbt.adapters.silt.runs import response as responses
     from dbt.adapters.silt.runs.done_again import Decision
     from dbt.adapters.silt.runs.response import SiltResponse
 else:
+    present = lazy_module("dbt.adapters.silt.engine.reuse.present")
+    reuse_decision = lazy_module("dbt.adapters.silt.engine.reuse.decision")
+    reuse = lazy_module("dbt.adapters.silt.materializations.reuse")
     ast = lazy_module("dbt.adapters.silt.engine.sql.ast")
     split = lazy_module("dbt.adapters.silt.engine.sql.split")
     project_files = lazy_module("dbt.adapters.silt.materializations.external.project_files")
@@ -40,6 +50,7 @@ else:
     done_again = lazy_module("dbt.adapters.silt.runs.done_again")
     seeds = lazy_module("dbt.adapters.silt.materializations.seeds")
     skips = lazy_module("dbt.adapters.silt.runs.skips")
+    responses = lazy_module("dbt.adapters.silt.runs.response")
 
 logger = AdapterLogger("Silt")
 
@@ -63,6 +74,7 @@ class UnitMethods(metaclass=AdapterMeta):
         unit = self._named_unit(model, full_refresh)
         if unit is None:
             return None
+        unit = self._with_build(unit, model)
         with self.connections.exception_handler("look for an earlier commit"):
             decision = self._decision(unit, model)
         self.connections.node.context.decision = decision
@@ -92,6 +104,61 @@ class UnitMethods(metaclass=AdapterMeta):
             self.connections.handle.warehouse.forget_reads(entry.name)
             self.connections.runner.note_skip(response, unit)
         return response
+
+    @available.parse_none
+    def reused_result(
+        self, unit: Unit | None, model: Mapping[str, Any], relation: SiltRelation, full_refresh: bool
+    ) -> SiltResponse | None:
+        """Returns the response of a node that is reused; empty if the node is built, or has no `reuse: unchanged`."""
+        if unit is None or unit.build is None:
+            return None
+        with self.connections.exception_handler(f"look for the last build of {relation}"):
+            entry = self._find(relation)
+            if entry is None or entry.kind is not RelationKind.TABLE:
+                return None
+            log = self.connections.catalog.table(entry.name)
+            decision = None if log.snapshot().holds(unit.txn) else self._reuse(unit.build, model, log, full_refresh)
+        if not isinstance(decision, reuse_decision.Reused):
+            self.connections.node.context.built_because = None if decision is None else str(decision)
+            return None
+        is_silent = reuse.has_hooks(model) and not reuse.runs_hooks(model)
+        response = responses.SiltResponse.of_reuse(decision, "; its hooks did not run" if is_silent else "")
+        self.connections.runner.note_reuse(response)
+        return response
+
+    @available.parse_none
+    def runs_hooks_on_reuse(self, model: Mapping[str, Any]) -> bool:
+        """Returns whether the hooks of a node run although the node is reused."""
+        return reuse.runs_hooks(model)
+
+    def _with_build(self, unit: Unit, model: Mapping[str, Any]) -> Unit:
+        """Adds the description of a node's build to the unit if the node may be reused."""
+        context = self.connections.invocation.context
+        if context.empty or context.sample or not reuse.is_reusable(model, self.config.credentials.reuse):
+            return unit
+        given = self.config.credentials
+        around = reuse.Surroundings(
+            given.spark_conf, self.connections.replacing_macros(), self._server(), (given.database, given.schema)
+        )
+        return replace(unit, build=reuse.build_of(model, unit.checksum, around, time.time_ns() // 1_000_000))
+
+    def _server(self) -> str | None:
+        """Returns the server of the profile with its version and settings, if Spark runs on a server."""
+        remote = self.config.credentials.remote
+        if remote is None:
+            return None
+        spark = self.connections.handle.warehouse.spark
+        settings = {name: value for name, value in spark.conf.getAll.items() if name.startswith("spark.sql.")}
+        return repr((remote, spark.version, sorted(settings.items())))
+
+    def _reuse(
+        self, build: Build, model: Mapping[str, Any], log: DeltaLog, full_refresh: bool
+    ) -> reuse_decision.Decision:
+        if full_refresh and model["resource_type"] != "snapshot":
+            return reuse_decision.Built(("--full-refresh",))
+        if reuse.is_switched_off(getattr(self.config, "cli_vars", None) or {}):
+            return reuse_decision.Built((f"{reuse.VARIABLE} is false",))
+        return present.decide_now(self.connections.catalog, log, build, str(model.get("compiled_code") or ""))
 
     @available.parse(lambda *_, **__: None)
     def write_unit(self, sql: str, unit: Unit | None) -> AdapterResponse:
@@ -181,6 +248,7 @@ class UnitMethods(metaclass=AdapterMeta):
         super().set_macro_resolver(macro_resolver)  # type: ignore[misc]  # dbt's own adapter is the next base
         self.connections.invocation.on_manifest(lambda unique_id: _parents(macro_resolver, unique_id))
         self.connections.declared_files = cache(lambda: project_files.declared_by(macro_resolver, self.config))
+        self.connections.replacing_macros = cache(lambda: reuse.replacing_macros(macro_resolver))
 
     def pre_model_hook(self, config: Any) -> None:
         self.connections.node.begin(config)

@@ -10,14 +10,12 @@ from dataclasses import dataclass
 
 from dbt.adapters.silt.engine.catalog.catalog import Catalog
 from dbt.adapters.silt.engine.catalog.file_lists import fingerprint
-from dbt.adapters.silt.engine.catalog.names import RelationName
 from dbt.adapters.silt.engine.catalog.relations import RelationKind
-from dbt.adapters.silt.engine.kernel.errors import InvalidNameError
 from dbt.adapters.silt.engine.kernel.log.history import Commit
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
-from dbt.adapters.silt.engine.kernel.table.actions import AddFile, CommitInfo, RemoveFile
-
-_PARTS = 2
+from dbt.adapters.silt.engine.kernel.table.actions import CommitInfo
+from dbt.adapters.silt.engine.reuse.data_changes import changes_data
+from dbt.adapters.silt.engine.reuse.present import definition, relation
 
 
 @dataclass(frozen=True)
@@ -48,8 +46,8 @@ def changed_inputs(catalog: Catalog, own: DeltaLog, commit: Commit, code: str) -
 
 def _changed_table(catalog: Catalog, name: str, versions: Sequence[int], reader: CommitInfo) -> ChangedInput | None:
     read = max(versions, default=0)
-    relation = _relation(name)
-    entry = None if relation is None else catalog.find(relation)
+    found = relation(name)
+    entry = None if found is None else catalog.find(found)
     if entry is None or entry.kind is not RelationKind.TABLE:
         return ChangedInput(f"{name} may have changed: it is no longer a table of this warehouse")
     log = catalog.table(entry.name)
@@ -67,28 +65,13 @@ def _last_change(log: DeltaLog, read: int) -> Commit | None:
     Returns None if the log no longer goes back so far.
     """
     commits = log.newest_commits()
-    return next((each for each in commits if each.version <= read or _changes_data(each)), None)
-
-
-def _changes_data(commit: Commit) -> bool:
-    return any(isinstance(action, AddFile | RemoveFile) and action.data_change for action in commit.actions)
+    return next((each for each in commits if each.version <= read or changes_data(each)), None)
 
 
 def _definitions(catalog: Catalog, info: CommitInfo) -> Iterator[ChangedInput]:
     for name, recorded in _texts(info, "readDefinitions").items():
-        if recorded != _definition(catalog, name):
+        if recorded != definition(catalog, name):
             yield ChangedInput(f"{name} has a new definition")
-
-
-def _definition(catalog: Catalog, name: str) -> str | None:
-    """Returns the current fingerprint of a view or function, if it exists."""
-    relation = _relation(name)
-    if relation is None:
-        return None
-    entry = catalog.find(relation)
-    if entry is not None and entry.kind is RelationKind.VIEW:
-        return catalog.view(relation).fingerprint
-    return catalog.function(relation).fingerprint if catalog.has_function(relation) else None
 
 
 def _files(catalog: Catalog, info: CommitInfo, code: str) -> Iterator[ChangedInput]:
@@ -103,12 +86,3 @@ def _texts(info: CommitInfo, key: str) -> Mapping[str, object]:
     """Returns a field of `commitInfo` that maps names to values; empty if it is not such a field."""
     found = info.extra.get(key)
     return found if isinstance(found, Mapping) else {}
-
-
-def _relation(name: str) -> RelationName | None:
-    """Parses a name in three parts, whose last part may contain dots; returns None for a path."""
-    try:
-        database, schema, identifier = name.split(".", _PARTS)
-        return RelationName(database, schema, identifier)
-    except (ValueError, InvalidNameError):
-        return None

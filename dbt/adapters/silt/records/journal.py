@@ -33,7 +33,8 @@ class JournalEntry:
         files_added, files_removed, files_skipped: None if skipped.
         attempts: the number of attempts to commit.
         statement_attempts: the number of runs of the whole statement.
-        skipped: whether nothing was committed, because an earlier commit holds this unit of work.
+        skipped: whether nothing was committed, because an earlier commit holds this unit of work or the same rows.
+        reason: why a node that may be reused was reused or built.
     """
 
     time: str
@@ -57,6 +58,7 @@ class JournalEntry:
     attempts: int | None = None
     statement_attempts: int | None = None
     skipped: bool = False
+    reason: str | None = None
 
     @classmethod
     def from_json(cls, line: str) -> JournalEntry | None:

@@ -24,7 +24,10 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from dbt.adapters.silt.engine.kernel.log.builds import Build
 
 FIRST, REFRESHED = 1, 2
 """The version of a unit, without and with `--full-refresh`."""
@@ -54,6 +57,7 @@ class Unit:
         code_hash: hash of the node's compiled code and its configs, except for a hook.
         isolation_level: the node's own level, if configured.
         user_metadata: the node's own note on its commits, if configured.
+        build: the build whose facts the commit records, if the node may be reused.
     """
 
     app_id: str
@@ -63,6 +67,7 @@ class Unit:
     code_hash: str | None = field(default=None, compare=False)
     isolation_level: str | None = field(default=None, compare=False)
     user_metadata: str | None = field(default=None, compare=False)
+    build: Build | None = field(default=None, compare=False)
 
     @property
     def txn(self) -> tuple[str, int]:
@@ -79,7 +84,7 @@ class Unit:
 
     def part(self, number: int) -> Unit:
         """Returns the unit of a statement of this write; the last statement has this unit itself."""
-        return replace(self, app_id=f"{self.app_id}+{number}")
+        return replace(self, app_id=f"{self.app_id}+{number}", build=None)
 
 
 @dataclass(frozen=True)

@@ -42,6 +42,7 @@ class NodeContext:
         batch_id: the id of the batch, if the node is a batch of a microbatch model.
         ended: whether its materialization completed.
         failure: the reason why it did not, if dbt has only logged that.
+        built_because: the reasons why it is built although it may be reused.
     """
 
     node: Any = None
@@ -54,6 +55,7 @@ class NodeContext:
     batch_id: str | None = None
     ended: bool = False
     failure: str | None = None
+    built_because: str | None = None
 
     @property
     def is_writing_node(self) -> bool:

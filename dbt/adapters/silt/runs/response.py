@@ -16,6 +16,7 @@ from dbt.adapters.silt.records.journal import JournalEntry
 
 if TYPE_CHECKING:
     from dbt.adapters.silt.engine.commands.target import Outcome
+    from dbt.adapters.silt.engine.reuse.decision import Reused
     from dbt.adapters.silt.records.commit_facts import CommitFacts
     from dbt.adapters.silt.records.units import Unit
 
@@ -31,6 +32,7 @@ _COUNTS: Final = (
     "statement_attempts",
 )
 _MAKES_TABLE: Final = ("CREATE", "REPLACE")
+_REUSE: Final = "REUSE"
 
 
 @dataclass
@@ -42,6 +44,9 @@ class SiltResponse(AdapterResponse):
         table, table_version, operation: the commit's table, version and operation.
         attempts, statement_attempts: the numbers of attempts of the commit, and of the whole statement.
         skipped: whether an earlier commit had done this unit of work; `table_version` is then that commit's.
+        reused: whether the node was not built, because its table holds what the build would write; `table_version`
+            and `run_id` are then of the commit that built it.
+        reason: why a node that may be reused was reused or built.
     """
 
     run_id: str | None = None
@@ -59,6 +64,29 @@ class SiltResponse(AdapterResponse):
     attempts: int | None = None
     statement_attempts: int | None = None
     skipped: bool | None = None
+    reused: bool | None = None
+    reason: str | None = None
+
+    @classmethod
+    def of_reuse(cls, decision: Reused, note: str = "") -> SiltResponse:
+        """Creates the response of a node that is reused; `note` follows in the message."""
+        return cls(
+            _message=f"reused: {decision}{note}",
+            code=_REUSE,
+            run_id=decision.run_id,
+            table=decision.table,
+            table_version=decision.version,
+            operation=_REUSE,
+            skipped=True,
+            reused=True,
+            reason=str(decision),
+        )
+
+    def add_reason(self, reason: str | None) -> None:
+        """Adds the reason why a node that may be reused was built."""
+        if reason is not None:
+            self.reason = reason
+            self._message = f"{self._message}; built: {reason}"
 
     @classmethod
     def of(cls, outcome: Outcome | None, unit: Unit | None) -> SiltResponse:
@@ -98,6 +126,7 @@ def journal_entry(response: SiltResponse, facts: CommitFacts) -> JournalEntry:
         time=datetime.now(timezone.utc).isoformat(timespec="milliseconds"),
         table=response.table,
         skipped=bool(response.skipped),
+        reason=response.reason,
         **{name: getattr(facts, name) for name in who},
         **{name: getattr(response, name) for name in done},
     )

@@ -96,6 +96,8 @@ class StatementRunner:
         result = self._execute(warehouse, statement, unit, facts, replace_tables)
         self._changed_names.update(names)
         response = SiltResponse.of(result.outcome, unit)
+        if unit is not None and unit.build is not None and not response.skipped:
+            response.add_reason(self._node.context.built_because)
         if unit is not None:
             self._units.note_done(unit)
         if result.outcome is not None:
@@ -126,6 +128,10 @@ class StatementRunner:
         """Records that an earlier commit had done a unit of work."""
         self._recorder.record(response, self._facts(unit), self._node.context.committed)
 
+    def note_reuse(self, response: SiltResponse) -> None:
+        """Records that a node was reused, which is no unit of work of this run."""
+        self._recorder.record(response, self._facts(None), self._node.context.committed)
+
     def _change(self, warehouse: Warehouse, statement: Statement) -> _Change | None:
         """Returns None if the statement leaves no change in a table, or no run has started."""
         if not self._invocation.has_started:
@@ -153,6 +159,7 @@ class StatementRunner:
             isolation_level=IsolationLevel(unit.isolation_level) if unit and unit.isolation_level else None,
             user_metadata=unit.user_metadata if unit else None,
             replace_tables=replace_tables,
+            build=unit.build if unit else None,
         )
 
     def _superseded(self, catalog: Catalog, unit: Unit | None, change: _Change | None) -> SiltResponse | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
+from dbt.adapters.silt.engine.kernel.log.builds import Build
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
 from dbt.adapters.silt.engine.kernel.progress import Progress, silent
@@ -63,6 +64,7 @@ class WriteSettings:
         replace_tables: whether CREATE OR REPLACE VIEW may replace a table.
         log_skips: whether the package logs skipped work.
         progress: receives the progress of long work.
+        build: the build whose facts the commit records, if any.
     """
 
     txn: tuple[str, int] | None = None
@@ -72,6 +74,7 @@ class WriteSettings:
     replace_tables: bool = False
     log_skips: bool = False
     progress: Progress = silent
+    build: Build | None = None
 
 
 @dataclass(frozen=True)

@@ -74,6 +74,11 @@ class Statement:
         return self.effect is not None
 
     @property
+    def changes_session(self) -> bool:
+        """Whether later statements of the session may mean something else: its settings, names and variables."""
+        return False
+
+    @property
     def changed_table(self) -> Name | None:
         """The table whose rows or metadata it changes, as it names it, if any."""
         return None
@@ -138,6 +143,10 @@ class Unrecognised(Statement, effect=Effect.OTHER):
     """
 
     mentions: tuple[Name, ...]
+
+    @property
+    def changes_session(self) -> bool:
+        return True
 
 
 # Parts of statements
@@ -362,12 +371,20 @@ class CreateFunction(Statement, effect=Effect.OTHER):
     language: Language | None = None
     body: str | None = None
 
+    @property
+    def changes_session(self) -> bool:
+        return self.temporary
+
 
 @dataclass(frozen=True, kw_only=True)
 class DropFunction(Statement, effect=Effect.OTHER):
     name: Name
     if_exists: bool = False
     temporary: bool = False
+
+    @property
+    def changes_session(self) -> bool:
+        return self.temporary
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -724,6 +741,10 @@ class Use(Statement, effect=None):
     name: Name
     kind: ObjectKind | None = None
 
+    @property
+    def changes_session(self) -> bool:
+        return True
+
 
 @dataclass(frozen=True, kw_only=True)
 class SetSetting(Statement, effect=None):
@@ -732,10 +753,18 @@ class SetSetting(Statement, effect=None):
     key: str | None = None
     value: str | None = None
 
+    @property
+    def changes_session(self) -> bool:
+        return self.value is not None
+
 
 @dataclass(frozen=True, kw_only=True)
 class ResetSetting(Statement, effect=None):
     key: str | None = None
+
+    @property
+    def changes_session(self) -> bool:
+        return True
 
 
 # Maintenance

@@ -14,9 +14,10 @@ from dbt.adapters.silt.engine.commands.commit import merged
 from dbt.adapters.silt.engine.commands.spark.file_source import FileSource
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
-from dbt.adapters.silt.engine.kernel.table.actions import Json
+from dbt.adapters.silt.engine.kernel.table.actions import Json, Metadata
 from dbt.adapters.silt.engine.kernel.table.expressions import TRUE, Expression
 from dbt.adapters.silt.engine.kernel.transaction.changes import ReadSet
+from dbt.adapters.silt.engine.statements.resolve.expansion import ExpandedQuery
 
 Versions: TypeAlias = Mapping[str, tuple[int, ...]]
 """A table's name -> its sorted versions: several after time travel, or if the table has a new version meanwhile."""
@@ -30,11 +31,13 @@ class Inputs:
         versions: versions of each table that they read.
         definitions: name of each view and function of the warehouse -> the fingerprint of its document.
         files: paths of files outside of tables -> their sources.
+        metadata: metadata of each table, at the newest of the versions.
     """
 
     versions: Versions = field(default_factory=dict)
     definitions: Mapping[str, str] = field(default_factory=dict)
     files: Mapping[str, FileSource] = field(default_factory=dict)
+    metadata: Mapping[str, Metadata] = field(default_factory=dict)
 
     def and_earlier(self, earlier: Inputs) -> Inputs:
         """Returns these inputs combined with the inputs of earlier queries of the same unit."""
@@ -45,6 +48,7 @@ class Inputs:
             {name: tuple(sorted(each)) for name, each in versions.items()},
             {**earlier.definitions, **self.definitions},
             {**earlier.files, **self.files},
+            {**earlier.metadata, **self.metadata},
         )
 
     def commit_info(self) -> dict[str, Json]:
@@ -82,6 +86,7 @@ class Resolved:
     Attributes:
         functions: identifiers of session functions in the texts -> the names of the functions that they replace.
         inputs: inputs of the texts, and of earlier queries of the same unit.
+        expanded: the texts, expanded but not pinned.
     """
 
     texts: tuple[str, ...]
@@ -91,6 +96,7 @@ class Resolved:
     only_warehouse_tables: bool = False
     functions: Mapping[str, str] = field(default_factory=dict)
     inputs: Inputs = field(default_factory=Inputs)
+    expanded: tuple[ExpandedQuery, ...] = ()
 
     @property
     def bytes_read(self) -> int | None:
@@ -136,6 +142,12 @@ def versions_of(reads: Iterable[Read]) -> Versions:
     for read in reads:
         found.setdefault(read.log.name, set()).add(read.snapshot.version)
     return {name: tuple(sorted(versions)) for name, versions in found.items()}
+
+
+def metadata_of(reads: Iterable[Read]) -> Mapping[str, Metadata]:
+    """Returns the metadata of each table that was read, at the newest version."""
+    by_version = sorted(reads, key=lambda read: read.snapshot.version)
+    return {read.log.name: read.snapshot.metadata for read in by_version}
 
 
 def read_set(reads: Sequence[Read]) -> ReadSet:

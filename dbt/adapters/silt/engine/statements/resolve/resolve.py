@@ -44,6 +44,7 @@ from dbt.adapters.silt.engine.statements.resolve.reads import (
     Read,
     ReadHistory,
     Resolved,
+    metadata_of,
     read_set,
     versions_of,
 )
@@ -111,11 +112,23 @@ class Resolver:
             if self.read_history is not None:
                 self.read_history.note(reads, inputs)
             return Resolved(
-                sql, tuple(reads), only_warehouse_tables=only_warehouse_tables, functions=functions, inputs=inputs
+                sql,
+                tuple(reads),
+                only_warehouse_tables=only_warehouse_tables,
+                functions=functions,
+                inputs=inputs,
+                expanded=tuple(named),
             )
         own = [read for read in reads if read.log is target and read.is_latest]
         return Resolved(
-            sql, tuple(reads), cut[target], merged(earlier, read_set(own)), only_warehouse_tables, functions, inputs
+            sql,
+            tuple(reads),
+            cut[target],
+            merged(earlier, read_set(own)),
+            only_warehouse_tables,
+            functions,
+            inputs,
+            tuple(named),
         )
 
     def query(self, sql: str, view: RelationName | None = None) -> Resolved:
@@ -151,7 +164,8 @@ class Resolver:
         """Returns the inputs of the texts and of earlier queries of the same unit."""
         definitions = dict(each for node in expanded for each in node.definitions())
         sources = (source for node in expanded for source in node.file_sources())
-        own = Inputs(versions_of(reads), definitions, {source.path: source for source in sources})
+        files = {source.path: source for source in sources}
+        own = Inputs(versions_of(reads), definitions, files, metadata_of(reads))
         return own if self.read_history is None else own.and_earlier(self.read_history.inputs)
 
     def _renderer(self, cut: Mapping[DeltaLog, Snapshot], reads: list[Read]) -> Renderer:

@@ -23,6 +23,7 @@ from dbt.adapters.silt.engine.kernel.errors import (
 from dbt.adapters.silt.engine.kernel.log import transaction_ids
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.sql.ast import MakesTable, Name, OnObject, OnTable, Statement
+from dbt.adapters.silt.engine.statements.resolve.build_facts import facts_of
 from dbt.adapters.silt.engine.statements.resolve.expansion import SqlFragment
 from dbt.adapters.silt.engine.statements.resolve.namespace import SparkRelation, WarehouseTable
 from dbt.adapters.silt.engine.statements.resolve.reads import Resolved
@@ -222,14 +223,15 @@ def is_applied(context: Context, statement: Statement) -> bool:
 
 def settings_with(context: Context, resolved: Resolved) -> WriteSettings:
     """Returns the statement's settings, with the reads of its texts: of its table, and of all tables."""
-    commit = context.settings.commit
+    commit, build = context.settings.commit, context.settings.build
+    facts = {} if build is None else facts_of(build, resolved, context.resolver.time_zone).commit_info()
     return replace(
         context.settings,
         reads=merged(context.settings.reads, resolved.target_reads),
         commit=replace(
             commit,
             read_versions=resolved.inputs.versions,
-            commit_info={**commit.commit_info, **resolved.inputs.commit_info()},
+            commit_info={**commit.commit_info, **resolved.inputs.commit_info(), **facts},
         ),
     )
 

@@ -1,0 +1,188 @@
+"""Records the facts of a build, which determine the rows that its commit writes, in the commit's `commitInfo`."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import Enum
+from typing import Any, Final
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from dbt.adapters.silt.engine.kernel.table.actions import CommitInfo, Json, Metadata
+
+INFO_KEY: Final = "build"
+"""The field of `commitInfo` for the facts."""
+
+_NOT_CONTENT: Final = ("comment", "CURRENT_DEFAULT", "delta.generationExpression", "delta.invariants")
+_IDENTITY: Final = "delta.identity."
+
+
+class Effect(Enum):
+    """The effect of a second build from the same inputs.
+
+    Attributes:
+        REPLACES: the build replaces the table; its rows depend on the inputs only.
+        REPEATS: the build changes the table, and a second build from the same inputs leaves the same rows.
+        KEEPS: the build compares its rows with the table's, as a snapshot does; a second build changes nothing.
+        ADDS: a second build may leave other rows.
+    """
+
+    REPLACES = "replaces"
+    REPEATS = "repeats"
+    KEEPS = "keeps"
+    ADDS = "adds"
+
+
+@dataclass(frozen=True)
+class Build:
+    """A build that is about to write a table, as its caller describes it.
+
+    Attributes:
+        owner: the name of the program's part that builds the table: a node of dbt.
+        code: hash of the code and of the configs that determine the rows.
+        environment: hash of what else determines them: the versions of the package and of Spark, settings of sessions.
+        effect: the effect of a second build.
+        text: the SQL to search for expressions that cannot be repeated, if it is not the statement.
+        views: whether temporary views hold rows that the code determines, as those of a seed.
+        unknown: why the rows may differ in each build, as far as the caller knows.
+        at_ms: the time when the build is requested, in milliseconds since 1970-01-01 UTC.
+    """
+
+    owner: str
+    code: str
+    environment: str = ""
+    at_ms: int = 0
+    effect: Effect = Effect.REPLACES
+    text: str | None = None
+    views: bool = False
+    unknown: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class TableState:
+    """The state of a table.
+
+    Attributes:
+        table_id: the id in the table's metadata; a new table of the same name has another id.
+        version: a version of the table.
+        schema: hash of the parts of its schema that determine rows.
+    """
+
+    table_id: str
+    version: int
+    schema: str
+
+    @classmethod
+    def of(cls, metadata: Metadata, version: int) -> TableState:
+        return cls(metadata.id, version, content_schema(metadata.schema_string))
+
+
+@dataclass(frozen=True)
+class BuildFacts:
+    """The facts of a build.
+
+    Attributes:
+        owner, code, environment: as in `Build`.
+        unknown: why the rows may differ in each build.
+        day: the date of the build, if the rows depend on it.
+        zone: the session's time zone, which determines that date.
+        tables: full name of each table that the build read -> its state.
+        definitions: full name of each view and function that it read -> its fingerprint.
+        files: path of each list of files that it read -> its fingerprint; None if it is unknown.
+    """
+
+    owner: str
+    code: str
+    environment: str = ""
+    unknown: tuple[str, ...] = ()
+    day: str | None = None
+    zone: str | None = None
+    tables: Mapping[str, TableState] = field(default_factory=dict)
+    definitions: Mapping[str, str | None] = field(default_factory=dict)
+    files: Mapping[str, str | None] = field(default_factory=dict)
+
+    @classmethod
+    def of_info(cls, info: CommitInfo) -> BuildFacts | None:
+        """Returns the facts in a commitInfo, or None if it has none or another form of them."""
+        body = info.extra.get(INFO_KEY)
+        if not isinstance(body, Mapping) or not all(isinstance(body.get(each), str) for each in _REQUIRED):
+            return None
+        tables = {name: _state(each) for name, each in _mapping(body, "tables").items()}
+        unknown, day, zone = body.get("unknown", []), body.get("day"), body.get("zone")
+        if None in tables.values() or not isinstance(unknown, list) or not isinstance(day, str | None):
+            return None
+        return cls(
+            **{name: str(body[name]) for name in _REQUIRED},
+            unknown=tuple(map(str, unknown)),
+            day=day,
+            zone=zone if isinstance(zone, str) else None,
+            tables={name: state for name, state in tables.items() if state is not None},
+            definitions=_texts(info, "readDefinitions"),
+            files=_texts(info, "readFiles"),
+        )
+
+    def commit_info(self) -> dict[str, Json]:
+        """Returns the field for a commit's commitInfo; definitions and files have fields of their own there."""
+        tables = {
+            name: {"id": at.table_id, "version": at.version, "schema": at.schema} for name, at in self.tables.items()
+        }
+        body: dict[str, Any] = {"owner": self.owner, "code": self.code, "environment": self.environment}
+        body |= {"tables": tables} if tables else {}
+        body |= {"unknown": list(self.unknown)} if self.unknown else {}
+        body |= {} if self.day is None else {"day": self.day, "zone": self.zone}
+        return {INFO_KEY: body}
+
+
+_REQUIRED: Final = ("owner", "code", "environment")
+
+
+def local_day(zone: str | None, at_ms: int) -> str | None:
+    """Returns the date at a time in a time zone, or None if the zone is unknown here."""
+    try:
+        return datetime.fromtimestamp(at_ms / 1000, ZoneInfo(zone or "")).date().isoformat()
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        return None
+
+
+def content_schema(schema_string: str) -> str:
+    """Returns a hash of a schema without the parts that change no row: comments, defaults, rules and counters."""
+    kept = json.dumps(_content(json.loads(schema_string)), sort_keys=True)
+    return hashlib.sha256(kept.encode()).hexdigest()[:16]
+
+
+def _content(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_content(each) for each in value]
+    if not isinstance(value, dict):
+        return value
+    return {key: _metadata(each) if key == "metadata" else _content(each) for key, each in value.items()}
+
+
+def _metadata(value: Any) -> Any:
+    if not isinstance(value, dict):
+        return value
+    return {key: each for key, each in value.items() if key not in _NOT_CONTENT and not key.startswith(_IDENTITY)}
+
+
+def _state(body: Json) -> TableState | None:
+    if not isinstance(body, Mapping):
+        return None
+    table_id, version, schema = (body.get(name) for name in ("id", "version", "schema"))
+    if not isinstance(table_id, str) or type(version) is not int or not isinstance(schema, str):
+        return None
+    return TableState(table_id, version, schema)
+
+
+def _mapping(body: Mapping[str, Json], name: str) -> Mapping[str, Json]:
+    found = body.get(name, {})
+    return found if isinstance(found, Mapping) else {"": None}
+
+
+def _texts(info: CommitInfo, key: str) -> dict[str, str | None]:
+    found = info.extra.get(key)
+    if not isinstance(found, Mapping):
+        return {}
+    return {name: value if isinstance(value, str) else None for name, value in found.items()}

@@ -1,0 +1,152 @@
+"""The decision whether a table already holds what a build would write: a pure function of facts and present states."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from dbt.adapters.silt.engine.kernel.log.builds import Build, BuildFacts, Effect, TableState
+
+
+@dataclass(frozen=True)
+class LastBuild:
+    """The newest build of a table by its owner.
+
+    Attributes:
+        table: the table's name, for messages.
+        version: the version that the build committed.
+        run_id: the logical run of the build, if it has one.
+        changed_data: whether the build added or removed rows.
+        changed_since: what another commit has changed in the table since, for messages; None if nothing.
+    """
+
+    table: str
+    version: int
+    facts: BuildFacts
+    run_id: str | None = None
+    changed_data: bool = True
+    changed_since: str | None = None
+
+
+@dataclass(frozen=True)
+class PresentTable:
+    """A table that the build read, as it is now.
+
+    Attributes:
+        state: its newest version.
+        last_change: the newest version that changed data after the version that the build read, or that version;
+            None if the log no longer says so.
+    """
+
+    state: TableState
+    last_change: int | None
+
+
+@dataclass(frozen=True)
+class Present:
+    """The inputs of a build as they are now.
+
+    Attributes:
+        tables: full name -> the table; None if no table has the name.
+        definitions: full name -> the fingerprint of the view or function; None if it does not exist.
+        files: path -> the fingerprint of the list of files; None if it is unknown.
+        day: today's date in the time zone of the sessions.
+    """
+
+    tables: Mapping[str, PresentTable | None] = field(default_factory=dict)
+    definitions: Mapping[str, str | None] = field(default_factory=dict)
+    files: Mapping[str, str | None] = field(default_factory=dict)
+    day: str | None = None
+
+
+@dataclass(frozen=True)
+class Reused:
+    """The table holds what the build would write: its version `version`, of the run `run_id`."""
+
+    table: str
+    version: int
+    run_id: str | None = None
+
+    def __str__(self) -> str:
+        run = f" (run {self.run_id})" if self.run_id else ""
+        return f"unchanged since {self.table}@v{self.version}{run}"
+
+
+@dataclass(frozen=True)
+class Built:
+    """The table must be built, for these reasons, the most important first."""
+
+    reasons: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return ", ".join(self.reasons)
+
+
+Decision: TypeAlias = Reused | Built
+
+
+def decide(wanted: Build, last: LastBuild | None, present: Present) -> Decision:
+    """Decides whether the table must be built.
+
+    Args:
+        last: the newest build of the table by the same owner; None if its log has no such build.
+        present: the present states of the inputs of that build.
+    """
+    if last is None:
+        return Built(("no earlier build has recorded its inputs",))
+    reasons = tuple(_reasons(wanted, last, present))
+    return Built(reasons) if reasons else Reused(last.table, last.version, last.run_id)
+
+
+def _reasons(wanted: Build, last: LastBuild, present: Present) -> Iterator[str]:
+    facts = last.facts
+    if last.changed_since is not None:
+        yield last.changed_since
+    if facts.code != wanted.code:
+        yield "its compiled code or its configs changed"
+    if facts.environment != wanted.environment:
+        yield "the versions or settings of dbt-silt or Spark changed"
+    yield from dict.fromkeys((*wanted.unknown, *facts.unknown))
+    if facts.day is not None and facts.day != present.day:
+        yield f"it depends on the date, which was {facts.day}"
+    yield from _of_the_table_itself(wanted, last)
+    yield from _changed_tables(last, present)
+    yield from _changed(facts.definitions, present.definitions, "{} has a new definition")
+    yield from _changed(facts.files, present.files, "the files of {} changed")
+
+
+def _of_the_table_itself(wanted: Build, last: LastBuild) -> Iterator[str]:
+    """Yields a reason if the build's result depends on the rows that the table had before.
+
+    If the last build found nothing to change, this build finds the same table and the same inputs.
+    """
+    if not last.changed_data or wanted.effect is Effect.KEEPS:
+        return
+    if wanted.effect is Effect.ADDS:
+        yield "it adds rows, and the last build changed the table"
+    elif last.table in last.facts.tables:
+        yield "it reads its own table, which the last build changed"
+
+
+def _changed_tables(last: LastBuild, present: Present) -> Iterator[str]:
+    for name, read in last.facts.tables.items():
+        if name == last.table:
+            continue
+        now = present.tables.get(name)
+        if now is None:
+            yield f"{name} may have changed: it is no longer a table of this warehouse"
+        elif now.state.table_id != read.table_id:
+            yield f"{name} was replaced"
+        elif now.last_change is None:
+            yield f"{name} may have changed: its log no longer contains all commits since v{read.version}"
+        elif now.last_change != read.version:
+            yield f"{name} changed (v{read.version} -> v{now.last_change})"
+        elif now.state.schema != read.schema:
+            yield f"{name} has other columns"
+
+
+def _changed(recorded: Mapping[str, str | None], now: Mapping[str, str | None], text: str) -> Iterator[str]:
+    for name, fingerprint in recorded.items():
+        if fingerprint is None or now.get(name) != fingerprint:
+            yield text.format(name)

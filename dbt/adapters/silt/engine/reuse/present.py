@@ -1,0 +1,139 @@
+"""Reads what the decision needs from the logs of a warehouse: the last build of a table, and its inputs as they are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from dbt.adapters.silt.engine.catalog.catalog import Catalog
+from dbt.adapters.silt.engine.catalog.file_lists import fingerprint
+from dbt.adapters.silt.engine.catalog.names import RelationName
+from dbt.adapters.silt.engine.catalog.relations import RelationKind
+from dbt.adapters.silt.engine.kernel.errors import InvalidNameError
+from dbt.adapters.silt.engine.kernel.log.builds import Build, BuildFacts, TableState, local_day
+from dbt.adapters.silt.engine.kernel.log.history import Commit
+from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
+from dbt.adapters.silt.engine.kernel.table.actions import Json, Metadata
+from dbt.adapters.silt.engine.reuse.data_changes import changes_data, last_change
+from dbt.adapters.silt.engine.reuse.decision import Decision, LastBuild, Present, PresentTable, decide
+
+_PARTS = 2
+
+
+@dataclass(frozen=True)
+class FoundBuild:
+    """The newest build of a table, with its commit."""
+
+    commit: Commit
+    last: LastBuild
+
+
+def decide_now(catalog: Catalog, log: DeltaLog, wanted: Build, code: str) -> Decision:
+    """Decides whether a table must be built, by the present states of the inputs of its last build.
+
+    Args:
+        log: the table's log.
+        code: the build's code. Only files that it or a view names are listed: a log may name any file.
+    """
+    found = last_build(log, wanted.owner)
+    if found is None:
+        return decide(wanted, None, Present())
+    facts = found.last.facts
+    day = local_day(facts.zone, wanted.at_ms)
+    return decide(wanted, found.last, replace(present(catalog, facts, log.name, code), day=day))
+
+
+def last_build(log: DeltaLog, owner: str) -> FoundBuild | None:
+    """Finds the newest commit with facts of a build by the owner, if the log still has it."""
+    later: list[Commit] = []
+    for commit in log.newest_commits():
+        facts = BuildFacts.of_info(commit.info)
+        if facts is not None and facts.owner == owner:
+            run_id = _run_id(commit.info.extra.get("dbt"))
+            since = _changed_since(log, commit, later)
+            return FoundBuild(commit, LastBuild(log.name, commit.version, facts, run_id, _changes(commit), since))
+        later.append(commit)
+    return None
+
+
+def present(catalog: Catalog, facts: BuildFacts, own: str, code: str) -> Present:
+    """Returns the present states of the inputs of a build.
+
+    Args:
+        own: full name of the table that it wrote, whose state is not looked up.
+        code: as for `decide_now`.
+    """
+    tables = {name: _table(catalog, name, read) for name, read in facts.tables.items() if name != own}
+    texts = [code, *_texts(catalog, facts.definitions)]
+    files = {
+        path: fingerprint(path, catalog.store_at) if any(path in text for text in texts) else None
+        for path in facts.files
+    }
+    return Present(tables, {name: definition(catalog, name) for name in facts.definitions}, files)
+
+
+def definition(catalog: Catalog, name: str) -> str | None:
+    """Returns the current fingerprint of a view or function, if it exists."""
+    found = relation(name)
+    if found is None:
+        return None
+    entry = catalog.find(found)
+    if entry is not None and entry.kind is RelationKind.VIEW:
+        return catalog.view(found).fingerprint
+    return catalog.function(found).fingerprint if catalog.has_function(found) else None
+
+
+def relation(name: str) -> RelationName | None:
+    """Parses a name in three parts, whose last part may contain dots; returns None for a path."""
+    try:
+        database, schema, identifier = name.split(".", _PARTS)
+        return RelationName(database, schema, identifier)
+    except (ValueError, InvalidNameError):
+        return None
+
+
+def _table(catalog: Catalog, name: str, read: TableState) -> PresentTable | None:
+    found = relation(name)
+    entry = None if found is None else catalog.find(found)
+    if entry is None or entry.kind is not RelationKind.TABLE:
+        return None
+    log = catalog.table(entry.name)
+    snapshot = log.snapshot()
+    state = TableState.of(snapshot.metadata, snapshot.version)
+    is_same = state.table_id == read.table_id
+    return PresentTable(state, last_change(log, read.version) if is_same else None)
+
+
+def _texts(catalog: Catalog, definitions: Iterable[str]) -> Iterable[str]:
+    for name in definitions:
+        found = relation(name)
+        entry = None if found is None else catalog.find(found)
+        if found is not None and entry is not None and entry.kind is RelationKind.VIEW:
+            yield catalog.view(found).text
+
+
+def _changes(commit: Commit) -> bool:
+    return changes_data(commit) or any(isinstance(action, Metadata) for action in commit.actions)
+
+
+def _changed_since(log: DeltaLog, build: Commit, later: Iterable[Commit]) -> str | None:
+    """Returns the newest later change of the table's rows or columns, if any."""
+    later = list(later)
+    changed = next((each for each in later if changes_data(each)), None)
+    if changed is None and any(isinstance(action, Metadata) for each in later for action in each.actions):
+        changed = _changed_columns(log, build, later)
+    if changed is None:
+        return None
+    return f"{log.name} was changed by v{changed.version} ({changed.info.operation or 'an unnamed operation'})"
+
+
+def _changed_columns(log: DeltaLog, build: Commit, later: Iterable[Commit]) -> Commit | None:
+    before, now = log.snapshot_at(build.version).metadata, log.snapshot().metadata
+    if TableState.of(before, 0) == TableState.of(now, 0):
+        return None
+    return next(each for each in later if any(isinstance(action, Metadata) for action in each.actions))
+
+
+def _run_id(origin: Json) -> str | None:
+    found = origin.get("runId") if isinstance(origin, dict) else None
+    return found if isinstance(found, str) else None

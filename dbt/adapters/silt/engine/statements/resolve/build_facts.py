@@ -1,0 +1,63 @@
+"""Collects the facts of a build from the resolved texts of its statement."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from dbt.adapters.silt.engine.kernel.log.builds import Build, BuildFacts, TableState, local_day
+from dbt.adapters.silt.engine.sql.query.unrepeatable import Unrepeatable, unrepeatable
+from dbt.adapters.silt.engine.statements.resolve.expansion import ExpandedQuery, View, VirtualRelation, distinct
+from dbt.adapters.silt.engine.statements.resolve.information_schema import Listing
+from dbt.adapters.silt.engine.statements.resolve.reads import Resolved
+
+
+def facts_of(build: Build, resolved: Resolved, zone: str) -> BuildFacts:
+    """Returns the facts of a build.
+
+    Args:
+        resolved: the statement's texts.
+        zone: the session's time zone.
+    """
+    inputs = resolved.inputs
+    inner = [each for each in distinct(resolved.expanded) if each not in resolved.expanded]
+    found = [_unrepeatable(each) for each in inner]
+    found += [unrepeatable(build.text)] if build.text is not None else map(_unrepeatable, resolved.expanded)
+    unknown = [f"it uses {part}" for each in found for part in each.parts]
+    day = local_day(zone, build.at_ms) if any(each.depends_on_day for each in found) else None
+    unknown += ["it uses current_date"] if day is None and any(each.depends_on_day for each in found) else []
+    unknown += [reason for each in distinct(resolved.expanded) for reason in _unknown_relations(each, build.views)]
+    unseen = inputs.versions.keys() - inputs.metadata.keys()
+    unknown += [f"it reads {name}, whose columns are unknown" for name in sorted(unseen)]
+    return BuildFacts(
+        build.owner,
+        build.code,
+        build.environment,
+        tuple(dict.fromkeys((*build.unknown, *unknown))),
+        day,
+        None if day is None else zone,
+        {
+            name: TableState.of(inputs.metadata[name], max(versions))
+            for name, versions in inputs.versions.items()
+            if name in inputs.metadata
+        },
+    )
+
+
+def _unrepeatable(query: ExpandedQuery) -> Unrepeatable:
+    # The facts have the inputs of the table functions `read_files` and `table_changes`.
+    own = {each.start for each in query.calls} | {each.start for each in query.children}
+    return unrepeatable(query.text.sql, frozenset(own))
+
+
+def _unknown_relations(query: ExpandedQuery, may_read_views: bool) -> Iterator[str]:
+    for reference in query.text.text.scan.references:
+        child = query.children.get(reference)
+        name = ".".join(reference.parts)
+        is_temporary = isinstance(child, View) and child.fingerprint is None
+        if (child is None or is_temporary) and not may_read_views:
+            yield f"it reads {name}, which is not in the warehouse"
+        elif isinstance(child, VirtualRelation) and isinstance(child.source, Listing):
+            yield f"it reads {name}"
+    for call in query.calls.values():
+        if call.function.python is not None and call.function.deterministic is not True:
+            yield f"it calls {call.function.name}, a function in Python that is not declared DETERMINISTIC"

@@ -1,0 +1,224 @@
+"""Describes the build of a node, so that the engine can decide whether the node's table already holds its rows."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any, Final
+
+from dbt_common.exceptions import CompilationError
+
+from dbt.adapters.silt.__version__ import version as package_version
+from dbt.adapters.silt.engine.kernel.log.builds import Build, Effect
+from dbt.adapters.silt.engine.sql.query.normal_text import normal_text
+from dbt.adapters.silt.runs.done_again import is_repeatable
+
+UNCHANGED: Final = "unchanged"
+"""The value of `reuse` with which a node is reused."""
+
+VARIABLE: Final = "silt_reuse"
+"""The dbt variable that switches reuse off."""
+
+HOOKS_ON_REUSE: Final = "execute_hooks_on_any_reuse"
+_STATE_KEYS: Final = (HOOKS_ON_REUSE,)
+_OFF: Final = (None, False, "", "never")
+_OWN_STRATEGIES: Final = (None, "default", "append", "merge", "delete+insert", "insert_overwrite", "replace_where")
+_EXPRESSIONS_OF_SNAPSHOTS: Final = ("unique_key", "updated_at", "check_cols", "dbt_valid_to_current")
+_PACKAGES: Final = ("dbt", "dbt_spark", "dbt_silt")
+_VARIABLES: Final = (
+    *("SPARK_HOME", "SPARK_ANSI_SQL_MODE", "PYSPARK_SUBMIT_ARGS", "TZ"),
+    *("JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "_JAVA_OPTIONS"),
+)
+"""The environment variables that determine settings of a Spark that this machine starts."""
+
+_LOCAL_TIME: Final = "/etc/localtime"
+_NAMES_IN_CODE: Final = re.compile(r"(silt__|spark__|default__)?(generate_\w+_name|ref|source|is_incremental)")
+_DISPATCHED: Final = ("silt__", "spark__", "default__", "materialization_")
+_NOT_OF_ROWS: Final = frozenset(
+    """
+    access batch_size begin concurrent_batches config_keys_defaults config_keys_used docs enabled event_time freshness
+    full_refresh grants group isolation_level lookback meta meta_keys_defaults meta_keys_used packages persist_docs pure
+    query_tag query_tags reuse state static_analysis tags user_metadata
+    """.split()
+)
+"""The configs that determine no row, or only through the compiled code."""
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """What determines the rows of a project's nodes, besides their code.
+
+    Attributes:
+        spark_conf: the settings of sessions in the profile.
+        macros: macros of the project and of its packages that replace macros of dbt or of this adapter: name -> code.
+        spark: the Spark of the profile: a server, or None for a Spark that this machine starts.
+        schema: the database and the schema in which names without a schema are looked up.
+    """
+
+    spark_conf: Mapping[str, Any]
+    macros: Mapping[str, str]
+    spark: str | None = None
+    schema: tuple[str, str] = ("", "")
+
+    @property
+    def has_own_strategies(self) -> bool:
+        """Whether a project's macro may replace a strategy of this adapter."""
+        return any("get_incremental_" in name or "get_merge" in name for name in self.macros)
+
+    @property
+    def hash(self) -> str:
+        settings = {name: str(value) for name, value in self.spark_conf.items()}
+        spark = self.spark or [_spark_version(), _spark_defaults(), *map(os.environ.get, _VARIABLES)]
+        zone = settings.get("spark.sql.session.timeZone") or _local_zone()
+        return _hash([package_version, spark, zone, settings, dict(self.macros), self.schema])
+
+
+def is_reusable(model: Mapping[str, Any], default: str | None) -> bool:
+    """Returns whether a node is reused when it is unchanged: its config `reuse`, else the profile's.
+
+    Raises:
+        CompilationError: if `reuse` or `state` has a value that means nothing here.
+    """
+    config = model["config"]
+    state = config.get("state") or {}
+    unknown = sorted(set(state) - set(_STATE_KEYS)) if isinstance(state, Mapping) else [repr(state)]
+    if unknown:
+        raise CompilationError(f"`state` cannot have {', '.join(unknown)}: its keys are {', '.join(_STATE_KEYS)}")
+    reuse = config.get("reuse", default)
+    if reuse not in (*_OFF, UNCHANGED):
+        raise CompilationError(f"`reuse` cannot be {reuse!r}: set it to `{UNCHANGED}`, or to `never`")
+    return bool(reuse == UNCHANGED)
+
+
+def is_switched_off(variables: Mapping[str, Any]) -> bool:
+    """Returns whether `--vars` switch reuse off for a command.
+
+    Raises:
+        CompilationError: if the variable is neither true nor false.
+    """
+    value = variables.get(VARIABLE, True)
+    if str(value).lower() not in ("true", "false"):
+        raise CompilationError(f"the variable `{VARIABLE}` cannot be {value!r}: it is true or false")
+    return str(value).lower() == "false"
+
+
+def runs_hooks(model: Mapping[str, Any]) -> bool:
+    """Returns whether the hooks of a node run although the node is reused."""
+    return bool((model["config"].get("state") or {}).get(HOOKS_ON_REUSE))
+
+
+def has_hooks(model: Mapping[str, Any]) -> bool:
+    """Returns whether a node has hooks."""
+    return any(model["config"].get(name) for name in ("pre-hook", "post-hook", "pre_hook", "post_hook"))
+
+
+def build_of(model: Mapping[str, Any], checksum: str | None, around: Surroundings, at_ms: int) -> Build:
+    """Describes the build of a node.
+
+    Args:
+        model: the node as macros see it.
+        checksum: checksum of a seed's file.
+        at_ms: the present time, in milliseconds since 1970-01-01 UTC.
+    """
+    is_sql = model.get("language", "sql") == "sql"
+    code = str(model.get("compiled_code") or "")
+    return Build(
+        owner=str(model["unique_id"]),
+        code=_hash([normal_text(code) if is_sql else code, _checked(model, checksum), _configs(model)]),
+        environment=around.hash,
+        at_ms=at_ms,
+        effect=_effect(model, code),
+        text=_snapshot_text(model, code) if model["resource_type"] == "snapshot" else None,
+        views=model["resource_type"] == "seed" or not is_sql,
+        unknown=tuple(_unknown(model, is_sql, around)),
+    )
+
+
+def replacing_macros(manifest: Any) -> dict[str, str]:
+    """Returns the macros of a project and its packages that replace macros of dbt or of this adapter: name -> code.
+
+    Macros that compute names of relations are left out, because the names are in the compiled code.
+    """
+    own = {each.name for each in manifest.macros.values() if each.package_name in _PACKAGES}
+    found = {
+        f"{each.package_name}.{each.name}": str(each.macro_sql)
+        for each in manifest.macros.values()
+        if each.package_name not in _PACKAGES and (each.name in own or each.name.startswith(_DISPATCHED))
+    }
+    return {name: code for name, code in sorted(found.items()) if not _NAMES_IN_CODE.fullmatch(name.split(".")[1])}
+
+
+def _effect(model: Mapping[str, Any], code: str) -> Effect:
+    if model["resource_type"] == "snapshot":
+        return Effect.ADDS if str(model["alias"]).lower() in code.lower() else Effect.KEEPS
+    if model["config"].get("materialized") != "incremental":
+        return Effect.REPLACES
+    return Effect.REPEATS if is_repeatable(model) else Effect.ADDS
+
+
+def _unknown(model: Mapping[str, Any], is_sql: bool, around: Surroundings) -> Iterator[str]:
+    config = model["config"]
+    if not is_sql and not config.get("pure"):
+        yield "it is a python model without `pure: true`"
+    if config.get("sql_header"):
+        yield "it has a sql_header"
+    if config.get("materialized") == "incremental":
+        strategy = config.get("incremental_strategy")
+        if strategy == "microbatch":
+            yield "it is built in batches"
+        elif strategy not in _OWN_STRATEGIES or around.has_own_strategies:
+            yield "its incremental strategy is the project's own"
+
+
+def _snapshot_text(model: Mapping[str, Any], code: str) -> str:
+    """Returns the SQL that determines a snapshot's rows: its query, and its configs that may contain expressions."""
+    given = [model["config"].get(name) for name in _EXPRESSIONS_OF_SNAPSHOTS]
+    texts = [text for each in given for text in (each if isinstance(each, list) else [each]) if isinstance(text, str)]
+    return "\n, ".join([code, *texts])
+
+
+def _configs(model: Mapping[str, Any]) -> list[Any]:
+    config = {name: value for name, value in model["config"].items() if name not in _NOT_OF_ROWS}
+    columns = model.get("columns") or {}
+    typed = {
+        name: [each.get("data_type"), each.get("constraints"), each.get("quote")]
+        for name, each in columns.items()
+        if isinstance(each, Mapping)
+    }
+    return [config, typed, model.get("constraints")]
+
+
+def _checked(model: Mapping[str, Any], checksum: str | None) -> str | None:
+    return checksum if model["resource_type"] == "seed" else None
+
+
+def _spark_version() -> str | None:
+    for name in ("pyspark", "pyspark-client", "pyspark-connect"):
+        try:
+            return version(name)
+        except PackageNotFoundError:
+            continue
+    return None
+
+
+def _local_zone() -> list[Any]:
+    return [*time.tzname, time.timezone, os.path.realpath(_LOCAL_TIME)]
+
+
+def _spark_defaults() -> str | None:
+    """Returns the settings of this machine's Spark, if it has a file of them."""
+    home = os.environ.get("SPARK_HOME")
+    folder = os.environ.get("SPARK_CONF_DIR") or (home and os.path.join(home, "conf"))
+    file = Path(folder or "") / "spark-defaults.conf"
+    return file.read_text(errors="replace") if folder and file.is_file() else None
+
+
+def _hash(value: Any) -> str:
+    return hashlib.sha256(json.dumps(value, sort_keys=True, default=str).encode()).hexdigest()[:32]

@@ -1,0 +1,178 @@
+"""The build of a node, as the decision to reuse it sees it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from dbt_common.exceptions import CompilationError
+
+from dbt.adapters.silt.engine.kernel.log.builds import Build, Effect
+from dbt.adapters.silt.materializations.reuse import (
+    Surroundings,
+    build_of,
+    is_reusable,
+    is_switched_off,
+    runs_hooks,
+)
+
+HERE = Surroundings({}, {})
+SERVERS = Surroundings({}, {}, spark="server").hash
+
+
+def node(
+    code: str = "select 1 as a", resource_type: str = "model", language: str = "sql", **config: Any
+) -> dict[str, Any]:
+    return {
+        "unique_id": "model.shop.orders",
+        "alias": "orders",
+        "resource_type": resource_type,
+        "language": language,
+        "compiled_code": code,
+        "config": {"materialized": "table", **config},
+    }
+
+
+def build(model: dict[str, Any], around: Surroundings = HERE, checksum: str | None = None) -> Build:
+    return build_of(model, checksum, around, 0)
+
+
+@pytest.mark.parametrize(
+    "same",
+    [
+        node("-- a comment\nselect   1 as a"),
+        node(tags=["nightly"], meta={"owner": "me"}, reuse="unchanged", grants={"select": ["you"]}, full_refresh=False),
+        node(persist_docs={"relation": True}, user_metadata="note", group="finance"),
+    ],
+)
+def test_what_determines_no_row_does_not_change_the_code(same: dict[str, Any]) -> None:
+    assert build(same).code == build(node()).code
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        node("select 1 as A"),
+        node("select '1  ' as a"),
+        node(partition_by=["a"]),
+        node(tblproperties={"a": "b"}),
+        node(materialized="incremental"),
+        {**node(), "columns": {"a": {"data_type": "bigint"}}},
+        {**node(), "constraints": [{"type": "check"}]},
+        node(**{"pre-hook": ["set x = 1"]}),
+    ],
+)
+def test_code_and_configs_that_determine_rows_change_the_code(other: dict[str, Any]) -> None:
+    assert build(other).code != build(node()).code
+
+
+def test_the_file_of_a_seed_is_its_code() -> None:
+    seed = node("", "seed", materialized="seed")
+    assert build(seed, checksum="1").code != build(seed, checksum="2").code
+
+
+@pytest.mark.parametrize(
+    "around",
+    [
+        Surroundings({"spark.sql.ansi.enabled": False}, {}),
+        Surroundings({"spark.sql.session.timeZone": "Asia/Tokyo"}, {}),
+        Surroundings({}, {"shop.silt__create_table_as": "..."}),
+        Surroundings({}, {}, spark="('sc://server:15002', '4.1.0')"),
+        Surroundings({}, {}, schema=("silt", "main")),
+    ],
+)
+def test_settings_and_macros_change_the_environment(around: Surroundings) -> None:
+    assert build(node(), around).environment != build(node()).environment
+
+
+@pytest.mark.parametrize("name", ["TZ", "SPARK_ANSI_SQL_MODE", "PYSPARK_SUBMIT_ARGS", "SPARK_HOME"])
+def test_variables_that_configure_spark_change_the_environment(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = build(node()).environment
+    monkeypatch.setenv(name, "other")
+    assert build(node()).environment != before
+    assert build(node(), Surroundings({}, {}, spark="server")).environment == SERVERS
+
+
+def test_the_defaults_of_this_machines_spark_change_the_environment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SPARK_CONF_DIR", str(tmp_path))
+    before = build(node()).environment
+    (tmp_path / "spark-defaults.conf").write_text("spark.sql.ansi.enabled false")
+    assert build(node()).environment != before
+
+
+def test_the_expressions_of_a_snapshot_are_searched() -> None:
+    model = node("select * from raw", "snapshot", materialized="snapshot", unique_key=["a", "uuid()"])
+    assert build(model).text == "select * from raw\n, a\n, uuid()"
+
+
+@pytest.mark.parametrize(
+    ("model", "effect"),
+    [
+        (node(), Effect.REPLACES),
+        (node("", "seed", materialized="seed"), Effect.REPLACES),
+        (node(materialized="incremental"), Effect.ADDS),
+        (node(materialized="incremental", incremental_strategy="append", unique_key="a"), Effect.ADDS),
+        (node(materialized="incremental", unique_key="a"), Effect.REPEATS),
+        (node(materialized="incremental", unique_key="a", incremental_predicates=["a > 1"]), Effect.ADDS),
+        (node(materialized="incremental", incremental_strategy="insert_overwrite"), Effect.REPEATS),
+        (
+            node(materialized="incremental", incremental_strategy="replace_where", incremental_predicates="a > 1"),
+            Effect.REPEATS,
+        ),
+        (node("select * from raw", "snapshot", materialized="snapshot"), Effect.KEEPS),
+        (node("select * from main.orders", "snapshot", materialized="snapshot"), Effect.ADDS),
+    ],
+)
+def test_the_effect_of_a_second_build_follows_from_the_materialization(model: dict[str, Any], effect: Effect) -> None:
+    assert build(model).effect is effect
+
+
+@pytest.mark.parametrize(
+    ("model", "unknown"),
+    [
+        (node(), ()),
+        (node(language="python"), ("it is a python model without `pure: true`",)),
+        (node(language="python", pure=True), ()),
+        (node(sql_header="set x = 1"), ("it has a sql_header",)),
+        (node(materialized="incremental", incremental_strategy="microbatch"), ("it is built in batches",)),
+        (
+            node(materialized="incremental", incremental_strategy="own"),
+            ("its incremental strategy is the project's own",),
+        ),
+    ],
+)
+def test_nodes_whose_rows_cannot_be_known_have_a_reason(model: dict[str, Any], unknown: tuple[str, ...]) -> None:
+    assert build(model).unknown == unknown
+
+
+def test_a_project_that_replaces_a_strategy_has_its_own() -> None:
+    around = Surroundings({}, {"shop.get_incremental_append_sql": "..."})
+    assert build(node(materialized="incremental"), around).unknown == ("its incremental strategy is the project's own",)
+
+
+def test_the_config_of_a_node_takes_precedence_over_the_profile() -> None:
+    assert is_reusable(node(), "unchanged")
+    assert is_reusable(node(reuse="unchanged"), None)
+    assert not is_reusable(node(reuse="never"), "unchanged")
+    assert not is_reusable(node(), None)
+
+
+@pytest.mark.parametrize("config", [{"reuse": "always"}, {"reuse": True}, {"state": {"lag": 1}}, {"state": "on"}])
+def test_a_value_that_means_nothing_is_refused(config: dict[str, Any]) -> None:
+    with pytest.raises(CompilationError, match=r"`(reuse|state)` cannot"):
+        is_reusable(node(**config), None)
+
+
+def test_the_variable_switches_reuse_off() -> None:
+    assert is_switched_off({"silt_reuse": False}) and is_switched_off({"silt_reuse": "false"})
+    assert not is_switched_off({}) and not is_switched_off({"silt_reuse": True})
+    with pytest.raises(CompilationError, match="it is true or false"):
+        is_switched_off({"silt_reuse": "no"})
+
+
+def test_hooks_run_if_the_config_says_so() -> None:
+    assert runs_hooks(node(state={"execute_hooks_on_any_reuse": True}))
+    assert not runs_hooks(node())
