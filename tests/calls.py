@@ -1,4 +1,4 @@
-"""Counts the work that something does, where seconds would tell how busy the machine is."""
+"""Counts function calls: a measure of work that does not depend on how busy the machine is, as seconds do."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from types import FrameType
 
 
 def calls_of(work: Callable[[], object]) -> int:
-    """How many functions it calls in this thread, Python's and C's."""
+    """Returns the number of functions, of Python and of C, that the work calls in this thread."""
     count = 0
 
     def counted(frame: FrameType, event: str, argument: object) -> None:

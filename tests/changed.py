@@ -1,7 +1,8 @@
 """Runs the tests that a change can reach through imports, the nearest first, and a smoke test of dbt.
 
-A test of a central module would bring nearly all tests with it. So tests are taken by their distance from the change,
-until the minutes are spent that earlier runs say they take; the report says how many are left to `make test`.
+A test of a central module would bring nearly all tests with it. So tests are selected by their distance from the
+change, up to a budget of minutes, with the durations of earlier runs; the report states how many tests are left to
+`make test`.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ SMOKE: Final = tuple(
     for name in ("TestSimpleMaterializations", "TestIncremental", "TestSnapshotTimestamp")
 )
 _SHORT_SECONDS: Final = 1.0
-"""What a file of tests is taken for whose seconds are not written down."""
+"""The assumed seconds of a test file without a recorded duration."""
 
 
 @dataclass(frozen=True)
@@ -34,8 +35,8 @@ class Selection:
     """Test files, as paths below the project's folder.
 
     Attributes:
-        run: what is run, the nearest to the change first.
-        left_out: what the change reaches, too, and the minutes do not allow.
+        run: the selected files, the nearest to the change first.
+        left_out: files that the change reaches too, but the budget does not allow.
     """
 
     run: tuple[str, ...]
@@ -62,7 +63,9 @@ def _imported(path: Path, files: set[str]) -> Iterator[str]:
 
 
 def _files_of(name: str, files: set[str]) -> Iterator[str]:
-    """The files of a module, of a package that may be run, or of all modules whose names begin with `package.`."""
+    """Returns the files of a module, of a package that can be run, or of all modules whose names begin with
+    `package.`.
+    """
     place = name.replace(".", "/")
     yield from (file for file in (f"{place}.py", f"{place}/__init__.py", f"{place}/__main__.py") if file in files)
     if place.endswith("/") and f"{place}__init__.py" in files:
@@ -70,7 +73,7 @@ def _files_of(name: str, files: set[str]) -> Iterator[str]:
 
 
 def distances(graph: Mapping[str, Iterable[str]], changed: Iterable[str]) -> dict[str, int]:
-    """Returns each file that the changed ones reach, and by how many imports."""
+    """Returns each file that the changed files reach, with the number of imports between them."""
     importers = defaultdict(set)
     for file, targets in graph.items():
         for target in targets:
@@ -90,8 +93,8 @@ def selected(reached: Mapping[str, int], seconds: Mapping[str, float], budget: f
 
     Args:
         reached: files, with their distances.
-        seconds: what a test file takes.
-        budget: the seconds that all may take together; a changed test file is run in any case.
+        seconds: the duration of each test file.
+        budget: the total seconds allowed; a changed test file is run in any case.
     """
     tests = [file for file in reached if file.startswith("tests/") and Path(file).name.startswith("test_")]
     run, left_out = [], []
@@ -102,7 +105,7 @@ def selected(reached: Mapping[str, int], seconds: Mapping[str, float], budget: f
 
 
 def seconds_of_files() -> dict[str, float]:
-    """Returns what each test file took when the durations were written down."""
+    """Returns the last recorded duration of each test file."""
     found: dict[str, float] = defaultdict(float)
     for scope, took in json.loads(DURATIONS.read_text(encoding="utf-8")).items():
         found[scope.partition("::")[0]] += took
@@ -110,7 +113,7 @@ def seconds_of_files() -> dict[str, float]:
 
 
 def changed_files(base: str) -> list[str]:
-    """Returns the files that differ from a revision, new ones included and deleted ones not."""
+    """Returns the files that differ from a revision, including new files and without deleted files."""
     commands = (("diff", "--name-only", "--diff-filter=d", base), ("ls-files", "--others", "--exclude-standard"))
     outputs = (subprocess.check_output(("git", *each), cwd=ROOT, text=True) for each in commands)
     return sorted({line for output in outputs for line in output.splitlines()})

@@ -1,4 +1,4 @@
-"""What tests share: one Spark session a process, and tables in a temporary folder."""
+"""Shared fixtures: one Spark session a process, and tables in a temporary folder."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from tests.connect_server import running
 pytest_plugins = ["tests.durations", "tests.skips"]
 
 SPARK_SETTINGS = {
-    # Tests run many small jobs, each with code of its own: compiling it quickly is worth more than compiling it well.
+    # Tests run many small jobs, each with generated code of its own: quick compilation matters more than quick code.
     "spark.driver.extraJavaOptions": (
         "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=256m -XX:+UseSerialGC -Xms1g -Xmn600m -XX:MetaspaceSize=256m"
     ),
@@ -48,19 +48,20 @@ SPARK_SETTINGS = {
     "spark.ui.showConsoleProgress": "false",
 }
 INTERPRETED = {"spark.sql.codegen.factoryMode": "NO_CODEGEN", "spark.sql.codegen.wholeStage": "false"}
-"""Has Spark read the plans of the tests' statements, which have few rows: compiling each takes longer."""
+"""Makes Spark interpret the plans of the tests' statements, which have few rows: compiling each plan takes longer."""
 
 SERVER, KEPT, CLUSTER = "server", "kept", "cluster"
-"""On what the tests run: over Spark Connect, on a server that is started for them or a Spark that the package keeps; or
-in a driver of their own, on a standalone cluster that is started for them."""
+"""Where the tests run: over Spark Connect, on a server started for them or a Spark that the package keeps; or in an
+embedded driver, on a standalone cluster started for them.
+"""
 
-# The Python of Spark's workers is the one of the tests, not the first on the path.
+# The Python of Spark's workers is the tests' Python, not the first on the path.
 os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-# Of the commands that tests type, none leaves a process behind that makes an archive of classes.
+# Commands that tests run leave no process behind that builds a class archive.
 os.environ.setdefault("SILT_CLASS_ARCHIVE", "off")
 SAME_EXAMPLES = os.environ.get("CI") == "true"
 """Whether each run draws the same examples: CI judges the change, and other runs look for new failures."""
-# How long an example takes depends on the machine, and not on the rule.
+# The time that an example takes depends on the machine, not on the rule.
 hypothesis.settings.register_profile("rules", deadline=None, derandomize=SAME_EXAMPLES)
 hypothesis.settings.load_profile("rules")
 
@@ -84,12 +85,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Leaves tests/cloud out where no server is asked for."""
+    """Leaves tests/cloud out unless a server is requested."""
     return True if collection_path.name == "cloud" and config.getoption("--cloud") is None else None
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leaves out the tests that use Spark (`--without-spark`), or no object store or only folders (`--cloud`)."""
+    """Deselects the tests that use Spark (`--without-spark`), or that use no object store or only
+    folders (`--cloud`).
+    """
     if config.getoption("--without-spark"):
         _keep(config, items, [item for item in items if "spark" not in getattr(item, "fixturenames", ())])
     if config.getoption("--cloud") is None:
@@ -108,13 +111,13 @@ def _keep(config: pytest.Config, items: list[pytest.Item], kept: list[pytest.Ite
 
 @pytest.fixture
 def seed() -> int:
-    """The first seed of a test that draws its examples itself."""
+    """Returns the first seed of a test that draws its own examples."""
     return 0 if SAME_EXAMPLES else random.randrange(1 << 30)
 
 
 @pytest.fixture(scope="session")
 def cloud(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ObjectServer | None]:
-    """The object store of `--cloud`; None without it."""
+    """The object store of `--cloud`; None without the option."""
     name = request.config.getoption("--cloud")
     if name is None:
         yield None
@@ -129,7 +132,7 @@ def cloud(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 
 @pytest.fixture(scope="session")
 def cloud_settings(cloud: ObjectServer | None) -> dict[str, str]:
-    """How Spark reaches the object store of `--cloud`."""
+    """Spark's settings for the object store of `--cloud`."""
     if cloud is None:
         return {}
     lacking = SparkStorage({}, (parse_url(cloud.base).service,))
@@ -138,7 +141,7 @@ def cloud_settings(cloud: ObjectServer | None) -> dict[str, str]:
 
 @pytest.fixture(scope="session")
 def cluster_conf(request: pytest.FixtureRequest) -> dict[str, str]:
-    """What the tests' Spark is started with for `--cluster`, and not without it."""
+    """The settings that the tests' Spark starts with for `--cluster`; empty without the option."""
     return dict(standalone.SMALL) if request.config.getoption("--connect") == CLUSTER else {}
 
 
@@ -146,22 +149,23 @@ def cluster_conf(request: pytest.FixtureRequest) -> dict[str, str]:
 def master(
     request: pytest.FixtureRequest, cloud: ObjectServer | None, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[str]:
-    """Where the tests' Spark runs its tasks: on a cluster's workers, or how many at once in the driver.
+    """The master of the tests' Spark: a cluster, or the number of tasks that run at once in the driver.
 
-    One on the S3: it deletes folders that it finds empty, and refuses what another task of the job begins to write
-    there at that instant, as no S3 without folders does (409, "Existing Object is a directory").
+    Only one task at once on S3: versitygw deletes folders that it finds empty, and refuses an object that another task
+    of the job begins to write there at that moment, which no S3 without folders does (409, "Existing Object is a
+    directory").
     """
     if request.config.getoption("--connect") != CLUSTER:
         yield "local[1]" if cloud is not None and cloud.files is not None else "local[2]"
         return
     cluster = contextlib.ExitStack()
-    atexit.register(cluster.close)  # after the driver's own end
+    atexit.register(cluster.close)  # after the driver has ended
     yield cluster.enter_context(standalone.running(tmp_path_factory.mktemp("cluster"))).master
 
 
 @pytest.fixture(scope="session")
 def code_generation(request: pytest.FixtureRequest) -> dict[str, str]:
-    """The settings of Spark for `--compiled` or without it."""
+    """Spark's settings for `--compiled` or without it."""
     return {} if request.config.getoption("--compiled") else INTERPRETED
 
 
@@ -182,17 +186,17 @@ def connect_server(
         yield None
         return
     servers = contextlib.ExitStack()
-    atexit.register(servers.close)  # after the clients' own, which would try for minutes to reach one that is gone
+    atexit.register(servers.close)  # after the clients have ended: they would try for minutes to reach a stopped server
     yield servers.enter_context(running(tmp_path_factory.mktemp("connect-server"), spark_settings))
 
 
 @pytest.fixture(scope="session")
 def keep_alive(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> timedelta | None:
-    """The time for which the tests' Spark is kept after its last use; None without `--kept`."""
+    """How long the tests' Spark is kept after its last use; None without `--kept`."""
     if request.config.getoption("--connect") != KEPT:
         return None
     folders = kept_sparks.of_their_own(tmp_path_factory.mktemp("kept-sparks"))
-    atexit.register(folders.close)  # after the clients' own
+    atexit.register(folders.close)  # after the clients have ended
     return timedelta(minutes=10)
 
 
@@ -204,7 +208,7 @@ def spark(
     spark_settings: dict[str, str],
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[SparkSession]:
-    """A session in a time zone that is not the machine's, so that a forgotten zone shows."""
+    """A session in a time zone other than the machine's, so that a forgotten zone shows."""
     logging.getLogger("SQLQueryContextLogger").disabled = True
     if keep_alive is not None:
         session = kept.session(master, spark_settings, keep_alive.total_seconds())
@@ -229,7 +233,9 @@ def _embedded(master: str, settings: dict[str, str], folder: Path) -> SparkSessi
 
 @pytest.fixture
 def warehouse(tmp_path: Path, cloud: ObjectServer | None) -> Path:
-    """An empty folder whose name needs quoting in a URI and in a file pattern; with `--cloud`, in the server's."""
+    """An empty folder whose name needs quoting in a URI and in a file pattern; with `--cloud`, a
+    folder of the server.
+    """
     above = tmp_path if cloud is None or cloud.files is None else cloud.files / tmp_path.name
     folder = above / "ware [house] %é"
     folder.mkdir(parents=True)

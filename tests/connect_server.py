@@ -1,4 +1,4 @@
-"""A Spark Connect server of this machine: the one that pip's PySpark carries, in a process of its own."""
+"""A Spark Connect server of this machine: the server that pip's PySpark contains, in a separate process."""
 
 from __future__ import annotations
 
@@ -30,15 +30,15 @@ logger.server.level = info
 
 @contextmanager
 def running(folder: Path, conf: Mapping[str, str], options: str = "") -> Iterator[str]:
-    """A server that listens on a free port; gives its address, `sc://host:port`.
+    """A server that listens on a free port; yields its address, `sc://host:port`.
 
     Args:
-        folder: of its log and working files; made here.
-        conf: what Spark is started with.
+        folder: of its log and working files; created here.
+        conf: Spark's settings.
         options: further options of its Java.
 
     Raises:
-        RuntimeError: it ends, or says nothing for minutes, before it listens.
+        RuntimeError: if it ends, or prints nothing for minutes, before it listens.
     """
     folder.mkdir(parents=True, exist_ok=True)
     log = folder / "server.log"
@@ -55,10 +55,10 @@ def running(folder: Path, conf: Mapping[str, str], options: str = "") -> Iterato
 
 @contextmanager
 def running_for_processes(folder: Path) -> Iterator[str]:
-    """A server that many short processes share; gives its address.
+    """A server that many short processes share; yields its address.
 
     Args:
-        folder: of its log and working files; made here.
+        folder: of its log and working files; created here.
     """
     conf = {
         "spark.driver.memory": "2g",
@@ -70,7 +70,9 @@ def running_for_processes(folder: Path) -> Iterator[str]:
 
 
 def use_in_profiles(profiles: Path, remote: str) -> None:
-    """Writes the server's address into each target of a profiles.yml; what only a new Spark can have is left out."""
+    """Writes the server's address into each target of a profiles.yml, and removes the settings that only a new Spark
+    can have.
+    """
     content = yaml.safe_load(profiles.read_text(encoding="utf-8"))
     for target in (target for profile in content.values() for target in profile["outputs"].values()):
         del target["master"]
@@ -97,7 +99,7 @@ def _command(folder: Path, conf: Mapping[str, str], options: str) -> list[str]:
 
 
 def _port(server: subprocess.Popen[bytes], log: Path) -> int:
-    """The port it listens on, once it does."""
+    """Returns the port that the server listens on, and waits for it."""
     deadline = time.monotonic() + _START_SECONDS
     while server.poll() is None and time.monotonic() < deadline:
         found = _STARTED.search(log.read_text(errors="replace"))

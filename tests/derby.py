@@ -1,4 +1,4 @@
-"""A Hive metastore in a Derby database of its own: what Spark brings along."""
+"""A Hive metastore in a Derby database in a folder, with the classes that Spark contains."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 
 
 def settings(folder: Path) -> dict[str, str]:
-    """Hadoop's settings of a metastore that is made in a folder."""
+    """Returns Hadoop's settings of a metastore that is created in a folder."""
     return {
         "javax.jdo.option.ConnectionURL": f"jdbc:derby:;databaseName={folder}/metastore;create=true",
         "datanucleus.schema.autoCreateAll": "true",
@@ -23,7 +23,7 @@ def settings(folder: Path) -> dict[str, str]:
 
 @contextlib.contextmanager
 def hadoop_settings(spark: SparkSession, given: Mapping[str, str]) -> Iterator[None]:
-    """Spark has them while the block runs; Derby's log is none of the working directory's."""
+    """Sets them in Spark while the block runs; Derby's log is not written to the working directory."""
     hadoop = spark.sparkContext._jsc.hadoopConfiguration()
     system = spark.sparkContext._jvm.java.lang.System  # type: ignore[union-attr]
     system.setProperty("derby.stream.error.file", os.devnull)

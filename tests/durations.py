@@ -1,8 +1,8 @@
-"""Lets the longest tests begin first, by the seconds that an earlier run took; `--keep-durations` writes them down.
-`--shard 2/4` runs the second of four parts that take about as long as each other.
+"""Starts the longest tests first, by the durations of an earlier run; `--keep-durations` records durations. `--shard
+2/4` runs the second of four parts that take about as long as each other.
 
 A worker gets tests in scopes, a class or a module at a time. A long scope that begins last keeps one worker busy while
-the other has nothing left.
+the other is idle.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ import pytest
 
 FILE = Path(__file__).with_name("durations.json")
 _LEAST_SECONDS = 0.5
-"""Shorter scopes are not written down: they come last, in the order of their names."""
+"""Shorter scopes are not recorded: they come last, in the order of their names."""
 _UNKNOWN_SECONDS = 5.0
-"""What a scope of a file that no run has seen is taken for."""
+"""The assumed seconds of a scope whose file no run has recorded."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -32,7 +32,9 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leaves the tests of one shard, and sorts those of a worker; a run in one process keeps the order of its files."""
+    """Keeps the tests of one shard, and sorts the tests of a worker; a run in one process keeps the order of its
+    files.
+    """
     seconds = json.loads(FILE.read_text(encoding="utf-8"))
     known = {scope.partition("::")[0] for scope in seconds}
     expected = {
@@ -48,10 +50,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def shard(text: str) -> tuple[int, int]:
-    """The number of a shard, and how many there are.
+    """Returns the number of a shard, and the number of shards.
 
     Raises:
-        ValueError: the text is not of the form K/N with K from 1 to N.
+        ValueError: if the text is not of the form K/N with K from 1 to N.
     """
     number, _, count = text.partition("/")
     if not 1 <= int(number) <= int(count):
@@ -60,7 +62,9 @@ def shard(text: str) -> tuple[int, int]:
 
 
 def shards(expected: dict[str, float], count: int) -> list[set[str]]:
-    """The scopes in parts of about the same length: each goes, the longest first, to the part that is shortest yet."""
+    """Splits the scopes into parts of about the same length: each scope, the longest first, is added to the shortest
+    part.
+    """
     parts: list[set[str]] = [set() for _ in range(count)]
     lengths = [0.0] * count
     for scope in sorted(expected, key=lambda each: (-expected[each], each)):
@@ -71,7 +75,7 @@ def shards(expected: dict[str, float], count: int) -> list[set[str]]:
 
 
 def scope_of(nodeid: str) -> str:
-    """The class or module of a test, as `--dist loadscope` takes it."""
+    """Returns the class or module of a test, by the rule of `--dist loadscope`."""
     return nodeid.rsplit("::", 1)[0]
 
 
@@ -81,7 +85,7 @@ def _expected(scope: str, seconds: dict[str, float], known: set[str]) -> float:
 
 
 class Keeper:
-    """Adds up the seconds of each scope, and writes them down when the run ends."""
+    """Adds up the seconds of each scope, and records them at the end of the run."""
 
     def __init__(self) -> None:
         self._seconds: dict[str, float] = defaultdict(float)

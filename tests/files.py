@@ -7,7 +7,7 @@ from pathlib import Path
 
 
 def write_files(folder: Path, files: Mapping[str, str]) -> None:
-    """Writes each text at its path in the folder, and makes the folders above it."""
+    """Writes each text to its path in the folder, and creates the folders above it."""
     for name, text in files.items():
         file = folder / name
         file.parent.mkdir(parents=True, exist_ok=True)

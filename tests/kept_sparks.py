@@ -1,4 +1,4 @@
-"""The folder of the tests' kept Sparks: it is used by tests only, and every Spark in it is stopped at their end."""
+"""The folder of the tests' kept Sparks: only tests use it, and every Spark in it is stopped when they end."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from dbt.adapters.silt.session import kept
 
 
 def of_their_own(cache: Path) -> contextlib.ExitStack:
-    """Has this process and those that it starts keep their Sparks below a folder, until the stack is closed."""
+    """Makes this process and its children keep their Sparks below a folder, until the stack is closed."""
     os.environ["XDG_CACHE_HOME"] = str(cache)
     until = contextlib.ExitStack()
     until.callback(stop_all, cache)
@@ -22,18 +22,18 @@ def of_their_own(cache: Path) -> contextlib.ExitStack:
 
 
 def folder(cache: Path) -> Path:
-    """Where Sparks are kept, below the user's cache folder."""
+    """Returns the folder of kept Sparks, below the user's cache folder."""
     return cache / "dbt-silt" / "spark"
 
 
 def stop_all(cache: Path) -> None:
-    """Ends every Spark that is kept there, also under those that use it."""
+    """Stops every Spark that is kept there, even if it is in use."""
     for each in listing.running(folder(cache)):
         listing.stop(each, force=True)
 
 
 def kill() -> None:
-    """Kills the Java of the Sparks that this user keeps, and waits until each is gone."""
+    """Kills the Java process of each kept Spark of this user, and waits for it to end."""
     for each in listing.running():
         os.kill(each.record.java, signal.SIGKILL)
         while Path(f"/proc/{each.record.java}").exists():

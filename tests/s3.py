@@ -1,8 +1,8 @@
-"""An S3 to talk to: moto, served over HTTP on this machine.
+"""An S3 service: moto, served over HTTP on this machine.
 
-Moto looks whether a key is there and then writes it, without holding anything in between: of two requests at the same
-instant both may hear that they made it (seen in 3 of 80 races of 16 threads when the interpreter switched often). So
-nothing here lets requests for one key run side by side; that one of many gets it is tried where the storage decides it.
+Moto checks whether a key exists and then writes it, without a lock: two requests at the same instant may both be told
+that they created it (in 3 of 80 races of 16 threads when the interpreter switched often). So no test here sends
+concurrent requests for one key; races for a key are tested on stores that decide them.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class S3:
         }
 
     def store(self, prefix: str | None = None) -> ObjectStore:
-        """A store at that prefix, else at one that nothing has used."""
+        """Returns a store at the prefix, or at an unused prefix by default."""
         at = f"store {next(self.numbers)} é%20" if prefix is None else prefix
         return ObjectStore(f"{self.base}/{at}", self.options)
 

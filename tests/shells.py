@@ -1,4 +1,4 @@
-"""The shell of `silt sql` on a pseudo-terminal, typed as a person types, and what it must do wherever Spark runs."""
+"""The shell of `silt sql` on a pseudo-terminal, with typed input, and the behaviour that it has wherever Spark runs."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from typing import Final
 
 SECONDS: Final = 60
 START_SECONDS: Final = 240
-"""For Spark to start, where the machine has other work."""
+"""Seconds for Spark to start on a busy machine."""
 PROMPT: Final = "silt> "
 RUNNING: Final = r"sql: \w+, [\d,]+ of [\d,]+ tasks"
-"""The status line of a statement that Spark runs tasks of."""
+"""The status line of a statement whose tasks Spark runs."""
 _CONTROL = re.compile(r"\x1b\[[?0-9;]*[a-zA-Z]")
 NEVER_ENDS = "range(0, 100000000000000, 1, 1000)"
 
@@ -36,7 +36,7 @@ class Typing:
     process: subprocess.Popen[bytes]
 
     def type(self, text: str, until: str = re.escape(PROMPT), seconds: float = SECONDS) -> str:
-        """Types a text; what is shown until something comes that a pattern matches."""
+        """Types a text, and returns the output up to a match of the pattern."""
         os.write(self.terminal, text.encode())
         return self.shown(until, seconds)
 
@@ -49,7 +49,7 @@ class Typing:
         return found
 
     def interrupt(self, until: str = re.escape(PROMPT), seconds: float = SECONDS) -> str:
-        """Presses Ctrl-C when the shell waits for a key.
+        """Presses Ctrl-C while the shell waits for a key.
 
         Python's `input` loses an interrupt that comes between its prompt and its wait for the first key.
         """
@@ -63,12 +63,12 @@ class Typing:
         return status.rpartition(")")[2].split()[0] == "S"
 
     def answer(self, statement: str, seconds: float = SECONDS) -> str:
-        """What a statement is answered, behind what was typed, until the shell asks for the next one."""
+        """Returns the output of a statement, without its echo, up to the shell's next prompt."""
         shown = self.type(f"{statement};\n", rf";\n[\s\S]*\n{PROMPT}$", seconds)
         return shown.partition(";\n")[2]
 
     def cancelled(self, statement: str) -> str:
-        """What is shown after Ctrl-C, which is pressed when Spark has begun with the statement's tasks."""
+        """Returns the output after Ctrl-C, which is pressed when Spark has started the statement's tasks."""
         self.type(f"{statement};\n", RUNNING, START_SECONDS)
         return self.type("\x03", rf"\^C[\s\S]*\n{PROMPT}$")
 
@@ -77,11 +77,11 @@ class Typing:
 def typing(
     folder: Path, state: Path, *arguments: str, environment: Mapping[str, str] | None = None
 ) -> Iterator[Typing]:
-    """A shell that has begun, ended with the block, and its Spark with it.
+    """A running shell, which is ended with the block together with its Spark.
 
     Args:
-        folder: the current one.
-        state: of the history.
+        folder: the working directory.
+        state: the folder of the history.
         arguments: of `silt sql`.
     """
     own, theirs = pty.openpty()
@@ -108,7 +108,7 @@ def typing(
 
 
 def exercise(shell: Typing) -> None:
-    """Runs what a person would, in a schema that has no table `numbers`: all of it works wherever Spark runs."""
+    """Runs typical statements in a schema without a table `numbers`: all of them work wherever Spark runs."""
     made = shell.answer("create table numbers as select id, id % 3 as third from range(999)", START_SECONDS)
     assert "numbers@v0: 999 inserted" in made
     assert re.search(r"third +n\n.*\n *0 +333\n *1 +333\n *2 +333\n", shell.answer(_BY_THIRD, START_SECONDS))
@@ -126,7 +126,7 @@ _BY_THIRD = "select third, count(*) as n from numbers group by third order by th
 
 
 def _take_terminal(terminal: int) -> None:
-    """Makes it the terminal of a session, so that Ctrl-C comes as a signal."""
+    """Makes it the terminal of a session, so that Ctrl-C arrives as a signal."""
     os.setsid()
     fcntl.ioctl(terminal, termios.TIOCSCTTY, 0)
     signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -1,4 +1,4 @@
-"""Says in the last line of a run which tests were skipped, by reason."""
+"""Prints the skipped tests in the last line of a run, by reason."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
-    """Prints the line after pytest's own last one, in the process that reports."""
+    """Prints the line after pytest's last line, in the process that reports."""
     reporter = config.pluginmanager.get_plugin("terminalreporter")
     if reporter is None or hasattr(config, "workerinput"):
         return
@@ -21,6 +21,6 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 
 
 def _reason(report: pytest.TestReport | pytest.CollectReport) -> str:
-    """The reason as its test states it; a skip's report is the place and the text."""
+    """Returns the reason as its test states it; a skip's report holds the location and the text."""
     text = report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
     return text.removeprefix("Skipped: ")

@@ -1,4 +1,4 @@
-"""A terminal for tests: what a person would see of a program's output, and a device to run a program on."""
+"""A terminal for tests: shows the output of a program as a user sees it, and provides a device to run a program on."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _PART = re.compile(r"\x1b\[(?P<number>\d*)(?P<command>[AJ])|\x1b\[[\d;]*m|(?P<te
 
 
 class Terminal:
-    """Understands new lines, colors, the cursor going up and erasing to the end; keeps what is scrolled out."""
+    """Interprets new lines, colors, cursor-up and erase-to-end sequences; keeps the lines that scroll out."""
 
     def __init__(self, columns: int = 80, rows: int = 24) -> None:
         self.columns = columns
@@ -27,11 +27,11 @@ class Terminal:
 
     @property
     def lines(self) -> list[str]:
-        """What was printed and is not erased, without the row of the cursor if that is empty."""
+        """Returns the lines that were printed and not erased, without the cursor's row if it is empty."""
         return self._lines if self._lines[-1] else self._lines[:-1]
 
     def feed(self, text: str) -> None:
-        """Takes output; a sequence that it does not know is an error."""
+        """Takes output, and raises an error for an unknown sequence."""
         position = 0
         while position < len(text):
             part = _PART.match(text, position)
@@ -83,10 +83,10 @@ def run_on_terminal(
     on_output: Callable[[subprocess.Popen[bytes], str], object] = lambda _process, _text: None,
     seconds: float = 240,
 ) -> tuple[int, str]:
-    """Runs a program on a terminal; its exit code, and all that it wrote.
+    """Runs a program on a terminal; returns its exit code and all of its output.
 
     Args:
-        on_output: is called with the program and all output so far, whenever there is more.
+        on_output: called with the program and all output so far, whenever the program prints more.
     """
     screen, device = os.openpty()
     fcntl.ioctl(device, termios.TIOCSWINSZ, struct.pack("HHHH", terminal.rows, terminal.columns, 0, 0))
@@ -104,7 +104,7 @@ def run_on_terminal(
                 break
             written += part
             on_output(process, written.decode(errors="replace"))
-    except OSError:  # its end, on Linux
+    except OSError:  # the end of the output, on Linux
         pass
     finally:
         os.close(screen)
@@ -115,7 +115,7 @@ def run_on_terminal(
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """Waits for the end of a program, which is killed if it does not come."""
+    """Waits for a program to end, and kills it if it does not."""
     try:
         process.wait(timeout=60)
     except subprocess.TimeoutExpired:

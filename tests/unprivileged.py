@@ -1,4 +1,4 @@
-"""Runs a program that the system refuses what a file's mode refuses: root may otherwise read and write all."""
+"""Runs a program that file modes apply to: root may otherwise read and write every file."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 
-# Linux: prctl(PR_CAPBSET_DROP), CAP_DAC_OVERRIDE and CAP_DAC_READ_SEARCH. Who is not root has neither, and may not ask.
+# Linux: prctl(PR_CAPBSET_DROP), CAP_DAC_OVERRIDE and CAP_DAC_READ_SEARCH. Other users have neither capability, and may
+# not make this call.
 _GIVES_UP_RIGHTS = """
 import ctypes, os, sys
 if os.geteuid() == 0:
@@ -20,7 +21,7 @@ os.execv(sys.executable, [sys.executable, "-c", sys.argv[1]])
 
 
 def run_unprivileged(code: str, folder: Path) -> subprocess.CompletedProcess[str]:
-    """Runs code in a process of its own, with the folder as its working directory."""
+    """Runs code in a separate process, with the folder as its working directory."""
     return subprocess.run(
         [sys.executable, "-c", _GIVES_UP_RIGHTS, code],
         cwd=folder,
