@@ -1,4 +1,4 @@
-"""What the attacks share: a warehouse with tables of somebody else, its doors without Spark, and a limit of time."""
+"""Shared by the attacks: a warehouse with another user's tables, its commands without Spark, and a time limit."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from dbt.adapters.silt.cli.main import main
 from tests.unit.cli.house import House, rows
 
 SECONDS = 20
-"""More than any door needs, on a busy machine too."""
+"""More seconds than any command needs on a busy machine."""
 
 DOORS = (
     ("runs",),
@@ -30,7 +30,7 @@ DOORS = (
 
 @dataclass(frozen=True)
 class Said:
-    """What a command printed, and its exit code."""
+    """The output of a command, and its exit code."""
 
     code: int
     out: str
@@ -43,7 +43,7 @@ class Said:
 
 @contextlib.contextmanager
 def limited(seconds: int = SECONDS) -> Iterator[None]:
-    """Ends what takes longer, which is a failure: whatever somebody wrote, a command ends."""
+    """Interrupts a block that takes longer, which fails the test: a command ends, whatever the files contain."""
 
     def end(signal_number: int, frame: FrameType | None) -> None:
         raise AssertionError(f"it takes longer than {seconds} seconds")
@@ -58,7 +58,7 @@ def limited(seconds: int = SECONDS) -> Iterator[None]:
 
 
 def silt(house: House, *arguments: str) -> Said:
-    """Runs a command on the warehouse, in this process: a raw exception comes out of it."""
+    """Runs a command on the warehouse in this process; exceptions that the command does not handle are raised."""
     out, err = io.StringIO(), io.StringIO()
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err), limited():
         code = main([*arguments, "--warehouse", str(house.folder)])
@@ -71,7 +71,7 @@ def report(house: House, to: Path) -> Said:
 
 
 def with_two_tables(folder: Path) -> House:
-    """A warehouse with the tables `good` and `hostile`, of two versions each."""
+    """Creates a warehouse with the tables `good` and `hostile`, of two versions each."""
     house = House(folder)
     folder.mkdir(exist_ok=True)
     for name in ("main.good", "main.hostile"):
@@ -82,7 +82,7 @@ def with_two_tables(folder: Path) -> House:
 
 
 def log_folder(house: House) -> Path:
-    """The folder of the hostile table's log."""
+    """Returns the folder of the hostile table's log."""
     return house.folder / "main" / "hostile" / "_delta_log"
 
 
@@ -93,7 +93,7 @@ def put_commit(house: House, version: int, *actions: Mapping[str, Any]) -> None:
 
 
 def actions_of(house: House, version: int) -> list[dict[str, Any]]:
-    """The actions of a commit of the hostile table."""
+    """Returns the actions of a commit of the hostile table."""
     lines = (log_folder(house) / f"{version:020d}.json").read_text(encoding="utf-8").splitlines()
     return [json.loads(line) for line in lines]
 
@@ -108,5 +108,5 @@ def changed(house: House, version: int, kind: str, **fields: Any) -> None:
 
 
 def nested(depth: int = 100_000) -> str:
-    """JSON that is nested so deep."""
+    """Returns JSON with so many levels of nesting."""
     return "[" * depth + "]" * depth

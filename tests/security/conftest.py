@@ -1,4 +1,4 @@
-"""Gives these tests the warehouses that the engine's tests have."""
+"""Provides the engine tests' warehouses to these tests."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
-"""A warehouse whose files somebody else may have damaged, its doors without Spark, and what no door may do then.
+"""A warehouse whose files another user may have damaged, the ways to read it without Spark, and what none of them may
+do.
 
-Next to the warehouse is a folder of somebody else, which is watched: nothing in it is read, changed or deleted. The
-file system keeps the time at which a file was last read, so that a read is seen, whatever becomes of its bytes.
+Next to the warehouse is another user's folder, which the test watches: nothing in it may be read, changed or deleted.
+The file system records the time at which a file was last read, so a read is noticed whatever happens to its bytes.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ from tests.unit.engine.catalog.conftest import make_table
 
 SECRET = b"-----BEGIN PRIVATE KEY-----"
 MEGABYTES = 300
-"""How much more memory one damaged warehouse may take."""
+"""The additional memory that one damaged warehouse may take, in bytes."""
 
 TABLE = "main/hostile"
 RELATIONS = ("tables", "views", "columns", "schemata")
@@ -58,7 +59,7 @@ _HOURS_MS = 3_600_000
 
 @dataclass
 class Scene:
-    """A warehouse with the tables `good` and `hostile`, a view and a function, and the folder of somebody else.
+    """A warehouse with the tables `good` and `hostile`, a view and a function, and another user's folder.
 
     Attributes:
         files: of the warehouse, undamaged, by path.
@@ -76,7 +77,7 @@ class Scene:
         return self.root / "home"
 
     def remember(self) -> None:
-        """Takes the files as they are for undamaged, and the folder beside them as of somebody else."""
+        """Records the warehouse's files as undamaged, and the state of the folder next to it."""
         self.files = {
             path.relative_to(self.house).as_posix(): path.read_bytes() for path in self._all() if path.is_file()
         }
@@ -86,7 +87,7 @@ class Scene:
         self._age()
 
     def damaged(self, chance: random.Random) -> list[str]:
-        """Damages a few files; says how."""
+        """Damages a few files; returns a description."""
         files = {name: data for name, data in self.files.items() if not name.startswith("main/good/")}
         groups = (
             {name: data for name, data in files.items() if "/_delta_log/" in name},
@@ -108,7 +109,7 @@ class Scene:
 
     @property
     def kinds(self) -> Sequence[Callable[[Files, random.Random], str]]:
-        """Ways to damage files, to put paths of the folder next to the warehouse into them as well."""
+        """Returns ways to damage files, including paths of the folder next to the warehouse."""
         outside = str(self.canary / "part-0.parquet")
         texts = (
             outside,
@@ -131,7 +132,7 @@ class Scene:
         return (*KINDS, *DEEPER, *[texts_set(texts)] * 5)
 
     def restored(self) -> None:
-        """Puts the undamaged files back."""
+        """Restores the undamaged files."""
         for path in self._all():
             if path.is_symlink() or path.is_file():
                 name = path.relative_to(self.house).as_posix()
@@ -143,7 +144,7 @@ class Scene:
                 (self.house / name).write_bytes(data)
 
     def is_good_untouched(self) -> bool:
-        """Whether the other table has its files as they were."""
+        """Returns whether the other table's files are unchanged."""
         return all(
             (self.house / name).read_bytes() == data
             for name, data in self.files.items()
@@ -151,7 +152,7 @@ class Scene:
         )
 
     def problems(self) -> list[str]:
-        """What became of the folder of somebody else."""
+        """Returns the accesses to the other user's folder."""
         found = []
         for folder, _, names in os.walk(self.canary):
             for path in (folder, *(os.path.join(folder, name) for name in names)):
@@ -187,7 +188,7 @@ class Scene:
 
 
 def own_scene(root: Path) -> Scene:
-    """A table with a checkpoint, a deletion vector, transactions and clustering, as this package writes it."""
+    """Creates a table with a checkpoint, a deletion vector, transactions and clustering, written by this package."""
     house = House(root / "house")
     house.folder.mkdir(parents=True)
     house.create("main.good", rows(0, 3))
@@ -203,7 +204,7 @@ def own_scene(root: Path) -> Scene:
 
 
 def corpus_scenes(root: Path) -> list[Scene]:
-    """The same with tables of other engines; none if the corpus is not there."""
+    """Returns the same with tables of other engines; empty if the corpus is missing."""
     scenes = []
     for number, path in enumerate(path for path in CORPUS_TABLES if (CORPUS / path).exists()):
         scene = Scene(root / str(number))
@@ -255,7 +256,7 @@ def _arrow_where(house: Path) -> None:
 
 
 def catalog_of(house: Path) -> Catalog:
-    """The names of the warehouse, opened as by a command: logs may name files in it alone."""
+    """Returns the names of the warehouse, opened as a command opens it, so that logs may name its files only."""
     return open_databases({"silt": str(house)}, storages({"silt": str(house)}, None)).catalog
 
 
@@ -275,7 +276,7 @@ def _ask_names(catalog: Catalog) -> None:
 
 
 def refused(asks: Sequence[Callable[[], object]]) -> None:
-    """Asks for each; an error with a code is an answer, too."""
+    """Runs each call; a SiltError is a valid answer."""
     for ask in asks:
         try:
             ask()
@@ -312,13 +313,13 @@ CHANGING: tuple[Callable[[Path], None], ...] = (_vacuum(lite=True), _vacuum(lite
 
 
 def attack(scene: Scene, seed: int, doors: int | None = None) -> None:
-    """Damages the warehouse, and asks at its doors.
+    """Damages the warehouse, and reads it in each way.
 
     Args:
-        doors: how many of those that read, by chance; all of them by default.
+        doors: the number of randomly chosen ways to read; all by default.
 
     Raises:
-        AssertionError: a door did what none may do; the text says the seed and the damage.
+        AssertionError: if one did what it may not do; the message contains the seed and the damage.
     """
     chance = random.Random(seed)
     told = scene.damaged(chance)
@@ -340,7 +341,7 @@ FOREIGN = "main/other/data.parquet"
 
 
 def bucket_documents() -> Files:
-    """The documents of names in a bucket: a table, a view and a function."""
+    """Returns a bucket's documents of names: of a table, a view and a function."""
     store = MemoryObjectStore()
     catalog = Catalog({"silt": store}, FixedClock())
     catalog.create_schema("silt", "main")
@@ -351,10 +352,10 @@ def bucket_documents() -> Files:
 
 
 def attack_bucket(documents: Files, seed: int) -> None:
-    """Damages the documents of a bucket, asks for names and changes some.
+    """Damages the documents of a bucket, then lists its names and changes some.
 
     Raises:
-        AssertionError: a raw exception was raised, or a file of another program was touched.
+        AssertionError: if an exception other than a SiltError was raised, or a file of another program was changed.
     """
     chance = random.Random(seed)
     files = dict(documents)

@@ -1,4 +1,4 @@
-"""Small files that would take gigabytes when they are read are refused, with their sizes."""
+"""Small files that would need gigabytes of memory are refused, with their sizes."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from tests.security.attacks import actions_of, log_folder, put_commit, silt, wit
 
 _HEADER = ("protocol", "metaData")
 MEGABYTES = 400
-"""How much more memory a refusal may take."""
+"""The additional memory that a refusal may take, in bytes."""
 
 
 @pytest.mark.parametrize("rows", [20_000, 200])
 @pytest.mark.parametrize("member", ["path", "stats", "clusteringProvider"])
-def test_a_text_that_a_checkpoint_repeats_is_measured_before_it_is_decoded(
+def test_a_checkpoint_that_repeats_a_long_string_is_measured_before_it_is_decoded(
     rows: int, member: str, tmp_path: Path
 ) -> None:
     house = with_two_tables(tmp_path / "house")
@@ -43,7 +43,7 @@ def test_a_text_that_a_checkpoint_repeats_is_measured_before_it_is_decoded(
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < MEGABYTES << 10
 
 
-def test_a_sparse_commit_of_a_terabyte_is_refused_unread(tmp_path: Path) -> None:
+def test_a_sparse_commit_file_of_a_terabyte_is_refused_unread(tmp_path: Path) -> None:
     house = with_two_tables(tmp_path / "house")
     for name in (f"{2:020d}.json", f"{1:020d}.crc", "_last_checkpoint"):
         with open(log_folder(house) / name, "wb") as file:

@@ -1,4 +1,4 @@
-"""A `_catalog.json` that somebody else wrote leads to nothing but what this package can have made."""
+"""A `_catalog.json` that another user wrote can only name folders and files of the form that this package creates."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ NAMES = ("", ".", "..", "a/b", "../x", "_delta_log", "a\0b", "a\x1b[2J", "x.json
 
 
 def bucket_with(document: Any) -> MemoryObjectStore:
-    """A bucket with a table, with files of another program, and with a document that was replaced."""
+    """Returns a bucket with a table, with files of another program, and with a replaced document."""
     bucket = MemoryObjectStore()
     catalog = Catalog({"silt": bucket}, FixedClock())
     catalog.create_schema("silt", "main")
@@ -71,13 +71,13 @@ def bucket_with(document: Any) -> MemoryObjectStore:
 
 
 def document(**of_main: Any) -> dict[str, Any]:
-    """A document with the schema `main`, which has these relations or functions."""
+    """Returns a document with the schema `main`, which has these relations or functions."""
     schema = {"createdAt": 1, "relations": {}, "functions": {}, **of_main}
     return {"format": 1, "kind": "names", "schemas": {"main": schema}, "leftovers": {}, "changes": []}
 
 
 def refuse(body: dict[str, Any]) -> None:
-    """Asks and changes names by every way that reads the document; nothing may be touched."""
+    """Reads and changes names in every way that reads the document; each is refused, and no file is changed."""
     bucket = bucket_with(body)
     before = bucket.read(FOREIGN)
     name = RelationName("silt", "main", "orders")
@@ -96,23 +96,23 @@ def refuse(body: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("folder", FOLDERS, ids=repr)
-def test_a_table_at_no_folder_of_a_table_is_refused(folder: Any) -> None:
+def test_a_table_location_that_cannot_be_a_table_folder_is_refused(folder: Any) -> None:
     refuse(document(relations={"orders": {"table": folder}}))
 
 
 @pytest.mark.parametrize("folder", [each for each in FOLDERS if isinstance(each, str)], ids=repr)
-def test_a_folder_to_be_deleted_that_is_no_folder_of_a_table_is_refused(folder: str) -> None:
+def test_a_folder_to_be_deleted_that_cannot_be_a_table_folder_is_refused(folder: str) -> None:
     refuse({**document(), "leftovers": {folder: 1}})
 
 
 @pytest.mark.parametrize("path", DEFINITIONS, ids=repr)
-def test_a_definition_that_is_elsewhere_is_refused(path: Any) -> None:
+def test_a_definition_outside_its_folder_is_refused(path: Any) -> None:
     refuse(document(relations={"orders": {"view": path}}))
     refuse(document(functions={"double": path}))
 
 
 @pytest.mark.parametrize("name", NAMES, ids=lambda name: repr(name)[:20])
-def test_a_name_that_can_be_no_name_is_refused(name: str) -> None:
+def test_an_invalid_name_is_refused(name: str) -> None:
     location = f"main/other/{UNIQUE}"
     refuse(document(relations={name: {"table": location}}))
     refuse({**document(), "schemas": {name: {"createdAt": 1, "relations": {}, "functions": {}}}})
@@ -137,11 +137,11 @@ def test_two_names_for_one_folder_are_refused() -> None:
     ],
     ids=lambda body: json.dumps(body)[:60],
 )
-def test_a_document_of_other_kinds_is_refused(body: dict[str, Any]) -> None:
+def test_a_document_with_values_of_wrong_types_is_refused(body: dict[str, Any]) -> None:
     refuse(body)
 
 
-def test_the_folder_of_a_live_table_that_is_also_to_be_deleted_is_kept() -> None:
+def test_a_live_tables_folder_is_kept_even_if_it_is_also_listed_for_deletion() -> None:
     location = f"main/other/{UNIQUE}"
     bucket = bucket_with({**document(relations={"orders": {"table": location}}), "leftovers": {location: 1}})
     catalog = Catalog({"silt": bucket}, FixedClock(at_ms=100 * _YEAR_MS))

@@ -1,6 +1,7 @@
-"""Warehouses damaged by chance: no door crashes, hangs, takes much memory, or touches a file outside of the warehouse.
+"""Randomly damaged warehouses: no command crashes, hangs, takes much memory, or touches a file outside of the
+warehouse.
 
-`SILT_ATTACKS` is how many warehouses the tests marked long damage; `SILT_FIRST_SEED` is the first seed.
+`SILT_ATTACKS` is the number of warehouses that the long tests damage; `SILT_FIRST_SEED` is the first seed.
 """
 
 from __future__ import annotations
@@ -18,13 +19,13 @@ FIRST = int(os.environ.get("SILT_FIRST_SEED", "0"))
 SAMPLE, SAMPLE_OF_BUCKETS = 60, 300
 
 
-def test_a_few_damaged_warehouses_are_answered_for(tmp_path: Path) -> None:
+def test_a_few_damaged_warehouses_are_read_or_refused_safely(tmp_path: Path) -> None:
     scene = fuzz.own_scene(tmp_path)
     for seed in range(SAMPLE):
         fuzz.attack(scene, seed, doors=1)
 
 
-def test_a_few_damaged_documents_of_a_bucket_are_answered_for() -> None:
+def test_a_few_damaged_documents_of_a_bucket_are_read_or_refused_safely() -> None:
     documents = fuzz.bucket_documents()
     for seed in range(SAMPLE_OF_BUCKETS):
         fuzz.attack_bucket(documents, seed)
@@ -32,7 +33,7 @@ def test_a_few_damaged_documents_of_a_bucket_are_answered_for() -> None:
 
 @pytest.mark.long
 @pytest.mark.parametrize("number", range(ROUNDS))
-def test_damaged_warehouses_are_answered_for(number: int, tmp_path: Path) -> None:
+def test_many_damaged_warehouses_are_read_or_refused_safely(number: int, tmp_path: Path) -> None:
     scenes = [fuzz.own_scene(tmp_path / "own"), *fuzz.corpus_scenes(tmp_path / "corpus")]
     documents = fuzz.bucket_documents()
     for index in range(ATTACKS // ROUNDS):
@@ -41,7 +42,7 @@ def test_damaged_warehouses_are_answered_for(number: int, tmp_path: Path) -> Non
         fuzz.attack_bucket(documents, seed)
 
 
-def test_what_is_done_to_the_folder_next_to_the_warehouse_is_seen(tmp_path: Path) -> None:
+def test_changes_to_the_folder_next_to_the_warehouse_are_detected(tmp_path: Path) -> None:
     scene = fuzz.own_scene(tmp_path)
     assert scene.problems() == []
     (scene.canary / "id_rsa").unlink()
@@ -53,7 +54,7 @@ def test_what_is_done_to_the_folder_next_to_the_warehouse_is_seen(tmp_path: Path
     assert scene.problems()
 
 
-def test_a_read_is_seen_if_the_file_system_keeps_the_times_of_reads(tmp_path: Path) -> None:
+def test_a_read_is_detected_if_the_file_system_records_access_times(tmp_path: Path) -> None:
     probe = tmp_path / "probe"
     probe.write_bytes(b"x")
     os.utime(probe, (1, 2))
@@ -63,7 +64,7 @@ def test_a_read_is_seen_if_the_file_system_keeps_the_times_of_reads(tmp_path: Pa
     assert bool(scene.problems()) == (probe.stat().st_atime != 1)
 
 
-def test_the_undamaged_files_are_put_back(tmp_path: Path) -> None:
+def test_the_undamaged_files_are_restored(tmp_path: Path) -> None:
     scene = fuzz.own_scene(tmp_path)
     for seed in range(8):
         fuzz.attack(scene, seed, doors=1)

@@ -1,4 +1,4 @@
-"""The secret of Spark's Java is in no variable that a template of dbt could read meanwhile."""
+"""The secret of Spark's Java process is in no environment variable that a dbt template could read meanwhile."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from py4j.protocol import Py4JError
 from dbt.adapters.silt.session import java_launch
 
 
-def test_the_secret_of_java_reaches_java_and_no_variable() -> None:
+def test_the_gateway_secret_reaches_java_and_no_environment_variable() -> None:
     said: list[bytes] = []
     variables: list[str] = []
 

@@ -43,7 +43,7 @@ def table(house: House) -> Path:
     return Path(house.location("t"))
 
 
-def untouched(documents: Path) -> bool:
+def files_are_unchanged(documents: Path) -> bool:
     files = [path for path in documents.rglob("*") if path.is_file()]
     return len(files) == 3 and all(path.read_bytes() == SECRET for path in files)
 
@@ -71,7 +71,7 @@ def test_vacuum_deletes_nothing_behind_a_linked_folder(house: House, table: Path
     (table / "p=1").symlink_to(documents)
     (table / "12345678-1234-1234-1234-123456789012").symlink_to(documents)
     vacuum_everything(house)
-    assert untouched(documents)
+    assert files_are_unchanged(documents)
 
 
 @pytest.mark.parametrize("path", ["sub/thesis.doc", "sub/../sub/thesis.doc", "./sub/thesis.doc", "sub//thesis.doc"])
@@ -82,7 +82,7 @@ def test_vacuum_lite_deletes_nothing_behind_a_linked_folder(
     write_commit(table, {"remove": {"path": path, "deletionTimestamp": 1, "dataChange": True}})
     with pytest.raises(SymbolicLinkError):
         vacuum_everything(house, "lite")
-    assert untouched(documents)
+    assert files_are_unchanged(documents)
 
 
 def test_vacuum_deletes_no_data_of_another_table_behind_a_link(house: House, table: Path) -> None:
@@ -91,10 +91,10 @@ def test_vacuum_deletes_no_data_of_another_table_behind_a_link(house: House, tab
     assert house.rows("select * from other") == [(100,), (101,), (102,)]
 
 
-def test_a_linked_file_is_deleted_by_no_vacuum(house: House, table: Path, documents: Path) -> None:
+def test_no_vacuum_deletes_a_linked_file(house: House, table: Path, documents: Path) -> None:
     (table / "part-0.parquet").symlink_to(documents / "thesis.doc")
     vacuum_everything(house)
-    assert untouched(documents)
+    assert files_are_unchanged(documents)
 
 
 @pytest.fixture
@@ -129,7 +129,7 @@ READS: list[Callable[[House], object]] = [
 
 @pytest.mark.parametrize("read", READS, ids=range(len(READS)))
 @pytest.mark.parametrize("form", ["relative", "in a linked folder", "absolute", "absolute in a linked folder"])
-def test_no_door_reads_a_data_file_through_a_link(
+def test_no_reader_follows_a_link_to_a_data_file(
     house: House, table: Path, elsewhere: Path, form: str, read: Callable[[House], object]
 ) -> None:
     (table / "k.parquet").symlink_to(elsewhere)
@@ -143,8 +143,8 @@ def test_no_door_reads_a_data_file_through_a_link(
     assert all(each.read_bytes() != elsewhere.read_bytes() for each in leaked)
 
 
-def test_a_file_that_becomes_a_link_is_no_longer_read(house: House, table: Path, elsewhere: Path) -> None:
-    """Sizes, times and footers are equal, so that only the link itself shows the change."""
+def test_a_data_file_replaced_by_a_link_is_no_longer_read(house: House, table: Path, elsewhere: Path) -> None:
+    """Sizes, times and footers are equal, so that only the link itself reveals the change."""
     before = house.rows("select * from main.t")
     assert house.rows("select * from main.t") == before
     file = next(path for path in table.rglob("*.parquet") if "_delta_log" not in path.parts)
@@ -154,7 +154,7 @@ def test_a_file_that_becomes_a_link_is_no_longer_read(house: House, table: Path,
         house.rows("select * from main.t")
 
 
-def test_a_folder_that_becomes_a_link_is_no_longer_read(house: House, table: Path, tmp_path: Path) -> None:
+def test_a_folder_replaced_by_a_link_is_no_longer_read(house: House, table: Path, tmp_path: Path) -> None:
     file = next(path for path in table.rglob("*.parquet") if "_delta_log" not in path.parts)
     assert house.rows("select count(id + 1) from main.t") == [(9,)]
     shutil.move(file.parent, tmp_path / "moved")
@@ -163,7 +163,7 @@ def test_a_folder_that_becomes_a_link_is_no_longer_read(house: House, table: Pat
         house.rows("select count(id + 1) from main.t")
 
 
-def test_a_linked_file_of_another_table_in_the_warehouse_is_not_followed_outside(
+def test_a_link_behind_another_tables_file_is_not_followed_out_of_the_warehouse(
     house: House, table: Path, elsewhere: Path
 ) -> None:
     linked = Path(house.location("other")) / "sub"
@@ -173,7 +173,7 @@ def test_a_linked_file_of_another_table_in_the_warehouse_is_not_followed_outside
         house.another().rows("select * from main.t")
 
 
-def test_changes_are_not_read_through_a_link(house: House, table: Path, elsewhere: Path) -> None:
+def test_table_changes_reads_no_change_file_through_a_link(house: House, table: Path, elsewhere: Path) -> None:
     house.sql("alter table t set tblproperties (delta.enableChangeDataFeed = true)")
     version = house.log("t").snapshot().version
     (table / "k.parquet").symlink_to(elsewhere)
@@ -183,7 +183,7 @@ def test_changes_are_not_read_through_a_link(house: House, table: Path, elsewher
         house.another().rows(f"select * from table_changes('main.t', {version + 1})")
 
 
-def test_a_linked_log_is_neither_read_nor_written(house: House, table: Path, tmp_path: Path) -> None:
+def test_a_linked_log_folder_is_neither_read_nor_written(house: House, table: Path, tmp_path: Path) -> None:
     shutil.move(table / "_delta_log", tmp_path / "log")
     (table / "_delta_log").symlink_to(tmp_path / "log")
     before = sorted(os.listdir(tmp_path / "log"))
@@ -200,7 +200,7 @@ def test_a_linked_log_is_neither_read_nor_written(house: House, table: Path, tmp
 
 
 @pytest.mark.parametrize("name", ["t", "fresh"])
-def test_no_table_is_made_or_changed_behind_a_linked_folder(
+def test_no_table_is_created_or_changed_behind_a_linked_folder(
     house: House, table: Path, documents: Path, name: str
 ) -> None:
     shutil.rmtree(table)
@@ -218,10 +218,10 @@ def test_no_table_is_made_or_changed_behind_a_linked_folder(
             other.sql(text)
         except SiltError:
             pass
-        assert untouched(documents) and not (documents / "_delta_log").exists(), text
+        assert files_are_unchanged(documents) and not (documents / "_delta_log").exists(), text
 
 
-def test_drop_removes_a_linked_table_and_leaves_the_files_behind_the_link(
+def test_drop_removes_a_linked_table_and_keeps_the_files_behind_the_link(
     house: House, table: Path, tmp_path: Path
 ) -> None:
     shutil.move(table, tmp_path / "moved")
@@ -237,7 +237,7 @@ def test_drop_removes_a_linked_table_and_leaves_the_files_behind_the_link(
     assert other.rows("select * from t") == [(1,)]
 
 
-def test_a_linked_table_is_read_if_the_user_allows_paths_outside(
+def test_a_linked_table_is_read_if_external_paths_are_allowed(
     spark: SparkSession, house: House, place: Place, table: Path, tmp_path: Path
 ) -> None:
     shutil.move(table, tmp_path / "moved")
@@ -246,7 +246,7 @@ def test_a_linked_table_is_read_if_the_user_allows_paths_outside(
     assert trusting.rows("select count(id) from main.t") == [(9,)]
 
 
-def test_a_conversion_names_the_link_in_its_folder(house: House, tmp_path: Path, elsewhere: Path) -> None:
+def test_convert_to_delta_names_the_link_in_its_folder(house: House, tmp_path: Path, elsewhere: Path) -> None:
     folder = house.root / "main" / "landed"
     folder.mkdir(parents=True)
     (folder / "k.parquet").symlink_to(elsewhere)
@@ -256,7 +256,7 @@ def test_a_conversion_names_the_link_in_its_folder(house: House, tmp_path: Path,
 
 
 @pytest.mark.parametrize("name", ["_change_data", "deletion_vector_folder"])
-def test_writes_do_not_go_through_a_linked_folder(house: House, table: Path, documents: Path, name: str) -> None:
+def test_no_write_follows_a_linked_folder(house: House, table: Path, documents: Path, name: str) -> None:
     house.sql("alter table t set tblproperties (delta.enableChangeDataFeed = true, delta.enableDeletionVectors = true)")
     (table / name).symlink_to(documents)
     try:
@@ -264,4 +264,4 @@ def test_writes_do_not_go_through_a_linked_folder(house: House, table: Path, doc
         house.sql("update main.t set p = 7 where id = 2")
     except SymbolicLinkError:
         assert name == "_change_data"
-    assert untouched(documents)
+    assert files_are_unchanged(documents)

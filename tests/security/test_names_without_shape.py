@@ -1,4 +1,4 @@
-"""Names with characters that have no shape look like other names: no statement gives one."""
+"""Names with invisible characters look like other names: no statement creates one."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ STATEMENTS = (
 
 
 @pytest.mark.parametrize("character", ["\u202e", "\u200b", "\ufeff", "\u00ad", "\U000e0041"], ids=ascii)
-def test_no_statement_gives_a_name_that_looks_like_another(house: House, character: str) -> None:
+def test_no_statement_creates_a_name_with_invisible_characters(house: House, character: str) -> None:
     house.sql("create table t (id int, s struct<b: int>)")
     house.sql("create view w as select 1 as id")
     version = house.log("t").snapshot().version

@@ -1,4 +1,4 @@
-"""A table that is refused is refused by every door: by those that read its files, and by those that ask its log."""
+"""Every way to read a table refuses a forbidden table: those that read its files, and those that read its log only."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def log(house: House) -> DeltaLog:
 
 
 def attacked(log: DeltaLog, attack: Attack, elsewhere: Path) -> None:
-    """Puts the attack's file in the place of the table's."""
+    """Replaces the table's file by the attack's."""
     (add,) = log.snapshot().add_files()
     found = attack(log, add, elsewhere)
     write_commit(Path(log.store.root), {"remove": add.remove(1).to_json()}, {"add": found.to_json()})
@@ -55,7 +55,7 @@ def _above(log: DeltaLog, add: AddFile, elsewhere: Path) -> AddFile:
 
 
 def _moved(log: DeltaLog, add: AddFile, elsewhere: Path) -> Path:
-    """The data file, at a place where no file of the table may be."""
+    """Moves the data file to a location where no file of the table may be."""
     elsewhere.mkdir()
     return Path(log.store.root, add.path).rename(elsewhere / Path(add.path).name)
 
@@ -121,7 +121,7 @@ FROM_LOG: dict[str, Door] = {
 
 
 def refused(house: House, doors: dict[str, Door], code: str) -> None:
-    """Passes where each door says the code, whatever kind of error it raises."""
+    """Checks that each way to read fails with the code, in any class of error."""
     for name, door in doors.items():
         with pytest.raises(Exception) as raised:
             found = door(house.another())
@@ -130,7 +130,7 @@ def refused(house: House, doors: dict[str, Door], code: str) -> None:
 
 
 @pytest.mark.parametrize("attack", OUTSIDE.values(), ids=OUTSIDE)
-def test_no_door_answers_from_files_elsewhere(
+def test_no_way_to_read_answers_from_files_outside_the_table(
     house: House, log: DeltaLog, place: Place, attack: Attack, tmp_path: Path
 ) -> None:
     attacked(log, attack, tmp_path / "elsewhere")
@@ -140,8 +140,10 @@ def test_no_door_answers_from_files_elsewhere(
     assert trusting.rows("select count(*) from main.t") == [(rows,)]
 
 
-def test_the_log_answers_for_files_that_are_allowed(house: House, log: DeltaLog, tmp_path: Path) -> None:
-    """Only the files of which a query asks are looked at, as by a query that reads them."""
+def test_a_count_from_the_log_checks_only_the_files_that_its_condition_selects(
+    house: House, log: DeltaLog, tmp_path: Path
+) -> None:
+    """Only the files that a query selects are checked, as by a query that reads them."""
     attacked(log, _outside, tmp_path / "elsewhere")
     house.sql("create table other as select 1 as id")
     assert house.another().rows("select count(*) from main.t where id > 100") == [(0,)]
@@ -149,7 +151,7 @@ def test_the_log_answers_for_files_that_are_allowed(house: House, log: DeltaLog,
 
 
 @pytest.mark.parametrize("attack", BEYOND.values(), ids=BEYOND)
-def test_no_door_reads_a_file_whose_vector_deletes_rows_that_it_lacks(
+def test_no_way_to_read_accepts_a_deletion_vector_for_rows_that_the_file_lacks(
     house: House, log: DeltaLog, attack: Attack, tmp_path: Path
 ) -> None:
     attacked(log, attack, tmp_path / "elsewhere")

@@ -1,4 +1,6 @@
-"""A table that somebody else wrote is shown as damaged, and neither ends nor holds up what is said of the others."""
+"""A damaged table that another user wrote is shown as damaged, and neither stops nor delays the answers about other
+tables.
+"""
 
 from __future__ import annotations
 
@@ -54,7 +56,7 @@ def _schema(text: str) -> Attack:
 
 
 def _parts(house: House) -> None:
-    """The first of ten billion parts of a checkpoint."""
+    """Names a checkpoint with ten billion parts, of which only the first exists."""
     (log_folder(house) / f"{1:020d}.checkpoint.{1:010d}.{9_999_999_999:010d}.parquet").write_bytes(b"PAR1")
 
 
@@ -126,7 +128,7 @@ ATTACKS: dict[str, Attack] = {
 
 
 @pytest.mark.parametrize("attack", ATTACKS.values(), ids=ATTACKS)
-def test_every_door_answers_for_the_other_table(attack: Attack, tmp_path: Path) -> None:
+def test_every_command_answers_for_the_table_next_to_a_damaged_table(attack: Attack, tmp_path: Path) -> None:
     house = with_two_tables(tmp_path / "house")
     attack(house)
     page = tmp_path / "page.html"

@@ -1,4 +1,4 @@
-"""What another user of the machine can hold up, read, or put in the place of this user's files."""
+"""Another user of the machine cannot block this user's commands, or read or replace this user's files."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ sys.stdin.read()
 
 @pytest.fixture
 def house(tmp_path: Path) -> House:
-    """A warehouse that all may read, in which names were changed."""
+    """A warehouse that every user may read, in which names have been changed."""
     house = House(tmp_path / "house")
     house.folder.mkdir(mode=0o755)
     house.create("main.orders", rows(0, 3))
@@ -60,7 +60,7 @@ def house(tmp_path: Path) -> House:
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can be another user")
-def test_who_may_only_read_stops_no_change_of_names(house: House) -> None:
+def test_a_user_with_read_permission_only_cannot_block_changes_of_names(house: House) -> None:
     with subprocess.Popen(
         [sys.executable, "-c", HOLDER], cwd=house.folder, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as holder:
@@ -81,7 +81,9 @@ def test_who_may_only_read_stops_no_change_of_names(house: House) -> None:
 @pytest.mark.parametrize(
     ("folder", "expected"), [(0o755, 0o600), (0o775, 0o660), (0o777, 0o666), (0o700, 0o600), (0o750, 0o600)]
 )
-def test_those_can_open_the_lock_who_may_write_in_the_folder(folder: int, expected: int, house: House) -> None:
+def test_the_lock_file_can_be_opened_by_the_users_who_may_write_in_its_folder(
+    folder: int, expected: int, house: House
+) -> None:
     schema = house.folder / "main"
     (schema / LOCK_FILE).unlink(missing_ok=True)
     os.chmod(schema, folder)
@@ -91,7 +93,7 @@ def test_those_can_open_the_lock_who_may_write_in_the_folder(folder: int, expect
 
 @pytest.mark.parametrize("which", ["", "dbt-silt"])
 @pytest.mark.parametrize("how", ["of another user", "of every user"])
-def test_a_cache_that_others_can_change_is_used_for_nothing(
+def test_a_cache_folder_that_other_users_can_change_is_refused(
     which: str, how: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     cache = tmp_path / "cache"
@@ -114,7 +116,7 @@ def _give(folder: Path, how: str) -> None:
         pytest.skip("only root can give a folder away")
 
 
-def test_a_cache_of_this_user_is_used_whatever_the_group_may_do(
+def test_a_cache_folder_of_this_user_is_used_whatever_its_group_permissions(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     cache = tmp_path / "cache"
@@ -127,7 +129,7 @@ def test_a_cache_of_this_user_is_used_whatever_the_group_may_do(
 
 
 @pytest.mark.parametrize("ending", [sockets.LOCK, sockets.LOG])
-def test_no_file_of_the_command_server_is_written_through_a_link(ending: str, tmp_path: Path) -> None:
+def test_the_command_server_writes_no_file_through_a_link(ending: str, tmp_path: Path) -> None:
     target = tmp_path / "target"
     target.write_text("of somebody")
     (tmp_path / f"name{ending}").symlink_to(target)
@@ -141,7 +143,7 @@ def test_no_file_of_the_command_server_is_written_through_a_link(ending: str, tm
     assert target.read_text() == "of somebody"
 
 
-def test_the_values_of_variables_are_for_this_user_alone(tmp_path: Path) -> None:
+def test_only_this_user_can_read_the_values_of_variables(tmp_path: Path) -> None:
     before = os.umask(0)
     try:
         given = variables_text({"password": "S3CRET"})
@@ -164,7 +166,7 @@ def server() -> Iterator[ReportServer]:
         thread.join()
 
 
-def test_requests_that_never_end_take_few_threads_and_end(
+def test_unfinished_requests_use_few_threads_and_time_out(
     server: ReportServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = threading.active_count()

@@ -1,4 +1,4 @@
-"""Paths of files in a log that lead out of the warehouse, spelled in every way: no door without Spark follows them."""
+"""Paths in a log that lead out of the warehouse, in every spelling: nothing that reads without Spark follows them."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ SPELLINGS: dict[str, Callable[[str], str]] = {
     "with a question mark": lambda path: f"{path}?x",
 }
 SECRET = 666_000_666_000
-"""A number of which no identifier that is shown happens to hold the digits."""
+"""A number whose digits occur in none of the shown identifiers."""
 
 
 @pytest.fixture
 def house(tmp_path: Path) -> House:
-    """A warehouse next to the folder `home`, whose files could be read by mistake: they are of the right form."""
+    """A warehouse next to the folder `home`, whose files have the right form to be read by mistake."""
     house = with_two_tables(tmp_path / "house")
     (tmp_path / "home").mkdir()
     table = house.folder / "main" / "hostile"
@@ -72,7 +72,9 @@ def no_door_gives_the_secret(house: House, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("spelling", SPELLINGS.values(), ids=SPELLINGS)
-def test_no_data_file_outside_is_read(house: House, tmp_path: Path, spelling: Callable[[str], str]) -> None:
+def test_no_data_file_outside_the_warehouse_is_read(
+    house: House, tmp_path: Path, spelling: Callable[[str], str]
+) -> None:
     outside = tmp_path / "home" / "part.parquet"
     fields = {**add_of(house), "path": spelling(str(outside)), "size": outside.stat().st_size}
     put_commit(house, 2, {"add": fields})
@@ -80,7 +82,9 @@ def test_no_data_file_outside_is_read(house: House, tmp_path: Path, spelling: Ca
 
 
 @pytest.mark.parametrize("spelling", SPELLINGS.values(), ids=SPELLINGS)
-def test_no_deletion_vector_outside_is_read(house: House, tmp_path: Path, spelling: Callable[[str], str]) -> None:
+def test_no_deletion_vector_outside_the_warehouse_is_read(
+    house: House, tmp_path: Path, spelling: Callable[[str], str]
+) -> None:
     (vector,) = deletion_vectors.write(LocalStore(tmp_path / "home"), SystemClock(), [BitMap64([0])])
     outside = tmp_path / "home" / str(deletion_vectors.file_name(vector))
     descriptor = {
@@ -105,7 +109,7 @@ def test_no_deletion_vector_outside_is_read(house: House, tmp_path: Path, spelli
 
 
 def with_sidecar(house: House, path: str, to: Path) -> None:
-    """Makes a checkpoint whose files are in a sidecar, which is written to a file; the commits before it are gone."""
+    """Writes a checkpoint whose file actions are in a sidecar at the path `to`, and deletes the commits before it."""
     log = house.catalog.table(house.name("main.hostile"))
     log.checkpoint(log.snapshot())
     (classic,) = log_folder(house).glob("*.checkpoint.parquet")
@@ -128,13 +132,13 @@ def with_sidecar(house: House, path: str, to: Path) -> None:
     put_commit(house, 2, {"txn": {"appId": "a", "version": 1}})
 
 
-def test_a_sidecar_of_the_log_is_read(house: House) -> None:
+def test_a_sidecar_in_the_log_folder_is_read(house: House) -> None:
     with_sidecar(house, "own.parquet", log_folder(house) / "_sidecars" / "own.parquet")
     assert silt_engine.read("main.hostile", warehouse=str(house.folder)).num_rows == 6
 
 
 @pytest.mark.parametrize("spelling", [*SPELLINGS.values(), lambda path: "../../../../../home/side.parquet"])
-def test_no_sidecar_outside_is_read(house: House, tmp_path: Path, spelling: Callable[[str], str]) -> None:
+def test_no_sidecar_outside_the_warehouse_is_read(house: House, tmp_path: Path, spelling: Callable[[str], str]) -> None:
     outside = tmp_path / "home" / "side.parquet"
     with_sidecar(house, spelling(str(outside)), outside)
     with pytest.raises(SiltError):
@@ -151,7 +155,7 @@ def test_a_linked_sidecar_is_not_read(house: House, tmp_path: Path) -> None:
     assert silt(house, "show", "main.hostile").code != 0
 
 
-def test_a_drop_deletes_links_and_nothing_behind_them(house: House, tmp_path: Path) -> None:
+def test_drop_deletes_links_and_nothing_behind_them(house: House, tmp_path: Path) -> None:
     table = house.folder / "main" / "hostile"
     (table / "k.parquet").symlink_to(tmp_path / "home" / "part.parquet")
     (table / "sub").symlink_to(tmp_path / "home")

@@ -1,4 +1,4 @@
-"""Profiles and projects that somebody else wrote: what `silt` renders and reads of them runs no code."""
+"""Profiles and projects that another user wrote: `silt` runs no code when it renders and reads them."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def marker(tmp_path: Path) -> Path:
 
 
 def project(tmp_path: Path, warehouse: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A project whose profile has this text for its warehouse."""
+    """A project whose profile has this text as its warehouse."""
     (tmp_path / "dbt_project.yml").write_text("name: shop\nprofile: shop\n")
     profile = f"shop:\n  target: dev\n  outputs:\n    dev:\n      type: silt\n      warehouse: {warehouse}\n"
     (tmp_path / "profiles.yml").write_text(profile)
@@ -55,7 +55,7 @@ def project(tmp_path: Path, warehouse: str, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 @pytest.mark.parametrize("template", TEMPLATES)
-def test_a_template_of_a_profile_reaches_nothing_of_python(
+def test_a_profile_template_cannot_reach_python_objects(
     template: str, marker: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     project(tmp_path, json.dumps(template.replace("{marker}", str(marker))), monkeypatch)
@@ -66,14 +66,14 @@ def test_a_template_of_a_profile_reaches_nothing_of_python(
 
 
 @pytest.mark.parametrize("template", TEMPLATES)
-def test_a_template_gives_nothing_but_a_refusal(template: str) -> None:
+def test_a_forbidden_template_is_refused_and_renders_nothing(template: str) -> None:
     with pytest.raises(ValueError):
         jinja.rendered(template, {"env_var": lambda name: name})
 
 
 @pytest.mark.parametrize("value", YAML)
 @pytest.mark.parametrize("file", ["profiles.yml", "dbt_project.yml"])
-def test_yaml_makes_no_object_of_python(
+def test_yaml_tags_create_no_python_object(
     value: str,
     file: str,
     marker: Path,

@@ -1,4 +1,4 @@
-"""The secrets in the address of a Spark Connect server are shown nowhere, however the address is mistyped."""
+"""The secrets in the address of a Spark Connect server are never shown, even if the address is malformed."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ MISTYPED = (
 
 
 @pytest.mark.parametrize("remote", MISTYPED)
-def test_a_mistyped_address_is_refused_without_its_secret(remote: str) -> None:
+def test_a_malformed_address_is_refused_without_its_secret(remote: str) -> None:
     with pytest.raises(InvalidSettingError, match="sc://host:port") as raised:
         open_session(SessionSettings(remote=remote))
     assert "S3CRET" not in str(raised.value)
@@ -52,7 +52,7 @@ def test_dbt_debug_shows_no_secret_of_an_address(remote: str) -> None:
     assert "S3CRET" not in str(dict(credentials.connection_info()))
 
 
-def test_a_server_that_is_not_reached_is_named_without_its_token() -> None:
+def test_an_unreachable_server_is_named_without_its_token() -> None:
     with pytest.raises(SiltError, match=r"sc://127\.0\.0\.1:1/;token=") as raised:
         open_session(SessionSettings(remote="sc://127.0.0.1:1/;token=S3CRET"))
     assert "S3CRET" not in str(raised.value)
@@ -62,10 +62,10 @@ def test_a_server_that_is_not_reached_is_named_without_its_token() -> None:
     "remote",
     ["sc://host", "sc://host/", "sc://a-b.c_d:15002", "sc://[::1]:15002/;use_ssl=true", "sc://h:1/;a=b==;token=x;"],
 )
-def test_an_address_as_spark_writes_it_is_taken(remote: str) -> None:
+def test_an_address_as_spark_writes_it_is_accepted(remote: str) -> None:
     assert shown_settings.is_remote(remote)
 
 
-def test_what_another_program_says_of_an_address_is_shown_without_its_secrets() -> None:
+def test_another_programs_message_about_an_address_is_shown_without_its_secrets() -> None:
     said = shown_settings.without_secrets("no such token: S3CRET (;token=S3CRET)", "sc://host/;token=S3CRET")
     assert said == "no such token: *** (;token=***)"

@@ -1,4 +1,4 @@
-"""What a terminal would obey is escaped wherever a text of somebody else is printed."""
+"""Control sequences are escaped wherever another user's text is printed on a terminal."""
 
 from __future__ import annotations
 
@@ -25,25 +25,25 @@ from tests.unit.cli.house import House
 
 EVIL = "\x1b]0;owned\x07\x1b[2J\x9b31m\r\u202egnp\x7f\u200b"
 OWN = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\r")
-"""Colours, and what moves a bar of progress: a hostile text has other sequences as well."""
+"""Colours, and the sequences of a progress bar: a hostile text contains other sequences too."""
 OBEYED = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ud800-\udfff]")
 
 
 class Terminal(io.StringIO):
-    """A text that says that it is a terminal."""
+    """A text stream that claims to be a terminal."""
 
     def isatty(self) -> bool:
         return True
 
 
 def field(name: str, kind: object, comment: str) -> dict[str, object]:
-    """A column of a schemaString."""
+    """Returns a column of a schemaString."""
     return {"name": name, "type": kind, "nullable": True, "metadata": {"comment": comment}}
 
 
 @pytest.fixture
 def house(tmp_path: Path) -> House:
-    """A warehouse with a table whose every text is hostile."""
+    """A warehouse with a table in which every text is hostile."""
     house = with_two_tables(tmp_path / "house")
     inner = {"type": "struct", "fields": [field(f"in{EVIL}", "long", EVIL)]}
     schema = {"type": "struct", "fields": [field("id", "long", EVIL), field(EVIL, inner, EVIL)]}
@@ -100,26 +100,24 @@ ALSO = (
 
 
 @pytest.mark.parametrize("door", [*DOORS, *ALSO], ids=lambda door: " ".join(door).encode("unicode_escape").decode())
-def test_a_command_prints_nothing_that_a_terminal_obeys(door: tuple[str, ...], house: House) -> None:
+def test_no_command_prints_hostile_control_sequences(door: tuple[str, ...], house: House) -> None:
     said = silt(house, *door)
     assert not OBEYED.findall(said.all)
     assert "\\x1b" in said.all or "\\u001b" in said.all or not {"show", "history"} & set(door[:1]) or "--rows" in door
 
 
 @pytest.mark.parametrize("door", [("show", "main.hostile"), ("history", "main.hostile"), ("check",), ("runs",)])
-def test_the_tables_that_are_drawn_for_a_person_hold_only_their_own_colours(
-    door: tuple[str, ...], house: House
-) -> None:
+def test_drawn_tables_contain_only_their_own_colours(door: tuple[str, ...], house: House) -> None:
     said = on_terminal(house, *door)
     assert not OBEYED.findall(OWN.sub("", said.all))
 
 
-def test_the_report_says_nothing_that_a_terminal_obeys(house: House, tmp_path: Path) -> None:
+def test_the_report_contains_no_control_sequences(house: House, tmp_path: Path) -> None:
     assert not OBEYED.findall(report(house, tmp_path / "page.html").all)
 
 
 @pytest.mark.parametrize("out", [io.StringIO, Terminal])
-def test_the_query_of_a_view_is_printed_without_what_a_terminal_obeys(out: type[io.StringIO]) -> None:
+def test_the_query_of_a_view_is_printed_without_control_sequences(out: type[io.StringIO]) -> None:
     name = RelationName("silt", "main", "v")
     view = View(name, f"select 1 -- {EVIL}\nfrom\tx", comment=EVIL, properties={EVIL: EVIL}, current_schema=EVIL)
     printed = out()
@@ -137,14 +135,14 @@ def test_titles_headings_names_and_lines_are_escaped(out: type[io.StringIO]) -> 
     assert not OBEYED.findall(OWN.sub("", printed.getvalue()))
 
 
-def test_an_error_holds_nothing_that_a_terminal_obeys_and_keeps_its_lines() -> None:
+def test_an_error_is_escaped_and_keeps_its_lines() -> None:
     error = InvalidStatementError(f"a\n\tb {EVIL}", remedy=EVIL, table=EVIL)
     assert not OBEYED.findall(str(error))
     assert "a\n\tb \\x1b]0;owned" in str(error)
-    assert isinstance(error, SiltError) and EVIL in error.problem  # a program gets the text as it is
+    assert isinstance(error, SiltError) and EVIL in error.problem  # a program gets the text unchanged
 
 
-def test_what_dbt_prints_of_spark_s_errors_and_of_statements_is_escaped() -> None:
+def test_dbt_prints_sparks_errors_and_statements_escaped() -> None:
     assert not OBEYED.findall(shown(PySparkException(f"[CAST] the value '{EVIL}' is no number")))
     assert not OBEYED.findall(shown(InvalidStatementError(EVIL)))
     assert not OBEYED.findall(Running(EVIL, "select 1", 0).line(1, Stages(1, 2), EVIL))

@@ -1,4 +1,4 @@
-"""Deletion vectors that are changed at random, their checksums right: an error with a code, or rows that exist."""
+"""Randomly changed deletion vectors with correct checksums: an error with a code, or deleted rows that exist."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ BITMAPS = {
 
 
 def damaged(data: bytes, chance: random.Random) -> bytes:
-    """The file of one vector with other bytes in its bitmap, or another length; most have the checksum that belongs."""
+    """Returns the file of a vector with changed bytes or length; most have a matching checksum."""
     size = int.from_bytes(data[1:BEGINS], "big")
     body = bytearray(data[BEGINS : BEGINS + size])
     for _ in range(chance.choice((1, 1, 2, 8))):
-        # The head says how many containers there are and how long each is; it is changed as often as all the rest.
+        # The header states the number and lengths of the containers; it is changed as often as the whole rest.
         where = chance.randrange(min(len(body), 24)) if chance.random() < 0.5 else chance.randrange(len(body))
         body[where] = chance.choice((0, 1, 0x7F, 0x80, 0xFF, chance.randrange(256)))
     if chance.random() < 0.1:
@@ -44,7 +44,7 @@ def damaged(data: bytes, chance: random.Random) -> bytes:
 
 
 @pytest.mark.parametrize("name", BITMAPS)
-def test_a_changed_vector_is_refused_or_deletes_rows_that_exist(name: str) -> None:
+def test_a_changed_vector_is_refused_or_deletes_only_existing_rows(name: str) -> None:
     store = MemoryStore(FixedClock())
     store.make_folder("")
     (vector,) = deletion_vectors.write(store, FixedClock(), [BITMAPS[name]])
@@ -68,7 +68,7 @@ def read(store: MemoryStore, vector: DeletionVector) -> BitMap64:
 
 
 @pytest.mark.parametrize("name", BITMAPS)
-def test_a_changed_text_of_an_inline_vector_is_refused_or_deletes_rows_that_exist(name: str) -> None:
+def test_a_changed_inline_vector_is_refused_or_deletes_only_existing_rows(name: str) -> None:
     store = MemoryStore(FixedClock())
     vector = deletion_vectors.inline(BITMAPS[name])
     chance = random.Random(name)

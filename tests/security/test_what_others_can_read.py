@@ -1,4 +1,4 @@
-"""What another user of the machine can read of a Spark: neither rows, nor secrets, nor files of its sessions."""
+"""Another user of the machine can read neither rows, nor secrets, nor session files of a Spark."""
 
 from __future__ import annotations
 
@@ -67,14 +67,14 @@ def look(folder: Path, how: str) -> dict[str, Any]:
     return dict(json.loads(run(LOOKS, folder, how, SECRET, **place).stdout.splitlines()[-1]))
 
 
-def test_without_the_protection_others_read_rows_secrets_and_artifacts(tmp_path: Path) -> None:
+def test_without_the_protection_another_user_reads_rows_secrets_and_artifacts(tmp_path: Path) -> None:
     found = look(tmp_path, "open")
     assert set(found["rows"]) <= set(found["open"])
     assert SECRET in found["line"] and found["known"]
     assert SECRET in found["asked"][0]
 
 
-def test_others_read_neither_rows_nor_secrets_nor_artifacts(tmp_path: Path) -> None:
+def test_another_user_reads_neither_rows_nor_secrets_nor_artifacts(tmp_path: Path) -> None:
     found = look(tmp_path, "closed")
     assert found["rows"] and found["open"] == []
     assert SECRET not in found["line"] and found["known"]
@@ -92,7 +92,7 @@ def test_others_read_neither_rows_nor_secrets_nor_artifacts(tmp_path: Path) -> N
         ("spark.hadoop.x", "https://user:S@host/"),
     ],
 )
-def test_a_secret_setting_is_not_on_the_command_line(name: str, value: str) -> None:
+def test_a_secret_setting_is_not_on_the_command_line_of_java(name: str, value: str) -> None:
     conf = {
         "spark.master": "local",
         name: value,
@@ -102,7 +102,7 @@ def test_a_secret_setting_is_not_on_the_command_line(name: str, value: str) -> N
     assert java_launch.without_secrets(conf) == {key: conf[key] for key in conf if key != name}
 
 
-def test_rows_are_kept_in_folders_of_ones_own_wherever_the_user_wants_them(
+def test_rows_are_written_to_private_folders_below_the_configured_local_dirs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("SPARK_LOCAL_DIRS", raising=False)

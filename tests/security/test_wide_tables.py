@@ -1,4 +1,4 @@
-"""A table with very many columns costs the commands as much more as it has more columns, and no more than that."""
+"""The cost of commands on a table grows linearly with the number of its columns."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def widened(house: House, columns: int) -> None:
 
 
 def calls_of(house: House, *arguments: str) -> int:
-    """How many calls of functions the command takes, each step of a generator included."""
+    """Returns the number of function calls of the command, including each step of a generator."""
     made = 0
 
     def count(frame: FrameType, event: str, argument: Any) -> None:
@@ -45,9 +45,9 @@ def calls_of(house: House, *arguments: str) -> int:
 
 
 @pytest.mark.parametrize("door", [("show", "main.hostile"), ("check",)])
-def test_twice_as_many_columns_take_twice_as_many_calls(tmp_path: Path, door: tuple[str, ...]) -> None:
+def test_doubling_the_columns_at_most_doubles_the_calls(tmp_path: Path, door: tuple[str, ...]) -> None:
     made = []
-    for columns in (5, 300, 600):  # the first command imports what the others find imported
+    for columns in (5, 300, 600):  # the first command also imports modules
         house = attacks.with_two_tables(tmp_path / str(columns))
         widened(house, columns)
         made.append(calls_of(house, *door))

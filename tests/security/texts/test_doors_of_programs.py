@@ -1,4 +1,4 @@
-"""Stored texts and the doors without SQL: `silt.read`, and the data source, which reads, writes and streams."""
+"""Stored texts and the interfaces without SQL: `silt.read`, and the data source, which reads, writes and streams."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ pytestmark = pytest.mark.in_folders("the attacks run processes and read files of
 TEXTS = [*code.SCRIPTS, *code.CALLS, *code.OTHERS, *paths.TEXTS]
 KINDS = [code.SCRIPTS[0], code.CALLS[0], "select * from jdbc.`x` with (url = 'jdbc:nothing:')", paths.TEXTS[1]]
 OF_RULES = [rules.ATTACKS[0], rules.ATTACKS[5], rules.ATTACKS[-1]]
-"""One text of each kind, for the doors that start a process for each attempt."""
+"""One text of each kind, for interfaces that start a process for each attempt."""
 
 Door = Callable[[Tables, str], object]
 
@@ -64,7 +64,7 @@ def tables(house: House) -> Iterator[Tables]:
 
 
 def stored(house: House, texts: list[str], **places: Path) -> list[str]:
-    """Views of these texts, which another user wrote, and a view over each; gives their names."""
+    """Stores views of these texts, as another user would, and a view over each; returns their names."""
     house.sql("create table main.t (id int)")
     names = []
     for number, text in enumerate(texts):
@@ -77,7 +77,7 @@ def stored(house: House, texts: list[str], **places: Path) -> list[str]:
 
 
 @pytest.mark.connect
-def test_silt_read_opens_no_view_whatever_its_text_is(tables: Tables, marker: Path, secret: Path) -> None:
+def test_silt_read_opens_no_stored_view_whatever_its_text(tables: Tables, marker: Path, secret: Path) -> None:
     for name in stored(tables.house, TEXTS, marker=marker, secret=secret):
         for door, read in READS.items():
             with pytest.raises(RelationNotFoundError, match=f"SILT_RELATION_NOT_FOUND.*main.{name}.*view"):
@@ -86,7 +86,7 @@ def test_silt_read_opens_no_view_whatever_its_text_is(tables: Tables, marker: Pa
 
 
 @pytest.mark.connect
-def test_the_data_source_opens_no_view_whatever_its_text_is(tables: Tables, marker: Path, secret: Path) -> None:
+def test_the_data_source_opens_no_stored_view_whatever_its_text(tables: Tables, marker: Path, secret: Path) -> None:
     names = stored(tables.house, KINDS, marker=marker, secret=secret)
     for name in [*names[::2], names[1]]:
         for door, use in OF_DATA_SOURCE.items():
@@ -107,7 +107,7 @@ RULES = {
 
 @pytest.mark.connect
 @pytest.mark.parametrize(("kind", "words"), RULES.items(), ids=RULES)
-def test_the_data_source_evaluates_no_rule_of_a_table(
+def test_the_data_source_refuses_writes_to_tables_whose_rules_it_would_have_to_evaluate(
     tables: Tables, secret: Path, marker: Path, kind: str, words: str
 ) -> None:
     _table_with_a_row(tables.house, with_generated=kind == "generated")
@@ -122,7 +122,7 @@ def test_the_data_source_evaluates_no_rule_of_a_table(
 
 
 @pytest.mark.connect
-def test_the_data_source_writes_a_given_column_and_leaves_its_hostile_default_alone(
+def test_the_data_source_writes_a_named_column_without_evaluating_its_hostile_default(
     tables: Tables, marker: Path, secret: Path
 ) -> None:
     _table_with_a_row(tables.house)

@@ -1,4 +1,4 @@
-"""Names, values and texts that are written to be read as something else stay what they are, in every statement."""
+"""Names, values and texts that look like something else are taken literally in every statement."""
 
 from __future__ import annotations
 
@@ -55,29 +55,29 @@ NAMES = (
     "<img src=x onerror=alert(1)>",
 )
 EXPECTED = {"main", ".silt.lock"}
-"""What a warehouse's folder holds."""
+"""The files and folders of a warehouse."""
 
 
 def literal(text: str) -> str:
-    """The text between quotes; Spark would replace `${...}` in a statement before it reads it."""
+    """Returns the text as a string literal; Spark would replace `${...}` in a statement before it parses it."""
     return string_literal(text).replace("$", "\\u0024")
 
 
 @pytest.fixture
 def other(house: House) -> House:
-    """A warehouse with the table that attacks want to drop."""
+    """A warehouse with the table that the attacks try to drop."""
     house.sql("create table other as select 1 as id")
     return house
 
 
 def untouched(house: House) -> bool:
-    """Whether the other table has its row, and nothing was made next to the schema or next to the warehouse."""
+    """Returns whether the other table has its row, and nothing was created next to the schema or the warehouse."""
     made = {path.name for folder in (house.root, house.root.parent) for path in folder.iterdir()}
     strange = {name for name in made if "outside" in name} | {path.name for path in house.root.iterdir()} - EXPECTED
     return house.rows("select * from other") == [(1,)] and not strange
 
 
-def test_partition_values_of_any_text_come_back_and_their_files_stay_in_the_table(other: House) -> None:
+def test_partition_values_of_any_text_are_read_back_and_their_files_are_inside_the_table(other: House) -> None:
     rows = ", ".join(f"({number}, {literal(value)})" for number, value in enumerate(VALUES))
     other.sql("create table t (id int, p string) partitioned by (p)")
     other.sql(f"insert into t values {rows}")
@@ -98,7 +98,7 @@ def test_partition_values_of_any_text_come_back_and_their_files_stay_in_the_tabl
 
 
 @pytest.mark.parametrize("mode", ["none", "name"])
-def test_column_names_of_any_text_are_columns_or_are_refused(other: House, mode: str) -> None:
+def test_columns_with_names_of_any_text_work_or_are_refused(other: House, mode: str) -> None:
     names = [quote(name) for name in NAMES if mode == "name" or is_taken(other, name)]
     assert len(names) == len(NAMES) if mode == "name" else names
     listed = ", ".join(names)
@@ -115,7 +115,9 @@ def test_column_names_of_any_text_are_columns_or_are_refused(other: House, mode:
 
 
 def is_taken(house: House, name: str) -> bool:
-    """Whether a table without column mapping may have a column of this name; the refusal is not an internal error."""
+    """Returns whether a table without column mapping may have a column of this name; a refusal is not an internal
+    error.
+    """
     try:
         house.sql(f"create table asked (id int, {quote(name)} int)")
     except SiltError as error:
@@ -126,9 +128,9 @@ def is_taken(house: House, name: str) -> bool:
 
 
 @pytest.mark.parametrize("text", VALUES)
-def test_comments_properties_and_values_of_any_text_stay_texts(other: House, text: str) -> None:
+def test_comments_properties_and_values_of_any_text_are_stored_unchanged(other: House, text: str) -> None:
     given = literal(text)
-    # A default that holds a variable of Spark's is refused: see test_rules.py.
+    # A default with a variable of Spark is refused: see test_rules.py.
     default = "" if "${" in text else f"default {given}"
     other.sql(f"create table t (id int comment {given}, v string {default}) comment {given}")
     other.sql(f"alter table t set tblproperties ('a' = {given})")
@@ -155,7 +157,7 @@ SECOND = (
 
 
 @pytest.mark.parametrize("text", SECOND)
-def test_a_view_runs_no_second_statement_and_none_but_a_query(other: House, text: str) -> None:
+def test_a_view_runs_a_single_query_and_no_other_statement(other: House, text: str) -> None:
     view = View(RelationName("silt", "main", "seen"), text, current_database="silt", current_schema="main")
     (other.root / "main" / "seen.view.json").write_bytes(serialize_view(view))
     reader = other.another()
@@ -170,7 +172,7 @@ def test_a_view_runs_no_second_statement_and_none_but_a_query(other: House, text
     assert reader.rows("set spark.sql.ansi.enabled")[0][1] == "true"
 
 
-def test_functions_of_a_warehouse_take_no_built_in_functions_place(other: House) -> None:
+def test_a_warehouses_functions_do_not_replace_built_in_functions(other: House) -> None:
     for name in ("abs", "count", "concat", "current_timestamp", "sum"):
         try:
             other.sql(f"create function main.{name}(x int) returns int return 666")
@@ -183,7 +185,7 @@ def test_functions_of_a_warehouse_take_no_built_in_functions_place(other: House)
 
 
 @pytest.mark.parametrize("form", ["{path}", "file:{path}", "%2F{path}", "../../../{name}", "{path}/../{name}"])
-def test_no_change_file_outside_is_read(other: House, tmp_path: Path, form: str) -> None:
+def test_no_change_file_outside_the_table_is_read(other: House, tmp_path: Path, form: str) -> None:
     outside = tmp_path / "cdc.parquet"
     other.sql("create table t (id int) tblproperties (delta.enableChangeDataFeed = true)")
     other.sql("insert into t values (1)")
@@ -199,7 +201,7 @@ def test_no_change_file_outside_is_read(other: House, tmp_path: Path, form: str)
 
 
 @pytest.mark.parametrize("folder", ["p=..%2F..%2Foutside", "p=%2Fetc", "p=a/q=b", "p=", "x"])
-def test_a_conversion_takes_the_names_of_folders_for_values_or_refuses_them(other: House, folder: str) -> None:
+def test_a_conversion_takes_folder_names_as_literal_partition_values_or_refuses_them(other: House, folder: str) -> None:
     target = other.root / "main" / "landed"
     (target / folder).mkdir(parents=True)
     (own,) = Path(other.location("other")).rglob("*.parquet")

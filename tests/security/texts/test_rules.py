@@ -1,4 +1,4 @@
-"""Rules that a foreign log brings: no write runs code or reads files by them."""
+"""Rules in the log of another writer: no write runs code or reads files through them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def secret(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def hostile(house: House, change: Change) -> House:
-    """A table whose newest metadata is what another writer made of it."""
+    """Creates a table whose newest metadata another writer has changed."""
     house.sql(
         "create table t (id bigint, v string default 'x', g string generated always as (concat('a', id))) "
         "tblproperties (delta.feature.invariants = 'supported')"
@@ -37,7 +37,7 @@ def hostile(house: House, change: Change) -> House:
 
 
 def rewrite(house: House, change: Change) -> None:
-    """Commits the table's first metadata with a change of another writer."""
+    """Commits the table's first metadata with another writer's change."""
     log = Path(house.location("t")) / "_delta_log"
     lines = (log / f"{0:020d}.json").read_text().splitlines()
     metadata = next(json.loads(line) for line in lines if "metaData" in line)["metaData"]
@@ -89,7 +89,7 @@ WRITES = [
 
 @pytest.mark.parametrize("kind", ["default", "generated", "check", "invariant"])
 @pytest.mark.parametrize("attack", OVER_CONNECT)
-def test_no_write_runs_a_rule_that_reads_a_file_or_runs_code(
+def test_no_write_evaluates_a_rule_that_reads_a_file_or_runs_code(
     house: House, secret: Path, tmp_path: Path, kind: str, attack: str
 ) -> None:
     marker = tmp_path / "marker"
@@ -113,7 +113,7 @@ def test_a_hostile_default_and_constraint_can_be_dropped(house: House) -> None:
 @pytest.mark.parametrize(
     "text", ["check (reflect('a', 'b') is not null)", "check (rand() > 0)", "check (id in (select 1))"]
 )
-def test_a_definition_gets_the_same_checks(house: House, text: str) -> None:
+def test_rules_of_a_definition_are_checked_in_the_same_way(house: House, text: str) -> None:
     house.sql("create table u (id int)")
     with pytest.raises(SiltError, match="SILT_RULE_NOT_ALLOWED"):
         house.sql(f"alter table u add constraint c {text}")
@@ -138,7 +138,7 @@ def test_ordinary_rules_are_allowed(text: str) -> None:
     assert problem(text) is None
 
 
-def test_each_function_of_spark_is_allowed_or_refused(house: House) -> None:
+def test_every_built_in_function_of_spark_is_either_allowed_or_refused_in_rules(house: House) -> None:
     known = {name for (name,) in house.warehouse.spark.sql("show system functions").collect() if name.isidentifier()}
     assert known - {"case"} <= DETERMINISTIC | OF_CHANCE | REFUSED
     assert not DETERMINISTIC & REFUSED

@@ -1,4 +1,4 @@
-"""Views and SQL functions that somebody else stored: reading and describing them runs no code."""
+"""Views and SQL functions that another user stored: reading and describing them runs no code."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ OTHERS = {
     "select end from text.`{secret}` as t(end)": "reads",
     "select '${{system:silt.attacked}}' as a": "fails",
 }
-"""Each with what it does where it is allowed: it fails by itself, runs code, or reads the secret."""
+"""Each with its effect if it is allowed: it fails by itself, runs code, or reads the secret."""
 
 DOORS: dict[str, Callable[[House], object]] = {
     "select": lambda house: house.rows("select * from main.v"),
@@ -77,7 +77,7 @@ def marker(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def attacked(house: House, marker: Path, tmp_path: Path) -> Iterator[Callable[[str], House]]:
-    """A warehouse with a table, and with the view `v` and a view over it that somebody else wrote."""
+    """A warehouse with a table, the view `v` that another user wrote, and a view over it."""
     (tmp_path / "id_rsa").write_text(SECRET)
     (tmp_path / "empty").write_text("")
     house.sql("create table main.t (id int)")
@@ -99,14 +99,14 @@ def clear(house: House) -> None:
 
 
 def ran(house: House, marker: Path) -> bool:
-    """Whether the attack did what it is to do."""
+    """Returns whether the attack had its effect."""
     found = house.warehouse.spark.sql(f"select reflect('java.lang.System', 'getProperty', '{PROPERTY}')").collect()
     return marker.exists() or found[0][0] == "yes"
 
 
 @pytest.mark.connect
 @pytest.mark.parametrize("text", [SCRIPTS[0], CALLS[0]])
-def test_no_door_runs_the_code_of_a_stored_view(attacked: Callable[[str], House], marker: Path, text: str) -> None:
+def test_no_statement_runs_the_code_of_a_stored_view(attacked: Callable[[str], House], marker: Path, text: str) -> None:
     house = attacked(text)
     for name, door in DOORS.items():
         with pytest.raises(StoredCodeError, match=r"SILT_STORED_CODE.*silt\.main\.v.*stored_code: true"):
@@ -115,7 +115,7 @@ def test_no_door_runs_the_code_of_a_stored_view(attacked: Callable[[str], House]
 
 
 @pytest.mark.parametrize(("text", "does"), [*((text, "runs") for text in (*SCRIPTS, *CALLS)), *OTHERS.items()])
-def test_what_may_run_code_is_refused_without_the_setting(
+def test_a_view_that_may_run_code_is_refused_without_the_setting(
     attacked: Callable[[str], House], place: Place, marker: Path, text: str, does: str
 ) -> None:
     house = attacked(text)
@@ -142,7 +142,7 @@ def test_the_information_schema_lists_the_view_and_runs_nothing(
 
 
 @pytest.mark.parametrize("text", [SCRIPTS[0], CALLS[0], *list(OTHERS)[:1]])
-def test_such_a_view_is_refused_when_it_is_made(house: House, marker: Path, text: str) -> None:
+def test_a_view_that_may_run_code_is_refused_at_its_creation(house: House, marker: Path, text: str) -> None:
     own = text.format(marker=marker, secret="")
     house.sql("create view main.w as select 1 as a")
     for statement in (f"create view main.v as {own}", f"alter view main.w as {own}"):
@@ -182,19 +182,21 @@ def test_no_call_of_a_stored_function_runs_code(house: House, place: Place, mark
     clear(house)
 
 
-def test_a_function_that_runs_code_is_refused_when_it_is_made(house: House) -> None:
+def test_a_function_that_runs_code_is_refused_at_its_creation(house: House) -> None:
     with pytest.raises(StoredCodeError, match="the function `reflect`"):
         house.sql(f"create function main.f() returns string return {CALL}")
 
 
 @pytest.mark.parametrize("text", ["select * from nosuch.t", "select * from main.nosuch", "select * from a.b.c"])
-def test_what_is_missing_is_said_to_be_missing(attacked: Callable[[str], House], text: str) -> None:
+def test_a_missing_relation_of_a_stored_view_is_reported_as_missing(
+    attacked: Callable[[str], House], text: str
+) -> None:
     with pytest.raises(SiltError, match=r"does not exist") as raised:
         attacked(text).rows("select * from main.v")
     assert not isinstance(raised.value, StoredCodeError)
 
 
-def test_a_missing_table_of_a_missing_schema_is_none(attacked: Callable[[str], House]) -> None:
+def test_a_missing_table_of_a_missing_schema_is_reported_as_missing(attacked: Callable[[str], House]) -> None:
     with pytest.raises(RelationNotFoundError):
         attacked("select * from nosuch.t").rows("select * from main.v")
 
@@ -212,5 +214,5 @@ def test_ordinary_views_and_functions_work(house: House) -> None:
     assert house.another().rows("select * from main.i") == [("t",)]
 
 
-def test_the_functions_that_run_code_are_refused_in_rules_too() -> None:
+def test_functions_that_run_code_are_refused_in_rules_too() -> None:
     assert RUNS_CODE | WITH_OPTIONS_THAT_OPEN_FILES.keys() <= REFUSED

@@ -1,4 +1,4 @@
-"""Views and SQL functions that somebody else stored read no files that the session has not named."""
+"""Views and SQL functions that another user stored read no files that the session has not named."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ DOORS = ("select * from main.v", "select count(*) from main.v", "describe main.v
 
 @pytest.fixture
 def hostile(house: House, place: Place, tmp_path: Path) -> Callable[[str], House]:
-    """A warehouse with the view `v`, which somebody else wrote, next to a secret file and a secret table."""
+    """A warehouse with the view `v`, which another user wrote, next to a secret file and a secret table."""
     (tmp_path / "id_rsa").write_text(SECRET)
     house.sql("create table main.t (id int)")
     table = tmp_path / "secret table"
@@ -81,14 +81,14 @@ def test_a_stored_function_reads_no_file_outside(house: House, place: Place, tmp
     assert allowed.rows("select main.f()") == [(SECRET,)]
 
 
-def test_a_provider_is_refused_where_its_paths_are_allowed(hostile: Callable[[str], House], place: Place) -> None:
+def test_a_provider_is_refused_even_if_its_paths_are_allowed(hostile: Callable[[str], House], place: Place) -> None:
     house = hostile("select * from binaryFile.`{secret}`")
     allowed = opened(house.warehouse.spark, place, WarehouseSettings(external_paths=True))
     with pytest.raises(SiltError, match="SILT_STORED_CODE"):
         allowed.rows("select * from main.v")
 
 
-def test_files_that_a_program_names_are_read(house: House, place: Place, tmp_path: Path) -> None:
+def test_files_that_a_program_names_in_its_own_statement_are_read(house: House, place: Place, tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("id\n1\n")
     (tmp_path / "b.csv").write_text("id\n2\n")
     for name in ("a", "b"):
@@ -103,13 +103,13 @@ def test_files_that_a_program_names_are_read(house: House, place: Place, tmp_pat
         named.rows("select * from b")
 
 
-def test_files_of_a_view_that_this_process_makes_are_read(house: House, tmp_path: Path) -> None:
+def test_files_of_a_view_that_this_process_creates_are_read(house: House, tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("id\n1\n")
     house.sql(f"create view a as select * from read_files('{tmp_path}/a.csv', header => true)")
     assert house.another().rows("select * from a") == [(1,)]
 
 
-def test_naming_a_view_does_not_name_the_files_that_it_reads(hostile: Callable[[str], House]) -> None:
+def test_naming_a_view_does_not_allow_the_files_that_it_reads(hostile: Callable[[str], House]) -> None:
     house = hostile("select * from text.`{secret}`")
     with pytest.raises(ExternalPathError):
         house.sql("create view main.w as select * from main.v")
@@ -117,7 +117,7 @@ def test_naming_a_view_does_not_name_the_files_that_it_reads(hostile: Callable[[
         house.rows("select * from main.v")
 
 
-def test_tables_of_the_warehouse_may_be_named_by_their_paths(house: House) -> None:
+def test_tables_of_the_warehouse_can_be_read_by_their_paths_in_a_view(house: House) -> None:
     house.sql("create table main.t as select 1 as id")
     text = f"select * from delta.`{house.location('t')}`"
     view = View(RelationName("silt", "main", "v"), text, current_database="silt", current_schema="main")
@@ -125,13 +125,13 @@ def test_tables_of_the_warehouse_may_be_named_by_their_paths(house: House) -> No
     assert house.another().rows("select * from main.v") == [(1,)]
 
 
-def test_the_session_itself_reads_what_it_likes(house: House, tmp_path: Path) -> None:
+def test_the_sessions_own_statements_read_any_file(house: House, tmp_path: Path) -> None:
     (tmp_path / "id_rsa").write_text(SECRET)
     assert house.rows(f"select * from text.`{tmp_path}/id_rsa`") == [(SECRET,)]
     assert house.rows(f"select * from read_files('{tmp_path}/id_rsa', format => 'text')") == [(SECRET,)]
 
 
-def test_the_folder_of_an_external_model_is_read_unless_a_link_is_in_it(house: House, tmp_path: Path) -> None:
+def test_the_folder_of_an_external_model_is_read_unless_it_contains_a_link(house: House, tmp_path: Path) -> None:
     (tmp_path / "id_rsa").write_text(SECRET)
     folder = tmp_path / "exported"
     (folder / "day=1").mkdir(parents=True)
@@ -149,7 +149,7 @@ def test_the_folder_of_an_external_model_is_read_unless_a_link_is_in_it(house: H
 
 
 @pytest.mark.parametrize("part", ["..", "*", "link", "\\x"])
-def test_only_a_plain_folder_is_an_exported_one(tmp_path: Path, part: str) -> None:
+def test_only_a_plain_folder_counts_as_the_folder_of_an_external_model(tmp_path: Path, part: str) -> None:
     (tmp_path / "exported").mkdir()
     (tmp_path / "exported" / MARKER).write_text("{}")
     (tmp_path / "link").symlink_to(tmp_path / "exported")
