@@ -1,4 +1,4 @@
-"""Faults of a service and of the network to it, as a proxy makes them: doubles of what no server does on demand."""
+"""Faults of a service and of its network, as a proxy causes them: no server produces them on demand."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def every(passing: Passing) -> bool:
 
 
 def commit(passing: Passing) -> bool:
-    """The write of a version behind the first one."""
+    """The write of a version after the first."""
     return passing.method == "PUT" and _COMMIT.search(passing.path) is not None
 
 
@@ -42,7 +42,7 @@ def spark(passing: Passing) -> bool:
 
 
 def look(passing: Passing) -> bool:
-    """A question whose answer has no body, and so no error code."""
+    """A request whose answer has no body, and so no error code."""
     return passing.method == "HEAD" and not passing.by_spark
 
 
@@ -56,14 +56,14 @@ def names(passing: Passing) -> bool:
 
 
 class Faults(Listener):
-    """Passes all on until it is told otherwise; what is refused and what hangs never comes to the server."""
+    """Passes every request on until a fault is set; refused and hanging requests never reach the server."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self.heal()
 
     def heal(self) -> None:
-        """The service is well again."""
+        """Ends all faults."""
         with self._lock:
             self._refused: Which = lambda passing: False
             self._answer = EXPIRED
@@ -75,23 +75,23 @@ class Faults(Listener):
             self.met = 0
 
     def refuse(self, which: Which, answer: Answer, times: int = 1 << 30) -> None:
-        """Refuses so many of those requests."""
+        """Refuses so many of the requests."""
         self._refused, self._answer, self._left = which, answer, times
 
     def expire_at(self, which: Which) -> None:
-        """The credentials run out just before the first such request: from then on each request is refused."""
+        """Ends the credentials' lifetime just before the first such request: from then on each request is refused."""
         self._refused, self._answer, self._left, self._is_from_then_on = which, EXPIRED, 1 << 30, True
 
     def lose_answer_of(self, which: Which) -> None:
-        """The first such request is done by the server, and the connection is closed without its answer."""
+        """Closes the connection after the server has done the first such request, without its answer."""
         self._lost = which
 
     def lose_answer_and_expire_at(self, which: Which) -> None:
-        """The same; then the credentials have run out."""
+        """Loses the first such answer, and refuses each request from then on."""
         self._lost, self._is_from_then_on = which, True
 
     def hang_at(self, which: Which) -> None:
-        """Such requests are accepted and never answered."""
+        """Accepts such requests and never answers them."""
         self._hanging = which
 
     def asked(self, passing: Passing) -> Answer | None:
@@ -117,7 +117,7 @@ class Faults(Listener):
         raise Dropped
 
     def release(self) -> None:
-        """Closes the connections that hang."""
+        """Closes the hanging connections."""
         held = self._is_held
         self.heal()
         held.set()

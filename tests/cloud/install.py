@@ -1,6 +1,6 @@
-"""Gets the test servers once: versitygw, an S3 over a folder, by Go's tool; Azurite, an Azure storage, by npm.
+"""Installs the test servers once: versitygw, an S3 over a folder, by Go's tool; Azurite, an Azure storage, by npm.
 
-They are kept in `dbt-silt-tests` of the user's cache, whose place the usual variable `XDG_CACHE_HOME` says.
+They are kept in `dbt-silt-tests` of the user's cache folder (`XDG_CACHE_HOME`).
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ _SECONDS = 3600
 
 
 class NotInstalled(Exception):
-    """A server is not there, and what would get it is missing; the text says what."""
+    """A server is not installed and cannot be; the text names the missing tool."""
 
 
 def versitygw() -> Path:
-    """The program, which Go builds where it is not there: some minutes.
+    """Returns the program, which Go builds in some minutes if it is missing.
 
     Raises:
-        NotInstalled: there is no Go.
+        NotInstalled: if Go is missing.
     """
     program = _cache() / f"versitygw-{VERSITYGW}" / "versitygw"
     if not program.exists():
@@ -38,10 +38,10 @@ def versitygw() -> Path:
 
 
 def azurite() -> list[str]:
-    """The command that starts its blob service.
+    """Returns the command that starts the blob service.
 
     Raises:
-        NotInstalled: there is no npm, or no Node.
+        NotInstalled: if npm or Node is missing.
     """
     node, folder = _tool("node"), _cache() / f"azurite-{AZURITE}"
     script = folder / "node_modules/azurite/dist/src/blob/main.js"

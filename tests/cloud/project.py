@@ -1,4 +1,4 @@
-"""dbt projects over a warehouse in the object store of the tests, run as users do: by processes."""
+"""dbt projects over a warehouse in the object store of the tests, run as users run them: in processes."""
 
 from __future__ import annotations
 
@@ -32,20 +32,20 @@ class Project:
     base: str
 
     def dbt(self, *arguments: str, fails: bool = False) -> str:
-        """Runs dbt; what it has printed."""
+        """Runs dbt; returns its output."""
         return self._run("dbt.cli.main", *arguments, "--profiles-dir", ".", fails=fails)
 
     def silt(self, *arguments: str, fails: bool = False) -> str:
-        """Runs `silt`; what it has printed."""
+        """Runs `silt`; returns its output."""
         return self._run("dbt.adapters.silt.cli", *arguments, fails=fails)
 
     def results(self) -> dict[str, str]:
-        """The status and message of each node of the last command."""
+        """Returns the status and message of each node of the last command."""
         found = json.loads((self.folder / "target/run_results.json").read_text())["results"]
         return {each["unique_id"].split(".")[2]: f"{each['status']}: {each['message']}" for each in found}
 
     def rows(self, query: str) -> list[list[Any]]:
-        """The rows of a query."""
+        """Returns the rows of a query."""
         shown = self.dbt("--quiet", "show", "--output", "json", "--limit", "-1", "--inline", query)
         return [list(row.values()) for row in json.loads(shown)["show"]]
 
@@ -60,7 +60,7 @@ class Project:
 
 
 def made(server: ObjectServer, folder: Path, files: Mapping[str, str], **target: Any) -> Project:
-    """A project whose warehouse is at a prefix of its own, unless `target` says another place.
+    """Creates a project whose warehouse has a prefix of its own, unless `target` sets another location.
 
     Args:
         target: more fields of its targets `dev` and, with another schema, `other`.

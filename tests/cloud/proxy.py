@@ -1,6 +1,6 @@
-"""A proxy between dbt and an object store, which shows each request to a listener that may disturb it.
+"""A proxy between dbt and an object store, which passes each request to a listener that may disturb it.
 
-All is passed on byte by byte, the `Host` with which it was signed included, so that signatures stay valid.
+It forwards every byte, including the signed `Host`, so that signatures remain valid.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Head:
 
     @classmethod
     def read(cls, source: IO[bytes]) -> Head | None:
-        """None at the end of the connection."""
+        """Reads a head; returns None at the end of the connection."""
         lines = []
         while line := source.readline():
             lines.append(line)
@@ -56,10 +56,10 @@ class Head:
         return self.fields.get("transfer-encoding", "").lower() == "chunked"
 
     def body(self, source: IO[bytes], ends: bool) -> Iterator[bytes]:
-        """The body as it is sent, in pieces.
+        """Yields the body as it is sent, in pieces.
 
         Args:
-            ends: whether one of unknown length ends with the connection; else there is none.
+            ends: whether a body of unknown length ends with the connection; otherwise it is empty.
         """
         if self.is_chunked:
             yield from _chunks(source)
@@ -77,10 +77,10 @@ class Passing:
 
     Attributes:
         method: of HTTP.
-        path: the bucket and the key, as they are named, without the query.
+        path: the bucket and the key, unquoted, without the query.
         query: quoted.
         by_spark: whether Hadoop's client sent it.
-        note: a listener's own.
+        note: for the listener's use.
     """
 
     head: Head
@@ -115,7 +115,7 @@ class Passing:
 
 @dataclass(frozen=True)
 class Answer:
-    """What a listener answers in place of the server."""
+    """A listener's answer in place of the server's."""
 
     status: int
     code: str
@@ -132,16 +132,16 @@ class Answer:
 
 
 class Listener:
-    """Lets all pass. Its methods are called on the connections' threads; the first two may raise Dropped."""
+    """Lets every request pass. Its methods are called on the connections' threads; the first two may raise Dropped."""
 
     def asked(self, passing: Passing) -> Answer | None:
-        """Before a request is passed on; an answer is given in place of the server's."""
+        """Called before a request is passed on; a returned answer replaces the server's."""
 
     def answered(self, passing: Passing, status: int) -> None:
-        """The server has answered, and the client does not know."""
+        """Called when the server has answered and the client has not received the answer."""
 
     def passed_on(self, passing: Passing, status: int) -> None:
-        """The client has the answer."""
+        """Called when the client has received the answer."""
 
 
 class Proxy:
@@ -174,7 +174,7 @@ class Proxy:
 
     def _serve(self, client: socket.socket) -> None:
         client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        # Either end may go at any time: here dbt is killed.
+        # Either side may close the connection at any time: tests kill dbt.
         with contextlib.suppress(Dropped, OSError), client.makefile("rb") as source:
             while (head := Head.read(source)) is not None:
                 self._pass(Passing(head, source), client)
@@ -200,7 +200,7 @@ class Proxy:
 
 @contextmanager
 def behind_proxy(server: ObjectServer, listener: Listener) -> Iterator[ObjectServer]:
-    """The same server as whoever goes through a proxy knows it; its `delta_rs` goes there directly."""
+    """Returns the server as a client of a proxy reaches it; its `delta_rs` options bypass the proxy."""
     proxy = Proxy(server, listener)
     try:
         yield replace(
@@ -214,10 +214,10 @@ def behind_proxy(server: ObjectServer, listener: Listener) -> Iterator[ObjectSer
 
 
 def _sent(passing: Passing, server: socket.socket, answers: IO[bytes], client: socket.socket) -> Head:
-    """Sends a request; the head of its answer.
+    """Sends a request; returns the head of its answer.
 
     Raises:
-        Dropped: the server gave none.
+        Dropped: if the server gave no answer.
     """
     server.sendall(passing.head.raw)
     if passing.awaits_consent:
@@ -239,7 +239,9 @@ def _answer(answers: IO[bytes]) -> Head:
 
 
 def _answer_in_place(passing: Passing, own: Answer, client: socket.socket) -> NoReturn:
-    """Answers as a service that refuses a request: what was sent is read, else the client sees a reset."""
+    """Answers as a service that refuses a request: reads the request first, because the client would see a reset
+    otherwise.
+    """
     if not passing.awaits_consent:
         passing.keep()
     client.sendall(own.raw_head if passing.method == "HEAD" else own.raw)

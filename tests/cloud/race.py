@@ -1,4 +1,4 @@
-"""Runs processes that write to one table in an object store at the same time; then some of them are killed.
+"""Runs processes that write to one table in an object store at the same time, and kills some of them.
 
 python -m tests.cloud.race s3 --writers 4 --commits 100
 """

@@ -1,6 +1,6 @@
 """Object stores on this machine: S3 by versitygw and Azure's storage by Azurite, which honour conditional writes.
 
-Each keeps a log of the requests that it answered, so that a test can count them.
+Each server logs the requests that it has answered, so that a test can count them.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _HOST = "127.0.0.1"
 _START_SECONDS = 60
 _S3_KEY, _S3_SECRET = "silt-access", "silt-secret-key"
 _ACCOUNT = "devstoreaccount1"
-# The key that every Azurite has, which its documentation names.
+# The key of every Azurite, from its documentation.
 _ACCOUNT_KEY = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="
 _S3_LINE = re.compile(r" s3_(?P<operation>\w+) .* /(?P<path>\S*) (?P<status>\d{3}) \S+( \d+){4} ")
 _AZURE_LINE = re.compile(r'"(?P<method>[A-Z]+) /[^/ ]*/(?P<path>\S*) HTTP/[\d.]+" (?P<status>\d{3})')
@@ -49,7 +49,7 @@ class Request:
         kind: `get`, `head`, `list`, `put`, `part` (of an upload in parts), `copy`, `delete` or `other`.
         path: the bucket, the key and the query, quoted.
         status: of HTTP.
-        by_spark: whether Spark sent it; False where the server does not say who it was.
+        by_spark: whether Spark sent it; False if the server does not log its client.
     """
 
     kind: str
@@ -60,7 +60,7 @@ class Request:
 
 @dataclass
 class Counted:
-    """The requests of a span of time, which are there once it has ended."""
+    """The requests of a block, available after its end."""
 
     requests: Sequence[Request] = ()
 
@@ -72,7 +72,7 @@ class Counted:
         return dict(sorted(collections.Counter(each.kind for each in self.requests).items()))
 
     def of_kernel(self) -> Counted:
-        """Those that Spark did not send."""
+        """Returns the requests that Spark did not send."""
         return Counted([each for each in self.requests if not each.by_spark])
 
     def of_spark(self) -> Counted:
@@ -89,12 +89,12 @@ class ObjectServer:
     Attributes:
         name: `s3` or `azure`.
         base: the URL of the bucket, without a slash at its end.
-        options: with obstore's names.
-        hadoop: the settings by which Spark reaches it.
-        log: the requests that it answered.
-        settings: the same for a warehouse.
-        delta_rs: the same for delta-rs.
-        files: the folder in which each object of the bucket is a file; None where there is none.
+        options: of obstore.
+        hadoop: Spark's settings for it.
+        log: the file of the requests that it has answered.
+        settings: of a warehouse in it.
+        delta_rs: options of delta-rs.
+        files: the folder in which each object of the bucket is a file; None if objects are not files.
     """
 
     name: str
@@ -112,25 +112,25 @@ class ObjectServer:
 
     @property
     def profile(self) -> dict[str, object]:
-        """The settings as a profile has them."""
+        """Returns the settings as a profile contains them."""
         return {each.name: value for each in fields(self.settings) if (value := getattr(self.settings, each.name))}
 
     def store(self, prefix: str | None = None) -> ObjectStore:
-        """A store at that prefix, else at one that nothing has used."""
+        """Returns a store at the prefix, or at an unused prefix by default."""
         at = f"store {next(self._numbers)} é%20" if prefix is None else prefix
         return ObjectStore(f"{self.base}/{at}", self.options)
 
     def url_of(self, folder: Path) -> str:
-        """The URL for a folder, at the prefix that it has among the server's files, else at its whole path."""
+        """Returns the URL of a folder: at its prefix if it is below the server's files, else at its whole path."""
         return f"{self.base}/{self.prefix_of(folder)}"
 
     def prefix_of(self, folder: Path) -> str:
-        """The prefix of `url_of`."""
+        """Returns the prefix of `url_of`."""
         return str(folder.relative_to(self.files or "/"))
 
     @contextmanager
     def counted(self) -> Iterator[Counted]:
-        """Counts the requests that are answered within; others of the same time count as well."""
+        """Counts the requests that are answered within the block, by any client."""
         counted, start = Counted(), self._size()
         yield counted
         end = self._size()
@@ -140,7 +140,7 @@ class ObjectServer:
         counted.requests = [request for line in lines if (request := self._parse(line)) is not None]
 
     def _size(self) -> int:
-        """The log's size, once it has not grown for a moment: it is written after the answer."""
+        """Returns the log's size when it has not grown for a moment: the server writes it after the answer."""
         size = -1
         while size != (size := self.log.stat().st_size):
             time.sleep(0.1)
@@ -152,11 +152,11 @@ def running_s3(folder: Path, *options: str) -> Iterator[ObjectServer]:
     """An S3 by versitygw.
 
     Args:
-        folder: for its objects and logs.
-        options: further ones of its storage.
+        folder: of its objects and logs.
+        options: further options of its storage.
 
     Raises:
-        install.NotInstalled: it is not there and cannot be got.
+        install.NotInstalled: if it is missing and cannot be installed.
     """
     data, log, port = folder / "data", folder / "access.log", _free_port()
     (data / BUCKET).mkdir(parents=True)
@@ -255,7 +255,7 @@ def _abfs(port: int) -> Mapping[str, str]:
         "account.hns.enabled": "false",
         "fns.account.service.type": "BLOB",
         "account.auth.type": "SharedKey",
-        # The other client wants a library for TLS, though nothing here is encrypted.
+        # Spark's client requires a library for TLS, though nothing here is encrypted.
         "networking.library": "JDK_HTTP_URL_CONNECTION",
         f"account.key.{_ACCOUNT}.dfs.core.windows.net": _ACCOUNT_KEY,
         f"account.key.{_ACCOUNT}.blob.core.windows.net": _ACCOUNT_KEY,
@@ -323,7 +323,7 @@ def _free_port() -> int:
 
 
 def _make_container(endpoint: str, name: str) -> None:
-    """Makes a container, where there is none of the name, by one signed request, as obstore does not."""
+    """Creates a container if it does not exist, by one signed request: obstore creates no containers."""
     now = datetime.datetime.now(datetime.timezone.utc).strftime("%a, %d %b %Y %H:%M:%S GMT")
     version = "2021-08-06"
     headers = f"x-ms-date:{now}\nx-ms-version:{version}"
@@ -337,5 +337,5 @@ def _make_container(endpoint: str, name: str) -> None:
     try:
         urllib.request.urlopen(request, timeout=30).close()
     except urllib.error.HTTPError as error:
-        if error.code != http.HTTPStatus.CONFLICT:  # there is one of that name
+        if error.code != http.HTTPStatus.CONFLICT:  # it exists
             raise

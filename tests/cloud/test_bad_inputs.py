@@ -1,4 +1,4 @@
-"""What is said of a profile that does not fit the service; and a bucket that keeps versions of its objects."""
+"""Errors for a profile that does not match the service; and a bucket that keeps versions of its objects."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def of_s3(server: ObjectServer) -> None:
 
 
 def make_schema(url: str, settings: StorageSettings) -> None:
-    """As the first command of a project does."""
+    """Creates a schema, as the first command of a project does."""
     open_databases({"silt": url}, Storages(settings)).catalog.open_schema("silt", "main")
 
 
@@ -42,17 +42,19 @@ def make_schema(url: str, settings: StorageSettings) -> None:
     ],
     ids=["key", "secret", "region"],
 )
-def test_a_wrong_setting_is_named(server: ObjectServer, wrong: dict[str, str], said: str) -> None:
+def test_a_wrong_storage_setting_is_refused_with_the_setting_to_correct(
+    server: ObjectServer, wrong: dict[str, str], said: str
+) -> None:
     with pytest.raises(StorageError, match=said):
         make_schema(f"{server.base}/bad inputs", replace(server.settings, **wrong))
 
 
-def test_a_bucket_that_is_not_there_is_named(server: ObjectServer) -> None:
+def test_a_missing_bucket_is_named_in_the_error(server: ObjectServer) -> None:
     with pytest.raises(StorageError, match=r"s3://nowhere.*the bucket does not exist.*create the bucket"):
         make_schema("s3://nowhere/house", server.settings)
 
 
-def test_a_right_that_is_missing_is_named(server: ObjectServer) -> None:
+def test_missing_write_permissions_are_named_in_the_error(server: ObjectServer) -> None:
     faults = Faults()
     with behind_proxy(server, faults) as behind:
         faults.refuse(of.change, of.DENIED)
@@ -60,7 +62,7 @@ def test_a_right_that_is_missing_is_named(server: ObjectServer) -> None:
             make_schema(f"{server.base}/denied", behind.settings)
 
 
-def test_an_endpoint_that_hangs_is_named(server: ObjectServer) -> None:
+def test_an_endpoint_that_does_not_answer_is_named_in_the_error(server: ObjectServer) -> None:
     with socket.create_server(("127.0.0.1", 0)) as sleeper:
         endpoint = f"http://127.0.0.1:{sleeper.getsockname()[1]}"
         with pytest.raises(StorageError, match=f"{endpoint} does not answer.*Check `endpoint`"):
@@ -69,7 +71,7 @@ def test_an_endpoint_that_hangs_is_named(server: ObjectServer) -> None:
 
 @pytest.fixture
 def versioned(tmp_path: Path) -> Iterator[ObjectServer]:
-    """A server of its own, whose bucket keeps what is overwritten and deleted."""
+    """A separate server, whose bucket keeps overwritten and deleted objects."""
     (tmp_path / "versions").mkdir()
     with running_s3(tmp_path, "--versioning-dir", str(tmp_path / "versions")) as server:
         s3 = boto3.client(

@@ -51,7 +51,7 @@ def said(shop: Project, *arguments: str) -> Any:
     return json.loads(shop.silt(*arguments, "--json"))
 
 
-def test_a_run_is_built_retried_shown_checked_and_rolled_back_over_two_storages(shop: Project) -> None:
+def test_build_retry_show_check_and_rollback_work_over_two_storages(shop: Project) -> None:
     shop.dbt("build", "--vars", "{silt_run_id: monday}", fails=True)
     assert {name for name, message in shop.results().items() if message.startswith("error")} == {"checked"}
     shop.dbt("retry", "--vars", "{silt_run_id: monday, number: 5}")
@@ -77,12 +77,14 @@ def test_a_run_is_built_retried_shown_checked_and_rolled_back_over_two_storages(
 
 
 @pytest.mark.long
-def test_the_shell_answers_and_runs_statements_there(shop: Project) -> None:
+def test_the_shell_runs_queries_and_statements_on_a_bucket(shop: Project) -> None:
     with typing(shop.folder, shop.folder, environment={"DBT_PROFILES_DIR": str(shop.folder)}) as shell:
         exercise(shell)
 
 
-def test_silt_reaches_a_table_by_its_url_with_the_settings_of_the_profile(server: ObjectServer, shop: Project) -> None:
+def test_silt_opens_a_table_by_its_url_with_the_storage_settings_of_the_profile(
+    server: ObjectServer, shop: Project
+) -> None:
     rows = pa.table({"id": [1, 2, 3]})
     for bucket in (server.base, server.base.replace("warehouse", "others", 1)):
         url = f"{bucket}/theirs"
@@ -129,7 +131,7 @@ STATEMENTS = (
 )
 
 
-def test_statements_docs_clones_and_freshness_over_two_storages(server: ObjectServer, shop: Project) -> None:
+def test_statements_docs_clones_and_freshness_work_over_two_storages(server: ObjectServer, shop: Project) -> None:
     write_files(
         shop.folder,
         {

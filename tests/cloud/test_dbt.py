@@ -1,4 +1,4 @@
-"""dbt over a warehouse in an object store: what a killed build leaves, and how many requests a run costs."""
+"""dbt over a warehouse in an object store: killed builds, and the number of requests of a run."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def named(identifier: str) -> RelationName:
     return RelationName("silt", "main", identifier)
 
 
-def test_a_run_of_an_incremental_model_costs_few_requests_beside_its_data(server: ObjectServer, shop: Path) -> None:
+def test_a_run_of_an_incremental_model_sends_few_requests_apart_from_its_data(server: ObjectServer, shop: Path) -> None:
     dbt(shop, "run")
     with server.counted() as counted:
         dbt(shop, "run", "--select", "orders")
@@ -63,12 +63,12 @@ def test_a_run_of_an_incremental_model_costs_few_requests_beside_its_data(server
     assert len(counted.of_kernel()) <= _BUDGET, counted.of_kernel().listed()
 
 
-def test_a_build_that_is_killed_again_and_again_applies_every_model_once(server: ObjectServer, shop: Path) -> None:
+def test_a_repeatedly_killed_build_applies_every_model_once(server: ObjectServer, shop: Path) -> None:
     dbt(shop, "run")
     run_id = json.dumps({"silt_run_id": "the-second"})
     for seconds in _KILLS_AFTER:
         process = start_dbt(shop, "run", "--vars", run_id)
-        time.sleep(seconds)  # wherever it is then
+        time.sleep(seconds)  # at an arbitrary point of the run
         os.killpg(process.pid, signal.SIGKILL)
         process.wait()
     dbt(shop, "run", "--vars", run_id)

@@ -1,4 +1,4 @@
-"""A dbt run in whose middle the credentials run out or the service hangs; the same command again goes on."""
+"""A dbt run during which the credentials expire or the service hangs; the same command resumes it."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def faults() -> Faults:
 
 @pytest.fixture
 def shop(server: ObjectServer, faults: Faults, tmp_path: Path) -> Iterator[Path]:
-    """A project that reaches its warehouse by the proxy."""
+    """A project that reaches its warehouse through the proxy."""
     if server.name != "s3":
         pytest.skip("the faults are of an S3")
     with behind_proxy(server, faults) as behind:
@@ -59,7 +59,7 @@ def units(server: ObjectServer, shop: Path, model: str) -> int:
     [(of.upload, "SILT_STORAGE_REFUSED"), (first_commit, "SILT_NOT_WRITTEN")],
     ids=["when Spark writes", "at the commit"],
 )
-def test_credentials_run_out_in_the_middle_of_a_run(
+def test_a_run_whose_credentials_expire_is_resumed_and_applies_each_model_once(
     server: ObjectServer, shop: Path, faults: Faults, which: Which, code: str
 ) -> None:
     faults.expire_at(of_orders(which))
@@ -72,7 +72,9 @@ def test_credentials_run_out_in_the_middle_of_a_run(
     assert [units(server, shop, model) for model in ("raw", "orders", "log")] == [1, 1, 1]
 
 
-def test_the_service_hangs_at_a_commit_of_a_run(server: ObjectServer, shop: Path, faults: Faults) -> None:
+def test_a_run_whose_service_hangs_at_a_commit_is_resumed_and_applies_each_model_once(
+    server: ObjectServer, shop: Path, faults: Faults
+) -> None:
     faults.hang_at(of_orders(first_commit))
     assert ended(shop) == 1
     said = (shop / "dbt.log").read_text()

@@ -1,4 +1,4 @@
-"""Files in an object store that are in no table: the materialization `external`, and sources."""
+"""Files in an object store that belong to no table: the materialization `external`, and sources."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def shop(server: ObjectServer, tmp_path: Path) -> Project:
     return project.made(server, tmp_path, {f"models/{name}": text for name, text in models.items()})
 
 
-def test_models_are_written_as_files_and_sources_are_read_by_the_settings_of_the_profile(
+def test_external_models_and_file_sources_use_the_storage_settings_of_the_profile(
     server: ObjectServer, shop: Project
 ) -> None:
     store = server.store(f"{shop.folder.name} é%20")
@@ -112,13 +112,13 @@ def test_models_are_written_as_files_and_sources_are_read_by_the_settings_of_the
 
 @dataclass(frozen=True)
 class Exports:
-    """Writes rows as files next to each other, as runs of one model do."""
+    """Writes rows as files next to each other, as the runs of a model do."""
 
     warehouse: Warehouse
     store: ObjectStore
 
     def write(self, name: str, query: str, **config: object) -> str:
-        """Writes a query's rows; the query that reads them."""
+        """Writes the rows of a query; returns the query that reads them."""
         given = {"unique_id": "model.shop.exported", "config": config}
         target = target_of(given, f"{self.store.root}/{name}", "/", [])
         check_target(target, self.warehouse.catalog.store_at)
@@ -134,7 +134,7 @@ def exports(server: ObjectServer, spark: SparkSession, tmp_path: Path) -> Export
     return Exports(Warehouse(spark.newSession(), str(tmp_path / "local"), storage=server.settings), store)
 
 
-def test_the_files_of_a_run_are_read_alone_and_swept_by_the_next(exports: Exports) -> None:
+def test_only_the_files_of_the_last_run_are_read_and_the_next_run_deletes_earlier_files(exports: Exports) -> None:
     query = exports.write("out", "select id, id % 2 as p from range(4)", partition_by=["p"], format="csv")
     rows = [(number, number % 2) for number in range(4)]
     assert exports.rows(query) == rows
@@ -151,10 +151,12 @@ def test_the_files_of_a_run_are_read_alone_and_swept_by_the_next(exports: Export
         exports.rows(query)
 
 
-def test_a_file_is_replaced_whole(exports: Exports, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_external_file_is_replaced_completely_or_not_at_all(
+    exports: Exports, monkeypatch: pytest.MonkeyPatch
+) -> None:
     query = exports.write("one.parquet", "select id from range(0, 10, 1, 4)")
     assert exports.rows(query) == [(number,) for number in range(10)]
-    monkeypatch.setattr(object_store, "_COPIED_BYTES", 100)  # so that this machine copies it
+    monkeypatch.setattr(object_store, "_COPIED_BYTES", 100)  # so that this machine copies the file, not the service
     exports.write("one.parquet", "select id, 'x' as v from range(0, 5, 1, 2)")
     assert exports.rows(f"select count(v) from read_files('{exports.store.root}/one.parquet')") == [(5,)]
     with pytest.raises(DataRejectedError, match="no"):
@@ -162,7 +164,7 @@ def test_a_file_is_replaced_whole(exports: Exports, monkeypatch: pytest.MonkeyPa
     assert [file.path for file in exports.store.files_below("") if file.size] == ["one.parquet"]
 
 
-def test_files_that_cannot_be_read_are_errors_that_say_why(exports: Exports, server: ObjectServer) -> None:
+def test_missing_files_and_buckets_are_named_in_the_error(exports: Exports, server: ObjectServer) -> None:
     with pytest.raises(FilesNotFoundError, match="there are no files to read at"):
         exports.rows(f"select * from read_files('{exports.store.root}/nothing/*.csv')")
     nowhere = server.base.replace("warehouse", "nowhere", 1)

@@ -1,4 +1,4 @@
-"""What is said of a service that refuses, hangs or loses its answer; then it is run again, and is applied once."""
+"""Errors for a service that refuses, hangs or loses an answer; a repetition applies the statement once."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Disturbed:
         return int(found)
 
     def is_applied(self) -> int:
-        """How many commits hold the unit; the rows agree."""
+        """Returns the number of commits that hold the unit of work, and checks that the rows agree."""
         log = self.warehouse.catalog.table(RelationName("silt", "main", "t"))
         actions = [action for commit in log.commits() for action in commit.actions]
         times = sum(isinstance(each, SetTransaction) and each.app_id == UNIT[0] for each in actions)
@@ -58,7 +58,7 @@ class Disturbed:
 
     @contextmanager
     def failing(self, kind: type[SiltError], said: str) -> Iterator[None]:
-        """Expects that very kind of error; then the service is well again."""
+        """Expects exactly this kind of error, and ends the faults afterwards."""
         with pytest.raises(kind, match=re.compile(said, re.DOTALL)) as raised:
             yield
         assert type(raised.value) is kind
@@ -84,7 +84,7 @@ def warehouse(cloud: ObjectServer | None, spark: SparkSession, faults: Faults) -
 
 @pytest.fixture
 def disturbed(warehouse: Warehouse, faults: Faults) -> Iterator[Disturbed]:
-    """With a table of ten rows in three versions."""
+    """The warehouse with a table of ten rows in three versions."""
     warehouse.sql("create or replace table t (id bigint)")
     warehouse.sql("insert into t select id from range(0, 10, 1, 2)")
     warehouse.sql("insert into t values (50)")
@@ -98,7 +98,7 @@ def disturbed(warehouse: Warehouse, faults: Faults) -> Iterator[Disturbed]:
     [(of.every, StorageRefusedError), (of.upload, StorageRefusedError), (of.commit, NotWrittenError)],
     ids=["at the first request", "at Spark's upload", "at the commit"],
 )
-def test_credentials_that_run_out_are_said_and_with_new_ones_the_statement_is_applied_once(
+def test_expired_credentials_are_reported_and_a_rerun_with_new_credentials_applies_the_statement_once(
     disturbed: Disturbed, at: Which, kind: type[SiltError]
 ) -> None:
     disturbed.faults.expire_at(at)
@@ -111,13 +111,13 @@ def test_credentials_that_run_out_are_said_and_with_new_ones_the_statement_is_ap
 
 
 @pytest.mark.parametrize("by_spark", [True, False], ids=["by Spark", "by the log's client"])
-def test_credentials_that_have_run_out_are_said_where_something_is_read(disturbed: Disturbed, by_spark: bool) -> None:
+def test_expired_credentials_are_reported_by_a_read(disturbed: Disturbed, by_spark: bool) -> None:
     disturbed.faults.expire_at(of.data_read if by_spark else of.every)
     with disturbed.failing(StorageRefusedError, RUN_OUT):
         disturbed.read()
 
 
-def test_credentials_that_run_out_after_a_commit_without_an_answer_are_said_with_it(disturbed: Disturbed) -> None:
+def test_expired_credentials_are_named_in_the_error_of_a_commit_whose_answer_was_lost(disturbed: Disturbed) -> None:
     disturbed.faults.lose_answer_and_expire_at(of.commit)
     with disturbed.failing(CommitStateUnknownError, f"not known.*; then .*{RUN_OUT}Run it again with the same run id"):
         disturbed.insert()
@@ -126,7 +126,7 @@ def test_credentials_that_run_out_after_a_commit_without_an_answer_are_said_with
     assert disturbed.is_applied() == 1
 
 
-def test_a_look_that_is_refused_without_a_reason_is_asked_for_the_reason(disturbed: Disturbed) -> None:
+def test_a_refused_head_request_is_repeated_as_a_request_that_returns_the_reason(disturbed: Disturbed) -> None:
     disturbed.faults.expire_at(of.look)
     with disturbed.failing(CommitStateUnknownError, RUN_OUT):
         disturbed.insert()
@@ -135,7 +135,7 @@ def test_a_look_that_is_refused_without_a_reason_is_asked_for_the_reason(disturb
 
 
 @pytest.mark.parametrize("which", [of.commit, of.names], ids=["a commit", "a change of names"])
-def test_an_answer_that_is_lost_after_the_write_is_found_out(disturbed: Disturbed, which: Which) -> None:
+def test_a_write_whose_answer_is_lost_is_recognised_as_done(disturbed: Disturbed, which: Which) -> None:
     disturbed.faults.lose_answer_of(which)
     if which is of.names:
         disturbed.warehouse.sql("create table u as select 1 as a")
@@ -146,7 +146,7 @@ def test_an_answer_that_is_lost_after_the_write_is_found_out(disturbed: Disturbe
     assert disturbed.is_applied() == 1
 
 
-def test_names_that_are_changed_without_an_answer_before_the_credentials_run_out_are_there_later(
+def test_a_creation_repeated_after_a_lost_answer_and_expired_credentials_creates_the_table_once(
     disturbed: Disturbed,
 ) -> None:
     make = "create table if not exists u as select 1 as a"
@@ -163,7 +163,7 @@ def test_names_that_are_changed_without_an_answer_before_the_credentials_run_out
     [(of.every, StorageError), (of.upload, StorageError), (of.commit, CommitStateUnknownError)],
     ids=["at the first request", "at Spark's upload", "at the commit"],
 )
-def test_a_service_that_hangs_is_named_and_later_the_statement_is_applied_once(
+def test_a_hanging_service_is_reported_and_a_rerun_applies_the_statement_once(
     disturbed: Disturbed, which: Which, kind: type[SiltError]
 ) -> None:
     disturbed.faults.hang_at(which)
@@ -173,14 +173,14 @@ def test_a_service_that_hangs_is_named_and_later_the_statement_is_applied_once(
     assert disturbed.is_applied() == 1
 
 
-def test_a_service_that_hangs_when_spark_reads_is_named(disturbed: Disturbed) -> None:
+def test_a_service_that_hangs_during_a_read_of_spark_is_reported(disturbed: Disturbed) -> None:
     disturbed.faults.hang_at(of.data_read)
     with disturbed.failing(StorageError, "does not answer"):
         disturbed.read()
 
 
 @pytest.mark.parametrize("which", [of.every, of.spark, of.commit, of.names, of.data_read])
-def test_requests_are_repeated_where_the_service_asks_for_fewer(disturbed: Disturbed, which: Which) -> None:
+def test_requests_are_repeated_if_the_service_asks_clients_to_slow_down(disturbed: Disturbed, which: Which) -> None:
     disturbed.faults.refuse(which, of.SLOW_DOWN, times=5)
     disturbed.insert()
     disturbed.warehouse.sql("create or replace table u as select sum(id) as a from t")
@@ -190,7 +190,9 @@ def test_requests_are_repeated_where_the_service_asks_for_fewer(disturbed: Distu
     assert disturbed.is_applied() == 1
 
 
-def test_a_user_without_write_permission_can_read_and_a_write_names_the_permission(disturbed: Disturbed) -> None:
+def test_a_user_without_write_permission_can_read_and_a_write_names_the_permission_to_grant(
+    disturbed: Disturbed,
+) -> None:
     disturbed.faults.refuse(of.change, of.DENIED)
     assert disturbed.read() == sum(range(10)) + 50 + 11
     with disturbed.failing(

@@ -1,4 +1,4 @@
-"""dbt is killed at the requests of its runs, and continued (`make chaos CLOUD=s3` is the long form)."""
+"""dbt is killed at the requests of its runs, and resumed (`make chaos CLOUD=s3` is the long form)."""
 
 from __future__ import annotations
 
@@ -45,12 +45,12 @@ def place(chaos: Chaos, cloud: ObjectServer, tmp_path: Path) -> Iterator[Workpla
 
 
 def live(chaos: Chaos, place: Workplace, moments: tuple[Moment, ...]) -> Told:
-    """A first round whose build is killed at those moments."""
+    """Runs a first round whose build is killed at the moments."""
     plan = RoundPlan(0, 1, Way.VARIABLE, First.NOTHING, tuple((0, moment) for moment in moments))
     return Round(place, plan, print).live(chaos.undisturbed.round(1))
 
 
-def test_a_build_that_is_killed_between_requests_leaves_what_an_undisturbed_one_leaves(
+def test_a_build_killed_between_requests_and_resumed_leaves_the_tables_of_an_undisturbed_build(
     chaos: Chaos, place: Workplace
 ) -> None:
     told = live(chaos, place, MOMENTS)
@@ -59,6 +59,8 @@ def test_a_build_that_is_killed_between_requests_leaves_what_an_undisturbed_one_
     assert len(told.kills) == len(MOMENTS)
 
 
-def test_a_unit_of_work_that_is_not_recognised_is_found(chaos: Chaos, place: Workplace) -> None:
+def test_the_comparison_finds_rows_doubled_by_an_adapter_that_forgets_its_units_of_work(
+    chaos: Chaos, place: Workplace
+) -> None:
     told = live(chaos, replace(place, variables=FORGETS_UNITS), (Moment(Step.JOURNAL.name, 6),))
     assert told.difference is not None and told.difference.rows_doubled

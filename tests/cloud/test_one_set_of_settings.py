@@ -1,4 +1,4 @@
-"""One set of settings serves the log's client and Spark, and nobody sees a secret of it."""
+"""The log's client and Spark use the same storage settings, and no secret is visible."""
 
 from __future__ import annotations
 
@@ -69,13 +69,13 @@ handle.close()
 
 
 def storage_of(server: ObjectServer) -> dict[str, Any]:
-    """The server's options by the names of the settings."""
+    """Returns the server's options by the names of the settings."""
     known = {each.name for each in fields(StorageSettings)}
     given = {name: value for name, value in server.options.items() if name in known}
     return {**given, "endpoint": server.endpoint.removesuffix("/devstoreaccount1")}
 
 
-def test_a_session_reaches_the_storage_by_the_profile_alone_and_no_secret_is_seen(
+def test_a_session_reaches_the_storage_with_the_profile_alone_and_no_secret_is_visible(
     server: ObjectServer, tmp_path: Path
 ) -> None:
     storage = storage_of(server)

@@ -1,4 +1,4 @@
-"""What goes through the proxy is unchanged, and its listener may answer, drop and wait."""
+"""The proxy changes nothing that passes through it, and its listener may answer, drop and wait."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def store(server: ObjectServer, faults: Faults) -> Iterator[ObjectStore]:
         yield behind.store()
 
 
-def test_large_and_empty_objects_with_names_of_all_kinds_arrive_as_they_were_sent(store: ObjectStore) -> None:
+def test_large_and_empty_objects_and_unusual_names_pass_through_the_proxy_unchanged(store: ObjectStore) -> None:
     data = os.urandom(LARGE)
     for name, content in {"a b/é%20+&=?": data, "empty": b""}.items():
         store.put(name, content)
@@ -40,7 +40,7 @@ def test_large_and_empty_objects_with_names_of_all_kinds_arrive_as_they_were_sen
     assert store.read_ranges("a b/é%20+&=?", [(5, 9), (LARGE - 3, LARGE)]) == [data[5:9], data[-3:]]
 
 
-def test_requests_side_by_side_each_get_their_own_answer(store: ObjectStore) -> None:
+def test_concurrent_requests_each_get_their_own_answer(store: ObjectStore) -> None:
     names = [f"n{number}" for number in range(40)]
     with ThreadPoolExecutor(16) as pool:
         results = list(pool.map(lambda name: store.put_if_absent(name, name.encode() * 1000), names * 2))
@@ -48,7 +48,7 @@ def test_requests_side_by_side_each_get_their_own_answer(store: ObjectStore) -> 
     assert (results.count(PutResult.CREATED), results.count(PutResult.EXISTS)) == (40, 40)
 
 
-def test_what_is_refused_does_not_come_to_the_server(store: ObjectStore, faults: Faults) -> None:
+def test_a_refused_request_does_not_reach_the_server(store: ObjectStore, faults: Faults) -> None:
     faults.refuse(of.change, of.DENIED)
     with pytest.raises(StorageError, match="lack a permission"):
         store.put_if_absent("x", b"1")
@@ -60,7 +60,7 @@ def test_what_is_refused_does_not_come_to_the_server(store: ObjectStore, faults:
     assert store.status("x") is None
 
 
-def test_an_answer_is_lost_after_the_server_has_done_what_was_asked(store: ObjectStore, faults: Faults) -> None:
+def test_an_answer_can_be_lost_after_the_server_has_done_the_request(store: ObjectStore, faults: Faults) -> None:
     faults.lose_answer_of(of.change)
     with pytest.raises(StorageError, match="does not answer"):
         store.put_if_absent("x", b"1")

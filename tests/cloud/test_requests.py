@@ -1,4 +1,4 @@
-"""How many requests the log of a table costs, by the server's own count."""
+"""The number of requests that operations on a table's log send, counted by the server."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.unit.engine.kernel.log_builder import METADATA, PROTOCOL, add
 
 @pytest.fixture
 def log(server: ObjectServer) -> DeltaLog:
-    """A table of three versions, at a place that no other table will have."""
+    """The log of a table of three versions, at an unused location."""
     made = DeltaLog(server.store().never_reused(), "t")
     changes = Changes(Operation("CREATE TABLE"), (), (), METADATA, PROTOCOL)
     commit(made, None, changes, ReadSet(), CommitSettings())
@@ -31,22 +31,23 @@ def append(log: DeltaLog, name: str) -> None:
     commit(log, log.snapshot(), changes, ReadSet(), CommitSettings())
 
 
-def test_a_table_that_is_open_is_read_again_by_one_request(server: ObjectServer, log: DeltaLog) -> None:
+def test_an_unchanged_open_table_is_read_again_with_one_request(server: ObjectServer, log: DeltaLog) -> None:
     held = log.snapshot()
     with server.counted() as counted:
         assert log.snapshot() is held
     assert counted.kinds == {"get": 1}, counted.listed()
 
 
-def test_an_append_to_a_table_that_is_open_is_five_requests_of_the_log(server: ObjectServer, log: DeltaLog) -> None:
+def test_an_append_to_an_open_table_sends_five_requests_for_the_log(server: ObjectServer, log: DeltaLog) -> None:
     log.snapshot()
     with server.counted() as counted:
         append(log, "f3")
-    # A look for later commits; the commit; whether the table is still there; the commit's time; its checksum.
+    # The requests: a look for later commits; the commit; whether the table still exists; the commit's time; the
+    # checksum.
     assert counted.kinds == {"get": 2, "head": 1, "put": 2}, counted.listed()
 
 
-def test_another_writers_commits_are_one_request_each(server: ObjectServer, log: DeltaLog) -> None:
+def test_each_commit_of_another_writer_is_read_with_one_request(server: ObjectServer, log: DeltaLog) -> None:
     other = DeltaLog(log.store, "t")
     log.snapshot()
     for name in ("f3", "f4", "f5"):
@@ -56,7 +57,7 @@ def test_another_writers_commits_are_one_request_each(server: ObjectServer, log:
     assert counted.kinds["get"] <= 5 and len(counted) <= 7, counted.listed()
 
 
-def test_a_footer_is_one_range_of_a_large_file(server: ObjectServer) -> None:
+def test_the_end_of_a_large_file_is_read_with_one_range_request(server: ObjectServer) -> None:
     store = server.store()
     store.put("large", bytes(5 << 20))
     with server.counted() as counted, store.open_input("large") as file:
@@ -65,7 +66,7 @@ def test_a_footer_is_one_range_of_a_large_file(server: ObjectServer) -> None:
     assert counted.kinds == ({"get": 1} if server.name == "s3" else {"get": 1, "head": 1}), counted.listed()
 
 
-def test_deletion_vectors_are_ranges_of_their_file(server: ObjectServer) -> None:
+def test_neighbouring_deletion_vectors_are_read_with_one_range_request(server: ObjectServer) -> None:
     store = server.store()
     vectors = deletion_vectors.write(store, SystemClock(), [BitMap64(range(n, 90_000, 7)) for n in range(20)])
     with server.counted() as counted:
@@ -74,7 +75,7 @@ def test_deletion_vectors_are_ranges_of_their_file(server: ObjectServer) -> None
     assert counted.kinds == {"get": 1}, counted.listed()
 
 
-def test_files_in_many_folders_are_listed_by_one_request(server: ObjectServer) -> None:
+def test_files_in_many_folders_are_listed_with_one_request(server: ObjectServer) -> None:
     store = server.store()
     for number in range(30):
         store.put(f"w/p={number % 7}/part-{number}", b"x")
@@ -83,7 +84,7 @@ def test_files_in_many_folders_are_listed_by_one_request(server: ObjectServer) -
     assert counted.kinds == {"list": 1}, counted.listed()
 
 
-def test_the_commits_of_a_table_that_is_opened_are_one_request_each(server: ObjectServer, log: DeltaLog) -> None:
+def test_opening_a_table_reads_each_commit_with_one_request(server: ObjectServer, log: DeltaLog) -> None:
     for number in range(5):
         append(log, f"more {number}")
     with server.counted() as counted:
@@ -91,7 +92,7 @@ def test_the_commits_of_a_table_that_is_opened_are_one_request_each(server: Obje
     assert len(counted) == 8 + 5, counted.listed()
 
 
-def test_a_vacuum_lists_the_folders_of_a_table_at_once(server: ObjectServer, log: DeltaLog) -> None:
+def test_a_vacuum_lists_all_folders_of_a_table_with_few_requests(server: ObjectServer, log: DeltaLog) -> None:
     for number in range(20):
         log.store.put(f"folder-{number}/p=1/part-{number}", b"x")
     snapshot = log.snapshot()

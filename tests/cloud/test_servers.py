@@ -1,4 +1,4 @@
-"""The servers that stand for S3 and Azure's storage decide conditional writes, and say what they were asked."""
+"""The servers that replace S3 and Azure's storage decide conditional writes, and log their requests."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.cloud.servers import ObjectServer
 THREADS = 8
 
 
-def test_of_many_that_create_an_object_at_once_one_does(server: ObjectServer) -> None:
+def test_one_of_many_concurrent_creations_of_an_object_succeeds(server: ObjectServer) -> None:
     stores, together = [server.store("race") for _ in range(THREADS)], threading.Barrier(THREADS)
 
     def create(store: ObjectStore, name: str) -> bool:
@@ -22,7 +22,7 @@ def test_of_many_that_create_an_object_at_once_one_does(server: ObjectServer) ->
         try:
             return store.put_if_absent(name, b"x") is PutResult.CREATED
         except StorageError:
-            return False  # S3 also refuses a write during another one
+            return False  # S3 also refuses a write during another write of the key
 
     with ThreadPoolExecutor(THREADS) as pool:
         for name in map(str, range(20)):
@@ -30,7 +30,7 @@ def test_of_many_that_create_an_object_at_once_one_does(server: ObjectServer) ->
             assert sum(pool.map(lambda task: task(), tasks)) == 1
 
 
-def test_the_requests_of_a_span_are_counted_by_their_kind(server: ObjectServer) -> None:
+def test_the_requests_of_a_block_are_counted_by_kind(server: ObjectServer) -> None:
     store = server.store("counted é%20")
     store.put("before", b"x")
     with server.counted() as counted:
@@ -44,7 +44,7 @@ def test_the_requests_of_a_span_are_counted_by_their_kind(server: ObjectServer) 
     assert {each.status for each in counted.requests if each.kind == "head"} == {404}
 
 
-def test_a_bucket_is_made_when_asked_for(server: ObjectServer) -> None:
+def test_make_bucket_creates_a_bucket(server: ObjectServer) -> None:
     server.make_bucket("another")
     store = ObjectStore(server.base.replace("warehouse", "another", 1), server.options)
     assert store.put_if_absent("a", b"x") is PutResult.CREATED

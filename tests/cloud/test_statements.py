@@ -1,4 +1,6 @@
-"""Every command leaves the same rows in an object store as in a folder; and what its reads and writes cost."""
+"""Every statement leaves the same rows in an object store as in a folder; and the number of requests of reads and
+writes.
+"""
 
 from __future__ import annotations
 
@@ -64,7 +66,7 @@ HISTORIES = {
 
 @pytest.fixture
 def houses(server: ObjectServer, spark: SparkSession, tmp_path: Path) -> list[House]:
-    """One in a folder, one in the object store."""
+    """A warehouse in a folder, and one in the object store."""
     prefix = f"{server.base}/{tmp_path.name}/ware house %é"
     local, stored = tmp_path / "local", Location(prefix, server.settings)
     return [
@@ -78,7 +80,7 @@ def in_order(table: pa.Table) -> list[tuple[object, ...]]:
 
 
 def statements(history: str) -> Iterator[str]:
-    """A statement begins at the left; what is indented goes on."""
+    """Yields the statements: a statement begins in the first column, and indented lines continue it."""
     lines = [line.removeprefix(" " * 8) for line in history.strip("\n").splitlines()]
     found: list[str] = []
     for line in lines:
@@ -90,7 +92,9 @@ def statements(history: str) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("history", HISTORIES)
-def test_a_history_leaves_the_same_rows_as_in_a_folder(houses: list[House], history: str) -> None:
+def test_a_history_of_statements_leaves_the_same_rows_in_a_bucket_as_in_a_folder(
+    houses: list[House], history: str
+) -> None:
     for house in houses:
         for statement in statements(HISTORIES[history]):
             house.sql(statement)
@@ -108,7 +112,7 @@ def test_a_history_leaves_the_same_rows_as_in_a_folder(houses: list[House], hist
     assert detail is not None and detail.location.startswith(("s3://", "abfs://"))
 
 
-def test_tables_are_copied_between_storages_and_read_by_their_paths(houses: list[House]) -> None:
+def test_tables_are_cloned_between_storages_and_read_and_written_by_their_paths(houses: list[House]) -> None:
     for house, base in zip(houses, ("folder", "objects"), strict=True):
         house.sql("create schema if not exists other.main")
         house.sql(
@@ -133,7 +137,7 @@ def test_tables_are_copied_between_storages_and_read_by_their_paths(houses: list
         house.sql(f"vacuum other.main.deep_of_{own}")
 
 
-def test_delta_rs_and_this_engine_read_and_write_one_table_by_its_url(
+def test_delta_rs_and_this_engine_read_and_write_the_same_table_by_its_url(
     houses: list[House], server: ObjectServer
 ) -> None:
     stored, options = houses[1], dict(server.delta_rs)
@@ -143,7 +147,7 @@ def test_delta_rs_and_this_engine_read_and_write_one_table_by_its_url(
     assert detail is not None
     ours = deltalake.DeltaTable(detail.location, storage_options=options)
     assert in_order(ours.to_pyarrow_table()) == stored.rows("select * from ours")
-    if server.name == "s3":  # Azurite does not know `startFrom` of a listing, on which delta-rs relies
+    if server.name == "s3":  # Azurite does not support `startFrom` in a listing, which delta-rs relies on
         deltalake.write_deltalake(ours, pa.table({"id": [100], "v": ["theirs"]}), mode="append")
         assert (100, "theirs") in stored.rows("select * from ours")
     theirs = f"{server.base}/{houses[0].root.parent.name}/of delta-rs"
@@ -155,7 +159,7 @@ def test_delta_rs_and_this_engine_read_and_write_one_table_by_its_url(
     assert in_order(found) == stored.rows(f"select * from delta.`{theirs}`") == [(1, "a"), (20, "b c"), (3, "b c")]
 
 
-def test_parquet_files_are_converted_where_they_are(houses: list[House], server: ObjectServer) -> None:
+def test_a_folder_of_parquet_files_in_a_bucket_is_converted_in_place(houses: list[House], server: ObjectServer) -> None:
     stored, url = houses[1], f"{server.base}/{houses[0].root.parent.name}/raw é"
     rows = stored.warehouse.spark.range(0, 10, 1, 2).selectExpr("id", "cast(id % 2 as int) as p")
     rows.write.option("mapreduce.fileoutputcommitter.algorithm.version", "2").partitionBy("p").parquet(url)
@@ -165,7 +169,9 @@ def test_parquet_files_are_converted_where_they_are(houses: list[House], server:
     assert stored.rows(f"select id, p from delta.`{url}`") == expected
 
 
-def test_a_query_on_files_asks_for_each_once_before_it_reads(houses: list[House], server: ObjectServer) -> None:
+def test_planning_a_query_reads_no_data_file_and_running_it_opens_each_file_once(
+    houses: list[House], server: ObjectServer
+) -> None:
     stored = houses[1]
     stored.sql("create table t as select id, cast(id as string) as v from range(0, 200, 1, 20)")
     stored.rows("select max(length(v)) from t")
@@ -179,7 +185,7 @@ def test_a_query_on_files_asks_for_each_once_before_it_reads(houses: list[House]
     assert {each.kind for each in of_files} <= {"get", "head"} and 0 < len(of_files) <= 2 * 20, read.listed()
 
 
-def test_an_append_to_an_open_table_is_at_most_eight_requests_beside_sparks(
+def test_an_append_to_an_open_table_sends_at_most_eight_requests_apart_from_spark(
     houses: list[House], server: ObjectServer
 ) -> None:
     if server.name != "s3":
@@ -193,7 +199,7 @@ def test_an_append_to_an_open_table_is_at_most_eight_requests_beside_sparks(
     assert len(counted.of_kernel()) <= 8, counted.of_kernel().listed()
 
 
-def test_a_data_file_that_is_gone_is_named(houses: list[House], server: ObjectServer) -> None:
+def test_a_missing_data_file_is_named_in_the_error(houses: list[House], server: ObjectServer) -> None:
     stored = houses[1]
     stored.sql("create table t as select id from range(10)")
     log = stored.warehouse.catalog.table(TABLE)
@@ -203,7 +209,7 @@ def test_a_data_file_that_is_gone_is_named(houses: list[House], server: ObjectSe
         stored.sql("create table u as select id + 1 as id from t")
 
 
-def test_what_spark_leaves_behind_is_swept(houses: list[House], server: ObjectServer) -> None:
+def test_the_files_of_a_failed_insert_are_deleted(houses: list[House], server: ObjectServer) -> None:
     stored = houses[1]
     stored.sql("create table t (id int not null, check_me int)")
     with pytest.raises(SiltError):

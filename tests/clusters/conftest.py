@@ -36,12 +36,12 @@ FILES = {
 
 @dataclass(frozen=True)
 class Project:
-    """A project in a folder, and its dbt."""
+    """A project in a folder, with a method that runs dbt."""
 
     folder: Path
 
     def use(self, **fields: Any) -> None:
-        """Writes the profile, with these fields of its target."""
+        """Writes the profile, with these fields in its target."""
         given = {"type": "silt", "threads": 2, **fields}
         profile = {"shop": {"target": "dev", "outputs": {"dev": given}}}
         write_files(self.folder, {"profiles.yml": yaml.safe_dump(profile)})
@@ -72,5 +72,5 @@ def project(tmp_path: Path) -> Project:
 
 
 def conf_of(**more: str) -> Mapping[str, str]:
-    """Spark's settings for a driver of this machine."""
+    """Returns Spark's settings for a driver of this machine."""
     return {**standalone.SMALL, "spark.sql.shuffle.partitions": "4", **more}

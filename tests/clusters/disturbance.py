@@ -1,4 +1,4 @@
-"""Kills and stops the executors of a cluster at moments of what it runs."""
+"""Kills and stops the executors of a cluster while they run a statement."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from tests.clusters.standalone import Cluster
 
 @dataclass(frozen=True)
 class Fault:
-    """What happens to an executor while a statement runs.
+    """A fault of an executor while a statement runs.
 
     Attributes:
-        after: how many tasks of the statement have ended by then.
-        seconds: for how long it is stopped; None: it is killed.
+        after: the number of completed tasks of the statement before the fault.
+        seconds: how long the executor is stopped; None to kill it.
     """
 
     after: int
@@ -27,7 +27,7 @@ class Fault:
 
 
 class Disturbance:
-    """Disturbs executors while the block runs; gives the list of what was hit."""
+    """Disturbs executors while the block runs; yields the list of the faults that occurred."""
 
     def __init__(self, spark: SparkSession, cluster: Cluster, faults: Sequence[Fault]) -> None:
         self._tracker = spark.sparkContext.statusTracker()
@@ -68,7 +68,7 @@ class Disturbance:
         return pid
 
     def _completed(self) -> int:
-        """Tasks that have ended, of all stages that were ever seen to run."""
+        """Returns the number of completed tasks, of all stages that were ever seen running."""
         for stage in self._tracker.getActiveStageIds():
             info = self._tracker.getStageInfo(stage)
             if info is not None:

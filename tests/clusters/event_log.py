@@ -1,4 +1,4 @@
-"""Reads from Spark's event log what was run more than once."""
+"""Finds repeated stages and tasks in Spark's event log."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 
 @dataclass
 class Repeated:
-    """What Spark ran more than once, by its event log."""
+    """The stages and tasks that Spark ran more than once, according to its event log."""
 
     stages: int = 0
     tasks: int = 0
@@ -38,7 +38,7 @@ class EventLog:
         yield from (json.loads(line) for line in lines if line)
 
     def repeated(self) -> Repeated:
-        """What was repeated since the last call."""
+        """Returns the repetitions since the last call."""
         found = Repeated()
         for event in self.new():
             if event["Event"] == "SparkListenerTaskEnd":

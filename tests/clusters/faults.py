@@ -1,8 +1,8 @@
-"""Kills and stops executors while statements run, and compares what is left with statements that nothing disturbed.
+"""Kills and stops executors while statements run, and compares the tables with those of undisturbed statements.
 
-Each round runs one statement on two tables that are equal: first on one with nothing in its way, then on the other
-while executors are killed (SIGKILL) or stopped for seconds (SIGSTOP), with speculation on. Then both have the same rows
-and, but for times and files, the same metrics. That stages and tasks were run again is read from Spark's event log.
+Each round runs one statement on two tables that are equal: first on one table undisturbed, then on the other while
+executors are killed (SIGKILL) or stopped for seconds (SIGSTOP), with speculation on. Afterwards both have the same
+rows and, except for times and files, the same metrics. Spark's event log shows which stages and tasks were repeated.
 
 python -m tests.clusters.faults --rounds 100 --seed 1
 """
@@ -36,7 +36,7 @@ _ROWS: Final = 60_000
 _SETTINGS: Final[Mapping[str, str]] = {
     **standalone.SMALL,
     "spark.sql.shuffle.partitions": "6",
-    # As many tasks as are planned, so that a fault has something to hit.
+    # As many tasks run as are planned, so that a fault has something to hit.
     "spark.sql.adaptive.coalescePartitions.enabled": "false",
     "spark.sql.adaptive.autoBroadcastJoinThreshold": "-1",
     "spark.sql.autoBroadcastJoinThreshold": "-1",
@@ -48,7 +48,7 @@ _SETTINGS: Final[Mapping[str, str]] = {
     "spark.speculation.minTaskRuntime": "100ms",
     "spark.task.maxFailures": "10",
     "spark.stage.maxConsecutiveAttempts": "10",
-    # A lost executor is noticed by its connection; one that is stopped is not given up.
+    # A lost executor is noticed through its connection; a stopped executor keeps its tasks.
     "spark.network.timeout": "60s",
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
     "spark.sql.parquet.fieldId.read.enabled": "true",
@@ -56,7 +56,7 @@ _SETTINGS: Final[Mapping[str, str]] = {
     "spark.sql.variant.writeShredding.enabled": "false",
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
-    # How many tasks have ended is known when they have, and not some time later.
+    # Publishes the number of completed tasks immediately.
     "spark.ui.liveUpdate.period": "0",
 }
 _TABLE = """
@@ -68,7 +68,7 @@ _FILL = """
     from range({rows})
 """
 _WORK: Final = "length(aggregate(sequence(1, {times}), cast(id as string), (text, _) -> sha2(text, 256)))"
-"""64, after some work: a task that is over in a moment is neither hit by a fault nor speculated on."""
+"""64, after some work: a fault cannot hit a task that ends in a moment, nor is it run speculatively."""
 _HASHES_PER_TASK: Final = 200_000
 _SOURCE_TASKS, _FILES = 5, 6
 _SOURCE = """
@@ -99,7 +99,7 @@ _UNEQUAL_METRICS: Final = ("Ms", "Bytes", "File", "Vectors")
 
 
 def _work(rows: int) -> str:
-    """An expression that keeps a task of so many rows busy for about a second."""
+    """Returns an expression that keeps a task of so many rows busy for about a second."""
     return _WORK.format(times=max(_HASHES_PER_TASK // rows, 1))
 
 
@@ -108,8 +108,8 @@ class Round:
     """One round's result.
 
     Attributes:
-        failed: how the disturbed statement failed before it was run again; None where it did not.
-        wrong: how the tables differ.
+        failed: the error of the disturbed statement before it was repeated; None if it did not fail.
+        wrong: the differences of the tables.
     """
 
     number: int
@@ -194,7 +194,7 @@ class Trial:
 
 
 def differences(disturbed: Path, undisturbed: Path) -> Iterator[str]:
-    """How two tables differ: in their rows, or in what their last commit says of its rows."""
+    """Returns the differences of two tables in their rows, or in the row metrics of their last commits."""
     found, expected = (_rows(folder) for folder in (disturbed, undisturbed))
     if found != expected:
         lost, more = expected - found, found - expected
@@ -217,7 +217,7 @@ def _metrics(folder: Path) -> dict[str, str]:
 
 @contextlib.contextmanager
 def trial(folder: Path, seed: int) -> Iterator[Trial]:
-    """A cluster of two workers, and the session of it that this process has."""
+    """Yields a cluster of two workers, and this process's session on it."""
     events = folder / "events"
     events.mkdir(parents=True)
     with standalone.running(folder / "cluster") as cluster:
@@ -234,7 +234,7 @@ def trial(folder: Path, seed: int) -> Iterator[Trial]:
 
 
 def shown(rounds: Sequence[Round]) -> str:
-    """The figures of all rounds."""
+    """Returns the figures of all rounds."""
     kinds = collections.Counter(each.statement.split(" of ")[0] for each in rounds)
     faults = [fault for each in rounds for fault in each.faults[: each.hits]]
     lines = {
@@ -253,7 +253,7 @@ def shown(rounds: Sequence[Round]) -> str:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """1 if a round went wrong, else 0."""
+    """Returns 1 if a round failed, else 0."""
     parser = argparse.ArgumentParser(prog="python -m tests.clusters.faults", description=__doc__)
     parser.add_argument("--rounds", type=int, default=100)
     parser.add_argument("--first", type=int, default=1, help="the number of the first round")

@@ -1,7 +1,7 @@
-"""Builds the sample project in each place that it can run in, and shows times and whether the tables are equal.
+"""Builds the sample project in each environment that it supports, and shows times and whether the tables are equal.
 
 Two months, a `dbt build` each. Spark is embedded, on a standalone cluster of two workers, or a Spark Connect server;
-the warehouse is a folder, or in an S3 of this machine.
+the warehouse is a folder, or in an S3 service of this machine.
 
 python -m tests.clusters.places
 """
@@ -54,12 +54,12 @@ _TABLES: Final = (
     "route_performance",
     "weather_observations",
 )
-"""Those whose rows the clock does not decide; a snapshot's rows are stamped with it."""
+"""The tables whose rows do not depend on the clock; a snapshot stamps its rows with it."""
 
 
 @dataclass(frozen=True)
 class Place:
-    """Where the project runs.
+    """An environment that the project runs in.
 
     Attributes:
         target: the fields of its profile.
@@ -75,10 +75,10 @@ class Place:
 
 @dataclass(frozen=True)
 class Built:
-    """What the builds did.
+    """The results of the builds.
 
     Attributes:
-        passed, nodes: of the last one.
+        passed, nodes: of the last build.
         rows: of each table at the end.
     """
 
@@ -91,7 +91,7 @@ class Built:
 
 @contextlib.contextmanager
 def place(spark: str, storage: str, folder: Path) -> Iterator[Place]:
-    """The servers that a place needs, while the block runs."""
+    """Runs the servers of an environment during the block."""
     with contextlib.ExitStack() as servers:
         server = servers.enter_context(running_s3(folder / "objects")) if storage == "s3" else None
         target: dict[str, Any] = {"type": "silt", "threads": 2, "warehouse": str(folder / "warehouse")}
@@ -118,7 +118,7 @@ def _settings_of_server(server: ObjectServer | None) -> dict[str, str]:
 
 
 def built(where: Place, folder: Path) -> Built:
-    """Builds the project's months there, from nothing."""
+    """Builds the project's months there, in an empty warehouse."""
     project = folder / "project"
     shutil.copytree(Path(land.__file__).parent, project, ignore=_LEFT_BY_RUNS)
     profile = {"flights": {"target": "dev", "outputs": {"dev": dict(where.target)}}}
@@ -152,7 +152,7 @@ def _rows(where: Place, name: str) -> collections.Counter[tuple[object, ...]]:
 
 
 def shown(results: Sequence[Built]) -> str:
-    """A line for each place."""
+    """Returns a line for each environment."""
     first = results[0]
     lines = ["| Spark, warehouse | first month | second month | nodes | tables |", "|---|---|---|---|---|"]
     for each in results:
@@ -164,7 +164,7 @@ def shown(results: Sequence[Built]) -> str:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """1 if a node failed or a table differs, else 0."""
+    """Returns 1 if a node failed or a table differs, else 0."""
     parser = argparse.ArgumentParser(prog="python -m tests.clusters.places", description=__doc__)
     parser.add_argument("--spark", nargs="*", choices=SPARKS, default=SPARKS)
     parser.add_argument("--storage", nargs="*", choices=STORAGES, default=STORAGES)

@@ -1,7 +1,7 @@
 """A standalone cluster of this machine: a master and workers of pip's PySpark.
 
-They listen on addresses of the loopback interface. Each worker has another, as machines do: Spark starts no speculative
-copy of a task on the host that runs it already.
+They listen on addresses of the loopback interface, a different one for each worker, as on several machines: Spark
+starts no speculative copy of a task on the host that already runs it.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from typing import Final
 import pyspark
 
 DRIVER: Final[Mapping[str, str]] = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
-"""Where executors of this machine find the driver."""
+"""The address at which executors of this machine reach the driver."""
 
 SMALL: Final[Mapping[str, str]] = {
     **DRIVER,
     "spark.executor.memory": "1g",
     "spark.executor.extraJavaOptions": "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=256m",
 }
-"""Settings of a driver whose executors are quick to start, and fill a worker."""
+"""Settings of a driver whose executors start quickly and use a whole worker."""
 
 _HOST = "127.0.0.1"
 _PACKAGE = "org.apache.spark.deploy"
@@ -44,7 +44,7 @@ class Cluster:
 
     Attributes:
         master: its address, `spark://host:port`.
-        folder: of its logs and of what executors write.
+        folder: of its logs and of the files of executors.
         workers: their process ids.
     """
 
@@ -53,7 +53,7 @@ class Cluster:
     workers: Sequence[int]
 
     def executors(self) -> list[int]:
-        """The process ids of the executors that run now."""
+        """Returns the process ids of the running executors."""
         found = []
         for worker in self.workers:
             with contextlib.suppress(OSError):
@@ -65,15 +65,15 @@ class Cluster:
 
 @contextlib.contextmanager
 def running(folder: Path, workers: int = 2, cores: int = 1, memory: str = "1g") -> Iterator[Cluster]:
-    """A cluster that is up.
+    """A running cluster.
 
     Args:
-        folder: for logs and working files; made here.
-        workers: how many machines it stands for.
+        folder: for logs and working files; created here.
+        workers: the number of workers, each with its own address.
         cores, memory: of each worker.
 
     Raises:
-        RuntimeError: a process ends, or is silent for minutes, before it is ready.
+        RuntimeError: if a process ends, or prints nothing for minutes, before it is ready.
     """
     folder.mkdir(parents=True, exist_ok=True)
     with contextlib.ExitStack() as started:
@@ -101,7 +101,7 @@ def _process(log: Path, name: str, arguments: Sequence[str]) -> Iterator[subproc
         **os.environ,
         "SPARK_DAEMON_JAVA_OPTS": _OPTIONS,
         "SPARK_DAEMON_MEMORY": "256m",
-        # However often executors are killed, others are started.
+        # The cluster replaces killed executors without a limit.
         "SPARK_MASTER_OPTS": "-Dspark.deploy.maxExecutorRetries=-1",
         "SPARK_NO_DAEMONIZE": "1",
     }

@@ -1,4 +1,4 @@
-"""dbt over a Spark Connect server that goes away in a model."""
+"""dbt over a Spark Connect server that stops during a model."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _GONE = re.compile(
     r"\[SILT_SPARK_UNAVAILABLE\] the connection to the Spark Connect server \S+ was lost during a statement"
     r"|\[SILT_SPARK_ENDED\] Spark was stopped while a statement used it"
 )
-"""The first where it is gone before it answers, the second where it says in time that it stops."""
+"""The first error is of a server that stopped before it answered, the second of a server that announced its stop."""
 
 
 def write_begins(table: Path) -> bool:
@@ -38,7 +38,7 @@ def write_begins(table: Path) -> bool:
 
 
 @pytest.mark.long
-def test_a_server_that_goes_away_in_a_model_fails_it_and_a_retry_goes_on(tmp_path: Path) -> None:
+def test_a_model_fails_if_its_server_stops_and_a_retry_on_a_new_server_completes_it(tmp_path: Path) -> None:
     project = Project(tmp_path / "project")
     write_files(project.folder, _FILES)
     with ExitStack() as servers:

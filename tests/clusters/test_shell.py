@@ -20,7 +20,7 @@ LOCAL = {"spark.driver.memory": "1g", "spark.sql.catalogImplementation": "in-mem
 
 @pytest.fixture
 def shop(project: Project) -> Project:
-    """A project whose warehouse is there."""
+    """A project with an existing warehouse."""
     (project.folder / "warehouse").mkdir()
     return project
 
@@ -33,13 +33,13 @@ def kept_spark_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterat
     kept_sparks.stop_all(cache)
 
 
-def test_statements_are_run_by_the_executors_of_a_cluster(cluster: Cluster, shop: Project) -> None:
+def test_the_executors_of_a_cluster_run_the_shells_statements(cluster: Cluster, shop: Project) -> None:
     shop.use(master=cluster.master, warehouse="warehouse", spark_conf=conf_of())
     with typing(shop.folder, shop.folder) as shell:
         exercise(shell)
 
 
-def test_statements_run_on_a_spark_that_is_kept_for_the_next_shell(shop: Project, kept_spark_folder: Path) -> None:
+def test_the_next_shell_uses_the_spark_that_the_first_shell_kept(shop: Project, kept_spark_folder: Path) -> None:
     shop.use(master="local[2]", warehouse="warehouse", keep_alive="5 minutes")
     for _ in range(2):
         with typing(shop.folder, shop.folder) as shell:
@@ -49,7 +49,7 @@ def test_statements_run_on_a_spark_that_is_kept_for_the_next_shell(shop: Project
     assert len(list(listing.running(kept_spark_folder))) == 1
 
 
-def test_statements_are_run_by_a_server_and_by_the_next_one_when_it_has_gone(shop: Project) -> None:
+def test_the_shell_continues_on_a_new_server_after_the_first_has_stopped(shop: Project) -> None:
     with ExitStack() as shells:
         with connect_server.running(shop.folder / "first", LOCAL) as remote:
             shop.use(remote=remote, warehouse="warehouse")

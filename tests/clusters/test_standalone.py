@@ -16,7 +16,7 @@ _BY_CLOCK = ("dbt_scd_id", "dbt_updated_at", "dbt_valid_from", "dbt_valid_to")
 
 
 def tables(warehouse: Path) -> dict[str, list[str]]:
-    """The rows of each table, but for what snapshots write from the clock."""
+    """Returns the rows of each table, without the times that snapshots read from the clock."""
     found = {}
     for log in warehouse.glob("main/*/_delta_log"):
         table = QueryBuilder().register("t", DeltaTable(str(log.parent))).execute("select * from t").read_all()
@@ -25,7 +25,7 @@ def tables(warehouse: Path) -> dict[str, list[str]]:
     return found
 
 
-def test_models_are_run_by_the_executors(cluster: Cluster, project: Project) -> None:
+def test_the_executors_of_a_cluster_run_the_models(cluster: Cluster, project: Project) -> None:
     project.use(master=cluster.master, warehouse="warehouse", spark_conf=conf_of())
     done = project.dbt("run", "--select", "raw", "orders")
     assert done.returncode == 0, done.stdout
@@ -34,7 +34,7 @@ def test_models_are_run_by_the_executors(cluster: Cluster, project: Project) -> 
 
 
 @pytest.mark.long
-def test_two_builds_leave_the_tables_of_an_embedded_spark(cluster: Cluster, project: Project) -> None:
+def test_two_builds_on_a_cluster_leave_the_tables_of_an_embedded_spark(cluster: Cluster, project: Project) -> None:
     project.use(master="local[2]", warehouse="embedded")
     for _ in range(2):
         done = project.dbt("build")

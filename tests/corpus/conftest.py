@@ -1,4 +1,4 @@
-"""Where the tables of the corpus are."""
+"""Locates the tables of the corpus."""
 
 from __future__ import annotations
 
@@ -13,7 +13,9 @@ from tests.corpus.corpus import CORPUS, log_of
 
 @pytest.fixture(scope="session")
 def log_at(cloud: ObjectServer | None) -> Callable[[str], DeltaLog]:
-    """Gives the log of a table by its path in the corpus; with `--cloud` of a copy in the server's bucket."""
+    """Returns a function from the path of a table in the corpus to its log; with `--cloud`, of a copy in the server's
+    bucket.
+    """
     if cloud is None:
         return log_of
 

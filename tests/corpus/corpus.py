@@ -1,4 +1,4 @@
-"""The tables that other engines wrote (`../shared/corpus` next to the checkout), and which of them are refused."""
+"""The tables that other engines wrote (`../shared/corpus` next to the checkout), and the refused ones among them."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ REFUSED: dict[str, tuple[type[Exception], str]] = {
     **{f"delta-rs-err-logs/table_{name}": (UnsupportedFeatureError, "catalogOwned") for name in "defhi"},
     "delta-rs/simple_table_features": (UnsupportedFeatureError, "reader version 5"),
 }
-"""Tables that are refused, and what the error must name."""
+"""Refused tables, and the text that the error must contain."""
 
 needs_corpus = pytest.mark.skipif(not MANIFEST.exists(), reason=f"the corpus is not there: {CORPUS}")
 
 
 def entries() -> list[Any]:
-    """The manifest's entry of each table; none where the corpus is not there."""
+    """Returns the manifest's entry of each table, or no entry if the corpus is missing."""
     return list(json.loads(MANIFEST.read_text(encoding="utf-8"))["tables"]) if MANIFEST.exists() else []
 
 
 def readable() -> list[Any]:
-    """The entries of the tables that are not refused."""
+    """Returns the entries of the tables that are not refused."""
     return [entry for entry in entries() if entry["path"] not in REFUSED]
 
 

@@ -1,4 +1,4 @@
-"""Ways to damage a log, each a function of the files and of a source of chance that tells what it did."""
+"""Functions that damage a log: each takes the files and a random generator, and returns a description of the damage."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 Files = dict[str, bytes]
 Mutation = Callable[[Files, random.Random], str]
 
-# What a field may turn into: other types, bounds of number types, texts that are nearly right.
+# Replacements for a field: other types, limits of number types, texts that are nearly valid.
 _STRANGE: tuple[Any, ...] = (
     None, True, False, 0, -1, 1, 3, 7, 1.5, -0.0, 1e400, 2**31, 2**63, -(2**63) - 1, 10**400,
     "", " ", "x", "0", "-1", "NaN", "null", "é\u2028\U0001f600", "a\x00b", "../../etc/passwd", "%", "%zz", "file:///tmp/x",
@@ -25,7 +25,7 @@ _TOKENS = (b"\x00", b"\xff", b"\xc3", b"{", b"}", b'"', b"\\", b",", b":", b"[",
 
 
 def mutate(files: Files, chance: random.Random, kinds: Sequence[Mutation] | None = None) -> str:
-    """Damages one file, in place; says how."""
+    """Damages one file in place; returns a description."""
     kind = chance.choice(kinds or KINDS)
     return kind(files, chance)
 
@@ -88,7 +88,7 @@ def _lines(files: Files, chance: random.Random) -> str:
 
 
 def _field(files: Files, chance: random.Random) -> str:
-    """A field taken away, or its value exchanged for one of another type."""
+    """Removes a field, or replaces its value by a value of another type."""
     name = _any_json(files, chance)
     lines = files[name].split(b"\n")
     at = chance.randrange(len(lines))
@@ -136,7 +136,7 @@ def _exchanged(files: Files, chance: random.Random) -> str:
 
 
 def _within(files: Files, chance: random.Random) -> str:
-    """A field of the JSON that a text of the log holds: of a schema, of statistics."""
+    """Changes a field of the JSON inside a string of the log: of a schema or of statistics."""
     name = _any_json(files, chance)
     lines = files[name].split(b"\n")
     at = chance.randrange(len(lines))
@@ -155,7 +155,7 @@ def _within(files: Files, chance: random.Random) -> str:
 
 
 def _cell(files: Files, chance: random.Random) -> str:
-    """A value in a file of Parquet exchanged for another, of the same or of another type; or its column left out."""
+    """Replaces a value in a Parquet file by a value of the same or another type; or omits its column."""
     names = [name for name in sorted(files) if name.endswith(".parquet")]
     if not names:
         return _field(files, chance)
@@ -174,7 +174,7 @@ def _cell(files: Files, chance: random.Random) -> str:
 
 
 def _vector(files: Files, chance: random.Random) -> str:
-    """Bytes of a deletion vector exchanged, with the checksum that belongs to them."""
+    """Replaces bytes of a deletion vector, and corrects its checksum."""
     names = [name for name in sorted(files) if name.endswith(".bin") and len(files[name]) > _VECTOR_BEGINS + 8]
     if not names:
         return _flip(files, chance)
@@ -193,16 +193,16 @@ KINDS: tuple[Mutation, ...] = (
     _flip, _flip, _cut, _hole, _zeros, _insert, _insert, _lines, _lines,
     *(_field,) * 8, _depth, _gone, _exchanged,
 )  # fmt: skip
-"""Of a log that is JSON for the most part."""
+"""Mutations of logs that consist mostly of JSON."""
 
 DEEPER: tuple[Mutation, ...] = (*(_within,) * 4, *(_cell,) * 6, *(_vector,) * 3)
-"""Of what is inside of texts, checkpoints and vectors, each valid in its form."""
+"""Mutations inside strings, checkpoints and vectors; each result is valid in its format."""
 
-_VECTOR_BEGINS = 5  # after the version of the file, and the size
+_VECTOR_BEGINS = 5  # after the version of the file and the size
 
 
 def texts_set(texts: Sequence[str]) -> Mutation:
-    """A mutation that puts one of these texts in the place of a text of the log, however deep."""
+    """Returns a mutation that replaces a string of the log, at any depth, by one of these texts."""
 
     def exchange(files: Files, chance: random.Random) -> str:
         name = _any_json(files, chance)
@@ -231,7 +231,7 @@ def _any_json(files: Files, chance: random.Random) -> str:
 
 
 def _places(document: Any) -> Any:
-    """Every place that holds a value, as its holder and the key in it."""
+    """Returns every location of a value, as its container and the key in it."""
     keys = range(len(document)) if isinstance(document, list) else list(document) if isinstance(document, dict) else ()
     for key in keys:
         yield document, key
@@ -239,7 +239,7 @@ def _places(document: Any) -> Any:
 
 
 def _parsed(line: bytes) -> Any:
-    """The value of a line of JSON; None where it is no JSON."""
+    """Returns the value of a line of JSON, or None if it is not JSON."""
     try:
         return json.loads(line)
     except (ValueError, RecursionError):
@@ -251,7 +251,7 @@ def _is_json(value: Any) -> bool:
 
 
 def _of_type(kind: type) -> Sequence[Any]:
-    """Strange values of the same type, so that a column of Parquet keeps its own."""
+    """Returns unusual values of the same type, so that a column of Parquet keeps its type."""
     if kind is bool:
         return (True, False)
     return tuple(each for each in _STRANGE if type(each) is kind and (kind is not int or -(2**63) <= each < 2**63))

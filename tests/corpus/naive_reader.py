@@ -1,7 +1,7 @@
-"""A second reader of the log, to compare with: plain Python and plain pyarrow, no code of the project.
+"""A second reader of the log, for comparison: plain Python and plain pyarrow, no code of the project.
 
-It knows nothing of speed: every action of every file passes through it, oldest first, and each checkpoint that can be
-read is a beginning of its own. Source: the Delta specification, section "Action Reconciliation".
+It is slow and simple: it replays every action of every file, oldest first, and starts once from each readable
+checkpoint. Source: the Delta specification, section "Action Reconciliation".
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ import pyarrow.parquet as pq
 
 _COMMIT = re.compile(r"^(\d{20})\.json$")
 _CHECKPOINT = re.compile(r"^(\d{20})\.checkpoint(?:\.\d{10}\.\d{10}|\.[0-9A-Za-z-]{36})?\.(parquet|json)$")
-# What is compared; the rest of a checkpoint may be damaged unseen.
+# The compared part; the rest of a checkpoint may be damaged without notice.
 _COMPARED = re.compile(r"^((protocol|metaData|txn|sidecar)\b|add\.(path|size|partitionValues|deletionVector)\b)")
 _KNOWN = ("protocol", "metaData", "txn", "add", "remove")
 
 
 @dataclass
 class State:
-    """What a log says of a table.
+    """The state of a table according to its log.
 
     Attributes:
         files: (path, id of the deletion vector) -> partition values and size.
@@ -39,7 +39,7 @@ class State:
     transactions: dict[str, int] = field(default_factory=dict)
 
     def apply(self, wrapper: Mapping[str, Any]) -> None:
-        """One line of a commit, or one row of a checkpoint."""
+        """Applies a line of a commit, or a row of a checkpoint."""
         for key, body in wrapper.items():
             if body is None or key not in _KNOWN:
                 continue
@@ -59,7 +59,7 @@ class State:
 
 
 def states(files: Mapping[str, bytes], version: int) -> Iterator[State]:
-    """What the table may be at a version: one state for each beginning from which its log can be read."""
+    """Returns the possible states of a table at a version: one for each start from which its log can be read."""
     commits = {int(match[1]): name for name in files if (match := _COMMIT.match(name))}
     for beginning in [-1, *sorted(_checkpoints(files))]:
         if beginning > version:
@@ -89,7 +89,7 @@ def _checkpoints(files: Mapping[str, bytes]) -> set[int]:
 
 
 def _rows(files: Mapping[str, bytes], version: int) -> Iterator[dict[str, Any]]:
-    """All rows of a version's checkpoint, whatever its kind and number of parts."""
+    """Returns all rows of a version's checkpoint, of any kind and number of parts."""
     for name in files:
         match = _CHECKPOINT.match(name)
         if match is None or int(match[1]) != version:
@@ -109,7 +109,7 @@ def _read(name: str, data: bytes) -> list[dict[str, Any]]:
 
 
 def _without_nothing(row: dict[str, Any]) -> dict[str, Any]:
-    """Arrow gives an absent struct in the columns that were not asked for whole as a struct of nulls."""
+    """Removes structs of nulls: Arrow returns them for absent structs if only some of their fields were requested."""
     return {key: body for key, body in row.items() if body is not None and any(v is not None for v in body.values())}
 
 

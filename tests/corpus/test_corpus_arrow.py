@@ -1,4 +1,4 @@
-"""The rows that Arrow reads of tables that other engines wrote, in every version, against the manifest."""
+"""Arrow's rows of tables that other engines wrote, in every version, compared with the manifest."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def digest() -> Callable[[pa.Table], dict[str, Any]]:
 
 
 @pytest.mark.parametrize("entry", READ, ids=[entry["path"] for entry in READ])
-def test_every_version_has_the_rows_that_other_readers_find(
+def test_every_version_has_the_rows_that_the_manifest_states(
     digest: Callable[[pa.Table], dict[str, Any]], log_at: Callable[[str], DeltaLog], entry: Any
 ) -> None:
     log = log_at(entry["path"])
@@ -62,14 +62,14 @@ def rows_of(log: DeltaLog, version: int) -> pa.Table:
 
 
 @pytest.mark.parametrize("entry", WITHOUT_FILES, ids=[entry["path"] for entry in WITHOUT_FILES])
-def test_data_files_that_are_not_there_are_missed(log_at: Callable[[str], DeltaLog], entry: Any) -> None:
+def test_missing_data_files_are_reported(log_at: Callable[[str], DeltaLog], entry: Any) -> None:
     log = log_at(entry["path"])
     with pytest.raises(DataFileMissingError, match="is missing"):
         rows_of(log, log.snapshot().version)
 
 
 @pytest.mark.parametrize("path", VARIANTS)
-def test_a_variant_is_refused_and_can_be_left_out(path: str) -> None:
+def test_a_variant_column_is_refused_and_can_be_left_out(path: str) -> None:
     with pytest.raises(UnsupportedFeatureError, match=r"the column `v` has the type variant.*Leave it out"):
         silt.read(str(CORPUS / path))
     schema = log_of(path).snapshot().schema
@@ -78,7 +78,7 @@ def test_a_variant_is_refused_and_can_be_left_out(path: str) -> None:
 
 
 @pytest.mark.parametrize("path", sorted(REFUSED))
-def test_a_table_that_cannot_be_read_is_refused_by_name(path: str) -> None:
+def test_an_unsupported_table_is_refused_with_the_reason(path: str) -> None:
     kind, names = REFUSED[path]
     with pytest.raises(kind, match=names):
         silt.read(str(CORPUS / path))

@@ -1,4 +1,4 @@
-"""The changes of tables that other engines wrote, against what delta-rs makes of them."""
+"""The changes of tables that other engines wrote, compared with those that delta-rs reads."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ TABLES = [
     "simple_table_with_cdc",
     "cdf-table-with-cdc-and-dvs",
 ]
-# delta-rs takes the time of commits without one in their commitInfo from there, not from the file as the format has it.
+# delta-rs takes the time of a commit without inCommitTimestamp from its commitInfo, not from the file's time as the
+# format requires.
 WITH_IN_COMMIT_TIMESTAMPS = ["cdc_ict_table"]
 TIMESTAMP = "_commit_timestamp"
 
@@ -34,7 +35,7 @@ def house(spark: SparkSession, warehouse: Path) -> Warehouse:
 
 
 @pytest.mark.parametrize("name", TABLES)
-def test_the_changes_that_others_recorded_are_read(house: Warehouse, name: str) -> None:
+def test_the_changes_that_other_engines_recorded_are_read(house: Warehouse, name: str) -> None:
     path = CORPUS / name
     newest = deltalake.DeltaTable(path).version()
     for start, end in ((0, newest), (newest, newest), (0, newest // 2)):
@@ -46,7 +47,7 @@ def test_the_changes_that_others_recorded_are_read(house: Warehouse, name: str) 
 
 
 def in_order(rows: Iterable[Mapping[str, Any]], left_out: tuple[str, ...]) -> list[str]:
-    """The rows as text; times as the moments that they are."""
+    """Returns the rows as text, with times as instants."""
     return sorted(repr({name: _plain(row[name]) for name in sorted(row) if name not in left_out}) for row in rows)
 
 

@@ -1,4 +1,4 @@
-"""Tables that other engines wrote are found sound, but for what is known to be wrong with them."""
+"""Tables that other engines wrote pass the check, except for known damage."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from tests.corpus.corpus import entries, log_of, needs_corpus, readable
 
 pytestmark = needs_corpus
 
-# A log of which some commits were taken away on purpose, behind a checkpoint.
+# A log from which some commits were removed on purpose, behind a checkpoint.
 HOLES = ("delta-rs-err-logs/table_b", "delta-rs-err-logs/table_g")
 
 
 @pytest.mark.parametrize("entry", readable(), ids=lambda entry: entry["path"])
-def test_no_log_of_another_engine_is_reported(entry: Any) -> None:
+def test_the_check_reports_only_removed_commits_in_logs_of_other_engines(entry: Any) -> None:
     log = log_of(entry["path"])
     kinds = [problem.kind for problem in check_log(log.store, log.name)]
     assert kinds == ([ProblemKind.COMMIT_MISSING] if entry["path"] in HOLES else [])
 
 
 @pytest.mark.parametrize("entry", readable(), ids=lambda entry: entry["path"])
-def test_no_file_of_another_engine_is_reported_that_is_there(entry: Any) -> None:
+def test_the_check_reports_no_existing_file_of_another_engine(entry: Any) -> None:
     log = log_of(entry["path"])
     seen: list[int] = []
     problems = list(check_files(log.store, log.snapshot(), seen.append))
@@ -37,8 +37,8 @@ def test_no_file_of_another_engine_is_reported_that_is_there(entry: Any) -> None
         assert problems == []
 
 
-def test_values_that_contradict_statistics_are_only_found_where_they_do() -> None:
-    """In that table a minimum was rounded up."""
+def test_the_check_reports_contradicted_statistics_only_in_the_tables_that_have_them() -> None:
+    """The table has a minimum that was rounded up."""
     found = set()
     for entry in readable():
         if entry["oracle"] != "log-only":
@@ -50,7 +50,7 @@ def test_values_that_contradict_statistics_are_only_found_where_they_do() -> Non
     assert found == {"delta-rs/issue_1374"}
 
 
-def test_the_gap_of_a_log_that_cannot_be_opened_is_named() -> None:
+def test_the_missing_commits_of_a_log_that_cannot_be_opened_are_named() -> None:
     log = log_of("delta-rs-err-logs/table_c")
     (problem,) = check_log(log.store, log.name)
     assert (problem.kind, problem.version) == (ProblemKind.COMMIT_MISSING, 12)

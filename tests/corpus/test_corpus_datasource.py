@@ -1,4 +1,4 @@
-"""The rows that `format("silt")` reads of tables that other engines wrote, against the manifest."""
+"""The rows that `format("silt")` reads from tables that other engines wrote, compared with the manifest."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def registered(spark: SparkSession) -> SparkSession:
 
 
 @pytest.mark.parametrize("entry", READ, ids=[entry["path"] for entry in READ])
-def test_the_oldest_and_the_newest_version_have_the_rows_that_other_readers_find(
+def test_the_oldest_and_the_newest_version_have_the_rows_that_the_manifest_states(
     registered: SparkSession, digest: Callable[[pa.Table], dict[str, Any]], entry: Any
 ) -> None:
     known = [each for each in entry.get("versions") or [entry] if each["oracle"] != "log-only"]
@@ -40,6 +40,6 @@ def test_the_oldest_and_the_newest_version_have_the_rows_that_other_readers_find
 
 
 @pytest.mark.parametrize("path", VARIANTS)
-def test_a_variant_is_refused(registered: SparkSession, path: str) -> None:
+def test_a_variant_column_is_refused(registered: SparkSession, path: str) -> None:
     with raises("SILT_UNSUPPORTED_FEATURE", "of the type variant"):
         registered.read.format("silt").load(str(CORPUS / path)).collect()

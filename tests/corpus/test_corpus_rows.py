@@ -1,4 +1,4 @@
-"""The rows of tables that other engines wrote, in every version that their logs can give, against the manifest."""
+"""The rows of tables that other engines wrote, in every version that their logs contain, compared with the manifest."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ def digest() -> Callable[[pa.Table], dict[str, Any]]:
 
 
 @pytest.mark.parametrize("entry", WITH_ROWS, ids=[entry["path"] for entry in WITH_ROWS])
-def test_every_version_has_the_rows_that_other_readers_find(
+def test_every_version_has_the_rows_that_the_manifest_states(
     spark: SparkSession, digest: Callable[[pa.Table], dict[str, Any]], log_at: Callable[[str], DeltaLog], entry: Any
 ) -> None:
     log = log_at(entry["path"])
     listed = entry.get("versions") or [entry]
     expected = {each["version"]: each for each in listed if each["oracle"] != "log-only"}
     if "sha256_missing" in entry:
-        # Such tables are too long to hash, or have columns that no text stands for.
+        # These tables are too long to hash, or have columns without a text form.
         assert {version: _count(spark, log, version) for version in expected} == {
             version: each["rows"] for version, each in expected.items()
         }
@@ -56,22 +56,20 @@ def test_every_version_has_the_rows_that_other_readers_find(
 
 
 @pytest.mark.parametrize("entry", WITHOUT_ROWS, ids=[entry["path"] for entry in WITHOUT_ROWS])
-def test_data_files_that_are_not_there_are_missed(
-    spark: SparkSession, log_at: Callable[[str], DeltaLog], entry: Any
-) -> None:
+def test_missing_data_files_are_reported(spark: SparkSession, log_at: Callable[[str], DeltaLog], entry: Any) -> None:
     log = log_at(entry["path"])
     with pytest.raises(DataFileMissingError, match=r"is (missing|not there)"), errors.mapped():
         scan.read(spark, log, log.snapshot()).toArrow()
 
 
 def _count(spark: SparkSession, log: DeltaLog, version: int) -> int:
-    """How many rows there are, each read whole."""
+    """Returns the number of rows, and reads each row completely."""
     frame = scan.read(spark, log, log.snapshot_at(version))
     return frame.select(F.to_json(F.struct("*")).alias("row")).filter("row is not null").count()
 
 
 def _rows_of(spark: SparkSession, log: DeltaLog, versions: list[int]) -> Iterator[tuple[int, pa.Table]]:
-    """The rows of each version; one job for all versions of the same schema."""
+    """Returns the rows of each version, in one job for all versions of the same schema."""
     snapshots = [log.snapshot_at(version) for version in versions]
     for _, alike in itertools.groupby(snapshots, lambda snapshot: snapshot.schema):
         group = list(alike)

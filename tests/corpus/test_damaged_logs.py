@@ -1,7 +1,8 @@
-"""Logs of the corpus, damaged: the right rows or an error with a code, never another answer, never a bare exception.
+"""Damaged logs of the corpus: reading gives the right rows or an error with a code, never wrong rows or a bare
+exception.
 
-What is right is what a second, naive reader makes of the damaged log from some beginning that it can read. A flipped
-bit that leaves another valid log is that other log.
+The right rows are those that a second, naive reader finds in the damaged log from any start that it can read. If a
+flipped bit leaves another valid log, that log counts.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ MUTATIONS = int(os.environ.get("SILT_MUTATIONS", "20000"))
 ROUNDS, SHORT_ROUNDS = 40, 12
 LONG = [pytest.mark.long]
 _MAPPED = ("name", "id")
-# A log with more than this is damaged too, but not so often that it takes all the time.
+# Larger logs are damaged too, but less often, because they take long.
 LARGEST = 128 << 10
 
 pytestmark = pytest.mark.skipif(not CORPUS.exists(), reason=f"the corpus is not there: {CORPUS}")
@@ -118,7 +119,9 @@ def _comparable(state: naive_reader.State) -> object:
 
 
 def _schema(text: Any, configuration: Any) -> Any:
-    """The schema's JSON, or its damaged text; without what an earlier mapping has left where nothing is mapped."""
+    """Returns the JSON of a schema, or its damaged text; without the remains of an earlier column mapping if mapping
+    is off.
+    """
     try:
         schema = json.loads(text)
     except (TypeError, ValueError):
@@ -133,7 +136,7 @@ def _schema(text: Any, configuration: Any) -> Any:
 
 
 def _without_mapping(schema: Any) -> Any:
-    """A schema's JSON without what counts only under column mapping."""
+    """Returns a schema's JSON without the fields that matter only under column mapping."""
     if isinstance(schema, list):
         return [_without_mapping(each) for each in schema]
     if isinstance(schema, dict):
@@ -142,7 +145,7 @@ def _without_mapping(schema: Any) -> Any:
 
 
 def _skip(snapshot: Snapshot) -> None:
-    """Statistics and partition values of any kind rule out files, or do not; they never stop a query."""
+    """Skips files by statistics and partition values of every kind: damaged values may not stop a query."""
     for member in snapshot.schema:
         column = Column((member.name,))
         for value in (1, "x", None):

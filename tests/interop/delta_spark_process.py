@@ -1,10 +1,11 @@
-"""Reads tables with delta-spark, and adds to them, in a process of its own: its jars fit one line of Spark's versions.
+"""Reads tables with delta-spark, and appends to them, in a separate process: its jars fit one line of Spark's
+versions.
 
 python tests/interop/delta_spark_process.py JARS FOLDER, where JARS is a folder of jars, or their coordinates in Maven,
-and FOLDER holds `tables.json`: name -> the table's path.
-Each table's rows go to FOLDER as `<name>.rows`, those of its change data feed, where it has one, as `<name>.changes`;
-then its rows are added to it once more, and all rows go to `<name>.added`. Each file is an Arrow stream; an error is
-text instead, in a file with `.error` behind the name.
+and FOLDER holds `tables.json`: name -> the table's path. It writes each table's rows to FOLDER as `<name>.rows`, and
+the rows of its change data feed, if enabled, as `<name>.changes`; then it appends the table's rows to it again, and
+writes all rows as `<name>.added`. Each file is an Arrow stream; an error is a text file instead, with `.error` after
+the name.
 """
 
 from __future__ import annotations
@@ -62,7 +63,7 @@ def _of_delta_spark(jars: str) -> dict[str, str]:
 def _keep(file: Path, read: Callable[[], DataFrame]) -> None:
     try:
         rows = read().toArrow()
-    except Exception as error:  # whatever its class: what it says is the result
+    except Exception as error:  # of any class: its message is the result
         file.with_name(file.name + ".error").write_text(f"{type(error).__name__}: {error}")
         return
     with pa.OSFile(str(file), "wb") as sink, pa.ipc.new_stream(sink, rows.schema) as writer:

@@ -1,4 +1,4 @@
-"""Tables that our statements write, one for each feature and each rewrite, for other readers to open."""
+"""Tables that this engine's statements write, one for each feature and each rewrite, for other readers to open."""
 
 from __future__ import annotations
 
@@ -20,12 +20,13 @@ DATABASE_FOLDER = "main"
 
 @dataclass(frozen=True)
 class FeatureTable:
-    """How a table comes to be, by statements on the table `t`, and what shows in its folder that it has the feature.
+    """A table with a feature: the statements on the table `t` that create it, and the traces of the feature in its
+    folder.
 
     Args:
-        texts: each is in some commit.
+        texts: each occurs in some commit.
         files: patterns of names below the table's folder; each matches a file.
-        prepare: makes what the statements need, given the warehouse's folder.
+        prepare: creates the inputs of the statements, given the warehouse's folder.
     """
 
     name: str
@@ -35,7 +36,7 @@ class FeatureTable:
     prepare: Callable[[Path], None] | None = None
 
     def build(self, house: House) -> Path:
-        """Makes the table; its folder."""
+        """Creates the table; returns its folder."""
         if self.prepare is not None:
             self.prepare(house.root)
         for statement in self.statements:
@@ -48,7 +49,7 @@ class FeatureTable:
 
 
 def parquet_folder(root: Path) -> None:
-    """A partitioned folder of Parquet files, as other programs leave them."""
+    """Creates a partitioned folder of Parquet files, as other programs write it."""
     for day, ids in (("2024-01-01", [1, 2]), ("2024-01-02", [3])):
         folder = root / DATABASE_FOLDER / TABLE / f"day={day}"
         folder.mkdir(parents=True)
@@ -58,7 +59,7 @@ def parquet_folder(root: Path) -> None:
 
 
 def table_with_void(root: Path) -> None:
-    """A table with a column that has no type yet, as other engines make them."""
+    """Creates a table with a column without a type, as other engines create them."""
     log = root / DATABASE_FOLDER / TABLE / LOG_FOLDER
     log.mkdir(parents=True)
     schema = StructType((StructField("id", PrimitiveType("integer")), StructField("nothing", PrimitiveType("void"))))
@@ -301,4 +302,4 @@ FEATURE_TABLES = (
         ('"operation":"CREATE OR REPLACE TABLE AS SELECT"',),
     ),
 )
-"""One for each writer feature, and for each statement that rewrites a table as a whole."""
+"""A table for each writer feature, and for each statement that rewrites a whole table."""

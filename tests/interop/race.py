@@ -1,4 +1,4 @@
-"""Our kernel and delta-rs, each in a process of its own, commit to one table at the same time.
+"""This engine's kernel and delta-rs, each in its own process, commit to one table at the same time.
 
 python -m tests.interop.race --commits 100
 """
@@ -39,7 +39,7 @@ _RETRIES = 10_000
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a race came to: our commits and the attempts and reruns they took, and those of delta-rs."""
+    """The result of a race: the kernel's commits with their attempts and reruns, and those of delta-rs."""
 
     ours: int
     theirs: int
@@ -55,7 +55,7 @@ class Outcome:
 
 
 class ParquetRows(RowsTable):
-    """Rows in Parquet files, as delta-rs writes them, too."""
+    """Rows in Parquet files, as delta-rs writes them too."""
 
     def _write(self, rows: Rows, data_change: bool = True) -> AddFile:
         add = super()._write(rows, data_change)
@@ -74,10 +74,10 @@ class ParquetRows(RowsTable):
 
 
 def race(folder: Path, kind: str, commits: int) -> Outcome:
-    """Runs both, and judges the table.
+    """Runs both sides, and checks the table.
 
     Args:
-        kind: APPENDS: both append rows. UPDATES: delta-rs appends rows, and we add 1 to all that it has appended.
+        kind: APPENDS: both append rows. UPDATES: delta-rs appends rows, and the kernel adds 1 to all rows of delta-rs.
     """
     table = _open(folder)
     table.log.store.make_folder(LOG_FOLDER)
@@ -92,7 +92,7 @@ def race(folder: Path, kind: str, commits: int) -> Outcome:
 
 
 def work(folder: Path, kind: str, who: str, commits: int) -> None:
-    """One side's units, once both are there."""
+    """Runs one side's units when both sides are ready."""
     (folder / f"{who}.ready").touch()
     while not all((folder / f"{each}.ready").exists() for each in (OURS, THEIRS)):
         time.sleep(0.001)
@@ -115,7 +115,7 @@ def _append_with_delta_rs(folder: Path, commits: int) -> None:
                 deltalake.write_deltalake(_path(folder), rows, mode="append", commit_properties=properties)
                 break
             except CommitFailedError:
-                continue  # its append, too, takes the table's rows for read now and then, and asks for a rerun
+                continue  # delta-rs sometimes counts the table's rows as read by its append, too, and asks for a rerun
 
 
 def _until_it_lands(table: ParquetRows, kind: str, unit: int) -> tuple[CommitResult, int]:
@@ -136,7 +136,7 @@ def _unit(table: ParquetRows, kind: str, unit: int) -> CommitResult:
 
 
 def _judge(table: ParquetRows, kind: str, commits: int) -> None:
-    """Each row is there once, and what each holds follows from the order of the commits."""
+    """Checks that each row exists once, and that its value follows from the order of the commits."""
     rows, history = table.rows(), [_operation(table, version) for version in range(2 * commits + 1)]
     assert table.log.snapshot().version == 2 * commits
     ours = range(1, commits + 1) if kind == APPENDS else range(0)
@@ -153,7 +153,7 @@ def _judge(table: ParquetRows, kind: str, commits: int) -> None:
 
 
 def _operation(table: ParquetRows, version: int) -> tuple[str, str | None]:
-    """Whose commit a version is, and what it did."""
+    """Returns the writer of a version, and its operation."""
     (commit,) = table.log.commits(version, version)
     (info,) = (action for action in commit.actions if isinstance(action, CommitInfo))
     return (OURS if "silt" in (info.engine_info or "") else THEIRS, info.operation)

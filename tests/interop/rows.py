@@ -1,4 +1,4 @@
-"""Rows of two readers, brought into one form, so that they are equal where they mean the same."""
+"""Converts the rows of two readers to one form, so that rows with the same meaning are equal."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pyarrow as pa
 
 
 def as_rows(table: pa.Table) -> list[dict[str, Any]]:
-    """The rows in an order that depends on them alone; points in time in UTC, maps as lists of pairs."""
+    """Returns the rows in an order that depends on them alone; instants in UTC, maps as lists of pairs."""
     return sorted((_plain(row) for row in table.to_pylist()), key=repr)
 
 

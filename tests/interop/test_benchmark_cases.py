@@ -1,4 +1,4 @@
-"""Every case of the benchmarks does the same for each contestant."""
+"""Every case of the benchmarks has the same result for each contestant."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def contestants(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -
 
 
 def taking_part(case: Case) -> list[str]:
-    """Who takes part."""
+    """Returns the contestants of the case."""
     if Need.DELETION_VECTORS in case.needs:
         return [BARE, SILT]
     if isinstance(case, ManyPartitions):
@@ -73,7 +73,7 @@ def taking_part(case: Case) -> list[str]:
 
 
 @pytest.mark.parametrize("case", all_cases(TINY), ids=lambda case: case.name)
-def test_all_that_take_part_leave_the_same_rows(case: Case, contestants: list[Contestant]) -> None:
+def test_all_contestants_of_a_case_leave_the_same_rows(case: Case, contestants: list[Contestant]) -> None:
     case.warmups, case.repetitions = 0, 2 if isinstance(case, SmallAppends) else 1
     result = run_case(case, contestants)
     assert result.rows == ROWS[type(case).__name__]
@@ -87,7 +87,7 @@ def snapshot_of(silt: Contestant, case: TableCase) -> Snapshot:
 
 
 @pytest.mark.parametrize("kind", [DeleteRange, UpdateScattered, ScatteredMerge])
-def test_dbt_silt_rewrites_no_file_in_the_cases_by_vectors(kind: type, contestants: list[Contestant]) -> None:
+def test_dbt_silt_rewrites_no_data_file_in_the_deletion_vector_cases(kind: type, contestants: list[Contestant]) -> None:
     case, silt = kind(TINY, VECTORS), contestants[1]
     case.prepare(silt)
     case.before(silt, 1)

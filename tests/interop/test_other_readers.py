@@ -1,8 +1,8 @@
-"""What we write, read by delta-rs, Polars and delta-spark: the same rows, or a refusal that names the feature.
+"""This engine's tables, read by delta-rs, Polars and delta-spark: the same rows, or a refusal that names the feature.
 
-delta-spark takes part where SILT_DELTA_JARS names the folder of its jars and of what they need, or its coordinates in
-Maven, as the lane spark-4.2 does. SILT_DELTA_PYTHON may name a Python whose PySpark they fit, where this one's is
-another.
+delta-spark takes part if SILT_DELTA_JARS names the folder of its jars and their dependencies, or its Maven
+coordinates, as in the lane spark-4.2. SILT_DELTA_PYTHON may name a Python with a PySpark for these jars, if this
+Python's does not fit.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ JARS, PYTHON = "SILT_DELTA_JARS", "SILT_DELTA_PYTHON"
 WITH_FEED = ("change data feed", "change data feed and deletion vectors")
 
 REFUSED_BY_DELTA_RS = {"type widening": r"Unsupported table features required: \[TypeWidening\]"}
-"""What delta-rs does not read, and how it says so."""
+"""The features that delta-rs does not read, with its messages."""
 
 _NO_MAPPING = "column mapping|columnMapping"
 REFUSED_BY_POLARS = {
@@ -44,10 +44,12 @@ REFUSED_BY_POLARS = {
     "variant": "LogicalType union has no variant set",
     "shallow clone": "No such file",
 }
-"""What Polars does not read, and how it says so."""
+"""The features that Polars does not read, with its messages."""
 
 MISREAD_BY_POLARS = ("deletion vectors in partitions",)
-"""It does not find the vector of a file whose path has a character that a URL quotes, and shows the deleted rows."""
+"""Polars does not find the vector of a file whose path contains a character that a URL quotes, and shows the deleted
+rows.
+"""
 
 REFUSED_BY_DELTA_SPARK: dict[str, str] = {}
 
@@ -59,7 +61,7 @@ Row = Mapping[str, Any]
 
 @dataclass
 class Tables:
-    """The tables, each in a warehouse of its own, made when first asked for."""
+    """The tables, each in its own warehouse, created on first use."""
 
     spark: SparkSession
     root: Path
@@ -86,7 +88,7 @@ def tables(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Tab
 
 
 @each_table
-def test_delta_rs_finds_the_rows_that_we_find(table: FeatureTable, tables: Tables) -> None:
+def test_delta_rs_reads_the_same_rows_as_this_engine(table: FeatureTable, tables: Tables) -> None:
     ours = tables.rows(table)
     assert ours
     if table.name in REFUSED_BY_DELTA_RS:
@@ -99,7 +101,7 @@ def test_delta_rs_finds_the_rows_that_we_find(table: FeatureTable, tables: Table
 @pytest.mark.parametrize(
     "table", [each for each in FEATURE_TABLES if each.name not in MISREAD_BY_POLARS], ids=lambda t: t.name
 )
-def test_polars_finds_the_rows_that_we_find(table: FeatureTable, tables: Tables) -> None:
+def test_polars_reads_the_same_rows_as_this_engine(table: FeatureTable, tables: Tables) -> None:
     ours = tables.rows(table)
     if table.name in REFUSED_BY_POLARS:
         with pytest.raises(Exception, match=REFUSED_BY_POLARS[table.name]):
@@ -109,14 +111,14 @@ def test_polars_finds_the_rows_that_we_find(table: FeatureTable, tables: Tables)
 
 
 @pytest.mark.parametrize("table", [each for each in FEATURE_TABLES if each.name in WITH_FEED], ids=lambda t: t.name)
-def test_delta_rs_finds_the_changes_that_we_find(table: FeatureTable, tables: Tables) -> None:
+def test_delta_rs_reads_the_same_changes_as_this_engine(table: FeatureTable, tables: Tables) -> None:
     theirs = pa.table(deltalake.DeltaTable(tables.folder(table)).load_cdf(starting_version=0).read_all())
     assert without_times(theirs) == our_changes(tables.house(table))
 
 
 @pytest.fixture(scope="module")
 def delta_spark(tables: Tables, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of what delta-spark read, of tables as they were before it added to them."""
+    """The folder with the rows that delta-spark read before and after it appended to the tables."""
     folder = tmp_path_factory.mktemp("delta-spark")
     before = {table.name: tables.rows(table) for table in FEATURE_TABLES}
     changes = {name: our_changes(tables.house(table)) for table in FEATURE_TABLES if (name := table.name) in WITH_FEED}
@@ -129,7 +131,7 @@ def delta_spark(tables: Tables, tmp_path_factory: pytest.TempPathFactory) -> Pat
 
 @needs_delta_spark
 @each_table
-def test_delta_spark_finds_the_rows_that_we_find(table: FeatureTable, delta_spark: Path) -> None:
+def test_delta_spark_reads_the_same_rows_as_this_engine(table: FeatureTable, delta_spark: Path) -> None:
     if table.name in REFUSED_BY_DELTA_SPARK:
         assert REFUSED_BY_DELTA_SPARK[table.name] in (delta_spark / f"{table.name}.rows.error").read_text()
     else:
@@ -138,14 +140,16 @@ def test_delta_spark_finds_the_rows_that_we_find(table: FeatureTable, delta_spar
 
 @needs_delta_spark
 @pytest.mark.parametrize("name", WITH_FEED)
-def test_delta_spark_finds_the_changes_that_we_find(name: str, delta_spark: Path) -> None:
+def test_delta_spark_reads_the_same_changes_as_this_engine(name: str, delta_spark: Path) -> None:
     theirs = without_times(found(delta_spark, f"{name}.changes"))
     assert json.loads(json.dumps(theirs, default=repr)) == ours(delta_spark, "changes")[name]
 
 
 @needs_delta_spark
 @each_table
-def test_rows_that_delta_spark_adds_are_found_by_us(table: FeatureTable, tables: Tables, delta_spark: Path) -> None:
+def test_this_engine_reads_the_rows_that_delta_spark_appends(
+    table: FeatureTable, tables: Tables, delta_spark: Path
+) -> None:
     if table.name not in REFUSED_BY_DELTA_SPARK:
         added = as_rows(found(delta_spark, f"{table.name}.added"))
         assert tables.rows(table) == added
@@ -153,7 +157,7 @@ def test_rows_that_delta_spark_adds_are_found_by_us(table: FeatureTable, tables:
 
 
 def read_with_delta_rs(folder: Path) -> pa.Table:
-    """All rows, by its query engine, which reads more than its other reader does."""
+    """Returns all rows, by delta-rs' query engine, which reads more features than its other reader."""
     reader = deltalake.QueryBuilder().register("t", deltalake.DeltaTable(folder))
     return pa.table(reader.execute("select * from t"))
 
@@ -163,12 +167,12 @@ def our_changes(house: House) -> list[Row]:
 
 
 def without_times(changes: pa.Table) -> list[Row]:
-    """Rows of a change data feed without the time of the commit, which readers take from different places."""
+    """Returns rows of a change data feed without the commit's time, which readers take from different sources."""
     return as_rows(changes.drop_columns(["_commit_timestamp"]))
 
 
 def found(folder: Path, name: str) -> pa.Table:
-    """What delta-spark read."""
+    """Returns the rows that delta-spark read."""
     error = folder / f"{name}.error"
     assert not error.exists(), error.read_text()
     with pa.OSFile(str(folder / name)) as source:
@@ -184,5 +188,7 @@ def as_text(rows: pa.Table) -> Any:
 
 
 def _environment() -> dict[str, str]:
-    """This process's, without what would have another Python import this one's packages."""
+    """Returns this process's environment without the variables that would make another Python import this Python's
+    packages.
+    """
     return {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "SPARK_HOME")}

@@ -1,4 +1,4 @@
-"""delta-rs changes a table that we made, and we go on with it: both find the rows that the statements leave."""
+"""delta-rs and this engine write to the same table in turn: both read the rows that the statements leave."""
 
 from __future__ import annotations
 
@@ -28,7 +28,9 @@ Rows = dict[int, Row]
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_statements_of_both_follow_one_another(kind: str, spark: SparkSession, tmp_path: Path) -> None:
+def test_alternating_statements_of_delta_rs_and_this_engine_leave_the_same_rows_for_both(
+    kind: str, spark: SparkSession, tmp_path: Path
+) -> None:
     house = House(Warehouse(spark.newSession(), str(tmp_path)), tmp_path)
     house.sql(f"create table t (id bigint, kind string, size bigint) {KINDS[kind]}")
     house.sql("insert into t values (1, 'a b/c', 10), (2, null, 20), (3, 'd', 30)")
@@ -66,7 +68,7 @@ def test_statements_of_both_follow_one_another(kind: str, spark: SparkSession, t
 
 
 def found(house: House, table: deltalake.DeltaTable) -> Rows:
-    """The rows of the newest version, each once, which both find."""
+    """Returns the rows of the newest version after checking that both readers find them."""
     table.update_incremental()
     theirs = pa.table(deltalake.QueryBuilder().register("t", table).execute("select id, kind, size from t"))
     ours = house.rows("select id, kind, size from t")

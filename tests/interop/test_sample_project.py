@@ -1,4 +1,4 @@
-"""The sample project, built month by month: every table has the same rows for another reader as for dbt-silt."""
+"""The sample project, built month by month: another reader finds the same rows as dbt-silt in every table."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ TABLES = (
 
 @dataclass(frozen=True)
 class Built:
-    """What a build did, and each table's rows after it, for both readers."""
+    """The result of a build, and each table's rows after it, for both readers."""
 
     responses: Mapping[str, Mapping[str, Any]]
     ours: Mapping[str, pa.Table]
@@ -90,7 +90,7 @@ def test_the_merge_keeps_the_newest_report_of_every_flight(february: Built, proj
 
 
 @pytest.mark.long
-def test_the_snapshot_closes_the_rows_of_planes_that_changed_or_left(february: Built, project: Path) -> None:
+def test_the_snapshot_closes_the_rows_of_changed_and_removed_planes(february: Built, project: Path) -> None:
     january, newest = (
         {row["tailnum"]: row["seats"] for row in pq.read_table(path).to_pylist()}
         for path in sorted((project / "landing" / "planes").iterdir())
@@ -103,7 +103,7 @@ def test_the_snapshot_closes_the_rows_of_planes_that_changed_or_left(february: B
 
 
 @pytest.mark.long
-def test_the_same_run_again_skips_every_table_and_changes_no_row(february: Built, february_again: Built) -> None:
+def test_repeating_the_run_skips_every_table_and_changes_no_row(february: Built, february_again: Built) -> None:
     assert {name: february_again.responses[name]["skipped"] for name in TABLES} == dict.fromkeys(TABLES, True)
     versions = [
         {name: built.responses[name]["table_version"] for name in TABLES} for built in (february, february_again)
@@ -130,10 +130,10 @@ def build(project: Path, run_id: str, spark: SparkSession) -> Built:
 
 
 def read_with_delta_rs(folder: Path) -> pa.Table:
-    """All rows of a table, read by DataFusion."""
+    """Returns all rows of a table, read by DataFusion."""
     return pa.table(QueryBuilder().register("read", DeltaTable(folder)).execute("select * from read"))
 
 
 def in_order(rows: pa.Table) -> pa.Table:
-    """The same rows in an order that depends on them alone, in one chunk per column."""
+    """Returns the same rows in an order that depends on them alone, in one chunk per column."""
     return rows.sort_by([(name, "ascending") for name in rows.column_names]).combine_chunks()

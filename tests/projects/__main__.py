@@ -1,4 +1,4 @@
-"""Builds the public projects that lie unpacked in a folder: python -m tests.projects FOLDER [--only NAME ...]."""
+"""Builds the public projects that are unpacked in a folder: python -m tests.projects FOLDER [--only NAME ...]."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ DBT = Path(sys.executable).parent / "dbt"
 
 @dataclass(frozen=True)
 class Built:
-    """What became of a step.
+    """The result of a step.
 
     Args:
-        counts: how many nodes ended in each status.
+        counts: the number of nodes in each status.
         failed: each node that did not pass -> its message.
         ended: how dbt ended.
     """
@@ -34,7 +34,7 @@ class Built:
     ended: int
 
     def complaints(self, step: Step) -> list[str]:
-        """What is not as the step says it must be."""
+        """Returns the differences between the result and the step's expectation."""
         said = [f"{name}: {text}" for name, text in self.failed.items() if name not in step.reasons]
         said += [f"{name} passes: {reason}" for name, reason in step.reasons.items() if name not in self.failed]
         if step.counts is not None and self.counts != step.counts:
@@ -45,7 +45,9 @@ class Built:
 
 
 def main() -> int:
-    """Builds the projects, prints a line for each step; 0 if all that is there is as it must be."""
+    """Builds the projects and prints a line for each step; returns 0 if all existing projects meet
+    their expectations.
+    """
     parser = argparse.ArgumentParser(prog="python -m tests.projects")
     parser.add_argument("folder", type=Path, help="the folder in which each project is a folder")
     parser.add_argument("--scratch", type=Path, default=Path(".projects"), help="where they are built")
@@ -59,7 +61,7 @@ def main() -> int:
 
 
 def build(case: Case, workplace: Workplace) -> bool:
-    """Builds a project and prints what is to be said; returns whether all is as it must be."""
+    """Builds a project and prints its result; returns whether it meets all expectations."""
     try:
         place = workplace.make(case)
     except MissingError as error:
@@ -77,7 +79,7 @@ def build(case: Case, workplace: Workplace) -> bool:
 
 
 def run(step: Step, place: Path, case: Case) -> Built:
-    """Runs a step's command in the project's folder; what it prints is kept there, in `printed.txt`."""
+    """Runs a step's command in the project's folder, and writes its output to `printed.txt` there."""
     results = place / "target" / "run_results.json"
     results.unlink(missing_ok=True)
     with (place / "printed.txt").open("a") as printed:
@@ -96,7 +98,9 @@ def run(step: Step, place: Path, case: Case) -> Built:
 
 
 def _name(unique_id: str) -> str:
-    """A node's name; a unit test has its model's: with the first that fails, dbt skips the others of the model."""
+    """Returns a node's name; for a unit test its model's, because dbt skips the model's other unit tests after a
+    failure.
+    """
     return unique_id.split(".")[2]
 
 

@@ -1,4 +1,4 @@
-"""The public projects that are built, with what must come of them."""
+"""The public projects that are built, with their expected results."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ class Step:
 
     Args:
         arguments: of dbt.
-        counts: how many nodes end in each status; None where the command leaves no results, or nothing is expected.
-        reasons: each node that does not pass -> why it cannot.
+        counts: the number of nodes in each status; None if the command writes no results, or nothing is expected.
+        reasons: each node that cannot pass -> the reason.
     """
 
     arguments: tuple[str, ...] = ("build",)
@@ -32,11 +32,11 @@ class Case:
         name: for the report.
         folder: of the project, below the folder of all projects.
         steps: the dbt commands, in order.
-        packages: what is installed beyond what the project asks for: names of packages.
-        files: what is written into the project: path -> text.
-        config: what is added to its `dbt_project.yml`.
+        packages: names of further packages, which the project does not ask for.
+        files: added to the project: path -> text.
+        config: added to its `dbt_project.yml`.
         environment: variables of the commands.
-        profile: what is added to the profile.
+        profile: added to the profile.
     """
 
     name: str
@@ -96,11 +96,11 @@ JSON_OF_TEXT = """{% macro silt__json_parse(string, string_path) %}
     {%- for step in string_path %}{{ '[%s]' % step if step is number else '.' ~ step }}{% endfor -%} ')
 {% endmacro %}
 """
-"""Spark's `text : path`, which the package of macros has for Spark and Databricks, takes variants only."""
+"""Spark's `text : path`, which the package's macros use on Spark and Databricks, accepts variants only."""
 
 
 def _of_fivetran(name: str, schema: str, seed: Counts, run: Counts, test: Counts) -> Case:
-    """A package of Fivetran's, which has macros for Databricks; its sources are seeds in the schema."""
+    """Returns the case of a Fivetran package with macros for Databricks; its sources are seeds in the schema."""
     return Case(
         f"fivetran {name}",
         f"dbt_{name}/integration_tests",
@@ -111,7 +111,7 @@ def _of_fivetran(name: str, schema: str, seed: Counts, run: Counts, test: Counts
 
 
 PACKAGES: Final = frozenset(("dbt-data-reliability", "dbt-date", "fivetran_utils", "spark-utils"))
-"""Folders of packages that the projects need, and that are no projects."""
+"""Folders of packages that the projects need, and that are not projects themselves."""
 
 CASES = (
     Case("jaffle-shop-classic", "jaffle-shop-classic", (Step(counts={"success": 8, "pass": 20}),)),

@@ -1,4 +1,4 @@
-"""How a public project is made ready: from a folder alone, with its packages."""
+"""Prepares a public project from a folder alone, with its packages."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def workplace(tmp_path: Path) -> Workplace:
     return Workplace(tmp_path / "projects", tmp_path / "scratch")
 
 
-def test_a_project_gets_all_packages_that_it_and_they_ask_for(workplace: Workplace) -> None:
+def test_a_project_gets_all_packages_that_it_and_its_packages_require(workplace: Workplace) -> None:
     case = Case(
         "tools", "tools-repo/integration_tests", files={"a/b.sql": "x"}, config={"models": {"x": {"+tags": "t"}}}
     )
@@ -50,7 +50,7 @@ def test_a_project_gets_all_packages_that_it_and_they_ask_for(workplace: Workpla
     assert set(yaml.safe_load((place / "profiles.yml").read_text())) == {"tests_of_tools"}
 
 
-def test_a_missing_project_and_a_missing_package_are_named(workplace: Workplace, tmp_path: Path) -> None:
+def test_a_missing_project_or_package_is_named(workplace: Workplace, tmp_path: Path) -> None:
     with pytest.raises(MissingError, match="elsewhere"):
         workplace.make(Case("elsewhere", "elsewhere"))
     (tmp_path / "projects" / "more" / "dbt_project.yml").unlink()
@@ -58,7 +58,7 @@ def test_a_missing_project_and_a_missing_package_are_named(workplace: Workplace,
         workplace.make(Case("tools", "tools-repo/integration_tests"))
 
 
-def test_an_empty_folder_misses_every_project_and_fails_none(
+def test_an_empty_folder_lacks_every_project_and_is_no_failure(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr("sys.argv", ["projects", str(tmp_path), "--scratch", str(tmp_path / "scratch")])
@@ -66,7 +66,7 @@ def test_an_empty_folder_misses_every_project_and_fails_none(
     assert capsys.readouterr().out.count(": missing: ") == len(CASES)
 
 
-def test_a_node_that_fails_or_passes_against_the_table_is_a_complaint() -> None:
+def test_an_unexpected_failure_and_an_unexpected_success_of_a_node_are_reported() -> None:
     step = Step(counts={"pass": 1, "error": 1}, reasons={"a": "Spark has no such type"})
     assert Built({"pass": 1, "error": 1}, {"a": "no type"}, 1).complaints(step) == []
     assert Built({"pass": 2}, {}, 0).complaints(step) == [

@@ -1,4 +1,4 @@
-"""Makes a project ready to be built in a folder of its own, with its packages next to it: nothing is fetched."""
+"""Prepares a project in its own folder, with its packages next to it: nothing is downloaded."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ LEFT_OUT = (".git", "target", "logs", "dbt_packages")
 
 
 class MissingError(Exception):
-    """Something is not in the folder of all projects."""
+    """The folder of all projects lacks a project or package."""
 
 
 @dataclass(frozen=True)
 class Workplace:
-    """The folder of all projects, and one for what is built.
+    """The folder of all projects, and a folder for builds.
 
     Args:
-        projects: in which each project is a folder.
-        scratch: in which each case gets a folder.
+        projects: has a folder for each project.
+        scratch: gets a folder for each case.
     """
 
     projects: Path
@@ -37,7 +37,7 @@ class Workplace:
         """Returns the folder of a copy of the project, with its packages, the files of the case and a profile.
 
         Raises:
-            MissingError: the project, or a package that it needs, is not there.
+            MissingError: if the project, or a package that it needs, is missing.
         """
         source = self.projects / case.folder
         if not (source / "dbt_project.yml").is_file():
@@ -56,7 +56,7 @@ class Workplace:
         return place
 
     def unknown(self, known: set[str]) -> Iterator[str]:
-        """The projects of the folder that no case is about."""
+        """Returns the projects of the folder without a case."""
         for folder in sorted(self.projects.iterdir()):
             if (folder / "dbt_project.yml").is_file() and folder.name not in known:
                 yield folder.name
@@ -69,7 +69,7 @@ class Workplace:
         write_files(place, files)
 
     def _asked_for(self, project: Path) -> Iterator[tuple[str, Path]]:
-        """The packages that a project asks for, and those that these ask for: name -> folder."""
+        """Returns the packages that a project requires, directly or through packages: name -> folder."""
         for name in ASKED[:2]:
             file = project / name
             for entry in (yaml.safe_load(file.read_text()) or {}).get("packages", []) if file.is_file() else []:
@@ -85,7 +85,7 @@ class Workplace:
         return self._folder_of(entry["git"].rpartition("/")[2].removesuffix(".git"))
 
     def _folder_of(self, package: str) -> Path:
-        """The project of the folder that has this name, as dbt calls it or as its folder is called."""
+        """Returns the project of the folder with this name, as dbt or as its folder is called."""
         for file in sorted(self.projects.glob("*/dbt_project.yml")):
             if package in (file.parent.name, yaml.safe_load(file.read_text()).get("name")):
                 return file.parent
@@ -93,7 +93,7 @@ class Workplace:
 
 
 def _not_copied(folder: str, names: list[str]) -> list[str]:
-    """What dbt leaves behind, and projects within a project."""
+    """Returns the folders that dbt created, and projects within the project."""
     return [name for name in names if name in LEFT_OUT or Path(folder, name, "dbt_project.yml").is_file()]
 
 
