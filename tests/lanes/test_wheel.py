@@ -39,7 +39,7 @@ class User:
         done = subprocess.run(
             [program, *command[1:]],
             cwd=self.folder,
-            env={**self.environment.variables(), "HOME": str(self.home), "NO_COLOR": "1", "SILT_CLASS_ARCHIVE": ""},
+            env={**self.environment.variables(), "HOME": str(self.home), "NO_COLOR": "1", "SILT_CLASS_ARCHIVE": "on"},
             input=answers,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,

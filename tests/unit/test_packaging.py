@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tarfile
@@ -85,6 +86,22 @@ def test_a_wheel_made_from_the_sdist_is_the_same(wheel: Path, tmp_path: Path) ->
     (source,) = (tmp_path / "source").iterdir()
     assert {"README.md", "LICENSE", "CHANGELOG.md", "pyproject.toml"} <= set(os.listdir(source))
     assert names(build("wheel", source, tmp_path / "again")) == names(wheel)
+
+
+def test_the_files_that_the_image_copies_suffice_for_the_same_wheel(wheel: Path, tmp_path: Path) -> None:
+    (tmp_path / "source").mkdir()
+    before_install = (ROOT / "Dockerfile").read_text(encoding="utf-8").partition("pip install")[0]
+    for copied, folder in re.findall(r"^COPY (.+) (\S+)$", before_install, re.MULTILINE):
+        for name in copied.split():
+            path = ROOT / name
+            (shutil.copytree if path.is_dir() else shutil.copy)(path, tmp_path / "source" / folder)
+    assert names(build("wheel", tmp_path / "source", tmp_path / "again")) == names(wheel)
+
+
+def test_docker_does_not_ignore_the_files_that_the_image_copies() -> None:
+    admitted = {line[1:] for line in (ROOT / ".dockerignore").read_text().splitlines() if line.startswith("!")}
+    lines = re.findall(r"^COPY (?:--\S+ )?(.+) \S+$", (ROOT / "Dockerfile").read_text(), re.MULTILINE)
+    assert {name for line in lines for name in line.split()} == admitted
 
 
 def test_dbt_finds_the_adapter_and_its_macros_in_an_installation(installed: Path, tmp_path: Path) -> None:

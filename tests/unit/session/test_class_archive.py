@@ -19,7 +19,9 @@ from dbt.adapters.silt.session.java import archive_path, find_java
 def archive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Where the archive of an empty virtual environment would be."""
     monkeypatch.setattr(sys, "prefix", str(tmp_path))
-    monkeypatch.delenv(class_archive.SWITCH, raising=False)
+    monkeypatch.setattr(class_archive, "_OF_CONTAINERS", (tmp_path / "containerenv",))
+    for name in (class_archive.SWITCH, *class_archive._OF_SHORT_LIVED_MACHINES):
+        monkeypatch.delenv(name, raising=False)
     path = archive_path(find_java())
     assert path is not None and path.is_relative_to(tmp_path)
     return path
@@ -39,8 +41,9 @@ def started(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 def wanted() -> bool:
     """Whether one is to be made when this process ends."""
     before = atexit._ncallbacks()
-    class_archive.make_after_this_process()
-    return atexit._ncallbacks() > before
+    answer = class_archive.make_after_this_process()
+    assert answer == (atexit._ncallbacks() > before)
+    return answer
 
 
 def test_one_is_made_once_in_a_virtual_environment_that_can_be_written(archive: Path, started: Path) -> None:
@@ -65,6 +68,20 @@ def test_none_is_made_where_the_user_does_not_want_it(
     monkeypatch.setenv(class_archive.SWITCH, "OFF")
     assert not wanted()
     assert class_archive.state() == "none: SILT_CLASS_ARCHIVE is off"
+
+
+@pytest.mark.parametrize("variable", ["CI", "KUBERNETES_SERVICE_HOST", None])
+def test_no_command_creates_an_archive_in_a_container_or_in_ci_unless_it_is_told_to(
+    archive: Path, started: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, variable: str | None
+) -> None:
+    if variable is None:
+        (tmp_path / "containerenv").touch()
+    else:
+        monkeypatch.setenv(variable, "true")
+    assert not wanted()
+    assert "`python -m dbt.adapters.silt.session.class_archive` does" in class_archive.state()
+    monkeypatch.setenv(class_archive.SWITCH, "on")
+    assert wanted()
 
 
 def test_none_is_made_outside_of_a_virtual_environment(started: Path, monkeypatch: pytest.MonkeyPatch) -> None:

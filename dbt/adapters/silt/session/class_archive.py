@@ -2,8 +2,8 @@
 
 The archive belongs to a virtual environment and its versions of PySpark and of Java; Java ignores an archive that does
 not fit. `python -m dbt.adapters.silt.session.class_archive` writes it. The first dbt command that starts Spark in an
-environment without an archive starts that module as it ends, in the background: no process waits for it, and its
-failures are not reported (decision 0048).
+environment without an archive starts that module as it ends, in the background, except in a container and in CI: no
+process waits for it, and its failures are not reported (decision 0048).
 """
 
 from __future__ import annotations
@@ -61,20 +61,30 @@ def _forget_others(path: Path, java: Java) -> None:
 
 
 SWITCH: Final = "SILT_CLASS_ARCHIVE"
-"""The environment variable that keeps commands from creating an archive: `off`."""
+"""The environment variable that keeps commands from creating an archive (`off`), or has them do so anywhere (`on`)."""
+
+NOTICE: Final = (
+    "When this command ends, Spark's class archive is created in the background, once for this virtual environment: "
+    f"later commands start sooner. {SWITCH}=off prevents it"
+)
 
 _IN_BACKGROUND = "--in-background"
 _NICEST = 19
+_OF_CONTAINERS: Final = (Path("/.dockerenv"), Path("/run/.containerenv"))
+"""Files that Docker and Podman create in each container."""
+_OF_SHORT_LIVED_MACHINES: Final = ("CI", "KUBERNETES_SERVICE_HOST")
 
 
-def make_after_this_process() -> None:
-    """Has an archive created when this process ends, if it is missing and can be created."""
+def make_after_this_process() -> bool:
+    """Has an archive created when this process ends, if it is missing and can be created; returns whether it will."""
     try:
         path = archive_path(find_java())
     except SparkUnavailableError:
-        return
-    if os.environ.get(SWITCH, "").lower() != "off" and path is not None and _is_wanted(path):
-        atexit.register(_start)
+        return False
+    if path is None or not _is_missing(path) or _reason_against():
+        return False
+    atexit.register(_start)
+    return True
 
 
 def state() -> str:
@@ -86,12 +96,24 @@ def state() -> str:
         return str(path)
     if _marker(path).exists():
         return "none: this Java created no usable archive"
-    if os.environ.get(SWITCH, "").lower() == "off":
-        return f"none: {SWITCH} is off"
+    if reason := _reason_against():
+        return f"none: {reason}"
     return "none yet: it is created in the background when this command ends"
 
 
-def _is_wanted(path: Path) -> bool:
+def _reason_against() -> str | None:
+    """Returns why commands in this environment create no archive, if there is a reason."""
+    switch = os.environ.get(SWITCH, "").lower()
+    if switch == "off":
+        return f"{SWITCH} is off"
+    is_short_lived = any(os.environ.get(name) for name in _OF_SHORT_LIVED_MACHINES)
+    if switch != "on" and (is_short_lived or any(path.exists() for path in _OF_CONTAINERS)):
+        command = "python -m dbt.adapters.silt.session.class_archive"
+        return f"commands create no archive in a container or in CI; `{command}` does"
+    return None
+
+
+def _is_missing(path: Path) -> bool:
     """Returns whether the archive is missing, the last try did not fail, and the environment is writable."""
     above = next(folder for folder in path.parents if folder.exists())
     return not path.exists() and not _marker(path).exists() and os.access(above, os.W_OK)

@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from dbt.adapters.events.logging import AdapterLogger
 from pyspark.sql import SparkSession
 
 from dbt.adapters.silt.credentials import SiltCredentials
@@ -39,6 +40,7 @@ else:
     find = lazy_module("dbt.adapters.silt.session.stages.find")
 
 _logger = logging.getLogger(__name__)
+logger = AdapterLogger("Silt")
 
 
 class Environment:
@@ -134,7 +136,8 @@ class Environment:
             self._pool = pool
             _logger.debug("the warehouse is open")
             if not self._credentials.remote and not self._credentials.keep_alive:  # the keeper creates its own archive
-                class_archive.make_after_this_process()
+                if class_archive.make_after_this_process():
+                    logger.info(class_archive.NOTICE)
         return self._pool
 
     def _session_settings(self) -> SessionSettings:
