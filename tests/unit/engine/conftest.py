@@ -1,4 +1,4 @@
-"""A warehouse of its own for each test."""
+"""A separate warehouse for each test."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.unit.engine.place import Place
 
 @pytest.fixture
 def place(warehouse: Path, cloud: ObjectServer | None) -> Place:
-    """A place where nothing is yet."""
+    """An empty location."""
     return Place(warehouse, cloud)
 
 
@@ -26,5 +26,5 @@ def house(spark: SparkSession, place: Place) -> House:
 
 @pytest.fixture
 def patient_house(spark: SparkSession, place: Place) -> House:
-    """One whose statements are run again as often as it takes."""
+    """A warehouse whose statements are repeated as often as necessary."""
     return opened(spark, place, WarehouseSettings(statement_attempts=50))

@@ -1,4 +1,6 @@
-"""The doors of a warehouse: each finds the ids of a table's rows for which a condition, given as text, is true."""
+"""The ways to query a warehouse: each returns the ids of a table's rows for which a condition, given
+as text, is true.
+"""
 
 from __future__ import annotations
 
@@ -19,27 +21,27 @@ from tests.unit.engine.house import House
 
 
 def by_sql(house: House, table: str, texts: Sequence[str]) -> list[list[int]]:
-    """The ids for each condition, by one statement."""
+    """Returns the ids for each condition, by one statement."""
     parts = (f"select {at} as at, id from {table} where {text}" for at, text in enumerate(texts))
     found = house.sql(" union all ".join(parts)).collect()
     return [sorted(row.id for row in found if row.at == at) for at in range(len(texts))]
 
 
 def by_shell(house: House, table: str, text: str) -> list[int] | None:
-    """None where the shell leaves the query to Spark."""
+    """Returns the ids; None if the shell passes the query to Spark."""
     answer = shell(house, f"select id from main.{table} where {text}")
     return None if answer is None else sorted(answer["id"].to_pylist())
 
 
 def shell(house: House, query: str) -> pa.Table | None:
-    """What the shell answers without Spark; None where it leaves the query to Spark."""
+    """Returns the shell's answer without Spark; None if it passes the query to Spark."""
     quick = Quick(Names(house.warehouse.catalog, "silt", "main"), "UTC")
     answer = quick.answer(parse(query))
     return None if answer is None else answer.rows
 
 
 def by_arrow(house: House, table: str, text: str) -> list[int] | None:
-    """None where the condition is refused as Spark's."""
+    """Returns the ids; None if the condition is refused because only Spark can evaluate it."""
     try:
         found = read(house, table, columns=["id"], where=text)
     except UnsupportedStatementError:
@@ -48,7 +50,7 @@ def by_arrow(house: House, table: str, text: str) -> list[int] | None:
 
 
 def read(house: House, table: str, **options: Any) -> pa.Table:
-    """The rows by `silt.read`."""
+    """Returns the rows that `silt.read` reads."""
     storage = {} if house.place.cloud is None else {"storage": house.place.cloud.settings}
     return silt.read(f"main.{table}", house.place.location, **options, **storage)
 

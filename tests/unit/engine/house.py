@@ -1,4 +1,4 @@
-"""A warehouse as tests use it, and writers that run side by side."""
+"""A warehouse for tests, and concurrent writers."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.unit.engine.place import Place
 
 
 class House:
-    """A warehouse and what tests ask of it."""
+    """A warehouse with short methods for tests."""
 
     def __init__(self, warehouse: Warehouse, root: Path, cloud: ObjectServer | None = None) -> None:
         self.warehouse = warehouse
@@ -28,19 +28,19 @@ class House:
         return self.warehouse.sql(text, txn)
 
     def rows(self, text: str) -> list[tuple[object, ...]]:
-        """The rows of a query, in an order of their own."""
+        """Returns the rows of a query, in a fixed order."""
         return sorted((tuple(row) for row in self.fetched(text)), key=repr)
 
     def fetched(self, text: str) -> list[Row]:
-        """What a statement answers."""
+        """Returns the result of a statement."""
         return self.sql(text).collect()
 
     def another(self) -> House:
-        """The same warehouse as another session sees it, with nothing shared but the files."""
+        """Opens the same warehouse in another session, with only the files in common."""
         return opened(self.warehouse.spark, self.place, self.warehouse.settings)
 
     def in_one_cut(self) -> House:
-        """The same warehouse in a session of its own, whose queries and writes rest on one another."""
+        """Opens the same warehouse in another session whose queries and writes depend on each other."""
         session = self.warehouse.spark.newSession()
         return House(self.warehouse.for_session(session, one_cut=True), self.root, self.place.cloud)
 
@@ -48,21 +48,21 @@ class House:
         return self.warehouse.catalog.table(RelationName("silt", "main", table))
 
     def location(self, table: str) -> str:
-        """Where the table is: in an object store its folder has a name of its own."""
+        """Returns the location of a table: in an object store it is not derived from the table's name."""
         return self.log(table).store.root
 
     def delta_rs(self, table: str) -> DeltaTable:
-        """The table as another engine opens it."""
+        """Opens the table with another engine."""
         return self.place.delta_rs(self.location(table))
 
 
 def opened(spark: SparkSession, place: Place, settings: WarehouseSettings | None = None) -> House:
-    """A house in a session of its own."""
+    """Returns a house in a new session."""
     return House(place.warehouse(spark.newSession(), settings=settings), place.folder, place.cloud)
 
 
 def side_by_side(tasks: Sequence[Callable[[], None]]) -> None:
-    """Runs tasks at once, begun together, and raises the first error."""
+    """Runs tasks concurrently, started together, and raises the first error."""
     ready = threading.Barrier(len(tasks))
     errors: list[BaseException] = []
 
@@ -83,7 +83,7 @@ def side_by_side(tasks: Sequence[Callable[[], None]]) -> None:
 
 
 def other_rows(house: House, table: str, *columns: str) -> list[tuple[object, ...]]:
-    """A table's rows as delta-rs reads them, in the order of `House.rows`."""
+    """Returns a table's rows as delta-rs reads them, in the order of `House.rows`."""
     found = house.delta_rs(table).to_pyarrow_table()
     chosen = found.select(list(columns)) if columns else found
     return sorted((tuple(row.values()) for row in chosen.to_pylist()), key=repr)

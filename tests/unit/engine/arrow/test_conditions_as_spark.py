@@ -76,7 +76,7 @@ CONDITIONS = st.recursive(
 
 @pytest.fixture(scope="module")
 def house(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Warehouse]:
-    """A table whose rows are in several files, and in files of several rows."""
+    """A table with rows in several files, and several rows in a file."""
     folder = tmp_path_factory.mktemp("arrow")
     session = spark.newSession()
     session.conf.set("spark.sql.session.timeZone", ZONE)
@@ -110,7 +110,9 @@ def ids(house: Warehouse, table: str, text: str) -> list[int]:
 
 @settings(max_examples=12, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 @given(st.lists(CONDITIONS, min_size=60, max_size=60))
-def test_a_condition_has_sparks_outcome_for_every_row_or_is_refused(house: Warehouse, texts: list[str]) -> None:
+def test_an_arrow_condition_selects_the_rows_that_spark_selects_or_is_refused(
+    house: Warehouse, texts: list[str]
+) -> None:
     exact = [text for text in texts if is_exact(house, text)]
     outcomes = ", ".join(f"({text}) as c{at}" for at, text in enumerate(exact))
     rows = house.sql(f"select id, {outcomes or 1} from t").collect()

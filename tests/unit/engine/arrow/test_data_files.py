@@ -42,7 +42,7 @@ PHYSICAL = "delta.columnMapping.physicalName"
 
 
 class Table:
-    """A table of one file in a folder."""
+    """A table with one file in a folder."""
 
     def __init__(self, folder: Path, data: pa.Table, schema: StructType, **options: Any) -> None:
         self.file = folder / "a.parquet"
@@ -66,7 +66,7 @@ class Table:
 
 
 def by_duckdb(data: pa.Table, path: Path) -> None:
-    """Writes 32-bit numbers that are far apart in an encoding that Arrow cannot read and Spark can."""
+    """Writes distant 32-bit numbers in an encoding that Spark can read and Arrow cannot."""
     with duckdb.connect() as connection:
         connection.register("given", data)
         connection.execute(f"copy (select * from given) to '{path}' (format parquet, parquet_version v2)")
@@ -76,7 +76,7 @@ def struct(**members: DataType) -> StructType:
     return StructType(tuple(StructField(name, kind) for name, kind in members.items()))
 
 
-def test_nested_values_of_many_batches_keep_their_places(tmp_path: Path) -> None:
+def test_nested_values_of_many_batches_keep_their_positions(tmp_path: Path) -> None:
     schema = struct(a=ArrayType(struct(N=LONG)), m=MapType(STRING, struct(v=LONG, late=STRING)), s=struct(x=LONG))
     rows = [
         {
@@ -105,7 +105,7 @@ def test_nested_values_of_many_batches_keep_their_places(tmp_path: Path) -> None
 FAR_APART = [sign * (2**31 - 1 - n) for n in range(1500) for sign in (1, -1)]
 
 
-def test_a_column_that_only_spark_can_read_is_refused_with_this_remedy(tmp_path: Path) -> None:
+def test_a_column_that_only_spark_can_read_is_refused_and_the_remedy_names_spark(tmp_path: Path) -> None:
     data = pa.table({"id": pa.array(range(3000), pa.int64()), "number": pa.array(FAR_APART, pa.int32())})
     table = Table(tmp_path, data, struct(id=LONG, number=PrimitiveType("integer")), writer=by_duckdb)
     assert table.read("id").num_rows == 3000
@@ -119,7 +119,7 @@ def test_a_column_that_only_spark_can_read_is_refused_with_this_remedy(tmp_path:
     assert list(check_files(table.log.store, table.log.snapshot(), lambda done: None)) == []
 
 
-def test_a_damaged_page_is_not_ascribed_to_an_encoding_of_other_columns(tmp_path: Path) -> None:
+def test_a_damaged_page_is_not_blamed_on_the_encoding_of_another_column(tmp_path: Path) -> None:
     data = pa.table({"number": pa.array(range(3000), pa.int32()), "s": [f"s{n}" for n in range(3000)]})
     table = Table(tmp_path, data, struct(number=PrimitiveType("integer"), s=STRING), writer=by_duckdb)
     chunk = pq.ParquetFile(table.file).metadata.row_group(0).column(1)
@@ -132,7 +132,7 @@ def test_a_damaged_page_is_not_ascribed_to_an_encoding_of_other_columns(tmp_path
     assert caught.value.action == TableDamagedError.remedy
 
 
-def test_a_dot_in_a_name_is_no_path(tmp_path: Path) -> None:
+def test_a_dot_in_a_column_name_does_not_separate_a_path(tmp_path: Path) -> None:
     data = pa.table({"a": pa.array([{"b": 1}]), "a.b": [2], "a`.c": [3]})
     table = Table(tmp_path, data, struct(**{"a": struct(b=LONG), "a.b": LONG, "a`.c": LONG}))
     assert table.read("a.b").to_pylist() == [{"a.b": 2}]
@@ -140,7 +140,7 @@ def test_a_dot_in_a_name_is_no_path(tmp_path: Path) -> None:
     assert table.read().to_pylist() == data.to_pylist()
 
 
-def test_columns_are_found_in_any_case_and_missing_ones_are_null(tmp_path: Path) -> None:
+def test_columns_are_found_in_any_case_and_missing_columns_are_null(tmp_path: Path) -> None:
     table = Table(tmp_path, pa.table({"ID": [1, 2], "Name": ["a", "b"]}), struct(id=LONG, late=STRING, name=STRING))
     assert table.read().to_pylist() == [
         {"id": 1, "late": None, "name": "a"},
@@ -149,7 +149,7 @@ def test_columns_are_found_in_any_case_and_missing_ones_are_null(tmp_path: Path)
     assert table.read("late").to_pylist() == [{"late": None}] * 2
 
 
-def test_a_column_that_is_there_twice_is_refused(tmp_path: Path) -> None:
+def test_a_file_with_two_columns_of_the_same_name_is_refused(tmp_path: Path) -> None:
     table = Table(tmp_path, pa.table({"id": [1], "ID": [2]}), struct(id=LONG))
     with pytest.raises(TableDamagedError, match=r"a\.parquet: the column `id` occurs 2 times in one file"):
         table.read()
@@ -171,7 +171,7 @@ def test_a_column_that_is_there_twice_is_refused(tmp_path: Path) -> None:
         (pa.array([[1, 2]], pa.list_(pa.int64(), 2)), ArrayType(LONG), [1, 2]),
     ],
 )
-def test_values_that_are_stored_otherwise_are_converted(
+def test_values_of_another_physical_type_are_converted(
     tmp_path: Path, stored: pa.Array, wanted: DataType, value: Any
 ) -> None:
     table = Table(tmp_path, pa.table({"c": stored}), struct(c=wanted))
@@ -190,7 +190,9 @@ def test_values_that_are_stored_otherwise_are_converted(
         (pa.array([1]), struct(x=LONG)),
     ],
 )
-def test_values_that_are_not_of_the_type_are_a_damage(tmp_path: Path, stored: pa.Array, wanted: DataType) -> None:
+def test_values_of_a_type_that_cannot_be_converted_are_reported_as_damage(
+    tmp_path: Path, stored: pa.Array, wanted: DataType
+) -> None:
     table = Table(tmp_path, pa.table({"c": stored}), struct(c=wanted))
     message = r"a\.parquet: its column `c` has the type .* and cannot be read as"
     with pytest.raises(TableDamagedError, match=message) as refused:
@@ -198,7 +200,7 @@ def test_values_that_are_not_of_the_type_are_a_damage(tmp_path: Path, stored: pa
     assert (refused.value.table, refused.value.version) == ("main.t", 0)
 
 
-def test_a_file_without_the_ids_that_its_table_finds_columns_by_is_refused(tmp_path: Path) -> None:
+def test_a_file_without_the_field_ids_that_its_column_mapping_needs_is_refused(tmp_path: Path) -> None:
     schema = StructType((StructField("id", LONG, metadata={ID: 1, PHYSICAL: "id"}),))
     configuration = {"delta.columnMapping.mode": "id", "delta.columnMapping.maxColumnId": "1"}
     table = Table(tmp_path, pa.table({"id": [1]}), schema, configuration=configuration)
@@ -206,13 +208,13 @@ def test_a_file_without_the_ids_that_its_table_finds_columns_by_is_refused(tmp_p
         table.read()
 
 
-def test_a_file_with_other_rows_than_the_log_says_is_refused(tmp_path: Path) -> None:
+def test_a_file_with_another_row_count_than_in_the_log_is_refused(tmp_path: Path) -> None:
     table = Table(tmp_path, pa.table({"id": [1, 2]}), struct(id=LONG), stats='{"numRecords":3}')
     with pytest.raises(DataFileChangedError, match="has 2 rows, but the log says 3"):
         table.read()
 
 
-def test_a_page_that_cannot_be_read_is_a_damage(tmp_path: Path) -> None:
+def test_an_unreadable_page_is_reported_as_damage(tmp_path: Path) -> None:
     table = Table(tmp_path, pa.table({"id": list(range(5000))}), struct(id=LONG), write={"compression": "zstd"})
     content = bytearray(table.file.read_bytes())
     content[20:4000] = b"\xff" * 3980
@@ -221,7 +223,7 @@ def test_a_page_that_cannot_be_read_is_a_damage(tmp_path: Path) -> None:
         table.read()
 
 
-def test_a_failing_storage_is_no_damage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_storage_failure_is_not_reported_as_damage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     table = Table(tmp_path, pa.table({"id": [1]}), struct(id=LONG))
 
     class Failing:
@@ -252,6 +254,6 @@ def test_a_failing_storage_is_no_damage(tmp_path: Path, monkeypatch: pytest.Monk
 
 
 @pytest.mark.parametrize("text", ["x", "1.5", "9223372036854775808"])
-def test_a_partition_value_of_another_type_is_a_damage_of_the_log(text: str) -> None:
+def test_a_partition_value_of_the_wrong_type_is_reported_as_damage_of_the_log(text: str) -> None:
     with pytest.raises(CorruptLogError, match="is not a value of the partition column `p`"):
         partition_value(text, StructField("p", LONG))

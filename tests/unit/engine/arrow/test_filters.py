@@ -86,7 +86,9 @@ EXPRESSIONS = st.recursive(
 
 
 @given(st.lists(ROW, min_size=1, max_size=12), EXPRESSIONS)
-def test_the_outcome_is_that_of_the_definition(rows: list[dict[str, Any]], expression: Any) -> None:
+def test_a_predicate_on_arrow_columns_has_the_outcome_of_its_definition(
+    rows: list[dict[str, Any]], expression: Any
+) -> None:
     schema = pa.schema([*((name, kind) for name, (kind, _) in VALUES.items()), ("st", STRUCT)])
     batch = pa.RecordBatch.from_pylist(rows, schema)
     assert is_exact(expression)
@@ -95,7 +97,7 @@ def test_the_outcome_is_that_of_the_definition(rows: list[dict[str, Any]], expre
     assert outcomes(expression, batch.slice(1)).to_pylist() == found.to_pylist()[1:]
 
 
-def test_what_may_have_several_outcomes_filters_nothing() -> None:
+def test_a_predicate_with_an_uncertain_outcome_filters_no_row() -> None:
     assert not is_exact(And((TRUE, Not(UNKNOWN))))
     with pytest.raises(InternalError):
         outcomes(UNKNOWN, pa.record_batch({"a": [1]}))

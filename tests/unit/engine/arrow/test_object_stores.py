@@ -1,4 +1,4 @@
-"""Of objects in an object store only those parts are read that the columns need."""
+"""Only the parts that the columns need are read from objects in an object store."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ ROWS, GROUPS, PAYLOAD = 400, 4, 10_000
 
 @pytest.fixture
 def log(tmp_path: Path) -> DeltaLog:
-    """A table of one file with a column that is much larger than the other."""
+    """The log of a table of one file with two columns, of which one is much larger."""
     numbers = range(ROWS)
     rows = {
         "id": numbers,
@@ -49,7 +49,7 @@ def log(tmp_path: Path) -> DeltaLog:
 
 @pytest.fixture
 def requests(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """The bytes of each request for a part of a data file."""
+    """The number of bytes of each range request for a data file."""
     found: list[int] = []
     read = object_store._Ranges._read
 
@@ -67,31 +67,31 @@ def read(log: DeltaLog, *names: str, where: str | None = None) -> pa.Table:
     return pa.Table.from_batches(TableRead(log, snapshot, scan).batches(), scan.schema)
 
 
-def test_a_small_column_costs_no_read_of_a_large_one(log: DeltaLog, requests: list[int]) -> None:
+def test_reading_a_small_column_does_not_fetch_a_large_column(log: DeltaLog, requests: list[int]) -> None:
     assert read(log, "id")["id"].to_pylist() == list(range(ROWS))
     assert sum(requests) < PAYLOAD * ROWS // 10
 
 
-def test_a_point_look_up_reads_one_row_group(log: DeltaLog, requests: list[int]) -> None:
+def test_a_point_lookup_reads_one_row_group(log: DeltaLog, requests: list[int]) -> None:
     found = read(log, where="id = 250")
     assert found["id"].to_pylist() == [250] and len(found["payload"][0].as_py()) == PAYLOAD
     assert sum(requests) < PAYLOAD * ROWS // GROUPS * 1.1
     assert len(requests) <= GROUPS
 
 
-def test_the_columns_of_a_condition_are_read_before_the_others(log: DeltaLog, requests: list[int]) -> None:
+def test_the_columns_of_a_condition_are_read_before_other_columns(log: DeltaLog, requests: list[int]) -> None:
     assert read(log, where="key = 7")["id"].to_pylist() == [1]
     assert sum(requests) < PAYLOAD * ROWS // GROUPS * 1.1
     assert read(log, where="key is null or key = -1").num_rows == 0
 
 
-def test_a_missing_object_is_a_missing_file(log: DeltaLog) -> None:
+def test_a_missing_object_raises_the_error_of_a_missing_file(log: DeltaLog) -> None:
     log.store.delete("a.parquet")
     with pytest.raises(DataFileMissingError, match=r"a\.parquet is missing"):
         read(log)
 
 
-def test_files_come_in_their_order_and_an_error_ends_the_others() -> None:
+def test_files_are_returned_in_order_and_an_error_stops_the_reading_of_later_files() -> None:
     files = [AddFile(str(number), {}, 0, 0) for number in range(20)]
 
     def batches(file: AddFile) -> object:

@@ -1,4 +1,4 @@
-"""Tables are read as Arrow with the rows and values that Spark reads."""
+"""Tables read as Arrow have the rows and values that Spark reads."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def in_order(table: pa.Table) -> list[Any]:
 
 
 def assert_as_spark(house: House, table: str) -> pa.Table:
-    """The table has the types and rows of Spark's reading."""
+    """Checks that the table has the types and rows that Spark reads."""
     found, of_spark = read(house, table), house.sql(f"select * from {table}").toArrow()
     assert in_order(found) == in_order(of_spark.cast(found.schema))
     assert found.schema.names == of_spark.schema.names
@@ -68,7 +68,7 @@ def data_file(house: House, table: str) -> Path:
     return file
 
 
-def test_values_of_every_type_are_those_of_spark(house: House) -> None:
+def test_values_of_every_type_equal_those_that_spark_reads(house: House) -> None:
     house.sql(
         "create table t as select * from values (1Y, 2S, 3, 4L, float('NaN'), -0.0D, 1.50bd, true, 'ü', x'00ff', "
         "date'0001-01-01', timestamp'2024-03-10 03:00:00', timestamp_ntz'9999-12-31 23:59:59.999999'), "
@@ -80,13 +80,13 @@ def test_values_of_every_type_are_those_of_spark(house: House) -> None:
     assert repr(in_order(found)) == repr(in_order(house.sql("select * from t").toArrow().cast(found.schema)))
 
 
-def test_nested_values_are_those_of_spark(house: House) -> None:
+def test_nested_values_equal_those_that_spark_reads(house: House) -> None:
     house.sql(f"create table t as {NESTED}")
     assert_as_spark(house, "t")
 
 
 @MODES
-def test_columns_that_were_renamed_dropped_and_added_are_read_by_their_mapping(house: House, mode: str) -> None:
+def test_renamed_dropped_and_added_columns_are_read_through_the_column_mapping(house: House, mode: str) -> None:
     house.sql(f"create table t tblproperties ('delta.columnMapping.mode' = '{mode}') as {NESTED}")
     house.sql("alter table t rename column id to key")
     house.sql("alter table t rename column s.x to w")
@@ -100,7 +100,7 @@ def test_columns_that_were_renamed_dropped_and_added_are_read_by_their_mapping(h
     ]
 
 
-def test_two_columns_that_have_changed_names_are_not_confused(house: House) -> None:
+def test_two_columns_that_swapped_names_are_not_confused(house: House) -> None:
     house.sql("create table t as select struct(1 as a, 2 as b) as s, 3 as c, 4 as d")
     house.sql("alter table t set tblproperties ('delta.columnMapping.mode' = 'name')")
     for old, new in (("c", "x"), ("d", "c"), ("x", "d"), ("s.a", "x"), ("s.b", "a"), ("s.x", "b")):
@@ -123,7 +123,7 @@ def test_two_columns_that_have_changed_names_are_not_confused(house: House) -> N
         ("cast(-12.34 as decimal(6, 2))", ["decimal(10, 4)", "decimal(30, 6)"]),
     ],
 )
-def test_older_files_are_read_by_the_wider_type(house: House, literal: str, types: list[str]) -> None:
+def test_older_files_are_read_as_the_widened_type(house: House, literal: str, types: list[str]) -> None:
     widening = "tblproperties ('delta.enableTypeWidening' = 'true')"
     house.sql(f"create table t {widening} as select {literal} as c, array(struct({literal} as e)) as a")
     for wider in types:
@@ -134,7 +134,7 @@ def test_older_files_are_read_by_the_wider_type(house: House, literal: str, type
         assert len(set(found["c"].to_pylist())) == 1
 
 
-def test_partition_values_have_their_types(house: House) -> None:
+def test_partition_values_are_read_as_their_column_types(house: House) -> None:
     house.sql(
         "create table t (id int, s string, i int, n decimal(6, 2), day date, ts timestamp, ntz timestamp_ntz, "
         "flag boolean, d double) partitioned by (s, i, n, day, ts, ntz, flag, d)"
@@ -154,7 +154,7 @@ def test_partition_values_have_their_types(house: House) -> None:
 
 
 @pytest.mark.parametrize("deleted", ["id = 3", "id % 2 = 0", "id < 900", "id between 70 and 400"])
-def test_rows_that_deletion_vectors_delete_are_left_out(house: House, deleted: str) -> None:
+def test_rows_deleted_by_deletion_vectors_are_not_read(house: House, deleted: str) -> None:
     house.sql(f"create table t {VECTORS} as select id, id % 7 as k from range(0, 1000, 1, 1)")
     house.sql(f"delete from t where {deleted}")
     assert read(house, "t").num_rows == house.sql("select * from t").count()
@@ -162,7 +162,7 @@ def test_rows_that_deletion_vectors_delete_are_left_out(house: House, deleted: s
     assert in_order(read(house, "t", where="k = 3")) == in_order(house.sql("select * from t where k = 3").toArrow())
 
 
-def test_a_version_or_a_time_is_read(house: House) -> None:
+def test_a_version_or_a_timestamp_is_read(house: House) -> None:
     house.sql("create table t as select 1 as id")
     house.sql("insert into t values (2)")
     log = house.log("t")
@@ -194,7 +194,7 @@ def test_a_table_is_named_as_in_sql_or_by_its_path(house: House) -> None:
         silt.read("nowhere.orders", location(house), **storage(house))
 
 
-def test_columns_come_in_the_order_asked_for_in_any_case(house: House) -> None:
+def test_columns_are_returned_in_the_requested_order_and_found_in_any_case(house: House) -> None:
     house.sql("create table t as select 1 as Id, 2 as b, 3 as c")
     assert read(house, "t", columns=["C", "id"]).to_pylist() == [{"c": 3, "Id": 1}]
     with pytest.raises(ColumnNotFoundError, match="`x`"):
@@ -221,7 +221,7 @@ def test_columns_come_in_the_order_asked_for_in_any_case(house: House) -> None:
         ("id = 1 id", "id = 1 id"),
     ],
 )
-def test_a_condition_that_only_spark_carries_out_is_refused_by_its_part(
+def test_a_condition_that_only_spark_can_evaluate_is_refused_with_the_unsupported_part(
     house: House, condition: str, part: str
 ) -> None:
     house.sql("create table t as select 1 as id, 'a' as s")
@@ -235,19 +235,19 @@ def test_a_condition_that_only_spark_carries_out_is_refused_by_its_part(
     ("name", "remedy"),
     [("filter", "The options are columns, where, version"), ("versions", "`version`"), ("Time_Zone", "`time_zone`")],
 )
-def test_an_option_that_does_not_exist_is_refused_and_no_row_read(house: House, name: str, remedy: str) -> None:
+def test_an_unknown_option_is_refused_before_any_row_is_read(house: House, name: str, remedy: str) -> None:
     house.sql("create table t as select id from range(3)")
     for reads in (silt.read, silt.read_batches):
         with pytest.raises(InvalidArgumentError, match=rf"no option `{name}`.*{remedy}"):
             reads("main.t", location(house), **storage(house), **{name: "id > 1"})
 
 
-def test_columns_are_qualified_by_the_tables_name(house: House) -> None:
+def test_columns_may_be_qualified_by_the_tables_name(house: House) -> None:
     house.sql("create table t as select 1 as id")
     assert read(house, "t", where="t.id = 1 and main.t.id = 1").num_rows == 1
 
 
-def test_a_stream_reads_no_more_than_is_taken(house: House) -> None:
+def test_a_stream_reads_no_more_than_its_consumer_takes(house: House) -> None:
     house.sql("create table t as select id from range(0, 20, 1, 20)")
     before = threading.active_count()
     reader = silt.read_batches("main.t", location(house), **storage(house))
@@ -259,7 +259,7 @@ def test_a_stream_reads_no_more_than_is_taken(house: House) -> None:
     assert silt.read_batches("main.t", location(house), **storage(house)).read_all().num_rows == 20
 
 
-def test_pandas_polars_and_duckdb_take_the_rows(house: House) -> None:
+def test_pandas_polars_and_duckdb_accept_the_rows(house: House) -> None:
     house.sql("create table t as select 1L as id, 2.50bd as amount")
     orders = read(house, "t")
     assert orders.to_pandas()["id"].tolist() == [1]
@@ -268,7 +268,7 @@ def test_pandas_polars_and_duckdb_take_the_rows(house: House) -> None:
 
 
 @pytest.mark.in_folders("a file is taken away")
-def test_a_file_that_is_not_there_is_named_with_the_way_back(house: House) -> None:
+def test_a_missing_data_file_is_named_with_the_statement_that_repairs_the_table(house: House) -> None:
     house.sql("create table t as select 1 as id")
     house.sql("insert overwrite t select 2 as id")
     house.sql("vacuum t retain 168 hours")
@@ -280,7 +280,7 @@ def test_a_file_that_is_not_there_is_named_with_the_way_back(house: House) -> No
 
 
 @pytest.mark.in_folders("a file is changed")
-def test_a_file_that_is_another_one_is_refused(house: House) -> None:
+def test_a_replaced_data_file_is_refused(house: House) -> None:
     house.sql("create table t as select 1 as id")
     file = data_file(house, "t")
     content = file.read_bytes()
@@ -293,7 +293,7 @@ def test_a_file_that_is_another_one_is_refused(house: House) -> None:
 
 
 @pytest.mark.in_folders("a clone of another warehouse")
-def test_a_clone_of_files_elsewhere_is_read_only_where_they_are_allowed(house: House, tmp_path: Path) -> None:
+def test_a_clone_of_files_outside_the_warehouse_is_read_only_if_they_are_allowed(house: House, tmp_path: Path) -> None:
     house.sql("create table t as select 1 as id")
     house.sql("create table c shallow clone t")
     assert read(house, "c").num_rows == 1
@@ -303,7 +303,7 @@ def test_a_clone_of_files_elsewhere_is_read_only_where_they_are_allowed(house: H
 
 
 def written(house: House, name: str, data: pa.Table, **options: Any) -> None:
-    """A table of one file that pyarrow wrote."""
+    """Creates a table of one file that pyarrow wrote."""
     folder = Path(house.location("t")).parent / f"{name}-files"
     folder.mkdir()
     pq.write_table(data, folder / "a.parquet", **options)
@@ -312,8 +312,8 @@ def written(house: House, name: str, data: pa.Table, **options: Any) -> None:
 
 
 @pytest.mark.in_folders("files of another writer")
-def test_files_of_other_writers_are_filtered_by_their_own_values(house: House) -> None:
-    """Unsigned numbers above the signed ones, and strings that Polars shortens in the footer."""
+def test_files_of_other_writers_are_filtered_by_their_values_despite_their_footers(house: House) -> None:
+    """Unsigned numbers above the signed range, and strings that Polars truncates in the footer."""
     house.sql("create table t as select 1 as id")
     unsigned = {"u8": polars.UInt8, "u16": polars.UInt16, "u32": polars.UInt32, "u64": polars.UInt64}
     most = {name: 2 ** int(name[1:]) - 1 for name in unsigned}
@@ -345,7 +345,7 @@ def test_files_of_other_writers_are_filtered_by_their_own_values(house: House) -
 
 
 @pytest.mark.in_folders("files of another writer")
-def test_int96_and_other_units_of_time_are_read(house: House) -> None:
+def test_int96_and_other_time_units_are_read(house: House) -> None:
     house.sql("create table t as select 1 as id")
     moment = datetime(1969, 12, 31, 23, 59, 59, 999999, tzinfo=timezone.utc)
     data = pa.table({"ts": pa.array([moment, None], INSTANT)})
@@ -356,7 +356,7 @@ def test_int96_and_other_units_of_time_are_read(house: House) -> None:
 
 
 @pytest.mark.in_folders("files of another writer")
-def test_dates_of_sparks_old_calendar_are_refused(house: House) -> None:
+def test_dates_in_sparks_legacy_calendar_are_refused(house: House) -> None:
     house.sql("create table t as select 1 as id")
     for day, is_read in ((date(1600, 1, 1), True), (date(1500, 1, 1), False)):
         schema = pa.schema([("day", pa.date32())], {b"org.apache.spark.version": b"2.4.8"})
@@ -370,7 +370,7 @@ def test_dates_of_sparks_old_calendar_are_refused(house: House) -> None:
 
 @pytest.mark.in_folders("files of another writer")
 @pytest.mark.parametrize("where", ["i = 7", "d < 0.5", "s >= 'x7'", "n = 0.05", "t < '1970-01-03'", "i is null"])
-def test_row_groups_that_a_condition_rules_out_are_not_read(
+def test_row_groups_excluded_by_a_condition_are_not_read(
     house: House, where: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     house.sql("create table t as select 1 as id")

@@ -1,4 +1,4 @@
-"""A catalog over a folder, and tables made by hand: one commit each, without data files."""
+"""A catalog over a folder, and tables created by hand: one commit each, without data files."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SCHEMA = '{"type":"struct","fields":[{"name":"id","type":"long","nullable":true,
 
 
 in_folders = pytest.mark.parametrize("catalog", ["folders"], indirect=True)
-"""A test of what only folders do."""
+"""Marks a test of behaviour that only folders have."""
 
 
 @pytest.fixture
@@ -31,7 +31,7 @@ def warehouse(tmp_path: Path) -> Path:
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """A test of a catalog is about names in folders and in an object store, unless it looks into a folder."""
+    """Runs a catalog test over a folder and over an object store, unless it is marked as a test of folders."""
     said = any(mark.args[0] == "catalog" for mark in metafunc.definition.iter_markers("parametrize"))
     if "catalog" in metafunc.fixturenames and not said:
         only_folders = {"warehouse", "tmp_path"} & set(inspect.signature(metafunc.function).parameters)
@@ -49,7 +49,7 @@ def catalog(request: pytest.FixtureRequest, warehouse: Path) -> Catalog:
 
 @pytest.fixture
 def create(catalog: Catalog) -> Callable[..., DeltaLog]:
-    """Makes a table with one file."""
+    """Returns a function that creates a table with one file."""
 
     def create_table(name: RelationName, table_id: str = "first") -> DeltaLog:
         return make_table(catalog, name, table_id)
@@ -58,7 +58,7 @@ def create(catalog: Catalog) -> Callable[..., DeltaLog]:
 
 
 def make_table(catalog: Catalog, name: RelationName, table_id: str = "first", replace_view: bool = False) -> DeltaLog:
-    """Makes a table with one file, as a statement does: a handle, version 0, the name."""
+    """Creates a table with one file in the steps of a statement: a handle, version 0, the name."""
     log = catalog.new_table(name, replace_view)
     assert commit_first(log, table_id) is PutResult.CREATED
     catalog.publish_table(name, log, replace_view)

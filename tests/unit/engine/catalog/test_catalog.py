@@ -1,4 +1,4 @@
-"""Names and what they stand for: schemas, tables, views, functions, and how they come and go."""
+"""Names of schemas, tables, views and functions: created, found, renamed and dropped."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from tests.unit.engine.catalog.conftest import commit_first, in_folders, make_ta
 Create = Callable[..., DeltaLog]
 ORDERS = named("orders")
 WRITE = "9bf66de0-8cef-4bf4-89b6-363c318599d5"
-"""A folder of a write's data files."""
+"""A folder for the data files of a write."""
 
 
 def entries(catalog: Catalog, schema: str = "main") -> dict[str, str]:
@@ -44,13 +44,13 @@ def entries(catalog: Catalog, schema: str = "main") -> dict[str, str]:
 # schemas
 
 
-def test_the_first_schema_makes_the_warehouse(catalog: Catalog, warehouse: Path) -> None:
+def test_creating_the_first_schema_creates_the_warehouse(catalog: Catalog, warehouse: Path) -> None:
     assert (warehouse / "main" / "_schema.json").is_file()
     assert catalog.schemas("silt") == ["main"]
     assert catalog.has_schema("SILT", "Main")
 
 
-def test_a_warehouse_that_is_not_there_has_no_schemas(tmp_path: Path) -> None:
+def test_a_missing_warehouse_has_no_schemas(tmp_path: Path) -> None:
     catalog = Catalog({"silt": LocalStore(tmp_path / "none")})
     assert catalog.schemas("silt") == []
     assert not catalog.has_schema("silt", "main")
@@ -64,19 +64,19 @@ def test_a_schema_is_created_once(catalog: Catalog) -> None:
     assert catalog.schemas("silt") == ["main"]
 
 
-def test_a_folder_without_the_marker_is_no_schema(catalog: Catalog, warehouse: Path) -> None:
+def test_a_folder_without_the_marker_is_not_a_schema(catalog: Catalog, warehouse: Path) -> None:
     (warehouse / "landing").mkdir()
     assert catalog.schemas("silt") == ["main"]
 
 
-def test_a_missing_schema_or_database_is_named(catalog: Catalog) -> None:
+def test_a_missing_schema_or_database_is_named_in_the_error(catalog: Catalog) -> None:
     with pytest.raises(SchemaNotFoundError, match=r"silt\.nope: the schema does not exist"):
         catalog.relations("silt", "nope")
     with pytest.raises(SchemaNotFoundError, match=r"nope: the database does not exist\. Use one of silt"):
         catalog.relations("nope", "main")
 
 
-def test_a_warehouse_that_cannot_be_written_is_named_with_the_remedy(tmp_path: Path) -> None:
+def test_a_read_only_warehouse_is_named_in_the_error_with_the_remedy(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("in the way")
     for root in (tmp_path / "file", tmp_path / "file" / "warehouse", Path("/proc/warehouse")):
         with pytest.raises(StorageError) as caught:
@@ -85,7 +85,7 @@ def test_a_warehouse_that_cannot_be_written_is_named_with_the_remedy(tmp_path: P
         assert str(caught.value).endswith("Move it, or set `warehouse` to another folder.")
 
 
-def test_the_root_is_made_and_no_folder_above_it(tmp_path: Path) -> None:
+def test_the_root_folder_is_created_but_no_folder_above_it(tmp_path: Path) -> None:
     above = tmp_path / "wharehouses"
     place = Catalog({"silt": LocalStore(above / "shop")})
     with pytest.raises(StorageError, match=f"there is no folder {above}") as raised:
@@ -97,7 +97,7 @@ def test_the_root_is_made_and_no_folder_above_it(tmp_path: Path) -> None:
     assert place.schemas("silt") == ["main"]
 
 
-def test_a_schema_with_something_in_it_is_dropped_only_with_cascade(
+def test_a_schema_that_is_not_empty_is_dropped_only_with_cascade(
     catalog: Catalog, create: Create, warehouse: Path
 ) -> None:
     create(ORDERS)
@@ -117,7 +117,7 @@ def test_an_empty_schema_is_dropped(catalog: Catalog) -> None:
     catalog.drop_schema("silt", "main", if_exists=True)
 
 
-def test_a_schema_that_holds_a_foreign_folder_is_not_empty(catalog: Catalog, warehouse: Path) -> None:
+def test_a_schema_that_contains_a_foreign_folder_is_not_empty(catalog: Catalog, warehouse: Path) -> None:
     (warehouse / "main" / "landing").mkdir()
     with pytest.raises(RelationExistsError):
         catalog.drop_schema("silt", "main")
@@ -136,7 +136,7 @@ def test_tables_and_views_are_listed_by_name(catalog: Catalog, create: Create) -
 
 
 @pytest.mark.parametrize("identifier", ["grün", "order items", "price$", "a-b", "select", "a.b", "_tmp", "注文"])
-def test_any_permitted_name_makes_a_table_that_is_found_and_dropped(
+def test_a_table_with_any_permitted_name_is_created_found_and_dropped(
     catalog: Catalog, create: Create, identifier: str, warehouse: Path
 ) -> None:
     create(named(identifier))
@@ -147,7 +147,7 @@ def test_any_permitted_name_makes_a_table_that_is_found_and_dropped(
 
 
 @pytest.mark.parametrize("text", ["..", "../out", "/etc", "a/b", "it's", 'q"', "b`t", "x" * 300, "", "nul\0"])
-def test_a_name_that_leaves_the_warehouse_is_refused_before_anything_is_written(
+def test_a_name_that_leads_out_of_the_warehouse_is_refused_before_anything_is_written(
     catalog: Catalog, warehouse: Path, tmp_path: Path, text: str
 ) -> None:
     before = sorted(tmp_path.rglob("*"))
@@ -159,7 +159,7 @@ def test_a_name_that_leaves_the_warehouse_is_refused_before_anything_is_written(
 
 
 @in_folders
-def test_a_listing_that_fails_is_an_error_and_never_an_absence(catalog: Catalog, create: Create) -> None:
+def test_a_failed_listing_is_an_error_not_a_missing_table(catalog: Catalog, create: Create) -> None:
     create(ORDERS)
 
     class Failing(LocalStore):
@@ -173,7 +173,7 @@ def test_a_listing_that_fails_is_an_error_and_never_an_absence(catalog: Catalog,
         failing.schemas("silt")
 
 
-def test_a_log_that_cannot_be_looked_at_is_an_error_and_never_no_such_table(
+def test_a_log_that_cannot_be_listed_is_an_error_not_a_missing_table(
     catalog: Catalog, create: Create, warehouse: Path
 ) -> None:
     create(ORDERS)
@@ -191,13 +191,13 @@ def test_a_log_that_cannot_be_looked_at_is_an_error_and_never_no_such_table(
         Catalog({"silt": Failing(warehouse)}).find(ORDERS)
 
 
-def test_folders_of_others_are_not_relations(catalog: Catalog, warehouse: Path) -> None:
+def test_foreign_folders_are_not_relations(catalog: Catalog, warehouse: Path) -> None:
     for folder in (".hidden", "Upper", "plain", "with:colon", ".dropped-1"):
         (warehouse / "main" / folder).mkdir()
     assert entries(catalog) == {}
 
 
-def test_a_folder_that_is_no_table_is_named_where_a_table_is_expected(catalog: Catalog, warehouse: Path) -> None:
+def test_a_folder_that_is_not_a_table_is_named_if_a_table_is_expected(catalog: Catalog, warehouse: Path) -> None:
     (warehouse / "main" / "orders").mkdir()
     (warehouse / "main" / "orders" / "data.csv").write_text("1")
     assert catalog.find(ORDERS) is None
@@ -213,7 +213,7 @@ def test_a_folder_that_is_no_table_is_named_where_a_table_is_expected(catalog: C
 
 @in_folders
 @pytest.mark.parametrize("left", [(), ("_delta_log",), ("_delta_log", f"{WRITE}/p=1", "_change_data"), (WRITE,)])
-def test_a_table_whose_creation_failed_is_said_not_to_be_built(
+def test_a_table_whose_creation_failed_is_reported_as_not_created(
     catalog: Catalog, warehouse: Path, left: tuple[str, ...]
 ) -> None:
     folder = warehouse / "main" / "orders"
@@ -232,7 +232,9 @@ def test_a_table_whose_creation_failed_is_said_not_to_be_built(
 
 @in_folders
 @pytest.mark.parametrize("other", ["part-0.parquet", "day=2026-03-01/part-0.parquet", f"{WRITE}0/part-0.parquet"])
-def test_files_of_others_are_no_table_that_is_to_be_built(catalog: Catalog, warehouse: Path, other: str) -> None:
+def test_a_folder_with_foreign_files_is_not_reported_as_a_failed_creation(
+    catalog: Catalog, warehouse: Path, other: str
+) -> None:
     file = warehouse / "main" / "orders" / other
     file.parent.mkdir(parents=True)
     file.touch()
@@ -244,7 +246,7 @@ def test_files_of_others_are_no_table_that_is_to_be_built(catalog: Catalog, ware
 
 
 @in_folders
-def test_a_table_is_there_from_its_first_commit_on(catalog: Catalog) -> None:
+def test_a_table_exists_from_its_first_commit(catalog: Catalog) -> None:
     log = catalog.new_table(ORDERS)
     assert catalog.find(ORDERS) is None
     commit_first(log)
@@ -252,7 +254,7 @@ def test_a_table_is_there_from_its_first_commit_on(catalog: Catalog) -> None:
     assert catalog.table(ORDERS).snapshot().metadata.id == "first"
 
 
-def test_a_name_that_is_taken_is_not_given_again(catalog: Catalog, create: Create) -> None:
+def test_an_existing_name_cannot_be_created_again(catalog: Catalog, create: Create) -> None:
     create(ORDERS)
     catalog.put_view(View(named("daily"), "select 1"))
     with pytest.raises(RelationExistsError, match="the table already exists"):
@@ -270,7 +272,7 @@ def test_one_of_two_creators_gets_the_table(catalog: Catalog) -> None:
     assert catalog.table(ORDERS).snapshot().metadata.id == "a"
 
 
-def test_a_handle_is_kept_and_shared(catalog: Catalog, create: Create) -> None:
+def test_the_handle_of_a_table_is_cached_and_shared(catalog: Catalog, create: Create) -> None:
     create(ORDERS)
     found: list[DeltaLog] = []
     threads = [threading.Thread(target=lambda: found.append(catalog.table(ORDERS))) for _ in range(8)]
@@ -281,9 +283,7 @@ def test_a_handle_is_kept_and_shared(catalog: Catalog, create: Create) -> None:
     assert len({id(log) for log in found}) == 1
 
 
-def test_a_table_dropped_and_made_again_by_another_process_is_noticed(
-    catalog: Catalog, create: Create, warehouse: Path
-) -> None:
+def test_a_table_re_created_by_another_process_is_noticed(catalog: Catalog, create: Create, warehouse: Path) -> None:
     create(ORDERS)
     assert catalog.table(ORDERS).snapshot().metadata.id == "first"
     other = Catalog({"silt": LocalStore(warehouse)}, SystemClock())
@@ -303,7 +303,7 @@ def test_a_missing_table_and_a_view_of_its_name_raise_different_errors(catalog: 
         catalog.drop_table(named("daily"), if_exists=True)
 
 
-def test_a_table_is_reached_by_its_path(catalog: Catalog, create: Create, warehouse: Path) -> None:
+def test_a_table_is_found_by_its_path(catalog: Catalog, create: Create, warehouse: Path) -> None:
     create(named("order items"))
     path = f"{warehouse}/main/order items"
     assert catalog.table_at(path).snapshot().metadata.id == "first"
@@ -313,7 +313,7 @@ def test_a_table_is_reached_by_its_path(catalog: Catalog, create: Create, wareho
 
 
 @pytest.mark.parametrize("path", ["", "hdfs://host/table", "nul\0"])
-def test_a_path_in_no_storage_is_refused(catalog: Catalog, path: str) -> None:
+def test_a_path_outside_every_known_storage_is_refused(catalog: Catalog, path: str) -> None:
     with pytest.raises(InvalidNameError):
         catalog.table_at(path)
 
@@ -321,7 +321,7 @@ def test_a_path_in_no_storage_is_refused(catalog: Catalog, path: str) -> None:
 # renaming
 
 
-def test_a_renamed_table_is_the_same_table(catalog: Catalog, create: Create) -> None:
+def test_a_renamed_table_keeps_its_identity(catalog: Catalog, create: Create) -> None:
     create(ORDERS)
     catalog.create_schema("silt", "archive")
     catalog.rename(ORDERS, named("old orders", "archive"))
@@ -331,7 +331,7 @@ def test_a_renamed_table_is_the_same_table(catalog: Catalog, create: Create) -> 
     assert catalog.table(ORDERS).snapshot().metadata.id == "second"
 
 
-def test_a_renamed_view_keeps_its_text(catalog: Catalog) -> None:
+def test_a_renamed_view_keeps_its_query(catalog: Catalog) -> None:
     catalog.put_view(View(named("daily"), "select 1", comment="c", current_schema="main"))
     catalog.rename(named("daily"), named("hourly"))
     assert entries(catalog) == {"hourly": "view"}
@@ -339,7 +339,7 @@ def test_a_renamed_view_keeps_its_text(catalog: Catalog) -> None:
 
 
 @in_folders
-def test_the_rename_of_a_view_that_was_cut_off_is_finished_by_repeating_it(catalog: Catalog) -> None:
+def test_repeating_an_interrupted_rename_of_a_view_finishes_it(catalog: Catalog) -> None:
     catalog.put_view(View(named("daily"), "select 1"))
     catalog.put_view(View(named("hourly"), "select 1"))
     catalog.rename(named("daily"), named("hourly"))
@@ -359,7 +359,7 @@ def test_a_rename_never_overwrites(catalog: Catalog, create: Create, warehouse: 
     assert entries(catalog) == {"orders": "table", "other": "table", "daily": "view"}
 
 
-def test_a_rename_needs_something_to_rename_and_a_place_in_the_same_database(catalog: Catalog) -> None:
+def test_a_rename_needs_an_existing_source_and_a_target_in_the_same_database(catalog: Catalog) -> None:
     with pytest.raises(RelationNotFoundError):
         catalog.rename(ORDERS, named("x"))
     with pytest.raises(SchemaNotFoundError):
@@ -371,7 +371,7 @@ def test_a_rename_needs_something_to_rename_and_a_place_in_the_same_database(cat
 # views and functions
 
 
-def test_of_two_creators_of_a_view_one_gets_the_error_that_it_exists(catalog: Catalog) -> None:
+def test_of_two_concurrent_creators_of_a_view_one_gets_the_already_exists_error(catalog: Catalog) -> None:
     outcomes: list[str] = []
 
     def make(text: str) -> None:
@@ -391,13 +391,13 @@ def test_of_two_creators_of_a_view_one_gets_the_error_that_it_exists(catalog: Ca
     assert winners == [catalog.view(named("daily")).text]
 
 
-def test_a_view_is_replaced_where_that_is_asked_for(catalog: Catalog) -> None:
+def test_a_view_is_replaced_only_on_request(catalog: Catalog) -> None:
     catalog.put_view(View(named("daily"), "select 1"))
     catalog.put_view(View(named("Daily"), "select 2"), replace=True)
     assert catalog.view(named("daily")).text == "select 2"
 
 
-def test_a_view_is_dropped_by_its_own_statement(catalog: Catalog, create: Create) -> None:
+def test_a_view_is_dropped_by_drop_view_only(catalog: Catalog, create: Create) -> None:
     create(ORDERS)
     catalog.put_view(View(named("daily"), "select 1"))
     catalog.drop_view(named("daily"))
@@ -411,12 +411,12 @@ def test_a_view_is_dropped_by_its_own_statement(catalog: Catalog, create: Create
         catalog.view(named("daily"))
 
 
-def test_a_view_needs_its_schema(catalog: Catalog) -> None:
+def test_creating_a_view_requires_an_existing_schema(catalog: Catalog) -> None:
     with pytest.raises(SchemaNotFoundError):
         catalog.put_view(View(named("daily", "nope"), "select 1"))
 
 
-def test_a_function_shares_its_name_with_a_table(catalog: Catalog, create: Create) -> None:
+def test_a_function_may_have_the_name_of_a_table(catalog: Catalog, create: Create) -> None:
     create(ORDERS)
     function = Function(ORDERS, (Parameter("x", "int"),), "x + 1", returns="int")
     catalog.put_function(function)
@@ -432,7 +432,7 @@ def test_a_function_shares_its_name_with_a_table(catalog: Catalog, create: Creat
     catalog.drop_function(ORDERS, if_exists=True)
 
 
-def test_every_error_names_what_it_is_about(catalog: Catalog) -> None:
+def test_every_error_names_its_relation(catalog: Catalog) -> None:
     with pytest.raises(SiltError) as caught:
         catalog.table(named("x", "nope"))
     assert caught.value.table == "silt.nope"
@@ -441,7 +441,7 @@ def test_every_error_names_what_it_is_about(catalog: Catalog) -> None:
 # other stores
 
 
-def test_a_catalog_over_memory_makes_renames_and_drops_alike() -> None:
+def test_a_catalog_over_memory_creates_renames_and_drops_like_one_over_a_folder() -> None:
     catalog = Catalog({"silt": MemoryStore(), "raw": MemoryStore()})
     catalog.create_schema("silt", "main")
     make_table(catalog, ORDERS)
@@ -455,7 +455,7 @@ def test_a_catalog_over_memory_makes_renames_and_drops_alike() -> None:
     assert catalog.schemas("silt") == []
 
 
-def test_every_table_of_every_database_is_listed_by_name(tmp_path: Path) -> None:
+def test_all_tables_of_all_databases_are_listed_by_name(tmp_path: Path) -> None:
     catalog = Catalog({name: LocalStore(tmp_path / name) for name in ("silt", "raw", "empty")})
     for name in ("silt.main.b", "silt.main.a", "silt.early.c", "raw.main.d"):
         database, schema, identifier = name.split(".")

@@ -1,4 +1,4 @@
-"""A table takes the place of a view, and a view that of a table: at every step a reader finds one of the two."""
+"""A table replaces a view, and a view a table: at every step a reader finds one of the two."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ VIEW = View(ORDERS, "select 1")
 
 
 class CutOff(BaseException):
-    """Stands for the end of the process: nothing of ours catches it."""
+    """Simulates the end of the process: the code under test does not catch it."""
 
 
 class WatchedStore(LocalStore):
-    """Calls somebody before and after each change that it makes."""
+    """Calls a function before and after each change that it makes."""
 
     def __init__(self, root: Path | str, watch: Watch) -> None:
         super().__init__(root)
@@ -62,7 +62,7 @@ class WatchedStore(LocalStore):
 
 
 class Steps:
-    """Counts the looks of a watched store, and ends the process at one of them."""
+    """Counts the calls of a watched store, and ends the process at a given call."""
 
     def __init__(self, catalog: Catalog, end_at: int | None = None) -> None:
         self.catalog, self.end_at, self.taken = catalog, end_at, 0
@@ -76,7 +76,7 @@ class Steps:
 
 
 def kind_of(catalog: Catalog) -> RelationKind | None:
-    """What a reader finds, which the listing agrees with."""
+    """Returns the kind of relation that a reader finds, after checking that the listing agrees."""
     entry = catalog.find(ORDERS)
     assert ([] if entry is None else [entry]) == catalog.relations("silt", "main")
     return None if entry is None else entry.kind
@@ -103,7 +103,7 @@ def test_a_reader_finds_the_view_until_the_table_is_committed(catalog: Catalog, 
     assert sorted(os.listdir(warehouse / "main")) == [LOCK_FILE, "_schema.json", "orders"]
 
 
-def test_a_reader_finds_the_table_until_its_log_has_ended(catalog: Catalog, create: Create, warehouse: Path) -> None:
+def test_a_reader_finds_the_table_until_its_log_is_ended(catalog: Catalog, create: Create, warehouse: Path) -> None:
     create(ORDERS)
     steps = Steps(catalog)
     view_over_table(watched(warehouse, steps))
@@ -112,7 +112,7 @@ def test_a_reader_finds_the_table_until_its_log_has_ended(catalog: Catalog, crea
 
 
 @pytest.mark.parametrize("change", [table_over_view, view_over_table])
-def test_wherever_the_change_is_cut_off_one_is_there_and_repeating_it_finishes_it(
+def test_an_interrupted_change_of_kind_leaves_one_relation_and_a_repetition_finishes_it(
     catalog: Catalog, create: Create, warehouse: Path, change: Callable[[Catalog], None]
 ) -> None:
     end_at = 1
@@ -133,7 +133,7 @@ def test_wherever_the_change_is_cut_off_one_is_there_and_repeating_it_finishes_i
     assert end_at > 3
 
 
-def test_the_files_of_the_table_stay_for_its_readers_until_the_view_is_made_anew(
+def test_the_files_of_a_replaced_table_are_kept_until_the_view_is_created_again(
     catalog: Catalog, create: Create, warehouse: Path
 ) -> None:
     create(ORDERS)
@@ -146,14 +146,14 @@ def test_the_files_of_the_table_stay_for_its_readers_until_the_view_is_made_anew
     assert sorted(os.listdir(warehouse / "main")) == [LOCK_FILE, "_schema.json", "orders.view.json"]
 
 
-def test_a_table_again_after_a_view_is_another_table(catalog: Catalog, create: Create) -> None:
+def test_a_table_created_after_a_view_is_a_new_table(catalog: Catalog, create: Create) -> None:
     create(ORDERS, "first")
     view_over_table(catalog)
     make_table(catalog, ORDERS, "second", replace_view=True)
     assert catalog.table(ORDERS).snapshot().metadata.id == "second"
 
 
-def test_a_hidden_view_does_not_come_to_light(catalog: Catalog, warehouse: Path) -> None:
+def test_a_view_hidden_by_a_table_does_not_reappear(catalog: Catalog, warehouse: Path) -> None:
     for end in (
         lambda: catalog.drop_table(ORDERS),
         lambda: catalog.rename(ORDERS, named("other")),
@@ -166,16 +166,16 @@ def test_a_hidden_view_does_not_come_to_light(catalog: Catalog, warehouse: Path)
         assert entry is None or catalog.view(ORDERS).text == "select 1"
 
 
-def test_a_view_that_was_made_since_is_not_taken_for_the_hidden_one(catalog: Catalog, create: Create) -> None:
+def test_a_new_view_is_not_confused_with_the_hidden_view(catalog: Catalog, create: Create) -> None:
     log = create(ORDERS)
     catalog.drop_table(ORDERS)
     catalog.put_view(VIEW)
-    with contextlib.suppress(RelationExistsError):  # folders do not tell a late creator
+    with contextlib.suppress(RelationExistsError):  # folders cannot detect a late creator
         catalog.publish_table(ORDERS, log)
     assert kind_of(catalog) is RelationKind.VIEW
 
 
-def test_neither_takes_the_other_s_place_unasked(catalog: Catalog, create: Create) -> None:
+def test_a_table_or_view_replaces_the_other_kind_only_on_request(catalog: Catalog, create: Create) -> None:
     create(ORDERS)
     with pytest.raises(RelationExistsError, match="a table with that name exists"):
         catalog.put_view(VIEW, replace=True)

@@ -1,4 +1,4 @@
-"""Views and functions survive being written and read; what cannot be read says so."""
+"""Views and functions are read back as written; an unreadable document is reported."""
 
 from __future__ import annotations
 
@@ -47,22 +47,22 @@ functions = st.builds(
 
 
 @given(views)
-def test_a_view_is_read_as_it_was_written(view: View) -> None:
+def test_a_view_is_read_back_as_written(view: View) -> None:
     assert parse_view(serialize_view(view), NAME) == view
 
 
 @given(functions)
-def test_a_function_is_read_as_it_was_written(function: Function) -> None:
+def test_a_function_is_read_back_as_written(function: Function) -> None:
     assert parse_function(serialize_function(function), NAME) == function
 
 
-def test_a_view_takes_the_name_that_its_document_is_found_under() -> None:
+def test_a_view_has_the_name_of_its_file() -> None:
     other = RelationName("silt", "main", "renamed")
     assert parse_view(serialize_view(View(NAME, "select 1")), other) == View(other, "select 1")
 
 
 @pytest.mark.parametrize("data", [b"", b'{"format": 1, "ki', b"[]", b"null", b'{"format": 1, "kind": "view"}', b"\xff"])
-def test_a_document_that_is_cut_or_foreign_is_an_error_that_names_the_view_and_the_remedy(data: bytes) -> None:
+def test_a_truncated_or_foreign_document_is_an_error_that_names_the_view_and_the_remedy(data: bytes) -> None:
     with pytest.raises(TableDamagedError, match=r"silt\.main\.daily: .*create or replace view"):
         parse_view(data, NAME)
 
@@ -73,6 +73,6 @@ def test_a_document_of_a_later_format_is_refused() -> None:
         parse_view(data, NAME)
 
 
-def test_a_function_is_no_view() -> None:
+def test_the_document_of_a_function_is_not_read_as_a_view() -> None:
     with pytest.raises(UnsupportedFeatureError):
         parse_view(serialize_function(Function(NAME, (), "1")), NAME)

@@ -1,4 +1,4 @@
-"""A drop: every concurrent writer loses to it, and wherever it is cut off, the table is whole or gone."""
+"""A drop makes every concurrent writer conflict; after an interruption at any step, the table is complete or gone."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ APPEND = serialize([CommitInfo(operation="WRITE"), AddFile("part-1.parquet", {},
 
 
 class CutOff(BaseException):
-    """Stands for the end of the process: nothing of the engine catches it."""
+    """Simulates the end of the process: the engine does not catch it."""
 
 
 class CutOffStore(LocalStore):
-    """Ends the process at the n-th change that it is asked for, before or after making it."""
+    """Ends the process before or after its n-th change."""
 
     def __init__(self, root: str, at: list[int], after: bool) -> None:
         super().__init__(root)
@@ -72,12 +72,12 @@ class CutOffStore(LocalStore):
 
 
 def put_first(base: Snapshot) -> PutResult:
-    """Puts version 1 into the log that the snapshot was read from, or nowhere."""
+    """Writes version 1 to the log that the snapshot was read from, if it still exists."""
     assert base.log_folder is not None
     return base.log_folder.put_if_absent(commit_name(1), APPEND)
 
 
-def test_a_dropped_table_is_gone_with_its_files(catalog: Catalog, create: Create, warehouse: Path) -> None:
+def test_a_dropped_table_and_its_files_are_gone(catalog: Catalog, create: Create, warehouse: Path) -> None:
     create(ORDERS)
     catalog.drop_table(ORDERS)
     assert sorted(os.listdir(warehouse / "main")) == [LOCK_FILE, "_schema.json"]
@@ -87,7 +87,7 @@ def test_a_dropped_table_is_gone_with_its_files(catalog: Catalog, create: Create
     catalog.drop_table(named("x", "no_schema"), if_exists=True)
 
 
-def test_a_writer_that_began_before_the_drop_does_not_land(catalog: Catalog, create: Create) -> None:
+def test_a_writer_that_started_before_the_drop_cannot_commit(catalog: Catalog, create: Create) -> None:
     create(ORDERS)
     log = catalog.table(ORDERS)
     base = log.snapshot()
@@ -100,7 +100,7 @@ def test_a_writer_that_began_before_the_drop_does_not_land(catalog: Catalog, cre
     assert catalog.table(ORDERS).snapshot().version == 0
 
 
-def test_the_last_version_changes_the_metadata_so_that_any_writer_conflicts_with_it(
+def test_the_last_version_changes_the_metadata_so_that_every_writer_conflicts_with_it(
     create: Create, warehouse: Path
 ) -> None:
     log = create(ORDERS)
@@ -115,7 +115,7 @@ def test_the_last_version_changes_the_metadata_so_that_any_writer_conflicts_with
     assert isinstance(last[1], Metadata) and last[1].id == base.metadata.id
 
 
-def test_a_drop_takes_the_version_after_a_writer_that_came_first(catalog: Catalog, create: Create) -> None:
+def test_a_drop_commits_after_a_writer_that_was_faster(catalog: Catalog, create: Create) -> None:
     log = create(ORDERS)
     put_first(log.snapshot())
     catalog.drop_table(ORDERS)
@@ -124,7 +124,7 @@ def test_a_drop_takes_the_version_after_a_writer_that_came_first(catalog: Catalo
 
 @pytest.mark.parametrize("after", [False, True])
 @pytest.mark.parametrize("at", range(1, 5))
-def test_a_drop_that_is_cut_off_leaves_the_whole_table_or_none(
+def test_an_interrupted_drop_leaves_the_complete_table_or_no_table(
     catalog: Catalog, create: Create, warehouse: Path, at: int, after: bool
 ) -> None:
     create(ORDERS)
@@ -148,7 +148,7 @@ def test_a_drop_that_is_cut_off_leaves_the_whole_table_or_none(
     assert sorted(os.listdir(warehouse / "main")) == [LOCK_FILE, "_schema.json"]
 
 
-def test_a_view_may_take_the_name_of_a_table_whose_drop_was_cut_off(
+def test_a_view_may_get_the_name_of_a_table_whose_drop_was_interrupted(
     catalog: Catalog, create: Create, warehouse: Path
 ) -> None:
     create(ORDERS)
@@ -166,7 +166,7 @@ def test_a_view_may_take_the_name_of_a_table_whose_drop_was_cut_off(
         lambda log: (log / "00000000000000000000.json").write_bytes(b'{"protocol":{"minReaderVersion":9}}'),
     ],
 )
-def test_a_table_whose_log_is_damaged_is_seen_and_can_be_dropped(
+def test_a_table_with_a_damaged_log_is_listed_and_can_be_dropped(
     catalog: Catalog, create: Create, warehouse: Path, damage: Callable[[Path], object]
 ) -> None:
     create(ORDERS)
@@ -178,7 +178,7 @@ def test_a_table_whose_log_is_damaged_is_seen_and_can_be_dropped(
     assert sorted(os.listdir(warehouse / "main")) == [LOCK_FILE, "_schema.json"]
 
 
-def test_a_drop_of_a_damaged_table_that_is_cut_off_leaves_the_whole_table_or_none(
+def test_an_interrupted_drop_of_a_damaged_table_leaves_the_complete_table_or_no_table(
     catalog: Catalog, create: Create, warehouse: Path
 ) -> None:
     create(ORDERS)
@@ -188,7 +188,7 @@ def test_a_drop_of_a_damaged_table_that_is_cut_off_leaves_the_whole_table_or_non
     assert catalog.find(ORDERS) is None
 
 
-def test_a_table_that_a_begun_drop_left_whole_is_not_hidden_by_later_damage(
+def test_later_damage_does_not_hide_a_table_whose_drop_was_interrupted_before_its_effect(
     catalog: Catalog, create: Create, warehouse: Path
 ) -> None:
     create(ORDERS)
@@ -199,9 +199,7 @@ def test_a_table_that_a_begun_drop_left_whole_is_not_hidden_by_later_damage(
 
 
 @pytest.mark.parametrize("written", [0, 1])
-def test_a_full_disk_keeps_no_table_from_being_dropped(
-    catalog: Catalog, create: Create, warehouse: Path, written: int
-) -> None:
+def test_a_table_can_be_dropped_on_a_full_disk(catalog: Catalog, create: Create, warehouse: Path, written: int) -> None:
     pinned = create(ORDERS).store.pin("_delta_log")
     full = FaultyStore(LocalStore(warehouse), [Fault("put*", FaultKind.FULL, skip=written)])
     Catalog({"silt": full}).drop_table(ORDERS)
@@ -211,7 +209,7 @@ def test_a_full_disk_keeps_no_table_from_being_dropped(
     assert catalog.find(ORDERS) is None
 
 
-def test_on_a_full_disk_one_version_of_a_table_is_not_dropped(
+def test_on_a_full_disk_a_drop_of_an_expected_version_is_refused(
     catalog: Catalog, create: Create, warehouse: Path
 ) -> None:
     create(ORDERS)
@@ -239,7 +237,7 @@ def test_files_that_cannot_be_deleted_do_not_undo_the_drop(
 
 
 class Waiting(SystemClock):
-    """A clock that tells when somebody waits for a lock: each wait for another process's is a sleep."""
+    """A clock that reports waits for another process's lock: each wait is a sleep."""
 
     def __init__(self) -> None:
         self.seen = threading.Event()
@@ -249,7 +247,7 @@ class Waiting(SystemClock):
         super().sleep(seconds)
 
     def seen_of(self, thread: threading.Thread) -> bool:
-        """Whether the thread comes to wait; False where it ends first."""
+        """Returns whether the thread comes to wait; False if it ends first."""
         while thread.is_alive() and not self.seen.wait(timeout=0.05):
             pass
         return self.seen.is_set() and thread.is_alive()
@@ -257,7 +255,7 @@ class Waiting(SystemClock):
 
 @pytest.fixture
 def waiting(monkeypatch: pytest.MonkeyPatch) -> Waiting:
-    """Tells, too, when a thread of this process waits for the lock of another one."""
+    """Reports waits for the lock of another thread of this process, too."""
     clock = Waiting()
 
     class Watched(threading.Condition):
@@ -270,10 +268,10 @@ def waiting(monkeypatch: pytest.MonkeyPatch) -> Waiting:
 
 
 @pytest.mark.parametrize("alias", ["warehouse", "alias"])
-def test_a_table_made_while_another_is_dropped_is_not_taken_away_by_that_drop(
+def test_a_table_created_while_another_is_dropped_is_not_deleted_by_the_drop(
     create: Create, warehouse: Path, tmp_path: Path, alias: str, waiting: Waiting
 ) -> None:
-    """Through the alias the two share nothing in memory, as two processes do."""
+    """The alias makes the two share no memory, as in two processes."""
     create(ORDERS)
     (tmp_path / "alias").symlink_to(warehouse)
     root = warehouse if alias == "warehouse" else tmp_path / "alias"
@@ -291,7 +289,7 @@ def test_a_table_made_while_another_is_dropped_is_not_taken_away_by_that_drop(
     assert Catalog({"silt": LocalStore(root)}).table(ORDERS).snapshot().metadata.id == "2"
 
 
-def test_a_table_made_while_its_schema_is_dropped_finds_no_schema(
+def test_a_table_created_while_its_schema_is_dropped_finds_no_schema(
     create: Create, warehouse: Path, waiting: Waiting
 ) -> None:
     create(ORDERS)
@@ -317,7 +315,7 @@ def test_a_table_made_while_its_schema_is_dropped_finds_no_schema(
     assert os.listdir(warehouse) == [LOCK_FILE]
 
 
-def test_a_drop_of_a_linked_folder_deletes_the_link_and_names_the_folder_that_remains(
+def test_a_drop_of_a_linked_folder_deletes_the_link_and_names_the_remaining_folder(
     create: Create, catalog: Catalog, warehouse: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     create(ORDERS)

@@ -1,4 +1,4 @@
-"""One holder of a folder at a time, among threads and processes."""
+"""A folder's lock has one holder at a time, among threads and processes."""
 
 from __future__ import annotations
 
@@ -44,7 +44,9 @@ def test_threads_take_turns(tmp_path: Path) -> None:
     assert max(most) == 1
 
 
-def test_another_process_that_holds_the_folder_for_too_long_is_an_error_and_its_death_frees_it(tmp_path: Path) -> None:
+def test_waiting_too_long_for_another_process_is_an_error_and_the_death_of_that_process_frees_the_lock(
+    tmp_path: Path,
+) -> None:
     holder = subprocess.Popen(
         [sys.executable, "-c", HOLDER, str(tmp_path / LOCK_FILE)],
         stdin=subprocess.PIPE,
@@ -61,12 +63,12 @@ def test_another_process_that_holds_the_folder_for_too_long_is_an_error_and_its_
         assert os.listdir(tmp_path) == [LOCK_FILE]
 
 
-def test_a_folder_that_is_not_there_cannot_be_held(tmp_path: Path) -> None:
+def test_a_missing_folder_cannot_be_locked(tmp_path: Path) -> None:
     with pytest.raises(ObjectMissing), exclusive(LocalStore(tmp_path), "gone", SystemClock()):
         pytest.fail("held nothing")
 
 
-def test_the_holder_of_a_folder_that_was_replaced_meanwhile_holds_the_new_one(tmp_path: Path) -> None:
+def test_a_lock_obtained_after_its_folder_was_replaced_is_a_lock_of_the_new_folder(tmp_path: Path) -> None:
     folder = tmp_path / "schema"
     folder.mkdir()
     first = threading.Event()

@@ -1,4 +1,4 @@
-"""What may be a name, and what a name becomes."""
+"""Valid names, and their normalized forms."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def test_an_ordinary_name_is_kept_in_its_normalized_form(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", REFUSED)
-def test_a_name_that_could_mean_another_place_is_refused_with_name_reason_and_remedy(text: str) -> None:
+def test_a_name_that_could_mean_another_path_is_refused_with_name_reason_and_remedy(text: str) -> None:
     with pytest.raises(InvalidNameError) as caught:
         RelationName("silt", "main", text)
     message = str(caught.value)
@@ -96,14 +96,14 @@ def test_a_name_that_could_mean_another_place_is_refused_with_name_reason_and_re
 
 
 @pytest.mark.parametrize("text", REFUSED)
-def test_databases_and_schemas_keep_the_same_rule(text: str) -> None:
+def test_database_and_schema_names_follow_the_same_rule(text: str) -> None:
     with pytest.raises(InvalidNameError):
         RelationName("silt", text, "orders")
     with pytest.raises(InvalidNameError):
         RelationName(text, "main", "orders")
 
 
-def test_names_are_case_insensitive_and_one_in_all_spellings_of_unicode() -> None:
+def test_names_are_case_insensitive_and_equal_in_all_unicode_spellings() -> None:
     assert RelationName("Silt", "MAIN", "Größe") == RelationName("silt", "main", "gro\u0308ße")
     assert RelationName("silt", "main", "straße") != RelationName("silt", "main", "strasse")
     assert str(RelationName("Silt", "Main", "Orders")) == "silt.main.orders"
@@ -111,12 +111,12 @@ def test_names_are_case_insensitive_and_one_in_all_spellings_of_unicode() -> Non
 
 
 @given(st.text())
-def test_a_normalized_name_is_its_own_normalized_form(text: str) -> None:
+def test_normalizing_a_normalized_name_changes_nothing(text: str) -> None:
     assert normalize(normalize(text)) == normalize(text)
 
 
 @given(st.text(min_size=1, max_size=40) | st.text(alphabet="ab./\\~ \0", min_size=1, max_size=12))
-def test_a_name_that_passes_is_one_folder_directly_below_the_root(text: str) -> None:
+def test_a_valid_name_is_a_single_folder_directly_below_the_root(text: str) -> None:
     try:
         name = check_identifier(text, "table")
     except InvalidNameError:

@@ -1,4 +1,4 @@
-"""Undoing a piece of work in all the tables that it changed."""
+"""Undoing a unit of work in all tables that it changed."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def _run_b(works: Works) -> None:
 
 
 def _rewrite(works: Works, identifier: str, version: int, old: str, new: str) -> Works:
-    """The warehouse as another writer's commit leaves it."""
+    """The warehouse after another writer's commit."""
     store, path = works.log(identifier).store, commit_path(version)
     text = store.read(path).decode()
     assert old in text
@@ -71,7 +71,7 @@ def _restore(works: Works, identifier: str, point: RestorePoint, author: str = "
     restore.commit(log, prepared, works.table(identifier, author).settings)
 
 
-def test_every_table_that_the_work_changed_is_as_it_was_before_its_first_commit(works: Works) -> None:
+def test_every_table_that_the_work_changed_is_restored_to_its_state_before_the_work(works: Works) -> None:
     done = works.roll_back("B")
     assert works.rows() == BEFORE
     assert done == Rollback(
@@ -80,7 +80,7 @@ def test_every_table_that_the_work_changed_is_as_it_was_before_its_first_commit(
     assert works.versions() == {"orders": 3, "payments": 2, "untouched": 0}
 
 
-def test_its_units_are_forgotten_so_that_it_does_its_work_again(works: Works) -> None:
+def test_units_of_the_work_are_forgotten_so_that_it_can_be_repeated(works: Works) -> None:
     after = works.rows()
     works.roll_back("B")
     assert [works.unit("orders", "B", unit) for unit in ("first", "second")] == [-1, -1]
@@ -88,7 +88,7 @@ def test_its_units_are_forgotten_so_that_it_does_its_work_again(works: Works) ->
     assert works.rows() == after
 
 
-def test_nothing_is_left_to_undo_the_second_time(works: Works) -> None:
+def test_a_second_rollback_finds_nothing_to_undo(works: Works) -> None:
     works.roll_back("B")
     versions = works.versions()
     assert works.roll_back("B") == Rollback()
@@ -96,11 +96,11 @@ def test_nothing_is_left_to_undo_the_second_time(works: Works) -> None:
     assert works.versions() == versions
 
 
-def test_work_that_never_was_is_not_known(works: Works) -> None:
+def test_rolling_back_unknown_work_is_an_error(works: Works) -> None:
     assert not works.find("C").known
 
 
-def test_of_work_that_was_done_again_only_what_it_did_since_is_undone(works: Works) -> None:
+def test_of_repeated_work_only_the_repetition_is_undone(works: Works) -> None:
     works.roll_back("B")
     works.append("orders", "C", {9: 90})
     _run_b(works)
@@ -108,7 +108,7 @@ def test_of_work_that_was_done_again_only_what_it_did_since_is_undone(works: Wor
     assert works.rows() == BEFORE | {"orders": {1: 10, 2: 20, 9: 90}}
 
 
-def test_schema_properties_and_comment_go_back_with_the_rows(works: Works) -> None:
+def test_schema_properties_and_comment_are_restored_with_the_rows(works: Works) -> None:
     before = works.log("orders").snapshot().metadata
     wider = StructType((*works.log("orders").snapshot().schema, StructField("note", PrimitiveType("string"))))
     changed = replace(before, schema_string=wider.to_json(), description="of B", configuration={"note": "B"})
@@ -117,16 +117,16 @@ def test_schema_properties_and_comment_go_back_with_the_rows(works: Works) -> No
     assert works.log("orders").snapshot().metadata == before
 
 
-def test_a_table_is_found_by_whatever_name_it_has_now(works: Works) -> None:
+def test_a_renamed_table_is_rolled_back_under_its_current_name(works: Works) -> None:
     works.catalog.rename(named("payments"), named("receipts"))
     works.roll_back("B")
     assert works.rows()["receipts"] == BEFORE["payments"]
 
 
-# What others did since
+# Later changes by other writers
 
 
-def test_it_is_refused_where_others_have_changed_a_table_since_and_all_of_them_are_named(works: Works) -> None:
+def test_a_rollback_is_refused_if_other_writers_changed_tables_later_and_names_all_these_tables(works: Works) -> None:
     works.append("orders", "C", {6: 60})
     works.double("orders", "D")
     works.describe("payments", "E", "a comment")
@@ -145,7 +145,7 @@ def test_it_is_refused_where_others_have_changed_a_table_since_and_all_of_them_a
     assert "silt.main.orders@v4: UPDATE by D, 20" in str(caught.value)
 
 
-def test_a_change_of_others_between_two_of_its_own_counts() -> None:
+def test_a_change_of_another_writer_between_two_commits_of_the_work_counts() -> None:
     works = Works()
     works.create("orders", "A", {1: 10})
     works.append("orders", "B", {2: 20}, "first")
@@ -155,7 +155,7 @@ def test_a_change_of_others_between_two_of_its_own_counts() -> None:
         works.roll_back("B")
 
 
-def test_changes_before_it_and_commits_that_change_nothing_do_not_count(works: Works) -> None:
+def test_earlier_changes_and_commits_without_changes_of_data_do_not_count(works: Works) -> None:
     works.table("orders", "C").compact()
     works.say("orders", "C", vacuum.START)
     works.say("orders", "C", vacuum.END)
@@ -165,7 +165,7 @@ def test_changes_before_it_and_commits_that_change_nothing_do_not_count(works: W
     assert works.unit("payments", "C") == -1, "it found nothing to do beside rows that are gone"
 
 
-def test_what_others_did_since_is_undone_too_when_told(works: Works) -> None:
+def test_later_changes_of_other_writers_are_undone_on_request(works: Works) -> None:
     works.append("orders", "C", {6: 60})
     done = works.roll_back("B", discard_later_commits=True)
     assert works.rows() == BEFORE
@@ -173,7 +173,7 @@ def test_what_others_did_since_is_undone_too_when_told(works: Works) -> None:
     assert works.unit("orders", "C") == -1
 
 
-def test_later_work_that_was_rolled_back_itself_does_not_stand_in_the_way(works: Works) -> None:
+def test_later_work_that_was_rolled_back_does_not_block_the_rollback(works: Works) -> None:
     works.append("orders", "C", {6: 60})
     works.roll_back("C")
     works.roll_back("B")
@@ -188,20 +188,20 @@ def test_a_table_that_was_restored_by_hand_needs_no_rollback(works: Works) -> No
     assert works.roll_back("B") == Rollback()
 
 
-def test_a_restore_between_two_commits_of_the_work_leaves_the_first(works: Works) -> None:
+def test_a_restore_that_undid_only_the_second_commit_leaves_the_first_to_roll_back(works: Works) -> None:
     _restore(works, "orders", RestorePoint(1))
     works.roll_back("B")
     assert works.rows() == BEFORE
 
 
-def test_a_restore_that_is_the_works_own_is_undone(works: Works) -> None:
+def test_a_restore_that_belongs_to_the_work_is_undone(works: Works) -> None:
     _restore(works, "orders", RestorePoint(1), "F")
     rows = works.rows()
     works.roll_back("F")
     assert works.rows() == rows | {"orders": {1: 10, 2: 20, 3: 30, 4: 40}}
 
 
-def test_another_engines_restore_which_forgets_no_unit_is_a_change_like_any_other(works: Works) -> None:
+def test_another_engines_restore_which_forgets_no_unit_counts_as_a_change(works: Works) -> None:
     log = works.log("orders")
     prepared = restore.prepare(log, log.snapshot(), RestorePoint(0))
     restore.commit(log, replace(prepared, changes=replace(prepared.changes, forgotten=())), CommitSettings())
@@ -212,24 +212,24 @@ def test_another_engines_restore_which_forgets_no_unit_is_a_change_like_any_othe
     assert works.unit("orders", "B", "first") == -1
 
 
-# Tables that the work made
+# Tables that the work created
 
 
-def test_tables_that_the_run_created_are_named_and_kept(works: Works) -> None:
+def test_tables_created_by_the_work_are_named_and_kept(works: Works) -> None:
     works.create("made", "B", {1: 1})
     assert works.roll_back("B").kept == (named("made"),)
     assert works.rows() == BEFORE | {"made": {1: 1}}
     assert works.roll_back("B").kept == (named("made"),)
 
 
-def test_tables_that_the_work_made_are_dropped_when_told(works: Works) -> None:
+def test_tables_created_by_the_work_are_dropped_on_request(works: Works) -> None:
     works.create("made", "B", {1: 1})
     works.append("made", "B", {2: 2})
     assert works.roll_back("B", drop_created=True).dropped == (named("made"),)
     assert works.rows() == BEFORE
 
 
-def test_a_table_that_others_have_changed_since_it_was_made_is_not_dropped_unless_told(works: Works) -> None:
+def test_a_created_table_that_other_writers_changed_is_dropped_only_on_request(works: Works) -> None:
     works.create("made", "B", {1: 1})
     works.append("made", "C", {2: 2})
     with pytest.raises(RollbackRefusedError, match=r"silt\.main\.made@v1"):
@@ -239,7 +239,7 @@ def test_a_table_that_others_have_changed_since_it_was_made_is_not_dropped_unles
     assert works.rows() == BEFORE
 
 
-def test_files_that_were_there_before_the_work_made_a_table_of_them_are_never_deleted(works: Works) -> None:
+def test_files_that_existed_before_the_work_converted_them_to_a_table_are_never_deleted(works: Works) -> None:
     works.create("made", "B", {1: 1})
     works = _rewrite(works, "made", 0, '"CREATE TABLE"', '"CONVERT"')
     with pytest.raises(RollbackRefusedError, match="which a drop would delete"):
@@ -247,7 +247,7 @@ def test_files_that_were_there_before_the_work_made_a_table_of_them_are_never_de
     assert "made" in works.rows()
 
 
-def test_a_drop_is_meant_for_the_version_that_was_looked_at(works: Works) -> None:
+def test_a_drop_applies_only_to_the_version_that_was_checked(works: Works) -> None:
     works.create("made", "B", {1: 1})
     findings = works.find("B")
     works.reopened(2).append("made", "C", {2: 2})
@@ -257,7 +257,7 @@ def test_a_drop_is_meant_for_the_version_that_was_looked_at(works: Works) -> Non
 
 
 @pytest.mark.parametrize(("operation", "path"), [("put", "made/_drop.json"), ("list_from", "made/_delta_log")])
-def test_a_drop_loses_to_a_commit_at_any_moment_before_its_own(works: Works, operation: str, path: str) -> None:
+def test_a_commit_at_any_moment_before_the_drop_makes_the_drop_fail(works: Works, operation: str, path: str) -> None:
     works.create("made", "B", {1: 1})
     findings = works.find("B")
     append = functools.partial(works.reopened(2).append, "made", "C", {2: 2})
@@ -285,7 +285,7 @@ def test_all_problems_of_all_tables_are_found_before_anything_is_written(works: 
     ]
 
 
-def test_rows_are_not_taken_from_a_table_that_was_append_only_before_the_work() -> None:
+def test_rows_are_not_removed_from_a_table_that_was_append_only_before_the_work() -> None:
     works = Works()
     works.create("locked", "A", {1: 1})
     metadata = replace(works.log("locked").snapshot().metadata, configuration={"delta.appendOnly": "true"})
@@ -296,7 +296,7 @@ def test_rows_are_not_taken_from_a_table_that_was_append_only_before_the_work() 
 
 
 @pytest.mark.parametrize("cleaned", [2, 3])
-def test_work_whose_commits_were_cleaned_up_is_known_by_its_units_and_cannot_be_undone(cleaned: int) -> None:
+def test_work_whose_commits_were_cleaned_up_is_recognised_by_its_units_and_cannot_be_undone(cleaned: int) -> None:
     works = Works()
     works.create("orders", "A", {1: 10})
     works.append("orders", "B", {2: 20}, "first")
@@ -310,17 +310,17 @@ def test_work_whose_commits_were_cleaned_up_is_known_by_its_units_and_cannot_be_
         works.reopened(2).roll_back("B", discard_later_commits=True)
 
 
-def test_a_log_that_cannot_be_read_stands_in_the_way_until_it_is_left_out(works: Works) -> None:
+def test_an_unreadable_log_blocks_the_rollback_until_its_table_is_excluded(works: Works) -> None:
     log = works.log("untouched")
     log.store.put(commit_path(0), b"{not json")
     with pytest.raises(RollbackRefusedError, match=r"silt\.main\.untouched"):
         works.reopened(2).roll_back("B")
 
 
-# What happens meanwhile
+# Concurrent changes
 
 
-def test_a_writer_between_the_check_and_the_commit_wins_and_what_was_done_is_named(works: Works) -> None:
+def test_a_writer_between_check_and_commit_wins_and_the_finished_tables_are_named(works: Works) -> None:
     findings = works.find("B")
     works.reopened(2).append("payments", "C", {6: 60})
     with pytest.raises(ConcurrentModificationError) as caught:
@@ -334,7 +334,7 @@ def test_a_writer_between_the_check_and_the_commit_wins_and_what_was_done_is_nam
 
 
 class Beside(FaultyStore):
-    """Somebody else acts once, right after an operation on one path."""
+    """Runs an action of another writer once, after an operation on one path."""
 
     def __init__(self, inner: Store, operation: str, path: str, act: Callable[[], None]) -> None:
         super().__init__(inner)
@@ -347,7 +347,7 @@ class Beside(FaultyStore):
         return result
 
 
-def test_work_that_goes_on_behind_the_rollback_is_noticed(works: Works) -> None:
+def test_commits_of_the_work_during_its_rollback_are_noticed(works: Works) -> None:
     rerun = functools.partial(works.reopened(2).append, "orders", "B", {3: 30}, "first")
     beside = Works(Beside(works.store, "put_if_absent", f"payments/{commit_path(2)}", rerun), seed=3)
     with pytest.raises(ConcurrentModificationError, match=r"run B continued .* changed silt\.main\.orders again"):
@@ -357,7 +357,7 @@ def test_work_that_goes_on_behind_the_rollback_is_noticed(works: Works) -> None:
 
 
 @pytest.mark.parametrize("kind", [FaultKind.FAIL_BEFORE, FaultKind.FAIL_AFTER])
-def test_wherever_it_fails_it_is_finished_by_asking_again(kind: FaultKind) -> None:
+def test_a_rollback_that_failed_at_any_step_is_finished_by_repeating_it(kind: FaultKind) -> None:
     for skip in range(400):
         memory = MemoryStore()
         works = Works(memory)
@@ -381,11 +381,11 @@ def test_wherever_it_fails_it_is_finished_by_asking_again(kind: FaultKind) -> No
 
 
 class Killed(BaseException):
-    """Stands for the end of the process: nothing of ours catches it."""
+    """Simulates the end of the process: the code under test does not catch it."""
 
 
 class Mortal(FaultyStore):
-    """Ends the process at the n-th change that it is asked for, before or after making it."""
+    """Ends the process before or after its n-th change."""
 
     def __init__(self, inner: Store, left: list[int], after: bool) -> None:
         super().__init__(inner)
@@ -404,7 +404,7 @@ class Mortal(FaultyStore):
 
 
 @pytest.mark.parametrize("after", [False, True])
-def test_wherever_it_is_killed_it_is_finished_by_asking_again(after: bool) -> None:
+def test_a_rollback_killed_at_any_step_is_finished_by_repeating_it(after: bool) -> None:
     for step in range(1, 100):
         memory = MemoryStore()
         works = Works(memory)

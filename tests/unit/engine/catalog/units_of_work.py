@@ -1,4 +1,4 @@
-"""A warehouse in memory whose tables are changed by pieces of work, each commit saying whose it is."""
+"""A warehouse in memory whose tables are changed by units of work; each commit names its author."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def named(identifier: str) -> RelationName:
 
 
 def work_of(author: str) -> RollbackScope:
-    """All that an author has done."""
+    """Returns all commits of an author."""
     return RollbackScope(
         is_commit=lambda commit: author_of(commit) == author,
         is_unit=lambda app_id: app_id.startswith(f"{author}/"),
@@ -51,8 +51,8 @@ class Works:
     """The tables of one warehouse.
 
     Args:
-        store: where it is.
-        seed: of the clock, which also gives the ids.
+        store: of the warehouse.
+        seed: of the clock, which also creates the ids.
     """
 
     def __init__(self, store: Store | None = None, seed: int = 1) -> None:
@@ -62,16 +62,16 @@ class Works:
         self.catalog.create_schema("silt", "main", if_not_exists=True)
 
     def reopened(self, seed: int) -> Works:
-        """The same warehouse, seen by another process."""
+        """Opens the same warehouse as another process."""
         return Works(self.store, seed)
 
     def create(self, identifier: str, author: str, rows: Mapping[int, int]) -> None:
-        """Makes a table and records the unit of work that made it."""
+        """Creates a table and records its unit of work."""
         log = self.catalog.new_table(named(identifier))
         self._table(log, author).create(rows)
 
     def append(self, identifier: str, author: str, rows: Mapping[int, int], unit: str = "main") -> None:
-        """A unit of work, done unless the table holds it."""
+        """Runs a unit of work, unless the table holds it."""
         table = self.table(identifier, author)
         txn = SetTransaction(f"{author}/{identifier}/{unit}", 1)
         if (table.log.snapshot().transaction_version(txn.app_id) or -1) < txn.version:
@@ -82,7 +82,7 @@ class Works:
         self.table(identifier, author).rewrite(TRUE, lambda _, amount: amount * 2)
 
     def say(self, identifier: str, author: str, operation: str, **parts: object) -> None:
-        """A commit of that operation, of those changes or of none."""
+        """Commits the operation with these changes, or without changes."""
         table = self.table(identifier, author)
         changes = Changes(Operation(operation), **parts)  # type: ignore[arg-type]
         transaction.commit(table.log, table.log.snapshot(), changes, ReadSet(), table.settings)
@@ -115,7 +115,7 @@ class Works:
         return {name.identifier: self.log(name.identifier).snapshot().version for name in self.names()}
 
     def unit(self, identifier: str, author: str, unit: str = "main") -> int | None:
-        """The version that the table holds of a unit of work."""
+        """Returns the version that the table records of a unit of work."""
         return self.log(identifier).snapshot().transaction_version(f"{author}/{identifier}/{unit}")
 
     def _table(self, log: DeltaLog, author: str) -> RowsTable:

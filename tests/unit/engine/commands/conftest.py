@@ -11,5 +11,5 @@ from tests.unit.engine.place import Place
 
 @pytest.fixture
 def tables(request: pytest.FixtureRequest, spark: SparkSession, place: Place) -> Tables:
-    """Tables whose properties the test may give (`BOTH_KINDS`)."""
+    """Tables whose properties a test may set (`BOTH_KINDS`)."""
     return Tables(spark, place, getattr(request, "param", {}))

@@ -1,4 +1,4 @@
-"""Tables made and read by the real verbs, on Spark and a folder or an object store."""
+"""Tables created and read by the real commands, on Spark and a folder or an object store."""
 
 from __future__ import annotations
 
@@ -29,27 +29,27 @@ from tests.unit.engine.place import Place, data_files
 PLAIN = WriteSettings()
 VECTORS = {"delta.enableDeletionVectors": "true"}
 BOTH_KINDS = pytest.mark.parametrize("tables", [{}, VECTORS], ids=["rewritten", "marked"], indirect=True)
-"""For tests of what DELETE, UPDATE and MERGE mean, however they do it."""
+"""Properties for tests of the results of DELETE, UPDATE and MERGE, with and without deletion vectors."""
 
 Row = tuple[Any, ...]
 
 
 @dataclass(frozen=True)
 class Tables:
-    """Tables at one place."""
+    """Tables in one location."""
 
     spark: SparkSession
     place: Place
     properties: Mapping[str, str] = field(default_factory=dict)
 
     def log(self, name: str = "orders") -> DeltaLog:
-        """The log of a table that is not there yet."""
+        """Returns the log of a table that does not exist yet."""
         store = self.place.store(name)
         store.make_folder(LOG_FOLDER)
         return DeltaLog(store, f"main.{name}")
 
     def made(self, query: str, name: str = "orders", **definition: Any) -> DeltaLog:
-        """A new table with the rows of a query."""
+        """Creates a table with the rows of a query."""
         log = self.log(name)
         whole = Definition(**{"properties": self.properties, **definition})
         create.create(self.spark, TableLocation(log, None), whole, self.spark.sql(query), CreateMode.CREATE, PLAIN)
@@ -59,17 +59,17 @@ class Tables:
         return insertion.append(self.target(log), self.spark.sql(query), Placement(**placement), settings)
 
     def others(self, name: str) -> Place:
-        """Where another writer may make a table; delta-rs does not write into folders with odd names."""
+        """Returns a path for a table of another writer; delta-rs does not write into folders with unusual names."""
         return self.place.beside(name)
 
     def made_by_delta_rs(self, name: str, data: pa.Table, *partition_by: str) -> DeltaLog:
-        """A table of another writer."""
+        """Creates a table as another writer."""
         place = self.others(name)
         deltalake.write_deltalake(place.location, data, partition_by=list(partition_by), storage_options=place.options)
         return DeltaLog(place.store(""), f"main.{name}")
 
     def target(self, log: DeltaLog) -> Target:
-        """The table pinned at its newest version."""
+        """Returns the table pinned at its newest version."""
         return Target(log.name, log, log.snapshot())
 
     def read(self, log: DeltaLog) -> DataFrame:
@@ -79,7 +79,7 @@ class Tables:
         return scan.read(self.spark, log, snapshot)
 
     def rows(self, log: DeltaLog) -> list[Row]:
-        """All rows, in some fixed order, which another reader must find as well."""
+        """Returns all rows in a fixed order, after checking that another reader finds them too."""
         with errors.mapped():
             ours = in_order([tuple(row.values()) for row in self.read(log).toArrow().to_pylist()])
         assert in_order(self.as_others_read(log)) == ours
@@ -91,23 +91,23 @@ class Tables:
         return info
 
     def data_files(self, log: DeltaLog) -> set[str]:
-        """All files in the table's folder besides its log, as names below it."""
+        """Returns all files in the table's folder except its log, as paths below it."""
         return data_files(log)
 
     def as_others_read(self, log: DeltaLog) -> list[Row]:
-        """The table's rows as delta-rs reads them, columns in the table's order."""
+        """Returns the table's rows as delta-rs reads them, with columns in the table's order."""
         found = self.place.delta_rs(log.store.root)
         if "deletionVectors" not in (found.protocol().reader_features or ()):
             table = found.to_pyarrow_table()
         else:
-            with self.place.copied(log) as copy:  # only its query engine knows them
+            with self.place.copied(log) as copy:  # only its query engine supports them
                 rows = deltalake.QueryBuilder().register("t", copy).execute("select * from t").read_all()
                 table = pa.table(rows)
         return [tuple(row.values()) for row in table.select(list(log.snapshot().schema.names)).to_pylist()]
 
 
 def file_in(log: DeltaLog, path: str) -> pa.BufferReader:
-    """A data file, as pyarrow opens one."""
+    """Opens a data file with pyarrow."""
     return pa.BufferReader(log.store.read(path))
 
 

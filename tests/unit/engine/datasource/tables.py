@@ -1,4 +1,4 @@
-"""Tables of a warehouse as the data source reads and writes them."""
+"""Tables of a warehouse, read and written by the data source."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ FEED = "tblproperties ('delta.enableChangeDataFeed' = 'true')"
 
 @dataclass(frozen=True)
 class Tables:
-    """What tests read and write by `format("silt")`."""
+    """Reads and writes tables by `format("silt")`."""
 
     house: House
 
     def options(self, **more: Any) -> dict[str, str]:
-        """Where the warehouse is, and further options."""
+        """Returns the options of the warehouse and storage, and further options."""
         cloud = self.house.place.cloud
         storage = {} if cloud is None else {f"storage.{k}": str(v) for k, v in vars(cloud.settings).items() if v}
         given = {name: str(value).lower() if isinstance(value, bool) else str(value) for name, value in more.items()}
@@ -37,7 +37,7 @@ class Tables:
         rows.write.format("silt").mode(mode).options(**self.options(**options)).save(f"main.{table}")
 
     def query(self, text: str) -> DataFrame:
-        """Rows that Spark makes, of no table."""
+        """Returns rows that Spark creates without a table."""
         return self.house.warehouse.spark.sql(text)
 
 
@@ -46,10 +46,10 @@ def in_order(rows: DataFrame) -> list[Any]:
 
 
 def texts(rows: DataFrame) -> list[str]:
-    """The rows in a form in which NaN equals itself."""
+    """Returns the rows in a form in which NaN equals itself."""
     return list(map(repr, in_order(rows)))
 
 
 def raises(code: str, words: str = "") -> Any:
-    """What Spark raises where a process of the data source raises an error of that code."""
+    """Expects Spark's exception for an error with that code in a process of the data source."""
     return pytest.raises(PySparkException, match=rf"(?s)\[{code}\].*{re.escape(words)}")

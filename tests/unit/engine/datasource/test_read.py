@@ -1,4 +1,4 @@
-"""`spark.read.format("silt")` gives the rows that the warehouse gives."""
+"""`spark.read.format("silt")` returns the same rows as the warehouse."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ EVERY_TYPE = (
 
 
 @pytest.mark.connect
-def test_a_table_is_read_with_every_type_by_its_name_and_by_its_path(tables: Tables) -> None:
+def test_a_table_with_columns_of_every_type_is_read_by_its_name_and_by_its_path(tables: Tables) -> None:
     tables.house.sql(f"create table main.t using delta as {EVERY_TYPE}")
     found, expected = tables.read("t"), tables.house.warehouse.table("main.t")
     assert found.schema == expected.schema
@@ -32,7 +32,7 @@ def test_a_table_is_read_with_every_type_by_its_name_and_by_its_path(tables: Tab
 
 
 @pytest.mark.parametrize("mode", ["name", "id"])
-def test_deleted_rows_renamed_and_widened_columns_and_partitions_are_read_right(tables: Tables, mode: str) -> None:
+def test_deleted_rows_renamed_and_widened_columns_and_partitions_are_read_correctly(tables: Tables, mode: str) -> None:
     sql = tables.house.sql
     properties = (
         f"'delta.columnMapping.mode' = '{mode}', 'delta.enableDeletionVectors' = 'true', "
@@ -53,7 +53,7 @@ def test_deleted_rows_renamed_and_widened_columns_and_partitions_are_read_right(
     assert in_order(tables.read("t")) == in_order(tables.house.warehouse.table("main.t"))
 
 
-def test_a_dataframe_reads_the_version_that_was_newest_when_it_was_made(tables: Tables) -> None:
+def test_a_dataframe_reads_the_version_that_was_newest_at_its_creation(tables: Tables) -> None:
     tables.house.sql("create table main.t as select 1 as id")
     rows = tables.read("t")
     tables.house.sql("insert into main.t values (2)")
@@ -62,7 +62,7 @@ def test_a_dataframe_reads_the_version_that_was_newest_when_it_was_made(tables: 
     assert in_order(tables.read("t")) == [(1, None), (2, None)]
 
 
-def test_versions_and_times_are_read_as_they_were(tables: Tables) -> None:
+def test_versions_and_timestamps_are_read_as_they_were(tables: Tables) -> None:
     tables.house.sql("create table main.t as select 1 as id")
     made = tables.house.sql("describe history main.t").collect()[0].timestamp
     at = made.astimezone(timezone.utc)
@@ -78,7 +78,7 @@ def test_versions_and_times_are_read_as_they_were(tables: Tables) -> None:
         tables.read("t", versionAsOf=0, timestampAsOf=at.isoformat())
 
 
-def test_columns_and_a_condition_may_be_asked_for(tables: Tables) -> None:
+def test_the_options_select_columns_and_a_condition(tables: Tables) -> None:
     tables.house.sql("create table main.t as select id, concat('v', id) as label, id * 2 as twice from range(10)")
     assert in_order(tables.read("t", columns="twice, id", where="id > 7")) == [(16, 8), (18, 9)]
     reader = tables.house.warehouse.spark.read.format("silt").options(**tables.options())
@@ -90,7 +90,7 @@ def test_columns_and_a_condition_may_be_asked_for(tables: Tables) -> None:
 
 
 @pytest.mark.skipif(not hasattr(api.DataSourceReader, "pushFilters"), reason="this PySpark pushes no filters down")
-def test_filters_that_are_pushed_down_rule_out_files_and_change_no_result(tables: Tables) -> None:
+def test_pushed_down_filters_skip_files_and_change_no_result(tables: Tables) -> None:
     house = tables.house
     house.sql("create table main.t (id bigint, label string, x double, at timestamp, amount decimal(9, 2))")
     for start in (0, 100):
@@ -126,7 +126,7 @@ def test_an_empty_table_has_its_columns_and_no_rows(tables: Tables) -> None:
     assert tables.read("t").count() == 0
 
 
-def test_a_file_that_is_gone_is_an_error_that_names_it(tables: Tables) -> None:
+def test_a_missing_data_file_is_named_in_the_error(tables: Tables) -> None:
     tables.house.sql("create table main.t as select 1 as id")
     log = tables.house.log("t")
     (add,) = log.snapshot().add_files()
@@ -135,7 +135,7 @@ def test_a_file_that_is_gone_is_an_error_that_names_it(tables: Tables) -> None:
         tables.read("t").collect()
 
 
-def test_what_is_no_option_and_what_is_no_table_is_named(tables: Tables) -> None:
+def test_an_unknown_option_and_a_missing_table_are_named(tables: Tables) -> None:
     tables.house.sql("create table main.t as select 1 as id")
     with raises("SILT_INVALID_ARGUMENT", "Did you mean `versionAsOf`?"):
         tables.read("t", versionAsOff=1)
@@ -147,7 +147,7 @@ def test_what_is_no_option_and_what_is_no_table_is_named(tables: Tables) -> None
         tables.house.warehouse.spark.read.format("silt").load("main.t")
 
 
-def test_sql_reads_a_table_by_a_view_of_the_data_source(tables: Tables) -> None:
+def test_sql_reads_a_table_through_a_view_of_the_data_source(tables: Tables) -> None:
     tables.house.sql("create table main.t as select 1 as id")
     spark = tables.house.warehouse.spark
     options = ", ".join(f"'{name}' '{value}'" for name, value in tables.options(path="main.t").items())
@@ -158,7 +158,7 @@ def test_sql_reads_a_table_by_a_view_of_the_data_source(tables: Tables) -> None:
         spark.catalog.dropTempView("of_source")
 
 
-def test_the_change_feed_has_the_rows_that_sql_gives(tables: Tables) -> None:
+def test_the_change_feed_has_the_same_rows_as_in_sql(tables: Tables) -> None:
     sql = tables.house.sql
     sql(f"create table main.t (id bigint, day int) partitioned by (day) {FEED}")
     sql("alter table main.t set tblproperties ('delta.enableDeletionVectors' = 'true')")
@@ -176,7 +176,7 @@ def test_the_change_feed_has_the_rows_that_sql_gives(tables: Tables) -> None:
         tables.read("t", readChangeFeed=True).collect()
 
 
-def test_rows_deleted_and_restored_by_vectors_alone_are_read_from_the_feed(tables: Tables) -> None:
+def test_rows_deleted_and_restored_by_vectors_alone_are_in_the_change_feed(tables: Tables) -> None:
     sql = tables.house.sql
     sql(f"create table main.t {VECTORS} as select id from range(50)")
     sql("alter table main.t set tblproperties ('delta.enableChangeDataFeed' = 'true')")
@@ -187,7 +187,7 @@ def test_rows_deleted_and_restored_by_vectors_alone_are_read_from_the_feed(table
     assert in_order(found.select("id", "_change_type")) == [(3, "delete"), (7, "delete")]
 
 
-def test_a_source_with_every_file_of_its_own_is_divided_among_few_tasks(tables: Tables) -> None:
+def test_a_table_of_many_files_is_divided_among_few_tasks(tables: Tables) -> None:
     tables.house.sql("create table main.t (id bigint)")
     for number in range(4):
         tables.house.sql(f"insert into main.t values ({number})")

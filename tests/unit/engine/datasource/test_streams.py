@@ -1,4 +1,4 @@
-"""Streams read a table from an offset on, and write each batch once."""
+"""Streams read a table from an offset, and write each batch once."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def stream(tables: Tables, table: str, **options: Any) -> DataFrame:
 
 
 def run(tables: Tables, rows: DataFrame, table: str, checkpoint: Path | str, **options: Any) -> None:
-    """Writes what is new into a table, and ends."""
+    """Writes the new rows into a table, and stops."""
     writer = rows.writeStream.format("silt").options(**tables.options(**options))
     query = writer.option("checkpointLocation", str(checkpoint)).trigger(availableNow=True).start(f"main.{table}")
     try:
@@ -47,9 +47,9 @@ def run(tables: Tables, rows: DataFrame, table: str, checkpoint: Path | str, **o
         query.stop()
 
 
-@pytest.mark.long  # Spark gives a stream's Python ten seconds to start, which a busy machine may not keep
+@pytest.mark.long  # Spark allows a stream's Python ten seconds to start, which a busy machine may exceed
 @pytest.mark.in_folders("the checkpoint is a folder")
-def test_a_stream_from_table_to_table_gives_each_row_once_also_after_a_crash_behind_the_commit(
+def test_a_stream_between_tables_delivers_each_row_once_even_after_a_crash_behind_the_commit(
     tables: Tables, tmp_path: Path
 ) -> None:
     sql, checkpoint = tables.house.sql, tmp_path / "checkpoint"
@@ -58,7 +58,7 @@ def test_a_stream_from_table_to_table_gives_each_row_once_also_after_a_crash_beh
     assert in_order(tables.house.sql("select * from main.target")) == [(number,) for number in range(5)]
     sql("insert into main.source values (100)")
     run(tables, stream(tables, "source"), "target", checkpoint)
-    shutil.rmtree(checkpoint / "commits")  # as if Spark had died before it wrote that the batches are done
+    shutil.rmtree(checkpoint / "commits")  # as if Spark had died before it recorded the batches as done
     run(tables, stream(tables, "source"), "target", checkpoint)
     assert in_order(tables.house.sql("select * from main.target")) == [(0,), (1,), (100,), (2,), (3,), (4,)]
     assert data_files(tables, "target") == paths(tables, "target")
@@ -67,7 +67,7 @@ def test_a_stream_from_table_to_table_gives_each_row_once_also_after_a_crash_beh
 
 
 @pytest.mark.long  # as above
-def test_a_stream_has_its_checkpoint_where_its_tables_are(tables: Tables) -> None:
+def test_a_stream_may_keep_its_checkpoint_next_to_its_tables(tables: Tables) -> None:
     checkpoint = f"{tables.house.place.location}-checkpoint"
     tables.house.sql("create table main.source as select id from range(5)")
     for number in (5, 6):
@@ -82,9 +82,9 @@ def test_a_stream_has_its_checkpoint_where_its_tables_are(tables: Tables) -> Non
     ]
 
 
-@pytest.mark.long  # Spark gives a stream's Python ten seconds to start, which a busy machine may not keep
+@pytest.mark.long  # Spark allows a stream's Python ten seconds to start, which a busy machine may exceed
 @pytest.mark.in_folders("the checkpoint is a folder")
-def test_a_stream_without_a_name_of_its_own_is_refused(tables: Tables, tmp_path: Path) -> None:
+def test_a_stream_without_a_name_is_refused(tables: Tables, tmp_path: Path) -> None:
     tables.house.sql("create table main.source as select 1 as id")
     spark = tables.house.warehouse.spark
     spark.conf.set("spark.sql.streaming.checkpointLocation", str(tmp_path))
@@ -101,7 +101,7 @@ def test_a_stream_without_a_name_of_its_own_is_refused(tables: Tables, tmp_path:
 
 
 class Planned:
-    """A reader of a stream, step by step, as Spark takes them."""
+    """A stream reader, called step by step as Spark calls it."""
 
     def __init__(self, tables: Tables, columns: str = "id bigint", **options: Any) -> None:
         given = Options.of(tables.options(path="main.t", **options))
@@ -109,7 +109,7 @@ class Planned:
         self.at = self.reader.initialOffset()
 
     def batch(self) -> list[Any] | None:
-        """The rows of the next batch; None where nothing is new."""
+        """Returns the rows of the next batch; None if nothing is new."""
         start, self.at = self.at, self.reader.latestOffset(self.at, self.reader.getDefaultReadLimit())
         return None if self.at == start else self.between(start, self.at)
 
@@ -122,7 +122,7 @@ class Planned:
 
 @pytest.mark.in_folders("it opens the warehouse in this process")
 class TestSteps:
-    def test_the_table_comes_first_and_then_what_each_commit_adds(self, tables: Tables) -> None:
+    def test_a_stream_starts_with_the_tables_rows_and_continues_with_each_commit(self, tables: Tables) -> None:
         tables.house.sql("create table main.t as select id from range(3)")
         planned = Planned(tables)
         assert planned.batch() == [(0,), (1,), (2,)]
@@ -133,7 +133,7 @@ class TestSteps:
         assert planned.batch() == [(7,), (8,)]
         assert planned.batch() is None
 
-    def test_a_batch_that_is_run_again_has_the_same_rows(self, tables: Tables) -> None:
+    def test_a_repeated_batch_has_the_same_rows(self, tables: Tables) -> None:
         tables.house.sql("create table main.t as select id from range(3)")
         first = Planned(tables)
         start = first.at
@@ -143,7 +143,7 @@ class TestSteps:
         assert again.between(again.at, first.at) == rows == first.between(start, first.at)
         assert again.between(first.at, Planned(tables).reader.latestOffset()) == [(7,)]
 
-    def test_a_stream_may_begin_with_a_version_or_with_the_next_one(self, tables: Tables) -> None:
+    def test_a_stream_may_start_at_a_version_or_at_the_next_version(self, tables: Tables) -> None:
         tables.house.sql("create table main.t as select id from range(3)")
         tables.house.sql("insert into main.t values (7)")
         latest = Planned(tables, startingVersion="latest")
@@ -153,7 +153,7 @@ class TestSteps:
         assert Planned(tables, startingVersion=1).batch() == [(7,), (8,)]
         assert Planned(tables, startingVersion=9).batch() is None
 
-    def test_versions_that_change_rows_are_errors_or_passed_over_or_read_as_changes(self, tables: Tables) -> None:
+    def test_versions_that_change_rows_are_refused_skipped_or_read_as_changes_by_option(self, tables: Tables) -> None:
         tables.house.sql(f"create table main.t (id bigint, p int) partitioned by (p) {FEED}")
         tables.house.sql("insert into main.t values (1, 1), (2, 2)")
         tables.house.sql("delete from main.t where p = 2")
@@ -176,7 +176,7 @@ class TestSteps:
         assert [row[:4] for row in whole] == [(5, 1, "insert", 3)]
 
     @needs_limits
-    def test_batches_have_no_more_files_than_is_asked_for(self, tables: Tables) -> None:
+    def test_batches_have_at_most_the_requested_number_of_files(self, tables: Tables) -> None:
         tables.house.sql("create table main.t (id bigint)")
         for number in range(3):
             tables.house.sql(f"insert into main.t values ({number})")
@@ -193,9 +193,7 @@ class TestSteps:
         small = Planned(tables, maxBytesPerTrigger=1)
         assert [len(small.batch() or []) for _ in range(6)] == [1] * 6
 
-    def test_columns_that_are_added_are_left_out_and_a_table_that_is_made_again_is_refused(
-        self, tables: Tables
-    ) -> None:
+    def test_added_columns_are_omitted_and_a_re_created_table_is_refused(self, tables: Tables) -> None:
         tables.house.sql("create table main.t as select id from range(1)")
         planned = Planned(tables)
         planned.batch()
@@ -209,7 +207,7 @@ class TestSteps:
         with pytest.raises(ConcurrentDropError):
             again.between(old, old | {"version": 9})
 
-    def test_commits_that_are_cleaned_away_are_missed(self, tables: Tables) -> None:
+    def test_commits_that_were_cleaned_up_are_reported_as_missing(self, tables: Tables) -> None:
         tables.house.sql("create table main.t (id bigint)")
         for number in range(3):
             tables.house.sql(f"insert into main.t values ({number})")
@@ -220,13 +218,13 @@ class TestSteps:
         with pytest.raises(VersionNotFoundError, match="version 1"):
             Planned(tables, startingVersion=1).batch()
 
-    def test_limits_that_this_pyspark_has_not_are_refused(self, tables: Tables, monkeypatch: Any) -> None:
+    def test_limits_that_this_pyspark_does_not_support_are_refused(self, tables: Tables, monkeypatch: Any) -> None:
         monkeypatch.setattr(stream_reader, "has_limits", lambda: False)
         with pytest.raises(InvalidArgumentError, match=r"PySpark 4\.2"):
             stream_reader.check(Options.of({"maxFilesPerTrigger": "1"}))
 
 
-def test_rows_that_come_one_by_one_are_those_that_come_in_batches(tables: Tables) -> None:
+def test_rows_read_one_by_one_equal_rows_read_in_batches(tables: Tables) -> None:
     rows = tables.query(EVERY_TYPE)
     nullable = shown(kernel_schema(rows.schema))
     found = pa.Table.from_batches(batches_of(rows.collect(), nullable))

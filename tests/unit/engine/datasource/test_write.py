@@ -1,4 +1,4 @@
-"""`df.write.format("silt")` writes what `Warehouse.write` would, in one commit, or says why not."""
+"""`df.write.format("silt")` writes the same as `Warehouse.write`, in one commit, or raises the reason."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ from tests.unit.engine.datasource.test_read import EVERY_TYPE
 
 
 def data_files(tables: Tables, table: str) -> set[str]:
-    """All Parquet files in the table's folder."""
+    """Returns all Parquet files in the table's folder."""
     found = tables.house.log(table).store.files_below("")
     return {status.path for status in found if status.path.endswith(".parquet")}
 
 
 def paths(tables: Tables, table: str) -> set[str]:
-    """The files of the newest version."""
+    """Returns the files of the newest version."""
     return {add.path for add in tables.house.log(table).snapshot().add_files()}
 
 
 @pytest.mark.connect
-def test_rows_of_every_type_make_a_table_and_are_read_back_by_spark_and_by_arrow(tables: Tables) -> None:
+def test_rows_of_every_type_are_written_and_read_back_by_spark_and_by_arrow(tables: Tables) -> None:
     rows = tables.query(EVERY_TYPE)
     tables.write(rows, "t")
     tables.write(rows, "t")
@@ -47,7 +47,7 @@ def history(tables: Tables, table: str) -> list[dict[str, object]]:
     return [row.asDict() for row in tables.house.sql(f"describe history main.{table}").collect()]
 
 
-def test_a_table_is_made_at_a_path(tables: Tables, tmp_path: Path) -> None:
+def test_a_table_is_created_at_a_path(tables: Tables, tmp_path: Path) -> None:
     path = str(tmp_path / "made here")
     rows = tables.query("select id, id % 2 as part from range(10)")
     rows.write.format("silt").mode("overwrite").option("partitionBy", "part").save(path)
@@ -59,7 +59,7 @@ def test_a_table_is_made_at_a_path(tables: Tables, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("mode", ["none", "name", "id"])
-def test_partitions_and_nested_columns_are_written_for_tables_that_map_their_columns(tables: Tables, mode: str) -> None:
+def test_partitions_and_nested_columns_of_mapped_tables_are_written(tables: Tables, mode: str) -> None:
     sql = tables.house.sql
     sql(
         "create table main.t (id bigint, s struct<`a b`: int, q: array<struct<z: string>>>,"
@@ -87,7 +87,7 @@ def test_partitions_and_nested_columns_are_written_for_tables_that_map_their_col
     assert tables.house.sql("select count(*) from main.t where day is null").first()[0] == 1
 
 
-def test_files_have_statistics_by_which_later_reads_skip_them(tables: Tables) -> None:
+def test_files_have_statistics_that_let_later_reads_skip_them(tables: Tables) -> None:
     tables.house.sql("create table main.t (id bigint, x double, label string)")
     tables.write(
         tables.query("select id, if(id = 3, double('NaN'), 1.5) as x, 'a' as label from range(5)").coalesce(1), "t"
@@ -100,7 +100,7 @@ def test_files_have_statistics_by_which_later_reads_skip_them(tables: Tables) ->
     assert tables.house.sql("select count(*), max(id) from main.t").first()[:] == (5, 4)
 
 
-def test_overwrite_replaces_all_rows_the_partitions_of_the_rows_or_those_of_a_condition(tables: Tables) -> None:
+def test_overwrite_replaces_all_rows_the_partitions_of_the_rows_or_the_rows_of_a_condition(tables: Tables) -> None:
     tables.house.sql("create table main.t (id bigint, part int) partitioned by (part)")
     tables.write(tables.query("select id, cast(id % 3 as int) as part from range(6)").coalesce(1), "t")
     tables.write(tables.query("select 10L as id, 1 as part"), "t", "overwrite", partitionOverwriteMode="dynamic")
@@ -117,7 +117,7 @@ def test_overwrite_replaces_all_rows_the_partitions_of_the_rows_or_those_of_a_co
         tables.write(tables.query("select 1L as id, 0 as part"), "t", replaceWhere="part = 0")
 
 
-def test_an_overwrite_is_in_the_change_feed(tables: Tables) -> None:
+def test_an_overwrite_is_recorded_in_the_change_feed(tables: Tables) -> None:
     tables.house.sql(f"create table main.t (id bigint) {FEED}")
     tables.write(tables.query("select 1L as id"), "t")
     tables.write(tables.query("select 2L as id"), "t", "overwrite")
@@ -125,7 +125,7 @@ def test_an_overwrite_is_in_the_change_feed(tables: Tables) -> None:
     assert in_order(found) == [(1, "delete", 2), (1, "insert", 1), (2, "insert", 2)]
 
 
-def test_columns_are_found_by_their_names_and_widened_and_those_left_out_are_null(tables: Tables) -> None:
+def test_columns_are_matched_by_name_and_widened_and_omitted_columns_are_null(tables: Tables) -> None:
     tables.house.sql("create table main.t (id bigint, x double, n decimal(20, 2), label string)")
     tables.write(tables.query("select cast(3 as int) as N, cast(2 as float) as x, cast(1 as int) as Id"), "t")
     assert tables.house.rows("select * from main.t")[0][:2] == (1, 2.0)
@@ -144,7 +144,7 @@ def test_columns_are_found_by_their_names_and_widened_and_those_left_out_are_nul
         ("(id bigint, constraint positive check (id > 0))", "CHECK constraints"),
     ],
 )
-def test_a_table_that_asks_for_sparks_expressions_is_refused_by_the_feature(
+def test_a_table_with_features_that_need_sparks_expressions_is_refused_by_the_feature(
     tables: Tables, definition: str, feature: str
 ) -> None:
     tables.house.sql(f"create table main.t {definition}")
@@ -153,7 +153,7 @@ def test_a_table_that_asks_for_sparks_expressions_is_refused_by_the_feature(
     assert tables.house.log("t").snapshot().version == 0
 
 
-def test_rules_that_need_no_expression_are_kept(tables: Tables) -> None:
+def test_rules_without_expressions_are_enforced(tables: Tables) -> None:
     tables.house.sql(
         "create table main.t (id bigint not null, x int default 3)"
         " tblproperties ('delta.feature.allowColumnDefaults' = 'supported', 'delta.enableRowTracking' = 'true')"
@@ -170,7 +170,7 @@ def test_rules_that_need_no_expression_are_kept(tables: Tables) -> None:
     assert sorted(add.base_row_id for add in adds if add.base_row_id is not None)[0] == 0
 
 
-def test_texts_have_the_lengths_of_their_columns(tables: Tables) -> None:
+def test_strings_are_checked_against_the_lengths_of_their_columns(tables: Tables) -> None:
     tables.house.sql(
         "create table main.t (c char(3), v varchar(2), a array<char(2)>, m map<varchar(2), struct<x: char(2)>>)"
         " partitioned by (c)"
@@ -191,13 +191,13 @@ def test_texts_have_the_lengths_of_their_columns(tables: Tables) -> None:
             tables.write(tables.query(f"select 'a' as c, {value}"), "t")
 
 
-def test_a_text_that_no_partition_can_have_is_refused(tables: Tables) -> None:
+def test_a_string_that_no_partition_can_have_is_refused(tables: Tables) -> None:
     tables.house.sql("create table main.t (id bigint, p string) partitioned by (p)")
     with raises("SILT_PARTITION_VALUE", "`p`"):
         tables.write(tables.query("select 1L as id, '' as p"), "t")
 
 
-def test_a_write_with_a_txn_takes_place_once(tables: Tables) -> None:
+def test_a_write_with_a_transaction_takes_place_once(tables: Tables) -> None:
     for _ in range(2):
         tables.write(tables.query("select 1L as id"), "t", txnAppId="load", txnVersion=4)
     tables.write(tables.query("select 2L as id"), "t", txnAppId="load", txnVersion=3)
@@ -208,7 +208,7 @@ def test_a_write_with_a_txn_takes_place_once(tables: Tables) -> None:
         tables.write(tables.query("select 2L as id"), "t", txnAppId="load")
 
 
-def test_options_that_are_not_of_this_writer_are_refused(tables: Tables) -> None:
+def test_options_of_other_writers_are_refused(tables: Tables) -> None:
     with raises("SILT_INVALID_ARGUMENT", "`Warehouse.write`"):
         tables.write(tables.query("select 1L as id"), "t", mergeSchema=True)
     tables.write(tables.query("select 1L as id"), "t")
@@ -216,7 +216,7 @@ def test_options_that_are_not_of_this_writer_are_refused(tables: Tables) -> None
         tables.write(tables.query("select 1L as id"), "t", partitionBy="id")
 
 
-def test_a_job_of_which_a_task_fails_leaves_no_rows_and_no_files(tables: Tables) -> None:
+def test_a_job_with_a_failed_task_leaves_no_rows_and_no_files(tables: Tables) -> None:
     tables.house.sql("create table main.t (id bigint)")
     rows = tables.query("select if(id = 90, raise_error('broken'), id) as id from range(0, 100, 1, 4)")
     with pytest.raises(Exception, match="broken"):
@@ -226,7 +226,7 @@ def test_a_job_of_which_a_task_fails_leaves_no_rows_and_no_files(tables: Tables)
 
 
 class Job:
-    """A write of one task, step by step, as Spark takes them."""
+    """A write of one task, called step by step as Spark calls it."""
 
     def __init__(self, tables: Tables, rows: DataFrame, overwrite: bool = False) -> None:
         options = Options.of(tables.options(path="main.t"))
@@ -250,7 +250,7 @@ class TestSteps:
         assert in_order(tables.read("t")) == []
         assert len(data_files(tables, "t")) == 1
 
-    def test_a_task_that_still_runs_when_the_write_is_called_off_leaves_no_file(self, tables: Tables) -> None:
+    def test_a_task_that_still_runs_when_the_write_is_aborted_leaves_no_file(self, tables: Tables) -> None:
         tables.house.sql("create table main.t (id bigint)")
         job = Job(tables, tables.query("select 1L as id"))
 
@@ -269,7 +269,7 @@ class TestSteps:
         assert tables.house.log("t").snapshot().version == 1
         assert job.plan.folder not in tables.house.log("t").store.list_folders("")
 
-    def test_files_of_attempts_that_sent_no_message_do_not_count(self, tables: Tables) -> None:
+    def test_files_of_attempts_that_sent_no_commit_message_are_not_committed(self, tables: Tables) -> None:
         tables.house.sql("create table main.t (id bigint)")
         job = Job(tables, tables.query("select 1L as id"))
         job.task()
@@ -284,7 +284,9 @@ class TestSteps:
         job.commit(job.task())
         assert in_order(tables.read("t")) == [(1,), (2,)]
 
-    def test_an_overwrite_loses_to_rows_that_came_since_it_began_and_deletes_its_files(self, tables: Tables) -> None:
+    def test_an_overwrite_conflicts_with_rows_committed_since_its_start_and_deletes_its_files(
+        self, tables: Tables
+    ) -> None:
         tables.house.sql("create table main.t (id bigint)")
         job = Job(tables, tables.query("select 1L as id"), overwrite=True)
         done = job.task()
@@ -294,7 +296,7 @@ class TestSteps:
         assert in_order(tables.read("t")) == [(2,)]
         assert data_files(tables, "t") == paths(tables, "t")
 
-    def test_files_that_were_made_for_other_columns_are_not_committed(self, tables: Tables) -> None:
+    def test_files_written_for_an_earlier_schema_are_not_committed(self, tables: Tables) -> None:
         tables.house.sql("create table main.t (id bigint)")
         job = Job(tables, tables.query("select 1L as id"))
         done = job.task()
@@ -303,7 +305,7 @@ class TestSteps:
             job.commit(done)
         assert data_files(tables, "t") == set()
 
-    def test_an_abort_deletes_files_only_where_no_commit_was_tried(self, tables: Tables) -> None:
+    def test_an_abort_deletes_files_only_if_no_commit_was_attempted(self, tables: Tables) -> None:
         tables.house.sql("create table main.t (id bigint)")
         job = Job(tables, tables.query("select 1L as id"))
         done = job.task()
@@ -312,7 +314,7 @@ class TestSteps:
         abort([done, None], job.plan)
         assert data_files(tables, "t") == set()
 
-    def test_rows_of_many_partitions_are_written_when_too_many_are_kept(
+    def test_rows_of_more_partitions_than_can_be_buffered_are_written(
         self, tables: Tables, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(part_files, "_MOST_KEPT", 1000)

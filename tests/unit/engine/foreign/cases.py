@@ -1,4 +1,4 @@
-"""A random table of another writer: its columns, its rows in files, and how the files are written."""
+"""A random table of another writer: its columns, its rows in files, and the options of the files."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Case:
         kinds: by column.
         files: the rows of each file.
         options: of the writer.
-        properties: that the table gets once it is one.
+        properties: that the table gets when it is created.
     """
 
     seed: int
@@ -47,10 +47,10 @@ class Case:
     def rows(self) -> pa.Table:
         rows = pa.concat_tables(self.files)
         fields = [each.with_type(pa.string()) if each.type == pa.string_view() else each for each in rows.schema]
-        return rows.cast(pa.schema(fields))  # Arrow filters no views
+        return rows.cast(pa.schema(fields))  # Arrow cannot filter views
 
     def only(self, column: str) -> Case:
-        """The same table with that column and the ids alone."""
+        """Returns the same table with only that column and the ids."""
         files = tuple(each.select(["id", column]) for each in self.files)
         return replace(self, kinds={column: self.kinds[column]}, files=files)
 
@@ -59,7 +59,7 @@ class Case:
         return f"seed {self.seed}: {self.writer} {self.options} {self.properties} {kinds}"
 
     def write(self, folder: Path) -> None:
-        """Writes the files; delta-rs writes a log as well."""
+        """Writes the files; delta-rs writes a log too."""
         folder.mkdir(parents=True)
         for at, rows in enumerate(self.files):
             path = str(folder / f"{at}.parquet")
@@ -78,14 +78,14 @@ class Case:
                     return
 
     def _by_delta_rs(self, folder: Path) -> None:
-        with tempfile.TemporaryDirectory() as plain:  # delta-rs takes no folder whose name a URL quotes
+        with tempfile.TemporaryDirectory() as plain:  # delta-rs rejects folders whose names a URL quotes
             for rows in self.files:
                 deltalake.write_deltalake(plain, rows, mode="append", **self.options)
             shutil.copytree(plain, folder, dirs_exist_ok=True)
 
 
 def drawn(seed: int) -> Case:
-    """The table of a seed."""
+    """Returns the table of a seed."""
     chance = random.Random(seed)
     writer = chance.choice(WRITERS)
     known = [kind for kind in SCALARS if writer in kind.writers]
@@ -101,9 +101,9 @@ def drawn(seed: int) -> Case:
     if any(_LOCAL_TIME.search(kind.name) for kind in chosen):
         options.pop("use_deprecated_int96_timestamps", None)  # as INT96 it would be an instant
     if any(_OF_32_BITS.search(str(kind.arrow)) for kind in chosen) and "parquet_version" in options:
-        options["parquet_version"] = "v1"  # PyArrow cannot read the differences of v2 that have more than 32 bits
+        options["parquet_version"] = "v1"  # PyArrow cannot read differences of more than 32 bits in v2 pages
     if any(kind.refused for kind in chosen) and "version" in options:
-        options["version"] = "2.6"  # others make nanoseconds microseconds
+        options["version"] = "2.6"  # other versions convert nanoseconds to microseconds
     return Case(seed, writer, kinds, files, options, chance.choice(PROPERTIES))
 
 

@@ -1,4 +1,4 @@
-"""Compares every door of a warehouse with the values that another writer wrote."""
+"""Compares every way to query a warehouse with the values that another writer wrote."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from tests.unit.engine.house import House
 
 
 def check(house: House, case: Case, table: str, data_source: float = 0.1) -> None:
-    """Makes the case a table of the warehouse and compares.
+    """Creates a table of the case in the warehouse and compares it.
 
     Raises:
-        AssertionError: a door differs; the message begins with the column.
+        AssertionError: if a result differs; the message begins with the column.
     """
     folder = house.root / "main" / f"{table}_source"
     case.write(folder)
@@ -49,7 +49,7 @@ def _is_refused(house: House, case: Case, folder: Path) -> None:
 
 
 def _become_table(house: House, case: Case, folder: Path, table: str, chance: random.Random) -> str:
-    """The table's name."""
+    """Returns the table's name."""
     if case.writer != DELTA_RS:
         house.sql(f"convert to delta parquet.`{folder}`")
     if chance.random() < 0.4:
@@ -72,7 +72,7 @@ def texts(rows: pa.Table) -> dict[int, dict[str, str]]:
 
 @dataclass(frozen=True)
 class Doors:
-    """A table of the case's rows, by every door."""
+    """A table of the case's rows, queried in every way."""
 
     house: House
     table: str
@@ -96,7 +96,7 @@ class Doors:
         yield "the shell", doors.shell(self.house, query)
         years = any(
             "years 0 to 10000" in kind.name for kind in self.case.kinds.values()
-        )  # delta-rs reads no such bound
+        )  # delta-rs does not read this bound
         if self.case.writer == DELTA_RS and self.table.endswith("_source") and not self.case.properties and not years:
             yield "delta-rs", self.house.delta_rs(self.table).to_pyarrow_table()
 
@@ -145,7 +145,7 @@ class Doors:
                 )
 
     def _check_beyond(self, some: Sequence[Leaf], chance: random.Random) -> None:
-        """What is at or beyond an extreme: the usual incremental filter."""
+        """Checks conditions at or beyond an extreme: the usual incremental filter."""
         parts, counts = [], []
         for at, leaf in enumerate(some):
             operator, end = chance.choice(((">=", "max"), ("<=", "min"), ("=", "max"), ("=", "min"), (">", "max")))
@@ -160,7 +160,7 @@ class Doors:
             )
 
     def check_change(self, rows: pa.Table, chance: random.Random) -> None:
-        """A DELETE and an UPDATE by conditions, and the same reads again."""
+        """Runs a DELETE and an UPDATE by conditions, and repeats the reads."""
         condition, other = chance.choices(conditions(rows, self.case.kinds, chance, 3), k=2)
         self.house.sql(f"update {self.table} set id = id + 1000 where {condition.text}")
         moved = [number + 1000 if number in condition.ids else number for number in rows["id"].to_pylist()]
@@ -184,5 +184,5 @@ def _agree(door: str, chosen: Sequence[Condition], found: Sequence[list[int] | N
 
 
 def _unsigned(value: Any) -> Any:
-    """Both zeros alike, as they are for SQL."""
+    """Returns both zeros as the same value, as SQL does."""
     return Number(value.is_nan, value.value + 0.0) if isinstance(value, Number) else value

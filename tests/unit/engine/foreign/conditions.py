@@ -1,4 +1,4 @@
-"""Conditions on values of a table, with the rows that they are true for, judged in Python by SQL's rules alone."""
+"""Conditions on values of a table, with the rows for which they are true, evaluated in Python by SQL's rules."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Condition:
 
 @dataclass(frozen=True)
 class Leaf:
-    """A column, or a member of a struct, whose values compare."""
+    """A column, or a struct field, whose values can be compared."""
 
     column: str
     path: str
@@ -56,12 +56,12 @@ def compares(leaf: Leaf) -> bool:
 
 
 def key(value: Any) -> Any:
-    """By which values compare: strings by their UTF-8 bytes."""
+    """Returns the value's sort key: UTF-8 bytes for a string."""
     return value.encode() if isinstance(value, str) else value
 
 
 def conditions(rows: pa.Table, kinds: dict[str, Kind], chance: random.Random, each: int) -> list[Condition]:
-    """Some conditions on each column."""
+    """Returns some conditions on each column."""
     ids = rows["id"].to_pylist()
     return [
         Condition(name, text, tuple(number for number, value in zip(ids, leaf.values, strict=True) if holds(value)))
@@ -120,7 +120,7 @@ _COMPARISONS: list[tuple[str, Callable[[Any, Any], bool]]] = [
 
 
 def literal(value: Any, kind: pa.DataType) -> str | None:
-    """The value in SQL; None where SQL has no literal for it, or it is null."""
+    """Returns the value as an SQL literal; None if SQL has no literal for it, or it is null."""
     if value is None:
         return None
     if isinstance(value, Number):
@@ -139,7 +139,7 @@ def literal(value: Any, kind: pa.DataType) -> str | None:
     if pt.is_timestamp(kind):
         return _moment(value, kind.tz is not None)
     if isinstance(value, int):
-        return str(value) if value != -(2**63) else None  # its digits without the sign are no bigint
+        return str(value) if value != -(2**63) else None  # its digits without the sign exceed bigint
     return None
 
 

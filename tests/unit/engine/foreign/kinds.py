@@ -1,8 +1,8 @@
-"""Random Arrow columns of every type that Parquet has a meaning for, and their values in one plain form.
+"""Random Arrow columns of every type that Parquet supports, and their values in one plain form.
 
 A value is an int (64 bits without a sign: a Decimal), a Decimal, a str, bytes or a bool; a date is its days and a
-timestamp its microseconds since 1970; a float is a `Number`; a list, a struct and a map are tuples. So values outside
-of the ranges of Python's dates compare, too.
+timestamp its microseconds since 1970; a float is a `Number`; a list, a struct and a map are tuples. This also compares
+values outside of the range of Python's dates.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ MOMENTS_BEYOND = [253_402_300_800_000_000, -62_135_596_800_000_001, 9_000_000_00
 
 @dataclass(frozen=True, order=True)
 class Number:
-    """A floating-point number as SQL orders it: NaN above all others, and the zeros alike."""
+    """A floating-point number with SQL's order: NaN is above all other numbers, and the zeros are equal."""
 
     is_nan: bool
     value: float
@@ -61,9 +61,9 @@ class Kind:
     """A type of columns.
 
     Attributes:
-        draw: a value that `array` takes, not null.
-        writers: those that can write it and keep it.
-        refused: whether no table has such columns.
+        draw: returns a value for `array`, not null.
+        writers: the writers that store it without change.
+        refused: whether tables may not have such columns.
     """
 
     name: str
@@ -84,7 +84,7 @@ class Kind:
         return pa.array(values, self.arrow)
 
     def column(self, chance: random.Random, length: int) -> pa.Array:
-        """Values that repeat, and nulls."""
+        """Returns a column with repeated values and nulls."""
         nulls = chance.choice((0.0, 0.2, 0.2, 1.0 if chance.random() < 0.2 else 0.5))
         pool = [self.draw(chance) for _ in range(chance.choice((1, 3, 12)))]
         return self.array([None if chance.random() < nulls else chance.choice(pool) for _ in range(length)])
@@ -213,7 +213,7 @@ class Nested(Kind):
 
 
 def nested(chance: random.Random, writer: str, depth: int = 2) -> Kind:
-    """A kind of lists, structs or maps that the writer keeps."""
+    """Returns a kind of lists, structs or maps that the writer stores without change."""
 
     def of() -> Kind:
         if depth > 1 and chance.random() < 0.3:
@@ -223,7 +223,9 @@ def nested(chance: random.Random, writer: str, depth: int = 2) -> Kind:
                 kind
                 for kind in SCALARS
                 if writer in kind.writers
-                and (writer != DELTA_RS or kind.arrow != pa.timestamp("us"))  # it asks for no feature for nested ones
+                and (
+                    writer != DELTA_RS or kind.arrow != pa.timestamp("us")
+                )  # it requests no table feature for nested values
                 and kind.arrow != pa.string_view()
                 and not pt.is_dictionary(kind.arrow)  # PyArrow counts no nulls of dictionaries in null structs
                 and not isinstance(kind.arrow, pa.BaseExtensionType)
@@ -249,7 +251,7 @@ def nested(chance: random.Random, writer: str, depth: int = 2) -> Kind:
 
 
 def plain(values: pa.Array | pa.ChunkedArray) -> list[Any]:
-    """The values in the plain form; None for null."""
+    """Returns the values in the plain form; None for null."""
     if isinstance(values, pa.ChunkedArray):
         return [value for chunk in values.chunks for value in plain(chunk)]
     kind = values.type

@@ -1,6 +1,6 @@
-"""Files of other writers become tables whose values, conditions and extremes are right by every door.
+"""Tables of other writers' files have the right values, filters and extremes in every way to query them.
 
-The table of a seed is always the same one: `drawn(seed)`.
+`drawn(seed)` always returns the same table for a seed.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.in_folders("other writers' files are converted in a fol
 
 
 def checked(house: House, case: Case, table: str) -> None:
-    """Checks the case; where it fails, one with the first column that fails by itself, if there is one."""
+    """Checks the case; if it fails, reports the first column that fails by itself, if any."""
     try:
         check(house, case, table)
     except Exception as error:
@@ -35,12 +35,14 @@ def doors(house: House) -> House:
     return house
 
 
-def test_tables_of_other_writers_are_read_and_changed_alike_by_every_door(doors: House, seed: int) -> None:
+def test_tables_of_other_writers_have_the_same_results_in_every_way_to_read_and_change_them(
+    doors: House, seed: int
+) -> None:
     for each in range(seed, seed + 4):
         checked(doors, drawn(each), f"t{each}")
 
 
-def test_a_file_that_only_spark_can_read_is_queried_and_rewritten_for_arrow(house: House) -> None:
+def test_a_file_that_only_spark_can_read_is_queried_and_rewritten_so_that_arrow_can_read_it(house: House) -> None:
     source = house.root / "main" / "t"
     source.mkdir(parents=True)
     numbers = [sign * (2**31 - 1 - n) for n in range(1500) for sign in (1, -1)]
@@ -57,6 +59,6 @@ def test_a_file_that_only_spark_can_read_is_queried_and_rewritten_for_arrow(hous
 
 
 @pytest.mark.long
-def test_many_tables_are(doors: House, seed: int) -> None:
+def test_many_random_tables_of_other_writers_have_the_same_results_in_every_way(doors: House, seed: int) -> None:
     for each in range(seed, seed + 100):
         checked(doors, drawn(each), f"t{each}")

@@ -12,7 +12,7 @@ from tests.s3 import S3, running_s3
 
 @pytest.fixture(scope="session")
 def s3(cloud: ObjectServer | None) -> Iterator[S3 | ObjectServer]:
-    """The server of `--cloud`, else the one that is always there."""
+    """The server of `--cloud`, or the moto server by default."""
     if cloud is not None:
         yield cloud
         return

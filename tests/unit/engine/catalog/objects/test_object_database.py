@@ -1,4 +1,4 @@
-"""Names in an object store: what only they have. What names have in common is tried in the folder above."""
+"""Names in an object store: the behaviour that folders do not share. Common behaviour is tested in the folder above."""
 
 from __future__ import annotations
 
@@ -51,19 +51,19 @@ def bucket() -> MemoryObjectStore:
 
 
 def of(store: Store, clock: FixedClock | None = None) -> Catalog:
-    """A process of its own, with the schema `main`."""
+    """Returns the catalog of another process, with the schema `main`."""
     catalog = Catalog({"silt": store}, clock or FixedClock())
     catalog.create_schema("silt", "main", if_not_exists=True)
     return catalog
 
 
 def folders(bucket: MemoryObjectStore, name: RelationName = ORDERS) -> list[str]:
-    """The folders that tables of a name have had, and that are not deleted."""
+    """Returns the undeleted folders that tables of a name have had."""
     parents = bucket.list_folders(name.schema) if name.schema in bucket.list_folders("") else []
     return bucket.list_folders(f"{name.schema}/{name.identifier}") if name.identifier in parents else []
 
 
-def test_a_table_that_is_made_again_gets_another_folder(bucket: MemoryObjectStore) -> None:
+def test_a_re_created_table_gets_another_folder(bucket: MemoryObjectStore) -> None:
     catalog = of(bucket)
     make_table(catalog, ORDERS)
     (first,) = folders(bucket)
@@ -73,7 +73,7 @@ def test_a_table_that_is_made_again_gets_another_folder(bucket: MemoryObjectStor
     assert first not in folders(bucket)
 
 
-def test_a_table_is_not_there_before_it_has_its_name(bucket: MemoryObjectStore) -> None:
+def test_a_table_does_not_exist_before_it_has_its_name(bucket: MemoryObjectStore) -> None:
     catalog = of(bucket)
     log = catalog.new_table(ORDERS)
     commit_first(log)
@@ -82,7 +82,7 @@ def test_a_table_is_not_there_before_it_has_its_name(bucket: MemoryObjectStore) 
     assert of(bucket).table(ORDERS).snapshot().version == 0
 
 
-def test_of_two_creators_one_gets_the_name_and_the_other_leaves_nothing(bucket: MemoryObjectStore) -> None:
+def test_one_of_two_creators_gets_the_name_and_the_other_leaves_no_files(bucket: MemoryObjectStore) -> None:
     first, second = of(bucket), of(bucket, FixedClock(seed=2))
     logs = [catalog.new_table(ORDERS) for catalog in (first, second)]
     for number, log in enumerate(logs):
@@ -94,11 +94,13 @@ def test_of_two_creators_one_gets_the_name_and_the_other_leaves_nothing(bucket: 
     assert len(folders(bucket)) == 1
 
 
-def test_a_schema_that_another_drops_meanwhile_is_gone_for_both(bucket: MemoryObjectStore) -> None:
+def test_dropping_a_schema_that_another_process_drops_meanwhile_succeeds_only_with_if_exists(
+    bucket: MemoryObjectStore,
+) -> None:
     others = of(bucket)
 
     class Beaten(FaultyStore):
-        """Somebody else drops the schema ahead of the first change of the names."""
+        """Lets another process drop the schema before the first change of the names."""
 
         def swap_if_unchanged(self, path: str, data: bytes, tag: Tag) -> Tag | None:
             others.drop_schema("silt", "main", if_exists=True)
@@ -111,7 +113,7 @@ def test_a_schema_that_another_drops_meanwhile_is_gone_for_both(bucket: MemoryOb
         Catalog({"silt": Beaten(bucket)}, FixedClock(seed=3)).drop_schema("silt", "main")
 
 
-def test_a_table_of_a_schema_that_was_dropped_meanwhile_gets_no_name(bucket: MemoryObjectStore) -> None:
+def test_a_table_created_in_a_schema_that_is_dropped_meanwhile_gets_no_name(bucket: MemoryObjectStore) -> None:
     catalog = of(bucket)
     log = catalog.new_table(ORDERS)
     commit_first(log)
@@ -120,7 +122,7 @@ def test_a_table_of_a_schema_that_was_dropped_meanwhile_gets_no_name(bucket: Mem
         catalog.publish_table(ORDERS, log)
 
 
-def test_a_listing_is_one_request_and_a_statement_asks_once(bucket: MemoryObjectStore) -> None:
+def test_a_listing_is_one_request_and_a_statement_sends_it_once(bucket: MemoryObjectStore) -> None:
     catalog = of(bucket)
     for number in range(20):
         make_table(catalog, named(f"t{number}"))
@@ -137,14 +139,14 @@ def test_a_listing_is_one_request_and_a_statement_asks_once(bucket: MemoryObject
     assert counting.counts == {f"read_if_changed {DOCUMENT}": 1}
 
 
-def test_a_statement_sees_what_was_made_before_it_began(bucket: MemoryObjectStore) -> None:
+def test_a_statement_sees_the_tables_created_before_its_start(bucket: MemoryObjectStore) -> None:
     reader, writer = of(bucket), of(bucket, FixedClock(seed=2))
     assert reader.for_statement().find(ORDERS) is None
     make_table(writer, ORDERS)
     assert reader.for_statement().find(ORDERS) is not None
 
 
-def test_a_rename_leaves_the_table_where_it_is(bucket: MemoryObjectStore) -> None:
+def test_a_rename_does_not_move_the_tables_files(bucket: MemoryObjectStore) -> None:
     catalog = of(bucket)
     log = make_table(catalog, ORDERS)
     catalog.rename(ORDERS, named("sales"))
@@ -154,7 +156,7 @@ def test_a_rename_leaves_the_table_where_it_is(bucket: MemoryObjectStore) -> Non
     assert of(bucket).table(named("sales")).snapshot().metadata.id == "first"
 
 
-def test_the_folder_of_a_creation_that_was_cut_off_goes_after_a_week(bucket: MemoryObjectStore) -> None:
+def test_the_folder_of_an_interrupted_creation_is_deleted_after_a_week(bucket: MemoryObjectStore) -> None:
     clock = FixedClock()
     commit_first(of(bucket, clock).new_table(ORDERS))
     later = FixedClock(clock.now_ms() + 6 * _DAY_MS, seed=2)
@@ -164,7 +166,7 @@ def test_the_folder_of_a_creation_that_was_cut_off_goes_after_a_week(bucket: Mem
     assert folders(bucket) == []
 
 
-def test_the_files_under_a_view_stay_for_a_day(bucket: MemoryObjectStore) -> None:
+def test_the_files_of_a_table_replaced_by_a_view_are_kept_for_a_day(bucket: MemoryObjectStore) -> None:
     clock = FixedClock()
     catalog = of(bucket, clock)
     make_table(catalog, ORDERS)
@@ -177,7 +179,7 @@ def test_the_files_under_a_view_stay_for_a_day(bucket: MemoryObjectStore) -> Non
     assert json.loads(bucket.read(DOCUMENT))["leftovers"] == {}
 
 
-def test_the_definition_of_a_view_that_is_replaced_goes(bucket: MemoryObjectStore) -> None:
+def test_the_definition_of_a_replaced_view_is_deleted(bucket: MemoryObjectStore) -> None:
     catalog = of(bucket)
     for number in range(3):
         catalog.put_view(View(ORDERS, f"select {number}"), replace=True)
@@ -188,7 +190,7 @@ def test_the_definition_of_a_view_that_is_replaced_goes(bucket: MemoryObjectStor
     assert [status.name for status in bucket.list_from("")] == [DOCUMENT]
 
 
-def test_a_reader_finds_the_view_that_has_replaced_the_one_it_looked_up(bucket: MemoryObjectStore) -> None:
+def test_a_reader_finds_the_new_view_if_the_view_is_replaced_after_the_lookup(bucket: MemoryObjectStore) -> None:
     reader, writer = of(bucket), of(bucket, FixedClock(seed=2))
     writer.put_view(View(ORDERS, "select 1"))
     statement = reader.for_statement()
@@ -201,11 +203,9 @@ def test_a_reader_finds_the_view_that_has_replaced_the_one_it_looked_up(bucket: 
 
 
 @pytest.mark.parametrize("left", ["nothing", commit_name(1)])
-def test_a_reader_that_overlaps_the_deletion_of_a_dropped_table_finds_no_table(
-    bucket: MemoryObjectStore, left: str
-) -> None:
+def test_a_reader_during_the_deletion_of_a_dropped_table_finds_no_table(bucket: MemoryObjectStore, left: str) -> None:
     class Deleting(FaultyStore):
-        """Has deleted the objects of a folder except one."""
+        """Deletes all objects of a folder except one."""
 
         def delete_folder(self, folder: str) -> None:
             for file in self.inner.files_below(folder):
@@ -213,7 +213,7 @@ def test_a_reader_that_overlaps_the_deletion_of_a_dropped_table_finds_no_table(
                     self.inner.delete(file.path)
 
     class Overtaken(FaultyStore):
-        """Lets another process drop the table between the look at the names and the look at the log."""
+        """Lets another process drop the table between the lookup of the name and the read of the log."""
 
         is_dropping = False
 
@@ -227,13 +227,13 @@ def test_a_reader_that_overlaps_the_deletion_of_a_dropped_table_finds_no_table(
     make_table(dropper, ORDERS)
     interrupted = of(FaultyStore(bucket, [Fault("put", FaultKind.FAIL_BEFORE, "*_drop.json")]))
     with pytest.raises(StorageError):
-        interrupted.drop_table(ORDERS)  # has marked the name
+        interrupted.drop_table(ORDERS)  # the name is already marked as dropped
     Overtaken.is_dropping = True
     assert reader.for_statement().find(ORDERS) is None
 
 
 @pytest.mark.parametrize("kind", [FaultKind.FAIL_AFTER, FaultKind.TWICE, FaultKind.FAIL_BEFORE])
-def test_a_change_whose_answer_is_lost_is_made_once(bucket: MemoryObjectStore, kind: FaultKind) -> None:
+def test_a_change_whose_answer_is_lost_is_applied_once(bucket: MemoryObjectStore, kind: FaultKind) -> None:
     of(bucket)
     catalog = of(FaultyStore(bucket, [Fault("swap_if_unchanged", kind, times=1)]))
     make_table(catalog, ORDERS)
@@ -241,7 +241,9 @@ def test_a_change_whose_answer_is_lost_is_made_once(bucket: MemoryObjectStore, k
     assert len(json.loads(bucket.read(DOCUMENT))["changes"]) == 2
 
 
-def test_a_storage_that_never_answers_a_change_is_an_error_and_the_change_may_come(bucket: MemoryObjectStore) -> None:
+def test_a_storage_that_never_accepts_a_change_of_names_raises_an_error_and_creates_no_table(
+    bucket: MemoryObjectStore,
+) -> None:
     of(bucket)
     catalog = of(FaultyStore(bucket, [Fault("swap_if_unchanged", FaultKind.FAIL_BEFORE)]))
     with pytest.raises(StorageError):
@@ -250,7 +252,7 @@ def test_a_storage_that_never_answers_a_change_is_an_error_and_the_change_may_co
 
 
 @pytest.mark.parametrize("text", [b"", b"{", b"[]", b'{"format": 1, "kind": "names"}'])
-def test_a_damaged_document_is_an_error_and_never_an_empty_warehouse(bucket: MemoryObjectStore, text: bytes) -> None:
+def test_a_damaged_document_is_an_error_not_an_empty_warehouse(bucket: MemoryObjectStore, text: bytes) -> None:
     of(bucket)
     bucket.put(DOCUMENT, text)
     with pytest.raises(TableDamagedError, match=r"_catalog\.json"):
@@ -260,7 +262,7 @@ def test_a_damaged_document_is_an_error_and_never_an_empty_warehouse(bucket: Mem
     assert bucket.read(DOCUMENT) == text
 
 
-def test_a_document_of_a_later_version_is_left_as_it_is(bucket: MemoryObjectStore) -> None:
+def test_a_document_of_a_later_format_is_not_changed(bucket: MemoryObjectStore) -> None:
     bucket.put(DOCUMENT, b'{"format": 2, "kind": "names"}')
     with pytest.raises(UnsupportedFeatureError, match="format 2"):
         Catalog({"silt": bucket}).schemas("silt")

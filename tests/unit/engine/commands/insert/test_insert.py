@@ -27,7 +27,7 @@ from tests.unit.engine.commands.spark_tables import PLAIN, Tables
 TWO_ROWS = "select * from values (1L, 'a'), (2L, null) as t(id, name)"
 
 
-def test_append_adds_the_rows_and_says_so_in_outcome_and_history(tables: Tables) -> None:
+def test_append_adds_the_rows_and_reports_them_in_outcome_and_history(tables: Tables) -> None:
     log = tables.made(TWO_ROWS)
     outcome = tables.append(log, "values (3L, 'c')")
     assert tables.rows(log) == [(1, "a"), (2, None), (3, "c")]
@@ -40,7 +40,7 @@ def test_append_adds_the_rows_and_says_so_in_outcome_and_history(tables: Tables)
     assert info.is_blind_append is True
 
 
-def test_an_append_whose_query_read_the_table_is_not_blind(tables: Tables) -> None:
+def test_an_append_whose_query_reads_the_table_is_not_a_blind_append(tables: Tables) -> None:
     log = tables.made(TWO_ROWS)
     tables.append(log, "values (3L, 'c')", WriteSettings(reads=ReadSet(whole_table=True)))
     assert tables.last_commit(log).is_blind_append is False
@@ -74,7 +74,7 @@ def test_overwrite_replaces_all_rows(tables: Tables) -> None:
     assert info.operation_metrics is not None and info.operation_metrics["numDeletedRows"] == "2"
 
 
-def test_overwrite_loses_to_rows_that_came_while_it_ran_and_leaves_no_file(tables: Tables) -> None:
+def test_overwrite_conflicts_with_rows_that_were_committed_while_it_ran_and_leaves_no_file(tables: Tables) -> None:
     log = tables.made(TWO_ROWS)
     target = tables.target(log)
     tables.append(log, "values (3L, 'c')")
@@ -92,19 +92,19 @@ def test_an_overwrite_may_read_the_table_that_it_overwrites(tables: Tables) -> N
     assert tables.rows(log) == [(11, "a"), (12, None)]
 
 
-def test_named_columns_take_the_querys_by_position_and_the_others_become_null(tables: Tables) -> None:
+def test_named_columns_get_the_querys_columns_by_position_and_other_columns_become_null(tables: Tables) -> None:
     log = tables.made("select 1L id, 'a' name, 1.5D price")
     tables.append(log, "select 'b', 2", columns=("NAME", "id"))
     assert tables.rows(log) == [(1, "a", 1.5), (2, "b", None)]
 
 
-def test_by_name_ignores_case_and_order(tables: Tables) -> None:
+def test_insert_by_name_ignores_case_and_order(tables: Tables) -> None:
     log = tables.made(TWO_ROWS)
     tables.append(log, "select 'c' Name, 3 ID", by_name=True)
     assert tables.rows(log)[-1] == (3, "c")
 
 
-def test_a_constant_of_the_partition_clause_is_the_value_of_its_column(tables: Tables) -> None:
+def test_a_constant_in_the_partition_clause_is_the_value_of_its_column(tables: Tables) -> None:
     log = tables.made("select 1 p, 1L id, 'a' name", partition_columns=("p",))
     tables.append(log, "select 2L, 'b'", constants={"p": "7"})
     assert tables.rows(log) == [(1, 1, "a"), (7, 2, "b")]
@@ -120,9 +120,7 @@ def test_a_constant_of_the_partition_clause_is_the_value_of_its_column(tables: T
         ("select 1L", {"columns": ("nosuch",)}, "`nosuch`"),
     ],
 )
-def test_columns_that_do_not_fit_are_named(
-    tables: Tables, query: str, placement: dict[str, object], words: str
-) -> None:
+def test_mismatching_columns_are_named(tables: Tables, query: str, placement: dict[str, object], words: str) -> None:
     log = tables.made(TWO_ROWS)
     with pytest.raises(ColumnNotFoundError, match=words):
         tables.append(log, query, **placement)
@@ -137,7 +135,7 @@ def test_a_type_that_cannot_be_stored_is_refused_before_anything_is_written(tabl
     assert tables.data_files(log) == before
 
 
-def test_text_is_stored_in_any_simple_type(tables: Tables) -> None:
+def test_a_string_is_converted_to_any_simple_type(tables: Tables) -> None:
     log = tables.made(
         "select 1 i, date'2024-01-01' d, cast(1.5 as decimal(5,2)) n, true b, timestamp_ntz'2024-01-01 10:00:00' t"
     )
@@ -165,7 +163,7 @@ def test_a_value_that_the_column_cannot_hold_is_an_error_and_never_a_null(
     assert log.snapshot().version == 0
 
 
-def test_not_null_is_kept_also_within_structs(tables: Tables) -> None:
+def test_not_null_is_enforced_within_structs_too(tables: Tables) -> None:
     columns = (ColumnDefinition("id", "bigint", nullable=False), ColumnDefinition("s", "struct<a: int not null>"))
     made = tables.made("select 5L, named_struct('a', 7)", columns=columns)
     with pytest.raises(NotNullViolationError, match="1 row has a null in the NOT NULL column `id`"):
@@ -194,7 +192,7 @@ def test_schema_evolution_adds_the_querys_new_columns_at_the_end(tables: Tables)
     assert tables.last_commit(log).operation_parameters["canMergeSchema"] is True
 
 
-def test_schema_evolution_by_position_takes_the_columns_beyond_the_tables(tables: Tables) -> None:
+def test_schema_evolution_by_position_adds_the_querys_extra_columns(tables: Tables) -> None:
     log = tables.made(TWO_ROWS)
     tables.append(log, "select 3L, 'c', timestamp_ntz'2024-01-01 00:00:00' seen", schema_evolution=True)
     assert tables.rows(log)[-1] == (3, "c", datetime(2024, 1, 1))
@@ -202,7 +200,7 @@ def test_schema_evolution_by_position_takes_the_columns_beyond_the_tables(tables
     assert "timestampNtz" in log.snapshot().protocol.writer_features
 
 
-def test_an_append_based_on_an_older_schema_loses(tables: Tables) -> None:
+def test_an_append_based_on_an_older_schema_conflicts(tables: Tables) -> None:
     log = tables.made(TWO_ROWS)
     target = tables.target(log)
     tables.append(log, "select 3L id, 'c' name, 1 extra", by_name=True, schema_evolution=True)

@@ -1,4 +1,4 @@
-"""INSERT REPLACE WHERE, USING and ON: which rows and files it replaces."""
+"""INSERT REPLACE WHERE, USING and ON: the rows and files that they replace."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_replace_where_deletes_the_matching_rows_and_inserts_the_new(tables: Tab
     assert tables.last_commit(log).operation_parameters["predicate"] == "orders.price < 25"
 
 
-def test_rows_for_which_the_condition_is_null_stay(tables: Tables) -> None:
+def test_rows_for_which_the_condition_is_null_are_kept(tables: Tables) -> None:
     log = tables.made(SALES)
     where(tables, tables.target(log), "values (9L, 'a', 5)", "shop = 'a'", Comparison("=", Column.of("shop"), "a"))
     assert tables.rows(log) == [(3, "b", 30), (4, None, 40), (9, "a", 5)]
@@ -68,7 +68,7 @@ def test_replace_where_refuses_rows_outside_of_its_condition(tables: Tables) -> 
 def test_replace_where_opens_only_files_that_may_hold_matching_rows(tables: Tables) -> None:
     log = tables.made(SALES, **PARTITIONED)
     target = tables.target(log)
-    # Whole partitions go: no file of the table is read, so none needs to be there.
+    # Whole partitions are replaced: no file of the table is read, so the files may be missing.
     for name in tables.data_files(log):
         log.store.delete(name)
     predicate = Comparison("=", Column.of("shop"), "a")
@@ -77,21 +77,21 @@ def test_replace_where_opens_only_files_that_may_hold_matching_rows(tables: Tabl
     assert outcome.rows_deleted == 2
 
 
-def test_large_candidates_are_searched_first_and_files_without_a_match_stay(
+def test_large_candidates_are_searched_first_and_files_without_a_match_are_kept(
     tables: Tables, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     log = tables.made("select 1L id, 5 price")
     tables.append(log, "values (2L, 1), (3L, 9)")
     tables.append(log, "values (4L, 2), (5L, 8)")
     monkeypatch.setattr(replaced_rows, "LIMITS", Limits(at_once=0))
-    # Statistics cannot rule out the last file; a look at its rows can.
+    # Statistics cannot rule out the last file; a search of its rows can.
     predicate = Comparison("<", Column.of("price"), 6)
     outcome = where(tables, tables.target(log), "values (9L, 1)", "price = 5 or price = 1", predicate)
     assert (outcome.files_removed, outcome.rows_deleted) == (2, 2)
     assert in_order(tables.rows(log)) == [(3, 9), (4, 2), (5, 8), (9, 1)]
 
 
-def test_replace_where_loses_only_to_rows_that_it_would_have_replaced(tables: Tables) -> None:
+def test_replace_where_conflicts_only_with_rows_that_it_would_have_replaced(tables: Tables) -> None:
     log = tables.made(SALES, **PARTITIONED)
     predicate = Comparison("=", Column.of("shop"), "a")
     target = tables.target(log)
@@ -103,7 +103,7 @@ def test_replace_where_loses_only_to_rows_that_it_would_have_replaced(tables: Ta
         where(tables, target, "values (9L, 'a', 5)", "shop = 'a'", predicate)
 
 
-def test_replace_using_replaces_rows_with_equal_keys_but_none_with_null(tables: Tables) -> None:
+def test_replace_using_replaces_rows_with_equal_keys_but_no_rows_with_null_keys(tables: Tables) -> None:
     log = tables.made(SALES)
     outcome = using(tables, tables.target(log), "values (9L, 'a', 1), (10L, cast(null as string), 2)", "SHOP")
     assert tables.rows(log) == in_order([(10, None, 2), (3, "b", 30), (4, None, 40), (9, "a", 1)])
@@ -117,14 +117,14 @@ def test_replace_using_several_columns_compares_them_together(tables: Tables) ->
     assert tables.rows(log) == in_order([(1, "a", 0), (2, "a", 20), (3, "a", 0), (3, "b", 30), (4, None, 40)])
 
 
-def test_replace_using_with_no_rows_replaces_nothing(tables: Tables) -> None:
+def test_replace_using_an_empty_query_replaces_nothing(tables: Tables) -> None:
     log = tables.made(SALES)
     outcome = using(tables, tables.target(log), SALES + " where false", "shop")
     assert len(tables.rows(log)) == 4
     assert (outcome.rows_inserted, outcome.rows_deleted) == (0, 0)
 
 
-def test_replace_using_reads_a_query_that_differs_each_time_only_once(tables: Tables) -> None:
+def test_replace_using_evaluates_a_nondeterministic_query_once(tables: Tables) -> None:
     log = tables.made("select cast(id as double) k, id from range(50)")
     query = "select round(rand() * 50) k, id + 100 as id from range(20)"
     using(tables, tables.target(log), query, "k")
@@ -135,7 +135,7 @@ def test_replace_using_reads_a_query_that_differs_each_time_only_once(tables: Ta
     assert {k for k, number in rows if number < 100} == {float(k) for k in range(50)} - new_keys
 
 
-def test_replace_using_skips_files_beyond_the_range_of_the_keys(tables: Tables) -> None:
+def test_replace_using_skips_files_outside_the_range_of_the_keys(tables: Tables) -> None:
     log = tables.made("select id from range(0, 10, 1, 1)")
     tables.append(log, "select id from range(100, 110, 1, 1)")
     outcome = using(tables, tables.target(log), "select 105L", "id")
@@ -143,7 +143,7 @@ def test_replace_using_skips_files_beyond_the_range_of_the_keys(tables: Tables) 
     assert len(tables.rows(log)) == 20
 
 
-def test_replace_using_the_partition_columns_swaps_whole_files_unread(tables: Tables) -> None:
+def test_replace_using_the_partition_columns_replaces_whole_files_without_reading_them(tables: Tables) -> None:
     log = tables.made(SALES, **PARTITIONED)
     target = tables.target(log)
     for name in tables.data_files(log):
@@ -152,14 +152,14 @@ def test_replace_using_the_partition_columns_swaps_whole_files_unread(tables: Ta
     assert (outcome.files_added, outcome.files_removed, outcome.rows_deleted) == (2, 1, 2)
 
 
-def test_overwriting_partitions_takes_null_for_a_value(tables: Tables) -> None:
+def test_overwriting_partitions_treats_null_as_a_value(tables: Tables) -> None:
     log = tables.made(SALES, **PARTITIONED)
     partitions(tables, tables.target(log), "values (9L, 'a', 1), (10L, cast(null as string), 2)")
     assert tables.rows(log) == in_order([(10, None, 2), (3, "b", 30), (9, "a", 1)])
     assert tables.last_commit(log).operation_parameters["isDynamicPartitionOverwrite"] is True
 
 
-def test_overwriting_partitions_tells_null_from_the_word_for_it(tables: Tables) -> None:
+def test_overwriting_partitions_distinguishes_null_from_the_string_null(tables: Tables) -> None:
     query = "select 1 id, '__HIVE_DEFAULT_PARTITION__' shop union all select 2, cast(null as string)"
     log = tables.made(query, **PARTITIONED)
     partitions(tables, tables.target(log), "select 3 id, '__HIVE_DEFAULT_PARTITION__' shop")
@@ -169,7 +169,7 @@ def test_overwriting_partitions_tells_null_from_the_word_for_it(tables: Tables) 
     ]
 
 
-def test_overwriting_partitions_of_a_table_without_any_replaces_it(tables: Tables) -> None:
+def test_overwriting_the_partitions_of_an_unpartitioned_table_replaces_it(tables: Tables) -> None:
     log = tables.made(SALES)
     partitions(tables, tables.target(log), "values (9L, 'z', 1)")
     assert tables.rows(log) == [(9, "z", 1)]
@@ -182,7 +182,7 @@ def test_partition_values_of_other_writers_are_compared_as_values(tables: Tables
     assert sorted(row["id"] for row in tables.read(log).collect()) == [2, 9]
 
 
-def test_two_writers_of_different_partitions_do_not_conflict_and_of_one_do(tables: Tables) -> None:
+def test_concurrent_replacements_conflict_only_in_the_same_partition(tables: Tables) -> None:
     log = tables.made(SALES, **PARTITIONED)
     target = tables.target(log)
     partitions(tables, target, "values (9L, 'a', 1)")
@@ -192,13 +192,13 @@ def test_two_writers_of_different_partitions_do_not_conflict_and_of_one_do(table
         partitions(tables, target, "values (7L, 'a', 1)")
 
 
-def test_replace_using_needs_columns_of_the_table(tables: Tables) -> None:
+def test_replace_using_requires_columns_of_the_table(tables: Tables) -> None:
     log = tables.made(SALES)
     with pytest.raises(ColumnNotFoundError, match="nosuch"):
         using(tables, tables.target(log), "values (9L, 'a', 1)", "nosuch")
 
 
-def test_rows_that_stay_keep_their_values_under_schema_evolution(tables: Tables) -> None:
+def test_rows_that_are_kept_keep_their_values_under_schema_evolution(tables: Tables) -> None:
     log = tables.made(SALES)
     query = tables.spark.sql("select 1L id, 'a' shop, 0 price, 'new' note")
     placement = Placement(by_name=True, schema_evolution=True)
@@ -209,7 +209,7 @@ def test_rows_that_stay_keep_their_values_under_schema_evolution(tables: Tables)
     )
 
 
-def test_null_keys_are_distinguished_from_other_rows_in_the_conflict_check(tables: Tables) -> None:
+def test_the_conflict_check_distinguishes_null_keys_from_other_keys(tables: Tables) -> None:
     log = tables.made("select 1L id, 'a' shop")
     tables.append(log, "values (cast(null as bigint), 'n')")
     target = tables.target(log)

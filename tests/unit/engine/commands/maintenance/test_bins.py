@@ -1,4 +1,4 @@
-"""Which files are written together, without Spark."""
+"""The files that OPTIMIZE rewrites together, without Spark."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ TARGET = 100
 
 
 def packed(sizes: list[int], with_vector: frozenset[int] = frozenset()) -> list[list[int]]:
-    """The sizes of the files of each bin."""
+    """Returns the sizes of the files of each bin."""
     adds = [
         AddFile(f"f{number}", {}, size, 1, deletion_vector=VECTOR if number in with_vector else None)
         for number, size in enumerate(sizes)
@@ -23,19 +23,19 @@ def packed(sizes: list[int], with_vector: frozenset[int] = frozenset()) -> list[
     return [each["size"].to_pylist() for each in bins.packed(files_table(adds), TARGET)]
 
 
-def test_small_files_share_a_bin_up_to_the_target() -> None:
+def test_small_files_share_a_bin_up_to_the_target_size() -> None:
     assert packed([40, 10, 60, 30, 5]) == [[5, 10, 30, 40]]
     assert packed([50, 50, 50]) == [[50, 50]]
     assert packed([60, 60]) == []
 
 
-def test_files_near_the_target_and_files_alone_stay_as_they_are() -> None:
+def test_files_near_the_target_size_and_single_files_are_not_rewritten() -> None:
     assert packed([75, 90, 100, 1000]) == []
     assert packed([10]) == []
     assert packed([]) == []
 
 
-def test_files_with_deleted_rows_are_always_written_anew() -> None:
+def test_files_with_deleted_rows_are_always_rewritten() -> None:
     assert packed([1000, 10], frozenset({0})) == [[1000]]
     assert packed([80, 10], frozenset({0, 1})) == [[10, 80]]
 
@@ -51,7 +51,7 @@ def test_no_file_is_packed_twice_no_bin_is_too_large_and_a_second_packing_finds_
     assert packed([*left, *map(sum, found)]) == []
 
 
-def test_files_are_grouped_by_the_values_of_their_partitions_not_by_how_these_are_written() -> None:
+def test_files_are_grouped_by_their_partition_values_whatever_their_spelling() -> None:
     log = new_log(partition_columns=("day",))
     put(
         log,

@@ -1,4 +1,4 @@
-"""OPTIMIZE: the same rows in other files, beside other writers."""
+"""OPTIMIZE: the same rows in other files, concurrently with other writers."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def optimized(tables: Tables, log: DeltaLog, condition: str | None = None, *zord
 
 
 def splintered(tables: Tables, parts: int = 4, **definition: object) -> DeltaLog:
-    """A table of as many files as parts, or partitions of it."""
+    """Creates a table of as many files as parts, or partitions of it."""
     query = "select /*+ coalesce(1) */ id, cast(id % 2 as string) as day from range({}, {})"
     log = tables.made(query.format(0, 10), **definition)
     for part in range(1, parts):
@@ -56,7 +56,7 @@ def deleted(tables: Tables, log: DeltaLog, condition: str, predicate: Expression
 
 
 def rewound(log: DeltaLog, clock: Callable[[], None]) -> DeltaLog:
-    """The table as another session has it, at whose next commit somebody else is faster."""
+    """Returns the table as another session sees it, which loses its next commit to another writer."""
 
     @dataclass
     class Meanwhile(FixedClock):
@@ -67,7 +67,7 @@ def rewound(log: DeltaLog, clock: Callable[[], None]) -> DeltaLog:
     return DeltaLog(faulty, log.name, SystemClock())
 
 
-def test_small_files_of_a_partition_become_one_and_no_row_changes(tables: Tables) -> None:
+def test_the_small_files_of_a_partition_become_one_file_and_no_row_changes(tables: Tables) -> None:
     log = splintered(tables, partition_columns=("day",))
     before = tables.rows(log)
     done = optimized(tables, log)
@@ -87,7 +87,7 @@ def test_small_files_of_a_partition_become_one_and_no_row_changes(tables: Tables
     assert (again.outcome.version, again.outcome.attempts, again.considered) == (done.outcome.version, 0, 2)
 
 
-def test_a_condition_chooses_partitions_and_may_name_nothing_else(tables: Tables) -> None:
+def test_a_condition_selects_partitions_and_may_name_no_other_column(tables: Tables) -> None:
     log = splintered(tables, parts=2, partition_columns=("day",))
     for condition in ("id = 1", "day = '1' and id > 3", "nope = 1"):
         with pytest.raises(UnsupportedStatementError, match="partition columns: `day`"):
@@ -98,7 +98,7 @@ def test_a_condition_chooses_partitions_and_may_name_nothing_else(tables: Tables
         optimized(tables, tables.made("select 1 as id", "plain"), "id = 1")
 
 
-def test_the_tables_target_size_is_kept_and_a_unit_of_work_is_always_recorded(tables: Tables) -> None:
+def test_the_tables_target_size_is_used_and_the_unit_of_work_is_always_recorded(tables: Tables) -> None:
     log = splintered(tables, parts=4, properties={"delta.targetFileSize": "1kb"})
     size = max(add.size for add in log.snapshot().add_files())
     assert 500 < size < 1024
@@ -108,7 +108,7 @@ def test_the_tables_target_size_is_kept_and_a_unit_of_work_is_always_recorded(ta
     assert log.snapshot().transaction_version("nightly") == 1
 
 
-def test_rows_that_vectors_mark_leave_the_files(tables: Tables) -> None:
+def test_rows_deleted_by_vectors_are_removed_from_the_files(tables: Tables) -> None:
     log = tables.made(
         "select /*+ coalesce(1) */ id from range(100)", properties={"delta.enableDeletionVectors": "true"}
     )
@@ -122,7 +122,7 @@ def test_rows_that_vectors_mark_leave_the_files(tables: Tables) -> None:
     assert (done.vectors_removed, done.vector_rows_removed) == (1, 10)
 
 
-def test_a_zorder_lets_queries_skip_files_by_each_of_its_columns(tables: Tables) -> None:
+def test_zorder_lets_queries_skip_files_by_each_of_its_columns(tables: Tables) -> None:
     columns = {
         "a": "cast(rand(1) * 10000 as int)",
         "b": "concat('https://silt.dev/', lpad(cast(cast(rand(2) * 10000 as int) as string), 5, '0'))",
@@ -130,7 +130,7 @@ def test_a_zorder_lets_queries_skip_files_by_each_of_its_columns(tables: Tables)
         "d": "cast(rand(5) * 100 as decimal(10, 2))",
     }
     query = ", ".join(f"{text} as {name}" for name, text in columns.items())
-    # So few that the sample by which Spark cuts the order into files holds every row: the cuts are the same each time.
+    # So few rows that Spark's sample for the cuts between files holds every row: the cuts are the same each time.
     log = tables.made(f"select /*+ coalesce(1) */ id, {query} from range(0, 4000, 1, 2)")
     size = log.snapshot().size_in_bytes
     put_properties(tables, log, size // 16)
@@ -150,7 +150,7 @@ def test_a_zorder_lets_queries_skip_files_by_each_of_its_columns(tables: Tables)
     assert dict(tables.last_commit(log).operation_parameters)["zOrderBy"] == '["c", "d"]'
 
 
-def test_every_type_that_has_an_order_can_be_ordered_by(tables: Tables) -> None:
+def test_every_ordered_type_can_be_used_in_zorder(tables: Tables) -> None:
     types = {
         "tinyint": "id % 100",
         "double": "if(id = 0, double('NaN'), id)",
@@ -186,7 +186,7 @@ def test_partition_columns_and_clustered_tables_are_refused_by_name(tables: Tabl
         optimized(tables, log)
 
 
-def test_bins_that_another_writer_was_faster_with_are_left_and_the_others_land(tables: Tables) -> None:
+def test_bins_that_another_writer_changed_are_skipped_and_the_other_bins_are_committed(tables: Tables) -> None:
     log = splintered(tables, partition_columns=("day",))
     before = tables.rows(log)
     gone = And((Comparison("=", Column.of("day"), "1"), Comparison("=", Column.of("id"), 3)))
@@ -197,7 +197,7 @@ def test_bins_that_another_writer_was_faster_with_are_left_and_the_others_land(t
     assert tables.data_files(log) >= {add.path for add in log.snapshot().add_files()}
 
 
-def test_where_every_bin_is_lost_nothing_lands_and_nothing_is_left_behind(tables: Tables) -> None:
+def test_if_every_bin_conflicts_nothing_is_committed_and_no_file_is_left_behind(tables: Tables) -> None:
     log = splintered(tables, parts=2)
     slow = rewound(log, lambda: deleted(tables, log, "id in (3, 13)", Comparison("<", Column.of("id"), 14)))
     with pytest.raises(ConcurrentDeleteDeleteError):
@@ -206,7 +206,7 @@ def test_where_every_bin_is_lost_nothing_lands_and_nothing_is_left_behind(tables
     assert {name for name in tables.data_files(log) if name.endswith(".parquet")} <= known
 
 
-def test_a_writer_that_began_before_and_read_the_rows_lands_after_it(tables: Tables) -> None:
+def test_a_writer_that_read_the_rows_before_optimize_commits_after_it(tables: Tables) -> None:
     log = splintered(tables, parts=3)
     early = tables.target(log)
     optimized(tables, log)
@@ -216,7 +216,7 @@ def test_a_writer_that_began_before_and_read_the_rows_lands_after_it(tables: Tab
     assert len(tables.rows(log)) == 31
 
 
-def test_what_it_leaves_behind_is_vacuumed_and_old_versions_then_say_what_is_missing(tables: Tables) -> None:
+def test_replaced_files_are_vacuumed_and_earlier_versions_then_name_the_missing_file(tables: Tables) -> None:
     log = splintered(tables, partition_columns=("day",))
     before = tables.rows(log)
     optimized(tables, log)

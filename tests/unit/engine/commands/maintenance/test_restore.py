@@ -56,7 +56,7 @@ def change(log: DeltaLog, **parts: object) -> None:
 
 
 def note(log: DeltaLog, operation: str) -> None:
-    """A commit that only says what goes on."""
+    """Commits an operation without changes."""
     transaction.commit(log, log.snapshot(), Changes(Operation(operation)), ReadSet(), transaction.CommitSettings())
 
 
@@ -66,7 +66,7 @@ def last_commit(log: DeltaLog) -> CommitInfo:
     return info
 
 
-def test_the_rows_of_an_earlier_version_come_back_as_a_new_version(bank: Writer) -> None:
+def test_the_rows_of_an_earlier_version_are_restored_as_a_new_version(bank: Writer) -> None:
     outcome = restored(bank, 1)
     assert bank.rows() == {1: 10, 2: 20, 3: 30}
     assert (outcome.version, outcome.files_added, outcome.files_removed) == (3, 1, 1)
@@ -74,7 +74,7 @@ def test_the_rows_of_an_earlier_version_come_back_as_a_new_version(bank: Writer)
     assert bank.rows() == {1: 20, 2: 20, 3: 30}
 
 
-def test_the_history_says_what_was_restored(bank: Writer) -> None:
+def test_the_history_states_the_restored_version(bank: Writer) -> None:
     restored(bank, 0)
     info = last_commit(bank.log)
     assert (info.operation, info.operation_parameters) == ("RESTORE", {"version": 0, "timestamp": None})
@@ -87,7 +87,7 @@ def test_the_history_says_what_was_restored(bank: Writer) -> None:
     assert (info.read_version, info.is_blind_append, info.isolation_level) == (2, False, "Serializable")
 
 
-def test_a_restored_table_is_the_version_in_every_file_and_property(bank: Writer) -> None:
+def test_a_restored_table_equals_the_version_in_every_file_and_property(bank: Writer) -> None:
     base = bank.log.snapshot()
     wider = StructType((*base.schema, StructField("note", PrimitiveType("string"))))
     metadata = replace(base.metadata, schema_string=wider.to_json(), configuration={"delta.appendOnly": "false"})
@@ -98,27 +98,27 @@ def test_a_restored_table_is_the_version_in_every_file_and_property(bank: Writer
     assert sorted(now.files.to_pylist(), key=repr) == sorted(then.files.to_pylist(), key=repr)
 
 
-def test_the_version_that_is_the_newest_is_left_as_it_is(bank: Writer) -> None:
+def test_restoring_the_newest_version_changes_nothing(bank: Writer) -> None:
     assert (restored(bank, 2).version, bank.log.snapshot().version) == (2, 2)
     assert restored(bank, 2, txn=("restore", 1)).version == 3
 
 
-def test_a_version_that_is_not_there_is_an_error(bank: Writer) -> None:
+def test_restoring_a_missing_version_is_an_error(bank: Writer) -> None:
     with pytest.raises(VersionNotFoundError):
         restored(bank, 7)
 
 
-# What becomes of the units of work
+# Units of work after a restore
 
 
-def test_units_that_landed_after_the_version_are_forgotten_and_those_before_stay(bank: Writer) -> None:
+def test_units_committed_after_the_restored_version_are_forgotten_and_earlier_units_are_kept(bank: Writer) -> None:
     bank.append({4: 40}, SetTransaction("later", 2))
     restored(bank, 1)
     snapshot = bank.log.snapshot()
     assert (snapshot.transaction_version("append"), snapshot.transaction_version("later")) == (1, -1)
 
 
-def test_forgotten_work_can_be_done_again_and_kept_work_cannot(bank: Writer) -> None:
+def test_forgotten_work_can_be_repeated_and_remembered_work_cannot(bank: Writer) -> None:
     bank.append({4: 40}, SetTransaction("later", 2))
     restored(bank, 1)
     bank.append({4: 41}, SetTransaction("later", 1))
@@ -127,7 +127,7 @@ def test_forgotten_work_can_be_done_again_and_kept_work_cannot(bank: Writer) -> 
         bank.append({5: 50}, SetTransaction("append", 1))
 
 
-def test_a_unit_that_was_raised_after_the_version_goes_back_to_what_it_was(bank: Writer) -> None:
+def test_a_unit_that_was_raised_after_the_version_gets_its_earlier_value(bank: Writer) -> None:
     bank.append({4: 40}, SetTransaction("append", 2))
     restored(bank, 1)
     assert bank.log.snapshot().transaction_version("append") == 1
@@ -135,31 +135,31 @@ def test_a_unit_that_was_raised_after_the_version_goes_back_to_what_it_was(bank:
     assert bank.rows()[4] == 41
 
 
-def test_a_restore_of_the_time_before_a_restore_knows_its_work_again(bank: Writer) -> None:
+def test_a_restore_to_before_a_restore_remembers_the_forgotten_work(bank: Writer) -> None:
     restored(bank, 0)
     assert bank.log.snapshot().transaction_version("append") == -1
     restored(bank, 2)
     assert bank.log.snapshot().transaction_version("append") == 1
 
 
-def test_the_restores_own_unit_is_recorded(bank: Writer) -> None:
+def test_the_unit_of_the_restore_itself_is_recorded(bank: Writer) -> None:
     restored(bank, 0, txn=("restore", 1))
     assert bank.log.snapshot().transaction_version("restore") == 1
     restored(bank, 1, txn=("restore", 2))
     assert bank.log.snapshot().transaction_version("restore") == 2
 
 
-def test_what_a_restore_forgets_stays_forgotten_after_a_checkpoint(bank: Writer) -> None:
+def test_work_forgotten_by_a_restore_is_still_forgotten_after_a_checkpoint(bank: Writer) -> None:
     restored(bank, 0)
     bank.log.checkpoint(bank.log.snapshot())
     reopened = DeltaLog(bank.log.store, bank.log.name, bank.log.clock)
     assert reopened.snapshot().transaction_version("append") == -1
 
 
-# What stands in the way
+# Obstacles
 
 
-def test_a_version_whose_files_are_gone_is_refused_before_anything_is_written(bank: Writer) -> None:
+def test_a_version_with_deleted_files_is_refused_before_anything_is_written(bank: Writer) -> None:
     (lost,) = set(bank.log.snapshot_at(1).files["path"].to_pylist()) - set(
         bank.log.snapshot().files["path"].to_pylist()
     )
@@ -170,13 +170,13 @@ def test_a_version_whose_files_are_gone_is_refused_before_anything_is_written(ba
     assert bank.log.snapshot().version == 2
 
 
-def test_a_version_older_than_the_retention_comes_back_while_its_files_are_there(bank: Writer) -> None:
+def test_a_version_older_than_the_retention_is_restored_if_its_files_exist(bank: Writer) -> None:
     bank.log.clock.sleep(8 * DAY_MS / 1000)
     restored(bank, 1)
     assert bank.rows() == {1: 10, 2: 20, 3: 30}
 
 
-def test_files_that_a_running_vacuum_may_delete_are_not_brought_back(bank: Writer) -> None:
+def test_files_that_a_running_vacuum_may_delete_are_not_restored(bank: Writer) -> None:
     bank.log.clock.sleep(8 * DAY_MS / 1000)
     note(bank.log, vacuum.START)
     bank.log.checkpoint(bank.log.snapshot())
@@ -187,14 +187,14 @@ def test_files_that_a_running_vacuum_may_delete_are_not_brought_back(bank: Write
     assert bank.rows() == {1: 10, 2: 20, 3: 30}
 
 
-def test_a_vacuum_that_was_killed_stands_in_the_way_for_a_day(bank: Writer) -> None:
+def test_a_killed_vacuum_blocks_a_restore_for_a_day(bank: Writer) -> None:
     bank.log.clock.sleep(8 * DAY_MS / 1000)
     note(bank.log, vacuum.START)
     bank.log.clock.sleep(2 * DAY_MS / 1000)
     assert restored(bank, 1).version == 4
 
 
-def test_a_vacuum_that_begins_before_the_commit_stops_it(bank: Writer) -> None:
+def test_a_vacuum_that_starts_before_the_commit_stops_the_restore(bank: Writer) -> None:
     bank.log.clock.sleep(8 * DAY_MS / 1000)
     target = Target(bank.log.name, bank.log, bank.log.snapshot())
     note(bank.log, vacuum.START)
@@ -203,7 +203,7 @@ def test_a_vacuum_that_begins_before_the_commit_stops_it(bank: Writer) -> None:
     assert bank.log.snapshot().version == 3
 
 
-def test_rows_cannot_be_taken_from_a_table_that_is_to_be_append_only() -> None:
+def test_rows_cannot_be_removed_from_a_table_that_becomes_append_only() -> None:
     bank = Writer(MemoryStore(), seed=1)
     bank.create({1: 10})
     metadata = replace(bank.log.snapshot().metadata, configuration={"delta.appendOnly": "true"})
@@ -213,7 +213,7 @@ def test_rows_cannot_be_taken_from_a_table_that_is_to_be_append_only() -> None:
         restored(bank, 1)
 
 
-def test_column_ids_are_never_given_twice() -> None:
+def test_column_ids_are_never_reused() -> None:
     bank = Writer(MemoryStore(), seed=1)
     bank.create({1: 10})
     before = bank.log.snapshot().metadata
@@ -241,8 +241,8 @@ def test_the_protocol_is_never_lowered() -> None:
     assert bank.log.snapshot().protocol.writer_features is not None
 
 
-def test_paths_that_the_log_spells_otherwise_are_the_same_files(tmp_path: Path) -> None:
-    """A file of a partition with a space in its value, and one elsewhere."""
+def test_files_whose_paths_the_log_spells_differently_are_the_same_files(tmp_path: Path) -> None:
+    """A file of a partition with a space in its value, and a file outside of the table's folder."""
     bank = Writer(LocalStore(tmp_path / "table"), seed=1)
     bank.create({1: 10})
     elsewhere = LocalStore(tmp_path / "else")
@@ -260,7 +260,7 @@ def test_paths_that_the_log_spells_otherwise_are_the_same_files(tmp_path: Path) 
 
 
 def test_a_file_with_another_deletion_vector_is_another_file() -> None:
-    """Looked at in the commit itself."""
+    """Checked in the commit itself."""
     bank = Writer(MemoryStore(), seed=1)
     bank.create({1: 10})
     change(bank.log, protocol=Protocol(3, 7, ("deletionVectors",), ("appendOnly", "invariants", "deletionVectors")))

@@ -1,4 +1,4 @@
-"""The VACUUM statement's command: its guard, its two versions, and what happens when it is disturbed."""
+"""The command of VACUUM: its retention check, its full and lite form, and interruptions."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ WEEK = Retention(168 * HOUR)
 
 @dataclass
 class Meanwhile(FixedClock):
-    """A clock whose wait is what somebody else does."""
+    """A clock whose wait performs another writer's action."""
 
     do: Callable[[], None] | None = None
 
@@ -40,7 +40,7 @@ class Meanwhile(FixedClock):
 
 
 def aged(faults: tuple[Fault, ...] = (), removed: int = 3) -> tuple[DeltaLog, Meanwhile]:
-    """A table with one file, with others that were removed long ago, and one that was never committed."""
+    """Creates a table with one file, files that were removed long ago, and a file that was never committed."""
     clock = Meanwhile()
     memory = MemoryStore(clock)
     store = FaultyStore(memory, clock=clock)
@@ -62,7 +62,7 @@ def files(log: DeltaLog) -> set[str]:
 
 
 def infos(log: DeltaLog) -> list[CommitInfo]:
-    """Of the commits after the table was set up."""
+    """Returns the commitInfo of the commits after the table was set up."""
     return [action for commit in log.commits(3) for action in commit.actions if isinstance(action, CommitInfo)]
 
 
@@ -70,7 +70,7 @@ def run(log: DeltaLog, retention: Retention = WEEK, **options: bool) -> Vacuumed
     return vacuum(log, retention, WriteSettings(), **options)
 
 
-def test_what_no_version_needs_is_deleted_and_the_history_says_so() -> None:
+def test_unneeded_files_are_deleted_and_the_history_reports_it() -> None:
     log, _ = aged()
     vacuumed = run(log, Retention())
     assert files(log) == {"kept", "young"}
@@ -93,7 +93,7 @@ def test_a_dry_run_deletes_and_commits_nothing() -> None:
     assert (files(log), infos(log), log.store.status(LAST_VACUUM_INFO)) == (before, [], None)
 
 
-def test_lite_deletes_only_what_the_log_names_and_continues_after_a_full_one() -> None:
+def test_lite_deletes_only_files_that_the_log_names_and_continues_after_a_full_vacuum() -> None:
     log, clock = aged()
     run(log, lite=True)
     assert files(log) == {"kept", "young"}
@@ -107,7 +107,7 @@ def test_lite_deletes_only_what_the_log_names_and_continues_after_a_full_one() -
 
 
 @pytest.mark.parametrize("hours", [0, 1, 167.9, -1])
-def test_a_retention_below_the_tables_is_refused(hours: float) -> None:
+def test_a_retention_shorter_than_the_tables_is_refused(hours: float) -> None:
     log, _ = aged()
     before = files(log)
     with pytest.raises(RetentionTooShortError) as refused:
@@ -116,7 +116,7 @@ def test_a_retention_below_the_tables_is_refused(hours: float) -> None:
     assert refused.value.table == "shop.orders"
 
 
-def test_a_shorter_retention_is_possible_where_the_check_is_off_or_the_table_says_so() -> None:
+def test_a_shorter_retention_is_possible_without_the_check_or_if_the_table_allows_it() -> None:
     log, _ = aged()
     run(log, Retention(0, is_checked=False))
     assert files(log) == {"kept"}
@@ -135,7 +135,7 @@ def test_a_table_that_may_not_be_written_is_not_vacuumed() -> None:
 
 
 @pytest.mark.parametrize("kind", [FaultKind.FAIL_BEFORE, FaultKind.FAIL_AFTER])
-def test_files_that_cannot_be_deleted_do_not_keep_the_others_and_the_history_says_that_it_failed(
+def test_a_file_that_cannot_be_deleted_does_not_save_other_files_and_the_history_reports_the_failure(
     kind: FaultKind,
 ) -> None:
     log, _ = aged((Fault("delete", kind, "old1", times=1),))
@@ -149,7 +149,7 @@ def test_files_that_cannot_be_deleted_do_not_keep_the_others_and_the_history_say
 
 
 @pytest.mark.parametrize("lite", [False, True])
-def test_on_a_full_disk_files_are_deleted_until_there_is_room_to_begin(lite: bool) -> None:
+def test_on_a_full_disk_files_are_deleted_until_there_is_space_for_the_first_commit(lite: bool) -> None:
     log, _ = aged((Fault("put_if_absent", FaultKind.FULL, times=3),))
     vacuumed = run(log, lite=lite)
     assert {"kept", "young"} == files(log)
@@ -157,7 +157,7 @@ def test_on_a_full_disk_files_are_deleted_until_there_is_room_to_begin(lite: boo
     assert len(vacuumed.garbage.files) == (3 if lite else 4)
 
 
-def test_on_a_full_disk_a_file_that_a_restore_brought_back_meanwhile_is_kept() -> None:
+def test_on_a_full_disk_a_file_that_a_concurrent_restore_needs_is_kept() -> None:
     log, _ = aged((Fault("put_if_absent", FaultKind.FULL, skip=1, times=3),))
     restored = [add(f"old{number}") for number in range(3)]
 
@@ -170,7 +170,7 @@ def test_on_a_full_disk_a_file_that_a_restore_brought_back_meanwhile_is_kept() -
     assert files(log) == {"kept", "young", "old0", "old1", "old2"}
 
 
-def test_if_deleting_all_garbage_frees_no_space_the_table_is_unchanged_and_the_disk_is_named() -> None:
+def test_if_deleting_all_files_frees_no_space_the_table_is_unchanged_and_the_disk_is_named() -> None:
     log, _ = aged((Fault("put*", FaultKind.FULL),))
     with pytest.raises(NoSpaceError, match="drop a table, or free space in another way"):
         run(log)
@@ -178,7 +178,7 @@ def test_if_deleting_all_garbage_frees_no_space_the_table_is_unchanged_and_the_d
 
 
 @pytest.mark.parametrize("operation", ["list_from", "list_folders", "put_if_absent", "read", "delete_empty_folder"])
-def test_wherever_it_is_interrupted_the_table_opens_and_the_next_one_does_the_rest(operation: str) -> None:
+def test_after_an_interruption_at_any_step_the_table_opens_and_the_next_vacuum_finishes(operation: str) -> None:
     for times in range(1, 8):
         log, _ = aged()
         store = log.store
@@ -195,7 +195,7 @@ def test_wherever_it_is_interrupted_the_table_opens_and_the_next_one_does_the_re
         assert files(log) == {"kept", "young"}
 
 
-def test_a_file_that_is_added_again_before_the_deletion_begins_is_kept() -> None:
+def test_a_file_that_is_added_again_before_the_deletion_starts_is_kept() -> None:
     log, clock = aged((Fault("list_folders", FaultKind.DELAY, "left/over", times=1),))
     clock.do = lambda: put(log, 3, CommitInfo(operation="RESTORE"), add("old1"))
     run(log)
@@ -203,7 +203,7 @@ def test_a_file_that_is_added_again_before_the_deletion_begins_is_kept() -> None
     assert [info.operation for info in infos(log)] == ["RESTORE", "VACUUM START", "VACUUM END"]
 
 
-def test_new_metadata_in_between_does_not_stop_it() -> None:
+def test_a_concurrent_change_of_metadata_does_not_stop_it() -> None:
     log, clock = aged((Fault("delete", FaultKind.DELAY, times=1),))
     noted = replace(METADATA, description="orders")
     clock.do = lambda: put(log, 4, CommitInfo(operation="SET TBLPROPERTIES"), noted)

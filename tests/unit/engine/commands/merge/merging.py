@@ -1,4 +1,4 @@
-"""What the tests of MERGE share: short ways to say one, and a plain-Python account of what it means."""
+"""Shared by the tests of MERGE: short constructors, and a plain-Python definition of the statement."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ from dbt.adapters.silt.engine.sql.ast import (
 from tests.unit.engine.commands.spark_tables import PLAIN, Tables
 
 STEP_BY_STEP = Limits(direct=-1, at_once=-1, single_task=-1, single_task_rows=-1)
-"""Every step that rules files out is taken, however small the table is."""
+"""Every step that rules files out is taken, even for a small table."""
 JOINED_WHOLE = replace(STEP_BY_STEP, broadcast=-1)
-"""The same, with a source that is too large to be at hand in every task."""
+"""The same, with a source that is too large to be broadcast to every task."""
 
 UPSERT = (MergeClause(MatchKind.MATCHED, UpdateAll()), MergeClause(MatchKind.NOT_MATCHED, InsertAll()))
 BY_ID = (KeyEquality(Column.of("id"), "s.id"),)
@@ -65,7 +65,9 @@ def merge(
 
 @dataclass(frozen=True)
 class When:
-    """A clause in SQL and in Python. `truth` gives SQL's three outcomes; `result` the new row, None where it goes."""
+    """A clause in SQL and in Python. `truth` returns SQL's three outcomes; `result` the new row, or None for a
+    deletion.
+    """
 
     match: MatchKind
     action: MergeAction
@@ -79,13 +81,13 @@ class When:
 
 
 class Ambiguous(Exception):
-    """More than one row of the source asks to change one row of the target."""
+    """More than one row of the source matches a target row that would be changed."""
 
 
 def merged(
     target: Sequence[Row], source: Sequence[Row], on: Callable[[Row, Row], bool | None], whens: Sequence[When]
 ) -> list[Row]:
-    """What a table holds after a MERGE, by the definition of the statement, row by row."""
+    """Returns the rows of a table after a MERGE, by the definition of the statement, row by row."""
     matched, not_matched, by_source = ([w for w in whens if w.match is match] for match in MatchKind)
     always_deletes = [(type(w.action), w.condition) for w in matched] == [(DeleteRow, None)]
     rows: list[Row] = []

@@ -85,7 +85,7 @@ def test_update_and_insert_by_star(tables: Tables, limits: Limits) -> None:
 
 
 @BOTH_KINDS
-def test_the_first_clause_whose_condition_is_true_is_taken(tables: Tables) -> None:
+def test_the_first_clause_whose_condition_is_true_is_applied(tables: Tables) -> None:
     log = tables.made("select id, 'old' name from range(4)")
     clauses = (
         MergeClause(MatchKind.MATCHED, DeleteRow(), "s.id = 0"),
@@ -105,7 +105,7 @@ def test_the_first_clause_whose_condition_is_true_is_taken(tables: Tables) -> No
 
 
 @WAYS
-def test_two_source_rows_for_one_row_are_refused_with_an_example_and_nothing_is_left(
+def test_two_source_rows_for_one_target_row_are_refused_with_an_example_and_no_file_is_left(
     tables: Tables, limits: Limits
 ) -> None:
     log = tables.made(ROWS)
@@ -117,7 +117,7 @@ def test_two_source_rows_for_one_row_are_refused_with_an_example_and_nothing_is_
 
 
 @WAYS
-def test_rows_that_are_matched_twice_may_be_deleted_or_left_as_they_are(tables: Tables, limits: Limits) -> None:
+def test_target_rows_with_several_matches_may_be_deleted_or_kept(tables: Tables, limits: Limits) -> None:
     twice = "select * from values (2, 'x'), (2, 'y'), (9, 'z'), (9, 'z') as x(id, name)"
     deleted, kept, unseen = tables.made(ROWS, "deleted"), tables.made(ROWS, "kept"), tables.made(ROWS, "unseen")
     delete, insert = MergeClause(MatchKind.MATCHED, DeleteRow()), MergeClause(MatchKind.NOT_MATCHED, InsertAll())
@@ -137,7 +137,7 @@ _THRICE = "select * from values (2, 'x'), (2, 'y'), (2, 'z'), (9, 'w') as x(id, 
 
 @WAYS
 @pytest.mark.parametrize("changes", ["false", "true"], ids=["no feed", "change feed"])
-def test_a_row_that_many_source_rows_match_is_changed_by_the_one_that_a_clause_takes(
+def test_a_target_row_with_many_matches_is_changed_by_the_only_source_row_that_a_clause_applies_to(
     tables: Tables, limits: Limits, changes: str
 ) -> None:
     log = tables.made(ROWS, properties=tables.properties | {"delta.enableChangeDataFeed": changes})
@@ -157,9 +157,7 @@ def test_a_row_that_many_source_rows_match_is_changed_by_the_one_that_a_clause_t
 
 
 @WAYS
-def test_two_source_rows_that_clauses_take_are_refused_whichever_clauses_these_are(
-    tables: Tables, limits: Limits
-) -> None:
+def test_two_applicable_source_rows_are_refused_in_every_combination_of_clauses(tables: Tables, limits: Limits) -> None:
     log = tables.made(ROWS)
     update = MergeClause(MatchKind.MATCHED, UpdateAll(), "s.name = 'x'")
     delete = MergeClause(MatchKind.MATCHED, DeleteRow(), "s.name = 'z'")
@@ -182,7 +180,7 @@ def test_an_insert_only_merge_rewrites_no_file(tables: Tables, limits: Limits) -
     assert tables.rows(log)[-2:] == [(4, "b"), (None, "b")]
 
 
-def test_files_outside_the_range_of_the_keys_are_left_alone(tables: Tables) -> None:
+def test_files_outside_the_range_of_the_keys_are_not_changed(tables: Tables) -> None:
     log = tables.made("select id, 'a' name from range(0, 100, 1, 1)")
     tables.append(log, "select id, 'a' name from range(100, 200, 1, 1)")
     source = "select id, 'b' name from range(150, 250)"
@@ -194,7 +192,7 @@ def test_files_outside_the_range_of_the_keys_are_left_alone(tables: Tables) -> N
 @pytest.mark.parametrize(
     "kind", ["date", "timestamp", "timestamp_ntz", "decimal(9,2)", "string", "double", "smallint", "boolean"]
 )
-def test_keys_of_every_type_find_their_rows_when_files_are_ruled_out(tables: Tables, kind: str) -> None:
+def test_keys_of_every_type_match_their_rows_while_other_files_are_skipped(tables: Tables, kind: str) -> None:
     values = {
         "date": ("'1500-01-01'", "'2024-02-29'"),
         "timestamp": ("'1899-12-31 23:59:59.999999'", "'2024-11-03 01:30:00.000001'"),
@@ -213,7 +211,7 @@ def test_keys_of_every_type_find_their_rows_when_files_are_ruled_out(tables: Tab
     assert tables.read(log).filter("n = 2").count() == 1
 
 
-def test_a_key_that_is_compared_after_a_conversion_rules_nothing_out(tables: Tables) -> None:
+def test_a_key_compared_after_a_conversion_skips_no_file(tables: Tables) -> None:
     log = tables.made("select '07' id, 'a' name")
     keys = (KeyEquality(Column.of("id"), "s.id"),)
     outcome = merge(tables, log, "select 7 id, 'b' name", plan("t.id = s.id", *UPSERT, keys=keys), limits=STEP_BY_STEP)
@@ -221,7 +219,7 @@ def test_a_key_that_is_compared_after_a_conversion_rules_nothing_out(tables: Tab
 
 
 @WAYS
-def test_null_safe_and_composite_keys(tables: Tables, limits: Limits) -> None:
+def test_null_safe_and_composite_keys_match(tables: Tables, limits: Limits) -> None:
     log = tables.made("select * from values (1, 'x', 0), (1, null, 0), (null, 'x', 0) as v(a, b, n)")
     keys = (KeyEquality(Column.of("a"), "s.a"), KeyEquality(Column.of("b"), "s.b", null_safe=True))
     source = "select * from values (1, null, 5), (null, 'x', 6) as v(a, b, n)"
@@ -230,7 +228,7 @@ def test_null_safe_and_composite_keys(tables: Tables, limits: Limits) -> None:
 
 
 @WAYS
-def test_empty_sources_and_empty_targets(tables: Tables, limits: Limits) -> None:
+def test_empty_sources_and_empty_targets_are_merged(tables: Tables, limits: Limits) -> None:
     log = tables.made("select 1 id, 'a' name where false")
     nothing = "select 1 id, 'a' name where false"
     statement = plan("t.id = s.id", *UPSERT, keys=BY_ID)
@@ -244,9 +242,7 @@ def test_empty_sources_and_empty_targets(tables: Tables, limits: Limits) -> None
 
 
 @WAYS
-def test_a_merge_that_changes_nothing_commits_with_a_transaction_and_leaves_no_files(
-    tables: Tables, limits: Limits
-) -> None:
+def test_a_merge_without_changes_commits_its_transaction_and_leaves_no_files(tables: Tables, limits: Limits) -> None:
     log = tables.made(ROWS)
     files = tables.data_files(log)
     statement = plan("t.id = s.id", MergeClause(MatchKind.MATCHED, UpdateAll(), "s.name < t.name and s.id = 99"))
@@ -258,7 +254,7 @@ def test_a_merge_that_changes_nothing_commits_with_a_transaction_and_leaves_no_f
 
 
 @WAYS
-def test_a_source_that_differs_each_time_is_computed_once(tables: Tables, limits: Limits) -> None:
+def test_a_nondeterministic_source_is_computed_once(tables: Tables, limits: Limits) -> None:
     log = tables.made("select id, 0.0D n, uuid() u from range(0, 50, 1, 1)")
     source = tables.spark.range(25, 75).select("id", F.rand().alias("n"), F.expr("uuid()").alias("u"))
     outcome = merge(tables, log, source, plan("t.id = s.id", *UPSERT, keys=BY_ID), limits=limits)
@@ -279,7 +275,9 @@ def test_all_rows_of_a_partitioned_table_can_be_deleted(tables: Tables) -> None:
 
 
 @WAYS
-def test_partitioned_targets_are_pruned_and_rows_move(tables: Tables, limits: Limits) -> None:
+def test_files_of_partitioned_targets_are_skipped_and_updated_rows_move_between_partitions(
+    tables: Tables, limits: Limits
+) -> None:
     log = tables.made("select id, id % 3 part, 'a' name from range(9)", partition_columns=("part",))
     keys = (KeyEquality(Column.of("part"), "s.part"), *BY_ID)
     source = "select * from values (1L, 1L, 'b'), (100L, 4L, 'b') as x(id, part, name)"
@@ -306,7 +304,7 @@ def test_names_are_found_in_any_case_and_with_any_characters(tables: Tables) -> 
 
 
 @BOTH_KINDS
-def test_bare_names_in_an_insert_are_the_sources_and_by_source_the_targets(tables: Tables) -> None:
+def test_unqualified_names_mean_the_source_in_an_insert_and_the_target_in_a_by_source_clause(tables: Tables) -> None:
     log = tables.made(ROWS)
     clauses = (
         MergeClause(MatchKind.NOT_MATCHED, inserts(id="id", name="concat(name, '+', NAME)"), "id is not null"),
@@ -319,7 +317,7 @@ def test_bare_names_in_an_insert_are_the_sources_and_by_source_the_targets(table
 
 
 @BOTH_KINDS
-def test_conditions_may_hold_subqueries(tables: Tables) -> None:
+def test_conditions_may_contain_subqueries(tables: Tables) -> None:
     log = tables.made(ROWS)
     tables.spark.sql("select 2 id").createOrReplaceTempView("`main.allowed@v1`")
     clauses = (
@@ -341,7 +339,7 @@ def test_struct_columns_are_matched_set_and_converted(tables: Tables) -> None:
     assert tables.rows(log) == [({"id": 1, "x": "z"}, {"n": 8, "m": 9})]
 
 
-def test_a_star_needs_every_column_of_the_table(tables: Tables) -> None:
+def test_a_star_requires_every_column_of_the_table(tables: Tables) -> None:
     log = tables.made(ROWS)
     with pytest.raises(ColumnNotFoundError, match="lacks name"):
         merge(tables, log, "select 1 id", plan("t.id = s.id", *UPSERT))
@@ -364,7 +362,7 @@ def test_schema_evolution_adds_the_sources_columns_and_fields(tables: Tables, li
 
 
 @BOTH_KINDS
-def test_values_go_through_store_assignment_and_constraints_are_held(tables: Tables) -> None:
+def test_values_are_converted_by_store_assignment_and_constraints_are_enforced(tables: Tables) -> None:
     log = tables.made(
         "select 1 id, 'a' name",
         columns=(ColumnDefinition("id", nullable=False), ColumnDefinition("name")),
@@ -385,7 +383,7 @@ def test_values_go_through_store_assignment_and_constraints_are_held(tables: Tab
     assert tables.data_files(log) == files and log.snapshot().version == 1
 
 
-def test_clauses_that_make_no_sense_are_refused(tables: Tables) -> None:
+def test_invalid_combinations_of_clauses_are_refused(tables: Tables) -> None:
     log = tables.made(ROWS)
     for clauses in (
         (),
@@ -410,7 +408,7 @@ def test_an_insert_without_columns_is_by_position(tables: Tables) -> None:
 
 
 @BOTH_KINDS
-def test_merges_of_disjoint_keys_both_land_and_of_the_same_keys_one_is_refused(tables: Tables) -> None:
+def test_concurrent_merges_conflict_only_on_the_same_keys(tables: Tables) -> None:
     log = tables.made("select id, 'a' name from range(0, 100, 1, 1)")
     tables.append(log, "select id, 'a' name from range(100, 200, 1, 1)")
     pinned = tables.target(log)
@@ -426,7 +424,7 @@ def test_merges_of_disjoint_keys_both_land_and_of_the_same_keys_one_is_refused(t
 
 
 @BOTH_KINDS
-def test_what_on_says_of_the_target_alone_is_all_that_was_read(tables: Tables) -> None:
+def test_a_condition_of_on_about_the_target_alone_limits_what_the_merge_read(tables: Tables) -> None:
     log = tables.made("select id, id % 2 part, 'a' name from range(4)", partition_columns=("part",))
     pinned = tables.target(log)
     tables.append(log, "values (11L, 1L, 'x')")
@@ -437,7 +435,7 @@ def test_what_on_says_of_the_target_alone_is_all_that_was_read(tables: Tables) -
         merge(tables, pinned, "select 0L id, 0L part, 'b' name", statement)
 
 
-def test_the_rows_of_a_small_file_keep_their_order_and_new_ones_come_last(tables: Tables) -> None:
+def test_the_rows_of_a_small_file_keep_their_order_and_new_rows_come_last(tables: Tables) -> None:
     log = tables.made("select /*+ coalesce(1) */ id, 'old' name from values (5), (1), (4), (2), (3) as x(id)")
     merge(
         tables,
@@ -450,7 +448,7 @@ def test_the_rows_of_a_small_file_keep_their_order_and_new_ones_come_last(tables
     assert sorted(rows[5:]) == [(0, "new"), (9, "new")]
 
 
-def test_a_merge_whose_second_join_matches_other_rows_than_its_first_is_joined_whole(
+def test_a_merge_whose_second_join_matches_other_rows_than_its_first_uses_a_full_join(
     tables: Tables, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     log = tables.made(ROWS)
@@ -461,7 +459,7 @@ def test_a_merge_whose_second_join_matches_other_rows_than_its_first_is_joined_w
     assert tables.data_files(log) == {add.path for version in (0, 1) for add in log.snapshot_at(version).add_files()}
 
 
-def test_matches_are_the_same_where_as_many_rows_of_the_same_numbers_match(spark: SparkSession) -> None:
+def test_equal_numbers_of_matches_of_the_same_rows_are_the_same_matches(spark: SparkSession) -> None:
     def observed(*rows: int) -> Row:
         frame = spark.createDataFrame([(row,) for row in rows], f"{SOURCE_ROW} bigint")
         frame = frame.selectExpr("*", f"true as {IN_TARGET}", f"true as {IN_SOURCE}")
@@ -475,11 +473,11 @@ def test_matches_are_the_same_where_as_many_rows_of_the_same_numbers_match(spark
 
 
 @pytest.mark.parametrize("text", ["'a' as x, 'b' as X", "'a' as x, 'b' as x"])
-def test_the_size_of_a_source_with_columns_of_one_name_is_not_known(spark: SparkSession, text: str) -> None:
+def test_the_size_of_a_source_with_duplicate_column_names_is_unknown(spark: SparkSession, text: str) -> None:
     assert stabilise(spark.sql(f"select {text}"), plan("true", *UPSERT), StructType()).size is None
 
 
-def test_the_size_of_a_source_counts_its_texts(spark: SparkSession) -> None:
+def test_the_size_of_a_source_includes_its_strings(spark: SparkSession) -> None:
     rows = "select 1 as id, repeat('x', 1000) as `a b`, array('yy') as list, cast(null as string) as none"
     size = stabilise(spark.sql(rows), plan("true", *UPSERT), StructType()).size
     assert size is not None and 1000 < size < 1200

@@ -1,6 +1,6 @@
-"""MERGE against its definition: random clauses over random small tables with nulls and repeated keys.
+"""MERGE compared with its definition: random clauses over random small tables with nulls and repeated keys.
 
-A statement costs much more than a row, so each runs over many small tables at once: the column `c` keeps them apart.
+A statement costs much more than a row, so each runs over many small tables at once, distinguished by the column `c`.
 """
 
 from __future__ import annotations
@@ -118,7 +118,7 @@ unhurried = settings(
     partitioned=st.booleans(),
     records_changes=st.booleans(),
 )
-def test_a_merge_leaves_the_rows_that_its_definition_says(
+def test_a_merge_leaves_the_rows_of_its_definition(
     tables: Tables,
     cases: list[tuple[list[Row], list[Row]]],
     statement: Any,
@@ -156,7 +156,7 @@ def test_a_merge_leaves_the_rows_that_its_definition_says(
     statement=statements.filter(lambda drawn: drawn[1]),
     limits=st.sampled_from([Limits(), STEP_BY_STEP]),
 )
-def test_a_merge_is_refused_where_its_definition_is_ambiguous(
+def test_a_merge_is_refused_if_its_definition_is_ambiguous(
     tables: Tables, cases: list[tuple[list[Row], list[Row]]], statement: Any, limits: Limits
 ) -> None:
     (condition, matches, keys), *kinds = statement
@@ -190,7 +190,7 @@ _TYPES = ("int", "int", "string", "int")
 
 
 def _values(rows: list[Row]) -> str:
-    """A query that gives the rows."""
+    """Returns a query for the rows."""
     columns = ", ".join(f"cast({name} as {kind}) {name}" for name, kind in zip(_COLUMNS, _TYPES, strict=True))
     if not rows:
         return f"select {columns} from values (1, 1, '', 1) as x(c, k, g, v) where c = 0"

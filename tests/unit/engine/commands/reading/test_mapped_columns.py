@@ -1,4 +1,6 @@
-"""Tables with column mapping: what a rename, a drop and a new column leave of the files, here and in another reader."""
+"""Tables with column mapping: the effect of a rename, a drop and a new column on the files, here and in another
+reader.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +43,7 @@ NESTED = (
 
 
 def rows(tables: Tables, log: DeltaLog) -> list[Row]:
-    """All rows, which another reader finds as well."""
+    """Returns all rows, after checking that another reader finds them too."""
     ours = in_order([tuple(row.values()) for row in tables.read(log).toArrow().to_pylist()])
     table = tables.place.delta_rs(log.store.root)
     names = ", ".join('"' + name.replace('"', '""') + '"' for name in log.snapshot().schema.names)
@@ -63,7 +65,7 @@ def add(tables: Tables, log: DeltaLog, *path: str, kind: str = "bigint") -> Outc
 
 
 @pytest.mark.parametrize("mode", ["name", "id"])
-def test_a_renamed_and_a_dropped_column_leave_the_files_as_they_are(tables: Tables, mode: str) -> None:
+def test_renaming_and_dropping_columns_rewrites_no_file(tables: Tables, mode: str) -> None:
     log = tables.made(NESTED, properties={"delta.columnMapping.mode": mode})
     before = tables.data_files(log)
     assert rows(tables, log)[1] == (1, "t1", {"x": 1, "y z": [{"q": 1}]}, [("k", {"m": 1})])
@@ -84,8 +86,8 @@ def test_a_renamed_and_a_dropped_column_leave_the_files_as_they_are(tables: Tabl
     assert ("t9", {"list": [{"q": 9, "new": 9}], "x": 9}, None, 9) in rows(tables, log)
 
 
-def test_a_member_that_is_renamed_after_the_mapping_was_enabled_shows_under_its_new_name(tables: Tables) -> None:
-    """The columns keep the names that the files have, the members inside do not."""
+def test_a_member_renamed_after_mapping_was_enabled_has_its_new_name(tables: Tables) -> None:
+    """The columns keep the names in the files, the members inside of them do not."""
     log = tables.made("select named_struct('x', 1) as s")
     alter.set_properties(tables.target(log), BY_NAME, PLAIN)
     change(tables, log, "s", "x", new_name="y")
@@ -111,7 +113,7 @@ def test_files_of_other_writers_are_read_by_their_field_ids(tables: Tables) -> N
     text = pa.field("whatever", pa.string(), metadata={"PARQUET:field_id": "2"})
     number = pa.field("other", pa.int64(), metadata={"PARQUET:field_id": "1"})
     add_file(log, 1, pa.table([["y"], [2]], schema=pa.schema([text, number])))
-    # delta-rs looks for the names alone.
+    # delta-rs looks for the names only
     assert in_order([tuple(row) for row in tables.read(log).collect()]) == [(1, "x"), (2, "y")]
     names = [member.physical_name for member in log.snapshot().schema]
     add_file(log, 2, pa.table([pa.array([3]), pa.array(["z"])], names=names))
@@ -120,7 +122,7 @@ def test_files_of_other_writers_are_read_by_their_field_ids(tables: Tables) -> N
 
 
 def add_file(log: DeltaLog, version: int, data: pa.Table) -> None:
-    """A commit of another writer that adds a file."""
+    """Commits a file as another writer."""
     name = f"{version}.parquet"
     file = pa.BufferOutputStream()
     pq.write_table(data, file)
@@ -129,7 +131,7 @@ def add_file(log: DeltaLog, version: int, data: pa.Table) -> None:
     log.store.put_if_absent(commit_path(version), serialize((CommitInfo(operation="WRITE"), add)))
 
 
-def test_statistics_and_partitions_of_renamed_columns_rule_files_out(tables: Tables) -> None:
+def test_statistics_and_partitions_of_renamed_columns_skip_files(tables: Tables) -> None:
     log = tables.made("select id, id % 2 as `p q` from range(4)", partition_columns=("p q",), properties=BY_NAME)
     change(tables, log, "id", new_name="key")
     change(tables, log, "p q", new_name="part")
@@ -145,7 +147,7 @@ def test_statistics_and_partitions_of_renamed_columns_rule_files_out(tables: Tab
     assert rows(tables, log) == [(0, 0), (1, 1), (2, 0), (3, 1), (7, 1)]
 
 
-def test_a_table_that_has_files_keeps_them_when_mapping_is_switched_on(tables: Tables) -> None:
+def test_enabling_column_mapping_keeps_the_existing_files(tables: Tables) -> None:
     log = tables.made("select id, id as v, 'x' as p from range(2)", partition_columns=("p",))
     alter.set_properties(tables.target(log), BY_NAME, PLAIN)
     drop(tables, log, "v")
@@ -160,17 +162,17 @@ def test_a_table_that_has_files_keeps_them_when_mapping_is_switched_on(tables: T
         alter.set_properties(tables.target(log), {"delta.columnMapping.mode": "none"}, PLAIN)
 
 
-def test_columns_that_an_insert_brings_are_mapped(tables: Tables) -> None:
+def test_columns_added_by_an_insert_are_mapped(tables: Tables) -> None:
     log = tables.made("select 1L as id, named_struct('x', 1) as s", properties=BY_NAME)
     query = tables.spark.sql("select 2L as id, named_struct('x', 2, 'y', 'z') as s, array(named_struct('w', 1)) as l")
     insertion.append(tables.target(log), query, Placement(by_name=True, schema_evolution=True), PLAIN)
     assert rows(tables, log) == [(1, {"x": 1, "y": None}, None), (2, {"x": 2, "y": "z"}, [{"w": 1}])]
 
 
-def test_a_table_that_is_replaced_goes_on_with_new_ids(tables: Tables) -> None:
+def test_a_replaced_table_continues_with_new_ids(tables: Tables) -> None:
     log = tables.made("select 1L as id, 'x' as t", properties=BY_NAME)
     old = log.snapshot()
-    # A table made from a mapped one takes over its rows, not its mapping.
+    # A table created from a mapped table gets its rows, not its mapping.
     place = TableLocation(log, old)
     create(tables.spark, place, Definition(properties=BY_NAME), tables.read(log), CreateMode.CREATE_OR_REPLACE, PLAIN)
     new = log.snapshot()
@@ -181,7 +183,7 @@ def test_a_table_that_is_replaced_goes_on_with_new_ids(tables: Tables) -> None:
     assert rows(tables, log) == [(1, "x")]
 
 
-def test_a_constraint_holds_its_columns(tables: Tables) -> None:
+def test_a_constraint_on_a_mapped_column_prevents_its_rename_and_drop(tables: Tables) -> None:
     log = tables.made("select 1L as id, 2L as v", properties=BY_NAME, constraints={"positive": "v > 0"})
     with pytest.raises(InvalidStatementError, match="`positive`"):
         change(tables, log, "v", new_name="w")
@@ -191,7 +193,7 @@ def test_a_constraint_holds_its_columns(tables: Tables) -> None:
 
 
 @pytest.mark.parametrize("properties", [{}, BY_NAME])
-def test_the_columns_that_have_statistics_follow(tables: Tables, properties: dict[str, str]) -> None:
+def test_the_statistics_columns_follow_a_rename(tables: Tables, properties: dict[str, str]) -> None:
     chosen = {"delta.dataSkippingStatsColumns": "id,`a.b`,s.x"}
     log = tables.made(
         "select 1L as id, 2L as `a.b`, named_struct('x', 1, 'y', 2) as s", properties={**properties, **chosen}

@@ -1,4 +1,4 @@
-"""Partition values of each type in tables of other writers: as they are read, and as they rule files out."""
+"""Partition values of each type in tables of other writers: how they are read, and how they skip files."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tests.unit.engine.commands.spark_tables import Tables
 UTC = timezone.utc
 NOON = datetime(2024, 7, 1, 12, 0, 0, 250_000)
 
-# By type: texts of the log, and the values that they stand for.
+# By type: strings of the log, and their values.
 VALUES: dict[str, dict[str | None, Any]] = {
     "byte": {"-128": -128, "7": 7},
     "short": {"-300": -300},
@@ -52,13 +52,15 @@ def kind(name: str) -> DataType:
 
 
 def rows_of(name: str, count: int) -> list[tuple[str | None, Any]]:
-    """So many texts of a type with their values; null and the empty text are among them."""
+    """Returns so many strings of a type with their values; null and the empty string are among them."""
     known = [*VALUES[name].items(), (None, None), ("", None)]
     return [known[number % len(known)] for number in range(count)]
 
 
 def other_writers_table(tables: Tables, count: int) -> tuple[DeltaLog, list[dict[str, Any]]]:
-    """A file for each row, with one partition column of each type; every other file holds some of them as well."""
+    """Creates a file for each row, with one partition column of each type; every other file stores some of them as
+    well.
+    """
     log = tables.log("theirs")
     texts = {name: rows_of(name, count) for name in VALUES}
     fields = [StructField("id", PrimitiveType("long")), *(StructField(f"p {n}", kind(n)) for n in VALUES)]
@@ -80,7 +82,7 @@ def other_writers_table(tables: Tables, count: int) -> tuple[DeltaLog, list[dict
 
 
 @pytest.mark.parametrize("count", [5, 25])
-def test_every_type_is_read_as_literals_and_by_a_join(tables: Tables, count: int) -> None:
+def test_partition_values_of_every_type_are_read_as_literals_and_by_a_join(tables: Tables, count: int) -> None:
     log, expected = other_writers_table(tables, count)
     found = tables.read(log).orderBy("id").toArrow().to_pylist()
     assert found == expected
@@ -89,7 +91,7 @@ def test_every_type_is_read_as_literals_and_by_a_join(tables: Tables, count: int
 
 
 @pytest.mark.parametrize("name", COMPARED)
-def test_a_file_whose_rows_have_the_value_is_never_ruled_out(tables: Tables, name: str) -> None:
+def test_a_file_with_a_matching_partition_value_is_never_skipped(tables: Tables, name: str) -> None:
     log, expected = other_writers_table(tables, 5)
     snapshot, column = log.snapshot(), Column.of(f"p {name}")
     for value in VALUES[name].values():

@@ -1,4 +1,4 @@
-"""Positions are those of the rows in their files, whichever way they are collected."""
+"""Positions are the rows' positions in their files, whichever way they are collected."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ PARTS = 5
 
 @pytest.fixture(params=["packed", "grouped: many rows", "grouped: two names with one check sum"])
 def collect(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[tuple[object, ...]]]:
-    """Collects in one of the ways; each row found as its file, its value and its position."""
+    """Collects in one of the ways; returns each row as its file, its value and its position."""
     if "many" in request.param:
         monkeypatch.setattr(positions, "_MOST_ROWS", 1)
     if "check sum" in request.param:
@@ -46,13 +46,13 @@ def by_rows(rows: DataFrame, log: DeltaLog, *columns: str) -> list[tuple[object,
     return [(paths[row[FILE]], *row[1:]) for row in rows.select(FILE, *columns, ROW).collect()]
 
 
-def test_each_row_is_found_at_its_place(tables: Tables, collect: Callable[..., list[tuple[object, ...]]]) -> None:
+def test_each_row_is_found_at_its_position(tables: Tables, collect: Callable[..., list[tuple[object, ...]]]) -> None:
     log = made(tables)
     rows = scan.read(tables.spark, log, log.snapshot(), with_position=True).filter("id % 7 < 2")
     assert sorted(collect(rows, log)) == sorted((path, 0, place) for path, place in by_rows(rows, log))
 
 
-def test_rows_are_told_apart_by_a_column_and_found_as_often_as_they_are_there(
+def test_rows_are_distinguished_by_a_column_and_found_as_often_as_they_occur(
     tables: Tables, collect: Callable[..., list[tuple[object, ...]]]
 ) -> None:
     log = made(tables)
@@ -62,14 +62,14 @@ def test_rows_are_told_apart_by_a_column_and_found_as_often_as_they_are_there(
     assert Counter(collect(twice, log, "kind")) == Counter(by_rows(twice, log, "kind"))
 
 
-def test_no_rows_have_no_positions(tables: Tables, collect: Callable[..., list[tuple[object, ...]]]) -> None:
+def test_an_empty_frame_has_no_positions(tables: Tables, collect: Callable[..., list[tuple[object, ...]]]) -> None:
     log = made(tables)
     rows = scan.read(tables.spark, log, log.snapshot(), with_position=True).filter("id < 0")
     assert collect(rows, log) == []
     assert collect(rows.selectExpr("*", "1 as kind"), log, "kind") == []
 
 
-def test_a_file_that_was_not_asked_for_is_an_error(tables: Tables) -> None:
+def test_a_file_outside_of_the_requested_files_is_an_error(tables: Tables) -> None:
     log = made(tables)
     files = log.snapshot().files
     rows = scan.read(tables.spark, log, log.snapshot(), with_position=True)

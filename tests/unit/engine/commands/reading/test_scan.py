@@ -1,4 +1,4 @@
-"""A scan reads exactly the chosen files, with the table's columns."""
+"""A scan reads exactly the selected files, with the table's columns."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def positioned(tables: Tables, log: DeltaLog) -> DataFrame:
 
 
 def places(tables: Tables, log: DeltaLog) -> list[tuple[str, int]]:
-    """The file, as the log names it, and the place of each row."""
+    """Returns the file, as the log names it, and the position of each row."""
     paths = paths_by_report(log, log.snapshot().files)
     return sorted((paths[row[FILE]], row[ROW]) for row in positioned(tables, log).collect())
 
@@ -41,14 +41,14 @@ def values(frame: DataFrame) -> list[tuple[object, ...]]:
     return in_order([tuple(row.values()) for row in frame.toArrow().to_pylist()])
 
 
-def test_no_files_give_an_empty_frame_with_the_tables_columns(tables: Tables) -> None:
+def test_a_scan_of_no_files_has_the_tables_columns(tables: Tables) -> None:
     log = tables.made("select 1L id, array(named_struct('a', 'x')) s where false")
     frame = positioned(tables, log)
     assert frame.columns == ["id", "s", FILE, ROW]
     assert values(frame) == []
 
 
-def test_only_the_chosen_files_are_read(tables: Tables) -> None:
+def test_only_the_selected_files_are_read(tables: Tables) -> None:
     log = tables.made("select 1L id")
     tables.append(log, "values (2L)")
     snapshot = log.snapshot()
@@ -67,7 +67,7 @@ def test_columns_are_nullable_and_keep_their_metadata(tables: Tables) -> None:
     assert (field.nullable, field.metadata) == (True, {"comment": "the key"})
 
 
-def test_our_partitioned_files_read_back_with_every_kind_of_value(tables: Tables) -> None:
+def test_this_engines_partitioned_files_are_read_back_with_every_kind_of_value(tables: Tables) -> None:
     texts = " union all ".join(
         f"select {number} id, {'cast(null as string)' if text is None else _sql(text)} p"
         for number, text in enumerate(ODD_TEXTS)
@@ -96,7 +96,7 @@ def test_files_of_other_writers_get_their_partition_columns_from_the_log(tables:
     assert values(positioned(tables, log).drop(FILE, ROW)) == expected
 
 
-def test_partition_values_have_the_columns_type_whatever_the_sessions_time_zone(tables: Tables) -> None:
+def test_partition_values_have_the_columns_type_in_every_session_time_zone(tables: Tables) -> None:
     moment = datetime(2024, 1, 1, 10, 30, 0, 123456, timezone.utc)
     data = pa.table(
         {
@@ -110,7 +110,7 @@ def test_partition_values_have_the_columns_type_whatever_the_sessions_time_zone(
     assert values(tables.read(log)) == in_order([(moment, moment.date(), True, 1), (None, None, None, 2)])
 
 
-def test_our_rows_and_those_of_other_writers_are_read_together(tables: Tables) -> None:
+def test_rows_of_this_engine_and_of_other_writers_are_read_together(tables: Tables) -> None:
     log = theirs(tables, pa.table({"p": ["a", "b"], "id": pa.array([1, 2], pa.int64())}), "p")
     tables.append(log, "select 'a', 3L")
     assert tables.rows(log) == [("a", 1), ("a", 3), ("b", 2)]
@@ -122,7 +122,9 @@ of_a_folder = pytest.mark.in_folders("`file:` is a folder's")
 @pytest.mark.parametrize(
     "spelling", ["{}", pytest.param("file:{}", marks=of_a_folder), pytest.param("file://{}", marks=of_a_folder)]
 )
-def test_absolute_paths_and_odd_spellings_are_read_and_given_back_as_in_the_log(tables: Tables, spelling: str) -> None:
+def test_absolute_and_unusually_spelled_paths_are_read_and_returned_as_in_the_log(
+    tables: Tables, spelling: str
+) -> None:
     source = tables.made("select 7L id", "source")
     (path,) = source.snapshot().files["path"].to_pylist()
     quoted = (source.store.root + "/" + path).replace("%", "%25").replace(" ", "%20").replace("[", "%5B")
@@ -145,7 +147,7 @@ def test_a_void_column_is_null(tables: Tables) -> None:
     assert values(scan.read(tables.spark, source, snapshot)) == [(None, 7)]
 
 
-def test_a_file_that_is_gone_is_named(tables: Tables) -> None:
+def test_a_missing_file_is_named(tables: Tables) -> None:
     log = tables.made("select 1L id")
     (name,) = tables.data_files(log)
     log.store.delete(name)
@@ -153,7 +155,7 @@ def test_a_file_that_is_gone_is_named(tables: Tables) -> None:
         tables.rows(log)
 
 
-def test_a_file_that_goes_missing_or_is_damaged_later_fails_the_statement(tables: Tables) -> None:
+def test_a_file_that_disappears_or_is_damaged_after_planning_fails_the_statement(tables: Tables) -> None:
     source = tables.made("select 1L id", "source")
     log = tables.made("select 1L id")
     (name,) = tables.data_files(source)
@@ -172,7 +174,7 @@ def _sql(text: str) -> str:
 
 
 def _pointing_to(tables: Tables, source: DeltaLog, path: str) -> DeltaLog:
-    """A table whose one file is that of another table, by an absolute path."""
+    """Creates a table whose only file is another table's, by an absolute path."""
     (add,) = source.snapshot().add_files()
     log = tables.log("pointing")
     actions = (Protocol(), _metadata(source), AddFile(path, {}, add.size, add.modification_time, stats=add.stats))

@@ -1,4 +1,4 @@
-"""Rows are chosen by their positions in files, in whichever way Spark is told of them."""
+"""Rows are selected by their positions in files, in each way of passing the positions to Spark."""
 
 from __future__ import annotations
 
@@ -42,15 +42,15 @@ def ways(files: pa.Table, marked: int = 900, has_join: bool = False) -> list[tup
     return [(rows.way, some["path"].to_pylist()) for some, rows in found]
 
 
-def test_few_positions_are_numbers_in_the_plan_of_each_file() -> None:
+def test_few_positions_are_literals_in_the_plan_of_each_file() -> None:
     assert ways(described([10, 20]), marked=3) == [(Way.NUMBERS, ["file 0"]), (Way.NUMBERS, ["file 1"])]
 
 
-def test_files_of_one_size_are_in_different_scans() -> None:
+def test_files_of_the_same_size_are_in_different_scans() -> None:
     assert ways(described([10, 20, 10, 30])) == [(Way.ARRAY, ["file 0", "file 1", "file 3"]), (Way.ARRAY, ["file 2"])]
 
 
-def test_no_scan_has_more_files_than_java_compiles_the_branches_of() -> None:
+def test_no_scan_has_more_files_than_branches_that_java_compiles() -> None:
     found = ways(described(range(1, 101)))
     assert {way for way, _ in found} == {Way.ARRAY}
     assert [len(paths) for _, paths in found] == [32, 32, 32, 4]
@@ -61,11 +61,11 @@ def test_no_scan_has_more_files_than_java_compiles_the_branches_of() -> None:
     [described([10] * 100), described([10, 0]), described([10, 20], rows=None), described([10, 20], rows=1 << 29)],
     ids=["too many of one size", "no size", "no number of rows", "too many rows"],
 )
-def test_where_sizes_do_not_tell_the_files_apart_they_are_joined_by_their_paths(files: pa.Table) -> None:
+def test_files_that_cannot_be_distinguished_by_size_are_joined_by_their_paths(files: pa.Table) -> None:
     assert ways(files) == [(Way.JOIN, files["path"].to_pylist())]
 
 
-def test_files_that_are_joined_anyway_are_so_once() -> None:
+def test_files_that_are_joined_for_another_reason_are_joined_once() -> None:
     assert ways(described([10, 20]), has_join=True) == [(Way.JOIN, ["file 0", "file 1"])]
 
 
@@ -85,7 +85,7 @@ def chosen(log: DeltaLog, seed: int) -> Mapping[str, BitMap64]:
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_the_rows_at_the_positions_are_read_and_no_others(tables: Tables, seed: int) -> None:
+def test_exactly_the_rows_at_the_positions_are_read(tables: Tables, seed: int) -> None:
     log = with_many_files(tables)
     paths = paths_by_report(log, log.snapshot().files)
     where = {
@@ -99,7 +99,7 @@ def test_the_rows_at_the_positions_are_read_and_no_others(tables: Tables, seed: 
 
 
 @pytest.mark.parametrize("tables", [VECTORS], indirect=True)
-def test_rows_deleted_from_many_files_are_in_no_reader_s_rows(tables: Tables) -> None:
+def test_rows_deleted_from_many_files_are_missing_in_every_reader(tables: Tables) -> None:
     log = with_many_files(tables)
     marked = _delete(tables, log, "id % 11 in (0, 3) or id between 1000 and 1300")
     kept = [i for i in range(FILES * ROWS_OF_A_FILE) if not (i % 11 in (0, 3) or 1000 <= i <= 1300)]
@@ -109,7 +109,7 @@ def test_rows_deleted_from_many_files_are_in_no_reader_s_rows(tables: Tables) ->
     assert sorted(row["id"] for row in narrow) == [i for i in kept if i % 7 == 3 and i // 910 == 4]
 
 
-def test_a_file_with_more_rows_or_another_size_than_the_log_says_fails_the_read(spark: SparkSession) -> None:
+def test_a_file_with_more_rows_or_another_size_than_in_the_log_fails_the_read(spark: SparkSession) -> None:
     rows = RowFilter((FileRows(20, 70, BitMap64([3])), FileRows(10, 5, BitMap64())), keeps=False, way=Way.ARRAY)
     numbers = spark.range(70).withColumn("size", F.lit(20))
     assert numbers.filter(rows.condition(spark, "size", "id")).count() == 69
@@ -119,6 +119,6 @@ def test_a_file_with_more_rows_or_another_size_than_the_log_says_fails_the_read(
 
 
 def _delete(tables: Tables, log: DeltaLog, condition: str) -> int:
-    """Deletes rows by vectors; the number of files that have one."""
+    """Deletes rows by vectors; returns the number of files with a vector."""
     delete(tables.spark, tables.target(log), Rows("t", condition, UNKNOWN), PLAIN)
     return sum(add.deletion_vector is not None for add in log.snapshot().add_files())

@@ -1,4 +1,4 @@
-"""Columns that got a wider type: which files stay, and how those of the narrower type are read."""
+"""Widened column types: the files that are kept, and how files of the narrower type are read."""
 
 from __future__ import annotations
 
@@ -45,7 +45,9 @@ def found(tables: Tables, log: DeltaLog) -> list[Any]:
         ("cast(-12.34 as decimal(6, 2))", ["decimal(10, 4)", "decimal(30, 6)"], Decimal("-12.340000")),
     ],
 )
-def test_older_files_are_read_by_the_wider_type(tables: Tables, literal: str, types: list[str], value: object) -> None:
+def test_older_files_are_read_as_the_widened_type(
+    tables: Tables, literal: str, types: list[str], value: object
+) -> None:
     log = tables.made(f"select {literal} as c, 1 as other", properties=WIDENING)
     before = tables.data_files(log)
     for wider in types:
@@ -73,7 +75,7 @@ def test_types_inside_of_arrays_maps_and_structs_are_widened(tables: Tables) -> 
     assert (second.a, second.m) == ([5_000_000_000], {5_000_000_000: 1.5})
 
 
-def test_the_rows_of_a_float_partition_column_are_written_as_doubles(tables: Tables) -> None:
+def test_the_rows_of_a_float_partition_column_are_rewritten_as_doubles(tables: Tables) -> None:
     log = tables.made("select 1 as id, cast(0.1 as float) as p", partition_columns=("p",), properties=WIDENING)
     assert retype(tables, log, "p", to="double").files_added == 1
     tables.append(log, "values (2, 0.1D)")
@@ -95,7 +97,7 @@ def test_the_rows_of_a_float_partition_column_are_written_as_doubles(tables: Tab
         ("cast(-12.34 as decimal(6, 2))", "decimal(30, 6)", Decimal("-12.340000")),
     ],
 )
-def test_other_partition_columns_are_widened_by_their_texts(
+def test_other_partition_columns_are_widened_by_reading_their_strings(
     tables: Tables, literal: str, wider: str, value: object
 ) -> None:
     log = tables.made(f"select 1 as id, {literal} as p", partition_columns=("p",), properties=WIDENING)
@@ -115,7 +117,7 @@ def test_other_partition_columns_are_widened_by_their_texts(
 
 
 @pytest.mark.parametrize("properties", [{}, WIDENING])
-def test_other_changes_write_the_rows_anew(tables: Tables, properties: dict[str, str]) -> None:
+def test_other_type_changes_rewrite_the_rows(tables: Tables, properties: dict[str, str]) -> None:
     log = tables.made("select date'2024-01-01' as c", properties=properties)
     assert retype(tables, log, "c", to="string").files_added == 1
     assert found(tables, log) == ["2024-01-01"]
@@ -125,7 +127,7 @@ def test_other_changes_write_the_rows_anew(tables: Tables, properties: dict[str,
 
 
 def changed_elsewhere(log: DeltaLog, changes: dict[str, tuple[str, Any, str]]) -> None:
-    """Another writer changes types of columns: by the column's name the old type, the new one and the path to it."""
+    """Changes types of columns as another writer: column -> old type, new type and the path to it."""
     snapshot = log.snapshot()
     schema = json.loads(snapshot.metadata.schema_string)
     for field in schema["fields"]:
@@ -147,8 +149,8 @@ def map_of(key: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("mapping", [{}, {"delta.columnMapping.mode": "name"}], ids=["names", "mapped"])
-def test_whole_numbers_are_read_as_decimals_that_just_hold_them(tables: Tables, mapping: dict[str, str]) -> None:
-    """As public tables have it, though the specification asks for more digits."""
+def test_integers_are_read_as_decimals_that_are_just_large_enough(tables: Tables, mapping: dict[str, str]) -> None:
+    """Public tables do this, though the specification asks for more digits."""
     log = tables.made(
         "select -7Y as b, 32000S as s, 9223372036854775807L as l, array(-7Y) as a, map(-7Y, 1) as m",
         properties={**WIDENING, **mapping},

@@ -1,4 +1,4 @@
-"""DELETE: the rows that go, and the files that it opens and rewrites."""
+"""DELETE: the deleted rows, and the files that it opens and rewrites."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def delete(
 
 
 @pytest.mark.parametrize("limits", [None, SEARCH_FIRST])
-def test_rows_whose_condition_is_null_stay(tables: Tables, limits: Limits | None) -> None:
+def test_rows_whose_condition_is_null_are_kept(tables: Tables, limits: Limits | None) -> None:
     log = tables.made(ROWS)
     outcome = delete(tables, log, "t.id > 1 -- of the first two", limits=limits)
     assert tables.rows(log) == [(1, "a"), (None, "d")]
@@ -59,7 +59,7 @@ def test_a_delete_of_whole_partitions_or_files_runs_no_spark_job(tables: Tables)
     log = tables.made("select id, id % 3 part from range(9)", partition_columns=("part",))
     plain = tables.made("select id from range(5)", name="plain")
     tables.append(plain, "select id from range(10, 12, 1, 1)")
-    # A Spark Connect server does not tell its jobs.
+    # a Spark Connect server does not report its jobs
     with no_jobs(tables.spark) if isinstance(tables.spark, SparkSession) else nullcontext():
         of_partitions = delete(tables, log, "part in (0, 2)", In(Column.of("part"), (0, 2)))
         by_statistics = delete(tables, plain, "id >= 10", Comparison(">=", Column.of("id"), 10))
@@ -79,7 +79,7 @@ def test_files_that_cannot_match_are_neither_opened_nor_rewritten(tables: Tables
     assert tables.rows(log) == [(0,), (1,), (10,), (12,), (2,)]
 
 
-def test_a_search_leaves_files_without_a_matching_row_alone(tables: Tables) -> None:
+def test_files_without_a_matching_row_are_searched_and_not_rewritten(tables: Tables) -> None:
     log = tables.made("select id, 'a' name from range(0, 3, 1, 1)")
     tables.append(log, "select id, 'b' name from range(0, 3, 1, 1)")
     outcome = delete(tables, log, "upper(name) = 'B' and id = 1", limits=SEARCH_FIRST)
@@ -87,7 +87,7 @@ def test_a_search_leaves_files_without_a_matching_row_alone(tables: Tables) -> N
     assert outcome.files_skipped == 0
 
 
-def test_a_condition_may_hold_subqueries_over_other_tables_and_the_table_itself(tables: Tables) -> None:
+def test_a_condition_may_contain_subqueries_over_other_tables_and_the_table_itself(tables: Tables) -> None:
     log = tables.made(ROWS)
     tables.spark.sql("select 1 id union all select 2").createOrReplaceTempView("`main.gone@v3`")
     tables.read(log).createOrReplaceTempView("`main.orders@v0`")
@@ -99,7 +99,7 @@ def test_a_condition_may_hold_subqueries_over_other_tables_and_the_table_itself(
 
 
 @pytest.mark.parametrize("limits", [None, SEARCH_FIRST])
-def test_a_delete_that_changes_nothing_commits_only_where_that_is_asked_for(
+def test_a_delete_without_changes_commits_only_with_a_transaction_or_under_write_serializable(
     tables: Tables, limits: Limits | None
 ) -> None:
     log = tables.made(ROWS)
@@ -113,7 +113,7 @@ def test_a_delete_that_changes_nothing_commits_only_where_that_is_asked_for(
     assert log.snapshot().transaction_version("app") == 4
 
 
-def test_deletes_in_disjoint_files_both_land_and_in_the_same_file_one_is_refused(tables: Tables) -> None:
+def test_concurrent_deletes_conflict_only_in_the_same_file(tables: Tables) -> None:
     log = tables.made("select id from range(0, 3, 1, 1)")
     tables.append(log, "select id from range(10, 13, 1, 1)")
     pinned = tables.target(log)
@@ -127,7 +127,7 @@ def test_deletes_in_disjoint_files_both_land_and_in_the_same_file_one_is_refused
 
 
 class no_jobs:
-    """Fails where Spark runs a job inside the block."""
+    """Fails if Spark runs a job inside the block."""
 
     def __init__(self, spark: SparkSession) -> None:
         self._tracker = spark.sparkContext.statusTracker()

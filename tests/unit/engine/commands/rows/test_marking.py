@@ -1,4 +1,4 @@
-"""DELETE and UPDATE of tables that ask for deletion vectors."""
+"""DELETE and UPDATE of tables with deletion vectors."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def ten(tables: Tables, **more: object) -> DeltaLog:
     return tables.made("select id, concat('n', id) name from range(0, 10, 1, 1)", properties=VECTORS, **more)
 
 
-def test_a_delete_marks_rows_and_writes_no_data_file(tables: Tables) -> None:
+def test_a_delete_writes_a_deletion_vector_and_no_data_file(tables: Tables) -> None:
     log = ten(tables)
     before = only_file(log)
     outcome = delete(tables, log, "id in (1, 4)")
@@ -80,7 +80,7 @@ def test_a_delete_marks_rows_and_writes_no_data_file(tables: Tables) -> None:
     assert all(each.data_change for commit in log.commits(1) for each in commit.actions if isinstance(each, AddFile))
 
 
-def test_a_second_delete_widens_the_vector_and_a_last_one_removes_the_file(tables: Tables) -> None:
+def test_a_second_delete_extends_the_vector_and_the_delete_of_the_last_rows_removes_the_file(tables: Tables) -> None:
     log = ten(tables)
     delete(tables, log, "id = 1")
     outcome = delete(tables, log, "id < 4")
@@ -96,7 +96,7 @@ def test_a_second_delete_widens_the_vector_and_a_last_one_removes_the_file(table
     assert (found["numDeletedRows"], found["numRemovedFiles"]) == ("6", "1")
 
 
-def test_a_file_that_few_rows_are_left_of_is_written_anew(tables: Tables) -> None:
+def test_a_file_with_few_remaining_rows_is_rewritten(tables: Tables) -> None:
     log = ten(tables)
     delete(tables, log, "id = 0")
     outcome = delete(tables, log, "id <> 7")
@@ -107,7 +107,7 @@ def test_a_file_that_few_rows_are_left_of_is_written_anew(tables: Tables) -> Non
     assert (found["numCopiedRows"], found["numRemovedFiles"], found["numDeletionVectorsRemoved"]) == ("1", "1", "1")
 
 
-def test_whole_files_with_vectors_are_removed_without_a_job_by_what_is_left_of_them(tables: Tables) -> None:
+def test_whole_files_with_vectors_are_removed_without_a_job_and_their_remaining_rows_counted(tables: Tables) -> None:
     log = ten(tables)
     tables.append(log, "select id, 'm' name from range(100, 103, 1, 1)")
     delete(tables, log, "id in (3, 101)")
@@ -117,7 +117,7 @@ def test_whole_files_with_vectors_are_removed_without_a_job_by_what_is_left_of_t
     assert delete_command.delete(tables.spark, tables.target(log), Rows("t", None, UNKNOWN), PLAIN).rows_deleted == 2
 
 
-def test_vectors_of_several_files_stand_in_one_file(tables: Tables) -> None:
+def test_the_vectors_of_several_files_are_written_to_one_file(tables: Tables) -> None:
     log = tables.made("select id, id % 7 part from range(70)", partition_columns=("part",), properties=VECTORS)
     files = tables.data_files(log)
     outcome = delete(tables, log, "id < 21")
@@ -128,7 +128,7 @@ def test_vectors_of_several_files_stand_in_one_file(tables: Tables) -> None:
     assert ids(tables, log) == list(range(21, 70))
 
 
-def test_an_update_writes_the_changed_rows_and_marks_the_old_ones(tables: Tables) -> None:
+def test_an_update_writes_the_changed_rows_and_deletes_the_old_rows_by_a_vector(tables: Tables) -> None:
     log = ten(tables)
     before = only_file(log)
     outcome = update(tables, log, "id % 5 = 0", name="upper(name)", id="id + 100")
@@ -142,7 +142,7 @@ def test_an_update_writes_the_changed_rows_and_marks_the_old_ones(tables: Tables
     assert (found["numUpdatedRows"], found["numCopiedRows"], found["numDeletionVectorsAdded"]) == ("2", "0", "1")
 
 
-def test_an_update_of_almost_all_rows_writes_the_file_anew(tables: Tables) -> None:
+def test_an_update_of_almost_all_rows_rewrites_the_file(tables: Tables) -> None:
     log = ten(tables)
     outcome = update(tables, log, "id > 0", name="'x'")
     assert (outcome.rows_updated, outcome.files_added, outcome.files_removed) == (9, 1, 1)
@@ -152,7 +152,7 @@ def test_an_update_of_almost_all_rows_writes_the_file_anew(tables: Tables) -> No
     assert {name for _, name in tables.rows(log)} == {"y"}
 
 
-def test_what_is_marked_is_what_is_written_even_where_the_condition_is_a_chance(tables: Tables) -> None:
+def test_the_deleted_rows_are_the_rewritten_rows_even_under_a_random_condition(tables: Tables) -> None:
     log = tables.made("select id, 0 v from range(0, 2000, 1, 2)", properties=VECTORS)
     outcome = update(tables, log, "rand() < 0.3", v="1")
     rows = tables.rows(log)
@@ -160,7 +160,7 @@ def test_what_is_marked_is_what_is_written_even_where_the_condition_is_a_chance(
     assert sum(row[1] for row in rows) == outcome.rows_updated
 
 
-def test_an_update_that_breaks_a_rule_leaves_nothing_behind(tables: Tables) -> None:
+def test_an_update_that_violates_a_constraint_leaves_no_files(tables: Tables) -> None:
     log = ten(tables, constraints={"small": "id < 100"})
     files = tables.data_files(log)
     with pytest.raises(CheckViolationError, match="1 row breaks"):
@@ -168,7 +168,7 @@ def test_an_update_that_breaks_a_rule_leaves_nothing_behind(tables: Tables) -> N
     assert tables.data_files(log) == files and log.snapshot().version == 0
 
 
-def test_nothing_that_matches_changes_nothing(tables: Tables) -> None:
+def test_an_update_or_delete_without_matches_changes_nothing(tables: Tables) -> None:
     log = ten(tables)
     files = tables.data_files(log)
     assert (delete(tables, log, "id = 77").rows_deleted, update(tables, log, "id = 77", name="'x'").rows_updated) == (
@@ -179,7 +179,7 @@ def test_nothing_that_matches_changes_nothing(tables: Tables) -> None:
 
 
 @pytest.mark.parametrize("level", LEVELS)
-def test_of_two_writers_who_mark_rows_of_one_file_the_second_loses_and_leaves_nothing(
+def test_of_two_writers_who_delete_rows_of_one_file_the_second_conflicts_and_leaves_no_files(
     tables: Tables, level: IsolationLevel
 ) -> None:
     log = ten(tables)
@@ -195,7 +195,7 @@ def test_of_two_writers_who_mark_rows_of_one_file_the_second_loses_and_leaves_no
     assert ids(tables, log) == [0, 2, 3, 4, 5, 6, 7, 8, 9]
 
 
-def test_writers_who_mark_rows_of_different_files_both_land(tables: Tables) -> None:
+def test_writers_who_delete_rows_of_different_files_both_commit(tables: Tables) -> None:
     log = ten(tables)
     tables.append(log, "select id, 'm' name from range(100, 103, 1, 1)")
     pinned = tables.target(log)
@@ -204,7 +204,7 @@ def test_writers_who_mark_rows_of_different_files_both_land(tables: Tables) -> N
     assert ids(tables, log) == [0, 2, 3, 4, 5, 6, 7, 8, 9, 100, 102]
 
 
-def test_files_keep_their_vectors_where_the_table_does_not_ask_for_them_any_more(tables: Tables) -> None:
+def test_files_keep_their_vectors_after_the_table_disables_deletion_vectors(tables: Tables) -> None:
     log = ten(tables)
     delete(tables, log, "id = 1")
     snapshot = log.snapshot()
@@ -212,7 +212,7 @@ def test_files_keep_their_vectors_where_the_table_does_not_ask_for_them_any_more
     assert scan.read(tables.spark, log, snapshot).count() == 9
 
 
-def test_positions_are_those_of_the_rows_in_their_files(tables: Tables) -> None:
+def test_positions_are_the_rows_positions_in_their_files(tables: Tables) -> None:
     log = tables.made("select id, id % 2 part from range(0, 3000, 1, 1)", partition_columns=("part",))
     snapshot = log.snapshot()
     frame = scan.read(tables.spark, log, snapshot, with_position=True)

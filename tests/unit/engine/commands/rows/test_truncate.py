@@ -1,4 +1,4 @@
-"""TRUNCATE: all files leave, and none is read."""
+"""TRUNCATE: removes all files without reading them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def test_truncate_removes_every_row_without_reading_a_file(tables: Tables) -> No
     assert tables.last_commit(log).operation == "TRUNCATE"
 
 
-def test_truncate_loses_to_rows_that_came_while_it_ran(tables: Tables) -> None:
+def test_truncate_conflicts_with_rows_that_were_committed_while_it_ran(tables: Tables) -> None:
     log = tables.made("select id from range(5)")
     target = tables.target(log)
     tables.append(log, "select 9L")

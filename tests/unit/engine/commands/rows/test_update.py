@@ -1,4 +1,4 @@
-"""UPDATE: which rows change, to which values, and in which files."""
+"""UPDATE: the changed rows, their values and their files."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def update(
 
 
 @pytest.mark.parametrize("limits", [None, SEARCH_FIRST])
-def test_only_rows_whose_condition_is_true_change_and_all_values_are_the_old_ones(
+def test_only_rows_whose_condition_is_true_change_and_expressions_read_the_old_values(
     tables: Tables, limits: Limits | None
 ) -> None:
     log = tables.made("select * from values (1, 10), (2, 20), (null, 30) as x(a, b)")
@@ -55,19 +55,19 @@ def test_only_rows_whose_condition_is_true_change_and_all_values_are_the_old_one
     assert (info.operation_metrics["numUpdatedRows"], info.operation_metrics["numCopiedRows"]) >= ("1", "0")
 
 
-def test_without_a_condition_all_rows_change(tables: Tables) -> None:
+def test_an_update_without_a_condition_changes_all_rows(tables: Tables) -> None:
     log = tables.made(ROWS)
     assert update(tables, log, None, (("name",), "concat(name, '!')")).rows_updated == 3
     assert tables.rows(log) == [(1, "a!"), (2, "b!"), (None, "n!")]
 
 
-def test_a_field_inside_a_struct_is_set_and_its_neighbours_stay(tables: Tables) -> None:
+def test_a_field_of_a_struct_is_set_and_its_other_fields_are_kept(tables: Tables) -> None:
     log = tables.made("select 1 id, named_struct('a', 1, 'b', named_struct('c', 'x', 'd', 2)) s")
     update(tables, log, "id = 1", (("s", "b", "c"), "upper(s.b.c)"), (("t", "s", "a"), "s.a + 1"))
     assert tables.rows(log) == [(1, {"a": 2, "b": {"c": "X", "d": 2}})]
 
 
-def test_a_partition_column_can_be_set_and_moves_the_row(tables: Tables) -> None:
+def test_setting_a_partition_column_moves_the_row(tables: Tables) -> None:
     log = tables.made("select id, id % 2 part from range(4)", partition_columns=("part",))
     update(tables, log, "id = 1", (("part",), "7"))
     assert tables.rows(log) == [(0, 0), (1, 7), (2, 0), (3, 1)]
@@ -79,7 +79,7 @@ def test_names_are_found_in_any_case_and_with_any_characters(tables: Tables) -> 
     assert tables.rows(log) == [(1, 4, 9)]
 
 
-def test_assignments_that_cannot_be_made_are_refused_before_anything_is_written(tables: Tables) -> None:
+def test_invalid_assignments_are_refused_before_anything_is_written(tables: Tables) -> None:
     log = tables.made("select 1 id, array(1) xs, named_struct('a', 1) s")
     files = tables.data_files(log)
     with pytest.raises(ColumnNotFoundError, match="`nmae`"):
@@ -91,7 +91,7 @@ def test_assignments_that_cannot_be_made_are_refused_before_anything_is_written(
     assert tables.data_files(log) == files
 
 
-def test_a_value_that_the_column_cannot_hold_is_refused_where_the_condition_is_true(tables: Tables) -> None:
+def test_a_value_that_the_column_cannot_hold_is_refused_only_in_rows_that_change(tables: Tables) -> None:
     log = tables.made("select * from values (1, 'x'), (2, '3') as v(id, text)")
     files = tables.data_files(log)
     with pytest.raises(ValueNotCastableError, match="x"):
@@ -101,7 +101,7 @@ def test_a_value_that_the_column_cannot_hold_is_refused_where_the_condition_is_t
     assert tables.rows(log) == [(1, "x"), (3, "3")]
 
 
-def test_constraints_hold_for_changed_rows(tables: Tables) -> None:
+def test_constraints_are_enforced_on_changed_rows(tables: Tables) -> None:
     log = tables.made(
         "select * from values (1, 'a'), (2, 'b') as x(id, name)",
         columns=(ColumnDefinition("id"), ColumnDefinition("name", nullable=False)),
@@ -116,7 +116,7 @@ def test_constraints_hold_for_changed_rows(tables: Tables) -> None:
     assert tables.rows(log) == [(1, "a"), (2, "b")]
 
 
-def test_an_update_that_changes_nothing_commits_only_with_a_transaction(tables: Tables) -> None:
+def test_an_update_without_changes_commits_only_with_a_transaction(tables: Tables) -> None:
     log = tables.made(ROWS)
     files = tables.data_files(log)
     assert update(tables, log, "id = 99", (("name",), "'z'")).version == 0
@@ -126,7 +126,7 @@ def test_an_update_that_changes_nothing_commits_only_with_a_transaction(tables: 
     assert tables.data_files(log) == files
 
 
-def test_a_row_that_another_writer_adds_under_the_condition_is_a_conflict(tables: Tables) -> None:
+def test_a_matching_row_that_another_writer_adds_is_a_conflict(tables: Tables) -> None:
     log = tables.made("select id, 'a' name from range(0, 3, 1, 1)")
     pinned, again = tables.target(log), tables.target(log)
     tables.append(log, "values (50L, 'far away')")

@@ -1,4 +1,4 @@
-"""Settings are read as the session has them, the required ones are there, and another value is refused."""
+"""Settings are read from the session, the required settings are set, and another value is refused."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def session(spark: SparkSession) -> Iterator[SparkSession]:
 
 
 @pytest.mark.connect
-def test_settings_that_were_given_a_value_are_read_and_others_left_out(session: SparkSession) -> None:
+def test_settings_with_a_value_are_read_and_unset_settings_are_omitted(session: SparkSession) -> None:
     session.conf.set(CODEC, "zstd")
     session.conf.unset("spark.sql.ansi.doubleQuotedIdentifiers")
     names = (CODEC, TIMESTAMPS, "spark.sql.ansi.doubleQuotedIdentifiers", "spark.silt.no.such.setting")
@@ -37,7 +37,7 @@ def test_a_configured_session_has_every_required_setting(session: SparkSession) 
     assert session_settings.given(session, required).items() <= required.items()
 
 
-def test_another_value_is_refused_where_a_session_is_taken_and_before_files_are_written(
+def test_another_value_of_a_required_setting_is_refused_before_files_are_written(
     session: SparkSession, tmp_path: Path
 ) -> None:
     warehouse = Warehouse(session, str(tmp_path))
@@ -55,7 +55,7 @@ CLOUDS = {
 }
 
 
-def test_the_committers_that_sparks_module_for_clouds_brings_are_not_refused() -> None:
+def test_the_committers_of_sparks_cloud_module_are_accepted() -> None:
     required_settings.check(CLOUDS)
 
 

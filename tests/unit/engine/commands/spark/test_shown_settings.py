@@ -1,4 +1,4 @@
-"""No setting that may hold a secret is shown, of all that Spark and Hadoop document."""
+"""No setting that may hold a secret is shown, among all settings that Spark and Hadoop document."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ USED = ("spark.driver.memory", "spark.sql.shuffle.partitions", "spark.sql.sessio
 
 
 def hadoops_names() -> set[str]:
-    """The settings that Hadoop documents, in the files of their defaults."""
+    """The settings that Hadoop documents, from the files of their defaults."""
     found = set()
     for jar in JARS.glob("hadoop-client-*.jar"):
         with zipfile.ZipFile(jar) as file:
@@ -49,7 +49,7 @@ def hadoops_names() -> set[str]:
 
 
 def sparks_names() -> set[str]:
-    """The settings that Spark declares, as the texts of its classes have them."""
+    """The settings that Spark declares, from the strings of its classes."""
     return {name for jar in JARS.glob("spark-*.jar") for name in declared(jar)}
 
 
@@ -60,13 +60,13 @@ def declared(jar: Path) -> Iterator[str]:
                 yield from (text.decode() for text in re.findall(rb"spark\.[a-zA-Z][\w.]+\w", file.read(name)))
 
 
-def test_what_spark_declares_and_may_be_a_secret_is_hidden() -> None:
+def test_every_setting_of_spark_that_may_be_a_secret_is_hidden() -> None:
     secrets = [name for name in sparks_names() if SECRET.search(name)]
     assert "spark.ssl.keyPassword" in secrets or "spark.authenticate.secret" in secrets
     assert set(settings(dict.fromkeys(secrets, "abc")).values()) == {HIDDEN}
 
 
-def test_of_hadoops_settings_none_is_shown() -> None:
+def test_no_setting_of_hadoop_is_shown() -> None:
     names = [f"{prefix}{name}" for name in hadoops_names() for prefix in ("", "spark.hadoop.")]
     assert "fs.s3a.secret.key" in names
     assert set(settings(dict.fromkeys(names, "abc")).values()) == {HIDDEN}
@@ -78,7 +78,7 @@ def test_a_setting_that_is_not_known_to_be_harmless_is_hidden(name: str) -> None
 
 
 @pytest.mark.parametrize("name", USED)
-def test_what_a_user_looks_for_is_shown(name: str) -> None:
+def test_common_harmless_settings_are_shown(name: str) -> None:
     assert setting(name, True) == "True"
 
 

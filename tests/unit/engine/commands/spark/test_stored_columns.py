@@ -1,4 +1,4 @@
-"""Spark judges floating-point values itself, and loses nothing else by it."""
+"""Spark compares floating-point values itself, without push-down, and keeps push-down for all other columns."""
 
 from __future__ import annotations
 
@@ -50,12 +50,12 @@ def test_the_value_of_a_subquery_is_not_pushed_down_either(files: DataFrame) -> 
 
 
 def counts(spark: SparkSession, condition: str) -> tuple[int, int]:
-    """The rows that Spark finds by itself, and those that it finds in columns without push-down."""
+    """Returns the number of rows that Spark finds by itself, and that it finds in columns without push-down."""
     plain, other = (spark.sql(f"select * from {name} where {condition}").count() for name in ("files", "shielded"))
     return plain, other
 
 
-def test_the_rows_and_their_columns_stay_as_they_are(spark: SparkSession, files: DataFrame) -> None:
+def test_rows_and_columns_are_unchanged(spark: SparkSession, files: DataFrame) -> None:
     extremes = "values (double('NaN')), (double('-Infinity')), (-0.0D), (0.0D), (4.9E-324D), (null) t(d)"
     numbers = spark.sql(f"select d, cast(d as float) f, named_struct('d', d) s from {extremes}")
     for rows in (files, numbers):
@@ -65,7 +65,7 @@ def test_the_rows_and_their_columns_stay_as_they_are(spark: SparkSession, files:
     assert sorted(signs) == [-1, 1]
 
 
-def test_the_comment_of_a_member_is_kept(spark: SparkSession, tmp_path: Path) -> None:
+def test_the_comment_of_a_struct_field_is_kept(spark: SparkSession, tmp_path: Path) -> None:
     folder = str(tmp_path / "described")
     spark.sql("select named_struct('n', 1, 'd', -0.0D) as s").write.parquet(folder)
     schema = StructType.fromDDL("s struct<n: int, d: double comment 'inside'> comment 'outside'")
@@ -74,7 +74,7 @@ def test_the_comment_of_a_member_is_kept(spark: SparkSession, tmp_path: Path) ->
     assert shielded(rows).where("s.d = 0").count() == 1
 
 
-def test_conditions_on_other_columns_and_members_are_still_pushed_down(files: DataFrame) -> None:
+def test_conditions_on_other_columns_and_fields_are_still_pushed_down(files: DataFrame) -> None:
     shown = plan(shielded(files), "id = 2 and d = 0 and `s s`.n = 2", "`s s`.t.y", "shielded")
     pushed = shown[shown.index("PushedFilters") : shown.index("ReadSchema")]
     assert all(each in pushed for each in ("EqualTo(id,2)", "EqualTo(`s s`.n,2)")), shown
@@ -85,11 +85,11 @@ def test_conditions_on_other_columns_and_members_are_still_pushed_down(files: Da
     ]
 
 
-def test_many_members_of_a_struct_cost_no_more_than_their_number(spark: SparkSession) -> None:
+def test_the_cost_grows_linearly_with_the_fields_of_a_struct(spark: SparkSession) -> None:
     members = ", ".join(f"'m{at}', double(id)" for at in range(60))
     rows = spark.sql(f"select named_struct({members}) as s from range(3)")
     assert shielded(rows).where("s.m59 = 1").count() == 1
 
 
-def test_what_is_not_named_is_left_alone(files: DataFrame) -> None:
+def test_columns_that_are_not_named_are_unchanged(files: DataFrame) -> None:
     assert without_pushdown(files, files.schema, ()) is files

@@ -1,4 +1,4 @@
-"""Types pass between the kernel's schema and Spark's unchanged."""
+"""Types are converted between the kernel's schema and Spark's without change."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ EVERY_TYPE = T.StructType(
 )  # fmt: skip
 
 
-def test_every_type_survives_the_way_there_and_back() -> None:
+def test_every_type_survives_the_conversion_to_spark_and_back() -> None:
     assert types.spark_schema(types.kernel_schema(EVERY_TYPE)) == EVERY_TYPE
 
 

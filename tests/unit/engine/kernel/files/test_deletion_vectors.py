@@ -57,7 +57,7 @@ def add(path: str, vector: DeletionVector | None, stats: str | None = '{"numReco
 
 
 @given(st.binary(max_size=64).map(lambda data: data + bytes(-len(data) % 4)))
-def test_z85_reads_back_what_it_wrote(data: bytes) -> None:
+def test_z85_decodes_what_it_encoded(data: bytes) -> None:
     text = z85.encode(data)
     assert z85.decode(text) == data
     assert len(text) == len(data) // 4 * 5
@@ -68,11 +68,11 @@ def test_z85_reads_back_what_it_wrote(data: bytes) -> None:
     "last, data",
     [("###00", b"\0"), ("###30", b"\xff"), ("##093", b"\3\0"), ("##960", b"\xff\xff"), ("#0005", b"\0\0\5")],
 )
-def test_a_last_block_of_z85_may_be_padded_in_front(last: str, data: bytes) -> None:
+def test_the_last_block_of_z85_may_be_padded_in_front(last: str, data: bytes) -> None:
     assert z85.decode("HelloWorld" + last) == bytes.fromhex("864FD26FB559F75B") + data
 
 
-def test_z85_is_that_of_its_specification() -> None:
+def test_z85_matches_its_specification() -> None:
     assert z85.encode(bytes.fromhex("864FD26FB559F75B")) == "HelloWorld"
 
 
@@ -82,7 +82,7 @@ def test_a_text_that_is_not_z85_is_refused(text: str) -> None:
         z85.decode(text)
 
 
-def test_the_file_of_a_vector_is_what_the_specifications_examples_say() -> None:
+def test_the_file_of_a_vector_matches_the_specifications_examples() -> None:
     with_prefix = DeletionVector("u", "ab^-aqEH.-t@S}K{vb[*k^", 40, 6, offset=4)
     name = "deletion_vector_d2c639aa-8816-431a-aaf6-d3fe2512ff61.bin"
     assert deletion_vectors.file_name(with_prefix) == f"ab/{name}"
@@ -95,7 +95,7 @@ def test_the_file_of_a_vector_is_what_the_specifications_examples_say() -> None:
 
 
 @given(st.lists(bitmaps, min_size=1, max_size=4))
-def test_vectors_read_back_as_the_rows_that_were_written(given_bitmaps: list[BitMap64]) -> None:
+def test_written_vectors_are_read_back_as_the_same_rows(given_bitmaps: list[BitMap64]) -> None:
     store = MemoryStore()
     vectors = written(store, *given_bitmaps)
     assert read(store, *vectors) == given_bitmaps
@@ -108,7 +108,7 @@ def test_vectors_read_back_as_the_rows_that_were_written(given_bitmaps: list[Bit
 
 
 @given(bitmaps)
-def test_an_inline_vector_reads_back(bitmap: BitMap64) -> None:
+def test_an_inline_vector_is_read_back(bitmap: BitMap64) -> None:
     vector = deletion_vectors.inline(bitmap)
     assert DeletionVector.from_json(vector.to_json()) == vector
     assert vector.offset is None
@@ -125,12 +125,12 @@ def test_words_have_the_bits_of_the_rows(bitmap: BitMap64) -> None:
 
 
 @given(st.lists(st.integers(0, 1 << 40)), st.lists(st.integers(0, 1 << 40)))
-def test_positions_of_an_array_become_a_bitmap(before: list[int], positions: list[int]) -> None:
+def test_an_array_of_positions_is_converted_to_a_bitmap(before: list[int], positions: list[int]) -> None:
     values = pa.array([*before, *positions], pa.int64()).slice(len(before))
     assert deletion_vectors.of_positions(values) == BitMap64(positions)
 
 
-def test_large_vectors_are_spread_over_files_that_a_reader_can_take_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_large_vectors_are_spread_over_files_that_a_reader_can_read_completely(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(deletion_vectors, "_MOST_BYTES", 100)
     store = MemoryStore()
     given_bitmaps = [BitMap64(range(at, 4000, 7)) for at in range(3)] + [BitMap64([at]) for at in range(4)]
@@ -165,7 +165,7 @@ def test_vectors_with_a_prefix_or_an_absolute_path_are_found(tmp_path: Path) -> 
         read(store, elsewhere)
 
 
-def test_the_rows_of_files_that_have_a_vector_are_given_by_path() -> None:
+def test_the_deleted_rows_are_returned_by_file_path() -> None:
     store = MemoryStore()
     one, two = written(store, BitMap64([1]), BitMap64([2, 9]))
     store.put("d", parquet_of(10))
@@ -182,7 +182,7 @@ def test_a_vector_that_deletes_rows_which_its_file_does_not_have_is_refused() ->
 
 
 @pytest.mark.parametrize("stats", [None, "{}", '{"numRecords":99999999999}'])
-def test_a_file_whose_log_has_no_number_of_rows_that_can_be_trusted_is_asked_itself(stats: str | None) -> None:
+def test_a_files_footer_is_read_if_the_log_has_no_reliable_row_count(stats: str | None) -> None:
     store = MemoryStore()
     store.put("part-1", parquet_of(10))
     (vector,) = written(store, BitMap64([10]))
@@ -193,7 +193,7 @@ def test_a_file_whose_log_has_no_number_of_rows_that_can_be_trusted_is_asked_its
 @pytest.mark.parametrize(
     "changes", [{"size_in_bytes": 1 << 62}, {"size_in_bytes": -5}, {"offset": 1 << 62}, {"offset": -1}]
 )
-def test_a_vector_of_an_absurd_size_or_place_is_refused_unread(changes: dict[str, int], tmp_path: Path) -> None:
+def test_a_vector_of_an_absurd_size_or_offset_is_refused_unread(changes: dict[str, int], tmp_path: Path) -> None:
     for store in (MemoryStore(), LocalStore(tmp_path)):
         (vector,) = written(store, BitMap64([1]))
         with pytest.raises(CorruptDeletionVectorError):
@@ -220,7 +220,7 @@ def damaged(vector: DeletionVector) -> Iterable[tuple[str, DeletionVector]]:
 
 
 @pytest.mark.parametrize("at", range(7))
-def test_a_descriptor_that_does_not_fit_its_file_is_refused(at: int) -> None:
+def test_a_descriptor_that_does_not_match_its_file_is_refused(at: int) -> None:
     store = MemoryStore()
     (vector,) = written(store, BitMap64([1, 2]))
     what, wrong = list(damaged(vector))[at]
@@ -230,7 +230,7 @@ def test_a_descriptor_that_does_not_fit_its_file_is_refused(at: int) -> None:
 
 
 @given(st.randoms(use_true_random=False), bitmaps)
-def test_a_file_with_other_bytes_is_never_read_wrong(chance: random.Random, bitmap: BitMap64) -> None:
+def test_a_file_with_changed_bytes_is_never_read_wrongly(chance: random.Random, bitmap: BitMap64) -> None:
     store = MemoryStore()
     (vector,) = written(store, bitmap)
     name = str(deletion_vectors.file_name(vector))
@@ -243,7 +243,9 @@ def test_a_file_with_other_bytes_is_never_read_wrong(chance: random.Random, bitm
 
 
 @given(st.randoms(use_true_random=False), bitmaps)
-def test_an_inline_vector_with_other_bytes_is_read_or_refused_by_name(chance: random.Random, bitmap: BitMap64) -> None:
+def test_an_inline_vector_with_changed_bytes_is_read_or_refused_by_name(
+    chance: random.Random, bitmap: BitMap64
+) -> None:
     text = deletion_vectors.inline(bitmap)
     characters = list(text.path_or_inline_dv)
     characters[chance.randrange(len(characters))] = chance.choice("0aA#~")
@@ -261,7 +263,7 @@ def test_the_old_format_of_the_specifications_inline_example_is_refused() -> Non
         read(MemoryStore(), old)
 
 
-def test_the_name_of_a_written_file_is_a_new_id() -> None:
+def test_the_name_of_a_written_file_contains_a_new_id() -> None:
     store = MemoryStore()
     (vector,) = written(store, BitMap64([1]))
     name = str(deletion_vectors.file_name(vector))

@@ -1,4 +1,6 @@
-"""A data file that is not the one that the log names is refused before a row of it counts; a sound one never is."""
+"""A data file other than the one that the log names is refused before any of its rows counts; an
+intact file never is.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +35,7 @@ def check(log: DeltaLog, guard: FileGuard | None = None) -> None:
 
 
 def check_each(log: DeltaLog, guard: FileGuard | None = None) -> None:
-    """The same, file by file."""
+    """Checks the files one by one."""
     snapshot = log.snapshot()
     found = guard or FileGuard()
     for add in snapshot.add_files():
@@ -48,7 +50,7 @@ def file_of(log: DeltaLog, number: int = 1) -> Path:
 
 
 def other_columns(path: Path) -> None:
-    """A file of the same size, one of whose columns has another name."""
+    """Returns a file of the same size in which one column has another name."""
     path.write_bytes(path.read_bytes().replace(b"name", b"nome"))
 
 
@@ -63,7 +65,7 @@ def other_columns(path: Path) -> None:
     ],
     ids=["empty", "longer", "shorter", "other columns"],
 )
-def test_a_file_that_the_log_does_not_name_is_refused(
+def test_a_file_that_differs_from_the_log_is_refused(
     orders: DeltaLog, damage: Callable[[Path], object], said: str, check: Callable[[DeltaLog], None]
 ) -> None:
     check(orders)
@@ -76,7 +78,7 @@ def test_a_file_that_the_log_does_not_name_is_refused(
     assert raised.value.details == {"path": str(path)}
 
 
-def test_another_number_of_rows_is_found_in_the_footer(orders: DeltaLog) -> None:
+def test_a_different_row_count_is_found_in_the_footer(orders: DeltaLog) -> None:
     snapshot = orders.snapshot()
     stats = [text.replace('"numRecords":10', '"numRecords":11') for text in snapshot.files["stats"].to_pylist()]
     files = snapshot.files.set_column(4, "stats", pa.array(stats, pa.string()))
@@ -85,20 +87,20 @@ def test_another_number_of_rows_is_found_in_the_footer(orders: DeltaLog) -> None
 
 
 @both
-def test_a_file_that_is_not_there_is_left_to_its_reader(orders: DeltaLog, check: Callable[[DeltaLog], None]) -> None:
+def test_a_missing_file_is_left_to_its_reader(orders: DeltaLog, check: Callable[[DeltaLog], None]) -> None:
     file_of(orders).unlink()
     check(orders)
 
 
 @both
-def test_a_copy_of_a_table_is_sound_and_its_footers_are_read_once(
+def test_a_copied_table_is_intact_and_its_footers_are_read_once(
     orders: DeltaLog, tmp_path: Path, check: Callable[[DeltaLog, FileGuard], None]
 ) -> None:
     shutil.copytree(orders.store.root, tmp_path / "copy", copy_function=shutil.copyfile)
     copied = DeltaLog(LocalStore(tmp_path / "copy"), "copy")
     guard = FileGuard()
     check(copied, guard)
-    # The same size and time again: what was read of it is remembered.
+    # The size and time are restored: the cached footer is used.
     path = file_of(copied)
     status = path.stat()
     other_columns(path)
@@ -108,7 +110,7 @@ def test_a_copy_of_a_table_is_sound_and_its_footers_are_read_once(
         check(copied)
 
 
-def test_a_column_that_came_later_is_not_missed(orders: DeltaLog) -> None:
+def test_a_column_added_later_is_not_missed_in_older_files(orders: DeltaLog) -> None:
     path = file_of(orders)
     os.utime(path, ns=(1, 1))
     snapshot = orders.snapshot()

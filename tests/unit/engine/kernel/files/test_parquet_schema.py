@@ -1,4 +1,4 @@
-"""The schemas of Parquet files as a table's, and merged."""
+"""The schemas of Parquet files, converted to table schemas and merged."""
 
 from __future__ import annotations
 
@@ -62,15 +62,15 @@ def type_of(kind: pa.DataType, **options: Any) -> str:
     ],
     ids=str,
 )
-def test_a_parquet_type_is_a_columns_type(kind: pa.DataType, name: str) -> None:
+def test_a_parquet_type_is_converted_to_its_column_type(kind: pa.DataType, name: str) -> None:
     assert type_of(kind) == name
 
 
-def test_an_old_timestamp_of_96_bits_is_one_with_a_zone() -> None:
+def test_an_int96_timestamp_is_converted_to_timestamp() -> None:
     assert type_of(pa.timestamp("ns"), use_deprecated_int96_timestamps=True) == "timestamp"
 
 
-def test_nested_types_are_read_and_their_leaves_told_apart() -> None:
+def test_nested_types_are_read_and_their_leaves_distinguished() -> None:
     kind = pa.struct([("a", pa.list_(pa.struct([("x", pa.int8()), ("at", pa.timestamp("ns"))]))), ("b", pa.int32())])
     schema = pa.schema([("before", pa.int64()), ("s", kind), ("m", pa.map_(pa.string(), pa.timestamp("ns")))])
     found = of_footer(footer(schema, use_deprecated_int96_timestamps=True))
@@ -91,12 +91,12 @@ def test_nested_types_are_read_and_their_leaves_told_apart() -> None:
     ],
     ids=str,
 )
-def test_a_type_that_no_column_has_is_named_with_its_column(kind: pa.DataType) -> None:
+def test_a_type_that_no_column_can_have_is_named_with_its_column(kind: pa.DataType) -> None:
     with pytest.raises(TypeMismatchError, match=r"the column `s\.c` has the Parquet type"):
         of_footer(footer(pa.schema([("s", pa.struct([("c", kind)]))])))
 
 
-def test_what_spark_notes_of_its_schema_goes_before_the_parquet_types() -> None:
+def test_the_schema_in_sparks_metadata_takes_precedence_over_the_parquet_types() -> None:
     noted = StructType((StructField("c", PrimitiveType("integer"), False, {"comment": "why"}),))
     schema = pa.schema(
         [("c", pa.int32())],
@@ -106,7 +106,7 @@ def test_what_spark_notes_of_its_schema_goes_before_the_parquet_types() -> None:
     assert (field.nullable, field.comment) == (True, "why")
 
 
-def test_a_note_that_cannot_be_read_is_passed_over() -> None:
+def test_unreadable_spark_metadata_is_ignored() -> None:
     noted = {
         "org.apache.spark.sql.parquet.row.metadata": json.dumps({"type": "no such"}),
         "org.apache.spark.version": "9",
@@ -136,7 +136,7 @@ def test_columns_are_merged_by_name_in_any_case() -> None:
     ],
     ids=str,
 )
-def test_types_that_are_stored_unlike_are_an_error_that_names_the_column(one: Any, other: Any) -> None:
+def test_incompatible_types_are_an_error_that_names_the_column(one: Any, other: Any) -> None:
     with pytest.raises(TypeMismatchError, match=r"the column `c` is .* in some files and .* in others"):
         merged(StructType((StructField("c", one),)), StructType((StructField("c", other),)))
 
@@ -147,7 +147,7 @@ NAMES = st.lists(st.sampled_from("abcd"), unique=True).map(
 
 
 @given(NAMES, NAMES, NAMES)
-def test_merging_keeps_every_column_and_groups_as_it_likes(a: StructType, b: StructType, c: StructType) -> None:
+def test_merging_keeps_every_column_in_any_grouping(a: StructType, b: StructType, c: StructType) -> None:
     assert merged(merged(a, b), c) == merged(a, merged(b, c))
     assert set(merged(a, b).names) == {*a.names, *b.names}
     assert merged(a, a) == a
@@ -168,9 +168,7 @@ def _struct(name: str) -> StructType:
     ],
 )
 @pytest.mark.parametrize("nested", ["{sql}", "[{sql}]", "{{'x': {sql}}}", "map {{'k': {sql}}}"])
-def test_a_type_of_duckdb_that_no_column_has_is_named_at_every_level(
-    tmp_path: Path, sql: str, kind: str, nested: str
-) -> None:
+def test_an_unsupported_duckdb_type_is_named_at_every_level(tmp_path: Path, sql: str, kind: str, nested: str) -> None:
     duckdb.sql(f"copy (select {nested.format(sql=sql)} as c) to '{tmp_path}/f.parquet' (format parquet)")
     with pytest.raises(TypeMismatchError, match=rf"the column `c[.a-z]*` has the Parquet type {kind}"):
         of_footer(pq.read_metadata(tmp_path / "f.parquet"))

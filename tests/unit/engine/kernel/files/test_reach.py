@@ -1,4 +1,4 @@
-"""Paths in a log that leave the table: followed into the warehouse, refused elsewhere, and never deleted."""
+"""Paths in a log that leave the table: followed within the warehouse, refused elsewhere, and never deleted."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from tests.unit.engine.kernel.log_builder import METADATA, add, put
 
 @pytest.fixture
 def table(tmp_path: Path) -> LocalStore:
-    """A table's folder in a warehouse, beside another table; the secret is outside of the warehouse."""
+    """A table's folder in a warehouse, next to another table; the secret is outside of the warehouse."""
     for name in ("house/main/orders", "house/main/other", "elsewhere"):
         (tmp_path / name).mkdir(parents=True)
         (tmp_path / name / "a.parquet").write_bytes(b"x" * 10)
@@ -56,7 +56,7 @@ def named(store: LocalStore, path: str) -> str:
 
 
 @pytest.mark.parametrize("path", INSIDE)
-def test_files_of_the_table_and_of_the_warehouse_are_followed(table: LocalStore, path: str) -> None:
+def test_files_of_the_table_and_of_the_warehouse_are_read(table: LocalStore, path: str) -> None:
     data_files.check_reach(table, named(table, path))
 
 
@@ -72,7 +72,7 @@ def test_other_files_are_refused_unless_the_user_allows_them(table: LocalStore, 
 
 
 def hostile(tmp_path: Path, path: str, facts: Mapping[str, object] | None = None) -> DeltaLog:
-    """A table whose second version adds a file by that path."""
+    """Creates a table whose second version adds a file by that path."""
     (tmp_path / "elsewhere").mkdir(parents=True)
     (tmp_path / "elsewhere" / "secret.parquet").write_bytes(b"secret")
     house = House(tmp_path / "house")
@@ -83,7 +83,7 @@ def hostile(tmp_path: Path, path: str, facts: Mapping[str, object] | None = None
     return log
 
 
-def test_no_reader_opens_a_file_outside(tmp_path: Path) -> None:
+def test_no_reader_opens_a_file_outside_the_warehouse(tmp_path: Path) -> None:
     log = hostile(tmp_path, "../../../elsewhere/secret.parquet")
     snapshot = log.snapshot()
     with pytest.raises(ExternalPathError):
@@ -106,7 +106,7 @@ OUT_OF_IT = (
 
 
 @pytest.mark.parametrize("path", [*IN_A_BUCKET, *OUT_OF_IT])
-def test_of_a_table_in_an_object_store_no_file_outside_is_read_and_nothing_is_asked(path: str) -> None:
+def test_no_file_outside_is_read_or_requested_for_a_table_in_an_object_store(path: str) -> None:
     store = ObjectStore("s3://bucket/house/main/orders/1", {"region": "us-east-1", "endpoint": "http://127.0.0.1:1"})
     store.allowed = ("s3://bucket/house",)
     files = files_table([AddFile("w/a.parquet", {}, 6, 0), AddFile(path, {}, 6, 0)])
@@ -122,13 +122,13 @@ def test_of_a_table_in_an_object_store_no_file_outside_is_read_and_nothing_is_as
         DeletionVector("u", "../../../elsewhere" + "ab^-aqEH.-t@S}K{vb[*k^"[:20].ljust(20, "0"), 40, 1, 1),
     ],
 )
-def test_no_deletion_vector_outside_is_read(tmp_path: Path, vector: DeletionVector) -> None:
+def test_no_deletion_vector_outside_the_table_is_read(tmp_path: Path, vector: DeletionVector) -> None:
     log = hostile(tmp_path, "a.parquet", {"deletion_vector": vector, "stats": '{"numRecords":3}'})
     with pytest.raises(ExternalPathError):
         deletion_vectors.read(log.store, [vector], log.name)
 
 
-def test_a_vacuum_deletes_no_file_outside_that_the_log_says_was_removed(tmp_path: Path) -> None:
+def test_a_vacuum_deletes_no_file_outside_that_the_log_removed(tmp_path: Path) -> None:
     for path in ("../../../elsewhere/secret.parquet", "x/../../../../elsewhere/secret.parquet"):
         log = hostile(tmp_path / path.replace("/", "_"), path)
         put(log, 2, CommitInfo(operation="DELETE"), add(path).remove(1))
@@ -136,12 +136,12 @@ def test_a_vacuum_deletes_no_file_outside_that_the_log_says_was_removed(tmp_path
         assert garbage.files == ()
 
 
-def test_a_vacuum_keeps_a_file_that_is_named_by_a_detour(tmp_path: Path) -> None:
+def test_a_vacuum_keeps_a_file_that_is_named_with_dot_segments(tmp_path: Path) -> None:
     log = hostile(tmp_path, "x/../a.parquet")
     assert "a.parquet" in vacuum.needed(log, log.snapshot(), 0).paths
 
 
-def test_rows_of_a_file_outside_are_not_counted(tmp_path: Path) -> None:
+def test_the_rows_of_a_file_outside_are_not_counted(tmp_path: Path) -> None:
     log = hostile(tmp_path, "../../../elsewhere/secret.parquet")
     files = files_table([AddFile("../../../elsewhere/secret.parquet", {}, 6, 0)])
     with pytest.raises(ExternalPathError):

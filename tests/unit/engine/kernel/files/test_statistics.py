@@ -133,44 +133,44 @@ def test_each_type_has_its_bounds(
         assert json.loads(text)["numRecords"] == len(values) + 1
 
 
-def test_bounds_of_a_dictionary_are_those_of_its_values() -> None:
+def test_the_bounds_of_a_dictionary_are_the_bounds_of_its_values() -> None:
     found = document(pa.table({"c": pa.array(["b", "a"]).dictionary_encode()}), struct(c=STRING))
     assert (found["minValues"], found["maxValues"]) == ({"c": "a"}, {"c": "b"})
 
 
-def test_an_unsigned_member_of_a_struct_has_its_bounds_over_row_groups() -> None:
+def test_an_unsigned_struct_field_has_bounds_over_all_row_groups() -> None:
     values = pa.array([{"u": 3_000_000_000}, {"u": 7}, {"u": 4_000_000_000}], pa.struct([("u", pa.uint32())]))
     found = document(pa.table({"s": values}), struct(s=struct(u=LONG)), row_group_size=1)
     assert (found["minValues"], found["maxValues"]) == ({"s": {"u": 7}}, {"s": {"u": 4_000_000_000}})
 
 
-def test_bounds_span_row_groups_and_all_null_ones_add_nothing() -> None:
+def test_bounds_span_row_groups_and_all_null_groups_add_nothing() -> None:
     found = one(LONG, [None, None, 7, 3, 5, None], pa.int64(), row_group_size=2)
     assert found == {"numRecords": 6, "minValues": {"c": 3}, "maxValues": {"c": 7}, "nullCount": {"c": 3}}
 
 
-def test_a_column_of_nulls_has_its_count_only() -> None:
+def test_a_column_of_nulls_has_only_a_null_count() -> None:
     assert one(LONG, [None, None], pa.int64()) == {"numRecords": 2, "nullCount": {"c": 2}}
 
 
-def test_a_file_without_rows_says_so() -> None:
+def test_a_file_without_rows_has_a_row_count_of_zero() -> None:
     assert one(LONG, [], pa.int64())["numRecords"] == 0
 
 
 @pytest.mark.parametrize(
     ("kind", "arrow"), [(PrimitiveType("boolean"), pa.bool_()), (PrimitiveType("binary"), pa.binary())]
 )
-def test_booleans_and_binaries_have_null_counts_only(kind: DataType, arrow: pa.DataType) -> None:
+def test_booleans_and_binaries_have_only_null_counts(kind: DataType, arrow: pa.DataType) -> None:
     value = True if arrow == pa.bool_() else b"x"
     assert one(kind, [value, None], arrow) == {"numRecords": 2, "nullCount": {"c": 1}}
 
 
-def test_a_writer_that_leaves_nan_out_gives_no_maximum() -> None:
+def test_a_writer_that_ignores_nan_provides_no_maximum() -> None:
     found = one(PrimitiveType("double"), [1.5, float("nan"), None], pa.float64())
     assert found == {"numRecords": 3, "minValues": {"c": Decimal("1.5")}, "nullCount": {"c": 1}}
 
 
-def test_long_strings_are_cut_by_the_tables_prefix_length() -> None:
+def test_long_strings_are_truncated_to_the_tables_prefix_length() -> None:
     values = pa.table({"c": ["a" * 40, "b" * 40]})
     assert document(values, struct(c=STRING))["minValues"] == {"c": "a" * 32}
     assert document(values, struct(c=STRING))["maxValues"] == {"c": "b" * 32 + "\x7f"}
@@ -180,7 +180,7 @@ def test_long_strings_are_cut_by_the_tables_prefix_length() -> None:
     assert none == {"numRecords": 2, "nullCount": {"c": 0}}
 
 
-def test_a_chunk_without_statistics_gives_none_and_is_named() -> None:
+def test_a_column_chunk_without_statistics_yields_none_and_is_named() -> None:
     table = pa.table({"a": ["x", None], "b": [1, 2]})
     found = statistics(table, struct(a=STRING, b=LONG), write_statistics=["b"])
     assert json.loads(found.json) == {
@@ -200,7 +200,7 @@ def test_timestamps_as_int96_have_no_bounds_and_are_named() -> None:
     assert found.missing == (("c",),)
 
 
-def test_structs_are_mirrored_and_a_null_struct_counts_for_its_members() -> None:
+def test_structs_are_nested_and_a_null_struct_counts_as_null_for_its_fields() -> None:
     table = pa.table({"s": [{"x": 1, "t": {"y": "a"}}, None, {"x": None, "t": None}]})
     assert document(table, struct(s=struct(x=LONG, t=struct(y=STRING)))) == {
         "numRecords": 3,
@@ -210,7 +210,7 @@ def test_structs_are_mirrored_and_a_null_struct_counts_for_its_members() -> None
     }
 
 
-def test_a_dot_in_a_name_is_no_nesting() -> None:
+def test_a_dot_in_a_name_does_not_nest() -> None:
     table = pa.table({"a": [{"b": 1}], "a.b": [9]})
     found = document(table, StructType((StructField("a", struct(b=LONG)), StructField("a.b", LONG))))
     assert found["minValues"] == {"a": {"b": 1}, "a.b": 9}
@@ -220,7 +220,7 @@ def test_a_dot_in_a_name_is_no_nesting() -> None:
     ("values", "nulls"),
     [([[1], [2]], 0), ([[1], []], None), ([[1], None], None), ([[1], [None]], None)],
 )
-def test_arrays_have_a_null_count_only_where_the_footer_proves_it(values: list[Any], nulls: int | None) -> None:
+def test_arrays_have_a_null_count_only_if_the_footer_proves_it(values: list[Any], nulls: int | None) -> None:
     found = one(ArrayType(LONG), values, pa.list_(pa.int64()))
     assert found.get("nullCount", {}).get("c") == nulls
     mapped = [None if each is None else [(str(key), key) for key in each] for each in values]
@@ -232,7 +232,7 @@ def test_a_column_that_the_file_lacks_is_null_in_every_row() -> None:
     assert document(pa.table({"a": [1, 2]}), struct(a=LONG, b=LONG))["nullCount"] == {"a": 0, "b": 2}
 
 
-def test_a_column_of_another_kind_than_the_tables_has_no_bounds() -> None:
+def test_a_column_of_another_type_than_the_tables_has_no_bounds() -> None:
     assert "minValues" not in document(pa.table({"c": ["1"]}), struct(c=LONG))
 
 
@@ -244,14 +244,14 @@ def names(schema: StructType, configuration: Mapping[str, str], partition_column
 WIDE = struct(p=LONG, s=struct(x=LONG, y=ArrayType(LONG)), **{f"c{number}": LONG for number in range(40)})
 
 
-def test_the_first_leaf_columns_count_and_partition_columns_do_not() -> None:
+def test_the_first_leaf_columns_have_statistics_and_partition_columns_do_not_count() -> None:
     assert names(WIDE, {}, ("P",)) == ["s.x", "s.y", *(f"c{number}" for number in range(30))]
     assert names(WIDE, {"delta.dataSkippingNumIndexedCols": "2"}) == ["p", "s.x"]
     assert names(WIDE, {"delta.dataSkippingNumIndexedCols": "0"}) == []
     assert len(names(WIDE, {"delta.dataSkippingNumIndexedCols": "-1"})) == 43
 
 
-def test_named_columns_count_instead_of_the_first() -> None:
+def test_named_columns_have_statistics_instead_of_the_first_columns() -> None:
     chosen = {"delta.dataSkippingStatsColumns": "C39, S.X, nothing", "delta.dataSkippingNumIndexedCols": "1"}
     assert names(WIDE, chosen) == ["s.x", "c39"]
     assert names(WIDE, {"delta.dataSkippingStatsColumns": "s"}) == ["s.x", "s.y"]
@@ -259,7 +259,7 @@ def test_named_columns_count_instead_of_the_first() -> None:
     assert names(quoted, {"delta.dataSkippingStatsColumns": "`a.b`,`c``d`,`e,f`"}) == ["a.b", "c`d", "e,f"]
 
 
-def test_statistics_stand_under_physical_names() -> None:
+def test_statistics_use_physical_names() -> None:
     mapped = StructField("c", LONG, metadata={"delta.columnMapping.physicalName": "col-1"})
     assert document(pa.table({"col-1": [1]}), StructType((mapped,)))["minValues"] == {"col-1": 1}
 
@@ -283,11 +283,11 @@ def test_a_missing_file_and_a_truncated_file_raise_different_errors() -> None:
         from_footers(store, ["cut.parquet"], struct(c=LONG), TableProperties({}))
 
 
-def test_as_many_footers_are_read_at_once_as_the_store_allows() -> None:
+def test_as_many_footers_are_read_concurrently_as_the_store_allows() -> None:
     together = threading.Barrier(64)
 
     class Service(MemoryObjectStore):
-        """Answers as soon as 64 requests wait."""
+        """Answers when 64 requests are waiting."""
 
         @property
         def files_at_once(self) -> int:

@@ -1,4 +1,4 @@
-"""The texts of statistics after rows of a file were deleted (`tightBounds`)."""
+"""The JSON of statistics after rows of a file were deleted (`tightBounds`)."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def spelled(value: object) -> str:
 
 
 @given(objects, st.sampled_from(["absent", None, True, False]))
-def test_statistics_that_are_widened_keep_all_other_values_as_they_are_spelled(
+def test_statistics_with_wide_bounds_keep_the_spelling_of_all_other_values(
     document: dict[str, object], tight: bool | str | None
 ) -> None:
     document = {name: value for name, value in document.items() if name != "tightBounds"}

@@ -1,4 +1,4 @@
-"""The literals of statistics. The vectors of the string rules are those of delta-spark's StatsCollectionSuite."""
+"""The literals of statistics. The examples of the string rules are from delta-spark's StatsCollectionSuite."""
 
 from __future__ import annotations
 
@@ -52,12 +52,12 @@ MINIMA = [
 
 
 @pytest.mark.parametrize(("value", "length", "expected"), MAXIMA)
-def test_a_long_maximum_is_cut_and_raised(value: str, length: int, expected: str | None) -> None:
+def test_a_long_maximum_is_truncated_and_raised(value: str, length: int, expected: str | None) -> None:
     assert truncated_maximum(value, length) == expected
 
 
 @pytest.mark.parametrize(("value", "length", "expected"), MINIMA)
-def test_a_long_minimum_is_cut(value: str, length: int, expected: str | None) -> None:
+def test_a_long_minimum_is_truncated(value: str, length: int, expected: str | None) -> None:
     assert truncated_minimum(value, length) == expected
 
 
@@ -66,7 +66,7 @@ CHARACTERS = st.sampled_from(EDGES) | st.characters(codec="utf-8")
 
 
 @given(st.text(CHARACTERS, max_size=12), st.text(CHARACTERS, max_size=12), st.integers(1, 5))
-def test_cut_bounds_stay_bounds_in_utf8_order(one: str, other: str, length: int) -> None:
+def test_truncated_bounds_are_still_bounds_in_utf8_order(one: str, other: str, length: int) -> None:
     low, high = sorted((one, other), key=str.encode)
     minimum, maximum = truncated_minimum(low, length), truncated_maximum(high, length)
     assert minimum is not None
@@ -99,17 +99,17 @@ def test_a_decimal_is_a_bare_number_with_all_its_digits(unscaled: int, scale: in
         (1e300, "1e+300"),
     ],
 )
-def test_numbers_that_json_lacks_are_spelled_as_spark_does(value: float, text: str) -> None:
+def test_numbers_that_json_lacks_are_spelled_as_spark_spells_them(value: float, text: str) -> None:
     assert stats_literals.float_literal(value) == text
 
 
-def test_a_timestamp_is_cut_down_to_the_millisecond_before_1970_too() -> None:
+def test_a_timestamp_is_rounded_down_to_the_millisecond_before_1970_too() -> None:
     assert stats_literals.timestamp_literal(1_999, zoned=True) == '"1970-01-01T00:00:00.001Z"'
     assert stats_literals.timestamp_literal(-1, zoned=True) == '"1969-12-31T23:59:59.999Z"'
     assert stats_literals.timestamp_literal(-1, zoned=False) == '"1969-12-31T23:59:59.999"'
 
 
-def test_years_that_have_no_text_have_no_statistic() -> None:
+def test_years_without_a_text_form_have_no_statistic() -> None:
     assert stats_literals.timestamp_literal(10**18, zoned=True) is None
     assert stats_literals.date_literal(10_000_000) is None
     assert stats_literals.date_literal(-719_162) == '"0001-01-01"'

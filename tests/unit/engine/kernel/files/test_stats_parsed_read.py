@@ -1,4 +1,4 @@
-"""`stats_parsed` of a checkpoint, converted to the texts of `add.stats`."""
+"""`stats_parsed` of a checkpoint, converted to the JSON of `add.stats`."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ ROWS = optional(
 
 
 def expected(value: Any) -> Any:
-    """What the statistics say, member by member; absent where there is nothing to say."""
+    """Returns the statistics, field by field; absent if they contain nothing."""
     if isinstance(value, dict):
         return {key: expected(member) for key, member in value.items() if member is not None}
     if isinstance(value, float) and value != value:
@@ -78,7 +78,7 @@ def expected(value: Any) -> Any:
 
 @given(st.lists(ROWS, max_size=5))
 @settings(max_examples=60, deadline=None)
-def test_the_text_says_what_the_columns_say(rows: list[Any]) -> None:
+def test_the_json_has_the_values_of_the_columns(rows: list[Any]) -> None:
     texts = stats_texts(pa.array(rows, STATS)).to_pylist()
     for row, text in zip(rows, texts, strict=True):
         if row is None:
@@ -94,7 +94,7 @@ def test_the_text_says_what_the_columns_say(rows: list[Any]) -> None:
         assert read == expected(row)
 
 
-def test_a_timestamp_of_int96_is_utc_and_rounded_down_or_left_out_where_pyarrow_misreads_it() -> None:
+def test_an_int96_timestamp_is_utc_and_rounded_down_or_omitted_if_pyarrow_misreads_it() -> None:
     moments = [
         datetime.datetime(9999, 12, 31, 23, 59, 59, 999_999),
         datetime.datetime(1969, 12, 31, 23, 59, 59, 999_999),
@@ -109,6 +109,6 @@ def test_a_timestamp_of_int96_is_utc_and_rounded_down_or_left_out_where_pyarrow_
     )
 
 
-def test_types_without_minimum_and_structs_without_members_leave_no_trace() -> None:
+def test_types_without_minimum_and_structs_without_fields_are_omitted() -> None:
     kind = pa.struct([("b", pa.binary()), ("l", pa.list_(pa.int32())), ("e", pa.struct([]))])
     assert stats_texts(pa.array([{"b": b"x", "l": [1], "e": {}}, None], kind)).to_pylist() == ['{"e":{}}', None]

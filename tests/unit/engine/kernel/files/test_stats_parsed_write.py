@@ -1,4 +1,4 @@
-"""Typed statistics and partition values say what their texts say, or less."""
+"""Typed statistics and partition values contain the facts of their JSON or fewer, never others."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def documents(draw: st.DrawFn, junk: bool) -> dict[str, Any]:
 
 
 def bounds(texts: Sequence[str | None]) -> dict[str, list[Any]]:
-    """What the texts prove of each column."""
+    """Returns the facts that the JSON proves of each column."""
     files = active_files.files_table([AddFile(f"f{n}", {}, 1, 1, stats=text) for n, text in enumerate(texts)])
     names = [Column.of(name) for name in TYPES] + [Column.of("inner", "long"), Column.of("tags"), Column.of("widened")]
     found = column_bounds(files, METADATA, names)
@@ -86,20 +86,20 @@ def through_columns(texts: Sequence[str | None]) -> list[str | None]:
 
 @given(st.lists(st.one_of(st.none(), documents(junk=False).map(json.dumps)), min_size=1, max_size=4))
 @settings(max_examples=30, deadline=None)
-def test_typed_statistics_prove_what_the_texts_prove(texts: list[str | None]) -> None:
+def test_typed_statistics_prove_the_same_as_their_json(texts: list[str | None]) -> None:
     assert bounds(through_columns(texts)) == bounds(texts)
 
 
 @given(st.lists(st.one_of(st.sampled_from([None, "", "{", "[]"]), documents(junk=True).map(json.dumps)), max_size=4))
 @settings(max_examples=25, deadline=None)
-def test_what_is_no_statistic_proves_nothing_more_as_a_column(texts: list[str | None]) -> None:
+def test_invalid_statistics_prove_nothing_more_as_a_column(texts: list[str | None]) -> None:
     before, after = bounds(texts), bounds(through_columns(texts))
     for name, (lows, highs, *_) in after.items():
         for got, known in zip([*lows, *highs], [*before[name][0], *before[name][1]], strict=True):
             assert got is None or got == known
 
 
-def test_a_moment_without_a_zone_and_a_column_of_another_type_before_stay_texts() -> None:
+def test_statistics_whose_type_or_zone_is_uncertain_are_left_as_json() -> None:
     text = json.dumps(
         {
             "numRecords": 1,
@@ -115,7 +115,7 @@ def test_a_moment_without_a_zone_and_a_column_of_another_type_before_stay_texts(
     assert "c-boolean" not in found["minValues"] and "tags" not in found["minValues"]
 
 
-def test_columns_have_the_tables_types() -> None:
+def test_typed_statistics_have_the_types_of_the_tables_columns() -> None:
     kind = stats_parsed(pa.array([None], pa.string()), METADATA).type
     bound = {member.name: member.type for member in kind.field("maxValues").type}
     assert bound["c-decimal"] == pa.decimal128(20, 3)
@@ -142,7 +142,7 @@ def partitions(texts: Mapping[str, str | None]) -> dict[str, Any] | None:
     return None if found is None else found.to_pylist()[0]
 
 
-def test_partition_values_have_the_tables_types() -> None:
+def test_typed_partition_values_have_the_types_of_the_tables_columns() -> None:
     assert partitions(
         {
             "integer": "-7",
@@ -171,7 +171,7 @@ def test_partition_values_have_the_tables_types() -> None:
 
 
 @pytest.mark.parametrize(("name", "text"), [("integer", "x"), ("byte", "1000"), ("double", "NaN"), ("date", "soon")])
-def test_a_partition_value_that_has_no_typed_form_leaves_the_column_out(name: str, text: str) -> None:
+def test_a_partition_value_without_a_typed_form_omits_the_column(name: str, text: str) -> None:
     assert partitions({name: text}) is None
 
 

@@ -1,4 +1,4 @@
-"""Checkpoints: what is written is read back, and checkpoints of other writers are read."""
+"""Checkpoints are read back as written, and checkpoints of other writers are read."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ METADATAS = st.builds(
     st.lists(st.builds(DomainMetadata, TEXT, TEXT), unique_by=lambda d: d.domain, max_size=3),
 )
 @settings(max_examples=40, deadline=None)
-def test_a_checkpoint_reads_back_as_the_snapshot(
+def test_a_checkpoint_is_read_back_as_the_snapshot(
     adds: Sequence[AddFile],
     metadata: Metadata,
     protocol: Protocol,
@@ -97,7 +97,7 @@ def rows_of(store: Store, version: int) -> pa.Table:
     return pq.read_table(io.BytesIO(store.read(checkpoint_path(version))))
 
 
-def test_a_checkpoint_holds_live_tombstones_and_no_old_ones() -> None:
+def test_a_checkpoint_contains_live_tombstones_and_no_expired_ones() -> None:
     log = new_log(configuration={"delta.deletedFileRetentionDuration": "interval 1 hour"})
     clock = log.clock
     assert isinstance(clock, FixedClock)
@@ -117,7 +117,7 @@ def test_a_checkpoint_holds_live_tombstones_and_no_old_ones() -> None:
     assert [remove["path"] for remove in rows_of(log.store, 3)["remove"].to_pylist() if remove] == ["d"]
 
 
-def test_a_checkpoint_has_one_action_a_row_and_nothing_that_changes_data() -> None:
+def test_a_checkpoint_has_one_action_a_row_and_no_action_that_changes_data() -> None:
     log = new_log()
     put(log, 1, add("a", stats='{"numRecords":1}'), add("b"), SetTransaction("app", 1, 1), DomainMetadata("d", "{}"))
     put(log, 2, add("b").remove(log.clock.now_ms()), DomainMetadata("d", "{}", removed=True))
@@ -136,7 +136,7 @@ def test_a_checkpoint_has_one_action_a_row_and_nothing_that_changes_data() -> No
     assert files[0]["stats"] == '{"numRecords":1}'
 
 
-def test_a_checkpoint_forgets_what_has_expired_of_the_transactions_and_keeps_every_domain() -> None:
+def test_a_checkpoint_drops_expired_transactions_and_keeps_every_domain() -> None:
     log = new_log(
         configuration={"delta.setTransactionRetentionDuration": "interval 1 hour"},
         protocol=Protocol(1, 7, None, ("domainMetadata",)),
@@ -152,7 +152,7 @@ def test_a_checkpoint_forgets_what_has_expired_of_the_transactions_and_keeps_eve
     assert [domain["domain"] for domain in rows["domainMetadata"].to_pylist() if domain] == ["unknown.x"]
 
 
-def test_the_hint_points_to_the_checkpoint() -> None:
+def test_last_checkpoint_names_the_checkpoint() -> None:
     log = new_log(extra=[add("a")])
     log.checkpoint(log.snapshot())
     hint = json.loads(log.store.read(LAST_CHECKPOINT))
@@ -162,7 +162,7 @@ def test_the_hint_points_to_the_checkpoint() -> None:
     assert hint == {"version": 0, "size": 3, "sizeInBytes": status.size, "numOfAddFiles": 1}
 
 
-def test_the_checksum_of_the_hint_is_the_specifications() -> None:
+def test_the_checksum_of_last_checkpoint_follows_the_specification() -> None:
     body = (
         """{"k0":"'v 0'", "checksum": "adsaskfljadfkjadfkj", "k1":{"k2": 2, "k3": ["v3", [1, 2], """
         """{"k4": "v4", "k5": ["v5", "v6", "v7"]}]}}"""
@@ -172,7 +172,7 @@ def test_the_checksum_of_the_hint_is_the_specifications() -> None:
 
 @pytest.mark.parametrize("as_json", ["true", "false"])
 @pytest.mark.parametrize("as_struct", ["true", "false"])
-def test_statistics_are_written_in_the_forms_that_the_table_asks_for(as_json: str, as_struct: str) -> None:
+def test_statistics_are_written_in_the_forms_that_the_table_requests(as_json: str, as_struct: str) -> None:
     configuration = {"delta.checkpoint.writeStatsAsJson": as_json, "delta.checkpoint.writeStatsAsStruct": as_struct}
     log = new_log(configuration=configuration, extra=[add("a", stats='{"numRecords":3,"minValues":{"id":1}}')])
     log.checkpoint(log.snapshot())
@@ -184,7 +184,7 @@ def test_statistics_are_written_in_the_forms_that_the_table_asks_for(as_json: st
     assert (kept is not None) == ("true" in (as_json, as_struct))
 
 
-# Checkpoints that others write: each is the base of a table whose commits are gone.
+# Checkpoints of other writers: each is the base of a table whose commits are gone.
 
 LOG = "_delta_log"
 ADDS = [
@@ -277,7 +277,7 @@ def test_a_checkpoint_in_several_parts_is_read() -> None:
     check(log)
 
 
-def test_a_checkpoint_that_lacks_a_part_is_passed_over() -> None:
+def test_a_checkpoint_with_a_missing_part_is_ignored() -> None:
     log = new_log()
     for number in (1, 3):
         log.store.put(f"{LOG}/{0:020d}.checkpoint.{number:010d}.{3:010d}.parquet", b"never read")
@@ -302,7 +302,7 @@ def test_a_json_checkpoint_with_sidecars_is_read() -> None:
     check(log)
 
 
-def test_a_json_checkpoint_with_its_files_inside_is_read() -> None:
+def test_a_json_checkpoint_with_embedded_files_is_read() -> None:
     log = foreign_table()
     lines = [
         {"protocol": PROTOCOL.to_json()},
@@ -324,14 +324,14 @@ def test_a_parquet_checkpoint_with_sidecars_is_read(name: str) -> None:
     check(log)
 
 
-def test_a_missing_sidecar_makes_the_checkpoint_unreadable() -> None:
+def test_a_checkpoint_with_a_missing_sidecar_is_unreadable() -> None:
     log = new_log(extra=[add("a")])
     rows = [*HEADER, {"sidecar": {"path": "s.parquet", "sizeInBytes": 1, "modificationTime": 1}}]
     write(log.store, f"{LOG}/{0:020d}.checkpoint.parquet", rows, [*HEADER_SCHEMA, SIDECAR])
     assert reopened(log).snapshot().files["path"].to_pylist() == ["a"]
 
 
-def test_of_two_checkpoints_of_one_version_the_readable_one_is_taken() -> None:
+def test_of_two_checkpoints_of_one_version_the_readable_one_is_used() -> None:
     log = foreign_table()
     write(
         log.store,
@@ -343,7 +343,7 @@ def test_of_two_checkpoints_of_one_version_the_readable_one_is_taken() -> None:
     check(log)
 
 
-def test_statistics_in_columns_are_read_where_there_is_no_text() -> None:
+def test_statistics_in_columns_are_read_if_their_json_is_missing() -> None:
     log = foreign_table()
     stats = pa.struct([("numRecords", pa.int64()), ("minValues", pa.struct([("id", pa.int64())]))])
     kind = pa.struct([*(member for member in ADD if member.name != "stats"), pa.field("stats_parsed", stats)])
@@ -356,7 +356,7 @@ def test_statistics_in_columns_are_read_where_there_is_no_text() -> None:
 
 
 def with_texts_as(kind: pa.DataType, text: pa.DataType) -> pa.DataType:
-    """The type with another one for the strings inside of it."""
+    """Returns the type with another type for the strings inside of it."""
     if pa.types.is_struct(kind):
         return pa.struct([(member.name, with_texts_as(member.type, text)) for member in kind])
     if pa.types.is_map(kind):
@@ -369,7 +369,7 @@ def with_texts_as(kind: pa.DataType, text: pa.DataType) -> pa.DataType:
 @pytest.mark.parametrize(
     "text", [pa.string_view(), pa.large_string(), pa.dictionary(pa.int32(), pa.string())], ids=lambda text: str(text)
 )
-def test_a_checkpoint_is_read_whatever_arrow_types_its_writer_had(text: pa.DataType) -> None:
+def test_a_checkpoint_with_any_arrow_string_types_is_read(text: pa.DataType) -> None:
     log = foreign_table()
     schema = [(name, with_texts_as(kind, text)) for name, kind in [*HEADER_SCHEMA, ("add", ADD)]]
     path = f"{LOG}/{10:020d}.checkpoint.parquet"
@@ -380,7 +380,7 @@ def test_a_checkpoint_is_read_whatever_arrow_types_its_writer_had(text: pa.DataT
 
 
 @pytest.mark.parametrize("partition_columns", [[], ["day"]])
-def test_files_without_partition_values_are_those_of_an_unpartitioned_table(partition_columns: list[str]) -> None:
+def test_files_without_partition_values_are_files_of_an_unpartitioned_table(partition_columns: list[str]) -> None:
     log = foreign_table()
     protocol, metadata, _ = HEADER
     partitioned = {"metaData": {**metadata["metaData"], "partitionColumns": partition_columns}}
@@ -393,7 +393,7 @@ def test_files_without_partition_values_are_those_of_an_unpartitioned_table(part
         assert log.snapshot().files["partition_values"].to_pylist() == [[]]
 
 
-def test_another_engine_opens_a_table_from_our_checkpoint(tmp_path: Path) -> None:
+def test_another_engine_opens_a_table_from_this_engines_checkpoint(tmp_path: Path) -> None:
     store = LocalStore(tmp_path)
     log = new_log(store, partition_columns=["day"], configuration={"delta.appendOnly": "false"})
     for version in range(1, 24):

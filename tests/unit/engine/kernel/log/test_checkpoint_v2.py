@@ -1,4 +1,4 @@
-"""V2 checkpoints that we write: with their files inside or in sidecars."""
+"""V2 checkpoints that this engine writes: with their file actions inside or in sidecars."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def top_rows(store: Store) -> list[dict[str, object]]:
 
 @pytest.mark.parametrize("part_actions", [1, 3, 100])
 @pytest.mark.parametrize("as_struct", ["true", "false"])
-def test_a_v2_checkpoint_reads_back_as_the_snapshot(
+def test_a_v2_checkpoint_is_read_back_as_the_snapshot(
     part_actions: int, as_struct: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(checkpoint, "PART_ACTIONS", part_actions)
@@ -76,7 +76,7 @@ def test_a_v2_checkpoint_reads_back_as_the_snapshot(
     assert sorted(fresh.tombstones(read)["path"].to_pylist()) == sorted(removed["path"].to_pylist())
 
 
-def test_few_files_stand_in_the_checkpoint_itself() -> None:
+def test_few_files_are_stored_in_the_checkpoint_itself() -> None:
     log = v2_log(MemoryStore())
     log.checkpoint(log.snapshot())
     rows = top_rows(log.store)
@@ -95,7 +95,7 @@ def test_few_files_stand_in_the_checkpoint_itself() -> None:
     assert log.store.status(checkpoint_path(7)) is None
 
 
-def test_many_files_stand_in_sidecars_and_nowhere_else(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_many_files_are_stored_in_sidecars_only(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(checkpoint, "PART_ACTIONS", 3)
     log = v2_log(MemoryStore())
     log.checkpoint(log.snapshot())
@@ -112,7 +112,7 @@ def test_many_files_stand_in_sidecars_and_nowhere_else(monkeypatch: pytest.Monke
     assert tags == {"numOfAddFiles": "3", "sidecarNumActions": "7", "sidecarSizeInBytes": str(size)}
 
 
-def test_the_hint_names_the_v2_checkpoint() -> None:
+def test_last_checkpoint_names_the_v2_checkpoint() -> None:
     log = v2_log(MemoryStore())
     log.checkpoint(log.snapshot())
     hint = json.loads(log.store.read(LAST_CHECKPOINT))
@@ -138,7 +138,7 @@ def test_without_the_policy_or_the_feature_the_checkpoint_is_classic(
     assert top_files(log.store) == [f"{7:020d}.checkpoint.parquet"]
 
 
-def test_a_checkpoint_that_is_cut_off_cannot_be_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_interrupted_checkpoint_is_not_visible(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(checkpoint, "PART_ACTIONS", 2)
     log = v2_log(FaultyStore(MemoryStore()))
     assert isinstance(log.store, FaultyStore)
@@ -152,7 +152,7 @@ def test_a_checkpoint_that_is_cut_off_cannot_be_seen(monkeypatch: pytest.MonkeyP
 
 @pytest.mark.parametrize("part_actions", [2, 100])
 @pytest.mark.parametrize("as_json", ["true", "false"])
-def test_another_engine_opens_a_table_from_our_v2_checkpoint(
+def test_another_engine_opens_a_table_from_this_engines_v2_checkpoint(
     tmp_path: Path, part_actions: int, as_json: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(checkpoint, "PART_ACTIONS", part_actions)

@@ -12,7 +12,7 @@ from dbt.adapters.silt.engine.kernel.table.paths import checksum_path
 from tests.unit.engine.kernel.log_builder import METADATA, add, new_log, put
 
 
-def test_a_checksum_sums_up_the_table() -> None:
+def test_a_checksum_summarises_the_table() -> None:
     log = new_log()
     put(log, 1, add("a", size=10), add("b", size=32), SetTransaction("app", 1, 5), DomainMetadata("d", "{}"))
     log.after_commit(1)
@@ -35,7 +35,7 @@ def test_a_checksum_is_never_overwritten() -> None:
     assert log.store.read(checksum_path(0)) == b"of another writer"
 
 
-def test_a_checksum_is_of_the_version_it_is_named_after() -> None:
+def test_a_checksum_describes_the_version_in_its_name() -> None:
     log = new_log()
     put(log, 1, add("a"))
     put(log, 2, add("b"))
@@ -44,7 +44,7 @@ def test_a_checksum_is_of_the_version_it_is_named_after() -> None:
     assert log.store.status(checksum_path(2)) is None
 
 
-def test_a_checksum_counts_deleted_rows_where_the_table_has_deletion_vectors() -> None:
+def test_a_checksum_counts_deleted_rows_if_the_table_has_deletion_vectors() -> None:
     log = new_log(protocol=Protocol(3, 7, ("deletionVectors",), ("deletionVectors",)))
     first, second = (DeletionVector("u", name, 40, rows, 1) for name, rows in (("v1", 3), ("v2", 4)))
     stats = '{"numRecords":9}'

@@ -1,4 +1,4 @@
-"""The clean-up of the log: which files are deleted, and what concurrent readers and writers see."""
+"""Log clean-up: the files that it deletes, and the versions that concurrent readers and writers see."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ Wrap = Callable[[Store], Store]
 def a_commit_a_day(
     days: int, properties: Mapping[str, str] = WEEK, protocol: Protocol = PROTOCOL, wrap: Wrap = lambda store: store
 ) -> DeltaLog:
-    """A table whose version n is of noon of day n, with a checkpoint at every fifth."""
+    """Returns a table whose version n was committed at noon of day n, with a checkpoint at every fifth version."""
     clock = FixedClock(MIDNIGHT + DAY_MS // 2)
     made = new_log(wrap(MemoryStore(clock)), {**properties, "delta.enableExpiredLogCleanup": "false"}, (), protocol)
     log = DeltaLog(made.store, "shop.orders", clock)
@@ -54,7 +54,7 @@ def a_commit_a_day(
 
 
 def enabled(log: DeltaLog, properties: Mapping[str, str] = WEEK) -> Any:
-    """The newest snapshot of a table that wants to be cleaned up."""
+    """Returns the newest snapshot of a table with log clean-up enabled."""
     snapshot = log.snapshot()
     snapshot.metadata.configuration.pop("delta.enableExpiredLogCleanup")  # type: ignore[attr-defined]
     return snapshot
@@ -82,16 +82,16 @@ def expected(version: int) -> set[str]:
     return {f"f{n}" for n in range(1, version + 1)}
 
 
-def test_versions_expire_at_a_midnight_of_utc() -> None:
+def test_versions_expire_at_midnight_utc() -> None:
     week = TableProperties(WEEK)
     for hour in (0, 1, 23):
         assert expiry(week, MIDNIGHT + hour * 3_600_000) == MIDNIGHT - 7 * DAY_MS
     assert expiry(week, MIDNIGHT - 1) == MIDNIGHT - 8 * DAY_MS
 
 
-def test_the_log_begins_at_the_newest_checkpoint_that_has_expired() -> None:
+def test_the_log_starts_at_the_newest_expired_checkpoint() -> None:
     log = a_commit_a_day(23)
-    # At noon of day 23 what was committed before day 16 has expired; the checkpoint before that is version 15's.
+    # At noon of day 23 commits before day 16 have expired; the newest checkpoint before that is version 15's.
     log.store.put(f"{LOG_FOLDER}/{3:020d}.{8:020d}.compacted.json", b"{}")
     log.store.put(f"{LOG_FOLDER}/{15:020d}.{18:020d}.compacted.json", b"{}")
     log.store.put(f"{LOG_FOLDER}/{16:020d}.{18:020d}.compacted.json", b"{}")
@@ -117,7 +117,7 @@ def test_a_commit_exactly_at_midnight_has_expired() -> None:
     log = a_commit_a_day(20)
     clock = log.clock
     assert isinstance(clock, FixedClock)
-    clock.at_ms = MIDNIGHT + DAY_MS // 2 + 15 * DAY_MS + 7 * DAY_MS  # noon: midnight before it is after version 14
+    clock.at_ms = MIDNIGHT + DAY_MS // 2 + 15 * DAY_MS + 7 * DAY_MS  # noon: the midnight before is after version 14
     clean(log)
     assert commits(log)[0] == 10
     clock.at_ms += DAY_MS
@@ -126,20 +126,20 @@ def test_a_commit_exactly_at_midnight_has_expired() -> None:
 
 
 @pytest.mark.parametrize("days", [0, 3, 6, 11])
-def test_nothing_goes_without_a_checkpoint_that_has_expired(days: int) -> None:
+def test_nothing_is_deleted_without_an_expired_checkpoint(days: int) -> None:
     log = a_commit_a_day(days)
     assert clean(log) == 0
     assert commits(log) == list(range(days + 1))
 
 
-def test_a_table_that_does_not_want_it_is_left_alone() -> None:
+def test_a_table_with_clean_up_disabled_is_not_changed() -> None:
     log = a_commit_a_day(40)
     assert isinstance(log.clock, FixedClock)
     assert clean_up(log.store, log.snapshot(), log.clock.at_ms) == 0
     assert commits(log) == list(range(41))
 
 
-def test_it_follows_a_checkpoint_by_itself() -> None:
+def test_a_checkpoint_triggers_the_clean_up() -> None:
     clock = FixedClock(MIDNIGHT)
     log = DeltaLog(new_log(MemoryStore(clock), WEEK).store, "t", clock)
     for version in range(1, 26):
@@ -150,7 +150,7 @@ def test_it_follows_a_checkpoint_by_itself() -> None:
     assert files_at(log, 25) == expected(25)
 
 
-def test_a_checkpoint_that_cannot_be_read_replaces_no_commits() -> None:
+def test_an_unreadable_checkpoint_replaces_no_commits() -> None:
     log = a_commit_a_day(23)
     log.store.put(checkpoint_path(15), b"PAR1 cut")
     clean(log)
@@ -161,7 +161,7 @@ def test_a_checkpoint_that_cannot_be_read_replaces_no_commits() -> None:
 
 
 @pytest.mark.parametrize(("before", "first"), [(0, 15), (15, 15), (16, 0), (99, 0)])
-def test_protected_history_goes_at_once_or_stays(before: int, first: int) -> None:
+def test_protected_history_is_deleted_as_a_whole_or_kept(before: int, first: int) -> None:
     properties = {**WEEK, "delta.requireCheckpointProtectionBeforeVersion": str(before)}
     log = a_commit_a_day(23, properties, Protocol(1, 7, None, ("checkpointProtection",)))
     clean(log)
@@ -169,7 +169,7 @@ def test_protected_history_goes_at_once_or_stays(before: int, first: int) -> Non
 
 
 class CutOff(FaultyStore):
-    """Deletes so many files and no more."""
+    """Deletes a given number of files and then fails."""
 
     left = 1_000_000
 
@@ -181,7 +181,7 @@ class CutOff(FaultyStore):
         return super().around(operation, path, run)
 
 
-def test_cut_off_anywhere_it_leaves_versions_that_are_right_and_versions_that_are_gone() -> None:
+def test_after_an_interruption_at_any_step_each_version_is_right_or_reported_as_missing() -> None:
     deleted = 0
     while True:
         log = a_commit_a_day(23, wrap=CutOff)
@@ -210,7 +210,7 @@ def test_cut_off_anywhere_it_leaves_versions_that_are_right_and_versions_that_ar
 
 
 class Interrupted(FaultyStore):
-    """Runs something before the operation of that number."""
+    """Runs a function before the operation of a given number."""
 
     def __init__(self, inner: Store) -> None:
         super().__init__(inner)
@@ -227,7 +227,7 @@ class Interrupted(FaultyStore):
 
 
 @pytest.mark.parametrize("version", [3, 12, 15, 22, None])
-def test_a_reader_beside_it_sees_the_version_or_that_it_is_gone(version: int | None) -> None:
+def test_a_concurrent_reader_sees_the_version_or_that_it_is_gone(version: int | None) -> None:
     for step in range(1, 200):
         log = a_commit_a_day(23, wrap=Interrupted)
         store = log.store
@@ -248,7 +248,7 @@ def test_a_reader_beside_it_sees_the_version_or_that_it_is_gone(version: int | N
     raise AssertionError("the reader never ends")
 
 
-def test_a_handle_that_was_idle_sees_the_newest_version_though_its_own_is_gone() -> None:
+def test_an_idle_handle_sees_the_newest_version_even_if_its_own_version_is_gone() -> None:
     for step in (1, 2, 3, 4):
         log = a_commit_a_day(3, wrap=Interrupted)
         store = log.store
@@ -268,11 +268,11 @@ def test_a_handle_that_was_idle_sees_the_newest_version_though_its_own_is_gone()
         log.clock.at_ms += 30 * DAY_MS
         snapshot = log.snapshot()
         assert (snapshot.version, snapshot.num_files) in ((3, 3), (23, 23))
-        if snapshot.version == 3:  # all that was asked was answered before
+        if snapshot.version == 3:  # all requests had been answered before
             assert log.snapshot().version == 23
 
 
-def test_a_commit_on_a_version_that_is_gone_lands_nowhere() -> None:
+def test_a_commit_based_on_a_deleted_version_is_not_written() -> None:
     log = a_commit_a_day(3)
     assert isinstance(log.clock, FixedClock)
     base = log.snapshot()
@@ -287,7 +287,7 @@ def test_a_commit_on_a_version_that_is_gone_lands_nowhere() -> None:
     assert commits(log) == list(range(15, 24))
 
 
-def test_a_table_that_is_an_old_checkpoint_alone_can_be_written() -> None:
+def test_a_table_that_consists_of_an_expired_checkpoint_can_be_written() -> None:
     log = a_commit_a_day(5)
     for version in range(6):
         log.store.delete(commit_path(version))
@@ -297,7 +297,7 @@ def test_a_table_that_is_an_old_checkpoint_alone_can_be_written() -> None:
     assert commit(alone, alone.snapshot(), changes, ReadSet(), CommitSettings()).version == 6
 
 
-def test_sidecars_that_no_checkpoint_names_go_once_they_are_old(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unreferenced_sidecars_are_deleted_once_they_are_old(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(checkpoint, "PART_ACTIONS", 3)
     log = a_commit_a_day(23, V2, V2_PROTOCOL)
     before = {status.name for status in log.store.list_from(SIDECAR_FOLDER)}
@@ -316,7 +316,7 @@ def test_sidecars_that_no_checkpoint_names_go_once_they_are_old(monkeypatch: pyt
     assert named and after - named == {"under-way.parquet"}
 
 
-def test_a_reader_of_before_v2_finds_a_classic_checkpoint(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_reader_without_v2_support_finds_a_classic_checkpoint(monkeypatch: pytest.MonkeyPatch) -> None:
     log = a_commit_a_day(23, V2, V2_PROTOCOL)
     assert log.store.status(checkpoint_path(20)) is None
     clean(log)
@@ -324,7 +324,7 @@ def test_a_reader_of_before_v2_finds_a_classic_checkpoint(monkeypatch: pytest.Mo
     assert files_at(log, 23) == expected(23)
 
 
-def test_the_log_of_a_table_made_anew_meanwhile_is_left_alone() -> None:
+def test_the_log_of_a_table_re_created_meanwhile_is_not_changed() -> None:
     log = a_commit_a_day(23, wrap=Interrupted)
     store = log.store
     assert isinstance(store, Interrupted) and isinstance(log.clock, FixedClock)
@@ -339,8 +339,8 @@ def test_the_log_of_a_table_made_anew_meanwhile_is_left_alone() -> None:
     assert commits(log) == [0]
 
 
-def test_the_times_are_the_adjusted_ones() -> None:
-    """A file that was touched late makes all after it late: nothing goes early."""
+def test_clean_up_uses_the_adjusted_times() -> None:
+    """A file with a late modification time delays all later files: nothing is deleted early."""
     log = a_commit_a_day(23)
     log.store.put(commit_path(2), log.store.read(commit_path(2)))
     assert clean(log) == 0

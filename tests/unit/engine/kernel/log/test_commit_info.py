@@ -1,4 +1,4 @@
-"""What a commit says of its making is read without its other actions, and never more of it than anybody writes."""
+"""A commit's commitInfo is read without its other actions, and never more of it than any writer writes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ LIMIT = 1 << 20
 
 
 class CountingStore(MemoryStore):
-    """Counts the bytes that are read of files that are open."""
+    """Counts the bytes that are read from open files."""
 
     taken = 0
 
@@ -67,14 +67,14 @@ def test_only_the_first_line_of_a_long_commit_is_read() -> None:
     assert store.taken < 1 << 20
 
 
-def test_a_line_that_is_too_long_is_refused_before_the_rest_of_it_is_read() -> None:
+def test_an_overlong_line_is_refused_before_its_rest_is_read() -> None:
     store = stored(info(40 * LIMIT))
     with pytest.raises(CorruptLogError, match=r"main\.t@v1: .*its commitInfo has more than 1048576 bytes"):
         operation(store)
     assert store.taken < 4 * LIMIT
 
 
-def test_a_line_that_is_too_long_is_refused_wherever_it_is() -> None:
+def test_an_overlong_line_is_refused_at_any_position() -> None:
     with pytest.raises(CorruptLogError, match="its commitInfo has more than 1048576 bytes"):
         operation(stored(add(1), info(2 * LIMIT)))
 

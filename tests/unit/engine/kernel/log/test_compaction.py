@@ -1,4 +1,4 @@
-"""Log compaction files: a shortcut that never changes what is read."""
+"""Log compaction files: an optimisation that never changes the result of a read."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ WEEK_MS = 7 * 86_400_000
 
 
 class Reads(FaultyStore):
-    """Notes which files are read."""
+    """Records the files that are read."""
 
     def __init__(self, inner: Store) -> None:
         super().__init__(inner)
@@ -47,7 +47,7 @@ def compaction_path(first: int, last: int) -> str:
 
 
 def reconciled(log: DeltaLog, first: int, last: int) -> list[Action]:
-    """The actions of these commits; of several on one thing, the last."""
+    """Returns the reconciled actions of these commits: the last action on each thing."""
     found: dict[object, Action] = {}
     for version in range(first, last + 1):
         for action in parse(log.store.read(commit_path(version))):
@@ -63,7 +63,7 @@ def compact(log: DeltaLog, first: int, last: int) -> None:
 
 
 def busy_log(versions: int = 12) -> DeltaLog:
-    """Each version adds a file and removes the one of three versions before."""
+    """Creates a log in which each version adds a file and removes the file of three versions before."""
     log = new_log(Reads(MemoryStore()))
     for version in range(1, versions + 1):
         gone = [RemoveFile(f"f{version - 3}", log.clock.now_ms())] if version > 3 else []
@@ -72,14 +72,14 @@ def busy_log(versions: int = 12) -> DeltaLog:
 
 
 def read(log: DeltaLog, version: int = 12) -> tuple[list[str], set[str]]:
-    """The files at a version, and the names of what was read for it."""
+    """Returns the files at a version, and the names of the files that were read for it."""
     assert isinstance(log.store, Reads)
     log.store.names.clear()
     snapshot = reopened(log).snapshot_at(version)
     return sorted(snapshot.files["path"].to_pylist()), set(log.store.names)
 
 
-def test_a_compaction_is_read_in_place_of_its_commits() -> None:
+def test_a_compaction_is_read_instead_of_its_commits() -> None:
     log = busy_log()
     expected, _ = read(log)
     compact(log, 4, 9)
@@ -90,7 +90,7 @@ def test_a_compaction_is_read_in_place_of_its_commits() -> None:
 
 
 @pytest.mark.parametrize("version", range(13))
-def test_each_version_is_what_its_commits_make_it(version: int) -> None:
+def test_each_version_has_the_state_that_its_commits_define(version: int) -> None:
     log = busy_log()
     expected, _ = read(log, version)
     for first, last in ((0, 3), (2, 5), (4, 9), (4, 6), (5, 12), (10, 11)):
@@ -99,7 +99,7 @@ def test_each_version_is_what_its_commits_make_it(version: int) -> None:
     assert read(log, version)[0] == expected
 
 
-def test_a_compaction_that_reaches_into_the_checkpoint_or_beyond_the_version_is_left_alone() -> None:
+def test_a_compaction_that_overlaps_the_checkpoint_or_exceeds_the_version_is_ignored() -> None:
     log = busy_log()
     log.checkpoint(log.snapshot_at(5))
     compact(log, 4, 8)
@@ -108,7 +108,7 @@ def test_a_compaction_that_reaches_into_the_checkpoint_or_beyond_the_version_is_
     assert not any("compacted" in name for name in names)
 
 
-def test_a_compaction_stands_for_no_commit_that_is_missing() -> None:
+def test_a_compaction_does_not_replace_a_missing_commit() -> None:
     log = busy_log()
     compact(log, 4, 9)
     log.store.delete(commit_path(6))
@@ -127,7 +127,7 @@ BROKEN: dict[str, Callable[[bytes], bytes]] = {
 
 @pytest.mark.parametrize("first", [0, 4])
 @pytest.mark.parametrize("damage", sorted(BROKEN))
-def test_in_place_of_a_broken_compaction_its_commits_are_read(damage: str, first: int) -> None:
+def test_the_commits_of_a_broken_compaction_are_read_instead(damage: str, first: int) -> None:
     log = busy_log()
     expected, _ = read(log)
     compact(log, first, 9)
@@ -136,7 +136,7 @@ def test_in_place_of_a_broken_compaction_its_commits_are_read(damage: str, first
 
 
 def test_a_compaction_that_may_lack_expired_removals_is_not_read() -> None:
-    """As delta-spark leaves them out, which would bring files back."""
+    """delta-spark omits them, which would bring files back."""
     log = new_log(Reads(MemoryStore()))
     clock = log.clock
     assert isinstance(clock, FixedClock) and isinstance(log.store, Reads)
@@ -170,7 +170,7 @@ def test_tombstones_are_those_of_the_commits() -> None:
     assert sorted(fresh.tombstones(log.snapshot())["path"].to_pylist()) == expected
 
 
-def test_a_compacted_log_goes_on_as_any_other() -> None:
+def test_a_compacted_log_can_be_written_like_any_other() -> None:
     log = busy_log()
     compact(log, 0, 12)
     fresh = reopened(log)

@@ -1,4 +1,4 @@
-"""Commits that were cut or lost and still can be read: nothing is written on them, and readers are warned."""
+"""Readable logs with truncated or lost commits: nothing is written to them, and readers are warned."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def lines_of(log: DeltaLog, version: int) -> list[bytes]:
 
 
 def cut(log: DeltaLog, version: int, kind: str) -> None:
-    """The commit without the lines of one kind of action, as one that was cut at the end of a line."""
+    """Removes the lines of one kind of action from the commit, as if it were truncated at the end of a line."""
     kept = [line for line in lines_of(log, version) if not line.startswith(f'{{"{kind}"'.encode())]
     assert len(kept) < len(lines_of(log, version))
     log.store.put(commit_path(version), b"".join(kept))
@@ -55,7 +55,7 @@ def append(log: DeltaLog) -> None:
     ("version", "kind", "said"),
     [(2, "add", "numFiles 3, but the log has 2"), (2, "txn", "the transaction identifier nightly")],
 )
-def test_a_commit_that_was_cut_at_a_line_is_read_with_a_warning_and_nothing_is_written_on_it(
+def test_a_commit_truncated_at_a_line_is_read_with_a_warning_and_writes_are_refused(
     orders: DeltaLog, caplog: pytest.LogCaptureFixture, version: int, kind: str, said: str
 ) -> None:
     cut(orders, version, kind)
@@ -73,7 +73,7 @@ def test_a_commit_that_was_cut_at_a_line_is_read_with_a_warning_and_nothing_is_w
 def test_damage_before_a_commit_of_a_writer_that_did_not_see_it_is_found_too(orders: DeltaLog) -> None:
     orders.snapshot()
     cut(orders, 1, "add")
-    append(orders)  # its state was read before the damage
+    append(orders)  # its snapshot was read before the damage
     with pytest.raises(CorruptLogError, match="numFiles 3, but the log has 2"):
         append(reopened(orders))
     problems = list(check_log(orders.store, orders.name))
@@ -82,7 +82,7 @@ def test_damage_before_a_commit_of_a_writer_that_did_not_see_it_is_found_too(ord
     ]
 
 
-def test_a_lost_newest_commit_is_known_by_its_checksum(orders: DeltaLog) -> None:
+def test_a_lost_newest_commit_is_recognised_by_its_checksum(orders: DeltaLog) -> None:
     orders.store.delete(commit_path(2))
     fresh = reopened(orders)
     snapshot = fresh.snapshot()
@@ -96,7 +96,9 @@ def test_a_lost_newest_commit_is_known_by_its_checksum(orders: DeltaLog) -> None
 
 
 @pytest.mark.parametrize("damage", [lambda log: cut(log, 2, "add"), lambda log: log.store.delete(commit_path(2))])
-def test_a_restored_version_ends_the_doubt(orders: DeltaLog, damage: Callable[[DeltaLog], None]) -> None:
+def test_restoring_a_version_before_the_damage_ends_the_doubt(
+    orders: DeltaLog, damage: Callable[[DeltaLog], None]
+) -> None:
     damage(orders)
     fresh = reopened(orders)
     prepared = restore.prepare(fresh, fresh.snapshot(), RestorePoint(1))
@@ -113,13 +115,13 @@ def test_a_version_that_its_checksum_contradicts_is_not_restored(orders: DeltaLo
         restore.prepare(fresh, fresh.snapshot(), RestorePoint(1))
 
 
-def test_a_checksum_that_cannot_be_read_or_is_of_another_form_says_nothing(orders: DeltaLog) -> None:
+def test_an_unreadable_or_differently_formatted_checksum_is_ignored(orders: DeltaLog) -> None:
     for content in (b"", b"no JSON", b"[]", b'{"numFiles":"3"}', b'{"metadata":{"id":1},"setTransactions":[7]}'):
         orders.store.put(checksum_path(2), content)
         assert reopened(orders).snapshot().doubt is None
 
 
-def test_deleting_the_checksum_is_the_way_out_where_the_log_is_right(orders: DeltaLog) -> None:
+def test_deleting_the_checksum_is_the_remedy_if_the_log_is_right(orders: DeltaLog) -> None:
     body = json.loads(orders.store.read(checksum_path(2)))
     orders.store.put(checksum_path(2), json.dumps({**body, "numFiles": 9}).encode())
     with pytest.raises(CorruptLogError, match="delete the checksum file"):
@@ -128,7 +130,7 @@ def test_deleting_the_checksum_is_the_way_out_where_the_log_is_right(orders: Del
     append(reopened(orders))
 
 
-def test_a_table_that_was_made_anew_is_not_doubted_for_the_checksums_of_the_one_before(tmp_path: Path) -> None:
+def test_a_re_created_table_is_not_doubted_because_of_the_earlier_tables_checksums(tmp_path: Path) -> None:
     house = House(tmp_path / "house")
     log = house.create("main.orders", rows(0, 10))
     house.append(log, rows(10, 10))
@@ -167,7 +169,7 @@ def test_a_commit_that_contradicts_itself_is_damaged(actions: tuple[object, ...]
         log.snapshot()
 
 
-def test_a_file_whose_deletion_vector_changes_is_removed_and_added(tmp_path: Path) -> None:
+def test_a_commit_may_remove_and_add_a_file_to_change_its_deletion_vector(tmp_path: Path) -> None:
     house = House(tmp_path / "house")
     log = house.create("main.orders", rows(0, 10), {"delta.enableDeletionVectors": "true"})
     house.mark(log, [2])

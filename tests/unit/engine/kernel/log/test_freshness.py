@@ -1,4 +1,4 @@
-"""When rows last changed: commits that change no rows do not count."""
+"""The time of the last change of rows: commits that change no rows do not count."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ FILE = AddFile("a.parquet", {}, size=1, modification_time=1)
 
 
 def log_of(*commits: tuple[Action, ...]) -> DeltaLog:
-    """A log whose version n was committed at second n + 1."""
+    """Returns a log whose version n was committed at second n + 1."""
     store = MemoryStore()
     store.make_folder(LOG_FOLDER)
     for version, actions in enumerate(commits):
@@ -35,7 +35,7 @@ def log_of(*commits: tuple[Action, ...]) -> DeltaLog:
     return DeltaLog(store, "main.orders")
 
 
-def test_the_newest_commit_with_new_or_removed_rows_counts() -> None:
+def test_the_newest_commit_that_adds_or_removes_rows_counts() -> None:
     compacted = AddFile("b.parquet", {}, size=1, modification_time=1, data_change=False)
     nothing_new = (SetTransaction("load", 1),)
     log = log_of(MADE, (FILE,), (FILE.remove(1, data_change=False), compacted), nothing_new)
@@ -43,5 +43,5 @@ def test_the_newest_commit_with_new_or_removed_rows_counts() -> None:
     assert last_data_change(log_of(MADE, (FILE,), (FILE.remove(1),))) == 3000
 
 
-def test_a_table_without_rows_is_as_old_as_it_is() -> None:
+def test_a_table_without_rows_has_the_time_of_its_creation() -> None:
     assert last_data_change(log_of(MADE, (SetTransaction("load", 1),))) == 1000

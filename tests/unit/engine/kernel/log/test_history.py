@@ -30,7 +30,7 @@ NOON = 1_700_000_000_000
 
 
 class ReadsCounted(FaultyStore):
-    """Keeps the paths of all that is read."""
+    """Records the paths of all reads."""
 
     def __init__(self, inner: Store) -> None:
         super().__init__(inner)
@@ -43,7 +43,7 @@ class ReadsCounted(FaultyStore):
 
 
 def log_at(folder: Path, *times: int) -> DeltaLog:
-    """Version n was committed at the n-th time."""
+    """Returns a log whose version n was committed at the n-th time."""
     log = new_log(LocalStore(folder))
     for version in range(1, len(times)):
         put(log, version, CommitInfo(operation="WRITE"), add(f"f{version}"))
@@ -52,7 +52,7 @@ def log_at(folder: Path, *times: int) -> DeltaLog:
     return reopened(log)
 
 
-def test_the_version_at_a_time_is_the_newest_at_or_before(tmp_path: Path) -> None:
+def test_the_version_at_a_time_is_the_newest_at_or_before_it(tmp_path: Path) -> None:
     log = log_at(tmp_path, NOON, NOON + 1_000, NOON + 2_000)
     assert log.version_at(NOON) == 0
     assert log.version_at(NOON + 999) == 0
@@ -63,7 +63,7 @@ def test_the_version_at_a_time_is_the_newest_at_or_before(tmp_path: Path) -> Non
         log.version_at(NOON - 1)
 
 
-def test_a_time_after_the_newest_commit_is_an_error_that_names_it_unless_the_newest_will_do(tmp_path: Path) -> None:
+def test_a_time_after_the_newest_commit_is_an_error_that_names_it_unless_the_newest_is_accepted(tmp_path: Path) -> None:
     log = log_at(tmp_path, NOON, NOON + 1_000)
     message = r"after the newest version 1, committed at 2023-11-14 22:13:21\.000"
     with pytest.raises(VersionNotFoundError, match=message):
@@ -71,7 +71,7 @@ def test_a_time_after_the_newest_commit_is_an_error_that_names_it_unless_the_new
     assert log.version_at(NOON + 1_001, or_newest=True) == 1
 
 
-def test_times_increase_with_versions_where_clocks_did_not(tmp_path: Path) -> None:
+def test_commit_times_increase_with_versions_even_if_clocks_did_not(tmp_path: Path) -> None:
     log = log_at(tmp_path, NOON, NOON + 5_000, NOON + 3_000, NOON + 3_000, NOON + 9_000)
     assert [commit.timestamp_ms - NOON for commit in log.commits()] == [0, 5_000, 5_001, 5_002, 9_000]
     assert [log.version_at(NOON + delay) for delay in (4_999, 5_000, 5_001, 8_999)] == [0, 1, 2, 3]
@@ -79,13 +79,13 @@ def test_times_increase_with_versions_where_clocks_did_not(tmp_path: Path) -> No
 
 
 @given(st.lists(st.integers(0, 50), min_size=1, max_size=12))
-def test_adjusted_times_are_the_least_that_increase(modified: list[int]) -> None:
+def test_adjusted_times_are_the_smallest_increasing_times(modified: list[int]) -> None:
     adjusted = list(file_timestamps({v: FileStatus("", 0, time) for v, time in enumerate(modified)}).values())
     for version, (time, own) in enumerate(zip(adjusted, modified, strict=True)):
         assert time == (own if version == 0 else max(own, adjusted[version - 1] + 1))
 
 
-def test_commits_are_those_asked_for_oldest_first(tmp_path: Path) -> None:
+def test_commits_are_listed_oldest_first_within_the_requested_range(tmp_path: Path) -> None:
     log = log_at(tmp_path, NOON, NOON + 1, NOON + 2, NOON + 3)
     assert [commit.version for commit in log.commits()] == [0, 1, 2, 3]
     assert [commit.version for commit in log.commits(1, 2)] == [1, 2]
@@ -95,14 +95,14 @@ def test_commits_are_those_asked_for_oldest_first(tmp_path: Path) -> None:
     assert last.actions[0] == CommitInfo(operation="WRITE") and last.actions[1] == add("f3")
 
 
-def test_the_snapshots_time_is_its_commits(tmp_path: Path) -> None:
+def test_a_snapshots_time_is_its_commits_time(tmp_path: Path) -> None:
     log = log_at(tmp_path, NOON, NOON + 1_000)
     assert log.snapshot().timestamp == NOON + 1_000
     assert log.snapshot_at(0).timestamp == NOON
 
 
 def stated(folder: Path, *times: int | None) -> DeltaLog:
-    """Version n states the n-th time; its file was copied later than all of them."""
+    """Returns a log whose version n states the n-th time; its file was copied later than all of them."""
     log = new_log(LocalStore(folder))
     for version, time in enumerate(times[1:], 1):
         put(log, version, CommitInfo(timestamp=time, operation="WRITE"), add(f"f{version}"))
@@ -112,7 +112,7 @@ def stated(folder: Path, *times: int | None) -> DeltaLog:
     return reopened(log)
 
 
-def test_a_copy_of_a_table_has_the_times_of_its_commits(tmp_path: Path) -> None:
+def test_a_copied_table_keeps_the_times_of_its_commits(tmp_path: Path) -> None:
     log = stated(tmp_path, NOON, NOON + 1_000, NOON + 90_000_000)
     times = [NOON, NOON + 1_000, NOON + 90_000_000]
     assert [commit.timestamp_ms for commit in log.commits()] == times
@@ -127,7 +127,7 @@ def test_a_copy_of_a_table_has_the_times_of_its_commits(tmp_path: Path) -> None:
         log.version_at(NOON + 90_000_001)
 
 
-def test_a_commit_that_states_no_time_has_its_files(tmp_path: Path) -> None:
+def test_a_commit_without_a_stated_time_has_its_files_time(tmp_path: Path) -> None:
     log = stated(tmp_path, NOON, NOON + 1_000, None, 0)
     assert [commit.timestamp_ms for commit in log.commits()] == [NOON, NOON + 1_000, 2 * NOON + 2, 2 * NOON + 3]
     assert log.committed_at(log.snapshot()) == log.snapshot().timestamp
@@ -135,8 +135,8 @@ def test_a_commit_that_states_no_time_has_its_files(tmp_path: Path) -> None:
 
 @settings(max_examples=30)
 @given(delays=st.lists(st.integers(0, 20_000), min_size=1, max_size=12), data=st.data())
-def test_the_version_at_a_time_is_the_historys(delays: list[int], data: st.DataObject) -> None:
-    """Writers' clocks may differ by up to an hour; hours lie between some of the commits."""
+def test_the_version_at_a_time_agrees_with_the_history(delays: list[int], data: st.DataObject) -> None:
+    """Writers' clocks may differ by up to an hour; some commits are hours apart."""
     skews = data.draw(st.lists(st.integers(-1_800_000, 1_800_000), min_size=len(delays), max_size=len(delays)))
     times = [NOON + sum(delays[: n + 1]) * 1_000 + skew for n, skew in enumerate(skews)]
     with tempfile.TemporaryDirectory() as folder:
@@ -152,7 +152,7 @@ def test_the_version_at_a_time_is_the_historys(delays: list[int], data: st.DataO
 
 
 def busy(seconds: Sequence[float], store: Store) -> DeltaLog:
-    """Version n was committed so many seconds after noon."""
+    """Returns a log whose version n was committed so many seconds after noon."""
     log = new_log(store)
     for version, delay in enumerate(seconds, 1):
         put(log, version, CommitInfo(timestamp=NOON + int(delay * 1_000)), add(f"f{version}"))
@@ -162,7 +162,7 @@ def busy(seconds: Sequence[float], store: Store) -> DeltaLog:
 
 
 @pytest.mark.parametrize("asked", [0.5, 100, 1_234.5, 1_999, 2_000])
-def test_a_time_reads_few_commits_of_a_table_that_makes_thousands_an_hour(asked: float) -> None:
+def test_a_time_lookup_reads_few_commits_of_a_table_with_thousands_of_commits_an_hour(asked: float) -> None:
     store = ReadsCounted(MemoryStore())
     log = busy(range(1, 2_001), store)
     store.reads.clear()
@@ -170,7 +170,7 @@ def test_a_time_reads_few_commits_of_a_table_that_makes_thousands_an_hour(asked:
     assert len(store.reads) < 100
 
 
-def test_a_time_that_commits_are_far_from_reads_hardly_more_than_a_search() -> None:
+def test_a_time_far_from_any_commit_reads_little_more_than_a_binary_search() -> None:
     store = ReadsCounted(MemoryStore())
     log = busy([version * 7_200.0 for version in range(500)], store)
     store.reads.clear()
@@ -180,7 +180,7 @@ def test_a_time_that_commits_are_far_from_reads_hardly_more_than_a_search() -> N
 
 @settings(max_examples=20, deadline=None)
 @given(order=st.permutations(range(40)), asked=st.integers(1, 140), start=st.integers(0, 60))
-def test_clocks_that_differ_change_the_version_at_a_time_as_they_do_the_history(
+def test_clocks_that_differ_affect_the_version_at_a_time_as_they_affect_the_history(
     order: list[int], asked: int, start: int
 ) -> None:
     seconds = [*range(start), *(start + each for each in order), *range(start + 40, 140)]
@@ -192,7 +192,7 @@ def test_clocks_that_differ_change_the_version_at_a_time_as_they_do_the_history(
 IN_COMMIT = Protocol(1, 7, None, ("inCommitTimestamp",))
 
 
-def test_in_commit_times_go_before_file_times(tmp_path: Path) -> None:
+def test_in_commit_timestamps_take_precedence_over_file_times(tmp_path: Path) -> None:
     log = new_log(LocalStore(tmp_path), {"delta.enableInCommitTimestamps": "true"}, protocol=IN_COMMIT)
     for version in (1, 2):
         put(log, version, CommitInfo(in_commit_timestamp=NOON + version * 1_000), add(f"f{version}"))
@@ -203,7 +203,7 @@ def test_in_commit_times_go_before_file_times(tmp_path: Path) -> None:
     assert log.snapshot().timestamp == NOON + 2_000
 
 
-def test_where_in_commit_times_came_later_each_part_of_the_log_has_its_own(tmp_path: Path) -> None:
+def test_if_in_commit_timestamps_were_enabled_later_each_part_of_the_log_has_its_own_times(tmp_path: Path) -> None:
     enabled = {
         "delta.enableInCommitTimestamps": "true",
         "delta.inCommitTimestampEnablementVersion": "2",

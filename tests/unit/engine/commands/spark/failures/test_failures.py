@@ -1,4 +1,4 @@
-"""What is raised where Spark fails for a reason that is neither the statement's nor the data's."""
+"""Errors for failures of Spark that neither the statement nor the data causes."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ ROOT = Path(__file__).parents[6]
 
 
 def thrown(spark: SparkSession, *chain: tuple[str, str]) -> Py4JJavaError:
-    """The failure that Python sees where Java throws the first of the exceptions, each caused by the next."""
+    """Returns the Python exception for the first of the Java exceptions, each caused by the next."""
     jvm = spark.sparkContext._jvm
     assert jvm is not None
     java = None
@@ -78,7 +78,7 @@ FAILED = ("java.lang.RuntimeException", "Task failed while writing rows")
         (("java.lang.IllegalStateException", "no such stage\nat all"), SparkFailedError, "no such stage)"),
     ],
 )
-def test_the_last_of_javas_causes_is_said(
+def test_the_last_cause_of_a_java_exception_is_reported(
     spark: SparkSession, root: tuple[str, str], kind: type[Exception], said: str
 ) -> None:
     with pytest.raises(kind) as caught, mapped("silt.main.orders"):
@@ -88,31 +88,31 @@ def test_the_last_of_javas_causes_is_said(
     assert "\n" not in str(caught.value) and len(str(caught.value)) < 400
 
 
-def test_a_server_of_spark_connect_that_is_being_stopped_is_said_to_have_ended() -> None:
+def test_a_spark_connect_server_that_is_being_stopped_is_reported_as_ended() -> None:
     with pytest.raises(SparkEndedError, match=r"Spark was stopped .* run `dbt retry`"), mapped("silt.main.orders"):
         raise SparkConnectGrpcException(
             "(java.lang.IllegalStateException) Cannot call methods on a stopped SparkContext.\nThis stopped one"
         )
 
 
-def test_what_is_wrong_with_the_data_is_said_in_sparks_words_and_without_its_stack(spark: SparkSession) -> None:
+def test_errors_in_the_data_are_reported_in_sparks_words_without_its_stack_trace(spark: SparkSession) -> None:
     frame = spark.range(3).selectExpr("id / 0 as x")
     with pytest.raises(DataRejectedError, match=r"^\[SILT_DATA_REJECTED\] \[DIVIDE_BY_ZERO\] ") as caught, mapped():
         frame.write.format("noop").mode("overwrite").save()
     assert "\n" not in str(caught.value) and "SQLSTATE" not in str(caught.value)
 
 
-def test_a_wrong_call_of_pysparks_own_methods_is_an_error_of_python(spark: SparkSession) -> None:
+def test_a_wrong_call_of_a_pyspark_method_raises_a_python_error(spark: SparkSession) -> None:
     with pytest.raises(TypeError), mapped():
         spark.range(3).select(object())  # type: ignore[call-overload]
 
 
-def test_a_failure_of_py4js_own_is_never_given(spark: SparkSession) -> None:
+def test_a_failure_inside_py4j_is_never_raised_directly(spark: SparkSession) -> None:
     with pytest.raises(SparkFailedError, match="Spark did not answer"), mapped():
         spark.sparkContext._jsc.there_is_no_such_method()
 
 
-def test_a_data_file_that_is_damaged_below_other_causes_is_named(spark: SparkSession, tmp_path: Path) -> None:
+def test_a_damaged_data_file_is_named_even_below_other_causes(spark: SparkSession, tmp_path: Path) -> None:
     spark.range(1).coalesce(1).write.parquet(str(tmp_path / "files"))
     frame = spark.read.schema("id bigint").parquet(str(tmp_path / "files"))
     [file] = (tmp_path / "files").glob("part-*")
@@ -139,7 +139,7 @@ def test_a_data_file_that_is_damaged_below_other_causes_is_named(spark: SparkSes
     ],
 )
 @pytest.mark.parametrize("error", [ConnectionRefusedError(111, "refused"), Py4JError("no answer"), EOFError()])
-def test_a_spark_whose_process_is_gone_is_said_to_have_ended_with_how_and_what_to_do(
+def test_a_spark_whose_process_ended_is_reported_with_its_exit_and_the_remedy(
     monkeypatch: pytest.MonkeyPatch, code: str, said: str, error: Exception
 ) -> None:
     process = subprocess.Popen(["/bin/sh", "-c", code])
@@ -177,7 +177,7 @@ print(json.dumps(said))
 """
 
 
-def test_a_warehouse_whose_spark_is_killed_says_so_from_then_on(tmp_path: Path) -> None:
+def test_a_warehouse_whose_spark_is_killed_reports_it_for_every_later_statement(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-c", KILLED, str(tmp_path)],
         env={**os.environ, "PYTHONPATH": str(ROOT)},

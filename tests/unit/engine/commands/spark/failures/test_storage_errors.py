@@ -1,4 +1,4 @@
-"""What an object store refused to Spark is said as it is to the log's client."""
+"""A refusal of an object store to Spark is reported like a refusal to the log's client."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def chain(*texts: str) -> list[Cause]:
         ),
     ],
 )
-def test_a_refusal_says_what_to_do(texts: tuple[str, ...], kind: type[Exception], said: str) -> None:
+def test_a_refusal_is_reported_with_its_remedy(texts: tuple[str, ...], kind: type[Exception], said: str) -> None:
     found = of_object_store(chain("org.apache.spark.SparkException: Job aborted", *texts), "main.t", 3)
     assert type(found) is kind
     with pytest.raises(kind, match=rf"main\.t@v3: .*{said}"):
@@ -64,11 +64,11 @@ def test_a_refusal_says_what_to_do(texts: tuple[str, ...], kind: type[Exception]
         ("org.apache.spark.SparkException: AccessDenied (Status Code: 403)",),
     ],
 )
-def test_a_failure_of_a_folder_or_of_spark_is_not_taken_for_a_refusal(texts: tuple[str, ...]) -> None:
+def test_a_failure_of_a_folder_or_of_spark_is_not_mistaken_for_a_refusal(texts: tuple[str, ...]) -> None:
     assert of_object_store(chain(*texts), None, None) is None
 
 
-def test_a_refusal_without_a_code_in_its_text_is_recognized_by_the_status_code() -> None:
+def test_a_refusal_without_an_error_code_is_recognised_by_its_status_code() -> None:
     text = f"{S3}S3Exception: no (Service: S3, Status Code: 403)"
     found = of_object_store([Cause(text, text, code="ExpiredToken")], None, None)
     assert isinstance(found, StorageRefusedError) and "the credentials have expired" in str(found)

@@ -1,4 +1,4 @@
-"""Hadoop's settings of object stores: of one bucket or account each, and redacted by their names."""
+"""Hadoop's settings of object stores: limited to one bucket or account, and redacted by their names."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from dbt.adapters.silt.engine.kernel.storage.urls import Service
 ABFSS = "abfss://c@acc.dfs.core.windows.net/p"
 
 
-def test_settings_of_s3_are_those_of_the_bucket_alone() -> None:
+def test_settings_of_s3_apply_to_their_bucket_only() -> None:
     given = StorageSettings(endpoint="http://127.0.0.1:9", access_key_id="i", secret_access_key="s", timeout=3)
     found = hadoop_settings("s3://house/p", given)
     assert found.pop("fs.s3.impl") == "org.apache.hadoop.fs.s3a.S3AFileSystem"
@@ -31,7 +31,7 @@ def test_settings_of_s3_are_those_of_the_bucket_alone() -> None:
     assert own["connection.timeout"] == "3000"
 
 
-def test_temporary_keys_and_unsigned_requests_have_providers_of_their_own() -> None:
+def test_temporary_keys_and_unsigned_requests_have_their_own_credential_providers() -> None:
     keys = StorageSettings(access_key_id="i", secret_access_key="s", session_token="t")
     provider = "fs.s3a.bucket.b.aws.credentials.provider"
     assert hadoop_settings("s3a://b", keys)[provider].endswith("TemporaryAWSCredentialsProvider")
@@ -72,13 +72,13 @@ def test_other_buckets_of_a_service_have_the_settings_of_the_profile() -> None:
     assert all_settings({"local": "/house"}, storages({}, StorageSettings())) == {}
 
 
-def test_a_database_with_its_own_settings_takes_nothing_from_those_of_its_service() -> None:
+def test_a_database_with_its_own_settings_inherits_none_of_its_service() -> None:
     places = {"one": "s3://b/p", "two": ABFSS}
     found = all_settings(places, storages(places, KEYS, {"one": StorageSettings(region="eu-west-1")}))
     assert {name for name in found if name.startswith("fs.s3a.") and ".bucket.b." not in name} == set()
 
 
-def test_every_secret_of_the_settings_is_tried_above() -> None:
+def test_every_secret_setting_is_covered_by_the_redaction_test() -> None:
     assert SECRETS == {
         *("access_key_id", "secret_access_key", "session_token", "account_key", "sas_token", "client_secret"),
     }

@@ -1,4 +1,4 @@
-"""A warehouse that this process and Spark do not share is an error; only a Spark elsewhere is asked."""
+"""A warehouse that this process and Spark do not share is an error; only a Spark in another process is asked."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from dbt.adapters.silt.engine.kernel.storage.memory_store import MemoryStore
 from dbt.adapters.silt.engine.warehouse import Warehouse
 
 OWN_FOLDER = "/proc/self/cwd/own"
-"""Below the working directory of whichever process looks."""
+"""Relative to the working directory of the process that reads it."""
 
 
 @pytest.fixture
@@ -27,19 +27,21 @@ def connected(connect_server: str | None, spark: SparkSession) -> SparkSession:
 
 @pytest.mark.connect
 @pytest.mark.skipif(not os.path.exists("/proc/self/cwd"), reason="there are no paths that differ by process")
-def test_a_folder_that_the_server_sees_otherwise_is_refused(
+def test_a_folder_that_the_server_sees_differently_is_refused(
     connected: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     for _ in range(2):
         with pytest.raises(InvalidSettingError, match="does not see the warehouse /proc/self/cwd/own of this machine"):
             Warehouse(connected.newSession(), OWN_FOLDER)
-        connected.range(1).write.mode("overwrite").parquet(f"{OWN_FOLDER}/main/t")  # now it has one of that name
+        connected.range(1).write.mode("overwrite").parquet(
+            f"{OWN_FOLDER}/main/t"
+        )  # now the server has a folder of that name
     assert [path.name for path in (tmp_path / "own").iterdir() if not path.name.startswith(".")] == ["main"]
 
 
 @pytest.mark.connect
-def test_a_further_database_is_looked_at_too(
+def test_a_further_database_is_checked_too(
     connected: SparkSession, warehouse: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -48,7 +50,7 @@ def test_a_further_database_is_looked_at_too(
 
 
 @pytest.mark.connect
-def test_a_spark_is_asked_once_and_nothing_is_left_behind(connected: SparkSession, tmp_path: Path) -> None:
+def test_a_spark_is_asked_once_and_no_file_is_left_behind(connected: SparkSession, tmp_path: Path) -> None:
     storage = SharedStorage((LocalStore(tmp_path / "a [house]"),))
     storage.check(connected.newSession())
     assert list((tmp_path / "a [house]").iterdir()) == []
