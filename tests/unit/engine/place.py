@@ -1,4 +1,4 @@
-"""Where a warehouse of the tests is: a folder of this machine, or with `--cloud` a prefix of the server's bucket."""
+"""The location of a test warehouse: a folder of this machine, or with `--cloud` a prefix of the server's bucket."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ from tests.cloud.servers import ObjectServer
 
 @dataclass(frozen=True)
 class Place:
-    """A place for tables.
+    """A location for tables.
 
     Attributes:
-        folder: of this machine; with `--cloud` the prefix is named as it is.
+        folder: of this machine; with `--cloud` the prefix has the same name.
         cloud: the server of `--cloud`.
     """
 
@@ -35,40 +35,42 @@ class Place:
 
     @property
     def location(self) -> str:
-        """As a program and a profile name it."""
+        """Returns the location as a program and a profile name it."""
         return str(self.folder) if self.cloud is None else self.cloud.url_of(self.folder)
 
     def beside(self, name: str) -> Place:
-        """Another place next to this one."""
+        """Returns another location next to this one."""
         return Place(self.folder.parent / name, self.cloud)
 
     def warehouse(self, session: SparkSession, **options: Any) -> Warehouse:
-        """A warehouse here, in that session."""
+        """Opens a warehouse at this location, in that session."""
         storage = {} if self.cloud is None else {"storage": self.cloud.settings}
         return Warehouse(session, self.location, **storage, **options)
 
     def store(self, name: str) -> Store:
-        """For a table of that name; with `--cloud` no other table has its place."""
+        """Returns the store of a table of that name; with `--cloud` at an unused prefix."""
         if self.cloud is None:
             return LocalStore(self.folder / name)
         return self.cloud.store(self.cloud.prefix_of(self.folder / name)).never_reused()
 
     @property
     def options(self) -> dict[str, str] | None:
-        """How delta-rs and Polars reach it."""
+        """Returns the storage options of delta-rs and Polars."""
         return None if self.cloud is None else dict(self.cloud.delta_rs)
 
     def delta_rs(self, location: str) -> DeltaTable:
-        """A table as another engine opens it."""
+        """Opens a table with delta-rs."""
         return DeltaTable(location, storage_options=self.options)
 
     def polars(self, location: str) -> polars.LazyFrame:
-        """A table as Polars opens it; by pyarrow where the folders of partitions are not named as the columns."""
+        """Opens a table with Polars; with pyarrow's reader if folders of partitions are not named as the columns."""
         return polars.scan_delta(location, storage_options=self.options, use_pyarrow=self.cloud is not None)
 
     @contextmanager
     def copied(self, log: DeltaLog) -> Iterator[DeltaTable]:
-        """A copy in a folder with a plain name, for what delta-rs does not do where the name or the URL is quoted."""
+        """Returns a copy in a folder with a plain name, for operations that delta-rs cannot do at a quoted name or
+        URL.
+        """
         with tempfile.TemporaryDirectory() as folder:
             for file in (each for each in log.store.files_below("") if each.size):
                 target = Path(folder, file.path)
@@ -78,6 +80,6 @@ class Place:
 
 
 def data_files(log: DeltaLog) -> set[str]:
-    """All files in a table's folder besides its log, as names below it; what marks a folder in a bucket is none."""
+    """Returns all files in a table's folder except its log, as paths below it, without a bucket's folder markers."""
     found = (file for file in log.store.files_below("") if log.store.has_folders or file.size)
     return {file.path for file in found if not file.path.startswith(f"{LOG_FOLDER}/")}

@@ -1,4 +1,4 @@
-"""Logs for tests, commit by commit, and a replay that is too simple to be wrong."""
+"""Builds logs for tests, commit by commit, and replays them in the simplest way."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def new_log(
     protocol: Protocol = PROTOCOL,
     extra: Sequence[Action] = (),
 ) -> DeltaLog:
-    """A table of version 0."""
+    """Creates a table of version 0."""
     store = store or MemoryStore()
     store.make_folder(LOG_FOLDER)
     log = DeltaLog(store, "shop.orders", FixedClock())
@@ -49,7 +49,7 @@ def new_log(
 
 
 def put(log: DeltaLog, version: int, *actions: Action) -> None:
-    """Puts a commit file as it is."""
+    """Writes a commit file unchanged."""
     assert log.store.put_if_absent(commit_path(version), serialize(actions)) is PutResult.CREATED
 
 
@@ -59,12 +59,12 @@ def add(path: str, day: str | None = None, stats: str | None = None, size: int =
 
 
 def reopened(log: DeltaLog) -> DeltaLog:
-    """Another handle of the same table, which has read nothing yet."""
+    """Returns another handle of the same table, which has not read anything yet."""
     return DeltaLog(log.store, log.name, log.clock)
 
 
 def log_of(versions: int, store: Store | None = None) -> DeltaLog:
-    """A table whose version n adds the file `fn`."""
+    """Creates a table whose version n adds the file `fn`."""
     log = new_log(store)
     for version in range(1, versions + 1):
         put(log, version, CommitInfo(operation="WRITE"), add(f"f{version}"))
@@ -72,12 +72,12 @@ def log_of(versions: int, store: Store | None = None) -> DeltaLog:
 
 
 def paths(log: DeltaLog) -> set[str]:
-    """The active files of the newest version."""
+    """Returns the active files of the newest version."""
     return set(log.snapshot().files["path"].to_pylist())
 
 
 def checkpointed(versions: int, store: Store | None = None) -> DeltaLog:
-    """As `log_of`, with the checkpoints that are due."""
+    """Creates a table as `log_of` does, with its regular checkpoints."""
     log = log_of(versions, store)
     for version in range(1, versions + 1):
         log.after_commit(version)
@@ -86,7 +86,7 @@ def checkpointed(versions: int, store: Store | None = None) -> DeltaLog:
 
 @dataclass
 class NaiveTable:
-    """The specification's reconciliation, with dicts, one action after the other."""
+    """The specification's reconciliation, with dicts, action by action."""
 
     files: dict[tuple[str, str | None], AddFile] = field(default_factory=dict)
     removed: dict[tuple[str, str | None], RemoveFile] = field(default_factory=dict)
@@ -110,7 +110,7 @@ class NaiveTable:
 
 
 def observed(snapshot: Snapshot) -> NaiveTable:
-    """The snapshot in the naive form; tombstones left out."""
+    """Returns the snapshot in the naive form, without tombstones."""
     return NaiveTable(
         {_key(action): action for action in snapshot.add_files()},
         {},
@@ -128,7 +128,7 @@ def _key(action: AddFile | RemoveFile) -> tuple[str, str | None]:
 
 
 def stated_at(commit: Path, time_ms: int) -> None:
-    """Makes a commit state that time, which is then its file's, too."""
+    """Makes a commit and its file state that time."""
     actions = [json.loads(line) for line in commit.read_text().splitlines()]
     infos = [action["commitInfo"] for action in actions if "commitInfo" in action]
     if not infos:

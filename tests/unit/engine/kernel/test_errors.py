@@ -1,4 +1,4 @@
-"""The texts of errors: whole sentences, whatever they are put together from."""
+"""Error messages are complete sentences, whatever their parts."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from dbt.adapters.silt.engine.kernel.errors import SiltError, sentence
 
 _ODD_STOPS = re.compile(r"(?<!\.)\.\.(?!\.)|\.{4,}|[!?…]\.| \.(\s|$)|\n\.")
-"""Two full stops, one behind another end of a sentence, and one behind a blank."""
+"""Two full stops, a full stop after another end of a sentence, and a full stop after a space."""
 
 
 def _kinds(kind: type[SiltError]) -> Iterator[type[SiltError]]:
@@ -23,7 +23,7 @@ def _kinds(kind: type[SiltError]) -> Iterator[type[SiltError]]:
 @pytest.mark.parametrize(
     "ending", ["", ".", "..", ". ", ".\n", "\n", "!", "?", "...", "…", ".)", "`.`", "\nSQLSTATE: 22012\n.\n"]
 )
-def test_every_error_ends_its_sentences_once(kind: type[SiltError], ending: str) -> None:
+def test_every_error_ends_its_sentences_with_one_full_stop(kind: type[SiltError], ending: str) -> None:
     own = kind(f"it broke{ending}", table="silt.main.t", version=3)
     given = kind(f"it broke{ending}", remedy=f"Mend it{ending}")
     for error in (own, given):
@@ -41,5 +41,5 @@ def test_every_error_ends_its_sentences_once(kind: type[SiltError], ending: str)
         ("for example 1, 2, ...", "for example 1, 2, ..."),
     ],
 )
-def test_a_text_ends_as_a_sentence(text: str, expected: str) -> None:
+def test_a_text_is_ended_as_a_sentence(text: str, expected: str) -> None:
     assert sentence(text) == expected

@@ -1,4 +1,4 @@
-"""Folders of this user alone."""
+"""Private folders of the current user."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dbt.adapters.silt.engine.kernel import owned_folders
 
 
 @pytest.mark.parametrize("umask", [0o000, 0o077])
-def test_every_new_folder_is_for_this_user_alone_whatever_the_umask(tmp_path: Path, umask: int) -> None:
+def test_every_new_folder_is_private_whatever_the_umask(tmp_path: Path, umask: int) -> None:
     tmp_path.chmod(0o755)
     before = os.umask(umask)
     try:
@@ -25,7 +25,7 @@ def test_every_new_folder_is_for_this_user_alone_whatever_the_umask(tmp_path: Pa
     assert all(owned_folders.problem(str(each)) is None for each in made)
 
 
-def test_a_file_in_the_place_of_a_folder_is_an_error(tmp_path: Path) -> None:
+def test_a_file_at_the_path_of_a_folder_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "a").write_text("")
     for path in (tmp_path / "a", tmp_path / "a" / "b"):
         with pytest.raises((FileExistsError, NotADirectoryError)):

@@ -55,7 +55,7 @@ class CountingStore(FaultyStore):
         return super().around(operation, path, run)
 
 
-def test_a_folder_without_a_log_is_no_table() -> None:
+def test_a_folder_without_a_log_is_not_a_table() -> None:
     store = MemoryStore()
     log = DeltaLog(store, "shop.orders")
     for make in ("", "_delta_log", "_delta_log/_sidecars"):
@@ -65,7 +65,7 @@ def test_a_folder_without_a_log_is_no_table() -> None:
             log.snapshot()
 
 
-def test_files_that_are_nothing_of_the_log_do_not_make_a_table() -> None:
+def test_unrelated_files_in_the_log_folder_do_not_make_a_table() -> None:
     store = MemoryStore()
     store.make_folder("_delta_log")
     for name in (".00000000000000000000.json.x.tmp", "00000000000000000000.crc", "_last_checkpoint", "0.json"):
@@ -76,7 +76,7 @@ def test_files_that_are_nothing_of_the_log_do_not_make_a_table() -> None:
         log.snapshot()
 
 
-def test_a_listing_that_fails_is_never_a_missing_table() -> None:
+def test_a_failed_listing_is_an_error_not_a_missing_table() -> None:
     log = DeltaLog(FaultyStore(MemoryStore(), [Fault("list_from", FaultKind.FAIL_AFTER)]), "t")
     log.store.make_folder("_delta_log")
     for ask in (log.snapshot, log.exists):
@@ -99,7 +99,7 @@ def test_a_snapshot_is_the_state_after_the_last_commit() -> None:
     assert {action.path: action.partition_values for action in snapshot.add_files()} == {"b": {}, "c": {"day": "2"}}
 
 
-def test_an_unchanged_table_costs_two_looks_whatever_its_length() -> None:
+def test_refreshing_an_unchanged_table_takes_two_requests_whatever_its_length() -> None:
     store = CountingStore(MemoryStore())
     log = log_of(30, store)
     first = log.snapshot()
@@ -108,7 +108,7 @@ def test_an_unchanged_table_costs_two_looks_whatever_its_length() -> None:
     assert store.calls == ["status", "status"]
 
 
-def test_a_refresh_reads_only_the_commits_since() -> None:
+def test_a_refresh_reads_only_the_new_commits() -> None:
     store = CountingStore(MemoryStore())
     log = log_of(30, store)
     held = log.snapshot()
@@ -122,7 +122,7 @@ def test_a_refresh_reads_only_the_commits_since() -> None:
     assert held.version == 30 and held.num_files == 30
 
 
-def test_a_commit_that_changes_no_file_is_seen_too() -> None:
+def test_a_commit_that_changes_no_file_is_read_too() -> None:
     log = log_of(1)
     first = log.snapshot()
     put(log, 2, SetTransaction("app", 1, 1))
@@ -134,7 +134,7 @@ def test_a_commit_that_changes_no_file_is_seen_too() -> None:
     assert third.metadata.description == "new"
 
 
-def test_a_version_before_a_damaged_one_can_be_read() -> None:
+def test_a_version_before_a_damaged_version_can_be_read() -> None:
     log = log_of(3)
     log.store.put(commit_path(4), b"garbage")
     with pytest.raises(CorruptLogError):
@@ -142,7 +142,7 @@ def test_a_version_before_a_damaged_one_can_be_read() -> None:
     assert reopened(log).snapshot_at(3).num_files == log.snapshot_at(3).num_files == 3
 
 
-def test_a_version_before_a_gap_can_be_read_and_one_after_it_cannot() -> None:
+def test_a_version_before_a_gap_can_be_read_and_a_version_after_it_cannot() -> None:
     log = log_of(6)
     log.store.delete(commit_path(4))
     assert reopened(log).snapshot_at(3).num_files == 3
@@ -151,7 +151,7 @@ def test_a_version_before_a_gap_can_be_read_and_one_after_it_cannot() -> None:
 
 
 class Interrupted(FaultyStore):
-    """Runs something else just before an operation on a path."""
+    """Runs a function just before an operation on a path."""
 
     interruption: tuple[str, str, Callable[[], None]] | None = None
 
@@ -164,7 +164,7 @@ class Interrupted(FaultyStore):
 
 
 @pytest.mark.parametrize("operation", ["status", "read"])
-def test_a_table_made_again_while_it_is_refreshed_is_not_mixed_with_the_old_one(operation: str) -> None:
+def test_a_table_re_created_during_a_refresh_is_not_mixed_with_the_old_table(operation: str) -> None:
     store = Interrupted(MemoryStore())
     log = log_of(3, store)
     assert log.snapshot().version == 3
@@ -180,7 +180,7 @@ def test_a_table_made_again_while_it_is_refreshed_is_not_mixed_with_the_old_one(
     assert paths(log) == {f"new{version}" for version in range(1, 6)}
 
 
-def test_a_table_dropped_while_it_is_read_is_no_table() -> None:
+def test_a_table_dropped_during_a_read_is_reported_as_missing() -> None:
     store = Interrupted(MemoryStore())
     log = log_of(3, store)
     store.interruption = ("read", commit_path(2), lambda: store.inner.delete_folder("_delta_log"))
@@ -188,7 +188,7 @@ def test_a_table_dropped_while_it_is_read_is_no_table() -> None:
         log.snapshot()
 
 
-def test_a_table_made_again_at_the_same_place_is_noticed() -> None:
+def test_a_table_re_created_at_the_same_path_is_noticed() -> None:
     log = log_of(3)
     assert log.snapshot().num_files == 3
     log.store.delete_folder("_delta_log")
@@ -200,7 +200,7 @@ def test_a_table_made_again_at_the_same_place_is_noticed() -> None:
     assert paths(log) == {"g1", "g2", "g3", "g4", "g5"}
 
 
-def test_a_snapshot_of_a_dropped_table_knows_its_own_log_from_the_new_one(tmp_path: Path) -> None:
+def test_a_snapshot_of_a_dropped_table_distinguishes_its_log_from_the_new_log(tmp_path: Path) -> None:
     store = LocalStore(tmp_path / "orders")
     log = log_of(2, store)
     base = log.snapshot()
@@ -218,9 +218,9 @@ def test_a_snapshot_of_a_dropped_table_knows_its_own_log_from_the_new_one(tmp_pa
     assert folder.put_if_absent(commit_name(3), serialize([add("mine")])) is PutResult.CREATED
 
 
-def test_a_log_holds_a_descriptor_only_while_a_snapshot_is_in_use(tmp_path: Path) -> None:
+def test_a_log_keeps_a_descriptor_open_only_while_a_snapshot_is_in_use(tmp_path: Path) -> None:
     def descriptors() -> int:
-        """Those of the tables: servers and pools of other tests open and close their own."""
+        """Returns the descriptors of the tables: servers and pools of other tests open and close their own."""
         opened = 0
         for descriptor in Path("/dev/fd").iterdir():
             with contextlib.suppress(OSError):  # it was closed meanwhile
@@ -249,12 +249,12 @@ def test_any_version_can_be_read_again() -> None:
 
 
 @pytest.mark.parametrize("version", [-1, 4, 1_000])
-def test_a_version_that_is_not_there_is_refused_with_the_range_that_is(version: int) -> None:
+def test_a_missing_version_is_refused_with_the_available_range(version: int) -> None:
     with pytest.raises(VersionNotFoundError, match="versions 0 to 3"):
         log_of(3).snapshot_at(version)
 
 
-def test_versions_that_were_cleaned_away_are_refused_with_the_range_that_is_left() -> None:
+def test_versions_that_were_cleaned_up_are_refused_with_the_remaining_range() -> None:
     log = checkpointed(12)
     for version in range(10):
         log.store.delete(commit_path(version))
@@ -283,7 +283,7 @@ def test_a_gap_after_the_checkpoint_is_named() -> None:
         list(reopened(log).commits())
 
 
-def test_a_commit_that_a_listing_passed_over_is_no_gap() -> None:
+def test_a_commit_missing_only_in_a_listing_is_not_a_gap() -> None:
     class Forgetful(FaultyStore):
         forget = True
 
@@ -308,7 +308,7 @@ def test_a_commit_that_a_listing_passed_over_is_no_gap() -> None:
         (b"", "empty"),
     ],
 )
-def test_a_commit_that_cannot_be_read_is_named_with_its_line(content: bytes, what: str) -> None:
+def test_an_unreadable_commit_is_named_with_its_line(content: bytes, what: str) -> None:
     log = log_of(3)
     assert log.snapshot().version == 3
     log.store.put(commit_path(4), content)
@@ -327,14 +327,14 @@ def test_the_first_commit_must_have_protocol_and_metadata(actions: tuple) -> Non
         log.snapshot()
 
 
-def test_a_schema_that_cannot_be_read_is_a_corrupt_log() -> None:
+def test_an_unreadable_schema_is_a_corrupt_log() -> None:
     log = log_of(1)
     put(log, 2, replace(METADATA, schema_string='{"type":"struct"'))
     with pytest.raises(CorruptLogError, match=r"shop\.orders: the table's schema"):
         log.snapshot()
 
 
-def test_the_protocol_is_judged_before_anything_else_is_read() -> None:
+def test_the_protocol_is_checked_before_anything_else_is_read() -> None:
     log = log_of(1)
     assert log.snapshot().version == 1
     unknown = Protocol(3, 7, ("timeTravelMachine",), ("timeTravelMachine",))
@@ -348,7 +348,7 @@ def test_the_protocol_is_judged_before_anything_else_is_read() -> None:
 # transactions
 
 
-def test_a_transaction_that_has_expired_is_forgotten_and_one_without_a_time_too() -> None:
+def test_expired_transactions_and_transactions_without_a_time_are_dropped() -> None:
     log = new_log(configuration={"delta.setTransactionRetentionDuration": "interval 1 hour"})
     clock = log.clock
     assert isinstance(clock, FixedClock)
@@ -357,7 +357,7 @@ def test_a_transaction_that_has_expired_is_forgotten_and_one_without_a_time_too(
     assert set(log.snapshot().transactions) == {"new"}
 
 
-def test_without_a_retention_every_transaction_is_remembered() -> None:
+def test_without_a_retention_every_transaction_is_kept() -> None:
     log = new_log()
     put(log, 1, SetTransaction("old", 1, 0), SetTransaction("none", 3))
     put(log, 2, SetTransaction("old", 0, 0))
@@ -365,7 +365,7 @@ def test_without_a_retention_every_transaction_is_remembered() -> None:
 
 
 @pytest.mark.parametrize("count", [1, 2, 4])
-def test_a_storage_that_forgets_what_it_has_shown_is_not_believed(count: int) -> None:
+def test_a_listing_without_commits_that_it_showed_before_is_not_trusted(count: int) -> None:
     store = FaultyStore(MemoryStore())
     log = log_of(3, store)
     assert log.snapshot().version == 3
@@ -378,7 +378,7 @@ def test_a_storage_that_forgets_what_it_has_shown_is_not_believed(count: int) ->
 
 
 @pytest.mark.parametrize("count", [1, 2, 3])
-def test_commits_that_a_listing_does_not_show_yet_are_asked_for(count: int) -> None:
+def test_commits_that_a_listing_does_not_show_yet_are_requested_by_name(count: int) -> None:
     store = FaultyStore(MemoryStore())
     log = log_of(3, store)
     store.faults.append(Fault("list_from", FaultKind.LATE, count=count))
@@ -389,7 +389,7 @@ def test_commits_that_a_listing_does_not_show_yet_are_asked_for(count: int) -> N
 
 
 @pytest.mark.parametrize("share", [0.0, 0.5, -1])
-def test_a_commit_of_which_only_a_part_can_be_read_is_an_error_or_read_again(share: float) -> None:
+def test_a_partly_read_commit_is_an_error_or_read_again(share: float) -> None:
     store = FaultyStore(MemoryStore())
     log = log_of(3, store)
     store.faults.append(Fault("read", FaultKind.TORN, path=commit_path(2), times=1, share=share))
@@ -399,7 +399,7 @@ def test_a_commit_of_which_only_a_part_can_be_read_is_an_error_or_read_again(sha
         reopened(log).snapshot()
 
 
-def test_threads_that_share_a_log_see_every_version_whole() -> None:
+def test_threads_that_share_a_log_see_complete_versions() -> None:
     log = log_of(1)
     failures: list[str] = []
     done = threading.Event()
@@ -425,7 +425,7 @@ def test_threads_that_share_a_log_see_every_version_whole() -> None:
 
 
 @pytest.mark.parametrize("made_anew", [False, True])
-def test_what_is_due_after_a_commit_never_gets_into_the_log_of_another_table(made_anew: bool) -> None:
+def test_post_commit_work_never_writes_to_the_log_of_another_table(made_anew: bool) -> None:
     store = MemoryStore()
     log = log_of(3, store.child("t"))
     old = log.snapshot()
@@ -440,9 +440,9 @@ def test_what_is_due_after_a_commit_never_gets_into_the_log_of_another_table(mad
     assert log.store.status(checksum_path(3)) is None
 
 
-def test_a_checkpoint_overtaken_by_a_drop_while_it_is_written_is_written_nowhere() -> None:
+def test_a_checkpoint_of_a_table_dropped_while_it_is_written_is_not_stored() -> None:
     class Dropped(FaultyStore):
-        """The table is dropped and re-created just before its checkpoint is put."""
+        """Drops and re-creates the table just before its checkpoint is written."""
 
         def around(self, operation: str, path: str, run: Any) -> Any:
             if path == checkpoint_path(3):
@@ -458,9 +458,9 @@ def test_a_checkpoint_overtaken_by_a_drop_while_it_is_written_is_written_nowhere
     assert store.status(f"t/{checkpoint_path(3)}") is None
 
 
-def test_a_reader_whose_next_commit_a_cleanup_takes_begins_anew_from_the_checkpoint() -> None:
+def test_a_reader_whose_next_commit_is_cleaned_up_starts_again_from_the_checkpoint() -> None:
     class Cleaned(FaultyStore):
-        """The log is cleaned up to its checkpoint between a look at a commit and the reading of it."""
+        """Cleans the log up to its checkpoint between the status request for a commit and its read."""
 
         def around(self, operation: str, path: str, run: Any) -> Any:
             if operation == "read" and path == commit_path(2):

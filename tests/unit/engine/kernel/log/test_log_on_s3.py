@@ -28,7 +28,7 @@ from tests.s3 import S3
 from tests.simulation.interleaving import Scheduler, YieldingStore, every_order
 from tests.unit.engine.kernel.log_builder import METADATA, PROTOCOL, add
 
-# All of them are tried in memory.
+# Memory is used for all combinations.
 ORDERS = 6
 
 
@@ -77,7 +77,7 @@ def test_a_log_is_cleaned_up(s3: S3) -> None:
     assert files(DeltaLog(store, "t", clock)) == {"f1", "f2", "f3", "f4"}
 
 
-def test_two_writers_both_land_whatever_the_order_of_their_requests(s3: S3) -> None:
+def test_two_writers_both_commit_in_every_order_of_their_requests(s3: S3) -> None:
     for choose in itertools.islice(every_order(), ORDERS):
         store, scheduler = s3.store(), Scheduler()
         create(store)
@@ -92,7 +92,7 @@ def test_two_writers_both_land_whatever_the_order_of_their_requests(s3: S3) -> N
 
 
 @pytest.mark.parametrize("made_again", [False, True])
-def test_a_commit_meant_for_a_dropped_table_lands_nowhere(s3: S3, made_again: bool) -> None:
+def test_a_commit_for_a_dropped_table_is_not_written(s3: S3, made_again: bool) -> None:
     store = s3.store()
     log = create(store)
     append(log, "f1")
@@ -111,7 +111,7 @@ def test_a_commit_meant_for_a_dropped_table_lands_nowhere(s3: S3, made_again: bo
 
 
 class DroppedMeanwhile(ObjectStore):
-    """Another table replaces it between the check of the log and the write of the commit."""
+    """Replaces the table between the check of the log and the write of the commit."""
 
     dropped = False
 
@@ -123,7 +123,7 @@ class DroppedMeanwhile(ObjectStore):
         return super().put_if_absent(path, data)
 
 
-def test_a_commit_that_a_drop_overtakes_is_not_left_in_the_new_table() -> None:
+def test_a_commit_overtaken_by_a_drop_is_removed_from_the_new_table() -> None:
     store = DroppedMeanwhile("memory:///")
     log = create(store)
     append(log, "f1")
@@ -136,7 +136,7 @@ def test_a_commit_that_a_drop_overtakes_is_not_left_in_the_new_table() -> None:
 
 
 @pytest.mark.parametrize("reused", [True, False])
-def test_an_unchanged_table_costs_four_requests_and_one_where_no_other_can_be_at_its_place(
+def test_an_unchanged_table_takes_four_requests_or_one_if_its_folder_is_never_reused(
     s3: S3, monkeypatch: pytest.MonkeyPatch, reused: bool
 ) -> None:
     store = s3.store()
@@ -155,7 +155,7 @@ def test_an_unchanged_table_costs_four_requests_and_one_where_no_other_can_be_at
     assert asked == (["status", "status", "fetch", "status"] if reused else ["fetch"])
 
 
-def test_a_half_moved_log_is_an_error_and_not_a_part_of_the_table(s3: S3) -> None:
+def test_a_partly_moved_log_is_an_error_and_not_read_as_a_shorter_table(s3: S3) -> None:
     store = s3.store()
     log = create(store.child("t"))
     for number in range(1, 4):

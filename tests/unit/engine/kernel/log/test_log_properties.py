@@ -1,4 +1,4 @@
-"""Whatever checkpoints, compactions and clean-ups a log has been through, a version is what its commits make it."""
+"""After any checkpoints, compactions and clean-ups of a log, a version has the state that its commits define."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def commits(with_domains: bool) -> st.SearchStrategy[list[Action]]:
 
 @dataclass
 class Table:
-    """A log under test, and what each of its versions must be."""
+    """A log under test, and the expected state of each of its versions."""
 
     log: DeltaLog
     clock: FixedClock
@@ -97,7 +97,7 @@ class Table:
         CHECKPOINTS[kind](self, reopened(self.log).snapshot())
 
     def compact(self, length: int) -> None:
-        """Compacts the newest commits as delta-spark does: without what it considers expired, or removed domains."""
+        """Compacts the newest commits as delta-spark does: without expired actions or removed domains."""
         last = len(self.versions) - 1
         first = last - length + 1
         if first < 1:
@@ -120,7 +120,9 @@ class Table:
         assert observed(snapshot) == without_tombstones(self.versions[version])
 
     def check_all(self) -> None:
-        """A fresh reader and one that goes on agree on the newest version, and each older one is right or gone."""
+        """Checks that a new reader and an old reader agree on the newest version, and that each older version is right
+        or gone.
+        """
         newest = len(self.versions) - 1
         fresh = reopened(self.log)
         self.check(fresh.snapshot(), newest)
@@ -173,7 +175,7 @@ def _multi_part(table: Table, snapshot: Snapshot) -> None:
 
 
 def _json(table: Table, snapshot: Snapshot) -> None:
-    """The header in JSON, the files in one sidecar."""
+    """Writes the header in JSON, and the files in one sidecar."""
     table.log.store.make_folder(SIDECAR_FOLDER)
     sidecar = f"{table.clock.new_id()}.parquet"
     _write(table, f"_sidecars/{sidecar}", file_rows(snapshot, table.log.tombstones(snapshot)))
@@ -214,7 +216,7 @@ def steps(with_domains: bool) -> st.SearchStrategy[list[tuple[Any, ...]]]:
 
 @given(st.booleans().flatmap(lambda domains: st.tuples(st.just(domains), steps(domains))))
 @settings(max_examples=40, deadline=None)
-def test_every_version_is_what_its_commits_make_it(case: tuple[bool, list[tuple[Any, ...]]]) -> None:
+def test_every_version_has_the_state_that_its_commits_define(case: tuple[bool, list[tuple[Any, ...]]]) -> None:
     with_domains, todo = case
     clock = FixedClock()
     protocol = WITH_DOMAINS if with_domains else WITHOUT_DOMAINS

@@ -1,4 +1,4 @@
-"""Which checkpoint a log is read from: what is due, what the hint says, what is damaged."""
+"""The checkpoint that a log is read from: regular checkpoints, `_last_checkpoint`, damage."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.faulty_store import Fault, FaultKind, FaultyStore
 from tests.unit.engine.kernel.log_builder import add, checkpointed, log_of, new_log, paths, put, reopened
 
 
-def test_a_checkpoint_is_written_every_tenth_commit_and_a_checksum_for_each() -> None:
+def test_every_tenth_commit_writes_a_checkpoint_and_every_commit_a_checksum() -> None:
     log = log_of(0)
     for version in range(1, 21):
         put(log, version, add(f"f{version}"))
@@ -29,7 +29,7 @@ def test_a_checkpoint_is_written_every_tenth_commit_and_a_checksum_for_each() ->
     assert all(log.store.status(checksum_path(version)) for version in range(1, 21))
 
 
-def test_the_interval_is_the_tables_property() -> None:
+def test_the_checkpoint_interval_is_a_table_property() -> None:
     log = new_log(configuration={"delta.checkpointInterval": "3"})
     for version in range(1, 8):
         put(log, version, add(f"f{version}"))
@@ -37,7 +37,7 @@ def test_the_interval_is_the_tables_property() -> None:
     assert [version for version in range(8) if log.store.status(checkpoint_path(version))] == [3, 6]
 
 
-def test_a_checkpoint_due_is_written_though_others_committed_since() -> None:
+def test_a_due_checkpoint_is_written_even_if_other_writers_have_committed_since() -> None:
     log = log_of(12)
     log.after_commit(10)
     assert log.store.status(checkpoint_path(10)) is not None
@@ -67,13 +67,13 @@ HINTS: dict[str, Callable[[Store], None]] = {
 
 
 @pytest.mark.parametrize("hint", sorted(HINTS))
-def test_whatever_the_hint_says_the_newest_version_is_found(hint: str) -> None:
+def test_the_newest_version_is_found_whatever_last_checkpoint_contains(hint: str) -> None:
     log = checkpointed(23)
     HINTS[hint](log.store)
     assert paths(reopened(log)) == {f"f{n}" for n in range(1, 24)}
 
 
-def test_a_hint_that_cannot_be_read_is_done_without() -> None:
+def test_an_unreadable_last_checkpoint_is_ignored() -> None:
     log = checkpointed(13)
     store = FaultyStore(log.store, [Fault("read", FaultKind.FAIL_BEFORE, path=LAST_CHECKPOINT)])
     assert DeltaLog(store, "t").snapshot().num_files == 13
@@ -85,7 +85,7 @@ def cut(store: Store, version: int) -> None:
 
 
 @pytest.mark.parametrize("damage", ["cut", "empty", "missing"])
-def test_a_damaged_checkpoint_is_replaced_by_an_older_one_and_at_last_by_the_first_commit(damage: str) -> None:
+def test_a_damaged_checkpoint_is_replaced_by_an_older_checkpoint_and_finally_by_the_first_commit(damage: str) -> None:
     log = checkpointed(23)
     for version in (20, 10):
         if damage == "missing":
@@ -97,7 +97,7 @@ def test_a_damaged_checkpoint_is_replaced_by_an_older_one_and_at_last_by_the_fir
         assert paths(reopened(log)) == {f"f{n}" for n in range(1, 24)}
 
 
-def test_an_older_checkpoint_saves_a_table_whose_first_commits_are_gone() -> None:
+def test_an_older_checkpoint_makes_a_table_without_its_first_commits_readable() -> None:
     log = checkpointed(23)
     for version in range(10):
         log.store.delete(commit_path(version))
@@ -105,7 +105,7 @@ def test_an_older_checkpoint_saves_a_table_whose_first_commits_are_gone() -> Non
     assert reopened(log).snapshot().num_files == 23
 
 
-def test_a_damaged_checkpoint_that_nothing_replaces_is_an_error_that_names_it() -> None:
+def test_a_damaged_checkpoint_without_a_replacement_is_an_error_that_names_it() -> None:
     log = checkpointed(13)
     cut(log.store, 10)
     log.store.delete(commit_path(3))
@@ -114,7 +114,7 @@ def test_a_damaged_checkpoint_that_nothing_replaces_is_an_error_that_names_it() 
     assert "Restore the checkpoint" in str(found.value)
 
 
-def test_a_missing_checkpoint_that_nothing_replaces_is_a_gap() -> None:
+def test_a_missing_checkpoint_without_a_replacement_is_a_gap() -> None:
     log = checkpointed(13)
     log.store.delete(checkpoint_path(10))
     log.store.delete(commit_path(3))

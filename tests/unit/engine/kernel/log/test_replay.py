@@ -59,7 +59,7 @@ ADDS = st.builds(
     default_row_commit_version=st.one_of(st.none(), INTEGERS),
     clustering_provider=TEXT_OR_NONE,
 )
-# Recent enough that no checkpoint drops them.
+# Recent enough to be kept by checkpoints.
 DELETED = st.integers(1_700_000_000_000, 1_800_000_000_000)
 REMOVES = st.builds(RemoveFile, path=st.sampled_from(NAMES), deletion_timestamp=DELETED)
 TRANSACTIONS = st.builds(SetTransaction, st.sampled_from("xyz"), st.integers(0, 9), st.none())
@@ -73,7 +73,7 @@ COMMITS = st.lists(
 
 
 def _thing(action: Action) -> tuple[str, str]:
-    """What no commit names twice."""
+    """Returns the identity that no commit may name twice."""
     name = next(getattr(action, field) for field in ("path", "app_id", "domain") if hasattr(action, field))
     return ("file" if isinstance(action, AddFile | RemoveFile) else action.key), name
 
@@ -83,7 +83,7 @@ def _thing(action: Action) -> tuple[str, str]:
 def test_the_columnar_state_equals_a_naive_replay(
     commits: Sequence[Sequence[Action]], checkpoints: set[int], refreshes: set[int]
 ) -> None:
-    """However the versions are spread over checkpoints and incremental refreshes."""
+    """The versions are spread over checkpoints and incremental refreshes in any way."""
     naive, log = NaiveTable(), new_log(MemoryStore())
     for version, actions in enumerate(commits, start=1):
         put(log, version, CommitInfo(), *actions)
@@ -101,7 +101,7 @@ def test_the_columnar_state_equals_a_naive_replay(
 
 
 @pytest.mark.parametrize("name", sorted(SPELLINGS))
-def test_a_file_is_the_same_however_its_path_is_spelled(name: str) -> None:
+def test_a_file_is_the_same_in_every_spelling_of_its_path(name: str) -> None:
     for first in SPELLINGS[name]:
         for second in SPELLINGS[name]:
             log = new_log()
@@ -119,7 +119,7 @@ def vector(name: str, offset: int | None = 1) -> DeletionVector:
 
 
 @pytest.mark.parametrize("old", [None, vector("v1"), vector("v1", None)])
-def test_a_file_whose_vector_changes_is_another_logical_file(old: DeletionVector | None) -> None:
+def test_a_file_with_a_changed_vector_is_another_logical_file(old: DeletionVector | None) -> None:
     old_key, new_key = active_files.file_key("a", old), active_files.file_key("a", vector("v2"))
     files = active_files.files_table(
         [AddFile("a", {}, 1, 1, deletion_vector=old), AddFile("a", {}, 1, 1, deletion_vector=vector("v2")), add("b")]
@@ -129,7 +129,7 @@ def test_a_file_whose_vector_changes_is_another_logical_file(old: DeletionVector
     assert [(action.path, action.deletion_vector) for action in kept] == [("a", vector("v2")), ("b", None)]
 
 
-def test_a_file_that_gets_a_vector_stays_one_file_of_the_snapshot() -> None:
+def test_a_file_that_gets_a_vector_is_counted_once_in_the_snapshot() -> None:
     log = new_log()
     plain = add("a")
     put(log, 1, plain, add("b"))

@@ -1,4 +1,4 @@
-"""How many requests a log in an object store costs, and how many of them one after the other."""
+"""The number of requests that a log in an object store sends, in total and one after the other."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def append(log: DeltaLog, base: Snapshot, *units: SetTransaction) -> int:
     return commit(log, base, changes, ReadSet(), CommitSettings()).version
 
 
-def test_many_new_commits_are_found_by_one_listing_and_read_at_once(meter: Meter) -> None:
+def test_many_new_commits_are_found_with_one_listing_and_read_concurrently(meter: Meter) -> None:
     store = many_commits(4, 0)
     log = DeltaLog(store, "t")
     log.snapshot()
@@ -46,20 +46,20 @@ def test_many_new_commits_are_found_by_one_listing_and_read_at_once(meter: Meter
     assert cost.depth < 20
 
 
-def test_commits_that_came_first_are_read_once(meter: Meter) -> None:
+def test_commits_that_won_the_race_are_read_once(meter: Meter) -> None:
     store = many_commits(4, 0)
     log = DeltaLog(store, "t")
     base = log.snapshot()
     commit_of_others(store, 4, 3)
     meter.reset()
     assert append(log, base) == 7
-    # Of the three commits each; of the version after them, which is not there; of the own one, for its time.
+    # The requests: each of the three commits; the missing version after them; the own commit, for its time.
     assert meter.cost().kinds["get"] == 3 + 1 + 1, meter.requests
     assert log.snapshot().num_files == 5
     assert DeltaLog(store, "t").snapshot().num_files == 5
 
 
-def test_commits_that_came_first_are_in_the_next_snapshot_after_a_conflict_too(meter: Meter) -> None:
+def test_commits_that_won_the_race_are_in_the_next_snapshot_after_a_conflict_too(meter: Meter) -> None:
     store = many_commits(4, 0)
     log = DeltaLog(store, "t")
     base = log.snapshot()
@@ -70,7 +70,7 @@ def test_commits_that_came_first_are_in_the_next_snapshot_after_a_conflict_too(m
     assert (log.snapshot().version, log.snapshot().num_files, base.num_files) == (11, 9, 1)
 
 
-def test_a_clean_up_of_a_long_log_in_which_nothing_has_expired_is_one_request(meter: Meter) -> None:
+def test_a_clean_up_of_a_long_log_without_expired_commits_is_one_request(meter: Meter) -> None:
     store = many_commits(3_005, 0)
     log = DeltaLog(store, "t")
     snapshot = log.snapshot()
@@ -79,7 +79,7 @@ def test_a_clean_up_of_a_long_log_in_which_nothing_has_expired_is_one_request(me
     assert meter.cost().kinds == {"list": 1}
 
 
-def test_what_has_expired_is_deleted_by_a_thousand_at_once_and_commits_in_their_order(meter: Meter) -> None:
+def test_expired_files_are_deleted_a_thousand_at_a_time_and_commits_in_their_order(meter: Meter) -> None:
     store = many_commits(3_005, 0)
     log = DeltaLog(store, "t")
     snapshot = log.snapshot()
@@ -100,7 +100,7 @@ def test_a_table_is_opened_without_listing_its_sidecars(meter: Meter) -> None:
     assert meter.cost().kinds["list"] <= 2
 
 
-def test_files_beside_a_large_folder_are_all_listed() -> None:
+def test_files_next_to_a_large_folder_are_all_listed() -> None:
     store = ObjectStore("memory:///")
     for name in ("f/a", "f/b", "f/z", "f/x0"):
         store.put(name, b"")
@@ -113,7 +113,7 @@ def test_files_beside_a_large_folder_are_all_listed() -> None:
     assert counted.cost().kinds["list"] <= 3
 
 
-def test_a_missing_file_is_no_error_among_those_deleted_at_once() -> None:
+def test_a_missing_file_is_no_error_in_a_bulk_deletion() -> None:
     store = ObjectStore("memory:///")
     for name in ("a", "b", "c"):
         store.put(name, b"")
@@ -122,7 +122,7 @@ def test_a_missing_file_is_no_error_among_those_deleted_at_once() -> None:
 
 
 @pytest.mark.parametrize("units", [TRANSACTIONS - 1, TRANSACTIONS])
-def test_a_checksum_does_not_grow_with_the_units_of_work_for_ever(units: int) -> None:
+def test_the_checksums_size_does_not_grow_with_the_units_of_work_forever(units: int) -> None:
     log = DeltaLog(many_commits(1, units), "t", FixedClock())
     version = append(log, log.snapshot(), SetTransaction("one more", 1))
     found = json.loads(log.store.read(checksum_path(version)))

@@ -1,4 +1,4 @@
-"""What a log says of itself where something surprising happened: after a commit, in time, in damaged files."""
+"""Log messages about unexpected events: after a commit, with clocks, in damaged files."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def append(log: DeltaLog, number: int = 1) -> int:
     return commit(log, log.snapshot(), changes, ReadSet(), CommitSettings()).version
 
 
-def test_a_commit_whose_checksum_cannot_be_written_stands_and_says_so(
+def test_a_commit_whose_checksum_cannot_be_written_succeeds_and_logs_it(
     orders: DeltaLog, caplog: pytest.LogCaptureFixture
 ) -> None:
     path_of(orders, checksum_path(12)).mkdir()
@@ -61,7 +61,7 @@ def test_a_commit_whose_checksum_cannot_be_written_stands_and_says_so(
     assert not any(record.exc_info for record in caplog.records)
 
 
-def test_a_commit_whose_checkpoint_cannot_be_written_stands_and_says_so(
+def test_a_commit_whose_checkpoint_cannot_be_written_succeeds_and_logs_it(
     orders: DeltaLog, caplog: pytest.LogCaptureFixture
 ) -> None:
     path_of(orders, checkpoint_path(20)).mkdir()
@@ -82,9 +82,7 @@ def test_a_folder_with_the_name_of_the_next_commit_is_reported_at_once(orders: D
     assert "00000000000000000012.json" in str(raised.value)
 
 
-def test_an_older_checkpoint_is_only_spoken_of_where_it_is_read(
-    orders: DeltaLog, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_an_older_checkpoint_is_logged_only_if_it_is_read(orders: DeltaLog, caplog: pytest.LogCaptureFixture) -> None:
     path = path_of(orders, checkpoint_path(10))
     path.write_bytes(path.read_bytes()[:100])
     with caplog.at_level(logging.WARNING):
@@ -115,8 +113,8 @@ def test_a_request_for_a_time_names_versions_in_the_future(orders: DeltaLog, cap
     assert caplog.text == ""
 
 
-def test_a_clock_that_came_back_left_versions_in_the_future_behind_it(house: House, tmp_path: Path) -> None:
-    """A copy has files of today, and its commits still state what they stated."""
+def test_a_clock_that_was_set_back_left_versions_in_the_future(house: House, tmp_path: Path) -> None:
+    """A copy has files of today, and its commits still state their original times."""
     log = house.create("main.orders", rows(0, 1))
     for number in range(1, 40):
         house.append(log, rows(number, 1))
@@ -129,14 +127,14 @@ def test_a_clock_that_came_back_left_versions_in_the_future_behind_it(house: Hou
     assert future is not None and (future.first, future.newest) == (15, 39)
 
 
-def test_versions_of_now_are_not_in_the_future(house: House) -> None:
+def test_current_versions_are_not_in_the_future(house: House) -> None:
     for properties in ({}, {"delta.enableInCommitTimestamps": "true"}):
         log = house.create(f"main.t{len(properties)}", rows(0, 1), properties)
         house.append(log, rows(1, 1))
         assert log.in_future() is None
 
 
-def test_an_error_about_a_file_names_the_version_that_it_came_with_and_the_way_back(orders: DeltaLog) -> None:
+def test_an_error_about_a_file_names_the_version_that_added_it_and_the_remedy(orders: DeltaLog) -> None:
     snapshot = orders.snapshot()
     path = snapshot.files["path"].to_pylist()[4]
     (changed,) = [version for version in range(12) if path.encode() in orders.store.read(commit_path(version))]
@@ -150,7 +148,7 @@ def test_an_error_about_a_file_names_the_version_that_it_came_with_and_the_way_b
     assert origins.with_origin(orders, snapshot, unknown) is unknown
 
 
-def test_a_truncated_deletion_vector_says_where_its_file_ends(house: House) -> None:
+def test_an_error_about_a_truncated_deletion_vector_states_where_its_file_ends(house: House) -> None:
     log = house.create("main.orders", rows(0, 10), {"delta.enableDeletionVectors": "true"})
     house.mark(log, [2, 7])
     (vector,) = Path(log.store.root).glob("deletion_vector_*.bin")

@@ -1,4 +1,4 @@
-"""What VACUUM may delete: rules by example, and against an oracle over random histories."""
+"""The files that VACUUM may delete: rules by example, and compared with an oracle over random histories."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def remove(path: str, at_ms: int | None, vector: DeletionVector | None = None) -
     return RemoveFile(path, at_ms, deletion_vector=vector)
 
 
-def test_a_removed_file_goes_once_no_version_within_the_retention_has_it() -> None:
+def test_a_removed_file_is_deleted_when_no_version_within_the_retention_needs_it() -> None:
     made = table()
     made.commit(add(made.file("a")), add(made.file("b")))
     made.wait(100)
@@ -104,7 +104,7 @@ def test_a_removed_file_goes_once_no_version_within_the_retention_has_it() -> No
     assert made.files(24) == {"a"}
 
 
-def test_a_file_that_was_in_the_table_at_the_cutoff_is_kept_regardless_of_its_tombstone() -> None:
+def test_a_file_of_the_version_at_the_cutoff_is_kept_regardless_of_its_tombstone() -> None:
     made = table()
     made.commit(add(made.file("a")), add(made.file("b")))
     made.wait(100)
@@ -113,7 +113,7 @@ def test_a_file_that_was_in_the_table_at_the_cutoff_is_kept_regardless_of_its_to
     assert made.files(24) == set()
 
 
-def test_a_file_stays_while_its_tombstone_is_young_whatever_its_commit() -> None:
+def test_a_file_with_a_recent_tombstone_is_kept_regardless_of_its_commit() -> None:
     made = table()
     made.commit(add(made.file("a")))
     made.wait(1)
@@ -122,7 +122,7 @@ def test_a_file_stays_while_its_tombstone_is_young_whatever_its_commit() -> None
     assert made.files(24) == set()
 
 
-def test_young_files_of_no_version_stay_for_the_writer_that_is_about_to_commit_them() -> None:
+def test_recent_uncommitted_files_are_kept_for_their_writer() -> None:
     made = table()
     made.file(f"{OURS}/part-0")
     made.wait(23)
@@ -148,7 +148,7 @@ def test_young_files_of_no_version_stay_for_the_writer_that_is_about_to_commit_t
         "notes.txt",
     ],
 )
-def test_what_writers_leave_behind_goes(path: str) -> None:
+def test_old_uncommitted_files_are_deleted(path: str) -> None:
     made = table()
     schema = StructType(tuple(StructField(name, PrimitiveType("string")) for name in ("id", "day", "_day")))
     made.commit(replace(METADATA, schema_string=schema.to_json(), partition_columns=("day", "_day")))
@@ -180,7 +180,7 @@ def test_a_file_of_another_program_is_kept(path: str) -> None:
     assert made.files(24) == set()
 
 
-def test_a_checksum_stays_with_its_file() -> None:
+def test_a_checksum_file_is_kept_with_its_file() -> None:
     made = table()
     made.file(".a.crc")
     made.file(".b.crc")
@@ -190,7 +190,7 @@ def test_a_checksum_stays_with_its_file() -> None:
     assert made.files(24) == {"b", ".b.crc"}
 
 
-def test_deletion_vectors_stay_as_long_as_a_version_needs_them() -> None:
+def test_deletion_vectors_are_kept_as_long_as_a_version_needs_them() -> None:
     made = table()
     first, second = made.vector(), made.vector("ab")
     stats = '{"numRecords":3}'
@@ -203,7 +203,7 @@ def test_deletion_vectors_stay_as_long_as_a_version_needs_them() -> None:
     assert made.files(24) == {deletion_vectors.file_name(first)}
 
 
-def test_change_data_goes_with_the_version_that_it_tells_of() -> None:
+def test_change_files_are_deleted_with_their_version() -> None:
     made = table()
     made.commit(add(made.file("a")), AddCDCFile(made.file("_change_data/c0"), {}, 1))
     made.wait(25)
@@ -212,7 +212,7 @@ def test_change_data_goes_with_the_version_that_it_tells_of() -> None:
     assert made.files(24) == {"_change_data/c0"}
 
 
-def test_quoted_and_absolute_paths_are_known_for_what_they_are() -> None:
+def test_quoted_and_absolute_paths_are_recognised() -> None:
     made = table(("day",))
     odd = made.file("day=a b%2Fc/part 0")
     root = made.log.store.root
@@ -224,7 +224,7 @@ def test_quoted_and_absolute_paths_are_known_for_what_they_are() -> None:
     assert made.files(24) == {"copied/part-8"}
 
 
-def test_folders_go_once_nothing_is_left_in_them() -> None:
+def test_empty_folders_are_deleted() -> None:
     made = table()
     made.file(f"{OURS}/_day_=1/part-0")
     made.log.store.make_folder(f"{OURS}/_temporary/0")
@@ -240,7 +240,7 @@ def test_folders_go_once_nothing_is_left_in_them() -> None:
     )
 
 
-def test_lite_looks_only_at_what_commits_removed_since_the_last_time() -> None:
+def test_lite_considers_only_files_removed_since_the_last_vacuum() -> None:
     made = table()
     made.file("never committed")
     made.commit(add(made.file("a")), add(made.file("b")))
@@ -254,7 +254,7 @@ def test_lite_looks_only_at_what_commits_removed_since_the_last_time() -> None:
     assert made.lite(24) == {"b"}
 
 
-def test_lite_is_refused_where_the_log_was_cleaned_up_before_it_was_looked_at() -> None:
+def test_lite_is_refused_if_the_log_was_cleaned_up_beyond_its_starting_point() -> None:
     made = table()
     made.commit(add(made.file("a")))
     made.commit(remove("a", made.clock.now_ms()), add(made.file("b")))
@@ -276,7 +276,7 @@ Step = Callable[["History"], None]
 
 @dataclass
 class History:
-    """A random history, and what each version of it consists of."""
+    """A random history, with the files of each version."""
 
     table: Table = field(default_factory=table)
     active: dict[str, DeletionVector | None] = field(default_factory=dict)
@@ -322,7 +322,7 @@ class History:
             self.commit(remove(path, at_ms, old), file)
 
     def bring_back(self, version: int) -> None:
-        """As RESTORE does, of what is still there."""
+        """Restores a version, as far as its files exist."""
         for path in sorted(self.versions[version % len(self.versions)]):
             is_data = not path.rpartition("/")[2].startswith("deletion_vector")
             if is_data and path not in self.active and self.table.log.store.status(path) is not None:
@@ -337,7 +337,7 @@ class History:
         self.table.log.checkpoint(self.table.log.snapshot())
 
     def vacuum(self, hours: int) -> None:
-        """Checks what would go against the oracle, then lets it go."""
+        """Compares the files to be deleted with the oracle, then deletes them."""
         cutoff = self.table.cutoff(hours)
         expected = {path for path in self.listed() if self.age(path) < cutoff} - self.needed(cutoff)
         assert {file.path for file in self.table.garbage_before(cutoff).files} == expected
@@ -371,7 +371,7 @@ class History:
         return status.modified_ms
 
 
-# What a tombstone says of its age: nothing, or hours from its commit.
+# The age in a tombstone: missing, or hours from its commit.
 STATED = st.sampled_from([None, -30, 0, 30])
 
 STEPS: st.SearchStrategy[Step] = st.one_of(
@@ -388,14 +388,16 @@ STEPS: st.SearchStrategy[Step] = st.one_of(
 
 @settings(max_examples=60, deadline=None)
 @given(st.lists(STEPS, min_size=5, max_size=25), st.sampled_from([1, 24]))
-def test_all_that_is_old_goes_but_what_a_version_within_the_retention_needs(steps: list[Step], hours: int) -> None:
+def test_all_old_files_are_deleted_except_those_that_a_version_within_the_retention_needs(
+    steps: list[Step], hours: int
+) -> None:
     history = History()
     for step in steps:
         step(history)
     history.vacuum(hours)
 
 
-def test_a_tombstone_of_a_file_that_came_back_keeps_nothing() -> None:
+def test_the_tombstone_of_a_restored_file_does_not_protect_it() -> None:
     history = History()
     history.add()
     history.mark(30)

@@ -47,7 +47,7 @@ def removed(file: AddFile, data_change: bool = True) -> Action:
     return file.remove(1, data_change)
 
 
-def test_the_changes_of_a_version_with_change_files_come_from_these_files_alone() -> None:
+def test_the_changes_of_a_version_with_change_files_are_read_from_these_files_alone() -> None:
     log = recording(add("f0"))
     put(log, 1, CommitInfo(operation="UPDATE"), add("f1"), removed(add("f0")), CHANGED)
     (first, second) = changes_between(log, 0, log.snapshot())
@@ -56,7 +56,7 @@ def test_the_changes_of_a_version_with_change_files_come_from_these_files_alone(
     assert not (second.inserted or second.deleted or second.revised)
 
 
-def test_the_changes_of_other_versions_come_from_their_added_and_removed_files() -> None:
+def test_the_changes_of_other_versions_are_read_from_their_added_and_removed_files() -> None:
     log = recording(add("f0"))
     put(log, 1, add("f1"), removed(add("f0")), SetTransaction("a", 1))
     (found,) = changes_between(log, 1, log.snapshot())
@@ -64,14 +64,14 @@ def test_the_changes_of_other_versions_come_from_their_added_and_removed_files()
     assert [file.path for file in found.deleted] == ["f0"]
 
 
-def test_files_written_anew_without_a_change_of_data_tell_nothing() -> None:
+def test_files_rewritten_without_a_change_of_data_are_no_changes() -> None:
     log = recording(add("f0"))
     put(log, 1, replace(add("f1"), data_change=False), removed(add("f0"), data_change=False))
     (found,) = changes_between(log, 1, log.snapshot())
     assert not (found.inserted or found.deleted or found.revised or found.change_files)
 
 
-def test_a_merge_that_says_it_changed_no_row_tells_nothing() -> None:
+def test_a_merge_that_reports_no_changed_rows_has_no_changes() -> None:
     log = recording(add("f0"))
     names = ("numTargetRowsInserted", "numTargetRowsUpdated", "numTargetRowsDeleted")
     info = CommitInfo(operation="MERGE", operation_metrics=dict.fromkeys(names, "0"))
@@ -80,7 +80,7 @@ def test_a_merge_that_says_it_changed_no_row_tells_nothing() -> None:
     assert not (found.inserted or found.deleted)
 
 
-def test_a_file_that_stays_with_another_vector_is_a_revised_one_however_its_path_is_spelled() -> None:
+def test_a_file_with_another_vector_is_a_revised_file_in_every_spelling_of_its_path() -> None:
     before = add("a b").remove(1)
     after = replace(add("a%20b"), deletion_vector=VECTOR, stats='{"numRecords":9}')
     found = changes_of(Commit(1, 0, (before, after)))
@@ -97,7 +97,7 @@ def test_versions_before_the_feed_was_enabled_are_refused_by_name() -> None:
     assert [each.version for each in changes_between(log, 2, log.snapshot())] == [2]
 
 
-def test_versions_after_the_feed_was_switched_off_are_refused_by_name() -> None:
+def test_versions_after_the_feed_was_disabled_are_refused_by_name() -> None:
     log = recording()
     put(log, 1, METADATA)
     with pytest.raises(ChangeDataNotRecordedError, match="in version 1"):
@@ -112,7 +112,7 @@ def test_an_end_before_the_start_is_refused() -> None:
         changes_between(log, 1, log.snapshot_at(0))
 
 
-def test_a_commit_that_was_cleaned_away_is_missed_though_a_checkpoint_has_its_rows() -> None:
+def test_a_cleaned_up_commit_is_missing_even_if_a_checkpoint_contains_its_rows() -> None:
     log = recording()
     for version in range(1, 4):
         put(log, version, add(f"f{version}"))
@@ -124,7 +124,7 @@ def test_a_commit_that_was_cleaned_away_is_missed_though_a_checkpoint_has_its_ro
     assert [each.version for each in changes_between(log, 2, log.snapshot())] == [2, 3]
 
 
-def test_columns_may_come_and_go_but_not_become_others() -> None:
+def test_columns_may_be_added_and_dropped_but_not_changed_incompatibly() -> None:
     log = recording()
     wider = SCHEMA.add(StructField("more", PrimitiveType("double")))
     put(log, 1, replace(METADATA, configuration=RECORDING, schema_string=wider.to_json()))
@@ -139,7 +139,7 @@ def test_columns_may_come_and_go_but_not_become_others() -> None:
     assert len(changes_between(log, 2, log.snapshot())) == 1
 
 
-def test_a_mapped_column_that_took_anothers_name_is_refused() -> None:
+def test_a_mapped_column_that_got_another_columns_name_is_refused() -> None:
     log = recording()
     other = StructType((StructField("id", PrimitiveType("long"), metadata={PHYSICAL_NAME: "col-1"}),))
     put(log, 1, replace(METADATA, configuration=RECORDING, schema_string=other.to_json()))
@@ -166,20 +166,20 @@ def test_change_files_are_committed_after_the_data_files_and_made_durable() -> N
         (replace(CHANGED, data_change=True), "would count as a change"),
     ],
 )
-def test_a_change_file_that_breaks_the_protocol_is_refused(change_file: AddCDCFile, problem: str) -> None:
+def test_a_change_file_that_violates_the_protocol_is_refused(change_file: AddCDCFile, problem: str) -> None:
     log = new_log()
     with pytest.raises(InternalError, match=problem):
         commit(log, log.snapshot(), Changes(DELETE, change_files=(change_file,)), ReadSet(), CommitSettings())
 
 
-def test_one_commit_names_a_change_file_once() -> None:
+def test_a_commit_names_a_change_file_only_once() -> None:
     log = new_log()
     with pytest.raises(InternalError, match="added as change data twice"):
         commit(log, log.snapshot(), Changes(DELETE, change_files=(CHANGED, CHANGED)), ReadSet(), CommitSettings())
 
 
 @pytest.mark.parametrize("name", ["_change_type", "_Commit_Version", "_commit_timestamp"])
-def test_a_table_that_records_its_changes_has_no_column_of_the_feeds_names(name: str) -> None:
+def test_a_table_with_a_change_feed_may_not_have_columns_with_the_feeds_names(name: str) -> None:
     schema = StructType((StructField(name, PrimitiveType("string")),))
     metadata = replace(METADATA, configuration=RECORDING, schema_string=schema.to_json())
     log = new_log(protocol=Protocol(1, 4))
@@ -187,7 +187,7 @@ def test_a_table_that_records_its_changes_has_no_column_of_the_feeds_names(name:
         commit(log, log.snapshot(), Changes(DELETE, metadata=metadata), ReadSet(), CommitSettings())
 
 
-def test_mapped_columns_go_in_a_commit_without_data_where_changes_are_recorded() -> None:
+def test_columns_of_a_mapped_table_with_a_feed_are_dropped_in_a_commit_without_data() -> None:
     mapped = RECORDING | {"delta.columnMapping.mode": "name", "delta.columnMapping.maxColumnId": "2"}
     fields = tuple(
         StructField(
@@ -206,7 +206,7 @@ def test_mapped_columns_go_in_a_commit_without_data_where_changes_are_recorded()
     assert log.snapshot().schema.names == ("id",)
 
 
-def test_a_time_to_start_with_means_the_first_version_committed_then_or_later() -> None:
+def test_a_starting_time_means_the_first_version_committed_at_or_after_it() -> None:
     log = recording()
     for version in (1, 2):
         put(log, version, add(f"f{version}"))

@@ -1,4 +1,4 @@
-"""Statistics that stay in the checkpoint until they are needed: the same files, texts and answers as read at once."""
+"""Statistics that are read from the checkpoint on demand give the same files, JSON and answers as if read at once."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ ODD = [None, "", "no json", "{}", '{"numRecords":1}', '{"numRecords":2,"minValue
 
 @pytest.fixture(autouse=True)
 def small_batches() -> Iterator[None]:
-    """Several batches and sidecars of few files each."""
+    """Uses several batches and sidecars of few files each."""
     with (
         mock.patch("dbt.adapters.silt.engine.kernel.files.bounded_parquet.BATCH_ROWS", 4),
         mock.patch.object(checkpoint, "PART_ACTIONS", 5),
@@ -60,7 +60,7 @@ def small_batches() -> Iterator[None]:
 
 
 def store_of(schema: StructType, adds: Sequence[AddFile], configuration: Mapping[str, str]) -> MemoryStore:
-    """A table with a checkpoint of these files."""
+    """Creates a table with a checkpoint of these files."""
     store = MemoryStore()
     store.make_folder("_delta_log")
     features = ("v2Checkpoint", "deletionVectors")
@@ -75,7 +75,7 @@ def store_of(schema: StructType, adds: Sequence[AddFile], configuration: Mapping
 
 
 def opened(store: MemoryStore, few_rows: int) -> DeltaLog:
-    """The table, opened from its checkpoint; statistics stay in files of more rows."""
+    """Opens the table from its checkpoint; statistics of larger files are read on demand."""
     log = DeltaLog(store, "t", SystemClock())
     with mock.patch.object(checkpoint_read, "_FEW_ROWS", few_rows):
         log.snapshot()
@@ -83,7 +83,7 @@ def opened(store: MemoryStore, few_rows: int) -> DeltaLog:
 
 
 def both_ways(store: MemoryStore) -> tuple[Snapshot, Snapshot]:
-    """The table with its statistics read later, and with them read at once."""
+    """Opens the table with its statistics read on demand, and with them read at once."""
     later, at_once = opened(store, -1).snapshot(), opened(store, 1_000_000).snapshot()
     assert later.active.early.num_rows == at_once.active.late.num_rows == at_once.num_files
     return later, at_once
@@ -102,7 +102,7 @@ def equals(number: int) -> Expression:
 @pytest.mark.parametrize("name", KINDS)
 @settings(max_examples=5, deadline=None)
 @given(data=st.data())
-def test_statistics_that_are_read_later_give_the_same_files(name: str, form: str, data: st.DataObject) -> None:
+def test_statistics_read_on_demand_give_the_same_files(name: str, form: str, data: st.DataObject) -> None:
     kind: Kind = KINDS[name]
     files = data.draw(st.lists(st.lists(kind.values | st.none(), max_size=3), min_size=1, max_size=7))
     tags = data.draw(st.sampled_from([None, TRUSTED]))
@@ -114,7 +114,7 @@ def test_statistics_that_are_read_later_give_the_same_files(name: str, form: str
     predicate = data.draw(predicates(kind, [value for rows in files for value in rows]))
     kept, known = (skipping.prune(snapshot, predicate) for snapshot in (later, at_once))
     if form == "both":
-        # A text may say more than the column that was made of it.
+        # The JSON may contain more than its column.
         assert set(known["path"].to_pylist()) <= set(kept["path"].to_pylist())
     else:
         assert kept.to_pylist() == known.to_pylist()
@@ -125,7 +125,7 @@ def test_statistics_that_are_read_later_give_the_same_files(name: str, form: str
 
 @settings(max_examples=25, deadline=None)
 @given(data=st.data())
-def test_later_commits_change_such_a_table_as_any_other(data: st.DataObject) -> None:
+def test_later_commits_change_the_table_like_any_other(data: st.DataObject) -> None:
     store = store_of(LONG, long_files(range(12)), {**FORMS[data.draw(st.sampled_from(sorted(FORMS)))], **V2})
     logs = [opened(store, -1), opened(store, 1_000_000)]
     logs[0].snapshot()
@@ -147,7 +147,7 @@ def test_later_commits_change_such_a_table_as_any_other(data: st.DataObject) -> 
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_a_checkpoint_of_such_a_table_is_that_of_any_other(form: str) -> None:
+def test_a_checkpoint_of_the_table_is_like_any_other(form: str) -> None:
     vector = DeletionVector("u", "ab", 1, 1)
     adds = [*long_files(range(11)), replace(long_files([11])[0], deletion_vector=vector)]
     store = store_of(LONG, adds, FORMS[form])
@@ -175,7 +175,7 @@ def test_a_column_is_read_from_the_checkpoint_once() -> None:
     assert early[("minValues", "c")].to_pylist() == list(range(9))
 
 
-def test_bounds_in_columns_are_read_without_the_texts() -> None:
+def test_bounds_in_columns_are_read_without_the_json() -> None:
     store = store_of(LONG, long_files(range(9)), FORMS["both"])
     snapshot = opened(store, -1).snapshot()
     with mock.patch(f"{KEPT}.stats_json.read", side_effect=AssertionError):
@@ -183,7 +183,7 @@ def test_bounds_in_columns_are_read_without_the_texts() -> None:
     assert found[("minValues", "c")].to_pylist() == list(range(9))
 
 
-def test_a_column_of_columns_that_is_empty_leaves_it_to_the_texts() -> None:
+def test_an_empty_struct_of_statistics_leaves_them_to_the_json() -> None:
     adds = long_files(range(6))
     kind = pa.struct([("minValues", pa.struct([("c", pa.int64())]))])
     rest: dict[str, Any] = {"partitionValues": [], "size": 1, "stats_parsed": None}
@@ -202,7 +202,7 @@ def test_a_column_of_columns_that_is_empty_leaves_it_to_the_texts() -> None:
 
 
 def with_adds(store: MemoryStore, adds: pa.Array) -> Snapshot:
-    """The table with the `add` rows of its checkpoint replaced."""
+    """Replaces the `add` rows of the table's checkpoint."""
     path = "_delta_log/00000000000000000000.checkpoint.parquet"
     header = pq.read_table(io.BytesIO(store.read(path))).select(["protocol", "metaData"])
     sink = io.BytesIO()
@@ -211,7 +211,7 @@ def with_adds(store: MemoryStore, adds: pa.Array) -> Snapshot:
     return opened(store, -1).snapshot()
 
 
-def test_statistics_that_turn_out_to_be_damaged_are_no_answer() -> None:
+def test_damaged_statistics_lead_to_an_error_not_to_an_answer() -> None:
     store = store_of(LONG, long_files(range(9)), FORMS["text"])
     path = "_delta_log/00000000000000000000.checkpoint.parquet"
     data = bytearray(store.read(path))
@@ -228,7 +228,7 @@ def test_statistics_that_turn_out_to_be_damaged_are_no_answer() -> None:
         _ = snapshot.files
 
 
-def test_a_table_of_columns_says_what_its_texts_would() -> None:
+def test_statistics_in_columns_give_the_same_answers_as_in_json() -> None:
     store = store_of(LONG, long_files(range(9)), FORMS["columns"])
     texts: list[Any] = opened(store, -1).snapshot().files["stats"].to_pylist()
     assert [json.loads(text)["minValues"]["c"] for text in texts] == list(range(9))

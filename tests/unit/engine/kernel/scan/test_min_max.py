@@ -1,4 +1,4 @@
-"""What the log says exactly: row counts and extremes, against the rows themselves."""
+"""Exact answers from the log: row counts and extremes, compared with the rows."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ Row = dict[str, Any]
 
 
 def snapshot_of(folder: Path, files: list[list[Row]], **changes: Any) -> tuple[LocalStore, Snapshot]:
-    """A table of these files, as this engine writes them; `changes` are made to each of their actions."""
+    """Creates a table of these files, as this engine writes them; `changes` are applied to each of their actions."""
     store = LocalStore(str(folder))
     adds = []
     for number, rows in enumerate(files):
@@ -84,7 +84,7 @@ values = st.fixed_dictionaries(
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.lists(values, min_size=1, max_size=4), max_size=4))
-def test_an_extreme_is_that_of_the_rows(tmp_path: Path, files: list[list[Row]]) -> None:
+def test_an_extreme_equals_that_of_the_rows(tmp_path: Path, files: list[list[Row]]) -> None:
     store, snapshot = snapshot_of(tmp_path, files)
     rows = [row for file in files for row in file]
     assert row_count(snapshot.files) == len(rows)
@@ -104,12 +104,12 @@ def test_a_timestamp_is_exact_to_the_microsecond_though_the_log_is_not(tmp_path:
     assert ends(store, snapshot, "at") == (Extreme(moments[0]), Extreme(moments[1]))
 
 
-def test_a_text_that_may_be_shortened_is_not_believed(tmp_path: Path) -> None:
+def test_a_string_bound_that_may_be_truncated_is_not_used(tmp_path: Path) -> None:
     store, snapshot = snapshot_of(tmp_path, [[{"name": "a"}, {"name": "b" * 40}]])
     assert ends(store, snapshot, "name") == (Extreme("a"), None)
 
 
-def test_a_floating_point_column_is_never_answered(tmp_path: Path) -> None:
+def test_extremes_of_a_floating_point_column_are_never_answered(tmp_path: Path) -> None:
     store, snapshot = snapshot_of(tmp_path, [[{"share": 1.0}]])
     assert ends(store, snapshot, "share") == (None, None)
 
@@ -117,7 +117,7 @@ def test_a_floating_point_column_is_never_answered(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("least", "greatest"), [("\U0001f600" * 16, "\U0001f600" * 20), ("a" + "\U0001f600" * 16, "日" * 33)]
 )
-def test_a_text_is_as_long_as_its_utf16_units(tmp_path: Path, least: str, greatest: str) -> None:
+def test_the_length_of_a_string_is_counted_in_utf16_units(tmp_path: Path, least: str, greatest: str) -> None:
     store, snapshot = snapshot_of(tmp_path, [[{"name": least + "x"}, {"name": greatest + "x"}]])
     low, high = ends(store, snapshot, "name")
     assert (low, high) == (None, None)
@@ -142,18 +142,18 @@ def test_a_file_whose_bounds_may_be_wide_leaves_the_extreme_unknown(tmp_path: Pa
     assert ends(store, snapshot, "id") == (None, None)
 
 
-def test_rows_that_a_deletion_vector_deletes_are_not_counted(tmp_path: Path) -> None:
+def test_rows_deleted_by_a_deletion_vector_are_not_counted(tmp_path: Path) -> None:
     vector = DeletionVector("i", "x", 1, 2)
     _, snapshot = snapshot_of(tmp_path, [[{"id": number} for number in range(5)]], deletion_vector=vector)
     assert row_count(snapshot.files) == 3
 
 
-def test_a_file_without_a_number_of_rows_leaves_the_count_unknown(tmp_path: Path) -> None:
+def test_a_file_without_a_row_count_leaves_the_count_unknown(tmp_path: Path) -> None:
     _, snapshot = snapshot_of(tmp_path, [[{"id": 1}]], stats=None)
     assert row_count(snapshot.files) is None
 
 
-def test_a_data_file_that_is_gone_leaves_the_extreme_to_the_scan_that_tells_of_it(tmp_path: Path) -> None:
+def test_a_missing_data_file_leaves_the_extreme_to_the_scan_that_reports_it(tmp_path: Path) -> None:
     store, snapshot = snapshot_of(tmp_path, [[{"at": datetime(2024, 1, 1, tzinfo=timezone.utc)}]])
     (tmp_path / "part-0.parquet").unlink()
     assert ends(store, snapshot, "at") == (None, None)

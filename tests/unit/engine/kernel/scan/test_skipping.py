@@ -1,4 +1,4 @@
-"""What skipping drops, and which statistics it does not believe. That it never drops too much is tested by chance."""
+"""Files that are skipped, and statistics that are not trusted. Property tests check that no file is skipped wrongly."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def kept(snapshot: Snapshot, predicate: Expression) -> list[int]:
     return [int(path) for path in skipping.prune(snapshot, predicate)["path"].to_pylist()]
 
 
-def test_a_number_of_nulls_says_something_of_a_file_with_wide_bounds_only_where_it_is_none_or_all() -> None:
+def test_the_null_count_of_a_file_with_wide_bounds_is_used_only_if_it_is_zero_or_all_rows() -> None:
     texts = (f'{{"tightBounds":false,{stats(1, 3, nulls=nulls)[1:]}' for nulls in (0, 4, 10))
     wide = table(field("long"), *texts)
     assert (kept(wide, IsNull(A)), kept(wide, IsNotNull(A))) == ([1, 2], [0, 1])
@@ -86,7 +86,7 @@ def test_a_number_of_nulls_says_something_of_a_file_with_wide_bounds_only_where_
 @pytest.mark.parametrize(
     "nested", [ArrayType(PrimitiveType("long"), True), MapType(PrimitiveType("string"), PrimitiveType("long"), True)]
 )
-def test_nulls_of_elements_are_not_taken_for_nulls_of_the_column(nested: DataType) -> None:
+def test_nulls_of_elements_are_not_counted_as_nulls_of_the_column(nested: DataType) -> None:
     for trusted, files in ((False, [0, 1]), (True, [0])):
         counted = table(StructField("a", nested), stats(nulls=0), stats(nulls=10), trusted=trusted)
         assert (kept(counted, IsNotNull(A)), kept(counted, IsNull(A))) == (files, [1])
@@ -135,11 +135,11 @@ SAME = table(field("long"), stats(5, 5), stats(5, 5, nulls=3))
         (And((TRUE, FALSE)), []),
     ],
 )
-def test_files_that_cannot_match_are_dropped(predicate: Expression, files: list[int]) -> None:
+def test_files_that_cannot_match_are_skipped(predicate: Expression, files: list[int]) -> None:
     assert kept(NUMBERS, predicate) == files
 
 
-def test_unequal_drops_files_that_hold_one_value() -> None:
+def test_unequal_skips_files_that_contain_only_that_value() -> None:
     assert kept(SAME, Comparison("!=", A, 5)) == []
     assert kept(SAME, Comparison("!=", A, 6)) == [0, 1]
 
@@ -159,17 +159,17 @@ def test_unequal_drops_files_that_hold_one_value() -> None:
         (UNKNOWN, [False] * 4),
     ],
 )
-def test_files_whose_rows_all_match_are_recognized(predicate: Expression, files: list[bool]) -> None:
+def test_files_whose_rows_all_match_are_recognised(predicate: Expression, files: list[bool]) -> None:
     assert skipping.fully_matched(NUMBERS, predicate).to_pylist() == files
 
 
-def test_only_the_files_asked_about_are_judged() -> None:
+def test_only_the_given_files_are_examined() -> None:
     some = NUMBERS.files.slice(1, 2)
     assert skipping.prune(NUMBERS, Comparison(">", A, 0), some)["path"].to_pylist() == ["1", "2"]
     assert skipping.fully_matched(NUMBERS, Comparison(">", A, 6), some).to_pylist() == [False, True]
 
 
-def test_added_files_are_judged_as_a_tables_files_are() -> None:
+def test_added_files_are_skipped_by_the_rules_of_a_tables_files() -> None:
     adds = NUMBERS.add_files()
     assert skipping.might_match(adds, NUMBERS.metadata, Comparison("=", A, 5)) == [False, True, False, False]
     assert skipping.might_match([], NUMBERS.metadata, Comparison("=", A, 5)) == []
@@ -190,7 +190,7 @@ def test_added_files_are_judged_as_a_tables_files_are() -> None:
         '{"numRecords":1,"minValues":{"b":1},"maxValues":{"b":2}}',
     ],
 )
-def test_statistics_that_say_nothing_keep_the_file_and_spoil_no_other(text: str | None, copies: int) -> None:
+def test_invalid_statistics_keep_their_file_and_affect_no_other_file(text: str | None, copies: int) -> None:
     found = kept(table(field("long"), text, LOW, copies=copies), Comparison("=", A, 5))
     assert found == list(range(0, 2 * copies, 2))
 
@@ -203,14 +203,14 @@ def test_statistics_over_several_lines_are_read(copies: int) -> None:
     )
 
 
-def test_missing_counts_are_no_counts() -> None:
+def test_missing_counts_are_not_zero() -> None:
     files = table(field("long"), stats(1, 3, nulls=None), stats(nulls=5, rows=None))
     assert kept(files, IsNull(A)) == [0, 1]
     assert kept(files, IsNotNull(A)) == [0, 1]
     assert skipping.fully_matched(files, Comparison("<", A, 5)).to_pylist() == [False, False]
 
 
-def test_a_timestamps_maximum_reaches_one_millisecond_further() -> None:
+def test_a_timestamps_maximum_is_extended_by_one_millisecond() -> None:
     files = table(field("timestamp"), stats("2024-01-01T00:00:00.000Z", "2024-01-01T00:00:00.001Z"))
     at = datetime(2024, 1, 1, 0, 0, 0, 1_999, UTC)
     assert kept(files, Comparison("=", A, at)) == [0]
@@ -225,32 +225,32 @@ def test_a_timestamps_maximum_reaches_one_millisecond_further() -> None:
         ("2024-01-01 00:00:00.000Z", datetime(2024, 1, 1, tzinfo=UTC)),
     ],
 )
-def test_zones_of_timestamps_are_understood(low: str, moment: datetime) -> None:
+def test_zones_of_timestamps_are_parsed(low: str, moment: datetime) -> None:
     files = table(field("timestamp"), stats(low, low))
     assert kept(files, Comparison("=", A, moment)) == [0]
     assert kept(files, Comparison("<", A, moment)) == []
 
 
-def test_old_zones_with_seconds_leave_a_minutes_doubt() -> None:
+def test_old_zones_with_seconds_widen_the_bounds_by_a_minute() -> None:
     spelled = [stats(text, text) for text in ("1850-01-01T00:00:00.000-07:52:58", "1850-01-01T00:00:00.000-07:52")]
     moment = datetime(1850, 1, 1, 7, 52, 58, tzinfo=UTC)
     assert kept(table(field("timestamp"), *spelled), Comparison("=", A, moment)) == [0, 1]
     assert kept(table(field("timestamp"), *spelled), Comparison("=", A, moment + timedelta(minutes=3))) == []
 
 
-def test_a_timestamp_without_zone_may_be_of_any() -> None:
+def test_a_timestamp_without_zone_may_be_in_any_zone() -> None:
     files = table(field("timestamp"), stats("2024-01-01 12:00:00", "2024-01-01 12:00:00"))
     assert kept(files, Comparison(">", A, datetime(2024, 1, 2, 2, tzinfo=UTC))) == [0]
     assert kept(files, Comparison(">", A, datetime(2024, 1, 3, 2, tzinfo=UTC))) == []
 
 
-def test_a_wall_clock_and_a_moment_are_not_compared() -> None:
+def test_timestamps_with_and_without_zone_are_not_compared() -> None:
     files = table(field("timestamp_ntz"), stats("2024-01-01T00:00:00", "2024-01-01T00:00:00"))
     assert kept(files, Comparison("=", A, datetime(2030, 1, 1))) == []
     assert kept(files, Comparison("=", A, datetime(2030, 1, 1, tzinfo=UTC))) == [0]
 
 
-def test_a_maximum_of_doubles_counts_only_where_nan_was_looked_at() -> None:
+def test_a_maximum_of_doubles_is_used_only_if_its_writer_considers_nan() -> None:
     numbers = stats(1.5, 2.5)
     for value in (9.0, float("nan")):
         assert kept(table(field("double"), numbers, trusted=False), Comparison(">=", A, value)) == [0]
@@ -260,13 +260,13 @@ def test_a_maximum_of_doubles_counts_only_where_nan_was_looked_at() -> None:
 
 
 @pytest.mark.parametrize("copies", [1, 50])
-def test_words_for_numbers_are_read_among_many(copies: int) -> None:
+def test_nan_and_infinity_are_read_as_words(copies: int) -> None:
     files = table(field("double"), stats(1.5, "NaN"), stats("-Infinity", 1.0), stats(3.0, 4.0), copies=copies)
     assert len(kept(files, Comparison("<", A, 0.0))) == copies
     assert len(kept(files, Comparison(">", A, 5.0))) == copies
 
 
-def test_a_float_is_compared_as_what_its_32_bits_hold() -> None:
+def test_a_float_is_compared_as_its_exact_32_bit_value() -> None:
     tenth = 0.10000000149011612
     files = table(field("float"), stats(0.1, 0.1))
     assert kept(files, Comparison("=", A, tenth)) == [0]
@@ -286,13 +286,13 @@ def test_decimals_are_compared_exactly_at_any_scale() -> None:
     assert kept(files, Comparison("<", A, big - Decimal("0.001"))) == []
 
 
-def test_long_decimals_of_writers_that_may_round_are_not_believed() -> None:
+def test_long_decimals_of_writers_that_may_round_are_not_trusted() -> None:
     rounded = Decimal("12345678901234567000")
     files = table(field(DecimalType(38, 2)), stats(rounded, rounded), stats(1, 2), trusted=False)
     assert kept(files, Comparison("=", A, Decimal("12345678901234567890.10"))) == [0]
 
 
-def test_a_maximum_that_an_early_writer_cut_reaches_past_its_mark() -> None:
+def test_a_maximum_that_an_early_writer_truncated_is_extended_beyond_its_marker() -> None:
     files = table(field("string"), stats("a", "a" * 32 + "\ufffd"))
     assert kept(files, Comparison("=", A, "a" * 32 + "\U0001f680")) == [0]
 
@@ -300,17 +300,17 @@ def test_a_maximum_that_an_early_writer_cut_reaches_past_its_mark() -> None:
 @pytest.mark.parametrize(
     ("prefix", "files"), [("ab", [0]), ("abc", [0]), ("b", [0, 1]), ("c", [1]), ("d", []), ("", [0, 1])]
 )
-def test_prefixes_are_ranges(prefix: str, files: list[int]) -> None:
+def test_prefix_conditions_are_ranges(prefix: str, files: list[int]) -> None:
     strings = table(field("string"), stats("abc", "b"), stats("bx", "cz"))
     assert kept(strings, StartsWith(A, prefix)) == files
 
 
-def test_a_prefix_that_both_bounds_have_is_every_rows() -> None:
+def test_a_prefix_that_both_bounds_have_is_a_prefix_of_every_row() -> None:
     strings = table(field("string"), stats("abc", "abz"), stats("abc", "b"))
     assert skipping.fully_matched(strings, StartsWith(A, "ab")).to_pylist() == [True, False]
 
 
-def test_columns_that_compare_by_a_collation_are_not_compared() -> None:
+def test_columns_with_a_collation_are_not_compared() -> None:
     files = table(field("string", __COLLATIONS={"a": "ICU.UNICODE_CI"}), stats("a", "b", nulls=0))
     assert kept(files, Comparison("=", A, "B")) == [0]
     assert kept(files, IsNull(A)) == []
@@ -320,7 +320,7 @@ def changed(old: str, new: str) -> StructField:
     return field(new, **{"delta.typeChanges": [{"fromType": old, "toType": new}]})
 
 
-def test_statistics_of_a_narrower_type_are_compared_as_the_wider_one() -> None:
+def test_statistics_of_a_narrower_type_are_compared_as_the_wider_type() -> None:
     assert kept(table(changed("integer", "long"), stats(1, 5)), Comparison(">", A, 5_000_000_000)) == []
     assert kept(table(changed("integer", "long"), stats(1, 5)), Comparison("=", A, 5)) == [0]
     assert kept(table(changed("integer", "double"), stats(1, 5)), Comparison(">", A, 5.5)) == []
@@ -332,7 +332,7 @@ def test_statistics_of_a_narrower_type_are_compared_as_the_wider_one() -> None:
     assert kept(decimals, Comparison("=", A, Decimal("5.0001"))) == []
 
 
-def test_digits_of_a_float_stand_for_the_double_that_it_became() -> None:
+def test_the_digits_of_a_float_mean_the_double_that_it_was_widened_to() -> None:
     inexact = struct.unpack("f", struct.pack("f", 0.1))[0]
     files = table(changed("float", "double"), stats(0.1, 0.1), stats(-0.1, -0.1))
     for value in (0.1, inexact, -0.1, -inexact):
@@ -349,7 +349,7 @@ def test_statistics_are_found_under_physical_names_and_within_structs() -> None:
     assert kept(table(outer, text), Comparison("=", Column.of("s", "x", "y"), 7)) == [0]
 
 
-def test_null_counts_of_types_that_do_not_compare_are_used() -> None:
+def test_null_counts_of_types_without_an_order_are_used() -> None:
     files = table(field(ArrayType(PrimitiveType("long"))), stats(nulls=0), stats(nulls=10), stats(nulls=None))
     assert kept(files, IsNull(A)) == [1, 2]
     assert kept(files, IsNotNull(A)) == [0, 2]
@@ -380,12 +380,12 @@ def test_partition_values_are_compared_by_type(
 
 
 @pytest.mark.parametrize(("text", "hours"), [("0001-01-01T00:00:00", 2), ("9999-12-31T23:59:59", -2)])
-def test_an_hour_that_is_in_no_year_in_utc_is_compared(text: str, hours: int) -> None:
+def test_an_hour_outside_the_years_of_utc_is_compared(text: str, hours: int) -> None:
     moment = datetime.fromisoformat(text).replace(tzinfo=timezone(timedelta(hours=hours)))
     assert kept(partitions("timestamp", "2024-01-01T00:00:00Z"), Comparison(">", A, moment)) == [0] * (hours > 0)
 
 
-def test_partitions_match_as_a_whole() -> None:
+def test_partitions_match_completely_or_not_at_all() -> None:
     parts = partitions("date", "2024-01-01", "2024-01-02", None)
     before = Comparison("<", A, date(2024, 1, 2))
     assert skipping.fully_matched(parts, before).to_pylist() == [True, False, False]
@@ -399,7 +399,7 @@ def test_an_empty_partition_value_is_null(kind: str, text: str) -> None:
     assert kept(partitions("string", "", "x"), Comparison("=", A, "")) == []
 
 
-def test_a_table_without_files_stays_without_files() -> None:
+def test_a_table_without_files_is_skipped_to_no_files() -> None:
     empty = table(field("long"))
     assert skipping.prune(empty, Comparison("=", A, 1)).num_rows == 0
     assert isinstance(skipping.fully_matched(empty, Comparison("=", A, 1)), pa.BooleanArray)

@@ -1,4 +1,4 @@
-"""Random tables and random predicates: what skipping says, against the predicate's meaning row by row."""
+"""Random tables and random predicates: skipping compared with the predicate's outcome row by row."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ MOMENTS = st.builds(lambda start, off: start + off, st.sampled_from([EPOCH, date
 
 @dataclass(frozen=True)
 class Kind:
-    """A column type, how Arrow holds it, and values of it that are worth trying."""
+    """A column type, its Arrow type, and values worth testing."""
 
     type: DataType
     arrow: pa.DataType
@@ -127,7 +127,7 @@ def snapshot_of(kind: Kind, adds: Sequence[AddFile], partitioned: bool = False) 
 
 
 def check(snapshot: Snapshot, predicate: Expression, files: Sequence[Sequence[Any]]) -> None:
-    """Each file is kept where a row of it matches, and fully matched only where all rows do."""
+    """Checks that each file with a matching row is kept, and is fully matched only if all rows match."""
     kept = set(skipping.prune(snapshot, predicate)["path"].to_pylist())
     full = skipping.fully_matched(snapshot, predicate).to_pylist()
     for number, rows in enumerate(files):
@@ -137,7 +137,7 @@ def check(snapshot: Snapshot, predicate: Expression, files: Sequence[Sequence[An
 
 
 def parquet_stats(kind: Kind, files: Sequence[Sequence[Any]]) -> list[str]:
-    """The statistics of real Parquet files with these values."""
+    """Returns the statistics of real Parquet files with these values."""
     store = MemoryStore()
     names = [f"{number}.parquet" for number in range(len(files))]
     for name, rows in zip(names, files, strict=True):
@@ -149,7 +149,7 @@ def parquet_stats(kind: Kind, files: Sequence[Sequence[Any]]) -> list[str]:
 
 
 def spark_stats(rows: Sequence[Any]) -> str:
-    """The statistics of numbers as an aggregate in Spark gives them: NaN is the greatest."""
+    """Returns the statistics of numbers as an aggregate in Spark computes them: NaN is the greatest."""
     values = [value for value in rows if value is not None]
     document: dict[str, Any] = {"numRecords": len(rows), "nullCount": {"c": len(rows) - len(values)}}
     if values:
@@ -179,7 +179,7 @@ def test_a_file_with_a_matching_row_is_kept_by_its_footer_statistics(name: str, 
 @pytest.mark.parametrize("name", ["float", "double"])
 @settings(max_examples=50, deadline=None)
 @given(data=st.data())
-def test_maxima_that_take_account_of_nan_are_believed_and_never_lose_a_row(name: str, data: st.DataObject) -> None:
+def test_maxima_that_consider_nan_are_trusted_and_never_lose_a_row(name: str, data: st.DataObject) -> None:
     kind = KINDS[name]
     files = data.draw(st.lists(st.lists(kind.values | st.none(), max_size=4), min_size=1, max_size=3))
     predicate = data.draw(predicates(kind, [value for rows in files for value in rows]))
@@ -218,7 +218,7 @@ def partition_text(value: Any) -> str | None:
 
 @settings(max_examples=25, deadline=None)
 @given(data=st.data())
-def test_rows_taken_away_by_a_deletion_vector_leave_every_claim_true(data: st.DataObject) -> None:
+def test_statistics_are_still_true_after_a_deletion_vector_deletes_rows(data: st.DataObject) -> None:
     kind = KINDS["long"]
     rows = data.draw(st.lists(kind.values | st.none(), min_size=1, max_size=5))
     left = data.draw(st.lists(st.sampled_from(range(len(rows))), unique=True))

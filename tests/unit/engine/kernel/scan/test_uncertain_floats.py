@@ -1,4 +1,4 @@
-"""Which floating-point columns may hold a zero or NaN, by the statistics of files."""
+"""Floating-point columns that may contain a zero or NaN, by the statistics of files."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def found(*adds: AddFile, kind: PrimitiveType = DOUBLE) -> list[Column]:
 
 @pytest.mark.parametrize("kind", [DOUBLE, FLOAT])
 @pytest.mark.parametrize("stats", [bounds(0.5, 2.0), bounds(-2.0, -0.5), bounds(None, -0.5), bounds(None, None, 10)])
-def test_bounds_on_one_side_of_zero_exclude_it_and_nan(kind: PrimitiveType, stats: str) -> None:
+def test_bounds_on_one_side_of_zero_exclude_zero_and_nan(kind: PrimitiveType, stats: str) -> None:
     assert found(add(stats), kind=kind) == []
 
 
@@ -54,20 +54,20 @@ def test_bounds_on_one_side_of_zero_exclude_it_and_nan(kind: PrimitiveType, stat
         bounds(None, None, 9),
     ],
 )
-def test_a_zero_between_the_bounds_or_an_unknown_bound_does_not(stats: str | None) -> None:
+def test_a_zero_between_the_bounds_or_an_unknown_bound_is_uncertain(stats: str | None) -> None:
     assert found(add(stats)) == [Column.of("a")]
 
 
-def test_the_maximum_of_another_writer_does_not_exclude_nan() -> None:
+def test_another_writers_maximum_does_not_exclude_nan() -> None:
     assert found(add(bounds(1.0, 2.0), tags=None)) == [Column.of("a")]
 
 
-def test_one_uncertain_file_of_many_is_enough() -> None:
+def test_one_uncertain_file_of_many_makes_the_column_uncertain() -> None:
     assert found(add(bounds(1.0, 2.0)), add(bounds(0.0, 2.0))) == [Column.of("a")]
     assert found() == []
 
 
-def test_members_of_structs_count_and_elements_of_arrays_do_not() -> None:
+def test_struct_fields_are_examined_and_array_elements_are_not() -> None:
     struct = StructType((StructField("x", FLOAT), StructField("n", PrimitiveType("long"))))
     described = metadata(StructField("s", struct), StructField("l", ArrayType(DOUBLE, True)))
     assert uncertain_floats(files_table([add(None)]), described) == [Column.of("s", "x")]

@@ -1,4 +1,4 @@
-"""A storage that ignores the conditions of writes is refused before anything is kept in it."""
+"""A storage that ignores the conditions of writes is refused before anything is stored in it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.s3 import S3
 
 
 class IgnoresAbsence(ObjectStore):
-    """A service that writes an object whether it is there or not."""
+    """A service that writes an object even if it exists."""
 
     def put_if_absent(self, path: str, data: bytes) -> PutResult:
         self.put(path, data)
@@ -26,7 +26,7 @@ class IgnoresAbsence(ObjectStore):
 
 
 class IgnoresTags(ObjectStore):
-    """A service that replaces an object whatever its tag is."""
+    """A service that replaces an object whatever its tag."""
 
     def swap_if_unchanged(self, path: str, data: bytes, tag: Tag) -> Tag | None:
         self.put(path, data)
@@ -48,7 +48,7 @@ def at(kind: type[ObjectStore], s3: S3, name: str) -> ObjectStore:
     return kind(s3.store(name).root, s3.options)
 
 
-def test_a_storage_that_keeps_conditions_passes_with_nothing_left_behind(s3: S3) -> None:
+def test_a_storage_that_honours_conditions_passes_and_no_object_is_left_behind(s3: S3) -> None:
     store = s3.store("keeps them é%20")
     kept = try_conditions(store, SystemClock().now_ms())
     assert (kept.created, kept.swapped) == ("kept", "kept")
@@ -59,7 +59,7 @@ def test_a_storage_that_keeps_conditions_passes_with_nothing_left_behind(s3: S3)
 @pytest.mark.parametrize(
     ("kind", "condition"), [(IgnoresAbsence, "create-if-absent"), (IgnoresTags, "swap-if-unchanged")]
 )
-def test_a_storage_that_ignores_one_is_refused_by_the_first_schema_and_nothing_is_left(
+def test_a_storage_that_ignores_a_condition_is_refused_by_the_first_schema_and_no_object_is_left(
     s3: S3, kind: type[ObjectStore], condition: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(conditions, "_kept", set())
@@ -69,7 +69,7 @@ def test_a_storage_that_ignores_one_is_refused_by_the_first_schema_and_nothing_i
     assert list(store._keys("")) == []
 
 
-def test_a_bucket_is_tried_once_in_a_process_and_a_folder_never(
+def test_a_bucket_is_tested_once_in_a_process_and_a_folder_never(
     s3: S3, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(conditions, "_kept", set())

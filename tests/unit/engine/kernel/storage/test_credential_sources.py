@@ -1,4 +1,4 @@
-"""Whose credentials are used: those of the settings, else of variables, a profile or the machine, for both clients."""
+"""The order of credential sources: settings, variables, a profile, the machine; the same for both clients."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ WEB = {"AWS_WEB_IDENTITY_TOKEN_FILE": "/token", "AWS_ROLE_ARN": "arn"}
 
 @pytest.fixture
 def home(tmp_path: Path) -> dict[str, str]:
-    """The variables of a user with two profiles of AWS, one of them without keys."""
+    """The variables of a user with two AWS profiles, one of them without keys."""
     (tmp_path / ".aws").mkdir()
     (tmp_path / ".aws" / "credentials").write_text(
         "[work]\naws_access_key_id = work-id\naws_secret_access_key = work-secret\naws_session_token = work-token\n"
@@ -29,7 +29,7 @@ def home(tmp_path: Path) -> dict[str, str]:
     return {"HOME": str(tmp_path)}
 
 
-def test_given_keys_come_before_all_that_the_environment_has(home: dict[str, str]) -> None:
+def test_keys_in_the_settings_take_precedence_over_the_environment(home: dict[str, str]) -> None:
     given = StorageSettings(access_key_id="id", secret_access_key="secret")
     found = access(S3, given, {**home, **KEYS, "AWS_PROFILE": "work", "AWS_REGION": "here"})
     assert (found.settings.access_key_id, found.settings.region, found.kind) == ("id", "here", Kind.GIVEN)
@@ -44,28 +44,28 @@ def test_given_keys_come_before_all_that_the_environment_has(home: dict[str, str
         ({}, None, Kind.MACHINE),
     ],
 )
-def test_the_environment_is_looked_through_in_the_order_of_the_services_own_tools(
+def test_the_environment_is_searched_in_the_order_of_the_services_own_tools(
     home: dict[str, str], environ: dict[str, str], key: str | None, kind: Kind
 ) -> None:
     found = access(S3, StorageSettings(), {**home, **environ})
     assert (found.settings.access_key_id, found.kind) == (key, kind)
 
 
-def test_a_profile_gives_its_keys_and_its_region_to_both_clients(home: dict[str, str]) -> None:
+def test_a_profile_provides_its_keys_and_its_region_to_both_clients(home: dict[str, str]) -> None:
     found = access(S3, StorageSettings(profile="work"), home)
     assert found.settings.region == "eu-west-1"
     assert options(S3, found.settings)["session_token"] == "work-token"
 
 
 @pytest.mark.parametrize(("profile", "said"), [("wrok", "is neither in"), ("sso", "has no keys: Spark cannot sign in")])
-def test_a_profile_that_both_clients_cannot_use_is_an_error_that_names_it(
+def test_a_profile_that_not_both_clients_can_use_is_an_error_that_names_it(
     home: dict[str, str], profile: str, said: str
 ) -> None:
     with pytest.raises(InvalidSettingError, match=f"the AWS profile {profile}.*{said}"):
         access(S3, StorageSettings(profile=profile), home)
 
 
-def test_a_file_of_profiles_that_cannot_be_read_is_named_without_its_lines(home: dict[str, str]) -> None:
+def test_an_unreadable_file_of_profiles_is_named_without_its_contents(home: dict[str, str]) -> None:
     Path(home["HOME"], ".aws", "credentials").write_text("planted-secret\n")
     with pytest.raises(InvalidSettingError, match="credentials cannot be read") as refused:
         access(S3, StorageSettings(), home)
@@ -86,7 +86,7 @@ def test_a_file_of_profiles_that_cannot_be_read_is_named_without_its_lines(home:
         ({}, Kind.MACHINE, None),
     ],
 )
-def test_variables_of_azure_are_given_to_both_clients(
+def test_azures_variables_are_passed_to_both_clients(
     environ: dict[str, str], kind: Kind, secret: str | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     found = access(AZURE, StorageSettings(), environ)
@@ -100,7 +100,7 @@ def test_variables_of_azure_are_given_to_both_clients(
         assert secret in hadoop_settings(str(AZURE), StorageSettings()).values()
 
 
-def test_google_takes_the_file_of_the_settings_or_of_the_variable() -> None:
+def test_google_uses_the_file_of_the_settings_or_of_the_variable() -> None:
     variable = {"GOOGLE_APPLICATION_CREDENTIALS": "/env.json"}
     assert (
         access(GOOGLE, StorageSettings(service_account="/own.json"), variable).settings.service_account == "/own.json"

@@ -15,7 +15,7 @@ from tests.faulty_store import Fault, FaultKind, FaultyStore
 from tests.memory_object_store import MemoryObjectStore
 
 
-def test_a_failure_before_leaves_nothing_and_one_after_leaves_the_file() -> None:
+def test_a_failure_before_leaves_no_file_and_a_failure_after_leaves_the_file() -> None:
     store = FaultyStore(
         MemoryStore(),
         [
@@ -31,14 +31,14 @@ def test_a_failure_before_leaves_nothing_and_one_after_leaves_the_file() -> None
     assert store.put_if_absent("log/b", b"x") is PutResult.EXISTS
 
 
-def test_a_delay_passes_on_the_clock() -> None:
+def test_a_delay_waits_on_the_clock() -> None:
     clock = FixedClock(at_ms=0, step_ms=0)
     store = FaultyStore(MemoryStore(), [Fault("list_from", FaultKind.DELAY, seconds=2.5)], clock=clock)
     assert store.list_from("") == []
     assert clock.now_ms() == 2_500
 
 
-def test_faults_hold_for_children_and_chance_is_seeded() -> None:
+def test_faults_apply_to_children_and_probabilities_are_seeded() -> None:
     def outcomes(seed: int) -> list[bool]:
         store = FaultyStore(MemoryStore(), [Fault("status", FaultKind.FAIL_BEFORE, probability=0.5)], seed=seed)
         return [fails(store.child("t")) for _ in range(40)]
@@ -56,7 +56,7 @@ def fails(store: FaultyStore) -> bool:
 
 
 def late(operation: str, times: int | None = 1, count: int = 1) -> FaultyStore:
-    """A store with a file that was there before, and late answers to one operation."""
+    """Creates a store with an existing file, and late answers to one operation."""
     inner = MemoryStore()
     inner.put("before", b"old")
     return FaultyStore(inner, [Fault(operation, FaultKind.LATE, times=times, count=count)])
@@ -66,7 +66,7 @@ def names(found: list[FileStatus]) -> list[str]:
     return [status.name for status in found]
 
 
-def test_a_late_listing_lacks_what_was_written_last_and_is_right_later() -> None:
+def test_a_late_listing_lacks_the_last_writes_and_later_has_them() -> None:
     store = late("list_from", times=2, count=2)
     for name in "bac":
         store.put_if_absent(name, b"x")
@@ -79,7 +79,7 @@ def test_a_late_listing_lacks_what_was_written_last_and_is_right_later() -> None
 
 
 @pytest.mark.parametrize("operation", ["read", "open_input"])
-def test_a_late_read_gives_what_was_there_before_the_last_write(operation: str) -> None:
+def test_a_late_read_returns_the_content_before_the_last_write(operation: str) -> None:
     def read(path: str) -> bytes:
         if operation == "read":
             return store.read(path)
@@ -97,7 +97,7 @@ def test_a_late_read_gives_what_was_there_before_the_last_write(operation: str) 
     assert [read("a"), read("a")] == [b"one", b"two"]
 
 
-def test_a_late_status_does_not_know_a_new_file() -> None:
+def test_a_late_status_does_not_find_a_new_file() -> None:
     store = late("status", times=2)
     store.put("a", b"12")
     assert store.status("before") is not None
@@ -106,7 +106,7 @@ def test_a_late_status_does_not_know_a_new_file() -> None:
     assert status is not None and status.size == 2
 
 
-def test_a_write_that_is_done_twice_meets_itself() -> None:
+def test_a_repeated_write_meets_itself() -> None:
     store = FaultyStore(MemoryStore(), [Fault("put*", FaultKind.TWICE)])
     assert store.put_if_absent("a", b"x") is PutResult.EXISTS
     assert store.pin("").put_if_absent("b", b"x") is PutResult.EXISTS
@@ -114,7 +114,7 @@ def test_a_write_that_is_done_twice_meets_itself() -> None:
     assert names(store.list_from("")) == ["a", "b", "c"]
 
 
-def test_a_listing_that_comes_twice_names_every_file_twice_and_not_in_order() -> None:
+def test_a_repeated_listing_names_every_file_twice_and_not_in_order() -> None:
     store = FaultyStore(MemoryStore(), [Fault("*", FaultKind.TWICE, path="")], seed=1)
     for name in "abcdefgh":
         store.put(name, b"x")
@@ -124,7 +124,7 @@ def test_a_listing_that_comes_twice_names_every_file_twice_and_not_in_order() ->
 
 
 @pytest.mark.parametrize(("share", "expected"), [(0.0, b""), (0.5, b"0123"), (0.99, b"0123456"), (1.0, b"01234567")])
-def test_a_torn_read_gives_the_first_part(share: float, expected: bytes) -> None:
+def test_a_torn_read_returns_the_first_part(share: float, expected: bytes) -> None:
     store = FaultyStore(MemoryStore(), [Fault("*", FaultKind.TORN, share=share)])
     store.put("a", b"01234567")
     assert store.read("a") == expected
@@ -132,7 +132,7 @@ def test_a_torn_read_gives_the_first_part(share: float, expected: bytes) -> None
         assert file.read() == expected
 
 
-def test_a_wrong_status_is_of_no_file() -> None:
+def test_a_wrong_status_belongs_to_no_file() -> None:
     store = FaultyStore(MemoryStore(), [Fault("status", FaultKind.WRONG)])
     store.put("a", b"x")
     assert store.status("a") != store.inner.status("a")

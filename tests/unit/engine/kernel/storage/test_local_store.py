@@ -1,4 +1,4 @@
-"""LocalStore: writers in many processes, links, refused writes and listings, descriptors."""
+"""LocalStore: concurrent processes, links, refused writes and listings, descriptors."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_exactly_one_of_many_processes_creates_a_file(tmp_path: Path) -> None:
     assert sorted(os.listdir(tmp_path / "log")) == sorted(f"{number}.json" for number in range(FILES))
 
 
-def test_a_relative_root_is_of_the_folder_it_was_given_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_relative_root_is_resolved_at_creation(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     store = LocalStore("here")
     monkeypatch.chdir("/")
@@ -65,14 +65,14 @@ def test_a_relative_root_is_of_the_folder_it_was_given_in(tmp_path: Path, monkey
     assert store.local_path("a b/%41") == f"{tmp_path}/here/a b/%41"
 
 
-def test_a_rewritten_file_loses_the_checksum_that_hadoop_kept_of_it(tmp_path: Path) -> None:
+def test_rewriting_a_file_deletes_hadoops_checksum_of_it(tmp_path: Path) -> None:
     store = LocalStore(tmp_path)
     (tmp_path / "._last_checkpoint.crc").write_bytes(b"of the old content")
     store.put("_last_checkpoint", b"new")
     assert os.listdir(tmp_path) == ["_last_checkpoint"]
 
 
-def test_listings_leave_links_out_and_name_them_when_asked(tmp_path: Path) -> None:
+def test_listings_omit_links_and_return_them_on_request(tmp_path: Path) -> None:
     (tmp_path / "f").write_bytes(b"12")
     (tmp_path / "link").symlink_to("f")
     (tmp_path / "dead").symlink_to("nowhere")
@@ -123,9 +123,7 @@ def linked(tmp_path: Path) -> LocalStore:
         lambda store: store.pin("folder"),
     ],
 )
-def test_nothing_is_done_through_a_link(
-    linked: LocalStore, tmp_path: Path, use: Callable[[LocalStore], object]
-) -> None:
+def test_no_operation_follows_a_link(linked: LocalStore, tmp_path: Path, use: Callable[[LocalStore], object]) -> None:
     with pytest.raises(SymbolicLinkError, match="is a symbolic link"):
         use(linked)
     assert [(each.name, each.read_bytes()) for each in (tmp_path / "outside").iterdir()] == [("f", b"secret")]
@@ -155,7 +153,7 @@ def test_a_childs_folder_may_be_a_link_only_in_a_store_that_allows_all_paths(
             child.read("f")
 
 
-def test_the_folder_of_a_store_may_be_reached_through_links(tmp_path: Path) -> None:
+def test_the_root_folder_may_be_reached_through_links(tmp_path: Path) -> None:
     (tmp_path / "real").mkdir()
     (tmp_path / "link").symlink_to("real")
     store = LocalStore(tmp_path / "link", ())
@@ -165,7 +163,7 @@ def test_the_folder_of_a_store_may_be_reached_through_links(tmp_path: Path) -> N
     assert (tmp_path / "real" / "a" / "b" / "f").read_bytes() == b"x"
 
 
-def test_a_listing_that_is_not_allowed_is_a_failure_not_an_absence(tmp_path: Path) -> None:
+def test_a_forbidden_listing_is_a_failure_not_an_absence(tmp_path: Path) -> None:
     store = LocalStore(tmp_path)
     too_long = "x" * 300
     for ask in (store.list_from, store.list_folders, store.read, store.status, store.pin):
@@ -173,13 +171,13 @@ def test_a_listing_that_is_not_allowed_is_a_failure_not_an_absence(tmp_path: Pat
             ask(too_long)
 
 
-def test_a_name_that_cannot_be_written_is_surely_not_written(tmp_path: Path) -> None:
+def test_a_write_to_an_invalid_name_certainly_did_not_take_place(tmp_path: Path) -> None:
     with pytest.raises(NotWrittenError, match="too long"):
         LocalStore(tmp_path).put_if_absent("x" * 250, b"data")
     assert os.listdir(tmp_path) == []
 
 
-def test_a_write_into_a_pinned_folder_that_is_being_removed_is_an_absence(tmp_path: Path) -> None:
+def test_a_write_into_a_pinned_folder_that_is_being_deleted_reports_it_as_missing(tmp_path: Path) -> None:
     store = LocalStore(tmp_path)
     store.make_folder("log")
     pinned = store.pin("log")
@@ -188,7 +186,7 @@ def test_a_write_into_a_pinned_folder_that_is_being_removed_is_an_absence(tmp_pa
         pinned.put_if_absent("0.json", b"x")
 
 
-def test_descriptors_are_given_back(tmp_path: Path) -> None:
+def test_descriptors_are_closed(tmp_path: Path) -> None:
     store = LocalStore(tmp_path)
     store.make_folder("log")
     gc.collect()
@@ -235,7 +233,7 @@ for name, ask in asks.items():
 
 def test_refused_and_failed_system_calls_raise_different_errors(tmp_path: Path) -> None:
     done = run_unprivileged(REFUSED, tmp_path)
-    assert done.stderr == ""  # no file is said to be left
+    assert done.stderr == ""  # the error mentions no remaining file
     answers = [line.split("|") for line in done.stdout.splitlines()]
     told = {name: rest for name, *rest in answers}
     assert told.pop("read") == ["SILT_STORAGE", "Give the user of this process permission to read it"]
@@ -261,20 +259,22 @@ def test_refused_and_failed_system_calls_raise_different_errors(tmp_path: Path) 
         (errno.EIO, StorageError),
     ],
 )
-def test_the_systems_number_says_what_a_write_that_failed_is(number: int, kind: type[StorageError]) -> None:
+def test_the_errno_of_a_failed_write_decides_its_error(number: int, kind: type[StorageError]) -> None:
     error = os_errors.failure("writing f", OSError(number, os.strerror(number)), is_write=True)
     assert type(error) is kind and os.strerror(number) in str(error)
 
 
 @pytest.mark.parametrize("make", [lambda path: path.mkdir(), lambda path: path.symlink_to("nowhere")])
-def test_what_is_no_file_is_never_taken_for_another_writers(tmp_path: Path, make: Callable[[Path], None]) -> None:
+def test_an_entry_that_is_not_a_file_is_never_mistaken_for_another_writers_file(
+    tmp_path: Path, make: Callable[[Path], None]
+) -> None:
     make(tmp_path / "f")
     with pytest.raises(NotWrittenError, match="exists, but is not a file"):
         LocalStore(tmp_path).put_if_absent("f", b"x")
 
 
 @pytest.mark.parametrize("error", [FileNotFoundError(errno.ENOENT, "gone"), OSError(errno.ENOTEMPTY, "not empty")])
-def test_a_folder_in_which_others_still_make_files_is_deleted(
+def test_a_folder_in_which_other_processes_still_create_files_is_deleted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: OSError
 ) -> None:
     (tmp_path / "part").mkdir()
@@ -291,13 +291,13 @@ def test_a_folder_in_which_others_still_make_files_is_deleted(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_file_in_the_place_of_a_folder_is_left(tmp_path: Path) -> None:
+def test_a_file_at_the_path_of_a_folder_is_not_deleted(tmp_path: Path) -> None:
     (tmp_path / "part").write_bytes(b"x")
     LocalStore(tmp_path).delete_folder("part")
     assert (tmp_path / "part").read_bytes() == b"x"
 
 
-def test_a_folder_that_never_comes_to_rest_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_folder_that_is_never_empty_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupted(path: str) -> None:
         raise OSError(errno.ENOTEMPTY, "not empty", path)
 
@@ -307,7 +307,7 @@ def test_a_folder_that_never_comes_to_rest_is_an_error(tmp_path: Path, monkeypat
         LocalStore(tmp_path).delete_folder("part")
 
 
-def test_a_folder_from_which_a_file_vanishes_at_each_try_is_an_error(
+def test_a_folder_whose_files_vanish_at_each_attempt_is_an_error(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def interrupted(path: str) -> None:
@@ -319,7 +319,7 @@ def test_a_folder_from_which_a_file_vanishes_at_each_try_is_an_error(
         LocalStore(tmp_path).delete_folder("part")
 
 
-def test_of_a_link_to_a_folder_only_the_link_is_deleted(tmp_path: Path) -> None:
+def test_deleting_a_link_to_a_folder_deletes_only_the_link(tmp_path: Path) -> None:
     (tmp_path / "data").mkdir()
     (tmp_path / "data" / "a").write_bytes(b"x")
     (tmp_path / "link").symlink_to(tmp_path / "data")
@@ -339,7 +339,7 @@ def special_files(tmp_path: Path) -> Iterator[Path]:
 
 
 @pytest.mark.parametrize("name", ["pipe", "socket", "folder"])
-def test_what_is_no_regular_file_is_refused_at_once(special_files: Path, name: str) -> None:
+def test_an_entry_that_is_not_a_regular_file_is_refused_at_once(special_files: Path, name: str) -> None:
     store = LocalStore(special_files)
     for read in (store.read, store.open_input):
         with pytest.raises(UnusableFileError, match=f"{name} is not a regular file"):
@@ -348,7 +348,7 @@ def test_what_is_no_regular_file_is_refused_at_once(special_files: Path, name: s
     assert store.list_from("") == []
 
 
-def test_a_file_larger_than_any_of_its_kind_is_refused_unread(tmp_path: Path) -> None:
+def test_a_file_larger_than_the_limit_of_its_kind_is_refused_unread(tmp_path: Path) -> None:
     with open(tmp_path / "sparse", "wb") as file:
         file.truncate(1 << 40)
     for limit in ((), (1 << 20,)):
@@ -357,7 +357,7 @@ def test_a_file_larger_than_any_of_its_kind_is_refused_unread(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("name", ["a\0b", "\ud800"])
-def test_a_name_that_no_file_system_can_hold_is_missing(tmp_path: Path, name: str) -> None:
+def test_a_name_that_no_file_system_supports_is_missing(tmp_path: Path, name: str) -> None:
     store = LocalStore(tmp_path)
     for read in (store.read, store.open_input):
         with pytest.raises(ObjectMissing):
@@ -365,7 +365,7 @@ def test_a_name_that_no_file_system_can_hold_is_missing(tmp_path: Path, name: st
     assert store.status(name) is None
 
 
-def test_an_open_input_is_the_file_that_was_opened_after_a_rename_too(tmp_path: Path) -> None:
+def test_an_open_input_reads_the_file_that_was_opened_even_after_a_rename(tmp_path: Path) -> None:
     (tmp_path / "a").write_bytes(b"first")
     with LocalStore(tmp_path).open_input("a") as source:
         os.rename(tmp_path / "a", tmp_path / "b")

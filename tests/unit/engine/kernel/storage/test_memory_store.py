@@ -1,4 +1,4 @@
-"""The times of a MemoryStore; what all stores share is in test_store."""
+"""The times of a MemoryStore; behaviour of all stores is tested in test_store."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""ObjectStore: the answers of a service, settings, and folders that are only prefixes."""
+"""ObjectStore: a service's answers, settings, and folders that are only prefixes."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ from dbt.adapters.silt.engine.kernel.storage.store import FileStatus, ObjectMiss
 from tests.s3 import S3
 
 
-def test_the_root_is_the_url_and_a_child_goes_on_from_it(s3: S3) -> None:
+def test_the_root_is_the_url_and_a_childs_root_is_below_it(s3: S3) -> None:
     store = s3.store("a/b/")
     assert (store.root, store.child("c d").root) == (f"{s3.base}/a/b", f"{s3.base}/a/b/c d")
     assert store.child("c d").local_path("x") == f"{s3.base}/a/b/c d/x"
     assert repr(store) == f"ObjectStore('{s3.base}/a/b')"
 
 
-def test_two_handles_of_one_place_see_the_same_objects(s3: S3) -> None:
+def test_two_handles_of_one_location_see_the_same_objects(s3: S3) -> None:
     first, second = s3.store("shared"), s3.store("shared")
     assert first.put_if_absent("f", b"1") is PutResult.CREATED
     assert second.put_if_absent("f", b"2") is PutResult.EXISTS
     assert second.read("f") == b"1"
 
 
-def test_a_listing_goes_on_over_many_pages(s3: S3) -> None:
+def test_a_listing_continues_over_many_pages(s3: S3) -> None:
     store = s3.store().child("many")
     for number in range(1_003):
         store.put(f"log/{number:04d}", b"")
@@ -54,12 +54,12 @@ def test_a_listing_goes_on_over_many_pages(s3: S3) -> None:
         ("s3:", {}),
     ],
 )
-def test_a_setting_that_cannot_be_used_is_refused_at_once(url: str, options: Mapping[str, str]) -> None:
+def test_an_invalid_setting_is_refused_at_once(url: str, options: Mapping[str, str]) -> None:
     with pytest.raises(InvalidSettingError):
         ObjectStore(url, options)
 
 
-def test_without_obstore_the_module_loads_and_the_error_says_what_to_install() -> None:
+def test_without_obstore_the_module_loads_and_the_error_names_the_package_to_install() -> None:
     code = (
         "import sys; sys.modules['obstore'] = None\n"
         "from dbt.adapters.silt.engine.kernel.storage.object_store import ObjectStore\n"
@@ -69,14 +69,16 @@ def test_without_obstore_the_module_loads_and_the_error_says_what_to_install() -
     assert "InvalidSettingError" in run.stderr and 'pip install "dbt-silt[s3]"' in run.stderr
 
 
-def test_a_path_that_no_object_can_have_is_surely_not_written(s3: S3) -> None:
+def test_a_write_to_an_invalid_path_certainly_did_not_take_place(s3: S3) -> None:
     with pytest.raises(NotWrittenError):
         s3.store().put_if_absent("a/../../b", b"x")
 
 
 @contextmanager
 def answering(status: int, **other: int) -> Iterator[tuple[ObjectStore, list[str]]]:
-    """A store whose service gives every request that answer, or the one for its method, and the methods asked for."""
+    """Returns a store whose service gives every request that answer, or the answer for its method, and the received
+    methods.
+    """
     asked: list[str] = []
 
     class Handler(http.server.BaseHTTPRequestHandler):
@@ -104,7 +106,7 @@ def answering(status: int, **other: int) -> Iterator[tuple[ObjectStore, list[str
 
 
 @pytest.mark.parametrize("status", [401, 403])
-def test_a_write_that_is_not_allowed_surely_did_not_take_place(status: int) -> None:
+def test_a_forbidden_write_certainly_did_not_take_place(status: int) -> None:
     with answering(status) as (store, asked):
         with pytest.raises(NotWrittenError, match="s3://bucket/t/f was refused"):
             store.put_if_absent("f", b"x")
@@ -116,7 +118,7 @@ def test_a_write_that_is_not_allowed_surely_did_not_take_place(status: int) -> N
 
 
 @pytest.mark.parametrize("status", [409, 429, 500, 503])
-def test_what_became_of_a_write_that_the_service_could_not_answer_is_not_known_and_it_is_sent_once(status: int) -> None:
+def test_the_outcome_of_a_write_that_the_service_failed_is_unknown_and_it_is_sent_once(status: int) -> None:
     with answering(status) as (store, asked):
         with pytest.raises(StorageError) as caught:
             store.put_if_absent("f", b"x")
@@ -124,12 +126,12 @@ def test_what_became_of_a_write_that_the_service_could_not_answer_is_not_known_a
         assert asked.count("PUT") == 1
 
 
-def test_a_refusal_because_another_write_is_under_way_is_no_sign_of_an_object() -> None:
+def test_a_refusal_because_of_a_concurrent_write_does_not_mean_that_the_object_exists() -> None:
     with answering(409, HEAD=404) as (store, _), pytest.raises(StorageError, match="in progress"):
         store.put_if_absent("f", b"x")
 
 
-def test_what_became_of_a_write_to_a_service_that_is_not_there_is_not_known() -> None:
+def test_the_outcome_of_a_write_to_an_unreachable_service_is_unknown() -> None:
     with answering(200) as (store, _):
         pass
     with pytest.raises(StorageError) as caught:
@@ -137,14 +139,14 @@ def test_what_became_of_a_write_to_a_service_that_is_not_there_is_not_known() ->
     assert not isinstance(caught.value, NotWrittenError)
 
 
-def test_a_failing_service_is_never_a_missing_file() -> None:
+def test_a_failing_service_is_not_a_missing_file() -> None:
     with answering(500) as (store, _):
         for ask in (store.read, store.status, store.list_from, store.list_folders):
             with pytest.raises(StorageError):
                 ask("f")
 
 
-def test_a_file_that_is_replaced_while_it_is_read_is_not_mixed_with_the_new_one(s3: S3) -> None:
+def test_a_file_replaced_during_its_read_is_not_mixed_with_the_new_file(s3: S3) -> None:
     store = s3.store()
     store.put("f", b"a" * 200_000)
     with store.open_input("f") as file:
@@ -156,7 +158,7 @@ def test_a_file_that_is_replaced_while_it_is_read_is_not_mixed_with_the_new_one(
 
 
 class Remaking(ObjectStore):
-    """Drops the log, or drops it and makes it again, just before an object is written."""
+    """Drops the log, or drops and re-creates it, just before an object is written."""
 
     again = False
 
@@ -168,7 +170,7 @@ class Remaking(ObjectStore):
 
 
 @pytest.mark.parametrize("again", [False, True])
-def test_a_write_that_a_drop_overtakes_is_taken_back(again: bool) -> None:
+def test_a_write_overtaken_by_a_drop_is_removed(again: bool) -> None:
     store = Remaking("memory:///")
     store.again = again
     store.put("log/0.json", b"a table")
@@ -180,7 +182,7 @@ def test_a_write_that_a_drop_overtakes_is_taken_back(again: bool) -> None:
 
 
 class Succeeded(ObjectStore):
-    """Drops the log and makes another table's just after an object is written."""
+    """Drops the log and creates another table's just after an object is written."""
 
     def put_if_absent(self, path: str, data: bytes) -> PutResult:
         result = super().put_if_absent(path, data)
@@ -190,7 +192,7 @@ class Succeeded(ObjectStore):
         return result
 
 
-def test_a_late_write_that_is_taken_back_leaves_the_successors_commit() -> None:
+def test_removing_a_late_write_keeps_the_new_tables_commit() -> None:
     store = Succeeded("memory:///")
     store.put("log/0.json", b"a table")
     status = store.status("log/0.json")
@@ -200,14 +202,14 @@ def test_a_late_write_that_is_taken_back_leaves_the_successors_commit() -> None:
     assert store.read("log/1.json") == b"a commit of the other table"
 
 
-def test_a_folder_known_by_no_file_takes_any_write() -> None:
+def test_a_folder_without_an_identifying_file_accepts_any_write() -> None:
     store = ObjectStore("memory:///")
     folder = store.pin("log")
     assert folder.is_current()
     assert folder.put_if_absent("0.json", b"x") is PutResult.CREATED
 
 
-def test_a_folder_is_known_by_content_not_by_time() -> None:
+def test_a_folder_is_identified_by_content_not_by_time() -> None:
     store = ObjectStore("memory:///")
     store.put("log/0.json", b"x")
     seen = store.status("log/0.json")
@@ -218,7 +220,9 @@ def test_a_folder_is_known_by_content_not_by_time() -> None:
     assert PrefixFolder(store, "log", seen).known_by(seen).witness is seen
 
 
-def test_until_a_folder_is_whole_at_its_new_place_its_log_lacks_the_beginning(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_log_that_is_being_moved_lacks_its_first_version_until_the_move_is_complete(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     store = ObjectStore("memory:///")
     for name in ("_delta_log/0.json", "_delta_log/1.json", "a.parquet"):
         store.put(f"t/{name}", b"x")
@@ -235,7 +239,7 @@ def test_until_a_folder_is_whole_at_its_new_place_its_log_lacks_the_beginning(mo
         store.list_from("t")
 
 
-def test_what_is_put_while_a_folder_is_deleted_goes_too(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_objects_written_during_the_deletion_of_a_folder_are_deleted_too(monkeypatch: pytest.MonkeyPatch) -> None:
     store = ObjectStore("memory:///")
     store.put("t/a", b"x")
     delete, late = object_store.obstore.delete, iter(["t/b", "t/c"])

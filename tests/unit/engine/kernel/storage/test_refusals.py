@@ -1,4 +1,4 @@
-"""What a service refuses is said with what to do, by the code of its answer, and without a signature."""
+"""A service's refusal is reported with its remedy, by the code of its answer, and without a signature."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def settings(port: int, timeout: int = 1) -> StorageSettings:
 
 @contextmanager
 def answering(status: int, code: str) -> Iterator[int]:
-    """The port of a service that refuses each request."""
+    """Runs a service that refuses each request; yields its port."""
     body = f"<Error><Code>{code}</Code><Region>eu-north-1</Region><Message>planted</Message></Error>".encode()
 
     class Handler(http.server.BaseHTTPRequestHandler):
@@ -74,7 +74,7 @@ def answering(status: int, code: str) -> Iterator[int]:
         (403, "AccessDenied", "the credentials lack a permission"),
     ],
 )
-def test_a_refusal_says_what_to_do_to_readers_and_to_writers(status: int, code: str, said: str) -> None:
+def test_a_refusal_names_the_remedy_to_readers_and_to_writers(status: int, code: str, said: str) -> None:
     with answering(status, code) as port:
         store = open_store(f"s3://bucket-{code.lower()}/t", settings(port))
         for read in (store.list_from, store.list_folders, store.read):
@@ -89,12 +89,12 @@ def test_a_refusal_says_what_to_do_to_readers_and_to_writers(status: int, code: 
 @pytest.mark.parametrize(
     ("status", "said"), [(400, "have expired, or the bucket"), (403, "are wrong or have expired, or lack")]
 )
-def test_a_look_at_one_object_that_is_refused_says_what_it_may_be(status: int, said: str) -> None:
+def test_a_refused_head_request_names_the_possible_reasons(status: int, said: str) -> None:
     with answering(status, "NotSeenByHead") as port, pytest.raises(StorageRefusedError, match=f"{said}.*dbt debug"):
         open_store(f"s3://head-{status}/t", settings(port)).status("f")
 
 
-def test_an_object_that_is_not_there_is_no_refusal() -> None:
+def test_a_missing_object_is_not_a_refusal() -> None:
     with answering(404, "NoSuchKey") as port:
         assert open_store("s3://some/t", settings(port)).status("f") is None
 
@@ -112,13 +112,13 @@ def test_a_service_that_does_not_answer_is_named_within_seconds(listening: bool)
         assert time.monotonic() - began < 30
 
 
-def test_the_signature_in_an_address_of_azure_is_not_shown() -> None:
+def test_the_signature_in_an_azure_address_is_not_shown() -> None:
     signed = Exception("Error performing GET https://acc.blob.core.windows.net/c/t?sv=1&sig=planted in 1ms - no\nmore")
     assert is_signed(signed)
     assert first_line(signed) == "Error performing GET https://acc.blob.core.windows.net/c/t?... in 1ms - no"
 
 
-def test_a_request_that_azure_refuses_shows_no_signature_and_no_cause_that_does() -> None:
+def test_a_request_refused_by_azure_shows_no_signature_in_the_error_or_its_cause() -> None:
     with answering(403, "AuthorizationFailure") as port:
         sas = StorageSettings(endpoint=f"http://127.0.0.1:{port}", sas_token="sv=1&sig=the-signature", timeout=1)
         with pytest.raises(StorageRefusedError, match="the credentials lack a permission") as refused:

@@ -1,4 +1,4 @@
-"""The settings of object stores: names, values that exclude one another, and secrets that are not shown."""
+"""Settings of object stores: names, values that exclude one another, and hidden secrets."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ KEYS = {"access_key_id": "the-id", "secret_access_key": "the-secret"}
     ("name", "meant"),
     [("acces_key", "access_key_id"), ("key_id", "access_key_id"), ("secret", "secret_access_key"), ("regio", "region")],
 )
-def test_a_name_that_is_no_setting_is_refused_with_the_one_that_was_meant(name: str, meant: str) -> None:
+def test_an_unknown_setting_is_refused_with_a_similar_name(name: str, meant: str) -> None:
     with pytest.raises(InvalidSettingError, match=f"`{name}` is not a setting of a storage. Did you mean `{meant}`"):
         storage_settings({name: "planted"})
 
@@ -34,18 +34,18 @@ def test_a_name_that_is_no_setting_is_refused_with_the_one_that_was_meant(name: 
         {"access_key_id": ["planted"]},
     ],
 )
-def test_values_that_cannot_be_are_refused_and_never_repeated(given: dict[str, object]) -> None:
+def test_invalid_values_are_refused_and_never_repeated(given: dict[str, object]) -> None:
     with pytest.raises(InvalidSettingError) as refused:
         storage_settings(given)
     assert "planted" not in str(refused.value)
 
 
-def test_texts_of_a_profile_become_what_they_mean() -> None:
+def test_strings_of_a_profile_are_converted_to_their_types() -> None:
     made = storage_settings({**KEYS, "path_style": "false", "anonymous": False, "timeout": "30", "region": ""})
     assert made == StorageSettings(access_key_id="the-id", secret_access_key="the-secret", path_style=False, timeout=30)
 
 
-def test_secrets_are_in_no_text_of_the_settings() -> None:
+def test_secrets_are_in_no_text_form_of_the_settings() -> None:
     secret = StorageSettings(**dict.fromkeys(SECRETS, "planted"), region="here")  # type: ignore[arg-type]
     assert "planted" not in f"{secret!r} {secret} {secret.shown()}"
     assert "region='here'" in repr(secret)
@@ -59,7 +59,7 @@ def test_a_bucket_has_the_settings_of_its_database_and_other_buckets_those_of_th
     assert (found.of("s3://house"), found.of("s3://old/x"), found.of("gs://else/x")) == (usual, own, usual)
 
 
-def test_one_bucket_with_two_settings_and_a_folder_with_any_are_refused() -> None:
+def test_conflicting_settings_of_a_bucket_and_settings_of_a_folder_are_refused() -> None:
     with pytest.raises(InvalidSettingError, match="the database raw and another database are in s3://house"):
         storages({"silt": "s3://house/a", "raw": "s3://house/b"}, None, {"raw": StorageSettings(anonymous=True)})
     with pytest.raises(InvalidSettingError, match="the database raw is in the folder /data, which needs no `storage`"):

@@ -1,4 +1,4 @@
-"""What every store must keep, tried on each kind."""
+"""The contract of every store, tested on each kind."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ STORES: dict[str, Callable[[Path, Get], Store]] = {
 }
 WITH_FOLDERS = ("local", "memory", "faultless")
 PREFIXES_ONLY = ("s3", "bucket in memory", "faultless bucket", "objects in memory", "objects in files")
-# Of one key, by the storage itself; what serves S3 here does not (see tests/s3.py).
+# Races for one key are decided by the storage itself; the S3 service here does not decide them (see tests/s3.py).
 ATOMIC = (*WITH_FOLDERS, "bucket in memory", "faultless bucket", "objects in memory", "objects in files")
 
 
@@ -53,14 +53,14 @@ def of_kinds(*kinds: str) -> pytest.MarkDecorator:
 
 
 def known(store: Store, folder: str) -> PinnedFolder:
-    """The folder pinned as a log is: known by a file in it."""
+    """Pins the folder like a log: identified by a file in it."""
     store.put(f"{folder}/0.json", b"first")
     status = store.status(f"{folder}/0.json")
     assert status is not None
     return store.pin(folder).known_by(status)
 
 
-def test_what_is_put_is_read_back(store: Store) -> None:
+def test_a_written_file_is_read_back(store: Store) -> None:
     store.make_folder("_delta_log")
     assert store.put_if_absent("_delta_log/0 %é.json", b"one") is PutResult.CREATED
     assert store.read("_delta_log/0 %é.json") == b"one"
@@ -96,7 +96,7 @@ def test_exactly_one_of_many_threads_creates_a_file(store: Store) -> None:
 
 
 @of_kinds(*WITH_FOLDERS)
-def test_no_write_makes_a_folder(store: Store) -> None:
+def test_no_write_creates_a_folder(store: Store) -> None:
     with pytest.raises(ObjectMissing):
         store.put_if_absent("no/such/file", b"x")
     with pytest.raises(ObjectMissing):
@@ -139,7 +139,7 @@ def test_a_missing_file_and_an_empty_file_are_distinguished(store: Store) -> Non
 
 
 @of_kinds(*WITH_FOLDERS)
-def test_an_empty_folder_is_there(store: Store) -> None:
+def test_an_empty_folder_exists(store: Store) -> None:
     store.make_folder("empty")
     assert store.list_from("empty") == []
     assert store.list_folders("empty") == []
@@ -148,7 +148,7 @@ def test_an_empty_folder_is_there(store: Store) -> None:
         store.pin("absent")
 
 
-def test_a_listing_begins_at_the_given_name_and_is_sorted(store: Store) -> None:
+def test_a_listing_starts_at_the_given_name_and_is_sorted(store: Store) -> None:
     store.make_folder("log/inner")
     store.put("log/inner/f", b"x")
     for name in ("b", "a", "d", "c", "é"):
@@ -158,7 +158,7 @@ def test_a_listing_begins_at_the_given_name_and_is_sorted(store: Store) -> None:
     assert store.list_folders("log") == ["inner"]
 
 
-def test_deleting_what_is_not_there_is_no_error(store: Store) -> None:
+def test_deleting_a_missing_file_is_no_error(store: Store) -> None:
     store.delete("absent")
     store.delete_folder("absent")
     store.put("a", b"")
@@ -166,7 +166,7 @@ def test_deleting_what_is_not_there_is_no_error(store: Store) -> None:
     assert store.status("a") is None
 
 
-def test_a_folder_is_deleted_with_all_within(store: Store) -> None:
+def test_a_folder_is_deleted_with_its_contents(store: Store) -> None:
     store.make_folder("t/x/y")
     store.put("t/x/y/f", b"")
     store.make_folder("tt")
@@ -176,7 +176,7 @@ def test_a_folder_is_deleted_with_all_within(store: Store) -> None:
 
 
 @of_kinds(*WITH_FOLDERS)
-def test_only_an_empty_folder_is_deleted_as_one(store: Store) -> None:
+def test_delete_empty_folder_deletes_only_an_empty_folder(store: Store) -> None:
     store.make_folder("t/x")
     store.put("t/f", b"")
     assert not store.delete_empty_folder("t")
@@ -187,7 +187,7 @@ def test_only_an_empty_folder_is_deleted_as_one(store: Store) -> None:
 
 
 @of_kinds(*WITH_FOLDERS)
-def test_a_folder_knows_when_something_came_into_it(store: Store) -> None:
+def test_a_folders_modification_time_changes_when_a_file_is_added(store: Store) -> None:
     store.make_folder("t")
     before = store.folder_modified_ms("t")
     store.put("t/f", b"")
@@ -198,7 +198,7 @@ def test_a_folder_knows_when_something_came_into_it(store: Store) -> None:
     assert store.folder_modified_ms("absent") is None
 
 
-def test_a_folder_moves_only_to_a_free_place(store: Store) -> None:
+def test_a_folder_is_renamed_only_to_an_unused_path(store: Store) -> None:
     for folder in ("a/log", "b"):
         store.make_folder(folder)
     store.put("a/log/f", b"1")
@@ -214,7 +214,7 @@ def test_a_folder_moves_only_to_a_free_place(store: Store) -> None:
 
 
 @of_kinds(*WITH_FOLDERS)
-def test_a_folder_moves_only_into_a_folder_and_not_onto_an_empty_one(store: Store) -> None:
+def test_a_folder_is_renamed_only_into_an_existing_folder_and_not_onto_an_empty_folder(store: Store) -> None:
     for folder in ("a", "b"):
         store.make_folder(folder)
     with pytest.raises(ObjectExists):
@@ -232,7 +232,7 @@ def test_a_child_sees_the_same_files(store: Store) -> None:
 
 
 @of_kinds(*WITH_FOLDERS)
-def test_making_a_missing_file_durable_is_noticed(store: Store) -> None:
+def test_making_a_missing_file_durable_is_an_error(store: Store) -> None:
     store.make_folder("a/b")
     store.put("a/b/f", b"x")
     store.make_durable(["a/b/f"])
@@ -240,7 +240,7 @@ def test_making_a_missing_file_durable_is_noticed(store: Store) -> None:
         store.make_durable(["a/b/f", "a/b/g"])
 
 
-def test_a_pinned_folder_that_was_moved_is_written_no_more(store: Store) -> None:
+def test_a_pinned_folder_that_was_moved_is_not_written(store: Store) -> None:
     store.make_folder("t/log")
     pinned = known(store, "t/log")
     assert pinned.is_current()
@@ -251,7 +251,7 @@ def test_a_pinned_folder_that_was_moved_is_written_no_more(store: Store) -> None
     assert [status.name for status in store.list_from("trash/log")] == ["0.json"]
 
 
-def test_a_pinned_folder_is_not_the_one_that_was_made_in_its_place(store: Store) -> None:
+def test_a_pinned_folder_is_distinguished_from_a_new_folder_at_its_path(store: Store) -> None:
     store.make_folder("t/log")
     pinned = known(store, "t/log")
     store.delete_folder("t")
@@ -264,7 +264,7 @@ def test_a_pinned_folder_is_not_the_one_that_was_made_in_its_place(store: Store)
     assert store.pin("t/log").put_if_absent("1.json", b"x") is PutResult.CREATED
 
 
-def test_a_pinned_folder_takes_files_once(store: Store) -> None:
+def test_a_file_is_written_into_a_pinned_folder_once(store: Store) -> None:
     store.make_folder("t/log")
     pinned = known(store, "t/log")
     assert pinned.put_if_absent("1.json", b"x") is PutResult.CREATED
@@ -273,7 +273,7 @@ def test_a_pinned_folder_takes_files_once(store: Store) -> None:
     assert store.read("t/log/1.json") == b"x"
 
 
-def test_a_listing_and_a_look_at_one_file_agree(store: Store) -> None:
+def test_a_listing_and_a_status_agree(store: Store) -> None:
     store.put("f", b"x")
     assert store.list_from("") == [store.status("f")]
     assert store.list_from("", "f") == [store.status("f")]
@@ -295,7 +295,7 @@ def test_every_range_of_a_file_can_be_read(store: Store) -> None:
         assert file.read() == content[-4:]
 
 
-def test_parts_of_a_file_are_read_and_what_lies_behind_its_end_is_left_out(store: Store) -> None:
+def test_ranges_of_a_file_are_read_up_to_its_end(store: Store) -> None:
     content = bytes(range(256)) * 10_000
     store.put("f", content)
     ranges = [(0, 1), (2_000_000, 2_000_010), (5, 5), (len(content) - 3, len(content)), (1, 300)]
@@ -313,7 +313,7 @@ def test_a_file_is_fetched_with_its_status(store: Store) -> None:
     assert store.fetch("a/f") == (store.status("a/f"), b"x")
 
 
-def test_the_files_of_all_folders_below_one_are_found(store: Store) -> None:
+def test_the_files_of_all_folders_below_a_folder_are_found(store: Store) -> None:
     child = store.child("t")
     assert child.files_below("w") == []
     for path in ("w/a", "w/x=1/b", "w/x=1/y é/c", "w2/d"):
@@ -324,7 +324,7 @@ def test_the_files_of_all_folders_below_one_are_found(store: Store) -> None:
     }
 
 
-def test_the_tree_of_folders_is_as_each_of_them_is_listed(store: Store) -> None:
+def test_the_tree_of_folders_agrees_with_the_listing_of_each_folder(store: Store) -> None:
     child = store.child("t")
     child.make_folder("")
     for path in ("a", "x/b", "x/y é/c", "z/w/d", "z2/e"):
@@ -337,13 +337,13 @@ def test_the_tree_of_folders_is_as_each_of_them_is_listed(store: Store) -> None:
         found.content("none")
 
 
-def test_where_a_file_stands_in_place_of_a_folder_there_is_no_folder(store: Store) -> None:
+def test_a_file_at_the_path_of_a_folder_is_not_a_folder(store: Store) -> None:
     store.put("f", b"x")
     with pytest.raises((ObjectMissing, StorageError)):
         store.list_from("f")
 
 
-# swaps: what the names of a warehouse in an object store rest on
+# swaps: the basis of a warehouse's names in an object store
 
 SWAPPED = ("s3", "bucket in memory", "objects in memory")
 
@@ -355,7 +355,7 @@ def bucket(store: Store) -> PrefixStore:
 
 
 @of_kinds(*SWAPPED)
-def test_an_object_is_replaced_only_by_who_has_seen_its_content(bucket: PrefixStore) -> None:
+def test_an_object_is_replaced_only_by_a_caller_that_has_read_its_current_content(bucket: PrefixStore) -> None:
     bucket.put("names", b"first")
     seen = bucket.read_if_changed("names", None)
     assert seen is not None and seen.data == b"first"
@@ -378,7 +378,7 @@ def test_an_unchanged_object_is_not_read_again(bucket: PrefixStore) -> None:
 
 
 @of_kinds(*SWAPPED)
-def test_an_object_that_is_not_there_is_not_swapped(bucket: PrefixStore) -> None:
+def test_a_missing_object_is_not_swapped(bucket: PrefixStore) -> None:
     with pytest.raises(ObjectMissing):
         bucket.read_if_changed("none", None)
     bucket.put("names", b"first")
@@ -389,7 +389,7 @@ def test_an_object_that_is_not_there_is_not_swapped(bucket: PrefixStore) -> None
 
 
 @of_kinds("bucket in memory", "objects in memory")
-def test_of_many_swaps_at_once_one_is_made(bucket: PrefixStore) -> None:
+def test_of_many_concurrent_swaps_one_succeeds(bucket: PrefixStore) -> None:
     bucket.put("names", b"first")
     seen = bucket.read_if_changed("names", None)
     assert seen is not None

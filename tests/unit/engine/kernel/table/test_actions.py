@@ -93,7 +93,7 @@ ACTIONS: st.SearchStrategy[Action] = st.one_of(
 
 
 @given(st.lists(ACTIONS, max_size=5))
-def test_actions_that_are_printed_are_parsed_back(actions: list[Action]) -> None:
+def test_serialized_actions_are_parsed_back(actions: list[Action]) -> None:
     assert parse(serialize(actions)) == actions
 
 
@@ -104,12 +104,12 @@ def test_every_line_is_one_object_with_one_action(actions: list[Action]) -> None
     assert [list(json.loads(line)) for line in lines] == [[action.key] for action in actions]
 
 
-def test_absent_fields_are_left_out_and_null_partition_values_are_kept() -> None:
+def test_absent_fields_are_omitted_and_null_partition_values_are_kept() -> None:
     (line,) = serialize([AddFile("a", {"p": None}, 1, 2)]).decode().splitlines()
     assert line == '{"add":{"path":"a","partitionValues":{"p":null},"size":1,"modificationTime":2,"dataChange":true}}'
 
 
-def test_explicit_nulls_unknown_fields_and_unknown_actions_are_read_over() -> None:
+def test_explicit_nulls_unknown_fields_and_unknown_actions_are_ignored() -> None:
     text = (
         b'{"add":{"path":"a","partitionValues":{},"size":1,"modificationTime":2,"dataChange":true,'
         b'"tags":null,"stats":null,"baseRowId":null,"shape":"round"}}\n\n{"hologram":{"x":1}}\n{"txn":null}\r\n'
@@ -123,7 +123,7 @@ def test_a_fraction_is_read_exactly() -> None:
     assert info.operation_parameters == {"ratio": Decimal("0.1")}
 
 
-def test_the_removal_of_a_file_names_the_same_logical_file() -> None:
+def test_the_removal_of_a_file_has_the_same_logical_file() -> None:
     vector = DeletionVector("u", "abc", 40, 6, 1)
     added = AddFile("a", {"p": "1"}, 5, 6, stats="{}", tags={"t": "1"}, deletion_vector=vector, base_row_id=7)
     removed = added.remove(99, data_change=False)
@@ -133,6 +133,6 @@ def test_the_removal_of_a_file_names_the_same_logical_file() -> None:
 
 
 @pytest.mark.parametrize("line", [b"{", b'{"add":{"size":1}}', b'{"protocol":{"minReaderVersion":"x"}}', b'{"add":5}'])
-def test_a_line_that_is_no_action_is_an_error(line: bytes) -> None:
+def test_an_invalid_action_is_an_error(line: bytes) -> None:
     with pytest.raises((ValueError, KeyError, TypeError, AttributeError)):
         parse(line)

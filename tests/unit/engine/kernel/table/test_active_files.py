@@ -1,4 +1,4 @@
-"""The keys of logical files, and rows without some of them."""
+"""The keys of logical files, and files without some of them."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ def files(*names: str) -> list[AddFile]:
 @settings(deadline=None)
 @given(NAMES, NAMES, st.integers(0, 80))
 @example("day=a b/", "c", 60)
-def test_a_removed_file_is_taken_out_whatever_its_path_is_quoted_like(folder: str, other: str, length: int) -> None:
-    """Where the quoted character stands makes no difference."""
+def test_a_removed_file_is_excluded_in_every_quoting_of_its_path(folder: str, other: str, length: int) -> None:
+    """The position of the quoted character makes no difference."""
     name, kept = f"{folder}{'x' * length}", f"{other}{'y' * (length + 1)}"
     table = active_files.files_table(files(name, kept))
     key = active_files.file_key(encode_path(name), None)
@@ -35,7 +35,7 @@ def test_an_absolute_path_is_the_same_with_and_without_its_scheme(length: int) -
     assert active_files.without(table, [active_files.file_key(name, None)]).num_rows == 0
 
 
-def test_keys_are_the_same_whichever_way_the_rows_are_chunked() -> None:
+def test_keys_are_the_same_in_every_chunking_of_the_rows() -> None:
     first, second = active_files.files_table(files("a b", "c")), active_files.files_table(files("%"))
     both = active_files.appended(first, second)
     assert active_files.keys_of(both).to_pylist() == ["a b", "c", "%"]

@@ -41,7 +41,7 @@ def domain(columns: Any, removed: bool = False) -> dict[str, DomainMetadata]:
     return {CLUSTERING_DOMAIN: DomainMetadata(CLUSTERING_DOMAIN, text, removed)}
 
 
-def test_the_columns_are_paths_by_physical_names() -> None:
+def test_the_columns_are_paths_of_physical_names() -> None:
     assert clustering_columns(domain([["a"], ["col-s", "col-x"]])) == (("a",), ("col-s", "col-x"))
     assert clustering_columns(domain(["a", "col-s"])) == (("a",), ("col-s",))
     assert clustering_columns({}) == clustering_columns(domain([["a"]], removed=True)) == ()
@@ -63,7 +63,7 @@ def test_a_broken_domain_is_a_damaged_log(text: str) -> None:
         ("m.value.x", "m.value.col-x"),
     ],
 )
-def test_a_users_path_has_a_physical_one(path: str, physical: str) -> None:
+def test_a_users_path_is_converted_to_a_physical_path(path: str, physical: str) -> None:
     assert ".".join(physical_path(SCHEMA, tuple(path.split(".")))) == physical
 
 
@@ -76,7 +76,7 @@ def test_a_users_path_has_a_physical_one(path: str, physical: str) -> None:
         ({"delta.dataSkippingStatsColumns": "s"}, [["a"]], False),
     ],
 )
-def test_files_of_a_clustered_table_are_added_where_they_have_the_statistics(
+def test_files_without_statistics_of_the_clustering_columns_are_not_added(
     indexed: dict[str, str], columns: list[list[str]], is_written: bool
 ) -> None:
     protocol = Protocol(1, 7, None, ("clustering", "domainMetadata"))

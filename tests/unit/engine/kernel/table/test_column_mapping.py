@@ -68,7 +68,7 @@ PLAIN = StructType((StructField("a b", PrimitiveType("long")), StructField("p", 
 
 
 @given(structs(TYPES))
-def test_every_field_of_a_new_table_has_an_id_and_a_name_of_its_own(schema: StructType) -> None:
+def test_every_field_of_a_new_table_has_its_own_id_and_physical_name(schema: StructType) -> None:
     made = mapped(metadata(schema), None, ids(), "t")
     check_mapping(made, "t")
     fields = list(all_fields(schema_of(made)))
@@ -88,12 +88,12 @@ def test_data_files_have_the_physical_names_and_the_ids(schema: StructType) -> N
 
 
 @given(structs(TYPES))
-def test_mapping_what_is_mapped_changes_nothing(schema: StructType) -> None:
+def test_mapping_a_mapped_schema_changes_nothing(schema: StructType) -> None:
     made = mapped(metadata(schema), None, ids(), "t")
     assert mapped(made, made, ids(), "t") == made
 
 
-def test_a_table_that_has_files_keeps_their_names() -> None:
+def test_a_table_with_files_keeps_their_names() -> None:
     stale = PLAIN.fields[0].with_metadata(**{PHYSICAL_NAME: "another"})
     before = metadata(StructType((stale, PLAIN.fields[1])), {})
     after = mapped(replace(before, configuration=NAME), before, ids(), "t")
@@ -101,7 +101,7 @@ def test_a_table_that_has_files_keeps_their_names() -> None:
     assert after.configuration[MAX_COLUMN_ID] == "2"
 
 
-def test_a_column_that_comes_after_another_went_has_a_new_id_and_name() -> None:
+def test_a_column_added_after_a_drop_has_a_new_id_and_name() -> None:
     made = mapped(metadata(PLAIN), None, ids(), "t")
     dropped = replace(made, schema_string=schema_of(made).drop("p").to_json())
     mapped_again = mapped(dropped, made, ids(), "t")
@@ -119,21 +119,21 @@ def test_other_changes_of_the_mode_are_refused(old: str, new: str) -> None:
         mapped(metadata(PLAIN, {MODE: new}), before, ids(), "t")
 
 
-def test_a_table_without_mapping_is_left_alone() -> None:
+def test_a_table_without_mapping_is_not_changed() -> None:
     plain = metadata(PLAIN, {})
     assert mapped(plain, plain, ids(), "t") is plain
     assert stored_schema(plain) == PLAIN
     check_mapping(plain, "t")
 
 
-def test_what_an_earlier_mapping_left_behind_counts_for_nothing() -> None:
+def test_the_remains_of_an_earlier_mapping_are_ignored() -> None:
     left_behind = replace(mapped(metadata(PLAIN), None, ids(), "t"), configuration={})
     assert schema_of(effective(left_behind)) == PLAIN
     for other in (metadata(PLAIN, {}), mapped(metadata(PLAIN), None, ids(), "t")):
         assert effective(other) is other
 
 
-def test_the_ids_of_a_table_that_takes_anothers_place_go_on() -> None:
+def test_the_ids_of_a_table_that_replaces_another_continue_after_its_ids() -> None:
     replaced = mapped(metadata(PLAIN), None, ids(), "t")
     new = mapped(metadata(PLAIN, successor(NAME, replaced)), None, ids(), "t")
     assert [field.metadata[COLUMN_ID] for field in schema_of(new)] == [3, 4]
@@ -147,7 +147,7 @@ def test_an_incomplete_mapping_of_another_writer_is_a_damaged_log() -> None:
         mapped(metadata(PLAIN, {**NAME, MAX_COLUMN_ID: "many"}), None, ids(), "t")
 
 
-def test_no_commit_maps_two_columns_alike() -> None:
+def test_no_commit_maps_two_columns_to_the_same_name_or_id() -> None:
     made = schema_of(mapped(metadata(PLAIN), None, ids(), "t"))
     (first, second) = made.fields
     for key in (COLUMN_ID, PHYSICAL_NAME):

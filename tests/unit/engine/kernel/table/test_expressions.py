@@ -1,4 +1,4 @@
-"""The meaning of predicates for a row."""
+"""The outcome of predicates for a row."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_and_or_not_are_three_valued(left: bool | None, right: bool | None) -> N
     assert evaluate(Not(THREE[left]), {}) is (None if left is None else not left)
 
 
-def test_without_parts_and_is_true_and_or_is_false() -> None:
+def test_an_empty_and_is_true_and_an_empty_or_is_false() -> None:
     assert evaluate(And(()), {}) is True
     assert evaluate(Or(()), {}) is False
 
@@ -98,19 +98,19 @@ def test_in_with_null_is_never_false() -> None:
     assert evaluate(In(A, (1,)), {"a": None}) is None
 
 
-def test_null_tests_and_prefixes() -> None:
+def test_null_tests_and_prefixes_have_their_sql_outcomes() -> None:
     assert [evaluate(IsNull(A), {"a": held}) for held in (None, 0)] == [True, False]
     assert [evaluate(IsNotNull(A), {"a": held}) for held in (None, 0)] == [False, True]
     assert [evaluate(StartsWith(A, "ab"), {"a": held}) for held in ("abc", "a", None)] == [True, False, None]
 
 
-def test_names_have_no_case_and_a_null_struct_has_null_members() -> None:
+def test_names_are_case_insensitive_and_a_null_struct_has_null_fields() -> None:
     nested = Comparison("=", Column.of("S", "x"), 1)
     assert evaluate(nested, {"s": {"X": 1}}) is True
     assert evaluate(nested, {"s": None}) is None
 
 
-def test_what_might_be_anything_has_no_outcome() -> None:
+def test_an_unknown_expression_has_no_outcome() -> None:
     with pytest.raises(ValueError, match="too many values"):
         evaluate(UNKNOWN, {})
 
@@ -131,14 +131,16 @@ _TREES = st.recursive(
 
 
 @given(_TREES, _VALUES, _VALUES)
-def test_what_is_true_of_a_row_may_be_true_of_a_part_of_it(tree: Expression, a: str | None, b: str | None) -> None:
+def test_a_predicate_that_is_true_for_a_row_may_be_true_for_a_part_of_it(
+    tree: Expression, a: str | None, b: str | None
+) -> None:
     is_true = evaluate(tree, {"a": a, "b": b}) is True
     for known in ({}, {"a": a}, {"B": b}):
         assert may_be_true(tree, known) or not is_true
     assert may_be_true(Not(And((tree, UNKNOWN))), {"a": a, "b": b})
 
 
-def test_what_is_known_of_a_row_may_rule_it_out() -> None:
+def test_known_values_of_a_row_may_rule_it_out() -> None:
     both = And((Comparison("=", A, "x"), Comparison("=", Column.of("b"), "y")))
     assert [may_be_true(both, {"A": held}) for held in ("x", "y", None)] == [True, False, False]
     assert not may_be_true(Or((both, FALSE)), {"b": "x"})

@@ -1,4 +1,4 @@
-"""Table features: which tables are read and written, and which protocol a table needs."""
+"""Table features: the tables that can be read and written, and the protocol that a table needs."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_an_unknown_writer_feature_is_refused_by_name_on_write_only() -> None:
 @pytest.mark.parametrize(
     "name", ["geometry(OGC:CRS84)", "interval year to month", "time(6)", "char(5)", "decimal(50,2)"]
 )
-def test_a_column_of_a_type_that_is_not_known_is_refused_by_its_name(name: str) -> None:
+def test_a_column_of_an_unknown_type_is_refused_by_its_name(name: str) -> None:
     nested = {"type": "array", "elementType": name, "containsNull": True}
     field = {"name": "a", "type": nested, "nullable": True, "metadata": {}}
     with pytest.raises(UnsupportedFeatureError, match=rf"shop\.orders: the column `a` has the type {re.escape(name)},"):
@@ -67,7 +67,7 @@ def test_a_column_of_a_type_that_is_not_known_is_refused_by_its_name(name: str) 
 
 
 @pytest.mark.parametrize("name", ["decimal(38,38)", "null", *sorted(PRIMITIVE_TYPES)])
-def test_every_type_of_the_specification_is_known_and_so_are_earlier_names(name: str) -> None:
+def test_every_type_of_the_specification_and_its_earlier_names_are_known(name: str) -> None:
     field = {"name": "a", "type": name, "nullable": True, "metadata": {}}
     read = Metadata("id", json.dumps({"type": "struct", "fields": [field]}))
     check_readable(listed(reader=("timestampNtz", "variantType")), TABLE, read)
@@ -84,31 +84,31 @@ def test_versions_beyond_the_specification_are_refused() -> None:
     "protocol",
     [Protocol(3, 7), Protocol(3, 7, None, ()), Protocol(1, 7), Protocol(1, 2, ("x",)), Protocol(1, 2, None, ())],
 )
-def test_feature_lists_that_do_not_fit_the_versions_are_a_corrupt_log(protocol: Protocol) -> None:
+def test_feature_lists_that_contradict_the_versions_are_a_corrupt_log(protocol: Protocol) -> None:
     with pytest.raises(CorruptLogError):
         check_readable(protocol, TABLE)
 
 
 @pytest.mark.parametrize("writer_version", range(1, 7))
-def test_legacy_writer_versions_are_written_where_the_table_uses_nothing_unusual(writer_version: int) -> None:
+def test_tables_of_legacy_writer_versions_can_be_written(writer_version: int) -> None:
     check_writable(Protocol(1, writer_version), TABLE, metadata())
 
 
-def test_what_a_legacy_version_implies_is_written_where_the_table_uses_it() -> None:
+def test_a_table_that_uses_a_feature_implied_by_a_legacy_version_can_be_written() -> None:
     check_writable(Protocol(1, 6), TABLE, with_column_metadata(**{"delta.identity.start": 1, "delta.identity.step": 1}))
 
 
-def test_a_property_of_a_feature_that_the_protocol_does_not_have_means_nothing() -> None:
+def test_a_property_of_a_feature_that_the_protocol_lacks_is_ignored() -> None:
     check_writable(Protocol(1, 2), TABLE, metadata(enableChangeDataFeed="true"))
 
 
 @pytest.mark.parametrize("mode", ["name", "id"])
-def test_column_mapping_is_read(mode: str) -> None:
+def test_a_table_with_column_mapping_is_read(mode: str) -> None:
     for protocol in (Protocol(2, 5), listed(reader=("columnMapping",))):
         check_readable(protocol, TABLE, replace(metadata(), configuration={"delta.columnMapping.mode": mode}))
 
 
-def test_a_type_change_that_the_specification_does_not_know_is_refused() -> None:
+def test_an_unknown_type_change_is_refused() -> None:
     protocol = listed(reader=("typeWidening",))
     known = {"delta.typeChanges": [{"fromType": "integer", "toType": "long"}]}
     check_writable(protocol, TABLE, with_column_metadata(**known))
@@ -117,12 +117,12 @@ def test_a_type_change_that_the_specification_does_not_know_is_refused() -> None
         check_readable(protocol, TABLE, with_column_metadata(**unknown))
 
 
-def test_a_feature_brings_those_that_it_rests_on() -> None:
+def test_a_feature_includes_the_features_that_it_depends_on() -> None:
     features = protocol_for(PLAIN, {"delta.feature.clustering": "supported"}).writer_features
     assert features is not None and {"clustering", "domainMetadata"} <= set(features)
 
 
-def test_a_preview_of_a_feature_is_enough() -> None:
+def test_the_preview_of_a_feature_is_accepted() -> None:
     variants = StructType((StructField("v", PrimitiveType("variant")),))
     preview = listed(reader=("variantType-preview",))
     assert upgraded(preview, needed_features(variants, {})) is preview
@@ -138,20 +138,20 @@ def test_a_preview_of_a_feature_is_enough() -> None:
         Protocol(1, 7, None, ("appendOnly",)),
     ],
 )
-def test_supported_and_unused_features_are_written(protocol: Protocol) -> None:
+def test_supported_and_unused_features_can_be_written(protocol: Protocol) -> None:
     check_writable(protocol, TABLE, metadata())
 
 
-def test_a_column_default_is_written() -> None:
+def test_a_table_with_a_column_default_can_be_written() -> None:
     check_writable(listed(writer=("allowColumnDefaults",)), TABLE, with_column_metadata(CURRENT_DEFAULT="1"))
 
 
-def test_a_table_of_other_files_than_parquet_is_refused() -> None:
+def test_a_table_of_files_other_than_parquet_is_refused() -> None:
     with pytest.raises(UnsupportedFeatureError, match="orc"):
         check_readable(Protocol(1, 2), TABLE, replace(metadata(), format_provider="orc"))
 
 
-def test_a_new_table_has_the_least_protocol_that_is_enough() -> None:
+def test_a_new_table_has_the_lowest_sufficient_protocol() -> None:
     assert protocol_for(PLAIN, {}) == Protocol(1, 2)
     assert protocol_for(PLAIN, {"delta.appendOnly": "true"}) == Protocol(1, 2)
     assert protocol_for(PLAIN, {"delta.constraints.c": "a > 0"}) == Protocol(1, 3)
@@ -162,12 +162,12 @@ def test_a_new_table_has_the_least_protocol_that_is_enough() -> None:
     assert domains == Protocol(1, 7, None, ("appendOnly", "invariants", "domainMetadata"))
 
 
-def test_a_new_table_cannot_ask_for_what_is_not_written_here() -> None:
+def test_a_new_table_cannot_request_a_feature_that_cannot_be_written() -> None:
     with pytest.raises(UnsupportedFeatureError):
         protocol_for(PLAIN, {"delta.enableIcebergCompatV2": "true"})
 
 
-def test_an_upgrade_keeps_all_that_the_old_protocol_implied() -> None:
+def test_an_upgrade_keeps_all_features_that_the_old_protocol_implied() -> None:
     old = Protocol(2, 5)
     new = upgraded(old, ["timestampNtz"])
     assert new.min_reader_version == 3
@@ -176,7 +176,7 @@ def test_an_upgrade_keeps_all_that_the_old_protocol_implied() -> None:
         assert has_feature(old, name) and has_feature(new, name)
 
 
-def test_an_upgrade_to_what_is_there_changes_nothing() -> None:
+def test_an_upgrade_to_an_existing_feature_changes_nothing() -> None:
     protocol = listed(reader=("timestampNtz",), writer=("appendOnly",))
     assert upgraded(protocol, ["appendOnly", "timestampNtz"]) is protocol
     assert upgraded(Protocol(1, 3), ["checkConstraints"]) == Protocol(1, 3)

@@ -16,7 +16,7 @@ LONG = PrimitiveType("long")
 
 @settings(deadline=None, max_examples=100)
 @given(st.integers(-50, 50), st.integers(-7, 7).filter(bool), st.lists(st.integers(0, 4), max_size=6))
-def test_numbers_are_those_of_the_start_and_the_step_each_once(start: int, step: int, counts: list[int]) -> None:
+def test_numbers_follow_start_and_step_and_are_unique(start: int, step: int, counts: list[int]) -> None:
     column = StructField("n", LONG).with_metadata(**Identity(start, step).metadata)
     now, numbers = Metadata("id", StructType((column,)).to_json()), []
     for count in counts:
@@ -27,14 +27,16 @@ def test_numbers_are_those_of_the_start_and_the_step_each_once(start: int, step:
 
 
 @given(st.integers(-50, 50), st.integers(-7, 7).filter(bool), st.integers(-90, 90))
-def test_after_a_mark_that_is_no_number_of_the_column_comes_the_next_that_is(start: int, step: int, mark: int) -> None:
+def test_after_a_high_water_mark_off_the_sequence_the_next_number_of_the_sequence_follows(
+    start: int, step: int, mark: int
+) -> None:
     first = Identity(start, step, mark=mark).first
     assert (first - start) % step == 0 and (first - start) // step >= 0
     assert (first - mark) * step > 0
     assert first == start or abs(first - mark) <= abs(step)
 
 
-def test_numbers_end_with_the_type() -> None:
+def test_numbers_end_with_the_range_of_the_type() -> None:
     assert Identity(2**63 - 2).last(2) == 2**63 - 1
     for identity, count in ((Identity(2**63 - 2), 3), (Identity(-(2**63), -1, mark=-(2**63)), 1)):
         with pytest.raises(UnsupportedStatementError, match="no numbers left"):

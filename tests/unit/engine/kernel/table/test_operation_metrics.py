@@ -31,18 +31,18 @@ MERGE = {
         ("WRITE", None, RowsChanged()),
     ],
 )
-def test_rows_are_counted_as_the_operation_did(
+def test_rows_are_counted_by_the_metrics_of_the_operation(
     operation: str, metrics: dict[str, str] | None, expected: RowsChanged
 ) -> None:
     assert RowsChanged.of(CommitInfo(operation=operation, operation_metrics=metrics)) == expected
 
 
-def test_a_metric_that_is_a_number_counts_as_one_that_is_text() -> None:
+def test_numeric_and_string_metrics_count_the_same() -> None:
     info = CommitInfo(operation="WRITE", operation_metrics={"numOutputRows": 3})  # type: ignore[dict-item]
     assert RowsChanged.of(info) == RowsChanged(3)
 
 
-def test_a_total_knows_what_any_part_knows() -> None:
+def test_a_total_includes_every_metric_that_any_part_has() -> None:
     parts = [RowsChanged(1, None, None), RowsChanged(2, 5, None)]
     assert RowsChanged.total(parts) == RowsChanged(3, 5, None)
     assert RowsChanged.total([]) == RowsChanged()

@@ -1,4 +1,4 @@
-"""The names of the log's files, and the encoding of data files' paths."""
+"""The names of log files, and the encoding of data files' paths."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ V12 = "00000000000000000012"
         (f"{V12}.00000000000000000020.compacted.json", LogFileName(LogFileKind.COMPACTION, 12, last_version=20)),
     ],
 )
-def test_the_kinds_of_log_files_are_recognized_by_name(name: str, parsed: LogFileName) -> None:
+def test_the_kinds_of_log_files_are_recognised_by_name(name: str, parsed: LogFileName) -> None:
     assert parse_log_name(name) == parsed
 
 
@@ -62,12 +62,12 @@ def test_the_kinds_of_log_files_are_recognized_by_name(name: str, parsed: LogFil
         "\u0661" * 20 + ".json",
     ],
 )
-def test_all_other_names_are_passed_over(name: str) -> None:
+def test_all_other_names_are_ignored(name: str) -> None:
     assert parse_log_name(name) is None
 
 
 @given(st.integers(0, (1 << 63) - 1))
-def test_names_that_are_made_are_read_back(version: int) -> None:
+def test_created_names_are_parsed_back(version: int) -> None:
     assert parse_log_name(commit_name(version)) == LogFileName(LogFileKind.COMMIT, version)
     for path, kind in (
         (commit_path(version), LogFileKind.COMMIT),
@@ -79,7 +79,7 @@ def test_names_that_are_made_are_read_back(version: int) -> None:
 
 
 @given(st.text(st.characters(exclude_categories=["Cs"])).filter(lambda text: not text.startswith("file:")))
-def test_a_path_that_is_encoded_decodes_to_itself(path: str) -> None:
+def test_an_encoded_path_decodes_to_the_original(path: str) -> None:
     assert decode_path(encode_path(path)) == path
 
 
@@ -99,29 +99,29 @@ def test_an_encoded_path_has_no_character_that_a_uri_forbids(path: str) -> None:
         ("p=😊/x", "p=😊/x"),
     ],
 )
-def test_paths_are_spelled_as_the_reference_spells_them(name: str, spelled: str) -> None:
+def test_paths_are_encoded_as_delta_spark_encodes_them(name: str, spelled: str) -> None:
     assert encode_path(name) == spelled
 
 
 @given(st.text(st.characters(exclude_categories=["Cs"])))
-def test_a_path_in_our_commits_is_ascii_and_the_same_path(path: str) -> None:
+def test_a_path_in_this_engines_commits_is_ascii_and_means_the_same_path(path: str) -> None:
     assert log_path(path).isascii()
     assert urllib.parse.unquote(log_path(path)) == path
     assert log_path("k=é*日 /x") == "k=%C3%A9%2A%E6%97%A5%20/x"
 
 
 @pytest.mark.parametrize("spelling", ["/data/a b", "/data/a%20b", "file:/data/a%20b", "file:///data/a%20b"])
-def test_the_spellings_of_one_absolute_path_are_one_file(spelling: str) -> None:
+def test_all_spellings_of_an_absolute_path_are_the_same_file(spelling: str) -> None:
     assert decode_path(spelling) == "/data/a b"
     assert is_absolute(spelling)
 
 
-def test_a_plus_is_no_space() -> None:
+def test_a_plus_does_not_mean_a_space() -> None:
     assert decode_path("a+b") == "a+b"
 
 
 @pytest.mark.parametrize("path", ["a/b", "p=a:b/c", "part-0.parquet", "p%3A=x/y"])
-def test_relative_paths_are_known(path: str) -> None:
+def test_relative_paths_are_recognised(path: str) -> None:
     assert not is_absolute(path)
 
 

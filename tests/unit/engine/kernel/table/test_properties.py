@@ -1,4 +1,4 @@
-"""Table properties: values, defaults, and those that a user may not set."""
+"""Table properties: values, defaults, and properties that a user may not set."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ def test_the_defaults_are_those_of_the_specification() -> None:
         ("interval 10 milliseconds", 10),
     ],
 )
-def test_intervals_are_read(text: str, milliseconds: int) -> None:
+def test_intervals_are_parsed(text: str, milliseconds: int) -> None:
     properties = TableProperties({"delta.setTransactionRetentionDuration": text})
     assert properties.set_transaction_retention_ms == milliseconds
 
 
 @pytest.mark.parametrize("text", ["", "interval", "7", "interval 1 month", "interval 1 year", "days 7", "-1 days"])
-def test_intervals_that_have_no_fixed_length_are_refused(text: str) -> None:
+def test_intervals_without_a_fixed_length_are_refused(text: str) -> None:
     with pytest.raises(InvalidPropertyError, match="deletedFileRetentionDuration"):
         _ = TableProperties({"delta.deletedFileRetentionDuration": text}).deleted_file_retention_ms
 
@@ -56,18 +56,18 @@ def test_intervals_that_have_no_fixed_length_are_refused(text: str) -> None:
         ("delta.columnMapping.mode", "names"),
     ],
 )
-def test_a_value_that_a_property_cannot_have_is_refused_by_name(key: str, value: str) -> None:
+def test_an_invalid_value_of_a_property_is_refused_by_name(key: str, value: str) -> None:
     with pytest.raises(InvalidPropertyError, match=key):
         checked({key: value})
 
 
-def test_an_unknown_property_of_the_protocol_is_refused_and_the_users_own_are_kept() -> None:
+def test_an_unknown_property_of_the_protocol_is_refused_and_the_users_own_properties_are_kept() -> None:
     assert checked({"owner": "me", "Silt.X": "1"}) == {"owner": "me", "Silt.X": "1"}
     with pytest.raises(InvalidPropertyError, match=r"delta\.appendOnyl"):
         checked({"delta.appendOnyl": "true"})
 
 
-def test_keys_of_the_protocol_get_its_own_spelling() -> None:
+def test_keys_of_the_protocol_are_stored_in_its_spelling() -> None:
     given = {
         "DELTA.appendonly": "true",
         "delta.Constraints.Positive": "a > 0",
@@ -85,7 +85,7 @@ def test_constraints_are_found_by_their_prefix() -> None:
     assert TableProperties(configuration).constraints == {"positive": "a > 0"}
 
 
-def test_names_of_statistics_columns_keep_commas_inside_backticks() -> None:
+def test_names_of_statistics_columns_may_contain_commas_inside_backticks() -> None:
     properties = TableProperties({"delta.dataSkippingStatsColumns": "a, b.c ,`x,y`"})
     assert properties.data_skipping_stats_columns == ("a", "b.c", "`x,y`")
 
@@ -101,16 +101,16 @@ def test_names_of_statistics_columns_keep_commas_inside_backticks() -> None:
         ("columnMapping.mode", "delta.columnMapping.mode"),
     ],
 )
-def test_a_misspelt_property_is_refused_with_the_name_that_it_may_mean(key: str, meant: str) -> None:
+def test_a_misspelt_property_is_refused_with_a_similar_name(key: str, meant: str) -> None:
     with pytest.raises(InvalidPropertyError, match=f"no table property `{key}`. Did you mean `{meant}`"):
         checked({key: "true"})
 
 
 @pytest.mark.parametrize("key", ["owner", "team.mode", "enableNothing", "my.enableDeletionVectors", ""])
-def test_a_property_of_the_users_own_may_have_any_name(key: str) -> None:
+def test_a_users_own_property_may_have_any_name(key: str) -> None:
     assert checked({key: "x"}) == {key: "x"}
 
 
-def test_a_property_that_is_like_no_other_is_refused_without_a_guess() -> None:
+def test_a_property_without_a_similar_name_is_refused_without_a_suggestion() -> None:
     with pytest.raises(InvalidPropertyError, match=r"no table property `delta.qqqqqqqqqq`\. Correct the property"):
         checked({"delta.qqqqqqqqqq": "x"})

@@ -1,4 +1,4 @@
-"""The JSON of schemas, read and written."""
+"""The JSON of schemas, parsed and serialized."""
 
 from __future__ import annotations
 
@@ -47,11 +47,11 @@ TYPES = st.recursive(
 
 
 @given(structs(TYPES))
-def test_a_printed_schema_reads_back_equal(schema: StructType) -> None:
+def test_a_serialized_schema_is_parsed_back(schema: StructType) -> None:
     assert StructType.from_json(schema.to_json()) == schema
 
 
-def test_the_json_is_the_one_that_spark_writes() -> None:
+def test_the_json_equals_that_of_spark() -> None:
     text = (
         '{"type":"struct","fields":[{"name":"a","type":"decimal(10,2)","nullable":false,"metadata":{"comment":"x"}},'
         '{"name":"b","type":{"type":"array","elementType":"integer","containsNull":true},"nullable":true,"metadata":{}}'
@@ -69,7 +69,7 @@ def test_a_decimal_without_parameters_has_ten_digits() -> None:
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '"long"', '{"type":"struct"}', '{"type":"tree","fields":[]}', "null"])
-def test_text_that_is_no_schema_is_a_corrupt_log(text: str) -> None:
+def test_an_invalid_schema_is_a_corrupt_log(text: str) -> None:
     with pytest.raises(CorruptLogError):
         StructType.from_json(text)
 
@@ -87,7 +87,7 @@ def test_columns_are_found_in_any_case() -> None:
     assert "größe" in schema
 
 
-def test_a_missing_column_is_named_with_those_that_are_there() -> None:
+def test_a_missing_column_is_named_with_the_existing_columns() -> None:
     schema = StructType((StructField("a", PrimitiveType("long")), StructField("b", PrimitiveType("long"))))
     with pytest.raises(ColumnNotFoundError, match="`c`; columns: a, b"):
         schema.require("c", "shop.orders")
@@ -102,12 +102,12 @@ def test_fields_are_added_replaced_dropped_and_selected() -> None:
     assert StructType((a, b, c)).select("C", "a").names == ("c", "a")
 
 
-def test_metadata_entries_are_set_and_taken_away() -> None:
+def test_metadata_entries_are_set_and_removed() -> None:
     field = StructField("a", PrimitiveType("long"), metadata={"comment": "old", "x": 1})
     assert field.with_metadata(comment=None, y=2).metadata == {"x": 1, "y": 2}
 
 
-def test_sql_names_are_those_of_spark() -> None:
+def test_types_are_named_as_in_spark_sql() -> None:
     inner = StructType((StructField("a b", PrimitiveType("long")), StructField("c", PrimitiveType("byte"))))
     assert MapType(PrimitiveType("integer"), ArrayType(inner)).sql_name == (
         "map<int,array<struct<`a b`:bigint,c:tinyint>>>"
@@ -121,7 +121,7 @@ def test_nested_fields_and_types_are_all_visited() -> None:
     assert {kind.name for kind in primitive_types(schema)} == {"string", "timestamp_ntz"}
 
 
-def test_nullable_reaches_into_arrays_maps_and_structs() -> None:
+def test_nullable_applies_within_arrays_maps_and_structs() -> None:
     strict = StructType((StructField("a", PrimitiveType("long"), False),))
     loose = StructType((StructField("a", PrimitiveType("long"), True),))
     assert nullable(ArrayType(MapType(strict, strict, False), False)) == ArrayType(MapType(loose, loose))

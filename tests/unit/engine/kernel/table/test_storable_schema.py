@@ -1,4 +1,4 @@
-"""Which schemas no table can have."""
+"""Schemas that no table can have."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from dbt.adapters.silt.engine.kernel.table.schema import (
 from dbt.adapters.silt.engine.kernel.table.storable_schema import check_storable
 
 
-def test_names_that_differ_in_case_only_are_refused_within_structs_too() -> None:
+def test_names_that_differ_only_in_case_are_refused_within_structs_too() -> None:
     twice = StructType((StructField("a", PrimitiveType("long")), StructField("A", PrimitiveType("long"))))
     for schema in (twice, StructType((StructField("s", ArrayType(twice)),))):
         with pytest.raises(InvalidNameError, match="`a`, `A`"):
             check_storable(schema)
 
 
-def test_a_type_that_no_table_holds_is_refused() -> None:
+def test_a_type_that_no_table_can_store_is_refused() -> None:
     schema = StructType((StructField("i", ArrayType(PrimitiveType("interval year to month"))),))
     with pytest.raises(TypeMismatchError, match="`i` has the type interval year to month"):
         check_storable(schema)
@@ -44,7 +44,7 @@ VOID = PrimitiveType("void")
         ),
     ],
 )
-def test_a_column_or_a_part_of_it_without_a_type_is_named_with_a_cast_that_gives_one(
+def test_a_column_or_nested_field_without_a_type_is_named_with_a_cast_that_gives_it_one(
     kind: DataType, words: str
 ) -> None:
     with pytest.raises(TypeMismatchError, match=words):

@@ -1,4 +1,4 @@
-"""The lengths of texts are found in the metadata of columns, and go with the columns and members that have them."""
+"""The lengths of strings are in the metadata of columns, and follow the columns and fields that have them."""
 
 from __future__ import annotations
 
@@ -54,23 +54,23 @@ def column(kind: object, text: str | None) -> StructField:
     ],
     ids=str,
 )
-def test_lengths_are_read_from_the_text_of_a_type(declared: object, text: str) -> None:
+def test_lengths_are_parsed_from_the_text_of_a_type(declared: object, text: str) -> None:
     found = declared_type(column(declared, text))
     assert length_limit(found) == length_limit(data_type_from_json(declared))
     assert found.sql_name == data_type_from_json(declared).sql_name
 
 
 @pytest.mark.parametrize("text", ["array<char(2)>", "char(", "struct<a", "map<char(2)", "wrong<char(2)>", "", "int"])
-def test_a_text_that_is_not_the_columns_type_gives_no_length(text: str) -> None:
+def test_a_text_of_another_type_than_the_columns_gives_no_length(text: str) -> None:
     assert declared_type(column("string", text)) == PrimitiveType("string")
 
 
-def test_a_member_that_the_text_does_not_name_has_no_length() -> None:
+def test_a_field_missing_in_the_text_has_no_length() -> None:
     found = declared_type(column(struct(a="string", b="string"), "struct<b:char(2),gone:char(3)>"))
     assert found.sql_name == "struct<a:string,b:char(2)>"
 
 
-def test_lengths_go_with_members_that_are_renamed() -> None:
+def test_lengths_are_moved_to_the_nested_fields_and_gathered_again() -> None:
     schema = StructType(
         (column(array(struct(a="string", b=array("string"))), "array<struct<a:char(2),b:array<char(3)>>>"),)
     )
@@ -81,7 +81,7 @@ def test_lengths_go_with_members_that_are_renamed() -> None:
     assert declared_type(spread).sql_name == "array<struct<a:char(2),b:array<char(3)>>>"
 
 
-def test_a_char_has_all_its_blanks_and_no_more() -> None:
+def test_a_char_is_padded_to_its_length_and_no_further() -> None:
     field = column("string", "char(3)")
     assert [text_form(text, field) for text in ("a", "abc", "ab   ", "abcd ")] == ["a  ", "abc", "ab ", "abcd"]
     assert text_form("a  ", column("string", "varchar(3)")) == "a  "

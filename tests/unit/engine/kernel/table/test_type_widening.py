@@ -40,7 +40,7 @@ WIDER = {
 
 
 @pytest.mark.parametrize(("old", "new"), list(itertools.product(NAMES, NAMES)))
-def test_simple_types_widen_as_the_specification_lists_it(old: str, new: str) -> None:
+def test_simple_types_widen_as_the_specification_lists(old: str, new: str) -> None:
     assert is_widening(PrimitiveType(old), PrimitiveType(new)) == ((old, new) in WIDER)
 
 
@@ -55,7 +55,7 @@ def test_a_wider_decimal_loses_digits_on_neither_side_of_the_point(old: DecimalT
 
 
 @given(st.sampled_from(INTEGERS), decimals())
-def test_a_decimal_holds_every_whole_number_of_the_type_it_takes_over(old: str, new: DecimalType) -> None:
+def test_a_decimal_widened_from_an_integer_holds_every_value_of_the_integer_type(old: str, new: DecimalType) -> None:
     room = {"long": 20}.get(old, 10)
     assert is_widening(PrimitiveType(old), new) == (new.precision - new.scale >= room)
 
@@ -77,7 +77,7 @@ def test_a_decimal_holds_every_whole_number_of_the_type_it_takes_over(old: str, 
         ),
     ],
 )
-def test_a_change_is_recorded_after_those_before_it(old: DataType, new: DataType, path: str) -> None:
+def test_a_change_is_recorded_after_earlier_changes(old: DataType, new: DataType, path: str) -> None:
     earlier = TypeChange(PrimitiveType("byte"), PrimitiveType("short")).to_json()
     field = widened(StructField("c", old, metadata={TYPE_CHANGES: [earlier], "comment": "x"}), new)
     assert field is not None and field.type == new and field.comment == "x"
@@ -100,11 +100,11 @@ def test_a_change_is_recorded_after_those_before_it(old: DataType, new: DataType
         ),
     ],
 )
-def test_what_is_no_widening_is_not_recorded(old: DataType, new: DataType) -> None:
+def test_a_change_that_is_no_widening_is_not_recorded(old: DataType, new: DataType) -> None:
     assert widened(StructField("c", old), new) is None
 
 
-def test_readers_of_rows_are_shown_no_list_of_changes() -> None:
+def test_schemas_of_rows_contain_no_list_of_type_changes() -> None:
     changed = widened(StructField("x", PrimitiveType("integer"), metadata={"comment": "c"}), PrimitiveType("long"))
     assert changed is not None
     found = without_changes(StructType((changed, StructField("s", StructType((changed,))))))
@@ -112,7 +112,7 @@ def test_readers_of_rows_are_shown_no_list_of_changes() -> None:
     assert found == StructType((plain, StructField("s", StructType((plain,)))))
 
 
-def test_a_decimal_spelled_with_a_blank_is_read() -> None:
+def test_a_decimal_with_a_space_in_its_parameters_is_parsed() -> None:
     change = {"fromType": "decimal(6, 2)", "toType": "decimal(10, 4)", "fieldPath": "element.value"}
     (read,) = type_changes(StructField("c", DecimalType(10, 4), metadata={TYPE_CHANGES: [change]}))
     assert read == TypeChange(DecimalType(6, 2), DecimalType(10, 4), "element.value")
@@ -136,7 +136,7 @@ WHOLE = {"byte": 127, "short": 32_767, "integer": 2**31 - 1, "long": 2**63 - 1}
 
 
 @given(st.sampled_from(INTEGERS), decimals())
-def test_a_decimal_that_holds_every_value_of_the_type_is_read_by_one_that_spark_takes(
+def test_a_decimal_widened_from_an_integer_is_read_as_a_decimal_that_spark_accepts_or_refused(
     old: str, new: DecimalType
 ) -> None:
     change = TypeChange(PrimitiveType(old), new).to_json()
@@ -151,7 +151,7 @@ def test_a_decimal_that_holds_every_value_of_the_type_is_read_by_one_that_spark_
             check_known(schema, "t")
 
 
-def test_decimals_inside_of_columns_are_read_with_room_for_what_they_were() -> None:
+def test_nested_decimals_are_read_with_space_for_their_earlier_type() -> None:
     changes = [
         TypeChange(PrimitiveType("byte"), DecimalType(4, 1), "key"),
         TypeChange(PrimitiveType("byte"), PrimitiveType("short"), "value.element"),
@@ -167,7 +167,7 @@ def test_decimals_inside_of_columns_are_read_with_room_for_what_they_were() -> N
     assert outer.type.require("m").type == MapType(DecimalType(11, 1), ArrayType(DecimalType(12, 2)))
 
 
-def test_a_path_that_leads_nowhere_changes_no_type() -> None:
+def test_a_type_change_with_a_path_that_does_not_exist_is_ignored() -> None:
     change = TypeChange(PrimitiveType("byte"), DecimalType(4, 1), "element").to_json()
     schema = StructType((StructField("c", DecimalType(4, 1), metadata={TYPE_CHANGES: [change]}),))
     assert readable_by_spark(schema) == schema
