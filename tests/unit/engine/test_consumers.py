@@ -1,4 +1,4 @@
-"""A job that consumes a queue: its table and its place in the queue never say different things."""
+"""A job that consumes a queue: its table and its position in the queue never contradict each other."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ JOB = "queue-consumer"
 
 
 class Crash(Exception):
-    """The process is gone."""
+    """Simulates the end of the process."""
 
 
 class Queue:
-    """Messages by offset, for ever."""
+    """Messages by offset, kept forever."""
 
     def __init__(self) -> None:
         self.messages: list[str] = []
@@ -33,9 +33,9 @@ def queue() -> Queue:
 
 
 def consume_by_file(house: House, queue: Queue, checkpoint: Path, crash: bool = False) -> bool:
-    """Takes the next three messages and then saves the offset after them; whether they were there already.
+    """Writes the next three messages and then saves the offset after them; returns whether they were already written.
 
-    What a batch holds hangs on its number alone: the version stands for these three messages and for no others.
+    The content of a batch depends on its number alone: the version identifies these three messages.
     """
     batch = int(checkpoint.read_text()) if checkpoint.exists() else 0
     rows = [(text,) for text in queue.messages[3 * batch : 3 * batch + 3]]
@@ -49,7 +49,9 @@ def consume_by_file(house: House, queue: Queue, checkpoint: Path, crash: bool = 
 
 
 def consume_by_table(house: House, queue: Queue, crash: bool = False) -> int:
-    """Takes all messages that the table does not hold yet; the table itself says which. Gives how many they were."""
+    """Writes all messages that the table does not hold yet, by the version recorded in the table; returns their
+    number.
+    """
     last = house.warehouse.transaction_version("messages", JOB)
     first, end = (0 if last is None else last + 1), len(queue.messages)
     if first == end:
@@ -66,7 +68,7 @@ def consumed(house: House) -> list[str]:
 
 
 @pytest.mark.connect
-def test_a_consumer_that_crashes_after_its_table_and_before_its_checkpoint_writes_each_message_once(
+def test_a_consumer_that_crashes_between_its_table_and_its_checkpoint_writes_each_message_once(
     house: House, queue: Queue, tmp_path: Path
 ) -> None:
     checkpoint = tmp_path / "offset"
@@ -80,7 +82,9 @@ def test_a_consumer_that_crashes_after_its_table_and_before_its_checkpoint_write
 
 
 @pytest.mark.connect
-def test_a_consumer_whose_place_is_the_transactions_version_needs_no_checkpoint(house: House, queue: Queue) -> None:
+def test_a_consumer_that_uses_the_transactions_version_as_its_position_needs_no_checkpoint(
+    house: House, queue: Queue
+) -> None:
     with pytest.raises(Crash):
         consume_by_table(house, queue, crash=True)
     queue.send(3)

@@ -1,4 +1,4 @@
-"""Runs the examples of the engine's docstrings: those of the front door on Spark, all others without it."""
+"""Runs the examples of the engine's docstrings: the examples of `Warehouse` on Spark, all others without it."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ FRONT_DOOR = "dbt.adapters.silt.engine.warehouse"
 
 
 def examples(module: ModuleType) -> list[doctest.DocTest]:
-    """The docstrings of a module that hold examples."""
+    """Returns the docstrings of a module that contain examples."""
     return [each for each in doctest.DocTestFinder().find(module) if each.examples]
 
 
 def check(test: doctest.DocTest, **names: Any) -> None:
-    """Runs the examples of one docstring, with names that they may use."""
+    """Runs the examples of one docstring, with the names that they may use."""
     test.globs.update(names)
     report: list[str] = []
     result = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE).run(test, out=report.append)
@@ -39,12 +39,12 @@ def modules_with_examples() -> list[str]:
 
 
 def needs_spark(module: str) -> bool:
-    """Whether a module's examples are those of the front door."""
+    """Returns whether a module's examples need Spark."""
     return module == FRONT_DOOR
 
 
 @pytest.mark.parametrize("module", [name for name in modules_with_examples() if not needs_spark(name)])
-def test_the_examples_of_a_module_give_what_they_say(module: str) -> None:
+def test_the_examples_of_a_module_have_the_stated_results(module: str) -> None:
     found = examples(importlib.import_module(module))
     assert found
     for each in found:
@@ -52,10 +52,10 @@ def test_the_examples_of_a_module_give_what_they_say(module: str) -> None:
 
 
 @pytest.mark.parametrize("test", examples(importlib.import_module(FRONT_DOOR)), ids=lambda test: test.name)
-def test_the_examples_of_the_front_door_give_what_they_say(
+def test_the_examples_of_warehouse_have_the_stated_results(
     test: doctest.DocTest, spark: SparkSession, tmp_path: Path
 ) -> None:
-    """Each has a warehouse with a table `orders` of two rows, and an empty folder."""
+    """Each example has a warehouse with a table `orders` of two rows, and an empty folder."""
     session = spark.newSession()
     warehouse = Warehouse(session, str(tmp_path / "warehouse"))
     warehouse.sql("create table orders (id bigint not null, amount decimal(12, 2))")
@@ -63,7 +63,7 @@ def test_the_examples_of_the_front_door_give_what_they_say(
     check(test, spark=session, warehouse=warehouse, folder=str(tmp_path / "empty"))
 
 
-def test_every_public_class_of_the_engine_that_is_no_error_has_an_example() -> None:
+def test_every_public_class_of_the_engine_except_errors_has_an_example() -> None:
     tree = ast.parse((ENGINE / "warehouse.py").read_text(encoding="utf-8"))
     classes = {node.name: ast.get_docstring(node) or "" for node in tree.body if isinstance(node, ast.ClassDef)}
     assert [name for name, text in classes.items() if ">>> " not in text] == []

@@ -1,4 +1,4 @@
-"""What fails when rows are computed is an error of this engine, in all methods of their DataFrame."""
+"""An error while rows are computed is an error of this engine, in all methods of their DataFrame."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def words(house: House) -> House:
         ("select date'2024-99-99'", InvalidStatementError, r"\[INVALID_TYPED_LITERAL\]"),
     ],
 )
-def test_what_fails_when_rows_are_computed_has_a_code_and_sparks_condition_on_one_line(
+def test_an_error_while_rows_are_computed_has_a_code_and_sparks_condition_on_one_line(
     words: House, query: str, kind: type[SiltError], said: str
 ) -> None:
     with pytest.raises(kind, match=said) as caught:
@@ -83,12 +83,12 @@ METHODS: dict[str, Callable[[DataFrame], Any]] = {
 @pytest.mark.connect
 @pytest.mark.filterwarnings("ignore:toPandas attempted")
 @pytest.mark.parametrize("method", METHODS)
-def test_every_method_of_the_rows_gives_that_error(words: House, method: str) -> None:
+def test_every_method_of_the_rows_raises_that_error(words: House, method: str) -> None:
     with pytest.raises(ValueNotCastableError, match="CAST_INVALID_INPUT"):
         METHODS[method](words.sql(FAILING))
 
 
-def test_all_ways_to_rows_give_that_error(words: House) -> None:
+def test_every_way_to_get_rows_raises_that_error(words: House) -> None:
     words.sql("create view failing as " + FAILING)
     warehouse = words.warehouse
     result = warehouse.execute("select * from failing").dataframe
@@ -103,7 +103,7 @@ def test_all_ways_to_rows_give_that_error(words: House) -> None:
             rows.collect()
 
 
-def test_the_rows_are_a_dataframe_of_pysparks(words: House) -> None:
+def test_the_rows_are_a_pyspark_dataframe(words: House) -> None:
     rows = words.sql("select * from words order by id")
     assert isinstance(rows, DataFrame)
     assert rows.columns == ["id", "s"] and rows.select("id").collect() == [(1,), (2,)]
@@ -124,7 +124,7 @@ def test_a_wrong_call_of_the_rows_methods_is_an_error_of_python(words: House) ->
 
 
 @pytest.mark.connect
-def test_a_mistake_in_a_methods_text_gets_the_remedy_that_it_has_in_a_statement(words: House) -> None:
+def test_a_mistake_in_the_sql_of_a_method_has_the_remedy_that_it_has_in_a_statement(words: House) -> None:
     rows = words.sql("select * from words")
     with pytest.raises(FunctionNotFoundError, match=r"no function `lenght`\. Did you mean .*`length`"):
         rows.selectExpr("lenght(s)").collect()
@@ -133,14 +133,14 @@ def test_a_mistake_in_a_methods_text_gets_the_remedy_that_it_has_in_a_statement(
 
 
 @pytest.mark.connect
-def test_what_a_function_in_python_raises_is_said_with_the_line_that_raised_it(words: House) -> None:
+def test_an_exception_in_a_python_function_is_reported_with_its_line(words: House) -> None:
     words.warehouse.spark.udf.register("of_python", lambda number: 1 // (number - 1), "int")
     with pytest.raises(InvalidStatementError, match=r"(?s)\[PYTHON_EXCEPTION\].*ZeroDivisionError: .*correct the fun"):
         words.sql("select of_python(id) from words").collect()
 
 
 @pytest.mark.connect
-def test_a_file_that_is_gone_is_named_with_its_table_and_version_and_without_refresh(words: House) -> None:
+def test_a_missing_file_is_named_with_its_table_and_version_and_without_the_advice_to_refresh(words: House) -> None:
     rows = words.sql("select * from words")
     for file in words.log("words").snapshot().files["path"].to_pylist():
         words.log("words").store.delete(file)
@@ -149,7 +149,7 @@ def test_a_file_that_is_gone_is_named_with_its_table_and_version_and_without_ref
     assert "VACUUM" in str(caught.value) and "REFRESH" not in str(caught.value)
 
 
-def test_a_clone_whose_source_was_vacuumed_says_so_when_its_rows_are_computed(words: House) -> None:
+def test_a_clone_whose_source_was_vacuumed_reports_it_when_its_rows_are_computed(words: House) -> None:
     words.sql("create table clone shallow clone words")
     words.sql("create or replace table words as select 3 as id, 'three' as s")
     words.sql("set silt.retentionDurationCheck.enabled = false")

@@ -1,6 +1,6 @@
-"""Every reader judges zeros and NaN as SQL does: -0.0 equals 0.0, and NaN equals itself and is above every number.
+"""Every reader compares zeros and NaN as SQL does: -0.0 equals 0.0, and NaN equals itself and is above every number.
 
-`kernel.table.expressions.evaluate` says which rows a condition is true for.
+`kernel.table.expressions.evaluate` defines the rows for which a condition is true.
 """
 
 from __future__ import annotations
@@ -52,9 +52,9 @@ CLAUSES = {
     "with row ids": "tblproperties ('delta.enableRowTracking' = 'true')",
     "by the data source": "",
 }
-"""What the tables of each kind are created with."""
+"""The properties of the tables of each kind."""
 KINDS = pytest.mark.parametrize("properties", ["'a' = 'b'", VECTORS, FEED, f"{VECTORS}, {FEED}"])
-"""For tests of what statements mean, however they do it."""
+"""For tests of the results of statements, with and without deletion vectors."""
 
 
 def values(kind: str) -> list[float | None]:
@@ -75,9 +75,10 @@ def record(number: int, value: float | None, single: float | None) -> dict[str, 
 
 
 def files() -> list[list[dict[str, Any]]]:
-    """The records of each file: those with a minus, NaN and 1.0, and the rest.
+    """Returns the records of each file: those with a minus sign, NaN and 1.0, and the rest.
 
-    So Parquet's filters misjudge a zero or a hidden NaN. Each value is there many times: dictionaries are written.
+    This makes Parquet's filters miss a zero or a hidden NaN. Each value occurs many times, so that dictionaries are
+    written.
     """
     groups: list[list[tuple[float | None, float | None]]] = [[], [], []]
     for pair in zip(values("double"), values("float"), strict=True):
@@ -99,7 +100,7 @@ def arrow(rows: Sequence[Mapping[str, Any]]) -> pa.Table:
 
 
 def misjudged() -> list[tuple[str, Expression]]:
-    """The conditions for which Parquet's filters leave out one of the files, on each column."""
+    """Returns the conditions for which Parquet's filters wrongly skip one of the files, on each column."""
     found: list[tuple[str, Expression]] = []
     for name, (kind, column) in COLUMNS.items():
         for operator, value in (
@@ -112,7 +113,7 @@ def misjudged() -> list[tuple[str, Expression]]:
 
 
 def conditions(seed: int, count: int) -> Iterator[tuple[str, Expression]]:
-    """Texts of SQL with what they mean; alone, negated and joined."""
+    """Returns texts of SQL with their predicates; alone, negated and joined."""
     chance = random.Random(seed)
     made = [_simple(chance) for _ in range(count)]
     yield from made
@@ -141,7 +142,7 @@ def expected(rows: Sequence[Mapping[str, Any]], meaning: Expression) -> list[int
 
 
 def filled(house: House, kind: str, folder: Path) -> None:
-    """Makes the table `t` with the records, written in some way."""
+    """Creates the table `t` with the records, written in some way."""
     if kind == "foreign":
         folder.mkdir()
         for at, rows in enumerate(files()):
@@ -162,7 +163,7 @@ def filled(house: House, kind: str, folder: Path) -> None:
 
 
 def frames(house: House) -> list[DataFrame]:
-    """The records of each file."""
+    """Returns the records of each file."""
     return [house.warehouse.spark.createDataFrame(arrow(rows)).coalesce(1) for rows in files()]
 
 
@@ -177,7 +178,7 @@ KINDS_OF_TABLES = [*CLAUSES, "foreign"]
 
 @pytest.mark.in_folders("other writers' files are converted in a folder")
 @pytest.mark.parametrize("kind", KINDS_OF_TABLES)
-def test_all_readers_find_the_rows_that_a_condition_is_true_for(
+def test_all_readers_find_the_rows_for_which_a_condition_is_true(
     house: House, kind: str, tmp_path: Path, seed: int
 ) -> None:
     filled(house, kind, tmp_path / "folder")
@@ -226,7 +227,7 @@ def test_conditions_that_spark_derives_find_zeros(house: House, tmp_path: Path) 
         assert sorted(row[0] for row in house.sql(query).collect()) == ZEROS, way
 
 
-def test_a_table_made_of_a_condition_has_all_rows(house: House, tmp_path: Path) -> None:
+def test_a_table_created_by_a_query_with_a_condition_has_all_rows(house: House, tmp_path: Path) -> None:
     filled(house, "plain", tmp_path)
     house.sql("create table made using delta as select * from t where f in (0.0F)")
     assert house.sql("select count(*) from made").collect()[0][0] == len(ZEROS)
@@ -273,7 +274,7 @@ def test_rows_are_replaced_whatever_the_sign_of_zero(house: House, properties: s
 
 @pytest.mark.parametrize("kind", ["double", "float"])
 @KINDS
-def test_partitions_of_both_zeros_are_found_and_changed_alike(house: House, properties: str, kind: str) -> None:
+def test_partitions_of_both_zeros_are_found_and_changed_together(house: House, properties: str, kind: str) -> None:
     house.sql(f"create table t (id bigint, p {kind}) using delta partitioned by (p) tblproperties ({properties})")
     parts = ["-0.0D", "0.0D", "double('NaN')", "double('Infinity')", "1.5D", "null"]
     for at, part in enumerate(parts):
@@ -294,7 +295,7 @@ def test_partitions_of_both_zeros_are_found_and_changed_alike(house: House, prop
 
 
 @pytest.mark.in_folders("other writers' files are converted in a folder")
-def test_nan_is_found_in_files_whose_bounds_leave_it_out(house: House, tmp_path: Path) -> None:
+def test_nan_is_found_in_files_whose_bounds_omit_it(house: House, tmp_path: Path) -> None:
     filled(house, "foreign", tmp_path / "folder")
     for name in ("d", "s.t.f"):
         greatest = house.sql(f"select max({name}) from t where {name} > 100").collect()[0][0]
@@ -306,7 +307,9 @@ def test_nan_is_found_in_files_whose_bounds_leave_it_out(house: House, tmp_path:
 
 @pytest.mark.in_folders("the files are in a folder of this machine")
 @pytest.mark.parametrize("file_format", ["parquet", "orc"])
-def test_files_of_no_table_are_read_as_tables_are(house: House, tmp_path: Path, file_format: str, seed: int) -> None:
+def test_files_outside_of_tables_are_read_like_tables(
+    house: House, tmp_path: Path, file_format: str, seed: int
+) -> None:
     for rows in frames(house):
         rows.write.mode("append").format(file_format).save(str(tmp_path / "spark"))
     source = f"read_files('{tmp_path}/spark', format => '{file_format}')"

@@ -1,4 +1,4 @@
-"""Days that the Julian calendar skips, and instants before standard time, are found by every door like all others."""
+"""Days that the Julian calendar skips, and instants before standard time, are found in every way to query."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ OPERATORS: dict[str, Callable[[Any, Any], bool]] = {
 
 @pytest.fixture
 def old(house: House) -> House:
-    """Each row is in a file of its own, which the bounds in its footer may exclude."""
+    """Each row is in a separate file, which the bounds in its footer may exclude."""
     house.sql("create table t (id int, d date, at timestamp, s struct<d: date>) partitioned by (id)")
     rows = (
         f"({at}, date'{day}', timestamp'{moment:%F %T}Z', named_struct('d', date'{day}'))"
@@ -56,6 +56,6 @@ def test_old_rows_are_deleted_and_updated(old: House) -> None:
     assert sorted(row.id for row in old.fetched("select id from t")) == [0, 1, 3, 4, 5, 11, 12]
 
 
-def test_a_session_that_asks_for_the_other_calendar_is_refused(house: House) -> None:
+def test_a_session_with_the_legacy_calendar_is_refused(house: House) -> None:
     with pytest.raises(InvalidSettingError, match=r"java8API\.enabled` cannot be `false`"):
         house.sql("set spark.sql.datetime.java8API.enabled = false")

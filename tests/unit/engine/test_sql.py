@@ -1,4 +1,4 @@
-"""The statements that users send, through the front door."""
+"""Statements of users, through `Warehouse.sql`."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ def orders(house: House) -> House:
 
 
 @pytest.mark.connect
-def test_what_is_written_is_read_back_by_us_and_by_another_engine(orders: House) -> None:
+def test_written_rows_are_read_back_by_this_and_by_another_engine(orders: House) -> None:
     expected = [(1, "a", Decimal("1.50")), (2, "it's `x`", None), (3, "Ünïcode 🎉", Decimal("9007199254740993.00"))]
     assert orders.rows("select * from orders") == expected
     other = orders.delta_rs("orders").to_pyarrow_table().to_pylist()
     assert sorted(tuple(row.values()) for row in other) == expected
 
 
-def test_a_change_answers_with_what_it_did(orders: House) -> None:
+def test_a_change_returns_its_metrics(orders: House) -> None:
     row = orders.sql("update orders set name = 'z' where id < 3").collect()[0]
     assert (row.operation, row.version, row.num_updated_rows, row.skipped) == ("UPDATE", 2, 2, False)
 
 
 @pytest.mark.connect
-def test_the_same_transaction_is_applied_once(orders: House) -> None:
+def test_a_transaction_is_applied_once(orders: House) -> None:
     for _ in range(2):
         row = orders.sql("insert into orders values (4, 'd', 4)", txn=("load", 7)).collect()[0]
     assert (row.skipped, row.version) == (True, 2)
@@ -59,7 +59,7 @@ def test_earlier_versions_can_be_read(orders: House) -> None:
 
 
 @pytest.mark.connect
-def test_a_merge_has_all_kinds_of_clauses(orders: House) -> None:
+def test_a_merge_supports_all_kinds_of_clauses(orders: House) -> None:
     orders.sql(
         """
         merge into orders as t
@@ -111,7 +111,7 @@ def test_constraints_are_enforced_and_can_be_dropped(orders: House) -> None:
         orders.sql("insert into orders values (null, 'none', 1)")
 
 
-def test_a_column_that_an_insert_leaves_out_gets_its_default(house: House) -> None:
+def test_a_column_omitted_by_an_insert_gets_its_default(house: House) -> None:
     house.sql("create table t (id int, kind string default 'plain', at date default date '2024-02-29')")
     house.sql("insert into t (id) values (1)")
     house.sql("merge into t using (select 2 as id) s on t.id = s.id when not matched then insert (id) values (s.id)")
@@ -119,7 +119,7 @@ def test_a_column_that_an_insert_leaves_out_gets_its_default(house: House) -> No
 
 
 @pytest.mark.connect
-def test_views_follow_their_tables(orders: House) -> None:
+def test_views_show_the_current_rows_of_their_tables(orders: House) -> None:
     orders.sql("create view cheap (number, what) as select id, name from orders where amount < 5 -- cheap ones")
     orders.sql("create temporary view mine as select number from cheap")
     orders.sql("insert into orders values (4, 'd', 2)")
@@ -129,7 +129,7 @@ def test_views_follow_their_tables(orders: House) -> None:
     )
 
 
-def test_tables_join_with_those_of_spark_itself(orders: House) -> None:
+def test_tables_can_be_joined_with_tables_of_spark(orders: House) -> None:
     orders.warehouse.spark.range(2, 9).createOrReplaceTempView("numbers")
     query = "with big as (select * from orders where id > 1) select n.id from numbers n join big using (id)"
     assert orders.rows(query) == [(2,), (3,)]
@@ -147,7 +147,7 @@ def test_tables_can_be_named_by_their_path(orders: House) -> None:
     assert orders.sql(f"describe history {place}").count() == 5
 
 
-def test_the_history_and_the_shape_of_a_table_can_be_asked_for(orders: House) -> None:
+def test_the_history_and_the_columns_of_a_table_can_be_queried(orders: House) -> None:
     orders.sql("delete from orders where id = 3")
     history = orders.sql("describe history orders").collect()
     assert [(row.version, row.operation) for row in history] == [(2, "DELETE"), (1, "WRITE"), (0, "CREATE TABLE")]
@@ -157,7 +157,7 @@ def test_the_history_and_the_shape_of_a_table_can_be_asked_for(orders: House) ->
     assert orders.rows("show tables") == [("main", "orders", False)]
 
 
-def test_what_is_in_a_schema_is_shown_with_what_it_is(orders: House) -> None:
+def test_the_relations_of_a_schema_are_shown_with_their_kinds(orders: House) -> None:
     orders.sql("create view main.`order ids` as select id from orders")
     table, view = orders.sql("show table extended in main like 'order*'").sort(col("tableName").desc()).collect()
     assert (table.namespace, table.tableName, view.tableName) == ("main", "orders", "order ids")
@@ -165,7 +165,7 @@ def test_what_is_in_a_schema_is_shown_with_what_it_is(orders: House) -> None:
     assert {"Type: VIEW", "View Text: select id from orders"} <= set(view.information.split("\n"))
 
 
-def test_the_partitions_of_a_table_are_shown_the_one_of_null_too(orders: House) -> None:
+def test_the_partitions_of_a_table_are_shown_including_null(orders: House) -> None:
     orders.sql("create table parts partitioned by (day) as select 1 as id, d as day from values ('a'), (null) as t(d)")
     assert orders.rows("show partitions parts") == [("day=a",), ("day=null",)]
 
@@ -179,12 +179,12 @@ def test_the_partitions_of_a_table_are_shown_the_one_of_null_too(orders: House) 
         "create table nowhere.main.orders as select 1 as id",
     ],
 )
-def test_a_database_that_is_not_attached_is_named_with_those_that_are(orders: House, statement: str) -> None:
+def test_an_unattached_database_is_named_with_the_attached_ones(orders: House, statement: str) -> None:
     with pytest.raises(errors.SchemaNotFoundError, match=r"nowhere: the database does not exist\. Use one of silt"):
         orders.sql(statement)
 
 
-def test_a_catalog_that_spark_has_is_left_to_spark(orders: House) -> None:
+def test_statements_on_a_catalog_of_spark_are_passed_to_spark(orders: House) -> None:
     orders.sql("create table spark_catalog.default.theirs using parquet as select 1 as id")
     assert orders.rows("select * from spark_catalog.default.theirs") == [(1,)]
     orders.sql("drop table spark_catalog.default.theirs")
@@ -245,7 +245,7 @@ def test_bad_input_is_refused_by_name_and_changes_nothing(
     assert orders.place.store("").list_folders("") == ["main"]
 
 
-def test_nothing_falls_through_to_spark_on_a_table_of_ours(orders: House) -> None:
+def test_no_statement_on_a_table_of_this_engine_is_passed_to_spark(orders: House) -> None:
     for statement in ("repair table orders", "load data inpath '/tmp/x' into table orders", "lock table main.orders"):
         with pytest.raises(errors.SiltError):
             orders.sql(statement)
@@ -261,14 +261,14 @@ def test_a_missing_data_file_is_named(orders: House) -> None:
 
 
 @pytest.mark.in_folders("in an object store a folder has no name")
-def test_a_folder_that_is_no_table_is_said_to_be_none(orders: House) -> None:
+def test_a_folder_that_is_not_a_table_is_reported_as_no_table(orders: House) -> None:
     (orders.root / "main" / "stray" / "year=2026").mkdir(parents=True)
     with pytest.raises(errors.NotATableError, match="stray"):
         orders.sql("select * from silt.main.stray")
 
 
 @pytest.mark.in_folders("in an object store a name is there with its table")
-def test_a_table_whose_creation_failed_is_said_not_to_be_built(orders: House) -> None:
+def test_a_table_whose_creation_failed_is_reported_as_not_created(orders: House) -> None:
     creation = "create table late as select id / (id - 1) as ratio from orders"
     with pytest.raises(errors.DataRejectedError):
         orders.sql(creation)
@@ -279,7 +279,7 @@ def test_a_table_whose_creation_failed_is_said_not_to_be_built(orders: House) ->
     assert orders.rows("select * from late") == [(1,)]
 
 
-def test_a_text_is_run_as_the_statement_that_it_holds(orders: House) -> None:
+def test_execute_immediate_runs_the_statement_in_its_string(orders: House) -> None:
     assert orders.rows("execute immediate 'select id from orders where id < ' || 2") == [(1,)]
     orders.sql("declare variable change string default 'delete from orders where id = 1'")
     for _ in range(2):
@@ -301,6 +301,8 @@ def test_a_text_is_run_as_the_statement_that_it_holds(orders: House) -> None:
         ("execute immediate 'selec 1'", Exception, "selec"),
     ],
 )
-def test_a_text_that_cannot_be_run_is_refused(house: House, statement: str, error: type[Exception], said: str) -> None:
+def test_an_invalid_execute_immediate_is_refused(
+    house: House, statement: str, error: type[Exception], said: str
+) -> None:
     with pytest.raises(error, match=said):
         house.sql(statement).collect()

@@ -1,4 +1,4 @@
-"""Structured Streaming: what `foreachBatch` writes, it writes once."""
+"""Structured Streaming: `foreachBatch` writes each batch once."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ in_this_process = pytest.mark.skipif(
 
 
 class Stream:
-    """One file of five rows a batch, written by the function that is given."""
+    """A stream with one file of five rows a batch, which a given function writes."""
 
     def __init__(self, house: House) -> None:
         self.house = house
-        self.landing = house.root.parent / "landing"  # a path that Spark takes for no pattern
+        self.landing = house.root.parent / "landing"  # a path that Spark does not take for a pattern
         self.landing.mkdir()
 
     def land(self, file: int) -> None:
@@ -43,7 +43,7 @@ class Stream:
         (self.landing / f"{file:02}.json").write_text("\n".join(map(json.dumps, rows)))
 
     def run(self, write: Callable[[DataFrame, int], None], checkpoint: str = "checkpoint") -> None:
-        """Takes all that has landed."""
+        """Processes all files that have arrived."""
         stream = self.house.warehouse.spark.readStream.schema("id bigint").option("maxFilesPerTrigger", 1)
         (
             stream.json(str(self.landing))
@@ -62,10 +62,12 @@ def stream(house: House) -> Stream:
 
 
 @in_this_process
-def test_a_stream_that_fails_between_two_tables_goes_on_with_what_is_missing(
+def test_a_stream_that_fails_between_two_tables_resumes_with_the_missing_table(
     stream: Stream, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Each batch opens the warehouse in its own session; the test reads the same folder by another one meanwhile."""
+    """Each batch opens the warehouse in its own session; the test reads the same folder through another session
+    meanwhile.
+    """
     house, fails_in = stream.house, [1]
     caplog.set_level(logging.INFO, "dbt.adapters.silt")
     seen: list[int] = []
@@ -96,7 +98,7 @@ def test_a_stream_that_fails_between_two_tables_goes_on_with_what_is_missing(
 
 
 @in_this_process
-def test_a_new_checkpoint_needs_a_new_application_id_and_is_told_so(
+def test_a_new_checkpoint_without_a_new_application_id_is_warned_about(
     stream: Stream, caplog: pytest.LogCaptureFixture
 ) -> None:
     house = stream.house
@@ -140,7 +142,7 @@ def after_the_kill(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def killed(after_the_kill: Path) -> Path:
-    """As the kill left it, in its own place: a checkpoint holds the paths of the files that a batch is made of."""
+    """The folder after the kill, at its original path: a checkpoint holds the paths of a batch's files."""
     shutil.rmtree(after_the_kill)
     shutil.copytree(after_the_kill.with_name("kept"), after_the_kill)
     assert counts(after_the_kill) == (60, 50)
@@ -165,7 +167,7 @@ def test_the_same_example_without_transaction_identifiers_has_ten_rows_twice(kil
 
 
 def start(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """The example's job in a process group of its own, which it may kill."""
+    """Starts the example's job in its own process group, which it may kill."""
     return subprocess.run(
         [sys.executable, str(EXAMPLE), "run", str(folder), *arguments],
         env=_environment(),
@@ -178,7 +180,7 @@ def start(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 def counts(folder: Path) -> tuple[int, int]:
-    """The rows of `orders`, and what the customers' counts add up to, as another engine reads them."""
+    """Returns the rows of `orders`, and the sum of the customers' counts, as another engine reads them."""
     orders, customers = (
         DeltaTable(str(folder / "warehouse" / "main" / table)).to_pyarrow_table() for table in ("orders", "customers")
     )
@@ -186,7 +188,7 @@ def counts(folder: Path) -> tuple[int, int]:
 
 
 def _environment() -> dict[str, str]:
-    # Compiling quickly is worth more than compiling well: the job is short.
+    # Quick compilation matters more than quick code: the job is short.
     root = os.pathsep.join((str(EXAMPLE.parents[1]), os.environ.get("PYTHONPATH", "")))
     own = {name: value for name, value in os.environ.items() if not name.startswith("SPARK_CONNECT_")}
     return own | {"JAVA_TOOL_OPTIONS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC", "PYTHONPATH": root}

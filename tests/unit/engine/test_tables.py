@@ -1,4 +1,4 @@
-"""Several tables at once, as a program reads them."""
+"""Several tables in one consistent snapshot, as a program reads them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dbt.adapters.silt.engine.kernel.errors import RelationNotFoundError
 from tests.unit.engine.house import House
 
 
-def test_tables_are_all_of_one_moment(house: House) -> None:
+def test_all_tables_are_read_as_of_the_same_moment(house: House) -> None:
     house.sql("create table debits as select 1 as id")
     house.sql("create table credits as select 1 as id")
     house.sql("create view both_sides as select * from debits union all select * from credits")
@@ -19,7 +19,7 @@ def test_tables_are_all_of_one_moment(house: House) -> None:
     assert [frame.count() for frame in house.warehouse.tables(["debits", "both_sides"])] == [2, 4]
 
 
-def test_one_that_is_not_there_is_an_error(house: House) -> None:
+def test_a_missing_table_among_several_is_an_error(house: House) -> None:
     house.sql("create table debits as select 1 as id")
     with pytest.raises(RelationNotFoundError, match="credits"):
         house.warehouse.tables(["debits", "credits"])

@@ -1,4 +1,4 @@
-"""Merged read sets, and what happens to files when a commit does not land."""
+"""Merged read sets, and the files of a commit that does not succeed."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def test_read_sets_are_merged() -> None:
     assert both == ReadSet((TRUE, UNKNOWN), frozenset("ab"), whole_table=True)
 
 
-def test_files_of_a_commit_that_lost_are_deleted(tables: Tables) -> None:
+def test_files_of_a_commit_that_conflicted_are_deleted(tables: Tables) -> None:
     log = tables.made("select 1L id")
     base = log.snapshot()
     (old,) = base.add_files()
@@ -35,7 +35,7 @@ def test_files_of_a_commit_that_lost_are_deleted(tables: Tables) -> None:
     assert len(tables.data_files(log)) == 1
 
 
-def test_files_of_a_commit_that_may_have_landed_are_kept(tables: Tables) -> None:
+def test_files_of_a_commit_that_may_have_succeeded_are_kept(tables: Tables) -> None:
     log = tables.made("select 1L id")
     silent = DeltaLog(FaultyStore(log.store, [Fault("put_if_absent", FaultKind.FAIL_BEFORE)]), log.name, FixedClock())
     base = silent.snapshot()

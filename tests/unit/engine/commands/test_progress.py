@@ -1,4 +1,4 @@
-"""Long work says how far it is: each statement calls the warehouse's `progress`."""
+"""Long operations report their progress: each statement calls the warehouse's `progress`."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ def counts(what: str, total: int) -> Said:
 
 
 @pytest.mark.connect
-def test_optimize_counts_bins(watched: Warehouse, said: Said) -> None:
+def test_optimize_reports_its_bins(watched: Warehouse, said: Said) -> None:
     watched.sql("optimize main.t")
     assert said == [("bins written", 0, 1), ("bins written", 1, 1)]
 
 
-def test_vacuum_counts_folders_that_it_lists_and_files_that_it_deletes(watched: Warehouse, said: Said) -> None:
+def test_vacuum_reports_listed_folders_and_deleted_files(watched: Warehouse, said: Said) -> None:
     watched.spark.conf.set("silt.retentionDurationCheck.enabled", "false")
     watched.sql("delete from main.t")
     watched.sql("vacuum main.t retain 0 hours")
@@ -47,25 +47,21 @@ def test_vacuum_counts_folders_that_it_lists_and_files_that_it_deletes(watched: 
     assert [each for each in said if each[0] != "folders listed"] == counts("files deleted", 4)
 
 
-def test_convert_counts_the_footers_that_it_reads(house: House, watched: Warehouse, said: Said) -> None:
+def test_convert_reports_the_footers_that_it_reads(house: House, watched: Warehouse, said: Said) -> None:
     folder = f"{house.root}/files"
     watched.spark.range(0, 30, 1, 3).write.parquet(folder)
     watched.sql(f"convert to delta parquet.`{folder}`")
     assert said == [*counts("schemas read", 3), *counts("footers read", 3)]
 
 
-def test_a_deep_clone_counts_the_files_that_it_copies_and_a_shallow_one_copies_none(
-    watched: Warehouse, said: Said
-) -> None:
+def test_a_deep_clone_reports_copied_files_and_a_shallow_clone_reports_none(watched: Warehouse, said: Said) -> None:
     watched.sql("create table main.shallow shallow clone main.t")
     assert said == []
     watched.sql("create table main.deep deep clone main.t")
     assert said == counts("files copied", 4)
 
 
-def test_the_progress_of_the_settings_is_every_sessions_that_has_none_of_its_own(
-    spark: SparkSession, house: House
-) -> None:
+def test_sessions_without_their_own_progress_use_that_of_the_settings(spark: SparkSession, house: House) -> None:
     heard: list[str] = []
     settings = WarehouseSettings(progress=lambda what, _done, _total=None: heard.append(what))
     opened = Warehouse(spark, str(house.root), settings=settings)

@@ -1,4 +1,5 @@
-"""A warehouse of the decision alone: tables as lists of commits, nodes as functions of rows, and an oracle that builds.
+"""A warehouse reduced to the reuse decision: tables as lists of commits, nodes as functions of rows, and an oracle
+that builds.
 
 Nothing here has files, Spark or dbt. A node's build is a function of its code and of the rows of its inputs, so the
 oracle can compute at any moment what a build would write.
@@ -104,7 +105,7 @@ NODES = (
 
 @dataclass
 class Builds:
-    """A project that is built again and again while its sources, its code and its tables change."""
+    """A project that is built repeatedly while its sources, its code and its tables change."""
 
     seed: int
     decide: Callable[[Build, LastBuild | None, Present], Decision] = decide
@@ -164,7 +165,9 @@ class Builds:
         ]
         if node.effect is Effect.REPLACES:
             return tuple(found)
-        if node.reads_itself and node.effect is Effect.REPEATS:  # merges what depends on the number of its rows
+        if (
+            node.reads_itself and node.effect is Effect.REPEATS
+        ):  # a merge whose result depends on the number of its rows
             found = [(*row, min(len(own), 3)) for row in found]
         if node.effect is Effect.REPEATS:
             return tuple(sorted({*own, *found}, key=repr))
@@ -265,7 +268,7 @@ class Builds:
         table.add(earlier.rows, schema=earlier.schema)
 
     def _roll_back(self) -> None:
-        """Takes a node's table back to the version before its last build."""
+        """Restores a node's table to the version before its last build."""
         table = self._any()
         if table.version > table.cleaned:
             earlier = table.commits[-2]
@@ -300,7 +303,7 @@ class Builds:
         table.add((*table.newest.rows, ("by hand",)))
 
     def _clean_up(self) -> None:
-        """Runs OPTIMIZE, and cleans up the log up to there or less."""
+        """Runs OPTIMIZE, and cleans up the log up to that version or an earlier one."""
         table = self._any()
         table.add(table.newest.rows, changes_data=False)
         table.cleaned = self.random.choice((table.version, self.random.randrange(table.cleaned, len(table.commits))))

@@ -51,7 +51,7 @@ def file(name: str, data_change: bool = True) -> AddFile:
     return AddFile(name, {}, 10, 0, data_change, stats='{"numRecords": 1}')
 
 
-def test_facts_are_read_back_as_they_were_written() -> None:
+def test_facts_are_read_back_as_written() -> None:
     log = make_table()
     facts = replace(FACTS, unknown=("it uses rand()",), day="2026-03-01", zone="UTC")
     put(log, file("a"), facts=facts)
@@ -61,7 +61,7 @@ def test_facts_are_read_back_as_they_were_written() -> None:
     assert last_build(log, "model.shop.other") is None
 
 
-def test_facts_in_another_form_are_no_facts() -> None:
+def test_facts_in_another_format_are_ignored() -> None:
     state = {"id": "a", "version": "1", "schema": "s"}
     good = {"owner": "t", "code": "c", "environment": ""}
     assert BuildFacts.of_info(CommitInfo(extra={"build": good})) is not None
@@ -76,7 +76,7 @@ def test_facts_in_another_form_are_no_facts() -> None:
         assert BuildFacts.of_info(CommitInfo(extra={"build": body})) is None
 
 
-def test_later_rows_of_another_writer_are_a_change_and_moved_rows_are_not() -> None:
+def test_later_rows_of_another_writer_are_a_change_and_rewritten_rows_are_not() -> None:
     log = make_table()
     put(log, file("a"), facts=FACTS)
     put(log, file("b", data_change=False))
@@ -100,7 +100,7 @@ def test_later_columns_are_a_change_and_later_properties_are_not() -> None:
     assert found is not None and found.last.changed_since == "silt.main.orders was changed by v3 (WRITE)"
 
 
-def test_a_build_without_rows_changed_nothing() -> None:
+def test_a_build_that_changed_no_rows_counts_as_no_change() -> None:
     log = make_table()
     put(log, file("a"), facts=FACTS)
     put(log, facts=FACTS)
@@ -108,7 +108,7 @@ def test_a_build_without_rows_changed_nothing() -> None:
     assert found is not None and found.last.version == 2 and not found.last.changed_data
 
 
-def test_the_last_change_counts_only_data() -> None:
+def test_only_changes_of_data_count_as_the_last_change() -> None:
     log = make_table()
     put(log, file("a"))
     put(log, file("b", data_change=False))
@@ -119,7 +119,7 @@ def test_the_last_change_counts_only_data() -> None:
     assert last_change(log, 4) is None
 
 
-def test_a_log_that_was_cleaned_up_says_nothing_about_its_beginning() -> None:
+def test_a_cleaned_up_log_gives_no_answer_about_its_beginning() -> None:
     log = make_table()
     put(log, file("a"))
     put(log, file("b", data_change=False))
@@ -131,7 +131,7 @@ def test_a_log_that_was_cleaned_up_says_nothing_about_its_beginning() -> None:
     assert last_change(again, 1) == 1
 
 
-def test_the_columns_of_a_table_are_the_same_with_other_comments_and_defaults() -> None:
+def test_the_columns_of_a_table_are_equal_despite_other_comments_and_defaults() -> None:
     body = json.loads(schema("id", "name"))
     body["fields"][0]["metadata"] = {"comment": "key", "CURRENT_DEFAULT": "1", "delta.identity.highWaterMark": 7}
     assert content_schema(json.dumps(body)) == content_schema(schema("id", "name"))
@@ -143,5 +143,5 @@ def test_the_columns_of_a_table_are_the_same_with_other_comments_and_defaults() 
 @pytest.mark.parametrize(
     ("zone", "day"), [("UTC", "2026-03-01"), ("Asia/Tokyo", "2026-03-02"), ("nowhere", None), (None, None)]
 )
-def test_a_day_is_that_of_the_sessions_time_zone(zone: str | None, day: str | None) -> None:
+def test_a_day_begins_in_the_sessions_time_zone(zone: str | None, day: str | None) -> None:
     assert local_day(zone, 1_772_395_200_000) == day  # 20:00 UTC on the first of March

@@ -1,4 +1,6 @@
-"""Histories of rows, code, views, maintenance and mistakes: no node is reused whose build would write other rows."""
+"""Random histories of rows, code, views, maintenance and mistakes: no node is reused whose build would write other
+rows.
+"""
 
 from __future__ import annotations
 
@@ -36,14 +38,14 @@ def test_no_wrong_reuse_in_ten_thousand_histories() -> None:
 def changed(
     *, wanted: Callable[[Build], Build] = lambda it: it, last: Callable[[LastBuild], LastBuild] = lambda it: it
 ) -> Callable[[Build, LastBuild | None, Present], Decision]:
-    """A decision that sees other facts."""
+    """Returns a decision that sees other facts."""
     return lambda build, found, present: decide(wanted(build), None if found is None else last(found), present)
 
 
 def seen(
     table: Callable[[PresentTable, LastBuild, str], PresentTable],
 ) -> Callable[[Build, LastBuild | None, Present], Decision]:
-    """A decision that sees other states of tables."""
+    """Returns a decision that sees other states of tables."""
 
     def decision(build: Build, last: LastBuild | None, present: Present) -> Decision:
         tables = {

@@ -1,9 +1,9 @@
-"""Fixtures of SQL: titled pairs of an input and what is expected of it, several to a file.
+"""Fixtures of SQL: titled pairs of an input and its expected result, several to a file.
 
 -- title: what the pair shows
 the input, on any number of lines
 -- expect:
-what is expected, on any number of lines
+the expected result, on any number of lines
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _PAIR = re.compile(
 
 
 def pairs(name: str) -> list[Any]:
-    """The pairs of a file as parameters (input, expected) of a test, named by their titles."""
+    """Returns the pairs of a file as parameters (input, expected) of a test, named by their titles."""
     text = (FOLDER / f"{name}.sql").read_text("utf-8")
     found = [
         pytest.param(match["given"].rstrip("\n"), match["expected"].strip("\n"), id=match["title"])
@@ -34,7 +34,7 @@ def pairs(name: str) -> list[Any]:
 
 
 def shown(value: Any) -> str:
-    """A value as short text: dataclasses without `text` and without what is as by default."""
+    """Returns a value as short text: dataclasses without `text` and without default values."""
     if isinstance(value, Enum):
         return value.name
     if is_dataclass(value) and not isinstance(value, type):

@@ -1,4 +1,4 @@
-"""Texts that look like SQL for a while: fragments of statements in any order."""
+"""Texts that begin like SQL: fragments of statements in any order."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ a b t s.t db.s.t `a b` `c``d` delta.`/x/y` t@v1 `t@v2` 'text' 'it''s' "double" 1
 
 
 def soups(most: int = 25) -> st.SearchStrategy[str]:
-    """Fragments with blanks, line breaks or nothing between them, and now and then any character at all."""
+    """Draws fragments with spaces, line breaks or nothing between them, and occasionally an arbitrary character."""
     fragment = st.one_of(st.sampled_from(_WORDS), st.sampled_from(_WORDS), st.text(max_size=3))
     blank = st.sampled_from((" ", " ", " ", "\n", "", "\t"))
     return st.lists(st.tuples(fragment, blank), max_size=most).map(lambda parts: "".join(map("".join, parts)))
 
 
 def openings() -> st.SearchStrategy[str]:
-    """A soup behind the beginning of a statement."""
+    """Draws a soup after the beginning of a statement."""
     return st.tuples(st.sampled_from(_OPENINGS), soups()).map("".join)
 
 

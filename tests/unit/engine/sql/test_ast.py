@@ -1,4 +1,4 @@
-"""What statements change: which may leave something behind, and which table each records itself in."""
+"""The effects of statements: whether they may change something, and the table that they change."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from dbt.adapters.silt.engine.sql.grammar.parse import parse
         "vacuum shop.orders dry run",
     ],
 )
-def test_looking_changes_nothing(text: str) -> None:
+def test_a_reading_statement_changes_nothing(text: str) -> None:
     assert not parse(text).changes_something
 
 
@@ -44,7 +44,7 @@ def test_looking_changes_nothing(text: str) -> None:
         "grant select on table shop.orders to somebody",
     ],
 )
-def test_what_writes_or_is_not_known_may_change_something(text: str) -> None:
+def test_a_writing_or_unknown_statement_may_change_something(text: str) -> None:
     assert parse(text).changes_something
 
 
@@ -66,7 +66,7 @@ def test_what_writes_or_is_not_known_may_change_something(text: str) -> None:
         "restore table a.b to version as of 1",
     ],
 )
-def test_rows_and_the_making_of_a_table(text: str) -> None:
+def test_statements_that_write_rows_or_create_a_table_have_the_effect_rows(text: str) -> None:
     statement = parse(text)
     assert (statement.effect, statement.changed_table) == (Effect.ROWS, ("a", "b"))
 
@@ -84,7 +84,7 @@ def test_rows_and_the_making_of_a_table(text: str) -> None:
         "comment on column a.b.c is 'text'",
     ],
 )
-def test_the_metadata_of_a_table(text: str) -> None:
+def test_statements_that_change_a_tables_metadata_have_the_effect_metadata(text: str) -> None:
     statement = parse(text)
     assert (statement.effect, statement.changed_table) == (Effect.METADATA, ("a", "b"))
 
@@ -108,5 +108,5 @@ def test_the_metadata_of_a_table(text: str) -> None:
         "use a",
     ],
 )
-def test_neither(text: str) -> None:
+def test_other_statements_have_neither_effect(text: str) -> None:
     assert parse(text).changed_table is None

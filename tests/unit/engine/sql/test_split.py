@@ -27,6 +27,6 @@ def test_a_text_is_split_at_its_semicolons_and_nowhere_else(text: str, statement
     assert split_statements(text) == statements
 
 
-def test_a_text_that_breaks_off_is_an_error() -> None:
+def test_an_incomplete_text_is_an_error() -> None:
     with pytest.raises(StatementSyntaxError):
         split_statements("select 'a; select 2")

@@ -1,4 +1,4 @@
-"""Tokens are those of Spark's lexer, and keep their spans."""
+"""Tokens equal those of Spark's lexer, and have spans."""
 
 from __future__ import annotations
 
@@ -49,12 +49,12 @@ def _texts(sql: str) -> list[str]:
         ("{{ x }} {# y #}", ["{", "{", "x", "}", "}", "{", "#", "y", "#", "}"]),
     ],
 )
-def test_a_text_is_split_as_spark_splits_it(sql: str, texts: list[str]) -> None:
+def test_a_text_is_split_into_the_tokens_of_spark(sql: str, texts: list[str]) -> None:
     assert _texts(sql) == texts
 
 
 @pytest.mark.parametrize("sql", ["'a", "`a", '"a', "/* a", "r'a", "/*+ a", "/* a /* b */", "'a\\'", "`a``"])
-def test_what_is_not_closed_is_an_error(sql: str) -> None:
+def test_an_unclosed_string_comment_or_name_is_an_error(sql: str) -> None:
     with pytest.raises(StatementSyntaxError, match="is not closed"):
         tokenize(sql)
 
@@ -72,7 +72,7 @@ def test_what_is_not_closed_is_an_error(sql: str) -> None:
         (r"r'\n'", r"\n"),
     ],
 )
-def test_the_value_of_a_string_is_sparks(literal: str, value: str) -> None:
+def test_the_value_of_a_string_equals_that_of_spark(literal: str, value: str) -> None:
     assert string_value(tokenize(literal)[0]) == value
 
 
@@ -80,7 +80,7 @@ def test_the_value_of_a_string_is_sparks(literal: str, value: str) -> None:
     ("literal", "exact"),
     [("'a'", True), ("''", True), ("'it''s'", False), (r"'\n'", False), ('"a"', False), ("r'a'", False)],
 )
-def test_a_string_is_exact_where_no_setting_decides_its_value(literal: str, exact: bool) -> None:
+def test_a_string_is_exact_if_no_setting_affects_its_value(literal: str, exact: bool) -> None:
     assert is_exact_string(tokenize(literal)[0]) is exact
 
 
@@ -95,7 +95,7 @@ def test_a_quoted_identifier_reads_back_as_itself(name: str) -> None:
 
 
 @given(soups())
-def test_tokens_cover_the_text_but_for_blanks_and_comments(sql: str) -> None:
+def test_tokens_cover_the_text_except_for_spaces_and_comments(sql: str) -> None:
     try:
         tokens = tokenize(sql)
     except SiltError:
@@ -110,8 +110,8 @@ def test_tokens_cover_the_text_but_for_blanks_and_comments(sql: str) -> None:
 
 
 @pytest.mark.parametrize("read", [parse, table_references])
-def test_a_query_three_times_as_long_takes_three_times_the_work_to_read(read: Callable[[str], object]) -> None:
-    read(_union(10))  # what is made once
+def test_reading_a_query_three_times_as_long_takes_three_times_the_work(read: Callable[[str], object]) -> None:
+    read(_union(10))  # created only once
     short, long = (calls_of(partial(read, _union(lines))) for lines in (100, 300))
     assert long < 3.2 * short
 

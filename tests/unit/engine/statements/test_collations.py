@@ -1,4 +1,4 @@
-"""A column with a collation is refused by the name of the feature; queries compare by collations as Spark does."""
+"""A column with a collation is refused by the feature's name; queries compare by collations as in Spark."""
 
 from __future__ import annotations
 
@@ -39,20 +39,20 @@ def filled(house: House) -> House:
 
 
 @pytest.mark.parametrize("statement", STATEMENTS)
-def test_no_statement_makes_a_column_with_a_collation(filled: House, statement: str) -> None:
+def test_no_statement_creates_a_column_with_a_collation(filled: House, statement: str) -> None:
     with pytest.raises(UnsupportedFeatureError, match="collation") as caught:
         filled.sql(statement)
     assert caught.value.details["features"] == ("collations",)
     assert filled.log("t").snapshot().version == 1
 
 
-def test_a_data_frame_makes_no_column_with_a_collation(filled: House) -> None:
+def test_a_data_frame_creates_no_column_with_a_collation(filled: House) -> None:
     frame = filled.sql(f"select {COLLATED} as x")
     with pytest.raises(UnsupportedFeatureError, match="the column `x` has the collation UNICODE_CI"):
         filled.warehouse.write(frame, "n")
 
 
-def test_the_collation_that_compares_by_bytes_is_none(filled: House) -> None:
+def test_the_default_collation_is_accepted(filled: House) -> None:
     filled.sql("create table n (x string collate UTF8_BINARY)")
     assert dict(filled.log("n").snapshot().schema.require("x").metadata) == {}
 

@@ -1,4 +1,4 @@
-"""What statements do with data files that are not those that the log names: no row is lost without an error."""
+"""Statements on data files that differ from the log: no row is lost without an error."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class DataFile:
 
 
 def made(house: House, properties: str = "") -> DataFile:
-    """A table of three files of a hundred rows; the second one."""
+    """Creates a table of three files of a hundred rows; returns the second file."""
     house.sql(f"create table orders {properties} as select id, concat('name ', id) as name from range(0, 100, 1, 1)")
     for start in (100, 200):
         house.sql(f"insert into orders select id, concat('name ', id) from range({start}, {start + 100}, 1, 1)")
@@ -95,10 +95,8 @@ def test_no_statement_counts_an_empty_file_as_no_rows(house: House) -> None:
 
 
 @spark_lists_the_files
-def test_where_sizes_are_not_asked_for_the_rows_that_were_read_are_compared(
-    house: House, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """As on an object store over Spark Connect."""
+def test_without_size_checks_the_number_of_read_rows_is_compared(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sizes are not requested on an object store over Spark Connect."""
     file = made(house)
     file.replace(b"")
     monkeypatch.setattr(FileGuard, "check", lambda *_: None)
@@ -114,7 +112,7 @@ def test_where_sizes_are_not_asked_for_the_rows_that_were_read_are_compared(
 
 
 @spark_lists_the_files
-def test_rows_that_are_lost_in_a_sound_file_name_the_check_and_the_file(
+def test_rows_lost_from_an_intact_file_are_reported_with_the_check_and_the_file(
     house: House, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     file = made(house)
@@ -142,7 +140,7 @@ def test_columns_of_another_table_are_not_read_as_nulls(house: House) -> None:
         assert version(house) == 2, name
 
 
-def test_a_damaged_file_is_taken_out_by_what_reads_none(house: House) -> None:
+def test_a_statement_that_reads_no_file_can_remove_a_damaged_file(house: House) -> None:
     file = made(house)
     file.replace(b"")
     assert house.sql("delete from orders where id >= 100 and id < 200").collect()
@@ -158,7 +156,7 @@ def test_a_damaged_file_is_not_restored(house: House) -> None:
         house.sql("restore table orders to version as of 2")
 
 
-def test_an_append_whose_file_is_gone_names_its_version_and_the_way_back(house: House) -> None:
+def test_an_append_with_a_missing_file_is_reported_with_its_version_and_the_remedy(house: House) -> None:
     file = made(house)
     file.delete()
     with pytest.raises(DataFileMissingError) as raised:
@@ -169,7 +167,7 @@ def test_an_append_whose_file_is_gone_names_its_version_and_the_way_back(house: 
     assert house.rows("select count(*) from orders where id >= 0") == [(100,)]
 
 
-def test_a_table_that_names_files_outside_is_read_only_where_the_user_says_so(house: House) -> None:
+def test_a_table_with_files_outside_is_read_only_if_the_user_allows_it(house: House) -> None:
     made(house)
     place = house.place.beside("elsewhere")
     elsewhere = place.location
@@ -196,8 +194,8 @@ DAMAGED_SOURCES = {
 }
 
 
-def test_what_only_spark_finds_in_a_file_is_told_with_the_table_its_version_and_a_way_out(house: House) -> None:
-    """The file's size, time and footer are those that the log names."""
+def test_damage_that_only_spark_finds_is_reported_with_the_table_its_version_and_a_remedy(house: House) -> None:
+    """The file's size, time and footer are as in the log."""
     file = made(house)
     house.sql("create table small as select 150L as id, 'x' as name")
     modified = file.store.status(file.path).modified_ms * 1_000_000

@@ -1,4 +1,4 @@
-"""What a commit says of how it came about: the versions that its statement read, and how often it was tried."""
+"""The provenance in a commit: the versions that its statement read, and the number of attempts."""
 
 from __future__ import annotations
 
@@ -42,7 +42,9 @@ READING = (
 
 
 class Interrupted(SystemClock):
-    """Somebody else does something while the next statement names what it writes: after it has pinned what it reads."""
+    """Runs another writer's action while the next statement names its files: after it has pinned the tables that it
+    reads.
+    """
 
     def __init__(self) -> None:
         self.meanwhile: Callable[[], object] | None = None
@@ -54,7 +56,7 @@ class Interrupted(SystemClock):
         return super().new_id()
 
     def sleep(self, seconds: float) -> None:
-        """Nobody is waited for."""
+        """Does not wait."""
 
 
 def newest(house: House, table: str) -> CommitInfo:
@@ -68,7 +70,7 @@ def read_versions(house: House, table: str) -> Mapping[str, Any]:
 
 @pytest.fixture
 def stocked(house: House) -> House:
-    """Of `orders` there are versions 0 to 2, of `lines` and `target` there is one."""
+    """A warehouse with versions 0 to 2 of `orders`, and version 0 of `lines` and `target`."""
     house.sql(f"create table orders (id bigint) {FEED}")
     for id in (1, 2):
         house.sql(f"insert into orders values ({id})")
@@ -79,7 +81,7 @@ def stocked(house: House) -> House:
     return house
 
 
-def test_a_commit_holds_the_versions_that_its_statement_read(stocked: House) -> None:
+def test_a_commit_records_the_versions_that_its_statement_read(stocked: House) -> None:
     for table, statement, expected in READING:
         stocked.sql("create or replace table target as select 0L as id")
         version = newest(stocked, "target").read_version
@@ -89,14 +91,14 @@ def test_a_commit_holds_the_versions_that_its_statement_read(stocked: House) -> 
         assert found == {**expected, **(own if "target" in expected else {})}, statement
 
 
-def test_a_commit_holds_what_the_earlier_queries_of_the_same_work_read(stocked: House) -> None:
+def test_a_commit_records_the_versions_that_earlier_queries_of_the_same_work_read(stocked: House) -> None:
     work = stocked.in_one_cut()
     work.sql("select max(id) from orders version as of 1").collect()
     work.sql("insert into target select id from lines")
     assert read_versions(work, "target") == {"silt.main.lines": [0], "silt.main.orders": [1]}
 
 
-def test_a_commit_tells_how_often_its_statement_ran_and_it_was_put(spark: SparkSession, place: Place) -> None:
+def test_a_commit_records_its_attempts_and_the_executions_of_its_statement(spark: SparkSession, place: Place) -> None:
     clock = Interrupted()
     house, other = opened(spark, place, WarehouseSettings(clock=clock)), opened(spark, place)
     house.sql("create table accounts as select 1 as id, 10 as balance")

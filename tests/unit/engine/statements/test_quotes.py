@@ -1,4 +1,6 @@
-"""Quoted texts mean what they mean to Spark under the session's settings; a text that is kept means that to all."""
+"""Quoted texts have Spark's meaning under the session's settings; stored texts have the same meaning for every
+session.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,7 @@ BACKSLASHES = "spark.sql.parser.escapedStringLiterals"
 CONSECUTIVE = "spark.sql.legacy.consecutiveStringLiterals.enabled"
 ALL = tuple(itertools.product((False, True), repeat=3))
 
-# Spark Connect hands what Spark says of a setting to Python's warnings.
+# Spark Connect passes Spark's messages about a setting to Python's warnings.
 pytestmark = pytest.mark.filterwarnings("ignore:The SQL config .* has been deprecated:UserWarning")
 
 _PARTS = st.sampled_from(["a", "b", "%", "_", "''", '""', *(f"\\{each}" for each in "'\"\\nt0%_d")])
@@ -66,7 +68,7 @@ def test_a_constant_has_sparks_value(session: SparkSession, chosen: tuple[bool, 
     assert _values(session, [for_any_session(each.text) for each in tokens]) == kept
 
 
-def test_names_are_in_double_quotes_only_where_the_session_is_strict(session: SparkSession) -> None:
+def test_double_quotes_enclose_names_only_in_strict_sessions(session: SparkSession) -> None:
     _set(session, (True, True, False))
     every = """ 'a\\b' "c" '' """
     assert quotes_for(session, every) == Quotes(double_quoted_identifiers=True, escaped_string_literals=True)
@@ -96,7 +98,7 @@ def test_names_in_double_quotes_are_names_in_every_statement(house: House) -> No
     assert house.warehouse.query('select "a b" from "my table" where "a b" > :n', {"n": 4}).collect() == [(9,)]
 
 
-def test_what_one_session_keeps_others_read_with_their_own_quotes(house: House) -> None:
+def test_a_text_stored_by_one_session_is_read_by_sessions_with_other_quotes(house: House) -> None:
     plain, strict = house, house.another()
     _set(strict.warehouse.spark, (True, True, False))
     plain.sql("create table words (word string, first string generated always as (substr(word, 1, 1)))")
@@ -113,7 +115,7 @@ def test_what_one_session_keeps_others_read_with_their_own_quotes(house: House) 
         strict.sql("""insert into words (word) select concat('it', char(39), 's')""")
 
 
-def test_a_session_in_which_backslashes_are_plain_keeps_what_it_means(house: House) -> None:
+def test_a_text_stored_by_a_session_with_plain_backslashes_keeps_its_meaning(house: House) -> None:
     plain, strict = house.another(), house
     _set(strict.warehouse.spark, (False, True, False))
     strict.sql(

@@ -1,4 +1,4 @@
-"""What a new kind of statement must have: an effect in `sql.ast`, and a row in `statements.route`."""
+"""Requirements of a new kind of statement: an effect in `sql.ast`, and a row in `statements.route`."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ NO_CONTEXT = cast(Any, None)
 
 
 def kinds(above: type[Statement] = Statement) -> Iterator[type[Statement]]:
-    """The kinds that the parser makes: the classes of `ast` that no other is derived from."""
+    """Returns the kinds that the parser creates: the classes of `ast` without subclasses."""
     for kind in above.__subclasses__():
         if kind.__module__ == ast.__name__:
             yield from kinds(kind) if kind.__subclasses__() else [kind]
 
 
-def test_every_kind_has_a_route_and_nothing_else_has_one() -> None:
+def test_every_kind_of_statement_has_a_route_and_nothing_else_has_one() -> None:
     assert set(route._ROUTES) == set(kinds())
 
 

@@ -1,4 +1,6 @@
-"""Two writers that do the same work at the same time, known by its transaction: it is done once, and nobody fails."""
+"""Two writers that do the same work at the same time, identified by its transaction: it is done once, and neither
+fails.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +37,7 @@ MERGE = (
 
 @dataclass(frozen=True)
 class Kind:
-    """A statement, and what is there before it."""
+    """A statement, with the statements that prepare it."""
 
     statement: str
     before: tuple[str, ...] = (ROWS,)
@@ -78,17 +80,17 @@ CREATIONS = ("first creation", "creation like another", "clone")
 
 
 def before_the_commit(monkeypatch: pytest.MonkeyPatch, other: Callable[[], object]) -> None:
-    """When the statement that is run next is about to commit, the other is run whole."""
+    """Runs the other completely when the next statement is about to commit."""
     _before(monkeypatch, commit, "commit", other)
 
 
 def after_the_look(monkeypatch: pytest.MonkeyPatch, other: Callable[[], object]) -> None:
-    """When it has looked whether its work is there, and not yet pinned what it reads."""
+    """Runs it when the statement has looked for its work, but not yet pinned the tables that it reads."""
     _before(monkeypatch, Resolver, "resolve", other)
 
 
 def before_the_folder(monkeypatch: pytest.MonkeyPatch, other: Callable[[], object]) -> None:
-    """When it has seen that there is no table, and has not begun to make one."""
+    """Runs it when the statement has found that the table is missing, but not yet started to create it."""
     _before(monkeypatch, Catalog, "new_table", other)
 
 
@@ -107,7 +109,7 @@ MOMENTS = {"commit": before_the_commit, "look": after_the_look}
 
 
 def times_done(house: House, txn: tuple[str, int] = WORK) -> int:
-    """How many commits of the table `t` have recorded that work."""
+    """Returns how many commits of the table `t` have recorded the work."""
     log = house.another().warehouse.catalog.table(RelationName("silt", "main", "t"))
     return sum(isinstance(a, SetTransaction) and a.app_id == txn[0] for each in log.commits() for a in each.actions)
 
@@ -122,7 +124,7 @@ def run(house: House, kind: Kind, txn: tuple[str, int] = WORK) -> Outcome:
     ("name", "moment"),
     [(name, moment) for name in KINDS for moment in MOMENTS if (name, moment) != ("optimize", "look")],
 )
-def test_who_comes_second_skips_the_work_and_names_the_version_that_did_it(
+def test_the_second_writer_skips_the_work_and_names_the_version_that_did_it(
     name: str, moment: str, house: House, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     kind, done = KINDS[name], []
@@ -143,7 +145,7 @@ def test_who_comes_second_skips_the_work_and_names_the_version_that_did_it(
 
 
 @pytest.mark.parametrize("name", CREATIONS)
-def test_a_table_that_the_same_work_makes_before_its_folder_is_made_is_found(
+def test_a_table_that_the_same_work_creates_meanwhile_is_recognised(
     name: str, house: House, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for statement in KINDS[name].before:
@@ -156,7 +158,7 @@ def test_a_table_that_the_same_work_makes_before_its_folder_is_made_is_found(
 
 @pytest.mark.parametrize("moment", [before_the_commit, before_the_folder])
 @pytest.mark.parametrize("name", CREATIONS)
-def test_a_table_that_other_work_makes_meanwhile_is_left_alone_and_the_error_says_run_it_again(
+def test_a_table_that_other_work_creates_meanwhile_is_kept_and_the_error_asks_for_a_rerun(
     name: str, moment: Callable[..., None], house: House, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for statement in KINDS[name].before:
@@ -171,7 +173,7 @@ def test_a_table_that_other_work_makes_meanwhile_is_left_alone_and_the_error_say
 
 
 @pytest.mark.parametrize("moment", [before_the_commit, before_the_folder])
-def test_a_creation_that_takes_what_is_there_is_content_with_another_writers_table(
+def test_a_creation_with_if_not_exists_or_or_replace_accepts_another_writers_table(
     moment: Callable[..., None], house: House, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     winner = house.another()
@@ -183,7 +185,7 @@ def test_a_creation_that_takes_what_is_there_is_content_with_another_writers_tab
     assert house.rows("select * from u") == [(5,)]
 
 
-def test_work_that_rests_on_an_earlier_query_is_skipped_too_and_the_next_write_sees_the_table_as_it_is(
+def test_work_that_depends_on_an_earlier_query_is_skipped_too_and_the_next_write_sees_the_current_table(
     spark: SparkSession, house: House, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     house.sql("create table t as select 1L as id")
@@ -202,7 +204,7 @@ def test_work_that_rests_on_an_earlier_query_is_skipped_too_and_the_next_write_s
         loser.sql("insert into t values (3)", ("silt/shop/model.shop.t/run-1/main+1", 1))
 
 
-def test_work_is_skipped_also_where_what_came_after_it_makes_its_statement_wrong(
+def test_work_is_skipped_even_if_a_later_change_makes_its_statement_invalid(
     house: House, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     house.sql("create table t as select 1L as id, 'a' as tag")
@@ -225,7 +227,7 @@ def test_an_error_that_another_writer_did_not_cause_is_not_changed(house: House)
 
 
 @pytest.mark.parametrize("name", ["first creation", "clone", "replacement", "append", "merge", "replace on", "delete"])
-def test_of_four_at_once_one_does_the_work(name: str, patient_house: House) -> None:
+def test_of_four_concurrent_writers_one_does_the_work(name: str, patient_house: House) -> None:
     house, outcomes = patient_house, list[Outcome]()
     for statement in KINDS[name].before:
         house.sql(statement)
@@ -253,15 +255,17 @@ def test_of_four_at_once_one_does_the_work(name: str, patient_house: House) -> N
         "insert overwrite t by name select 1 as n, 2 as gone",
     ],
 )
-def test_what_is_no_unit_of_work_may_be_done_by_four_at_once(statement: str, patient_house: House) -> None:
+def test_idempotent_statements_without_a_transaction_may_run_four_times_concurrently(
+    statement: str, patient_house: House
+) -> None:
     house = patient_house
     house.sql("create table t as select 1 as n, 2 as gone")
     house.sql("create view w as select 1 as n")
     writers = [house.another() for _ in range(4)]
-    side_by_side([lambda w=w: w.sql(statement) for w in writers])  # passes where nothing is raised
+    side_by_side([lambda w=w: w.sql(statement) for w in writers])  # passes if no error is raised
 
 
-def test_a_view_that_two_put_in_the_place_of_a_table_is_there(patient_house: House) -> None:
+def test_a_view_that_two_writers_concurrently_put_in_place_of_a_table_exists(patient_house: House) -> None:
     house = patient_house
     house.sql("create table t as select 1 as n")
     writers = [house.another() for _ in range(4)]

@@ -1,4 +1,4 @@
-"""A field that a struct of the source lacks is treated as a column that the source lacks."""
+"""A field that a struct of the source lacks is treated like a column that the source lacks."""
 
 from __future__ import annotations
 
@@ -29,7 +29,9 @@ def struct(house: House) -> list[object]:
 
 @UPDATES
 @HOWEVER_WRITTEN
-def test_evolution_keeps_the_fields_that_the_sources_struct_lacks(house: House, update: str, properties: str) -> None:
+def test_schema_evolution_keeps_the_fields_that_the_sources_struct_lacks(
+    house: House, update: str, properties: str
+) -> None:
     house.sql(f"create table t ({NESTED}) {properties}")
     house.sql(f"insert into t values (1, {OLD}), (2, {OLD})")
     new = "named_struct('A', 10L, 'Inner', named_struct('X', 30, 'new', 'z'))"
@@ -88,7 +90,7 @@ def test_without_evolution_a_merge_refuses_a_struct_that_lacks_a_field(house: Ho
     assert struct(house) == [{"a": 1, "b": 2}]
 
 
-def test_a_star_names_all_that_the_source_lacks_at_any_depth(house: House) -> None:
+def test_the_error_for_a_star_names_everything_that_the_source_lacks_at_any_depth(house: House) -> None:
     house.sql(
         "create table t (id int, s struct<a: int, i: struct<x: int, y: int>>, l array<struct<a: int, b: int>>,"
         " m map<struct<a: int, b: int>, struct<c: int, d: int>>, n int,"
@@ -112,7 +114,7 @@ def test_an_update_refuses_a_struct_that_lacks_a_field(house: House) -> None:
 
 
 @HOWEVER_WRITTEN
-def test_evolution_gives_null_where_no_row_has_a_value_to_keep(house: House, properties: str) -> None:
+def test_schema_evolution_sets_null_if_no_row_has_a_value_to_keep(house: House, properties: str) -> None:
     house.sql(f"create table t (id int, s struct<a: int, b: int>, l array<struct<a: int, b: int>>) {properties}")
     house.sql("insert into t values (1, named_struct('a', 1, 'b', 2), array(named_struct('a', 1, 'b', 2)))")
     merge(
@@ -136,7 +138,7 @@ def test_the_change_feed_has_the_fields_that_were_kept(house: House) -> None:
     assert house.rows(changes) == [(9, 2)]
 
 
-def test_a_row_that_an_insert_by_name_adds_has_null_in_the_fields_that_its_struct_lacks(house: House) -> None:
+def test_an_insert_by_name_sets_null_in_the_fields_that_its_struct_lacks(house: House) -> None:
     house.sql("create table t (id int, s struct<a: int, b: int>)")
     house.sql("insert into t by name select named_struct('A', 1) s, 1 id")
     house.sql("insert into t by name replace using (id) select 2 id, named_struct('a', 2) s")

@@ -1,4 +1,4 @@
-"""A mistake in a statement is told as one, with its place, whatever names it makes of the words behind it."""
+"""A mistake in a statement is reported as a syntax error with its position, even if later words could be names."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from tests.unit.engine.house import House
         ("optimize t where x in (select y from (select /x from t))", "at or near '/'"),
     ],
 )
-def test_a_mistake_that_makes_names_of_keywords_is_a_syntax_error(house: House, statement: str, said: str) -> None:
+def test_a_mistake_that_turns_keywords_into_names_is_a_syntax_error(house: House, statement: str, said: str) -> None:
     house.sql("create table t (x int)")
     with pytest.raises(StatementSyntaxError, match=said) as caught:
         house.fetched(statement)
@@ -59,13 +59,13 @@ def test_a_mistake_that_makes_names_of_keywords_is_a_syntax_error(house: House, 
         'truncate table "t"',
     ],
 )
-def test_a_name_in_double_quotes_is_said_to_be_a_text(house: House, statement: str) -> None:
+def test_a_name_in_double_quotes_is_reported_as_a_string(house: House, statement: str) -> None:
     house.sql("create table t (x int)")
     with pytest.raises(StatementSyntaxError, match=r'"t".*double quotes enclose a string: .* in backticks, `t`'):
         house.fetched(statement)
 
 
-def test_every_call_of_a_program_tells_a_mistake(house: House) -> None:
+def test_every_programming_interface_reports_a_mistake(house: House) -> None:
     query = "select * from (select /x from t)"
     with pytest.raises(StatementSyntaxError, match="near '/'"):
         house.warehouse.schema_of(query)
@@ -96,7 +96,7 @@ def test_every_call_of_a_program_tells_a_mistake(house: House) -> None:
         "restore missing to version as of 0",
     ],
 )
-def test_a_table_that_is_missing_from_a_statement_without_mistakes_is_said_to_be(house: House, statement: str) -> None:
+def test_a_missing_table_in_a_correct_statement_is_reported_as_missing(house: House, statement: str) -> None:
     house.sql("create table t (x int)")
     with pytest.raises(RelationNotFoundError, match=r"silt\.main\.missing: the table or view does not exist"):
         house.fetched(statement)
@@ -111,13 +111,13 @@ def test_a_table_that_is_missing_from_a_statement_without_mistakes_is_said_to_be
         "with c as (\ufeffselect * from t) select * from c",
     ],
 )
-def test_a_byte_order_mark_is_a_blank(house: House, statement: str) -> None:
+def test_a_byte_order_mark_counts_as_a_space(house: House, statement: str) -> None:
     house.sql("\ufeffcreate table t as \ufeffselect 1 as x")
     house.sql("\ufeffcreate view v as\n\ufeffselect * from t")
     assert house.rows(statement) == house.rows("select * from v") == [(1,)]
 
 
-def test_a_byte_order_mark_in_quotes_is_a_part_of_the_text(house: House) -> None:
+def test_a_byte_order_mark_in_quotes_is_part_of_the_string(house: House) -> None:
     house.sql("create table t as select '\ufeffa' as x")
     assert house.rows("\ufeffselect x, length('\ufeff') as `\ufeff` from t") == [("\ufeffa", 1)]
     assert house.sql("\ufeffselect x as `\ufeff` from t").columns == ["\ufeff"]

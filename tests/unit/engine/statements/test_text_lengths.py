@@ -1,4 +1,4 @@
-"""A `char` has all its blanks in every statement, and no text is longer than its column, at any depth."""
+"""A `char` is padded by every statement, and no string is longer than its column, at any depth."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def by_arrow(house: House, table: str) -> list[object]:
 
 
 def declared_by_another_writer(house: House, table: str, kind: str) -> None:
-    """Gives the column `c` a length, without a change of its files."""
+    """Gives the column `c` a length as another writer, without changing its files."""
     log = house.log(table)
     snapshot = log.snapshot()
     field = snapshot.schema.require("c").with_metadata(**{CHAR_VARCHAR_KEY: kind})
@@ -39,7 +39,7 @@ def declared_by_another_writer(house: House, table: str, kind: str) -> None:
 
 
 @pytest.mark.parametrize("partitioned", ["", "partitioned by (c)"])
-def test_every_statement_writes_a_char_with_all_its_blanks(house: House, partitioned: str) -> None:
+def test_every_statement_pads_a_char(house: House, partitioned: str) -> None:
     house.sql(
         f"create table t (id int, c char(3) default 'd', v varchar(3)) {partitioned} tblproperties"
         "('delta.enableChangeDataFeed' = 'true', 'delta.feature.allowColumnDefaults' = 'supported')"
@@ -67,7 +67,7 @@ def test_every_statement_writes_a_char_with_all_its_blanks(house: House, partiti
     assert house.rows("select id from t where c in ('d', 'u')") == [(8,), (9,)]
 
 
-def test_a_new_table_and_a_generated_column_have_the_blanks(house: House) -> None:
+def test_a_new_table_and_a_generated_column_are_padded(house: House) -> None:
     house.sql("create table t (c char(3), g char(4) generated always as (concat('g', rtrim(c)))) ")
     house.sql("insert into t (c) values ('a')")
     house.sql("insert into t values ('b', 'gb')")
@@ -100,7 +100,7 @@ def test_all_spellings_of_another_writer_are_equal(house: House, partitioned: st
 
 
 @pytest.mark.parametrize("partitioned", ["", "partitioned by (c)"])
-def test_a_key_of_a_query_needs_no_blanks_to_be_equal_to_a_char(house: House, partitioned: str) -> None:
+def test_a_key_of_a_query_equals_a_char_without_padding(house: House, partitioned: str) -> None:
     house.sql(f"create table t (id int, c char(3)) {partitioned}")
     house.sql("insert into t values (1, 'a'), (2, 'b'), (3, 'c'), (4, null)")
     house.sql("create table s (id int, c string)")
@@ -148,7 +148,7 @@ def nested(house: House) -> House:
 
 
 @pytest.mark.parametrize("statement", WRITES)
-def test_no_text_is_longer_than_its_place(nested: House, statement: str) -> None:
+def test_no_string_is_longer_than_its_column_or_field(nested: House, statement: str) -> None:
     for column, value, place in (
         ("a", "array('ab', 'abc')", "a.element"),
         ("m", "map('abc', 'x')", "m.key"),
@@ -161,7 +161,7 @@ def test_no_text_is_longer_than_its_place(nested: House, statement: str) -> None
 
 
 @pytest.mark.parametrize("statement", WRITES)
-def test_blanks_beyond_a_length_are_cut_off_and_a_char_is_padded_at_every_depth(nested: House, statement: str) -> None:
+def test_excess_spaces_are_truncated_and_a_char_is_padded_at_every_depth(nested: House, statement: str) -> None:
     for column, value in (
         ("a", "array('ab   ', 'a ', null)"),
         ("m", "map('a', 'b    ', 'k    ', null)"),
@@ -175,7 +175,7 @@ def test_blanks_beyond_a_length_are_cut_off_and_a_char_is_padded_at_every_depth(
         assert [row["s"] for row in rows if row["s"]] == [{"x": "a ", "y": ["b "]}]
 
 
-def test_a_member_of_a_struct_is_set_by_the_length_that_it_has(nested: House) -> None:
+def test_a_struct_field_is_set_according_to_its_own_length(nested: House) -> None:
     nested.sql("update t set s = named_struct('x', 'a', 'y', array('b'))")
     nested.sql("update t set s.x = 'c'")
     assert nested.rows("select s.x from t") == [("c ",)]
@@ -183,7 +183,7 @@ def test_a_member_of_a_struct_is_set_by_the_length_that_it_has(nested: House) ->
         nested.sql("update t set s.x = 'abc'")
 
 
-def test_lengths_go_with_the_members_that_have_them(house: House) -> None:
+def test_lengths_follow_the_fields_that_have_them(house: House) -> None:
     house.sql("create table t (s struct<x: char(2), y: varchar(2), z: int>)")
     house.sql("insert into t values (named_struct('x', 'a', 'y', 'b', 'z', 1))")
     house.sql("alter table t add column s.w varchar(3)")
@@ -201,14 +201,14 @@ def test_lengths_go_with_the_members_that_have_them(house: House) -> None:
         house.sql("alter table t alter column s.w type varchar(3)")
 
 
-def test_the_row_that_breaks_a_rule_is_shown_with_its_nested_values(house: House) -> None:
+def test_a_violating_row_is_shown_with_its_nested_values(house: House) -> None:
     house.sql("create table t (s struct<x: int>, a array<int>, b binary, constraint big check (s.x > 1))")
     with pytest.raises(CheckViolationError) as caught:
         house.sql("insert into t values (named_struct('x', 1), array(1), null)")
     assert '{"s":{"x":1},"a":[1]}' in str(caught.value)
 
 
-def test_the_rule_of_a_generated_column_is_shown_in_one_line(house: House) -> None:
+def test_the_rule_of_a_generated_column_is_shown_on_one_line(house: House) -> None:
     house.sql("create table t (id int, g int generated always as (id * 2))")
     with pytest.raises(CheckViolationError, match=r"`g`, `g` <=> \(id \* 2\), for example"):
         house.sql("insert into t values (1, 3)")

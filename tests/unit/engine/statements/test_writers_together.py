@@ -1,4 +1,4 @@
-"""What readers and writers of one table see of each other."""
+"""Concurrent readers and writers of one table."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dbt.adapters.silt.engine.warehouse import Warehouse
 from tests.unit.engine.house import House, side_by_side
 
 
-def test_erased_people_never_come_back_while_another_writer_enriches_the_table(patient_house: House) -> None:
+def test_deleted_rows_never_return_while_another_writer_updates_the_table(patient_house: House) -> None:
     house = patient_house
     house.sql("create table people as select id, 0 as score from range(40)")
     eraser, enricher = house.another(), house.another()
@@ -29,7 +29,7 @@ def test_erased_people_never_come_back_while_another_writer_enriches_the_table(p
     )
 
 
-def test_a_reader_beside_overwrites_sees_whole_versions_only(patient_house: House) -> None:
+def test_a_reader_concurrent_with_overwrites_sees_complete_versions_only(patient_house: House) -> None:
     house = patient_house
     house.sql("create table numbers as select 0 as round, id from range(20)")
     writer, reader = house.another(), house.another()
@@ -68,7 +68,7 @@ def test_a_statement_reads_one_consistent_cut_of_several_tables(patient_house: H
     assert all(first - second in (0, 1) for first, second in seen)
 
 
-def test_appends_of_many_writers_all_land_once(patient_house: House) -> None:
+def test_concurrent_appends_are_all_committed_once(patient_house: House) -> None:
     house = patient_house
     house.sql("create table events (writer int, n int)")
 
@@ -81,7 +81,7 @@ def test_appends_of_many_writers_all_land_once(patient_house: House) -> None:
     assert house.rows("select writer, n from events") == [(w, n) for w in range(3) for n in range(5)]
 
 
-def test_updates_of_disjoint_files_of_an_unpartitioned_table_both_land_without_a_second_run(
+def test_concurrent_updates_of_disjoint_files_of_an_unpartitioned_table_both_commit_without_a_rerun(
     spark: SparkSession, house: House
 ) -> None:
     house.sql("create table accounts as select id, 0 as balance from range(10)")
@@ -94,7 +94,7 @@ def test_updates_of_disjoint_files_of_an_unpartitioned_table_both_land_without_a
     assert house.rows("select distinct balance from accounts") == [(1,), (2,)]
 
 
-def test_of_two_that_create_a_table_one_is_told_to_run_it_again(house: House) -> None:
+def test_of_two_creators_of_a_table_one_is_asked_to_run_it_again(house: House) -> None:
     outcomes: list[str] = []
 
     def create(writer: House) -> None:
@@ -112,7 +112,7 @@ def test_of_two_that_create_a_table_one_is_told_to_run_it_again(house: House) ->
     assert house.rows("select count(*) from fresh") == [(1000,)]
 
 
-def test_a_write_that_rests_on_an_earlier_query_fails_when_another_writer_came_in_between(
+def test_a_write_that_depends_on_an_earlier_query_fails_after_another_writers_commit(
     spark: SparkSession, house: House
 ) -> None:
     house.sql("create table marks as select 1 as n")
@@ -124,8 +124,8 @@ def test_a_write_that_rests_on_an_earlier_query_fails_when_another_writer_came_i
     assert house.rows("select n from marks") == [(1,), (7,)]
 
 
-def test_writers_of_windows_that_share_a_file_all_land_within_their_attempts(house: House) -> None:
-    """All but one lose the first round; then they go one after the other, and none loses again."""
+def test_writers_of_windows_that_share_a_file_all_commit_within_their_attempts(house: House) -> None:
+    """All but one conflict in the first round; then they run one after the other, and none conflicts again."""
     house.sql("create table events as select id, id div 10 as day from range(0, 80, 1, 1)")
     warehouses = [house.warehouse.for_session(house.warehouse.spark.newSession()) for _ in range(8)]
     outcomes: list[int] = []
@@ -141,7 +141,7 @@ def test_writers_of_windows_that_share_a_file_all_land_within_their_attempts(hou
     assert max(outcomes) <= house.warehouse.settings.statement_attempts
 
 
-def test_writers_of_windows_in_files_of_their_own_never_run_again(house: House) -> None:
+def test_writers_of_windows_in_separate_files_never_run_again(house: House) -> None:
     house.sql("create table events (id bigint, at timestamp)")
     warehouses = [house.warehouse.for_session(house.warehouse.spark.newSession()) for _ in range(8)]
     outcomes: list[int] = []

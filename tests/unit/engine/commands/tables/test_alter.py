@@ -32,7 +32,7 @@ def constrain(tables: Tables, log: DeltaLog, name: str, condition: str) -> Outco
 # properties
 
 
-def test_properties_are_set_in_the_protocols_spelling_and_kept_where_they_are_the_users(tables: Tables) -> None:
+def test_properties_are_set_in_the_protocols_spelling_and_the_users_own_keep_theirs(tables: Tables) -> None:
     log = tables.made("select 1L as id")
     set_properties(tables.target(log), {"DELTA.CheckpointInterval": "5", "My.Owner": "data team"}, PLAIN)
     assert log.snapshot().metadata.configuration == {"delta.checkpointInterval": "5", "My.Owner": "data team"}
@@ -40,7 +40,7 @@ def test_properties_are_set_in_the_protocols_spelling_and_kept_where_they_are_th
     assert tables.last_commit(log).operation == "SET TBLPROPERTIES"
 
 
-def test_setting_what_is_set_commits_nothing(tables: Tables) -> None:
+def test_setting_an_existing_value_commits_nothing(tables: Tables) -> None:
     log = tables.made("select 1L as id", properties={"a": "1"})
     assert set_properties(tables.target(log), {"a": "1"}, PLAIN).version == 0
     assert set_properties(tables.target(log), {"a": "2"}, PLAIN).version == 1
@@ -86,14 +86,14 @@ def test_a_property_that_cannot_be_set_is_refused(tables: Tables, key: str, valu
         ("delta.minWriterVersion", "7"),
     ],
 )
-def test_a_property_that_needs_a_feature_not_supported_here_is_refused(tables: Tables, key: str, value: str) -> None:
+def test_a_property_that_needs_an_unsupported_feature_is_refused(tables: Tables, key: str, value: str) -> None:
     log = tables.made("select 1L as id")
     with pytest.raises(UnsupportedFeatureError):
         set_properties(tables.target(log), {key: value}, PLAIN)
     assert log.snapshot().version == 0
 
 
-def test_a_feature_is_asked_for_by_name_and_the_asking_is_not_kept(tables: Tables) -> None:
+def test_a_feature_is_requested_by_name_and_the_request_is_not_stored(tables: Tables) -> None:
     log = tables.made("select 1L as id")
     set_properties(
         tables.target(log), {"delta.feature.domainMetadata": "supported", "delta.minReaderVersion": "1"}, PLAIN
@@ -102,7 +102,7 @@ def test_a_feature_is_asked_for_by_name_and_the_asking_is_not_kept(tables: Table
     assert log.snapshot().metadata.configuration == {}
 
 
-def test_properties_are_unset_once(tables: Tables) -> None:
+def test_unsetting_a_property_twice_commits_once(tables: Tables) -> None:
     log = tables.made("select 1L as id", properties={"delta.checkpointInterval": "5", "mine": "x"})
     unset_properties(tables.target(log), ["delta.checkpointinterval", "mine"], False, PLAIN)
     assert log.snapshot().metadata.configuration == {}
@@ -125,7 +125,7 @@ def test_the_comment_of_a_table_is_its_description(tables: Tables) -> None:
 # constraints
 
 
-def test_a_constraint_holds_for_rows_that_come_later(tables: Tables) -> None:
+def test_a_constraint_is_enforced_on_later_rows(tables: Tables) -> None:
     log = tables.made("select id from range(3)")
     constrain(tables, log, "Positive", "id >= 0 -- as ever")
     assert dict(log.snapshot().properties.constraints) == {"positive": "id >= 0 -- as ever"}
@@ -135,7 +135,7 @@ def test_a_constraint_holds_for_rows_that_come_later(tables: Tables) -> None:
     assert tables.last_commit(log).operation == "ADD CONSTRAINT"
 
 
-def test_a_constraint_that_rows_break_is_refused_with_their_number_and_an_example(tables: Tables) -> None:
+def test_a_constraint_that_existing_rows_violate_is_refused_with_their_number_and_an_example(tables: Tables) -> None:
     log = tables.made("select if(id = 2, null, id) as id from range(5)")
     with pytest.raises(CheckViolationError, match=r"2 rows break the check constraint `small`, id < 4, for example"):
         constrain(tables, log, "small", "id < 4")
@@ -143,7 +143,7 @@ def test_a_constraint_that_rows_break_is_refused_with_their_number_and_an_exampl
 
 
 @pytest.mark.parametrize("condition", ["nope > 1", "id +", "id", "id > 1 and"])
-def test_a_condition_that_is_none_is_refused(tables: Tables, condition: str) -> None:
+def test_an_expression_that_is_not_a_condition_is_refused(tables: Tables, condition: str) -> None:
     log = tables.made("select 1L as id")
     with pytest.raises(InvalidStatementError, match="the condition of the constraint `c`"):
         constrain(tables, log, "c", condition)
@@ -155,7 +155,7 @@ def test_a_condition_over_several_rows_is_refused(tables: Tables) -> None:
         constrain(tables, log, "c", "count(*) > 1 and")
 
 
-def test_a_constraints_name_is_taken_once_in_any_case_and_free_after_its_drop(tables: Tables) -> None:
+def test_a_constraints_name_is_unique_in_any_case_and_free_after_its_drop(tables: Tables) -> None:
     log = tables.made("select 1L as id")
     constrain(tables, log, "c", "id > 0")
     with pytest.raises(InvalidStatementError, match="the constraint `C` already exists"):
@@ -167,7 +167,7 @@ def test_a_constraints_name_is_taken_once_in_any_case_and_free_after_its_drop(ta
     constrain(tables, log, "c", "id > 0")
 
 
-def test_a_constraint_loses_to_rows_that_came_while_it_was_checked(tables: Tables) -> None:
+def test_adding_a_constraint_conflicts_with_rows_committed_during_its_check(tables: Tables) -> None:
     log = tables.made("select 1L as id")
     target = tables.target(log)
     tables.append(log, "select -1L")

@@ -53,7 +53,7 @@ def add(tables: Tables, log: DeltaLog, *columns: NewColumn, if_not_exists: bool 
 # adding
 
 
-def test_an_added_column_with_a_default_is_filled_in_old_rows_and_in_later_ones(tables: Tables) -> None:
+def test_an_added_column_with_a_default_has_it_in_existing_and_later_rows(tables: Tables) -> None:
     log = tables.made("select 1L as id")
     add(tables, log, NewColumn(("kind",), "varchar(10)", default="'plain'"))
     assert tables.rows(log) == [(1, "plain")]
@@ -62,7 +62,7 @@ def test_an_added_column_with_a_default_is_filled_in_old_rows_and_in_later_ones(
     assert "allowColumnDefaults" in (log.snapshot().protocol.writer_features or ())
 
 
-def test_an_added_column_is_null_in_the_rows_that_are_there_and_touches_no_file(tables: Tables) -> None:
+def test_an_added_column_is_null_in_existing_rows_and_rewrites_no_file(tables: Tables) -> None:
     log = tables.made("select 1L as id")
     files = tables.data_files(log)
     outcome = add(tables, log, NewColumn(("note",), "string", comment="free text"))
@@ -73,7 +73,7 @@ def test_an_added_column_is_null_in_the_rows_that_are_there_and_touches_no_file(
     assert log.snapshot().schema.require("note").comment == "free text"
 
 
-def test_columns_are_added_where_they_say(tables: Tables) -> None:
+def test_columns_are_added_at_the_requested_positions(tables: Tables) -> None:
     log = tables.made("select 1L as id, 2L as n")
     add(
         tables,
@@ -85,13 +85,13 @@ def test_columns_are_added_where_they_say(tables: Tables) -> None:
     assert tables.rows(log) == [(None, 1, None, 2)]
 
 
-def test_a_member_is_added_to_a_struct_and_to_the_elements_of_an_array(tables: Tables) -> None:
+def test_a_field_is_added_to_a_struct_and_to_the_elements_of_an_array(tables: Tables) -> None:
     log = tables.made(NESTED)
     add(tables, log, NewColumn(("s", "c"), "double"), NewColumn(("l", "element", "r"), "string", position=Position()))
     assert tables.rows(log) == [(1, {"a": 1, "b": "x", "c": None}, [{"r": None, "p": 1, "q": 2}])]
 
 
-def test_a_column_that_is_there_is_added_only_once(tables: Tables) -> None:
+def test_an_existing_column_is_added_again_only_with_if_not_exists(tables: Tables) -> None:
     log = tables.made("select 1L as id")
     with pytest.raises(InvalidStatementError, match=r"main\.orders: the column `ID` already exists"):
         add(tables, log, NewColumn(("ID",), "int"))
@@ -111,7 +111,7 @@ def test_a_column_that_is_there_is_added_only_once(tables: Tables) -> None:
         (NewColumn(("x",), "int", nullable=False), InvalidStatementError),
     ],
 )
-def test_a_column_that_cannot_be_is_refused_and_nothing_is_written(
+def test_an_invalid_column_is_refused_and_nothing_is_written(
     tables: Tables, column: NewColumn, error: type[SiltError]
 ) -> None:
     log = tables.made("select 1L as id")
@@ -127,7 +127,7 @@ def test_a_not_null_column_is_added_to_a_table_without_rows(tables: Tables) -> N
         tables.append(log, "select 2L, cast(null as int)")
 
 
-def test_a_column_of_a_type_that_needs_a_feature_raises_the_protocol(tables: Tables) -> None:
+def test_a_column_of_a_type_that_needs_a_feature_upgrades_the_protocol(tables: Tables) -> None:
     log = tables.made("select 1L as id")
     add(tables, log, NewColumn(("at",), "timestamp_ntz"))
     assert "timestampNtz" in (log.snapshot().protocol.reader_features or ())
@@ -136,7 +136,7 @@ def test_a_column_of_a_type_that_needs_a_feature_raises_the_protocol(tables: Tab
 # dropping
 
 
-def test_a_dropped_column_does_not_come_back_with_its_values(tables: Tables) -> None:
+def test_a_dropped_column_does_not_return_with_its_values(tables: Tables) -> None:
     log = tables.made(MANY)
     outcome = drop(tables, log, ("AMOUNT",))
     assert (outcome.operation, outcome.version) == ("DROP COLUMNS", 1)
@@ -146,19 +146,19 @@ def test_a_dropped_column_does_not_come_back_with_its_values(tables: Tables) -> 
     assert {row[2] for row in tables.rows(log)} == {None}
 
 
-def test_members_of_structs_are_dropped_and_null_structs_stay_null(tables: Tables) -> None:
+def test_fields_of_structs_are_dropped_and_null_structs_are_still_null(tables: Tables) -> None:
     log = tables.made(f"{NESTED} union all select 2L, null, null")
     drop(tables, log, ("s", "a"), ("l", "element", "q"))
     assert tables.rows(log) == [(1, {"b": "x"}, [{"p": 1}]), (2, None, None)]
 
 
-def test_members_of_the_keys_and_values_of_a_map_are_dropped(tables: Tables) -> None:
+def test_fields_of_the_keys_and_values_of_a_map_are_dropped(tables: Tables) -> None:
     log = tables.made("select map(named_struct('a', 1, 'b', 2), named_struct('c', 3, 'd', 4)) as m")
     drop(tables, log, ("m", "key", "b"), ("m", "value", "c"))
     assert tables.read(log).collect()[0]["m"] == {(1,): (4,)}
 
 
-def test_a_partitioned_table_keeps_its_partitions_when_a_column_goes(tables: Tables) -> None:
+def test_a_partitioned_table_keeps_its_partitions_when_a_column_is_dropped(tables: Tables) -> None:
     log = tables.made(MANY, partition_columns=("grp",))
     drop(tables, log, ("amount",))
     assert {dict(values)["grp"] for values in log.snapshot().files["partition_values"].to_pylist()} == {"0", "1", "2"}
@@ -167,7 +167,7 @@ def test_a_partitioned_table_keeps_its_partitions_when_a_column_goes(tables: Tab
         drop(tables, log, ("grp",))
 
 
-def test_the_last_column_and_a_missing_one_cannot_be_dropped(tables: Tables) -> None:
+def test_the_last_column_and_a_missing_column_cannot_be_dropped(tables: Tables) -> None:
     log = tables.made("select 1L as id, named_struct('a', 1) as s")
     with pytest.raises(ColumnNotFoundError, match="no column `nope`"):
         drop(tables, log, ("nope",))
@@ -190,7 +190,7 @@ def test_a_column_that_a_constraint_uses_cannot_be_dropped_or_renamed(tables: Ta
     assert log.snapshot().schema.names == ("id", "amount")
 
 
-def test_a_drop_loses_to_rows_that_came_while_it_ran(tables: Tables) -> None:
+def test_a_drop_conflicts_with_rows_that_were_committed_while_it_ran(tables: Tables) -> None:
     log = tables.made(MANY)
     target = tables.target(log)
     tables.append(log, "select 10L, '1', 20L")
@@ -204,7 +204,7 @@ def test_a_drop_loses_to_rows_that_came_while_it_ran(tables: Tables) -> None:
 # renaming
 
 
-def test_a_renamed_column_keeps_its_values_its_place_and_its_comment(tables: Tables) -> None:
+def test_a_renamed_column_keeps_its_values_its_position_and_its_comment(tables: Tables) -> None:
     log = tables.made(MANY)
     change(tables, log, "amount", comment="in cents")
     outcome = change(tables, log, "amount", new_name="total")
@@ -215,7 +215,7 @@ def test_a_renamed_column_keeps_its_values_its_place_and_its_comment(tables: Tab
     assert tables.last_commit(log).operation_parameters == {"oldColumnPath": "amount", "newColumnPath": "total"}
 
 
-def test_a_member_of_a_struct_in_an_array_is_renamed(tables: Tables) -> None:
+def test_a_field_of_a_struct_in_an_array_is_renamed(tables: Tables) -> None:
     log = tables.made(NESTED)
     change(tables, log, "l", "element", "q", new_name="z")
     change(tables, log, "s", "A", new_name="first")
@@ -229,7 +229,7 @@ def test_a_renamed_partition_column_still_partitions(tables: Tables) -> None:
     assert tables.rows(log) == [(n, str(n % 3), 2 * n) for n in range(10)]
 
 
-def test_a_rename_changes_upper_and_lower_case_and_takes_no_other_columns_name(tables: Tables) -> None:
+def test_a_rename_may_change_only_the_case_and_not_to_another_columns_name(tables: Tables) -> None:
     log = tables.made(MANY)
     change(tables, log, "amount", new_name="Amount")
     assert log.snapshot().schema.names == ("id", "grp", "Amount")
@@ -247,7 +247,9 @@ def test_a_column_of_an_empty_table_is_renamed_without_a_job(tables: Tables) -> 
 # changing
 
 
-def test_comments_come_and_go_without_touching_a_file_and_an_equal_one_commits_nothing(tables: Tables) -> None:
+def test_comments_are_set_and_removed_without_rewriting_files_and_an_equal_comment_commits_nothing(
+    tables: Tables,
+) -> None:
     log = tables.made("select 1L as id, named_struct('a', 1) as s")
     files = tables.data_files(log)
     change(tables, log, "s", "a", comment="inner")
@@ -259,14 +261,14 @@ def test_comments_come_and_go_without_touching_a_file_and_an_equal_one_commits_n
     assert tables.data_files(log) == files
 
 
-def test_an_equal_comment_with_a_txn_is_committed(tables: Tables) -> None:
+def test_an_equal_comment_with_a_transaction_is_committed(tables: Tables) -> None:
     log = tables.made("select 1L as id")
     settings = WriteSettings(txn=("app", 1))
     outcome = change_columns(tables.spark, tables.target(log), [ColumnChange(("id",), nullable=True)], settings)
     assert (outcome.version, log.snapshot().transaction_version("app")) == (1, 1)
 
 
-def test_columns_move_and_their_values_with_them(tables: Tables) -> None:
+def test_moved_columns_keep_their_values(tables: Tables) -> None:
     log = tables.made("select 1L as a, 2L as b, 3L as c")
     change(tables, log, "c", position=Position())
     change(tables, log, "a", position=Position("b"))
@@ -276,7 +278,7 @@ def test_columns_move_and_their_values_with_them(tables: Tables) -> None:
         change(tables, log, "a", position=Position("A"))
 
 
-def test_a_type_changes_with_the_values_that_fit(tables: Tables) -> None:
+def test_a_type_changes_if_all_values_fit(tables: Tables) -> None:
     log = tables.made("select cast(id as int) as id, '7' as n from range(3)")
     change(tables, log, "id", type="bigint")
     change(tables, log, "n", type="decimal(5, 1)")
@@ -284,7 +286,7 @@ def test_a_type_changes_with_the_values_that_fit(tables: Tables) -> None:
     assert [int(row[1]) for row in tables.rows(log)] == [7, 7, 7]
 
 
-def test_a_type_that_would_lose_a_value_is_refused(tables: Tables) -> None:
+def test_a_type_change_that_would_lose_a_value_is_refused(tables: Tables) -> None:
     log = tables.made("select 'many' as n")
     files = tables.data_files(log)
     with pytest.raises(ValueNotCastableError):
@@ -292,7 +294,7 @@ def test_a_type_that_would_lose_a_value_is_refused(tables: Tables) -> None:
     assert (log.snapshot().version, tables.data_files(log)) == (0, files)
 
 
-def test_a_text_gets_more_room_without_touching_a_file(tables: Tables) -> None:
+def test_the_length_of_a_string_is_increased_without_rewriting_a_file(tables: Tables) -> None:
     log = tables.made("select cast('ab' as varchar(3)) as t")
     add(tables, log, NewColumn(("v",), "varchar(3)"))
     assert change(tables, log, "v", type="varchar(9)").files_added == 0
@@ -300,7 +302,7 @@ def test_a_text_gets_more_room_without_touching_a_file(tables: Tables) -> None:
     assert change(tables, log, "v", type="string").version == log.snapshot().version
 
 
-def test_not_null_is_set_by_statistics_alone_where_they_say_enough(tables: Tables) -> None:
+def test_not_null_is_set_from_statistics_alone_if_they_prove_it(tables: Tables) -> None:
     log = tables.made(MANY)
     for name in tables.data_files(log):
         log.store.put(name, b"unreadable")
@@ -310,7 +312,7 @@ def test_not_null_is_set_by_statistics_alone_where_they_say_enough(tables: Table
     assert log.snapshot().schema.require("amount").nullable
 
 
-def test_not_null_is_refused_where_a_row_holds_a_null(tables: Tables) -> None:
+def test_not_null_is_refused_if_a_row_contains_a_null(tables: Tables) -> None:
     log = tables.made("select id, if(id = 3, null, id) as n, named_struct('a', if(id = 4, null, 1)) as s from range(6)")
     with pytest.raises(NotNullViolationError, match="1 row has a null in the NOT NULL column `n`, for example"):
         change(tables, log, "n", nullable=False)
@@ -319,7 +321,7 @@ def test_not_null_is_refused_where_a_row_holds_a_null(tables: Tables) -> None:
     assert log.snapshot().version == 0
 
 
-def test_not_null_loses_to_a_null_that_came_while_it_was_set(tables: Tables) -> None:
+def test_setting_not_null_conflicts_with_a_null_committed_meanwhile(tables: Tables) -> None:
     log = tables.made("select 1L as id, 2L as n")
     target = tables.target(log)
     tables.append(log, "select 2L, cast(null as bigint)")
@@ -327,7 +329,7 @@ def test_not_null_loses_to_a_null_that_came_while_it_was_set(tables: Tables) -> 
         change_columns(tables.spark, target, [ColumnChange(("n",), nullable=False)], PLAIN)
 
 
-def test_a_comment_does_not_lose_to_rows_but_to_another_change_of_the_columns(tables: Tables) -> None:
+def test_a_comment_conflicts_with_another_change_of_the_columns_but_not_with_new_rows(tables: Tables) -> None:
     log = tables.made("select 1L as id")
     target = tables.target(log)
     tables.append(log, "select 2L")
@@ -347,7 +349,7 @@ def test_several_changes_of_one_statement_are_one_commit(tables: Tables) -> None
     assert tables.rows(log) == [(n, 2.0 * n, str(n % 3)) for n in range(10)]
 
 
-def test_a_table_that_needs_a_feature_is_not_altered(tables: Tables) -> None:
+def test_a_table_with_an_unsupported_feature_is_not_altered(tables: Tables) -> None:
     log = tables.made("select 1L as id", properties={"delta.feature.vacuumProtocolCheck": "supported"})
     add(tables, log, NewColumn(("x",), "int"))
     store = log.store
@@ -375,7 +377,7 @@ WIDER = [
 
 
 @pytest.mark.parametrize("widening", ["true", "false"])
-def test_elements_keys_and_values_get_wider_types(tables: Tables, widening: str) -> None:
+def test_elements_keys_and_values_are_widened(tables: Tables, widening: str) -> None:
     log = tables.made(PARTS, properties={"delta.enableTypeWidening": widening})
     outcome = change_columns(tables.spark, tables.target(log), WIDER, PLAIN)
     assert outcome.files_added == (0 if widening == "true" else 1)
@@ -391,7 +393,7 @@ def test_elements_keys_and_values_get_wider_types(tables: Tables, widening: str)
     assert (second.l, second.m, second.s.l) == ([5_000_000_000], {5_000_000_000: 0.5}, [[day]])
 
 
-def test_another_type_of_a_part_leaves_the_rest_of_its_column_as_it_is(tables: Tables) -> None:
+def test_a_type_change_of_a_nested_field_keeps_the_rest_of_its_column(tables: Tables) -> None:
     log = tables.made("select map('k', named_struct('x', 1)) as m, array(1) as l, 'note' as t")
     change(tables, log, "m", "value", "x", comment="inner")
     change(tables, log, "m", "key", type="varchar(9)")
@@ -403,7 +405,7 @@ def test_another_type_of_a_part_leaves_the_rest_of_its_column_as_it_is(tables: T
     assert tables.last_commit(log).operation == "CHANGE COLUMN"
 
 
-def test_elements_and_values_forbid_nulls_where_they_have_none(tables: Tables) -> None:
+def test_elements_and_values_become_not_null_if_they_contain_no_nulls(tables: Tables) -> None:
     log = tables.made(PARTS)
     with pytest.raises(NotNullViolationError, match=r"`l\.element`"):
         change(tables, log, "l", "element", nullable=False)
@@ -433,7 +435,7 @@ def test_elements_and_values_forbid_nulls_where_they_have_none(tables: Tables) -
         (("id", "element"), {"comment": "x"}, "`id` is not a struct"),
     ],
 )
-def test_what_a_part_of_a_column_cannot_have_is_refused(
+def test_unsupported_changes_of_a_nested_field_are_refused(
     tables: Tables, path: tuple[str, ...], what: dict[str, Any], error: str
 ) -> None:
     log = tables.made("select 1 as id, array(1) as l, map(1, 2) as m")

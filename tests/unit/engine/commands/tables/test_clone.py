@@ -34,7 +34,7 @@ SHALLOW, DEEP = CloneOptions(shallow=True), CloneOptions(shallow=False)
 
 @pytest.fixture
 def bank(tmp_path: Path) -> Writer:
-    """A table in a folder with an odd name; version 0 has the rows 1 and 2, version 1 also 3."""
+    """A table in a folder with an unusual name; version 0 has the rows 1 and 2, version 1 also 3."""
     bank = Writer(LocalStore(tmp_path / "the source %é"), seed=1)
     bank.create({1: 10}, {2: 20})
     bank.append({3: 30}, SetTransaction("load", 1))
@@ -60,7 +60,7 @@ def cloned(
 
 
 def rows(log: DeltaLog) -> dict[int, int]:
-    """The rows of all files, wherever they are."""
+    """Returns the rows of all files, wherever they are."""
     found: dict[int, int] = {}
     for add in log.snapshot().add_files():
         store, path = data_files.located(log.store, decode_path(add.path))
@@ -74,7 +74,7 @@ def info(log: DeltaLog) -> CommitInfo:
 
 
 @pytest.mark.parametrize("options", [SHALLOW, DEEP], ids=["shallow", "deep"])
-def test_a_clone_has_the_rows_of_the_version_and_goes_its_own_way(
+def test_a_clone_has_the_rows_of_the_version_and_is_independent_afterwards(
     bank: Writer, tmp_path: Path, options: CloneOptions
 ) -> None:
     to = place(tmp_path)
@@ -87,7 +87,7 @@ def test_a_clone_has_the_rows_of_the_version_and_goes_its_own_way(
     assert snapshot.transactions == {}
 
 
-def test_a_shallow_clone_copies_no_file_and_a_deep_one_needs_its_source_no_more(bank: Writer, tmp_path: Path) -> None:
+def test_a_shallow_clone_copies_no_file_and_a_deep_clone_does_not_need_its_source(bank: Writer, tmp_path: Path) -> None:
     shallow, deep = place(tmp_path, "shallow"), place(tmp_path, "deep")
     cloned(shallow, source(bank), SHALLOW)
     cloned(deep, source(bank), DEEP)
@@ -97,7 +97,7 @@ def test_a_shallow_clone_copies_no_file_and_a_deep_one_needs_its_source_no_more(
     assert rows(deep.log) == {1: 10, 2: 20, 3: 30}
 
 
-def test_a_clone_of_a_clone_names_the_first_ones_files(bank: Writer, tmp_path: Path) -> None:
+def test_a_clone_of_a_clone_names_the_original_files(bank: Writer, tmp_path: Path) -> None:
     first, second, third = (place(tmp_path, name) for name in ("first", "second", "third"))
     cloned(first, source(bank), SHALLOW)
     cloned(second, CloneSource("first", first.log, first.log.snapshot()), SHALLOW)
@@ -106,7 +106,7 @@ def test_a_clone_of_a_clone_names_the_first_ones_files(bank: Writer, tmp_path: P
     assert set(second.log.snapshot().files["path"].to_pylist()) == set(first.log.snapshot().files["path"].to_pylist())
 
 
-def test_the_history_says_what_was_cloned(bank: Writer, tmp_path: Path) -> None:
+def test_the_history_names_the_cloned_table_and_version(bank: Writer, tmp_path: Path) -> None:
     to = place(tmp_path)
     outcome = cloned(to, source(bank, 0), DEEP, txn=("copy", 1))
     assert (outcome.operation, outcome.version, outcome.files_added) == ("CLONE", 0, 2)
@@ -124,12 +124,14 @@ def test_the_history_says_what_was_cloned(bank: Writer, tmp_path: Path) -> None:
     assert to.log.snapshot().transaction_version("copy") == 1
 
 
-def test_a_clones_columns_with_statistics_must_exist(bank: Writer, tmp_path: Path) -> None:
+def test_a_clones_statistics_columns_must_exist(bank: Writer, tmp_path: Path) -> None:
     with pytest.raises(ColumnNotFoundError, match="names nope, which is not a column"):
         cloned(place(tmp_path), source(bank), CloneOptions(True, {"delta.dataSkippingStatsColumns": "nope"}))
 
 
-def test_properties_are_the_sources_with_those_of_the_statement_over_them(bank: Writer, tmp_path: Path) -> None:
+def test_a_clone_has_the_properties_of_its_source_overridden_by_those_of_the_statement(
+    bank: Writer, tmp_path: Path
+) -> None:
     metadata = replace(bank.log.snapshot().metadata, configuration={"delta.appendOnly": "true", "a": "1", "b": "2"})
     changes = Changes(Operation("SET"), metadata=replace(metadata, description="not cloned"))
     transaction.commit(bank.log, bank.log.snapshot(), changes, ReadSet(), transaction.CommitSettings())
@@ -145,7 +147,7 @@ def test_properties_are_the_sources_with_those_of_the_statement_over_them(bank: 
     assert cloned_metadata.description is None
 
 
-def test_modes_are_those_of_create(bank: Writer, tmp_path: Path) -> None:
+def test_clone_supports_the_modes_of_create(bank: Writer, tmp_path: Path) -> None:
     with pytest.raises(RelationNotFoundError):
         cloned(place(tmp_path), source(bank), SHALLOW, CreateMode.REPLACE)
     cloned(place(tmp_path), source(bank, 0), SHALLOW)
@@ -155,7 +157,7 @@ def test_modes_are_those_of_create(bank: Writer, tmp_path: Path) -> None:
     assert (kept.version, kept.attempts) == (0, 0)
 
 
-def test_a_shallow_clone_made_anew_changes_only_what_differs(bank: Writer, tmp_path: Path) -> None:
+def test_replacing_a_shallow_clone_changes_only_the_files_that_differ(bank: Writer, tmp_path: Path) -> None:
     cloned(place(tmp_path), source(bank), SHALLOW)
     bank.append({4: 40})
     to = place(tmp_path)
@@ -165,7 +167,7 @@ def test_a_shallow_clone_made_anew_changes_only_what_differs(bank: Writer, tmp_p
 
 
 @pytest.mark.parametrize("options", [SHALLOW, DEEP], ids=["shallow", "deep"])
-def test_a_clone_in_the_place_of_another_table_has_only_its_sources_rows(
+def test_a_clone_that_replaces_another_table_has_only_its_sources_rows(
     bank: Writer, tmp_path: Path, options: CloneOptions
 ) -> None:
     other = Writer(LocalStore(tmp_path / "copy"), seed=2)
@@ -192,7 +194,7 @@ def test_a_table_is_not_cloned_onto_itself(bank: Writer) -> None:
         cloned(TableLocation(bank.log, bank.log.snapshot()), source(bank, 0), SHALLOW, CreateMode.CREATE_OR_REPLACE)
 
 
-def test_a_deep_clone_of_a_table_with_lost_files_leaves_nothing_behind(bank: Writer, tmp_path: Path) -> None:
+def test_a_deep_clone_of_a_table_with_missing_files_leaves_no_files(bank: Writer, tmp_path: Path) -> None:
     bank.log.store.delete(bank.log.snapshot().files["path"].to_pylist()[1])
     to = place(tmp_path)
     with pytest.raises(DataFileMissingError):
@@ -201,8 +203,8 @@ def test_a_deep_clone_of_a_table_with_lost_files_leaves_nothing_behind(bank: Wri
     assert not to.log.exists()
 
 
-def test_partition_folders_are_kept_and_names_never_clash(tmp_path: Path) -> None:
-    """Two shallow clones' sources may each have a file of one name."""
+def test_partition_folders_are_kept_and_file_names_never_collide(tmp_path: Path) -> None:
+    """The sources of two shallow clones may each have a file of the same name."""
     store = LocalStore(tmp_path / "src")
     writer = Writer(store, seed=3)
     writer.create({1: 10})

@@ -1,4 +1,4 @@
-"""CONVERT TO DELTA where no Spark job is needed: folders without partition values, and what stands in the way."""
+"""CONVERT TO DELTA without a Spark job: folders without partition values, and the reasons for a refusal."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def other_rows(folder: Path) -> list[dict[str, Any]]:
     return sorted(deltalake.DeltaTable(str(folder)).to_pyarrow_table().to_pylist(), key=repr)
 
 
-def test_another_reader_reads_the_table_that_a_folder_became(tmp_path: Path) -> None:
+def test_another_reader_reads_the_converted_folder(tmp_path: Path) -> None:
     put(tmp_path, "1.parquet", id=pa.array([1], pa.int8()), name=["a"])
     put(tmp_path, "deeper/with space/2.parquet", ID=pa.array([300], pa.int32()), more=[1.5])
     log, outcome = converted(tmp_path)
@@ -63,7 +63,7 @@ def test_another_reader_reads_the_table_that_a_folder_became(tmp_path: Path) -> 
     assert log.snapshot().transaction_version("convert") == 1
 
 
-def test_the_statistics_come_from_the_footers_unless_none_are_wanted(tmp_path: Path) -> None:
+def test_the_statistics_are_read_from_the_footers_unless_statistics_are_disabled(tmp_path: Path) -> None:
     put(tmp_path / "with", "1.parquet", id=[3, 5, None])
     put(tmp_path / "without", "1.parquet", id=[3])
     (add,) = converted(tmp_path / "with")[0].snapshot().add_files()
@@ -73,7 +73,7 @@ def test_the_statistics_come_from_the_footers_unless_none_are_wanted(tmp_path: P
     assert add.stats is None
 
 
-def test_statistics_of_files_that_others_wrote_are_not_taken_for_values(tmp_path: Path) -> None:
+def test_bounds_that_other_writers_may_have_truncated_are_not_used_as_values(tmp_path: Path) -> None:
     pl.DataFrame({"s": ["日" * 22, "z" * 70, "語" * 22]}).write_parquet(tmp_path / "1.parquet")
     log, _ = converted(tmp_path)
     snapshot = log.snapshot()
@@ -94,14 +94,14 @@ def test_a_type_that_arrow_cannot_read_is_refused_with_its_file(tmp_path: Path) 
 
 
 @pytest.mark.parametrize("name", ["a:b.parquet", "a:b/1.parquet"])
-def test_a_path_that_begins_like_a_uri_is_refused_before_there_is_a_log(tmp_path: Path, name: str) -> None:
+def test_a_path_that_looks_like_a_uri_is_refused_before_a_log_is_created(tmp_path: Path, name: str) -> None:
     put(tmp_path, name, id=[1])
     with pytest.raises(InvalidStatementError, match=rf"the path {name} begins like the URI .* Rename the file"):
         converted(tmp_path)
     assert not (tmp_path / LOG_FOLDER).exists()
 
 
-def test_the_history_says_what_was_converted(tmp_path: Path) -> None:
+def test_the_history_records_the_conversion(tmp_path: Path) -> None:
     put(tmp_path, "1.parquet", id=[3])
     log, _ = converted(tmp_path)
     (commit,) = log.commits()
@@ -115,7 +115,7 @@ def test_the_history_says_what_was_converted(tmp_path: Path) -> None:
     assert info.operation_metrics == {"numConvertedFiles": "1"}
 
 
-def test_hidden_files_and_folders_are_no_data_but_folders_of_values_are(tmp_path: Path) -> None:
+def test_hidden_files_and_folders_are_ignored_except_for_partition_folders(tmp_path: Path) -> None:
     put(tmp_path, "_day=__HIVE_DEFAULT_PARTITION__/1.parquet", id=[1])
     for hidden in ("_day=__HIVE_DEFAULT_PARTITION__/_SUCCESS", "_temporary/x.parquet", ".x.crc", ".folder/y"):
         (tmp_path / hidden).parent.mkdir(exist_ok=True)
@@ -125,7 +125,7 @@ def test_hidden_files_and_folders_are_no_data_but_folders_of_values_are(tmp_path
     assert other_rows(tmp_path) == [{"id": 1, "_day": None}]
 
 
-def test_a_column_that_folders_and_files_both_have_is_the_folders(tmp_path: Path) -> None:
+def test_the_folders_value_of_a_column_takes_precedence_over_the_files(tmp_path: Path) -> None:
     put(tmp_path, "day=__HIVE_DEFAULT_PARTITION__/1.parquet", day=["in the file"], id=[1])
     log, _ = converted(tmp_path, DAY)
     assert [(each.name, each.type.sql_name) for each in log.snapshot().schema] == [("day", "date"), ("id", "bigint")]  # type: ignore[union-attr]
@@ -142,7 +142,7 @@ def test_folders_and_clause_must_name_the_same_columns(tmp_path: Path, partition
     assert os.listdir(tmp_path) == ["day=2024-01-01"]
 
 
-def test_text_in_a_folders_name_is_taken_as_it_stands(tmp_path: Path) -> None:
+def test_the_text_of_a_folders_name_is_taken_literally(tmp_path: Path) -> None:
     put(tmp_path, "word==a%2Fb %C3%A9/1.parquet", id=[1])
     log, _ = converted(tmp_path, StructField("word", PrimitiveType("string")))
     assert [add.partition_values for add in log.snapshot().add_files()] == [{"word": "=a/b é"}]
@@ -156,7 +156,7 @@ def test_a_file_outside_of_the_partition_folders_is_named(tmp_path: Path) -> Non
         converted(tmp_path, DAY)
 
 
-def test_files_that_disagree_are_both_named(tmp_path: Path) -> None:
+def test_files_with_contradicting_schemas_are_both_named(tmp_path: Path) -> None:
     put(tmp_path, "1.parquet", id=[1])
     put(tmp_path, "2.parquet", id=[2], amount=[1])
     put(tmp_path, "3.parquet", id=[2], amount=["much"])
@@ -164,13 +164,13 @@ def test_files_that_disagree_are_both_named(tmp_path: Path) -> None:
         converted(tmp_path)
 
 
-def test_a_folder_without_files_or_that_is_not_there_is_no_table(tmp_path: Path) -> None:
+def test_a_missing_folder_or_a_folder_without_files_is_not_converted(tmp_path: Path) -> None:
     for folder in (tmp_path, tmp_path / "none"):
         with pytest.raises(NotATableError):
             converted(folder)
 
 
-def test_a_table_is_left_as_it_is(tmp_path: Path) -> None:
+def test_an_existing_table_is_not_changed(tmp_path: Path) -> None:
     put(tmp_path, "1.parquet", id=[1])
     converted(tmp_path)
     put(tmp_path, "2.parquet", id=[2])
@@ -179,8 +179,8 @@ def test_a_table_is_left_as_it_is(tmp_path: Path) -> None:
     assert len(other_rows(tmp_path)) == 1
 
 
-def test_another_reader_reads_a_deep_clone_and_finds_no_file_of_a_shallow_one(tmp_path: Path) -> None:
-    """delta-rs takes every path for one below the table: an error, and no wrong rows."""
+def test_another_reader_reads_a_deep_clone_and_fails_on_a_shallow_clone(tmp_path: Path) -> None:
+    """delta-rs takes every path as relative to the table: an error, and no wrong rows."""
     put(tmp_path / "source", "1.parquet", id=[1])
     source, _ = converted(tmp_path / "source")
     for shallow in (True, False):

@@ -66,7 +66,7 @@ def test_an_empty_table_has_the_declared_columns_and_no_file(tables: Tables) -> 
     assert tables.data_files(log) == set()
 
 
-def test_create_as_select_is_one_commit_with_everything_in_it(tables: Tables) -> None:
+def test_create_as_select_is_a_single_commit(tables: Tables) -> None:
     log = tables.log()
     definition = Definition(
         partition_columns=("G",),
@@ -95,7 +95,7 @@ def test_create_as_select_is_one_commit_with_everything_in_it(tables: Tables) ->
     assert info.operation_metrics is not None and info.operation_metrics["numOutputRows"] == "4"
 
 
-def test_a_query_with_declared_columns_is_matched_by_position(tables: Tables) -> None:
+def test_a_query_is_matched_with_declared_columns_by_position(tables: Tables) -> None:
     log = tables.log()
     definition = Definition((ColumnDefinition("key", "int"), ColumnDefinition("label")))
     run(tables, log, "select '7' a, 'x' b", definition=definition)
@@ -103,7 +103,7 @@ def test_a_query_with_declared_columns_is_matched_by_position(tables: Tables) ->
     assert log.snapshot().schema.names == ("key", "label")
 
 
-def test_the_columns_of_a_query_are_nullable_and_keep_comments_only(tables: Tables) -> None:
+def test_the_columns_of_a_query_are_nullable_and_keep_only_their_comments(tables: Tables) -> None:
     source = tables.log("source")
     columns = (ColumnDefinition("id", "bigint", nullable=False, comment="the key"),)
     run(tables, source, "select 1L", definition=Definition(columns))
@@ -114,7 +114,7 @@ def test_the_columns_of_a_query_are_nullable_and_keep_comments_only(tables: Tabl
     assert (field.nullable, dict(field.metadata)) == (True, {"comment": "the key"})
 
 
-def test_replace_swaps_schema_and_rows_in_one_commit_and_keeps_the_tables_identity(tables: Tables) -> None:
+def test_replace_changes_schema_and_rows_in_one_commit_and_keeps_the_tables_identity(tables: Tables) -> None:
     log = tables.made("select id from range(3)", properties={"owner": "me"})
     old = metadata(log)
     outcome = run(tables, log, "select 'a' name", CreateMode.CREATE_OR_REPLACE)
@@ -127,14 +127,14 @@ def test_replace_swaps_schema_and_rows_in_one_commit_and_keeps_the_tables_identi
 
 
 @pytest.mark.parametrize("query", ["select id from range(0)", None])
-def test_replace_by_no_rows_says_how_many_there_were(tables: Tables, query: str | None) -> None:
+def test_a_replacement_without_rows_reports_the_number_of_deleted_rows(tables: Tables, query: str | None) -> None:
     log = tables.made("select id from range(3)")
     columns = () if query else (ColumnDefinition("id", "bigint"),)
     outcome = run(tables, log, query, CreateMode.CREATE_OR_REPLACE, Definition(columns))
     assert (outcome.rows_inserted, outcome.rows_before) == (0, 3)
 
 
-def test_replace_by_rows_does_not_count_the_old_ones(tables: Tables) -> None:
+def test_a_replacement_with_rows_does_not_count_the_deleted_rows(tables: Tables) -> None:
     log = tables.made("select id from range(3)")
     assert run(tables, log, "select 1 id", CreateMode.CREATE_OR_REPLACE).rows_before is None
 
@@ -148,7 +148,7 @@ def test_a_table_may_be_replaced_by_a_query_on_itself(tables: Tables) -> None:
     assert tables.rows(log) == [(0,), (2,), (4,)]
 
 
-def test_replace_loses_to_rows_that_came_while_it_ran(tables: Tables) -> None:
+def test_replace_conflicts_with_rows_that_were_committed_while_it_ran(tables: Tables) -> None:
     log = tables.made("select id from range(3)")
     base = log.snapshot()
     tables.append(log, "select 3L")
@@ -164,25 +164,25 @@ def test_replace_loses_to_rows_that_came_while_it_ran(tables: Tables) -> None:
     assert len(tables.rows(log)) == 4
 
 
-def test_create_says_that_the_table_exists(tables: Tables) -> None:
+def test_create_fails_if_the_table_exists(tables: Tables) -> None:
     log = tables.made("select 1 id")
     with pytest.raises(RelationExistsError):
         run(tables, log, "select 2 id")
 
 
-def test_create_if_not_exists_leaves_a_table_as_it_is(tables: Tables) -> None:
+def test_create_if_not_exists_does_not_change_an_existing_table(tables: Tables) -> None:
     log = tables.made("select 1 id")
     outcome = run(tables, log, "select 2 id", CreateMode.CREATE_IF_NOT_EXISTS)
     assert (outcome.version, outcome.rows_inserted, outcome.attempts) == (0, 0, 0)
     assert tables.rows(log) == [(1,)]
 
 
-def test_replace_needs_a_table(tables: Tables) -> None:
+def test_replace_requires_an_existing_table(tables: Tables) -> None:
     with pytest.raises(RelationNotFoundError):
         run(tables, tables.log(), "select 2 id", CreateMode.REPLACE)
 
 
-def test_of_two_creators_one_loses_and_leaves_no_file(tables: Tables) -> None:
+def test_of_two_creators_one_fails_and_leaves_no_file(tables: Tables) -> None:
     log = tables.log()
     run(tables, log, "select 1 id")
     before = tables.data_files(log)
@@ -198,7 +198,7 @@ def test_of_two_creators_one_loses_and_leaves_no_file(tables: Tables) -> None:
     assert tables.data_files(log) == before
 
 
-def test_rows_that_break_a_declared_constraint_make_no_table(tables: Tables) -> None:
+def test_rows_that_violate_a_declared_constraint_create_no_table(tables: Tables) -> None:
     log = tables.log()
     with pytest.raises(CheckViolationError):
         run(tables, log, "select -1 id", definition=Definition(constraints={"positive": "id > 0"}))
@@ -231,7 +231,7 @@ def test_rows_that_break_a_declared_constraint_make_no_table(tables: Tables) -> 
         (None, Definition((ColumnDefinition("a"),)), InvalidStatementError, "`a` has no type"),
     ],
 )
-def test_a_table_that_cannot_be_is_refused(
+def test_an_invalid_table_is_refused(
     tables: Tables, query: str | None, definition: Definition, error: type[Exception], words: str
 ) -> None:
     log = tables.log()
@@ -241,14 +241,14 @@ def test_a_table_that_cannot_be_is_refused(
     assert not log.exists()
 
 
-def test_what_asks_for_the_protocol_is_not_kept_as_a_property(tables: Tables) -> None:
+def test_requests_for_protocol_features_are_not_stored_as_properties(tables: Tables) -> None:
     log = tables.log()
     properties = {"delta.feature.appendOnly": "supported", "delta.minReaderVersion": "1", "delta.minWriterVersion": "2"}
     run(tables, log, "select 1 id", definition=Definition(properties=properties))
     assert metadata(log).configuration == {}
 
 
-def test_column_names_of_any_characters_are_fine(tables: Tables) -> None:
+def test_column_names_may_have_any_characters(tables: Tables) -> None:
     log = tables.made("select 1 `a b`, 2 `c.d`, 3 `select`, 4 `naïve;{}`, 5 `e``f`")
     tables.append(log, "select 6, 7, 8, 9, 10")
     assert tables.rows(log) == [(1, 2, 3, 4, 5), (6, 7, 8, 9, 10)]

@@ -29,11 +29,11 @@ DEFINITION = Definition(
 
 
 def as_rows(tables: Tables, answer: Answer) -> list[dict[str, object]]:
-    """What a user sees: the answer as a DataFrame."""
+    """Returns the answer as the user sees it: as rows of a DataFrame."""
     return [row.asDict() for row in tables.spark.createDataFrame(list(answer.rows), answer.schema).collect()]
 
 
-def test_columns_are_described_as_spark_does(tables: Tables) -> None:
+def test_columns_are_described_as_in_spark(tables: Tables) -> None:
     log = tables.log()
     create(tables.spark, TableLocation(log, None), DEFINITION, None, CreateMode.CREATE, PLAIN)
     snapshot = log.snapshot()
@@ -54,7 +54,7 @@ def test_columns_are_described_as_spark_does(tables: Tables) -> None:
     assert extended["Table Properties"] == "[owner=me]"
 
 
-def test_the_history_is_newest_first_with_what_each_commit_says(tables: Tables) -> None:
+def test_the_history_has_the_facts_of_each_commit_newest_first(tables: Tables) -> None:
     log = tables.made("select id from range(3)")
     tables.append(log, "select 9L")
     newest, oldest = as_rows(tables, describe.history(log))
@@ -67,7 +67,7 @@ def test_the_history_is_newest_first_with_what_each_commit_says(tables: Tables) 
     assert newest["timestamp"] > oldest["timestamp"]  # type: ignore[operator]
 
 
-def test_the_history_may_be_cut_short(tables: Tables) -> None:
+def test_the_history_may_be_limited(tables: Tables) -> None:
     log = tables.made("select id from range(3)")
     for value in range(3):
         tables.append(log, f"select {value}L")
@@ -76,7 +76,7 @@ def test_the_history_may_be_cut_short(tables: Tables) -> None:
     assert describe.history(log, 0).rows == ()
 
 
-def test_a_commit_of_another_writer_without_a_word_about_itself_is_shown(tables: Tables) -> None:
+def test_a_commit_of_another_writer_without_commit_info_is_shown(tables: Tables) -> None:
     log = tables.made("select id from range(3)")
     log.store.put_if_absent("_delta_log/00000000000000000001.json", b'{"txn":{"appId":"a","version":1}}\n')
     newest = as_rows(tables, describe.history(log, 1))[0]
@@ -88,7 +88,7 @@ def test_a_folder_without_a_log_has_no_history(tables: Tables) -> None:
         describe.history(tables.log("nothing"), 1)
 
 
-def test_the_detail_says_what_the_table_is(tables: Tables) -> None:
+def test_the_detail_describes_the_table(tables: Tables) -> None:
     log = tables.made(
         "select id, id % 2 as grp from range(4)", partition_columns=("grp",), comment="c", properties={"a": "b"}
     )
@@ -111,7 +111,7 @@ def test_names_and_properties_are_shown(tables: Tables) -> None:
     assert describe.properties(snapshot.metadata.configuration).rows == (("delta.checkpointInterval", "5"), ("z", "1"))
 
 
-def test_the_create_statement_makes_a_table_of_the_same_columns(tables: Tables) -> None:
+def test_show_create_table_creates_a_table_with_the_same_columns(tables: Tables) -> None:
     log = tables.log()
     create(tables.spark, TableLocation(log, None), DEFINITION, None, CreateMode.CREATE, PLAIN)
     add_constraint(tables.spark, tables.target(log), "positive", "id > 0", PLAIN)

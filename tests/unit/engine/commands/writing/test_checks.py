@@ -1,4 +1,4 @@
-"""Rules of a table are observed while rows are written."""
+"""Constraints of a table are checked while rows are written."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ STRICT = StructType((StructField("a", LONG, nullable=False),))
 
 
 def broken(df: DataFrame, schema: StructType, configuration: dict[str, str] | None = None) -> list[SiltError]:
-    """The errors that the rows raise."""
+    """Returns the errors that the rows cause."""
     found = checks.table_checks(schema, TableProperties(configuration or {}), "t")
     if not found:
         return []
@@ -29,7 +29,7 @@ def broken(df: DataFrame, schema: StructType, configuration: dict[str, str] | No
     return [check.error(count, example) for check, count, example in zip(found, counts, examples, strict=True) if count]
 
 
-def test_a_table_without_rules_has_no_checks(spark: SparkSession) -> None:
+def test_a_table_without_constraints_has_no_checks(spark: SparkSession) -> None:
     schema = StructType((StructField("id", LONG),))
     assert checks.table_checks(schema, TableProperties({}), "t") == ()
 
@@ -55,7 +55,7 @@ def test_a_table_without_rules_has_no_checks(spark: SparkSession) -> None:
         ),
     ],
 )
-def test_not_null_is_found_at_every_depth(
+def test_a_violated_not_null_is_found_at_every_depth(
     spark: SparkSession, field: StructField, good: str, bad: str, name: str
 ) -> None:
     schema = StructType((field,))
@@ -64,7 +64,7 @@ def test_not_null_is_found_at_every_depth(
     assert f"2 rows have a null in the NOT NULL column `{name}`" in str(error)
 
 
-def test_a_condition_that_is_null_breaks_its_constraint(spark: SparkSession) -> None:
+def test_a_condition_that_is_null_violates_its_constraint(spark: SparkSession) -> None:
     schema = StructType((StructField("id", LONG),))
     df = spark.sql("values (1L), (-1L), (cast(null as bigint)) as t(id)")
     (error,) = broken(df, schema, {"delta.constraints.positive": "id > 0"})
@@ -78,13 +78,13 @@ def test_an_invariant_of_a_column_is_checked(spark: SparkSession) -> None:
     assert "2 rows break the invariant of the column `id`, id < 10" in str(error)
 
 
-def test_a_text_longer_than_its_column_is_found(spark: SparkSession) -> None:
+def test_a_string_longer_than_its_column_is_found(spark: SparkSession) -> None:
     limited = StructField("x", PrimitiveType("string"), True, {"__CHAR_VARCHAR_TYPE_STRING": "varchar(3)"})
     (error,) = broken(spark.sql("values ('äöü'), ('abcd') as t(x)"), StructType((limited,)))
     assert "1 row has a string in `x` that is longer than varchar(3), for example abcd" in str(error)
 
 
-def test_an_example_begins_with_the_columns_of_the_rule(spark: SparkSession) -> None:
+def test_an_example_starts_with_the_columns_of_the_constraint(spark: SparkSession) -> None:
     names = [f"c{at}" for at in range(10)]
     schema = StructType((*(StructField(name, LONG) for name in names), StructField("s", STRICT)))
     row = ", ".join(f"{at}L as c{at}" for at in range(10))
@@ -112,7 +112,7 @@ def test_an_example_begins_with_the_columns_of_the_rule(spark: SparkSession) -> 
         ("struct<a: int, b: binary>", "null", "null"),
     ],
 )
-def test_an_example_leaves_out_no_more_of_a_column_than_what_cannot_be_shown(
+def test_an_example_omits_only_the_parts_of_a_column_that_cannot_be_shown(
     spark: SparkSession, kind: str, value: str, expected: str
 ) -> None:
     row = spark.sql(f"select cast({value} as {kind}) as x, x'00' as b, 1L as id")
@@ -121,7 +121,7 @@ def test_an_example_leaves_out_no_more_of_a_column_than_what_cannot_be_shown(
     assert f'for example {{"x":{expected},"id":"1"}}. ' in str(error)
 
 
-def test_a_rule_is_shown_on_one_line(spark: SparkSession) -> None:
+def test_a_constraint_is_shown_on_one_line(spark: SparkSession) -> None:
     schema = StructType(
         (
             StructField("id", LONG),
@@ -134,6 +134,6 @@ def test_a_rule_is_shown_on_one_line(spark: SparkSession) -> None:
         assert "`c`, id > 1 and true, for" in str(error) or "`twice`, `twice` <=> (id * 2L), for" in str(error)
 
 
-def test_an_example_is_cut_where_it_is_long() -> None:
+def test_a_long_example_is_truncated() -> None:
     assert examples.shown("x" * 1000).endswith("xxx...")
     assert examples.shown(None) == ""

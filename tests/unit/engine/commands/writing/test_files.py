@@ -19,7 +19,7 @@ def written(tables: Tables, log: DeltaLog, query: str) -> Written:
     return files.write(tables.spark.sql(query), log, log.snapshot().metadata)
 
 
-def test_files_go_into_a_folder_of_their_own_and_nothing_else_does(tables: Tables) -> None:
+def test_each_write_creates_files_in_a_separate_folder_only(tables: Tables) -> None:
     log = tables.made("select 1L id where false")
     found = written(tables, log, "select id from range(0, 10, 1, 3)")
     assert found.rows == 10
@@ -49,7 +49,7 @@ def test_partition_values_are_exact_and_in_utc(tables: Tables) -> None:
     moment = "timestamp'2024-11-03 01:30:00 America/Los_Angeles'"
     query = f"select 1 id, {moment} at, cast(1.10 as decimal(5,2)) n, 1e20D d, true b"
     log = tables.made(f"{query} where false", partition_columns=("at", "n", "d", "b"))
-    # One hour later the clocks have gone back, and the wall clock says the same.
+    # One hour later the clocks have been set back, and the local time is the same.
     found = written(tables, log, f"{query} union all select id, at + interval 1 hour, n, d, b from ({query})")
     assert sorted(json.dumps(add.partition_values) for add in found.adds) == [
         '{"at": "2024-11-03T08:30:00.000000Z", "n": "1.10", "d": "1.0E20", "b": "true"}',
@@ -57,12 +57,12 @@ def test_partition_values_are_exact_and_in_utc(tables: Tables) -> None:
     ]
 
 
-def test_a_column_named_like_the_copy_of_a_partition_column_is_no_trouble(tables: Tables) -> None:
+def test_a_column_named_like_the_internal_copy_of_a_partition_column_is_written(tables: Tables) -> None:
     log = tables.made("select 1 id, 2 p, 3 p_", partition_columns=("p",))
     assert tables.rows(log) == [(1, 2, 3)]
 
 
-def test_no_rows_make_no_file(tables: Tables) -> None:
+def test_a_write_without_rows_creates_no_file(tables: Tables) -> None:
     log = tables.made("select 1L id where false")
     found = written(tables, log, "select id from range(10) where id > 100")
     assert (found.adds, found.rows) == ((), 0)
@@ -70,14 +70,14 @@ def test_no_rows_make_no_file(tables: Tables) -> None:
     assert log.store.list_folders("") == ["_delta_log"]
 
 
-def test_what_is_asked_for_is_observed_on_the_way(tables: Tables) -> None:
+def test_requested_metrics_are_observed_during_the_write(tables: Tables) -> None:
     log = tables.made("select 1L id where false")
     query = tables.spark.range(10)
     found = files.write(query, log, log.snapshot().metadata, metrics={"even": "count_if(id % 2 = 0)"})
     assert found.metrics == {"even": 5}
 
 
-def test_rows_that_are_in_no_file_are_an_error_and_no_file_remains(
+def test_rows_missing_in_the_files_are_an_error_and_no_file_remains(
     tables: Tables, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     log = tables.made("select 1L id where false")
@@ -88,7 +88,7 @@ def test_rows_that_are_in_no_file_are_an_error_and_no_file_remains(
     assert tables.data_files(log) == set()
 
 
-def test_discarded_files_are_gone(tables: Tables) -> None:
+def test_discarded_files_are_deleted(tables: Tables) -> None:
     log = tables.made("select 1L id where false")
     written(tables, log, "select 1L id").discard(log)
     assert tables.data_files(log) == set()
@@ -98,7 +98,7 @@ def test_discarded_files_are_gone(tables: Tables) -> None:
     ("key", "value"),
     [("spark.sql.parquet.outputTimestampType", "INT96"), ("spark.sql.caseSensitive", "true")],
 )
-def test_a_setting_that_would_make_wrong_files_is_refused(tables: Tables, key: str, value: str) -> None:
+def test_a_session_setting_that_would_produce_wrong_files_is_refused(tables: Tables, key: str, value: str) -> None:
     log = tables.made("select 1L id where false")
     before = tables.spark.conf.get(key)
     tables.spark.conf.set(key, value)

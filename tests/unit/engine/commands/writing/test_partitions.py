@@ -1,4 +1,4 @@
-"""Partitions of written files: what their columns may hold, how their folders are called, who reads them."""
+"""Partitions of written files: the values of their columns, the names of their folders, and their readers."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ TIMES = {
 }
 
 
-def test_a_text_that_no_partition_can_have_is_refused_by_its_columns_name(tables: Tables) -> None:
+def test_an_invalid_partition_value_is_refused_with_its_columns_name(tables: Tables) -> None:
     log = tables.made("select 1 id, 'Bonn' `the city`", partition_columns=("the city",))
     before = tables.data_files(log)
     for what, text in UNFIT.items():
@@ -40,7 +40,7 @@ def test_a_text_that_no_partition_can_have_is_refused_by_its_columns_name(tables
 
 
 @pytest.mark.parametrize("kind", TIMES)
-def test_a_time_that_the_log_does_not_spell_is_refused(tables: Tables, kind: str) -> None:
+def test_a_timestamp_that_the_log_cannot_represent_is_refused(tables: Tables, kind: str) -> None:
     log = tables.made(f"select 1 id, cast(null as {kind}) at", partition_columns=("at",))
     with pytest.raises(PartitionValueError, match=r"1 row has a time outside the years 1 to 9999.*`at`"):
         tables.append(log, f"select 1, {TIMES[kind]}")
@@ -52,7 +52,7 @@ def change_version_0(log: DeltaLog, old: str, new: str) -> None:
     log.store.put(commit_path(0), commit.replace(old, new).encode())
 
 
-def test_bytes_that_are_text_may_be_a_partition_of_another_writers_table(tables: Tables) -> None:
+def test_text_bytes_may_be_a_partition_value_of_another_writers_table(tables: Tables) -> None:
     log = tables.made("select 1 id, 'a' city", partition_columns=("city",))
     change_version_0(log, r"\"city\",\"type\":\"string\"", r"\"city\",\"type\":\"binary\"")
     log = reopened(log)
@@ -63,15 +63,15 @@ def test_bytes_that_are_text_may_be_a_partition_of_another_writers_table(tables:
         files.write(tables.spark.sql("select 2 id, x'ff' city"), log, log.snapshot().metadata)
 
 
-def test_an_empty_text_in_the_log_is_null_whatever_the_file_holds(tables: Tables) -> None:
+def test_an_empty_partition_value_in_the_log_is_null_whatever_the_file_contains(tables: Tables) -> None:
     log = tables.made("select 1 id, 'a' city", partition_columns=("city",))
     change_version_0(log, '"partitionValues":{"city":"a"}', '"partitionValues":{"city":""}')
     assert tables.rows(reopened(log)) == [(1, None)]
 
 
 @pytest.mark.in_folders("folders of an object store keep the names of Spark's copies, as decision 0044 says")
-def test_folders_have_the_names_of_the_columns_and_polars_reads_what_we_read(tables: Tables) -> None:
-    tables = replace(tables, place=tables.others("plain"))  # Polars does not read every name of a folder
+def test_folders_have_the_names_of_the_columns_and_polars_reads_the_same_rows(tables: Tables) -> None:
+    tables = replace(tables, place=tables.others("plain"))  # Polars does not read every folder name
     columns = (
         "text string, day date, at timestamp, wall timestamp_ntz, n decimal(38, 2), d double, f float, b byte, "
         "yes boolean"
@@ -103,11 +103,11 @@ def test_folders_have_the_names_of_the_columns_and_polars_reads_what_we_read(tab
     folders = {decode_path(add.path).split("/")[1] for add in log.snapshot().add_files()}
     assert {"text=a b%2Fc%25%3Dd", f"text={HIVES_NULL}", "text=%5F_HIVE_DEFAULT_PARTITION__"} < folders
     theirs = as_rows(tables.place.polars(log.store.root).collect().to_arrow())
-    # Polars takes Hive's word for null for null, however it is spelled.
+    # Polars reads Hive's word for null as null, in any case.
     assert repr(theirs) == repr(as_rows(tables.read(log).replace(HIVES_NULL, None, "text").toArrow()))
 
 
-def test_polars_reads_a_table_that_another_writer_has_added_to(tables: Tables) -> None:
+def test_polars_reads_a_table_that_another_writer_has_appended_to(tables: Tables) -> None:
     tables = replace(tables, place=tables.others("plain"))
     log = tables.made("select 1L id, 'Bonn' city", partition_columns=("city",))
     polars.DataFrame({"id": [2], "city": ["Köln"]}).write_delta(

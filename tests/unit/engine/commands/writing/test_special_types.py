@@ -1,4 +1,4 @@
-"""Columns without a type, and variants: what files hold of them."""
+"""Columns without a type, and variants: their data in files."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ READS_PARTS_WITHOUT_A_TYPE = Version(pyspark.__version__) >= Version("4.1")
 
 
 def with_column(tables: Tables, field: StructField) -> DeltaLog:
-    """A table to whose columns another writer has added one."""
+    """Creates a table to which another writer has added a column."""
     log = tables.made("select 1L as id")
     snapshot = log.snapshot()
     metadata = replace(snapshot.metadata, schema_string=snapshot.schema.add(field).to_json())
@@ -37,7 +37,7 @@ def with_column(tables: Tables, field: StructField) -> DeltaLog:
     return log
 
 
-def test_a_column_without_a_type_is_in_no_file_and_can_be_given_one(tables: Tables) -> None:
+def test_a_column_without_a_type_is_stored_in_no_file_and_can_get_a_type(tables: Tables) -> None:
     log = with_column(tables, NOTHING)
     tables.append(log, "values (2L, null)")
     for name in tables.data_files(log):
@@ -56,7 +56,7 @@ def test_a_column_without_a_type_is_in_no_file_and_can_be_given_one(tables: Tabl
         StructType((StructField("x", PrimitiveType("long")), NOTHING)),
     ],
 )
-def test_a_part_without_a_type_is_read_as_null_or_refused_by_spark_and_not_written(
+def test_a_field_without_a_type_is_read_as_null_or_refused_by_spark_and_not_written(
     tables: Tables, kind: DataType
 ) -> None:
     log = with_column(tables, StructField("c", kind))
@@ -71,14 +71,14 @@ def test_a_part_without_a_type_is_read_as_null_or_refused_by_spark_and_not_writt
     assert tables.data_files(log) == before
 
 
-def test_a_table_of_columns_without_types_is_not_written(tables: Tables) -> None:
+def test_a_table_with_only_untyped_columns_is_not_written(tables: Tables) -> None:
     log = tables.made("select 1L as id")
     metadata = replace(log.snapshot().metadata, schema_string=StructType((NOTHING,)).to_json())
     with pytest.raises(UnsupportedStatementError, match="no column"):
         files.write(tables.spark.sql("select null as nothing"), log, metadata)
 
 
-def test_variants_are_written_whole_and_read_by_others(tables: Tables) -> None:
+def test_variants_are_written_unshredded_and_read_by_other_readers(tables: Tables) -> None:
     query = "select /*+ coalesce(1) */ id, if(id < 2, parse_json(concat('{\"a\":', id, '}')), null) as v from range(3)"
     log = tables.made(query)
     (add,) = log.snapshot().add_files()

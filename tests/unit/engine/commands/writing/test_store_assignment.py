@@ -1,4 +1,4 @@
-"""Store assignment: values are converted without loss, or counted."""
+"""Store assignment: values are converted without loss, or counted as lost."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def schema(spark: SparkSession, columns: str) -> StructType:
 
 
 def lost(assigned: Assigned) -> list[int]:
-    """How many values each check counts as lost."""
+    """Returns the number of lost values of each check."""
     if not assigned.checks:
         return []
     row = assigned.df.select(*(F.count_if(check.violation) for check in assigned.checks)).first()
@@ -25,13 +25,13 @@ def lost(assigned: Assigned) -> list[int]:
 
 
 def stored(spark: SparkSession, value: str, column_type: str) -> tuple[object, list[int]]:
-    """The value in the column, and the losses counted."""
+    """Returns the value in the column, and the numbers of lost values."""
     assigned = assign(spark.sql(f"select {value} v"), schema(spark, f"c {column_type}"), "t")
     (row,) = assigned.df.select("c").toArrow().to_pylist()
     return row["c"], lost(assigned)
 
 
-def test_columns_that_fit_pass_untouched(spark: SparkSession) -> None:
+def test_columns_of_the_right_type_are_unchanged(spark: SparkSession) -> None:
     frame = spark.sql("select id, 'a' name from range(3)")
     assigned = assign(frame, schema(spark, "id long, name string"), "t")
     assert assigned.df is frame
@@ -80,9 +80,7 @@ def test_values_are_converted_without_loss(spark: SparkSession, value: str, colu
         ("array(named_struct('x', 'no'), null)", "array<struct<a: int>>"),
     ],
 )
-def test_every_loss_is_counted_whether_or_not_spark_is_in_ansi_mode(
-    spark: SparkSession, value: str, column_type: str
-) -> None:
+def test_every_loss_is_counted_with_and_without_ansi_mode(spark: SparkSession, value: str, column_type: str) -> None:
     for ansi in ("true", "false"):
         spark.conf.set("spark.sql.ansi.enabled", ansi)
         try:
@@ -106,12 +104,12 @@ def test_every_loss_is_counted_whether_or_not_spark_is_in_ansi_mode(
         ("X'00'", "int"),
     ],
 )
-def test_types_that_do_not_go_together_are_named(spark: SparkSession, value: str, column_type: str) -> None:
+def test_incompatible_types_are_named(spark: SparkSession, value: str, column_type: str) -> None:
     with pytest.raises(TypeMismatchError, match=r"`v` has the type .* cannot be stored in `c` of type"):
         stored(spark, value, column_type)
 
 
-def test_by_name_reaches_into_structs(spark: SparkSession) -> None:
+def test_matching_by_name_includes_struct_fields(spark: SparkSession) -> None:
     frame = spark.sql("select named_struct('b', 2, 'A', 1) S")
     assigned = assign(frame, schema(spark, "id long, s struct<a: long, b: int, c: string>"), "t", by_name=True)
     assert assigned.df.toArrow().to_pylist() == [{"id": None, "s": {"a": 1, "b": 2, "c": None}}]
@@ -122,7 +120,7 @@ def test_a_query_may_give_two_columns_the_same_name(spark: SparkSession) -> None
     assert assigned.df.toArrow().to_pylist() == [{"a": 1, "b": 2}]
 
 
-def test_char_is_filled_up_with_blanks(spark: SparkSession) -> None:
+def test_char_values_are_padded_with_spaces(spark: SparkSession) -> None:
     columns = kernel_schema(spark.sql("select cast('a' as string) c").schema)
     padded = StructType(tuple(field.with_metadata(__CHAR_VARCHAR_TYPE_STRING="char(3)") for field in columns))
     assigned = assign(spark.sql("select 'a' c"), padded, "t")

@@ -1,4 +1,4 @@
-"""Wide tables: a statement does not talk to Java several times for each column."""
+"""Wide tables: a statement does not send several messages to Java for each column."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ Calls = Callable[[], int]
 
 @pytest.fixture
 def counted(monkeypatch: pytest.MonkeyPatch) -> Callable[[], Any]:
-    """Counts the messages to Java, except those that release objects; Spark Connect sends none."""
+    """Counts the messages to Java, except for those that release objects; Spark Connect sends none."""
     plain = JavaClient.send_command
 
     @contextmanager
@@ -50,7 +50,7 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> Callable[[], Any]:
 
 
 @pytest.mark.parametrize("value", ["cast(7 as bigint)", "7"], ids=["of the column's type", "converted"])
-def test_an_update_takes_no_call_for_a_column_that_it_does_not_set(
+def test_an_update_sends_no_call_for_a_column_that_it_does_not_set(
     tables: Tables, counted: Callable[[], Any], value: str
 ) -> None:
     log = tables.made(WIDE)
@@ -62,7 +62,9 @@ def test_an_update_takes_no_call_for_a_column_that_it_does_not_set(
     assert tables.rows(log) == [(0, 7, *range(2, COLUMNS))]
 
 
-def test_doubles_that_may_be_zero_or_nan_take_few_calls_too(tables: Tables, counted: Callable[[], Any]) -> None:
+def test_columns_of_doubles_that_may_be_zero_or_nan_take_few_calls_too(
+    tables: Tables, counted: Callable[[], Any]
+) -> None:
     log = tables.made(f"select {', '.join(f'0.0D c{number}' for number in range(COLUMNS))}")
     with counted() as calls:
         update.update(tables.spark, tables.target(log), [Assignment(("c1",), "7.0D")], Rows("t", None, UNKNOWN), PLAIN)
@@ -70,7 +72,7 @@ def test_doubles_that_may_be_zero_or_nan_take_few_calls_too(tables: Tables, coun
     assert tables.rows(log) == [(0.0, 7.0, *[0.0] * (COLUMNS - 2))]
 
 
-def test_a_frame_of_many_columns_is_changed_in_place(tables: Tables, counted: Callable[[], Any]) -> None:
+def test_changing_columns_of_a_wide_frame_keeps_the_other_columns(tables: Tables, counted: Callable[[], Any]) -> None:
     wide = tables.spark.sql(WIDE).withColumn("__silt_mark", F.lit(1))
     columns = {f"c{number}": f"`c{number}`" for number in range(COLUMNS)}
     with counted() as calls:
@@ -81,7 +83,7 @@ def test_a_frame_of_many_columns_is_changed_in_place(tables: Tables, counted: Ca
     assert [row[name] for name in ("c6", "c7", "c8", "c9", "more")] == [6, 9, 8, 4, 3]
 
 
-def test_odd_names_are_changed_in_place(tables: Tables) -> None:
+def test_unusual_column_names_are_changed_correctly(tables: Tables) -> None:
     odd = {"c1": "a.b", "c2": "a`b", "c3": "`c4`", "c5": "select", "c6": "é 日"}
     names = [odd.get(f"c{number}", f"c{number}") for number in range(COLUMNS)]
     columns = {name: quote(name) for name in names}
@@ -95,7 +97,7 @@ def test_odd_names_are_changed_in_place(tables: Tables) -> None:
     "case",
     ["another order", "a user's column goes", "a name with another case", "a column of the engine in another place"],
 )
-def test_other_selections_from_many_columns_are_right_too(tables: Tables, case: str) -> None:
+def test_other_selections_from_many_columns_are_correct_too(tables: Tables, case: str) -> None:
     names = [f"c{number}" for number in range(COLUMNS)]
     if case == "another order":
         names.reverse()
@@ -112,7 +114,7 @@ def test_other_selections_from_many_columns_are_right_too(tables: Tables, case: 
     assert (found.columns, list(row)) == (names, [int(name[1:]) if name[1:].isdigit() else COLUMNS for name in names])
 
 
-def test_columns_made_by_functions_stand_in_their_place_among_many_texts(tables: Tables) -> None:
+def test_columns_computed_by_functions_are_at_their_positions_among_many_expressions(tables: Tables) -> None:
     log = tables.made(WIDE)
     frame = tables.read(log)
     wanted = {f"c{number}": f"c{number}" for number in reversed(range(COLUMNS))}
@@ -126,7 +128,7 @@ def test_columns_made_by_functions_stand_in_their_place_among_many_texts(tables:
     "columns",
     [[("a",), ("b",), ("A",)], [("s",), ("s", "x")], [("s", "x"), ("b",), ("s",)], [("s", "x"), ("S", "X")]],
 )
-def test_a_column_is_set_once_in_whole_or_in_parts(columns: list[tuple[str, ...]]) -> None:
+def test_a_column_is_set_once_completely_or_in_parts(columns: list[tuple[str, ...]]) -> None:
     number = PrimitiveType("integer")
     struct = StructType((StructField("x", number), StructField("y", number)))
     schema = StructType((StructField("a", number), StructField("b", number), StructField("s", struct)))

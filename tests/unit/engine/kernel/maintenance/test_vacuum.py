@@ -56,7 +56,7 @@ class Table:
         return path
 
     def vector(self, prefix: str = "") -> DeletionVector:
-        """A deletion vector whose file is there."""
+        """Creates a deletion vector with its file."""
         self.vectors += 1
         vector = DeletionVector("u", prefix + z85.encode(uuid.UUID(int=self.vectors).bytes), 10, 1, 1)
         self.file(str(deletion_vectors.file_name(vector)))

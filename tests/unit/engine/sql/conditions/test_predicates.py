@@ -1,4 +1,4 @@
-"""What conditions say about a table's rows: alone, in queries, and in the ON of a MERGE."""
+"""The predicates that conditions imply for a table's rows: alone, in queries, and in the ON of a MERGE."""
 
 from __future__ import annotations
 
@@ -60,12 +60,12 @@ OTHER = _struct(i=LONG, k=LONG, z=LONG)
 
 
 def said(condition: str) -> str:
-    """What a condition says of the rows of silt.db.t."""
+    """Returns the predicate of a condition for the rows of silt.db.t."""
     return _shown(to_predicate(condition, SCHEMA, [("silt", "db", "t")], ZONE))
 
 
 def pruned(query: str) -> str:
-    """What a query says of the rows of t, u and v, which are known, by reference; w is not known."""
+    """Returns the predicates of a query for the rows of t, u and v, which are known, by reference; w is unknown."""
     known = {
         reference: Relation(
             SCHEMA if reference.parts[-1] == "t" else OTHER,
@@ -82,7 +82,7 @@ def pruned(query: str) -> str:
 
 
 def keys(condition: str) -> str:
-    """The keys of a MERGE into silt.db.t from main.s, which has the columns i and q."""
+    """Returns the keys of a MERGE into silt.db.t from main.s, which has the columns i and q."""
     sides = MergeSides(OTHER, [("silt", "db", "t")], [("main", "s")], ["i", "q"])
     found = merge_keys(condition, sides, ZONE)
     lines = [f"{'.'.join(k.column.parts)} {'<=>' if k.null_safe else '='} {k.source}" for k in found.keys]
@@ -117,21 +117,21 @@ def _value(value: object) -> str:
 
 
 @pytest.mark.parametrize(("condition", "expected"), pairs("predicates"))
-def test_a_condition_says(condition: str, expected: str) -> None:
+def test_a_condition_implies_its_predicate(condition: str, expected: str) -> None:
     assert said(condition) == expected
 
 
 @pytest.mark.parametrize(("query", "expected"), pairs("pruning"))
-def test_a_query_says_of_its_tables(query: str, expected: str) -> None:
+def test_a_query_implies_a_predicate_for_each_of_its_tables(query: str, expected: str) -> None:
     assert pruned(query) == expected
 
 
 @pytest.mark.parametrize(("condition", "expected"), pairs("merge_keys"))
-def test_the_condition_of_a_merge_says(condition: str, expected: str) -> None:
+def test_the_condition_of_a_merge_implies_its_keys(condition: str, expected: str) -> None:
     assert keys(condition) == expected
 
 
-def test_a_session_in_an_unknown_time_zone_says_nothing_of_local_times() -> None:
+def test_a_session_in_an_unknown_time_zone_implies_nothing_about_local_times() -> None:
     unknown = to_predicate("ts = '2024-01-01 00:00:00'", SCHEMA, [], "Nowhere/Nothing")
     assert unknown == ex.UNKNOWN
     assert to_predicate("ts = '2024-01-01 00:00:00Z'", SCHEMA, [], "Nowhere/Nothing") != ex.UNKNOWN
@@ -144,13 +144,13 @@ def test_columns_of_an_unknown_source_belong_to_no_table() -> None:
     assert found.target == ex.TRUE
 
 
-def test_a_condition_nested_without_end_says_nothing() -> None:
+def test_a_condition_nested_too_deeply_implies_nothing() -> None:
     assert to_predicate("(" * 2000 + "i = 1" + ")" * 2000, SCHEMA, [], "UTC") == ex.UNKNOWN
     assert to_predicate("not " * 2000 + "i = 1", SCHEMA, [], "UTC") == ex.UNKNOWN
 
 
 @given(soups() | openings())
-def test_no_text_makes_the_reading_of_predicates_fail_otherwise_than_by_a_silt_error(text: str) -> None:
+def test_reading_predicates_of_any_text_fails_only_with_a_silt_error(text: str) -> None:
     try:
         to_predicate(text, SCHEMA, [("t",)], ZONE)
         relations = {reference: Relation(SCHEMA) for reference in table_references(text)}

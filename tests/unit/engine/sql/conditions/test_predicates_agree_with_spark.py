@@ -1,4 +1,4 @@
-"""A condition read as a predicate is for every row what Spark says it is, with and without ANSI mode."""
+"""A condition read as a predicate has Spark's outcome for every row, with and without ANSI mode."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def _conditions() -> Iterator[str]:
 
 
 @pytest.mark.parametrize("ansi", ["true", "false"])
-def test_a_condition_is_for_every_row_what_spark_says_it_is(spark: SparkSession, ansi: str) -> None:
+def test_the_predicate_of_a_condition_has_sparks_outcome_for_every_row(spark: SparkSession, ansi: str) -> None:
     session = spark.newSession()
     session.conf.set("spark.sql.session.timeZone", ZONE)
     session.conf.set("spark.sql.ansi.enabled", ansi)

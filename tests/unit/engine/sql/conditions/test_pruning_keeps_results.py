@@ -1,4 +1,4 @@
-"""Rows that a query's predicates rule out are rows that its result does not miss: queries at random, run by SQLite."""
+"""Rows that a query's predicates exclude do not affect its result: random queries, run by SQLite."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _JOINS = ("join", "left join", "left join", "right join", "full join", "cross jo
 
 @st.composite
 def _conditions(draw: st.DrawFn, aliases: Sequence[tuple[str, str]], depth: int = 2, bare: bool = True) -> str:
-    """A condition; `bare` says whether its columns may go without a qualifier."""
+    """Draws a condition; `bare` allows columns without a qualifier."""
     kinds = ["compare", "compare", "columns", "null", "in", "between"]
     if depth:
         kinds += ["and", "and", "or", "not", "exists", "subquery"]
@@ -114,7 +114,7 @@ _TABLES = st.fixed_dictionaries(
 
 @settings(max_examples=400, deadline=None)
 @given(_queries(), _TABLES)
-def test_a_query_over_the_rows_that_are_left_gives_the_same(query: str, tables: Mapping[str, list[Row]]) -> None:
+def test_a_query_without_the_excluded_rows_has_the_same_result(query: str, tables: Mapping[str, list[Row]]) -> None:
     references = table_references(query)
     relations = {reference: Relation(_schema(reference)) for reference in references}
     predicates = pruning_predicates(scanned(query), relations, "UTC")
@@ -138,7 +138,7 @@ def _may_match(predicate: Expression | None, reference: Reference, row: Row) -> 
 
 
 def _outcomes(expression: Expression, row: Mapping[str, int | None]) -> frozenset[bool | None]:
-    """All that the expression may be for the row, UNKNOWN being anything."""
+    """Returns the possible outcomes of the expression for the row; UNKNOWN may have any outcome."""
     if isinstance(expression, Constant):
         return expression.possible
     if isinstance(expression, Not):
@@ -168,5 +168,5 @@ def _run(query: str, tables: Mapping[str, list[Row]], references: Sequence[Refer
         database.close()
 
 
-def test_unknown_may_be_anything() -> None:
+def test_unknown_may_have_any_outcome() -> None:
     assert _outcomes(Not(And((UNKNOWN, Constant(frozenset({True}))))), {}) == {True, False, None}

@@ -1,4 +1,4 @@
-"""What a text tells of being a condition."""
+"""Recognises conditions by their text."""
 
 from __future__ import annotations
 
@@ -26,5 +26,5 @@ def test_a_comparison_outside_of_brackets_and_cases_is_a_condition(text: str) ->
         *("a /* = 1 */", "t.`not`", "s.in", "(a) + (b)", "m['a = 1']", "(select max(a = 1) from t)", "", "()"),
     ],
 )
-def test_any_other_text_does_not_tell(text: str) -> None:
+def test_any_other_text_is_not_recognised_as_a_condition(text: str) -> None:
     assert not is_surely_boolean(text)

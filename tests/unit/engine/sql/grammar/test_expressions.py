@@ -1,4 +1,4 @@
-"""The expressions of DELETE, UPDATE and MERGE: found once each, and each changed where it is."""
+"""The expressions of DELETE, UPDATE and MERGE: each is found once and changed in place."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_each_expression_is_found_once(text: str, expected: tuple[str, ...]) -> 
 
 
 @pytest.mark.parametrize("text", ["delete from t where a = 1", "update t set a = b, c = b where d", MERGE])
-def test_each_expression_is_changed_where_it_is_and_nothing_else_is(text: str) -> None:
+def test_changing_an_expression_changes_nothing_else(text: str) -> None:
     statement = parse(text)
     assert isinstance(statement, Delete | Update | Merge)
     changed = with_expressions(statement, lambda each: f"<{each}>")

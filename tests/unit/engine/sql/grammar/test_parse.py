@@ -1,4 +1,4 @@
-"""What the parser makes of each kind of statement."""
+"""The parser's result for each kind of statement."""
 
 from __future__ import annotations
 
@@ -25,25 +25,25 @@ from tests.unit.engine.sql.sql_soup import openings, soups
         *pairs("session_and_maintenance"),
     ],
 )
-def test_a_statement_is_read_as(sql: str, expected: str) -> None:
+def test_a_statement_is_parsed_as_expected(sql: str, expected: str) -> None:
     assert shown(parse(sql)) == expected
 
 
 @pytest.mark.parametrize(("sql", "expected"), pairs("refused"))
-def test_a_statement_is_refused_with(sql: str, expected: str) -> None:
+def test_an_invalid_statement_is_refused_with_its_error(sql: str, expected: str) -> None:
     with pytest.raises((StatementSyntaxError, UnsupportedStatementError)) as caught:
         parse(sql)
     assert caught.value.problem == expected
 
 
-def test_a_syntax_error_says_the_line_and_the_column() -> None:
+def test_a_syntax_error_names_the_line_and_the_column() -> None:
     with pytest.raises(StatementSyntaxError) as caught:
         parse("create table t (\n  a int,\n  b int not nul\n)")
     assert caught.value.details == {"line": 3, "column": 9}
     assert "near `" in str(caught.value)
 
 
-def test_comments_around_a_statement_and_semicolons_behind_it_are_no_part_of_it() -> None:
+def test_comments_around_a_statement_and_trailing_semicolons_are_not_part_of_it() -> None:
     statement = parse('/* {"app": "dbt"} */\n-- first; comment\nselect 1 -- why; not\n;; /* after */')
     assert statement == ast.Query(text="select 1")
 
@@ -55,7 +55,7 @@ def test_comments_and_hints_inside_a_query_are_kept() -> None:
     assert statement.query == text.removeprefix("insert into t ")
 
 
-def test_keywords_are_recognised_in_any_case_and_names_keep_theirs() -> None:
+def test_keywords_are_recognised_in_any_case_and_names_keep_their_case() -> None:
     assert parse("DELETE From Main.`My Table` As T WHERE T.Id = 1") == parse(
         "DELETE From Main.`My Table` As T WHERE T.Id = 1"
     )
@@ -64,7 +64,7 @@ def test_keywords_are_recognised_in_any_case_and_names_keep_theirs() -> None:
     )
 
 
-def test_a_query_keyword_in_a_string_or_in_backquotes_is_no_keyword() -> None:
+def test_a_query_keyword_in_a_string_or_in_backticks_is_not_a_keyword() -> None:
     statement = parse("update t set `where` = 'where x', b = 2 where `set` = ' where '")
     assert shown(statement) == (
         "Update(table=('t'), assignments=(Assignment(column=('where'), value=\"'where x'\"), "
@@ -72,7 +72,7 @@ def test_a_query_keyword_in_a_string_or_in_backquotes_is_no_keyword() -> None:
     )
 
 
-def test_nesting_without_end_is_refused() -> None:
+def test_a_statement_nested_too_deeply_is_refused() -> None:
     with pytest.raises(UnsupportedStatementError):
         parse("explain " * 3000 + "select 1")
 
@@ -84,7 +84,7 @@ def test_nesting_without_end_is_refused() -> None:
 @example("merge into t using")
 @example("`")
 @example("describe")
-def test_no_text_makes_the_parser_fail_otherwise_than_by_a_silt_error(sql: str) -> None:
+def test_parsing_any_text_fails_only_with_a_silt_error(sql: str) -> None:
     try:
         statement = parse(sql)
     except SiltError:
@@ -93,7 +93,7 @@ def test_no_text_makes_the_parser_fail_otherwise_than_by_a_silt_error(sql: str) 
 
 
 @given(openings())
-def test_every_text_that_a_statement_carries_is_cut_from_the_users(sql: str) -> None:
+def test_every_text_in_a_parsed_statement_is_cut_from_the_users_text(sql: str) -> None:
     try:
         statement = parse(sql)
     except SiltError:

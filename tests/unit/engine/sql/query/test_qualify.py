@@ -1,4 +1,4 @@
-"""Which words of an expression get a qualifier: the bare names of one table's columns, and nothing else."""
+"""Qualifies the unqualified names of one table's columns in an expression, and nothing else."""
 
 from __future__ import annotations
 
@@ -123,18 +123,18 @@ NOT_SURE = [
     ("text", "expected"),
     [*NAMES, *LITERALS, *CALLS, *TYPES, *LAMBDAS, *CONDITIONS, *SUBQUERIES, *NOT_SURE],
 )
-def test_bare_names_of_the_sides_columns_get_its_alias(text: str, expected: str) -> None:
+def test_unqualified_names_of_one_sides_columns_get_its_alias(text: str, expected: str) -> None:
     assert SCOPE.qualify(text) == expected
 
 
 @pytest.mark.parametrize("text", ["t.id + 1", "`T`.`id`", "f(x, t.*)", "case when t.id then 1 end", "x[t.id]"])
-def test_the_other_sides_columns_cannot_be_named(text: str) -> None:
+def test_a_column_of_the_other_side_is_refused(text: str) -> None:
     with pytest.raises(ColumnNotFoundError, match="WHEN NOT MATCHED cannot refer to"):
         SCOPE.qualify(text)
 
 
 @given(soups())
-def test_whatever_the_text_it_only_gains_qualifiers_and_gains_them_once(text: str) -> None:
+def test_any_text_only_gains_qualifiers_and_a_second_time_gains_none(text: str) -> None:
     scope = Scope("q", ("a", "b", "source"), "other", "A clause")
     once = scope.qualify(text)
     assert re.sub(r"`q`\.", "", once) == text
@@ -142,7 +142,7 @@ def test_whatever_the_text_it_only_gains_qualifiers_and_gains_them_once(text: st
 
 
 def _expressions() -> st.SearchStrategy[tuple[str, str]]:
-    """Expressions, each with what is expected of it."""
+    """Draws expressions, each with its expected result."""
     leaf = st.sampled_from(
         [("id", "`s`.id"), ("`day`", "`s`.`day`")]
         + [(text, text) for text in ("s.id", "1", "'id'", "other", "date '2020-01-01'", "interval 1 day")]
@@ -165,6 +165,6 @@ def _expressions() -> st.SearchStrategy[tuple[str, str]]:
 
 
 @given(_expressions())
-def test_names_are_found_however_deep_they_are(pair: tuple[str, str]) -> None:
+def test_names_are_qualified_at_any_depth(pair: tuple[str, str]) -> None:
     text, expected = pair
     assert SCOPE.qualify(text) == expected

@@ -1,4 +1,4 @@
-"""Texts keep their meaning from one session's quotes to another's; what Spark means by them is tested with Spark."""
+"""Stored texts keep their meaning between sessions with different quoting; Spark's quoting is tested with Spark."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ values = st.text(st.sampled_from("ab'\"\\%_n0u \n"), max_size=8)
 
 
 def _value(text: str, quotes: Quotes) -> str:
-    """The value of an expression that is a constant."""
+    """Returns the value of a constant expression."""
     tokens = tokenize(text)
     if tokens[0].word == "CAST":
         return bytes.fromhex(tokens[3].text[1:-1]).decode()
@@ -43,13 +43,13 @@ def _value(text: str, quotes: Quotes) -> str:
 
 
 @given(values, st.sampled_from(ALL))
-def test_a_value_is_written_so_that_the_session_reads_it(value: str, quotes: Quotes) -> None:
+def test_a_value_is_written_so_that_the_session_reads_it_back(value: str, quotes: Quotes) -> None:
     assert _value(quotes.constant(value), quotes) == value
     assert _value(constant(value), quotes) == value
 
 
 @given(st.lists(values, min_size=1, max_size=3), st.sampled_from(ALL), st.sampled_from(ALL))
-def test_a_constant_that_is_kept_means_the_same_to_every_session(parts: list[str], made: Quotes, read: Quotes) -> None:
+def test_a_stored_constant_means_the_same_to_every_session(parts: list[str], made: Quotes, read: Quotes) -> None:
     given_text = " ".join(filter(lambda text: text[0] in "'\"", map(made.constant, parts))) or "''"
     kept = at_rest(as_read(given_text, made), made)
     assert _value(kept, SPARKS_DEFAULT) == _value(given_text, made)
@@ -58,20 +58,20 @@ def test_a_constant_that_is_kept_means_the_same_to_every_session(parts: list[str
 
 
 @given(soups(), st.sampled_from(ALL))
-def test_any_text_is_read_or_is_a_syntax_error(text: str, quotes: Quotes) -> None:
+def test_any_text_is_converted_or_is_a_syntax_error(text: str, quotes: Quotes) -> None:
     with contextlib.suppress(StatementSyntaxError):
         kept = at_rest(as_read(text, quotes), quotes)
         assert for_session(for_any_session(kept), quotes) == for_any_session(kept)
     assert as_read(text, SPARKS_DEFAULT) == at_rest(text, SPARKS_DEFAULT) == for_session(text, SPARKS_DEFAULT) == text
 
 
-def test_names_in_double_quotes_become_names_in_backquotes() -> None:
+def test_names_in_double_quotes_become_names_in_backticks() -> None:
     sql = """select "a""b", "c`d", 'x"y', `e"f` from "t" -- "no name" """
     assert as_read(sql, NAMES) == """select `a"b`, `c``d`, 'x"y', `e"f` from `t` -- "no name" """
     assert as_read(sql, PLAIN_BACKSLASHES) == sql
 
 
-def test_backslashes_are_kept_as_the_session_meant_them() -> None:
+def test_backslashes_keep_the_meaning_that_the_session_gave_them() -> None:
     assert at_rest(r"a rlike '\d' or b = 'c'", PLAIN_BACKSLASHES) == r"a rlike '\\d' or b = 'c'"
     assert for_session(r"a rlike '\\d'", PLAIN_BACKSLASHES) == r"a rlike '\d'"
     assert for_session("a = 'it''s'", PLAIN_BACKSLASHES) == 'a = "it\'s"'
@@ -81,20 +81,20 @@ def test_backslashes_are_kept_as_the_session_meant_them() -> None:
 @pytest.mark.parametrize(
     "text", [r"a like 'x' escape '\\'", "date '2020-01-01'", "interval '1 day'", r"f(x, a => 'b')", "x'5C'", "r"]
 )
-def test_parts_of_literals_and_plain_texts_stay(text: str) -> None:
+def test_parts_of_literals_and_plain_texts_are_unchanged(text: str) -> None:
     for quotes in ALL:
         assert at_rest(text, quotes) == text
         assert for_session(text, quotes) == text
     assert for_any_session(text) == text
 
 
-def test_parts_of_literals_lose_double_quotes() -> None:
+def test_parts_of_literals_lose_their_double_quotes() -> None:
     assert for_session('a like b escape "\\\\" and c = date "2020-01-01"', NAMES) == (
         "a like b escape '\\\\' and c = date '2020-01-01'"
     )
 
 
-def test_the_arguments_of_the_engines_own_functions_are_what_they_are_at_rest() -> None:
+def test_the_arguments_of_the_engines_own_functions_are_stored_unchanged() -> None:
     sql = r"select '\d' from read_files('a\b', sep => '\t')"
     read = as_read(sql, PLAIN_BACKSLASHES)
     assert read == r"select '\d' from read_files('a\\b', sep => '\\t')"
@@ -102,14 +102,14 @@ def test_the_arguments_of_the_engines_own_functions_are_what_they_are_at_rest() 
     assert for_session(at_rest(read, PLAIN_BACKSLASHES), PLAIN_BACKSLASHES) == read
 
 
-def test_strings_one_after_the_other_become_one_constant() -> None:
+def test_adjacent_strings_become_one_constant() -> None:
     assert for_any_session(r"""concat('a' "\n" 'b', c)""") == "concat('a\nb', c)"
     assert for_any_session(r"""concat('a' "'" 'b', c)""") == "concat(cast(X'612762' as string), c)"
 
 
-def test_quoted_texts_are_left_out() -> None:
+def test_quoted_texts_are_omitted() -> None:
     assert without_quoted("""now() || 'now()' || "now()" || `now()`""") == "now() || '' || '' || ''"
 
 
-def test_a_string_of_the_engines_own_is_read_by_default() -> None:
+def test_a_string_of_the_engine_itself_is_read_with_the_default_quoting() -> None:
     assert _value(string_literal("it's \\"), SPARKS_DEFAULT) == "it's \\"

@@ -1,4 +1,4 @@
-"""Which tables a text names, where, and what it becomes when they are replaced."""
+"""The tables that a text names, their positions, and the text after they are replaced."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.unit.engine.sql.sql_soup import openings, soups
 
 
 def rewritten(sql: str) -> str:
-    """The text with each reference replaced by its name in braces, with what it asks of time, and options."""
+    """Returns the text with each reference replaced by its name in braces, with its time travel and options."""
     return rewrite(scanned(sql), {each: Replacement(_mark(each), _full(each)) for each in table_references(sql)})
 
 
@@ -35,7 +35,7 @@ def test_references_are_found_and_replaced(sql: str, expected: str) -> None:
     assert rewritten(sql) == expected
 
 
-def test_a_reference_says_where_its_name_stands_and_where_an_alias_would() -> None:
+def test_a_reference_has_the_positions_of_its_name_and_of_a_possible_alias() -> None:
     text = "select * from s.t version as of 3 tablesample (5 rows) join `u` x"
     first, second = table_references(text)
     assert text[first.start : first.end] == "s.t version as of 3"
@@ -49,12 +49,12 @@ def test_a_reference_says_where_its_name_stands_and_where_an_alias_would() -> No
     ("name", "is_path"),
     [("delta.`/a/b`", True), ("DELTA.`s3://a/b`", True), ("delta.t", False), ("parquet.`/a`", False), ("`/a`", False)],
 )
-def test_a_path_is_delta_dot_a_folder(name: str, is_path: bool) -> None:
+def test_a_reference_by_path_is_delta_dot_a_folder(name: str, is_path: bool) -> None:
     (reference,) = table_references(f"select * from {name}")
     assert reference.is_path is is_path
 
 
-def test_a_call_of_table_changes_reads_the_table_that_its_string_names() -> None:
+def test_a_call_of_table_changes_references_the_table_in_its_string() -> None:
     text = "select * from table_changes('s.`my t`', 1 + 1, current_timestamp()) as c join u on c.id = u.id"
     first, second = table_references(text)
     assert text[first.start : first.end] == "table_changes('s.`my t`', 1 + 1, current_timestamp())"
@@ -70,7 +70,7 @@ def test_a_call_of_table_changes_reads_the_table_that_its_string_names() -> None
 
 
 @pytest.mark.parametrize("arguments", ["", "'s.t'", "s.t, 1", "'s.t', 1, 2, 3", "'s.', 1", "'s t', 1", "'s.t', "])
-def test_a_call_of_table_changes_that_cannot_be_meant_is_refused(arguments: str) -> None:
+def test_an_invalid_call_of_table_changes_is_refused(arguments: str) -> None:
     with pytest.raises(StatementSyntaxError):
         table_references(f"select * from table_changes({arguments})")
 
@@ -80,12 +80,12 @@ def test_identifier_in_place_of_a_table_is_refused() -> None:
         table_references("select * from a join identifier('b' || 'c') on true")
 
 
-def test_a_table_in_double_quotes_is_refused() -> None:
+def test_a_table_name_in_double_quotes_is_refused() -> None:
     with pytest.raises(StatementSyntaxError):
         table_references('select * from "t"')
 
 
-def test_columns_of_the_table_around_an_expression_get_its_new_name() -> None:
+def test_columns_of_the_outer_table_get_its_new_name() -> None:
     text = "main.orders.id in (select id from s where s.day = orders.day and silt.main.orders.x = y) and orders.z = 1"
     (source,) = table_references(text)
     outer = {("silt", "main", "orders"): "DBT_INTERNAL_DEST"}
@@ -95,24 +95,24 @@ def test_columns_of_the_table_around_an_expression_get_its_new_name() -> None:
     )
 
 
-def test_an_inner_relation_of_the_same_name_keeps_its_columns_from_the_table_around() -> None:
+def test_an_inner_relation_of_the_same_name_hides_the_outer_table() -> None:
     text = "exists (select 1 from other orders where orders.id = 1)"
     assert rewrite(scanned(text), {}, {("silt", "main", "orders"): "target"}) == text
 
 
-def test_references_that_are_not_replaced_stay_as_they_are() -> None:
+def test_unreplaced_references_are_unchanged() -> None:
     text = "select a.t.x, b.t.x from a.t, b.t"
     first, _ = table_references(text)
     assert rewrite(scanned(text), {first: Replacement("R")}) == "select `a.t`.x, b.t.x from R AS `a.t`, b.t"
 
 
-def test_nesting_without_end_is_refused() -> None:
+def test_a_query_nested_too_deeply_is_refused() -> None:
     with pytest.raises(UnsupportedStatementError):
         table_references("select " + "(" * 2000 + "1" + ")" * 2000 + " from t")
 
 
 @given(soups() | openings())
-def test_the_span_of_a_reference_holds_its_name(text: str) -> None:
+def test_the_span_of_a_reference_contains_its_name(text: str) -> None:
     try:
         references = table_references(text)
     except SiltError:
@@ -124,7 +124,7 @@ def test_the_span_of_a_reference_holds_its_name(text: str) -> None:
 
 
 @given(soups() | openings())
-def test_references_are_in_order_and_do_not_overlap(text: str) -> None:
+def test_references_are_ordered_and_do_not_overlap(text: str) -> None:
     try:
         references = table_references(text)
     except SiltError:

@@ -1,4 +1,4 @@
-"""Which functions a text calls, where, and what it becomes when they are replaced."""
+"""The functions that a text calls, their positions, and the text after they are replaced."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.unit.engine.sql.sql_soup import soups
 
 
 def marked(sql: str) -> str:
-    """The text with each called function's name in angle brackets."""
+    """Returns the text with each called function's name in angle brackets."""
     calls = function_calls(sql)
     text = rewrite(scanned(sql), {}, functions={call: f"<{'.'.join(call.parts)}>" for call in calls})
     return text.replace("`<", "<").replace(">`", ">")
@@ -39,5 +39,5 @@ def test_a_call_is_a_name_before_a_parenthesis(text: str) -> None:
     assert len({call.start for call in calls}) == len(calls)
 
 
-def test_a_name_that_a_table_and_a_function_share_is_each_in_its_place() -> None:
+def test_a_table_and_a_function_of_the_same_name_are_distinguished() -> None:
     assert marked("select s.f(s.f.a) from s.f") == "select <s.f>(s.f.a) from s.f"

@@ -32,12 +32,12 @@ from tests.unit.engine.sql.sql_fixtures import pairs
         ("select 1 where (values end union all table text.`/etc/x`)", "the path"),
     ],
 )
-def test_what_runs_code_or_hides_what_it_reads_is_found(text: str, found: str) -> None:
+def test_a_text_that_runs_code_or_hides_the_tables_it_reads_is_forbidden(text: str, found: str) -> None:
     assert str(forbidden(text)).startswith(found)
 
 
 @pytest.mark.parametrize("text", ["select 1) x cross join (select 2", "(select 1", "select 1)"])
-def test_parentheses_match(text: str) -> None:
+def test_unbalanced_parentheses_are_refused(text: str) -> None:
     with pytest.raises(StatementSyntaxError, match="parentheses do not match"):
         forbidden(text)
 
@@ -64,7 +64,7 @@ def test_ordinary_texts_are_allowed(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", [query.values[0] for query in pairs("references")])
-def test_the_queries_of_the_scanner_are_allowed(text: str) -> None:
+def test_the_queries_of_the_scanner_tests_are_allowed(text: str) -> None:
     assert (forbidden(text) is not None) == ("USING 'cat'" in text)
 
 
@@ -87,7 +87,7 @@ def test_ordinary_signatures_are_allowed(kind: str) -> None:
         (Parameter("a", "int"), "int return `reflect`('a', 'b')"),
     ],
 )
-def test_a_signature_runs_no_code(parameter: Parameter, returns: str | None) -> None:
+def test_a_signature_that_runs_code_is_forbidden(parameter: Parameter, returns: str | None) -> None:
     assert forbidden_in_signature((parameter,), returns) is not None
 
 

@@ -1,4 +1,4 @@
-"""Which parts of SQL may have other values in the next execution, over the same tables."""
+"""Parts of SQL that may have other values in the next execution, over the same tables."""
 
 from __future__ import annotations
 
@@ -57,27 +57,29 @@ def test_the_parts_that_may_differ_are_named(text: str, parts: list[str]) -> Non
 @pytest.mark.parametrize(
     "text", ["select current_date", "select current_date()", "select curdate() as d", "where d = CURRENT_DATE"]
 )
-def test_the_date_is_the_same_for_a_day(text: str) -> None:
+def test_the_current_date_is_the_same_for_a_day(text: str) -> None:
     assert unrepeatable(text).parts == ()
     assert unrepeatable(text).depends_on_day
 
 
-def test_a_call_of_a_function_of_the_warehouse_is_judged_by_its_body() -> None:
+def test_a_call_of_a_warehouses_function_is_judged_by_its_body() -> None:
     text = "select main.f(1), g(2)"
     assert unrepeatable(text, frozenset((text.index("main"), text.index("g(")))).parts == ()
 
 
-def test_text_that_cannot_be_read_may_differ() -> None:
+def test_an_unreadable_text_may_differ() -> None:
     assert unrepeatable("select 'open").parts == ("SQL that cannot be read",)
 
 
-def test_each_function_is_of_one_kind() -> None:
+def test_each_function_belongs_to_one_kind() -> None:
     assert not REPEATABLE & UNREPEATABLE
     assert REPEATABLE | UNREPEATABLE | OF_THE_DAY >= DETERMINISTIC | OF_CHANCE | REFUSED
 
 
-def test_spark_calls_no_repeatable_function_nondeterministic(spark: SparkSession) -> None:
-    """Spark's classes of such expressions, and of those that it replaces by the statement's own time."""
+def test_no_function_listed_as_repeatable_is_nondeterministic_in_spark(spark: SparkSession) -> None:
+    """Nondeterministic means Spark's classes of such expressions, and of those that it replaces by the statement's own
+    time.
+    """
     java = spark._jvm.java.lang.Class  # type: ignore[union-attr]
     prefix = "org.apache.spark.sql.catalyst.expressions"
     kinds = [java.forName(f"{prefix}.{name}") for name in ("Nondeterministic", "CurrentTimestampLike")]
@@ -92,7 +94,7 @@ def test_spark_calls_no_repeatable_function_nondeterministic(spark: SparkSession
     assert not wrong
 
 
-def test_comments_and_white_space_do_not_change_the_normal_text() -> None:
+def test_comments_and_white_space_do_not_change_the_normalized_text() -> None:
     text = "select a, -- first\n  /* second */ b\nfrom t"
     assert normal_text(text) == normal_text("select a,b from t")
     assert normal_text(text) != normal_text("select a, B from t")

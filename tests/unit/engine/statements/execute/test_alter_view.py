@@ -1,4 +1,4 @@
-"""ALTER VIEW and COMMENT ON VIEW: the catalog's document of the view changes, and no table does."""
+"""ALTER VIEW and COMMENT ON VIEW change the catalog's document of the view, and no table."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ def test_properties_are_set_and_unset(view: House) -> None:
     assert view.rows("select * from numbers") == [(1,)]
 
 
-def test_a_comment_is_set_and_taken_away(view: House) -> None:
+def test_a_comment_is_set_and_removed(view: House) -> None:
     view.sql("comment on view numbers is 'the first'")
     assert kept(view).comment == "the first"
     view.sql("comment on view numbers is null")
     assert kept(view).comment is None
 
 
-def test_a_view_has_no_two_columns_of_one_name_in_any_case(house: House) -> None:
+def test_a_view_may_not_have_two_columns_whose_names_differ_only_in_case(house: House) -> None:
     house.sql("create view v as select 1 as id")
     for statement in (
         "create view w as select 1 as id, 2 as ID",

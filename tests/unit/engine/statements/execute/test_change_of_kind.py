@@ -1,4 +1,4 @@
-"""CREATE OR REPLACE over a relation of the other kind, as SQL."""
+"""CREATE OR REPLACE over a relation of the other kind, in SQL."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from dbt.adapters.silt.engine.kernel.errors import InvalidStatementError, NotNul
 from tests.unit.engine.house import House, side_by_side
 
 
-def test_a_table_takes_the_place_of_a_view_that_its_query_reads(house: House) -> None:
+def test_a_table_replaces_a_view_that_its_query_reads(house: House) -> None:
     house.sql("create view main.orders as select 1 as id, 'view' as kind")
     house.sql(
         "create or replace table main.orders as select id + 1 as id, 'table' as kind from main.orders", ("load", 1)
@@ -23,7 +23,7 @@ def test_a_table_takes_the_place_of_a_view_that_its_query_reads(house: House) ->
     assert house.rows("show tables in main") == []
 
 
-def test_a_rerun_after_a_crash_behind_the_commit_applies_nothing_twice_and_tidies_up(
+def test_a_rerun_after_a_crash_behind_the_commit_applies_nothing_twice_and_removes_the_view(
     house: House, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     house.sql("create view main.orders as select 1 as id")
@@ -44,21 +44,21 @@ def test_a_rerun_after_a_crash_behind_the_commit_applies_nothing_twice_and_tidie
     assert [file.path for file in kept if "_definitions" in file.path or ".view." in file.path] == []
 
 
-def test_a_failed_table_leaves_the_view(house: House) -> None:
+def test_a_failed_creation_of_a_table_keeps_the_view(house: House) -> None:
     house.sql("create view main.orders as select 1 as id")
     with pytest.raises(NotNullViolationError):
         house.sql("create or replace table main.orders (id int not null) as select cast(null as int) as id")
     assert house.rows("select * from main.orders") == [(1,)]
 
 
-def test_a_clone_takes_the_place_of_a_view(house: House) -> None:
+def test_a_clone_replaces_a_view(house: House) -> None:
     house.sql("create table main.orders as select 1 as id")
     house.sql("create view main.copy as select 2 as id")
     house.sql("create or replace table main.copy shallow clone main.orders")
     assert house.rows("select * from main.copy") == [(1,)]
 
 
-def test_a_view_takes_the_place_of_a_table_only_where_that_is_asked_for(house: House) -> None:
+def test_a_view_replaces_a_table_only_on_request(house: House) -> None:
     house.sql("create table main.orders as select 1 as id")
     view = "create or replace view main.orders as select 2 as id"
     with pytest.raises(RelationExistsError, match="a table with that name exists"):
@@ -69,7 +69,7 @@ def test_a_view_takes_the_place_of_a_table_only_where_that_is_asked_for(house: H
         house.sql("create table main.orders as select 3 as id")
 
 
-def test_a_view_cannot_read_the_table_whose_place_it_takes(house: House) -> None:
+def test_a_view_cannot_read_the_table_that_it_replaces(house: House) -> None:
     house.sql("create table main.orders as select 1 as id")
     house.sql("create view main.seen as select * from main.orders")
     for query in ("select * from main.orders", "select * from main.seen"):
@@ -78,7 +78,7 @@ def test_a_view_cannot_read_the_table_whose_place_it_takes(house: House) -> None
     assert house.rows("select * from main.orders") == [(1,)]
 
 
-def test_a_reader_sees_the_one_or_the_other_and_never_neither(house: House) -> None:
+def test_a_concurrent_reader_always_sees_either_the_table_or_the_view(house: House) -> None:
     house.sql("create table main.orders as select 1 as id")
     other, done, turn = house.another(), threading.Event(), threading.Condition()
     seen: list[int] = []
@@ -96,7 +96,7 @@ def test_a_reader_sees_the_one_or_the_other_and_never_neither(house: House) -> N
                 turn.notify()
 
     def after_a_read() -> None:
-        """Two reads, because the first may have begun before the last change."""
+        """Waits for two reads, because the first may have started before the last change."""
         with turn:
             enough = len(seen) + 2
             turn.wait_for(lambda: len(seen) >= enough or done.is_set())

@@ -1,4 +1,4 @@
-"""Generated columns and default values, through every statement that writes rows."""
+"""Generated columns and default values, in every statement that writes rows."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def items(house: House) -> House:
     return house
 
 
-def test_a_generated_column_that_an_insert_leaves_out_is_computed(items: House) -> None:
+def test_a_generated_column_omitted_by_an_insert_is_computed(items: House) -> None:
     items.sql("insert into items (price, id) select '5', 4")
     items.sql("insert into items by name select 5 as price, 5 as id")
     items.sql("insert into items values (6, 5, default), (7, 5, default)")
@@ -36,7 +36,7 @@ def test_a_generated_column_that_an_insert_leaves_out_is_computed(items: House) 
     assert (protocol.min_reader_version, protocol.min_writer_version) == (1, 4)
 
 
-def test_a_value_that_is_given_must_be_the_one_that_is_computed(items: House) -> None:
+def test_a_given_value_of_a_generated_column_must_equal_the_computed_value(items: House) -> None:
     items.sql("insert into items values (4, 5, 20)")
     items.sql("insert overwrite items values (1, 1, 1)")
     with pytest.raises(CheckViolationError, match="1 row breaks the rule of the generated column `total`"):
@@ -46,7 +46,7 @@ def test_a_value_that_is_given_must_be_the_one_that_is_computed(items: House) ->
     assert items.rows("select * from items") == [(1, 1, 1)]
 
 
-def test_a_generated_column_follows_the_columns_that_it_is_computed_from(items: House) -> None:
+def test_a_generated_column_is_recomputed_when_its_source_columns_change(items: House) -> None:
     items.sql("update items set price = 100 where id = 2")
     items.sql("update items set id = 4, total = default where id = 3")
     source = "using (values (2, 7), (5, 8)) s(id, price) on items.id = s.id"
@@ -68,7 +68,7 @@ def test_a_generated_column_follows_the_columns_that_it_is_computed_from(items: 
             items.sql(f"merge into items {source} when matched then update set {set_}")
 
 
-def test_a_generated_column_holds_null_where_its_expression_does(house: House) -> None:
+def test_a_generated_column_is_null_if_its_expression_is_null(house: House) -> None:
     house.sql("create table t (at timestamp, day date generated always as (cast(at as date))) partitioned by (day)")
     house.sql("insert into t (at) values (timestamp'2024-02-29 12:00:00'), (null)")
     assert house.rows("select cast(day as string) from t") == [("2024-02-29",), (None,)]
@@ -76,7 +76,7 @@ def test_a_generated_column_holds_null_where_its_expression_does(house: House) -
         house.sql("insert into t values (null, date'2024-02-29')")
 
 
-def test_a_table_made_by_a_query_has_its_generated_columns_computed_or_checked(house: House) -> None:
+def test_the_generated_columns_of_a_table_created_by_a_query_are_computed_or_checked(house: House) -> None:
     columns = "(a int, b int generated always as (a + 1))"
     house.sql(f"create table t {columns} as select 5")
     assert house.rows("select * from t") == [(5, 6)]
@@ -115,7 +115,7 @@ def test_an_expression_that_cannot_generate_a_column_is_refused(
     assert house.rows("show tables") == []
 
 
-def test_a_column_that_another_is_computed_from_cannot_be_altered(items: House) -> None:
+def test_the_source_column_of_a_generated_column_cannot_be_altered(items: House) -> None:
     for change in ("drop column price", "rename column price to cost", "alter column price type bigint"):
         with pytest.raises(InvalidStatementError, match="the generated column `total` is computed from it"):
             items.sql(f"alter table items {change}")
@@ -125,7 +125,7 @@ def test_a_column_that_another_is_computed_from_cannot_be_altered(items: House) 
     assert items.rows("select * from items") == [(2, 10), (3, 10)]
 
 
-def test_the_word_default_gives_the_columns_default(house: House) -> None:
+def test_the_keyword_default_means_the_columns_default(house: House) -> None:
     house.sql("create table t (id int, kind string default 'plain', size int)")
     house.sql("insert into t values (1, default, 3), (2, 'DEFAULT', default)")
     house.sql("insert into t (kind, id) values (default, 3 + 2)")
@@ -137,7 +137,7 @@ def test_the_word_default_gives_the_columns_default(house: House) -> None:
     assert house.rows("select * from t") == [(1, "plain", None), (2, "plain", 9), (5, "plain", None)]
 
 
-def test_the_word_default_stands_in_the_list_of_a_select_too(items: House) -> None:
+def test_the_keyword_default_may_be_in_the_list_of_a_select_too(items: House) -> None:
     items.sql("create table t (id int, kind string default 'it''s', size int default 7)")
     items.sql("insert into t select id, default, price from items where id = 2")
     items.sql(
@@ -149,21 +149,21 @@ def test_the_word_default_stands_in_the_list_of_a_select_too(items: House) -> No
     assert items.rows("select * from t") == expected
 
 
-def test_of_a_generated_column_default_in_a_select_is_what_is_computed(items: House) -> None:
+def test_default_in_a_select_means_the_computed_value_of_a_generated_column(items: House) -> None:
     items.sql("insert into items select 4, 5, default")
     items.sql("insert into items (total, id, price) select default, 5, 5")
     items.sql("insert into items by name select default as total, 6 as id, 5 as price")
     assert items.rows("select * from items where id > 3") == [(4, 5, 20), (5, 5, 25), (6, 5, 30)]
 
 
-def test_a_default_in_a_select_that_belongs_to_no_column_is_refused(items: House) -> None:
+def test_default_in_a_select_that_belongs_to_no_column_is_refused(items: House) -> None:
     with pytest.raises(InvalidStatementError, match="a star before DEFAULT"):
         items.sql("insert into items select s.*, default from (select 1 as id, 2 as price) s")
     with pytest.raises(InvalidStatementError, match="a DEFAULT has no name"):
         items.sql("insert into items by name select 1 as id, default")
 
 
-def test_a_generated_column_is_added_and_computed_for_the_rows_that_are_there(items: House) -> None:
+def test_an_added_generated_column_is_computed_for_existing_rows(items: House) -> None:
     items.sql("alter table items add column half double generated always as (price / 2.0d) comment 'of price' after id")
     items.sql("insert into items (id, price) values (4, 5)")
     expected = [(2, 5.0, 10, 20), (3, 5.0, 10, 30), (4, 2.5, 5, 20)]
@@ -176,7 +176,7 @@ def test_a_generated_column_is_added_and_computed_for_the_rows_that_are_there(it
     assert items.rows("select id, z, twice from items") == [(2, None, 4), (3, None, 6), (4, None, 8)]
 
 
-def test_a_generated_column_that_cannot_be_is_not_added(items: House) -> None:
+def test_an_invalid_generated_column_is_not_added(items: House) -> None:
     with pytest.raises(InvalidStatementError, match="cannot be generated as total"):
         items.sql("alter table items add column more int generated always as (total + 1)")
     with pytest.raises(TypeMismatchError, match="cannot be generated"):
@@ -188,7 +188,7 @@ def test_a_generated_column_that_cannot_be_is_not_added(items: House) -> None:
     assert items.rows("select * from items") == [(2, 10, 20), (3, 10, 30)]
 
 
-def test_a_default_is_set_changed_and_taken_away(house: House) -> None:
+def test_a_default_is_set_changed_and_dropped(house: House) -> None:
     house.sql("create table t (id int, kind string)")
     house.sql("insert into t (id) values (1)")
     house.sql("alter table t alter column kind set default concat('a', 'b')")
@@ -201,7 +201,7 @@ def test_a_default_is_set_changed_and_taken_away(house: House) -> None:
     assert house.rows("select * from t") == [(1, None), (2, "ab"), (3, "c"), (4, None)]
 
 
-def test_a_new_column_with_a_default_has_it_in_the_rows_that_are_there(house: House) -> None:
+def test_a_new_column_with_a_default_has_it_in_existing_rows(house: House) -> None:
     house.sql("create table t as select 1 as id")
     house.sql("alter table t add column kind string default 'plain'")
     house.sql("insert into t (id) values (2)")
@@ -209,7 +209,7 @@ def test_a_new_column_with_a_default_has_it_in_the_rows_that_are_there(house: Ho
 
 
 @pytest.mark.parametrize("default", ["other", "id + 1", "array(1)", "max(1) +"])
-def test_what_cannot_be_a_default_is_refused(house: House, default: str) -> None:
+def test_an_invalid_default_is_refused(house: House, default: str) -> None:
     with pytest.raises(InvalidStatementError):
         house.sql(f"create table t (id int default {default})")
     house.sql("create table t (id int)")

@@ -1,4 +1,4 @@
-"""Conditions that are not boolean are refused by name, and conditions that are NULL are never true."""
+"""Conditions that are not boolean are refused by name, and NULL conditions are never true."""
 
 from __future__ import annotations
 
@@ -57,12 +57,12 @@ def test_a_condition_that_is_null_is_never_true(table: House, kind: str) -> None
         assert table.rows("select * from t") == ROWS
 
 
-def test_a_merge_on_null_inserts_all_of_the_source(table: House) -> None:
+def test_a_merge_on_null_inserts_the_whole_source(table: House) -> None:
     table.sql(MERGE + "null when not matched then insert (id) values (s.k)")
     assert table.rows("select id from t") == [(1,), (1,), (2,), (3,)]
 
 
-def test_a_column_is_a_condition_if_it_is_boolean(table: House) -> None:
+def test_a_boolean_column_is_a_condition(table: House) -> None:
     with pytest.raises(InvalidStatementError, match="the condition of WHERE, id, is of type int, not boolean"):
         table.sql("delete from t where id")
     table.sql(MERGE + "t.b when not matched by source and b is null then delete")
@@ -70,7 +70,7 @@ def test_a_column_is_a_condition_if_it_is_boolean(table: House) -> None:
     assert table.rows("select * from t") == []
 
 
-def test_a_check_of_another_type_is_refused_by_name(table: House) -> None:
+def test_a_check_constraint_of_another_type_is_refused_by_name(table: House) -> None:
     with pytest.raises(InvalidStatementError, match=r"constraint `c`, id \+ 1, is of type int, not boolean"):
         table.sql("alter table t add constraint c check (id + 1)")
 
@@ -87,7 +87,7 @@ def test_a_check_of_another_type_is_refused_by_name(table: House) -> None:
         "update t set s = 'x' where nope = 1",
     ],
 )
-def test_no_message_names_columns_that_this_engine_adds(table: House, statement: str) -> None:
+def test_no_message_names_columns_that_this_engine_adds_internally(table: House, statement: str) -> None:
     with pytest.raises(InvalidStatementError) as caught:
         table.sql(statement)
     assert "__silt" not in str(caught.value) and "\n" not in str(caught.value) and "@v" not in str(caught.value)

@@ -1,4 +1,4 @@
-"""Constraints in SQL: CHECK and NOT NULL hold for every row that is written, keys are recorded."""
+"""Constraints in SQL: CHECK and NOT NULL are enforced for every written row, keys are recorded."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ CHECKS = {"check_2": "CHECK (id > 0)", "check_1": "CHECK (customer is not null)"
 
 
 def constraints(house: House, table: str = "main.orders") -> dict[str, str]:
-    """What DESCRIBE TABLE EXTENDED says of them: text by name, with what becomes of a row that breaks it."""
+    """Returns the constraints in DESCRIBE TABLE EXTENDED: text by name, with their enforcement."""
     rows = [tuple(row) for row in house.sql(f"describe table extended {table}").collect()]
     at = rows.index(("# Constraints", "", "")) if ("# Constraints", "", "") in rows else len(rows)
     assert {note for _, text, note in rows[at + 1 :] if text.startswith("CHECK")} <= {"enforced"}
@@ -50,7 +50,7 @@ def test_keys_are_recorded_and_shown_and_another_reader_reads_the_table(house: H
     assert other_rows(house, "orders", "id") == [(1,), (1,)]
 
 
-def test_show_create_table_makes_the_same_table_again(house: House) -> None:
+def test_show_create_table_creates_the_same_table_again(house: House) -> None:
     house.sql(ORDERS)
     text = house.sql("show create table main.orders").first()[0]
     house.sql("drop table main.orders")
@@ -78,7 +78,7 @@ def test_keys_are_added_and_dropped_by_alter_table(house: House) -> None:
     assert "pk" not in constraints(house)
 
 
-def test_keys_follow_their_columns(house: House) -> None:
+def test_keys_follow_renamed_and_dropped_columns(house: House) -> None:
     house.sql(ORDERS)
     house.sql("alter table main.orders rename column `the day` to day")
     assert constraints(house)["once a day"] == "UNIQUE (`customer`, `day`)"
@@ -86,7 +86,7 @@ def test_keys_follow_their_columns(house: House) -> None:
     assert constraints(house).keys() == {"primary_key_1", "foreign_key_1", "check_1", "check_2"}
 
 
-def test_keys_go_with_a_replacement_and_along_with_a_clone_and_a_restored_version(house: House) -> None:
+def test_keys_are_dropped_by_a_replacement_and_kept_by_a_clone_and_a_restore(house: House) -> None:
     house.sql(ORDERS)
     house.sql("create table main.copy shallow clone main.orders")
     house.sql("create or replace table main.orders (id bigint)")
@@ -106,7 +106,7 @@ def test_keys_go_with_a_replacement_and_along_with_a_clone_and_a_restored_versio
         ("id int, foreign key (id) references days (day, month)", InvalidStatementError, "has 1 columns"),
     ],
 )
-def test_a_constraint_that_cannot_be_is_refused_before_anything_is_written(
+def test_an_invalid_constraint_is_refused_before_anything_is_written(
     house: House, columns: str, error: type[Exception], message: str
 ) -> None:
     with pytest.raises(error, match=message):
@@ -114,7 +114,7 @@ def test_a_constraint_that_cannot_be_is_refused_before_anything_is_written(
     assert house.rows("show tables in main") == []
 
 
-def test_a_key_is_not_set_as_a_property(house: House) -> None:
+def test_a_key_cannot_be_set_as_a_property(house: House) -> None:
     house.sql("create table main.orders (id bigint primary key)")
     for text in (
         "set tblproperties ('silt.constraints.x' = '{}')",
@@ -124,7 +124,7 @@ def test_a_key_is_not_set_as_a_property(house: House) -> None:
             house.sql(f"alter table main.orders {text}")
 
 
-def test_what_every_row_must_keep_holds_for_every_way_of_writing(house: House) -> None:
+def test_constraints_are_enforced_by_every_statement_that_writes_rows(house: House) -> None:
     house.sql("create table main.orders (id bigint not null, amount int, constraint positive check (amount > 0))")
     house.sql("insert into main.orders values (1, 10)")
     merge = "merge into main.orders as t using (select {row}) as s on t.id = s.id when matched then update set * {more}"

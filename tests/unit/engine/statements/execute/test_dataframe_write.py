@@ -1,4 +1,4 @@
-"""Rows of a DataFrame into a table, as Spark's DataFrameWriter has it."""
+"""Writes a DataFrame's rows into a table, with the modes of Spark's DataFrameWriter."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.unit.engine.house import House, other_rows
 
 
 def frame(house: House, text: str) -> DataFrame:
-    """A DataFrame that knows nothing of the warehouse."""
+    """Returns a DataFrame that is not related to the warehouse."""
     return house.warehouse.spark.sql(text)
 
 
@@ -23,7 +23,7 @@ def orders(house: House) -> House:
 
 
 @pytest.mark.connect
-def test_a_table_that_is_not_there_is_made_and_then_appended_to_by_name(house: House) -> None:
+def test_the_first_append_creates_the_table_and_later_appends_match_columns_by_name(house: House) -> None:
     first = house.warehouse.write(frame(house, "select 1L as id, 'a' as name"), "orders", partition_by="name")
     second = house.warehouse.write(frame(house, "select 'b' as NAME, 2 as id"), "main.orders")
     third = house.warehouse.write(frame(house, "select 3L as id"), "`silt`.main.`orders`", mode="APPEND")
@@ -37,7 +37,7 @@ def test_a_table_that_is_not_there_is_made_and_then_appended_to_by_name(house: H
 
 
 @pytest.mark.connect
-def test_overwrite_replaces_the_rows_and_leaves_the_table_what_it_is(orders: House) -> None:
+def test_overwrite_replaces_the_rows_and_keeps_the_tables_constraints(orders: House) -> None:
     orders.sql("alter table orders add constraint small check (id < 100)")
     done = orders.warehouse.write(frame(orders, "select 7L as id, 'z' as name"), "orders", mode="overwrite")
     assert (done.rows_inserted, done.rows_deleted) == (1, 3)
@@ -47,7 +47,7 @@ def test_overwrite_replaces_the_rows_and_leaves_the_table_what_it_is(orders: Hou
     assert orders.rows("select * from orders") == [(7, "z")]
 
 
-def test_error_and_ignore_leave_a_table_that_is_there(orders: House) -> None:
+def test_error_and_ignore_do_not_change_an_existing_table(orders: House) -> None:
     rows = frame(orders, "select 9L as id, 'x' as name")
     for mode in ("error", "errorifexists"):
         with pytest.raises(errors.RelationExistsError):
@@ -60,7 +60,7 @@ def test_error_and_ignore_leave_a_table_that_is_there(orders: House) -> None:
 
 
 @pytest.mark.parametrize("mode", ["append", "overwrite", "error", "ignore"])
-def test_in_each_mode_a_write_with_a_txn_takes_place_once(house: House, mode: str) -> None:
+def test_a_write_with_a_transaction_takes_place_once_in_each_mode(house: House, mode: str) -> None:
     rows = frame(house, "select id from range(5)")
     first = house.warehouse.write(rows, "once", mode=mode, txn=("job", 3))
     again = [house.another().warehouse.write(rows, "once", mode=mode, txn=("job", version)) for version in (3, 2)]
@@ -69,7 +69,7 @@ def test_in_each_mode_a_write_with_a_txn_takes_place_once(house: House, mode: st
     assert len(house.rows("select * from once")) == 5
 
 
-def test_columns_that_only_the_rows_have_are_refused_or_merged_or_take_the_tables_place(orders: House) -> None:
+def test_new_columns_are_refused_or_merged_into_the_schema_or_replace_it_by_option(orders: House) -> None:
     more = frame(orders, "select 5L as id, true as is_new")
     with pytest.raises(errors.ColumnNotFoundError, match=r"`is_new` is not in the table.*merge_schema=True"):
         orders.warehouse.write(more, "orders")
@@ -87,7 +87,7 @@ def test_columns_that_only_the_rows_have_are_refused_or_merged_or_take_the_table
         orders.warehouse.write(more, "orders", mode="overwrite", overwrite_schema=True)
 
 
-def test_the_columns_that_have_statistics_stay_those_that_the_table_still_has(orders: House) -> None:
+def test_a_replaced_schema_keeps_the_statistics_columns_that_still_exist(orders: House) -> None:
     key = "delta.dataSkippingStatsColumns"
     orders.sql(f"alter table orders set tblproperties ('{key}' = 'name, ID')")
     for query, left in (("select 5L as id, true as is_new", "ID"), ("select true as is_new", None)):
@@ -95,7 +95,7 @@ def test_the_columns_that_have_statistics_stay_those_that_the_table_still_has(or
         assert orders.log("orders").snapshot().metadata.configuration.get(key) == left
 
 
-def test_defaults_and_generated_columns_are_filled_in(house: House) -> None:
+def test_omitted_defaults_and_generated_columns_are_computed(house: House) -> None:
     house.sql(
         "create table events (id bigint not null, kind string default 'click', day date generated always as "
         "(cast(at as date)), at timestamp)"
@@ -107,7 +107,7 @@ def test_defaults_and_generated_columns_are_filled_in(house: House) -> None:
 
 
 @pytest.mark.connect
-def test_replace_where_replaces_some_rows_and_makes_the_table_where_there_is_none(house: House) -> None:
+def test_replace_where_replaces_some_rows_or_creates_a_missing_table(house: House) -> None:
     def write(day: int, first: int) -> None:
         rows = frame(house, f"select {day} as day, id from range({first}, {first + 2})")
         house.warehouse.write(
@@ -123,13 +123,13 @@ def test_replace_where_replaces_some_rows_and_makes_the_table_where_there_is_non
         )
 
 
-def test_rows_that_were_read_from_the_table_itself_can_take_their_place(orders: House) -> None:
+def test_a_table_can_be_overwritten_with_rows_read_from_itself(orders: House) -> None:
     kept = orders.warehouse.table("orders").where("id > 0")
     assert orders.warehouse.write(kept, "orders", mode="overwrite").rows_deleted == 3
     assert orders.rows("select id from orders") == [(1,), (2,)]
 
 
-def test_a_dataframe_of_another_session_is_written_with_the_names_of_this_one(orders: House) -> None:
+def test_a_dataframe_of_another_session_is_written_by_the_table_names_of_this_session(orders: House) -> None:
     orders.sql("create schema shop")
     orders.sql("use shop")
     other = orders.warehouse.spark.newSession()
@@ -138,20 +138,20 @@ def test_a_dataframe_of_another_session_is_written_with_the_names_of_this_one(or
     assert len(orders.rows("select * from main.orders")) == 3
 
 
-def test_a_table_is_meant_even_where_a_temporary_view_has_its_name(orders: House) -> None:
+def test_a_write_means_the_table_even_if_a_temporary_view_has_its_name(orders: House) -> None:
     rows = frame(orders, "select 8L as id, 'v' as name")
     rows.createOrReplaceTempView("orders")
     orders.warehouse.write(rows, "orders")
     assert len(orders.rows("select * from main.orders")) == 4
 
 
-def test_of_two_writers_that_make_a_table_at_once_the_second_appends_to_the_firsts(house: House) -> None:
+def test_of_two_writers_that_create_a_table_the_second_appends_to_the_firsts_table(house: House) -> None:
     other = house.another()
     catalog = house.warehouse.catalog
     found, made = catalog.new_table, []
 
     def new_table(name: Any, **arguments: Any) -> Any:
-        """The other writer is first, after this one has looked."""
+        """Creates the table as another writer after this writer has looked for it."""
         if not made:
             made.append(other.warehouse.write(frame(other, "select 1 as id"), "race"))
         return found(name, **arguments)
@@ -193,7 +193,7 @@ def test_of_two_writers_that_make_a_table_at_once_the_second_appends_to_the_firs
         ({"table": 7}, errors.InvalidArgumentError, "name of a table cannot be 7"),
     ],
 )
-def test_what_cannot_be_written_is_refused_before_anything_is(
+def test_invalid_writes_are_refused_before_anything_is_written(
     orders: House, arguments: dict[str, Any], error: type[Exception], message: str
 ) -> None:
     orders.sql("create view shown as select 1 as id")
@@ -207,7 +207,7 @@ def test_what_cannot_be_written_is_refused_before_anything_is(
     assert orders.warehouse.spark.catalog.listTables() == []
 
 
-def test_a_stream_and_what_is_no_dataframe_are_refused(orders: House) -> None:
+def test_a_stream_or_an_object_other_than_a_dataframe_is_refused(orders: House) -> None:
     stream = orders.warehouse.spark.readStream.format("rate").load()
     with pytest.raises(errors.InvalidArgumentError, match="foreachBatch"):
         orders.warehouse.write(stream, "orders")

@@ -1,4 +1,4 @@
-"""Functions of a warehouse: made, called from every kind of statement, changed and dropped."""
+"""Functions of a warehouse: created, called from every kind of statement, changed and dropped."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.unit.engine.house import House, side_by_side
 
 @pytest.fixture
 def shop(house: House) -> House:
-    """Four orders, and two functions, of which one reads the orders."""
+    """Four orders, and two functions, one of which reads the orders."""
     house.sql("create table main.orders as select id, id * 10 as amount from range(4)")
     house.sql("create function main.twice(x double) returns double return x * 2")
     house.sql(
@@ -45,7 +45,7 @@ def test_a_function_reads_the_newest_version_of_its_tables_at_each_call(shop: Ho
     assert shop.rows("select id, below(id) from main.orders where below(id) > 3") == [(3, 4)]
 
 
-def test_functions_call_functions_and_stand_in_views_and_tables(shop: House) -> None:
+def test_functions_can_be_called_in_functions_views_and_tables(shop: House) -> None:
     shop.sql("create schema other")
     shop.sql("create function other.more(x double) returns double return silt.main.twice(x) + main.below()")
     shop.sql("create view main.v as select id, twice(id) as t, other.more(id) as m from orders where twice(id) > 2")
@@ -70,13 +70,13 @@ def test_every_statement_that_changes_rows_may_call_functions(shop: House) -> No
     assert shop.rows("select * from main.copied") == [(0, 14.0), (1, 40.0), (3, 8.0)]
 
 
-def test_a_column_that_a_call_names_has_the_functions_name(shop: House) -> None:
+def test_an_unnamed_column_of_a_call_has_the_functions_name(shop: House) -> None:
     assert shop.sql("select main.twice(1)").columns == ["silt.main.twice(1)"]
     shop.sql("create view main.v as select twice(id) from orders")
     assert shop.sql("select * from main.v").columns == ["silt.main.twice(id)"]
 
 
-def test_a_function_may_stand_for_a_table(shop: House) -> None:
+def test_a_function_may_return_a_table(shop: House) -> None:
     shop.sql(
         "create function main.first_orders(n bigint) returns table (a bigint, b bigint) "
         "return select id, amount from orders where id < n"
@@ -98,7 +98,7 @@ def test_parameters_may_be_qualified_by_the_functions_name(shop: House) -> None:
     assert value(shop, "select part(named_struct('a', 5))") == 5
 
 
-def test_a_name_is_sparks_own_function_before_it_is_ours(shop: House) -> None:
+def test_sparks_built_in_functions_take_precedence_over_the_warehouses(shop: House) -> None:
     shop.sql("create function main.upper(x string) returns string return 'ours'")
     shop.sql("create temporary function twice(x int) returns int return -x")
     assert shop.rows("select upper('a'), main.upper('a'), twice(1), main.twice(1)") == [("A", "ours", -1, 2.0)]
@@ -111,7 +111,7 @@ def test_a_function_and_a_table_may_share_a_name(shop: House) -> None:
     assert shop.rows("select * from main.twice") == [(3,)]
 
 
-def test_a_function_is_made_once_unless_it_is_replaced(shop: House) -> None:
+def test_an_existing_function_is_created_again_only_with_or_replace(shop: House) -> None:
     with pytest.raises(RelationExistsError, match="or replace"):
         shop.sql("create function main.twice(x int) returns int return 0")
     shop.sql("create function if not exists main.twice(x int) returns int return 0")
@@ -122,7 +122,7 @@ def test_a_function_is_made_once_unless_it_is_replaced(shop: House) -> None:
     assert [value(each, "select main.twice('a')") for each in (shop, other)] == ["aa", "aa"]
 
 
-def test_a_function_goes_with_its_schema(shop: House) -> None:
+def test_dropping_a_schema_drops_its_functions(shop: House) -> None:
     shop.sql("create schema gone")
     shop.sql("create function gone.f() return 1")
     with pytest.raises(RelationExistsError):
@@ -136,7 +136,7 @@ def test_a_function_goes_with_its_schema(shop: House) -> None:
     shop.sql("drop function if exists gone.f")
 
 
-def test_a_call_of_what_is_not_there_names_what_is_near(shop: House) -> None:
+def test_the_error_for_a_missing_function_names_similar_relations_and_functions(shop: House) -> None:
     with pytest.raises(RelationNotFoundError, match=r"silt\.main\.twise: .*call silt\.main\.twice"):
         shop.sql("select main.twise(1)")
     with pytest.raises(FunctionNotFoundError, match=r"nothing_like_it`\. Check the name"):
@@ -159,14 +159,14 @@ def test_a_call_of_what_is_not_there_names_what_is_near(shop: House) -> None:
         ("merge into numbers n using (select cuont(1) as y) on x = y when matched then delete", "`count`"),
     ],
 )
-def test_a_call_of_an_unknown_function_names_those_that_are_near(shop: House, statement: str, said: str) -> None:
+def test_the_error_for_an_unknown_function_names_similar_functions(shop: House, statement: str, said: str) -> None:
     shop.sql("create table numbers as select 1 as x")
     with pytest.raises(FunctionNotFoundError, match=said) as caught:
         shop.fetched(statement)
     assert str(caught.value).startswith("[SILT_FUNCTION_NOT_FOUND] ")
 
 
-def test_every_call_of_a_program_names_the_functions_that_are_near(shop: House) -> None:
+def test_the_error_names_similar_functions_in_every_programming_interface(shop: House) -> None:
     for call in (
         lambda: shop.warehouse.schema_of("select cuont(1)"),
         lambda: shop.warehouse.query("select cuont(:x)", {"x": 1}),
@@ -191,7 +191,7 @@ def test_every_call_of_a_program_names_the_functions_that_are_near(shop: House) 
         ("create function main.f as 'a.b.C'", UnsupportedStatementError),
     ],
 )
-def test_a_function_that_cannot_be_called_is_not_kept(shop: House, statement: str, error: type[Exception]) -> None:
+def test_a_function_that_cannot_be_called_is_not_stored(shop: House, statement: str, error: type[Exception]) -> None:
     shop.sql("create temporary view passing as select 1 as a")
     with pytest.raises(error):
         shop.sql(statement)
@@ -218,7 +218,7 @@ def test_functions_that_call_each_other_are_refused(shop: House) -> None:
         "create temporary function f(x int) returns bigint return select count(*) from main.orders",
     ],
 )
-def test_what_outlives_the_warehouses_functions_cannot_call_them(shop: House, statement: str) -> None:
+def test_objects_of_spark_that_outlive_the_warehouse_cannot_call_its_functions(shop: House, statement: str) -> None:
     with pytest.raises(UnsupportedStatementError):
         shop.sql(statement)
 
@@ -252,8 +252,8 @@ def test_functions_are_shown_and_described(shop: House) -> None:
     assert "Upper" in str(shop.rows("describe function upper"))
 
 
-def test_readers_see_a_replaced_function_whole(shop: House) -> None:
-    """Each of two texts gives one value for all rows, whichever of them a reader comes by."""
+def test_concurrent_readers_see_a_replaced_function_either_old_or_new(shop: House) -> None:
+    """Each of two definitions has one value for all rows, whichever a reader finds."""
     shop.sql("create function main.flag() returns string return 'old'")
     reader = shop.another()
     seen: set[object] = set()

@@ -1,4 +1,4 @@
-"""Identity columns: which numbers rows get, through every statement that adds rows."""
+"""Identity columns: the numbers of rows, in every statement that adds rows."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def mark(house: House) -> int | None:
     return None if found is None else int(found)
 
 
-def test_every_way_to_insert_numbers_the_new_rows_one_after_the_other(house: House) -> None:
+def test_every_form_of_insert_numbers_the_new_rows_consecutively(house: House) -> None:
     made(house, "always as identity (start with 10 increment by 5)")
     assert mark(house) is None
     house.sql("insert into t (name) values ('a')")
@@ -43,7 +43,7 @@ def test_every_way_to_insert_numbers_the_new_rows_one_after_the_other(house: Hou
     assert house.delta_rs("t").protocol().min_writer_version == 6
 
 
-def test_numbers_go_down_where_the_step_is_negative(house: House) -> None:
+def test_numbers_decrease_with_a_negative_step(house: House) -> None:
     made(house, "by default as identity (increment by -1 start with 0)")
     house.sql("insert into t (name) values ('a'), ('b')")
     house.sql("insert into t values (100, 'own'), (-1, 'own too')")
@@ -55,7 +55,7 @@ def test_numbers_go_down_where_the_step_is_negative(house: House) -> None:
 
 
 @pytest.mark.parametrize("properties", KINDS, ids=["rewritten", "marked", "recorded"])
-def test_a_merge_numbers_the_rows_that_it_inserts_and_no_other(house: House, properties: str) -> None:
+def test_a_merge_numbers_only_the_rows_that_it_inserts(house: House, properties: str) -> None:
     made(house, properties=properties)
     house.sql("insert into t (name) values ('a'), ('b')")
     source = "using (values ('b', 'B'), ('c', 'C'), ('d', 'D')) s(name, new) on t.name = s.name"
@@ -78,7 +78,7 @@ def test_a_merge_numbers_the_rows_that_it_inserts_and_no_other(house: House, pro
         assert changes == [(3,), (4,), (5,)]
 
 
-def test_a_table_that_is_made_with_rows_numbers_them(house: House) -> None:
+def test_a_table_created_with_rows_numbers_them(house: House) -> None:
     house.sql("create table t (id bigint generated always as identity, name string) as select 'a' as name")
     house.sql("insert into t (name) values ('b')")
     assert house.rows("select * from t") == [(1, "a"), (2, "b")]
@@ -87,7 +87,7 @@ def test_a_table_that_is_made_with_rows_numbers_them(house: House) -> None:
     assert house.rows("select * from copy") == [(1, "a"), (2, "b"), (2, "c")]
 
 
-def test_a_restored_table_and_a_clone_go_on_where_the_numbers_ended(house: House) -> None:
+def test_a_restored_table_and_a_clone_continue_after_the_highest_number(house: House) -> None:
     made(house)
     house.sql("insert into t (name) values ('a')")
     house.sql("insert into t (name) values ('b')")
@@ -121,7 +121,7 @@ REFUSED = [
 ]
 
 
-def test_what_cannot_be_is_refused_before_anything_is_written(house: House) -> None:
+def test_invalid_uses_are_refused_before_anything_is_written(house: House) -> None:
     made(house)
     house.sql("insert into t (name) values ('a')")
     for statement, said in REFUSED:
@@ -131,7 +131,7 @@ def test_what_cannot_be_is_refused_before_anything_is_written(house: House) -> N
     assert [row[1] for row in house.rows("show tables")] == ["t"]
 
 
-def test_numbers_that_are_used_up_are_an_error_and_not_an_overflow(house: House) -> None:
+def test_exhausted_numbers_are_an_error_and_not_an_overflow(house: House) -> None:
     made(house, f"always as identity (start with {2**63 - 2})")
     house.sql("insert into t (name) values ('a'), ('b')")
     with pytest.raises(UnsupportedStatementError, match="no numbers left"):
@@ -139,7 +139,7 @@ def test_numbers_that_are_used_up_are_an_error_and_not_an_overflow(house: House)
     assert house.rows("select id from t") == [(2**63 - 1,), (2**63 - 2,)][::-1]
 
 
-def test_writers_at_once_give_no_number_twice(patient_house: House) -> None:
+def test_concurrent_writers_use_no_number_twice(patient_house: House) -> None:
     house = patient_house
     made(house)
     writers = [house.another() for _ in range(3)]

@@ -1,4 +1,4 @@
-"""OPTIMIZE and VACUUM as users write them."""
+"""OPTIMIZE and VACUUM in SQL."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.unit.engine.house import House, other_rows, side_by_side
 
 
 @pytest.mark.connect
-def test_tables_are_looked_after_in_sql(house: House) -> None:
+def test_optimize_and_vacuum_run_in_sql_and_change_no_rows(house: House) -> None:
     house.sql("create table orders (id bigint, day date) partitioned by (day)")
     for day in (1, 1, 2, 2):
         house.sql(f"insert into orders values ({day}, date'2024-01-0{day}')")
@@ -57,13 +57,13 @@ def test_tables_are_looked_after_in_sql(house: House) -> None:
 
 
 @pytest.mark.parametrize("text", ["optimize t full", "vacuum t using inventory i"])
-def test_what_is_not_supported_is_said(house: House, text: str) -> None:
+def test_unsupported_options_are_refused(house: House, text: str) -> None:
     house.sql("create table t as select 1 as id")
     with pytest.raises(UnsupportedStatementError):
         house.sql(text)
 
 
-def test_a_merge_beside_an_optimize_is_applied_once(patient_house: House) -> None:
+def test_a_merge_concurrent_with_an_optimize_is_applied_once(patient_house: House) -> None:
     house = patient_house
     house.sql("create table t as select id, 0 as n from range(100)")
     for start in (100, 200):

@@ -1,4 +1,4 @@
-"""Functions in Python: kept as code, run by Spark's workers where that is allowed, and nowhere else."""
+"""Python functions: stored as code, and run by Spark's workers only if that is allowed."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def trusting(spark: SparkSession, place: Place) -> House:
     return opened(spark, place, settings)
 
 
-def test_code_of_a_warehouse_is_run_where_that_is_allowed(trusting: House) -> None:
+def test_a_warehouses_python_code_is_run_if_it_is_allowed(trusting: House) -> None:
     trusting.sql(ROOT)
     assert trusting.rows("select main.root(4), root('9', shift => 0), root(null, 1)") == [(3.0, 3.0, None)]
     trusting.sql("create table main.t as select id from range(4) where main.root(id) > 2")
@@ -48,7 +48,7 @@ def test_code_of_a_warehouse_is_run_where_that_is_allowed(trusting: House) -> No
         trusting.rows("select main.root(-1)")
 
 
-def test_it_is_not_run_nor_made_elsewhere(house: House, trusting: House) -> None:
+def test_python_functions_are_neither_run_nor_created_without_permission(house: House, trusting: House) -> None:
     with pytest.raises(UnsupportedStatementError, match="python_functions: true"):
         house.sql(ROOT)
     trusting.sql(ROOT)
@@ -61,7 +61,7 @@ def test_it_is_not_run_nor_made_elsewhere(house: House, trusting: House) -> None
     house.sql("drop function main.root")
 
 
-def test_another_code_is_called_from_then_on(trusting: House) -> None:
+def test_replaced_code_is_called_from_then_on(trusting: House) -> None:
     statement = "create or replace function main.f(x int) returns int not deterministic language python handler 'f' as "
     for number in (1, 2):
         trusting.sql(f"{statement} 'def f(x):\n  return x + {number}'")
@@ -79,7 +79,7 @@ def test_another_code_is_called_from_then_on(trusting: House) -> None:
         ("returns int language python handler 'f' return x", StatementSyntaxError),
     ],
 )
-def test_code_that_cannot_be_called_is_not_kept(trusting: House, clauses: str, error: type[Exception]) -> None:
+def test_code_that_cannot_be_called_is_not_stored(trusting: House, clauses: str, error: type[Exception]) -> None:
     with pytest.raises(error):
         trusting.sql(f"create function main.f(x int) {clauses}")
     assert trusting.rows("show user functions in main") == []

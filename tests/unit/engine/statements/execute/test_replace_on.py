@@ -1,4 +1,4 @@
-"""INSERT ... REPLACE ON: the rows that a condition pairs with a row of the query are replaced."""
+"""INSERT ... REPLACE ON replaces the rows that a condition matches with a row of the query."""
 
 from __future__ import annotations
 
@@ -19,26 +19,26 @@ def sales(house: House) -> House:
 
 
 @pytest.mark.connect
-def test_null_safe_keys_replace_the_row_of_null_too(sales: House) -> None:
+def test_null_safe_keys_replace_the_row_with_a_null_key_too(sales: House) -> None:
     new = "select * from values ('z', 2, 21), ('z', null, 31), ('z', 4, 41) as v (shop, id, price)"
     row = sales.sql(f"insert into sales as t by name replace on (t.id <=> s.id) ({new}) as s").collect()[0]
     assert (row.num_inserted_rows, row.num_deleted_rows) == (3, 2)
     assert sales.rows("select * from sales") == [(1, "a", 10), (2, "z", 21), (4, "z", 41), (None, "z", 31)]
 
 
-def test_any_condition_may_say_which_rows_are_replaced(sales: House) -> None:
+def test_any_condition_may_select_the_replaced_rows(sales: House) -> None:
     new = "select * from values (9, 'n', 15) as v (i, s, p)"
     sales.sql(f"insert into sales as t replace on t.price < s.p or t.shop = 'c' and s.i = 9 ({new}) as s")
     assert sales.rows("select * from sales") == [(2, "b", 20), (9, "n", 15)]
 
 
-def test_a_row_of_the_query_may_replace_many_and_many_one(sales: House) -> None:
+def test_a_row_of_the_query_may_replace_many_rows_and_many_rows_may_replace_one(sales: House) -> None:
     new = "select * from values (1, 'x', 1), (1, 'y', 2), (5, 'z', 3) as v (id, shop, price)"
     sales.sql(f"insert into sales as t by name replace on (t.id = s.id or s.id = 5 and t.id = 2) ({new}) as s")
     assert sales.rows("select * from sales") == [(1, "x", 1), (1, "y", 2), (5, "z", 3), (None, "c", 30)]
 
 
-def test_equal_partition_columns_replace_whole_files_unread(house: House) -> None:
+def test_equal_partition_columns_replace_whole_files_without_reading_them(house: House) -> None:
     house.sql("create table parts (id int, shop string) partitioned by (shop)")
     house.sql("insert into parts values (1, 'a'), (2, 'b'), (3, null)")
     log = house.log("parts")
@@ -66,7 +66,7 @@ KEYS = {
 
 @pytest.mark.parametrize(("kind", "key"), KEYS.items())
 @pytest.mark.parametrize("condition", ["true", "false"])
-def test_a_query_whose_keys_are_all_null_or_that_has_no_row_touches_no_other_key(
+def test_a_query_with_only_null_keys_or_no_rows_replaces_no_other_key(
     house: House, kind: str, key: str, condition: str
 ) -> None:
     house.sql(f"create table keyed (k {kind}, n int)")

@@ -1,4 +1,4 @@
-"""Statements about the versions of a table, and what becomes of the memory of work, through the front door."""
+"""Statements about the versions of a table, and the fate of recorded transactions, in SQL."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def batches(spark: SparkSession, place: Place) -> House:
 
 
 def times(house: House) -> dict[int, str]:
-    """When each version was committed, as text in the session's time zone."""
+    """Returns the time of each version, as text in the session's time zone."""
     rows = house.sql("describe history orders").selectExpr("version", "cast(timestamp as string) as text").collect()
     return {row.version: row.text for row in rows}
 
@@ -49,7 +49,7 @@ def is_skipped(house: House, app_id: str, table: str = "t") -> bool:
 # RESTORE
 
 
-def test_a_restored_table_has_its_earlier_rows_and_forgets_the_work_since(orders: House) -> None:
+def test_a_restored_table_has_its_earlier_rows_and_forgets_later_work(orders: House) -> None:
     row = orders.sql("restore table orders to version as of 1").collect()[0]
     assert (row.operation, row.version, row.skipped) == ("RESTORE", 3, False)
     assert orders.rows("select id from orders") == [(1,), (2,)] == other_rows(orders, "orders", "id")
@@ -57,7 +57,7 @@ def test_a_restored_table_has_its_earlier_rows_and_forgets_the_work_since(orders
     assert orders.rows("select id from orders") == [(1,), (2,), (3,)]
 
 
-def test_a_table_is_restored_to_a_time_and_by_its_path_and_by_a_quoted_name(orders: House) -> None:
+def test_a_table_is_restored_to_a_time_by_its_path_and_by_a_quoted_name(orders: House) -> None:
     orders.sql(f"restore `silt`.`main`.`orders` to timestamp as of timestamp'{times(orders)[1]}'")
     assert len(orders.rows("select * from orders")) == 2
     orders.sql(f"restore table delta.`{orders.location('orders')}` to version as of 2")
@@ -68,14 +68,14 @@ def test_a_table_is_restored_to_a_time_and_by_its_path_and_by_a_quoted_name(orde
         orders.sql("restore orders to timestamp as of '1999-12-31'")
 
 
-def test_a_restore_is_done_once_by_its_own_transaction(orders: House) -> None:
+def test_a_restore_with_a_transaction_is_applied_once(orders: House) -> None:
     assert not orders.sql("restore orders to version as of 1", txn=("fix", 1)).collect()[0].skipped
     orders.sql("insert into orders values (4, 'd')")
     assert orders.sql("restore orders to version as of 1", txn=("fix", 1)).collect()[0].skipped
     assert len(orders.rows("select * from orders")) == 3
 
 
-def test_a_restore_brings_back_schema_partitioning_and_properties(house: House) -> None:
+def test_a_restore_restores_schema_partitioning_and_properties(house: House) -> None:
     house.sql("create table t (id int, day string) partitioned by (day) tblproperties ('a' = '1')")
     house.sql("insert into t values (1, 'x'), (2, 'y')")
     house.sql("create or replace table t as select 'other' as word")
@@ -84,7 +84,7 @@ def test_a_restore_brings_back_schema_partitioning_and_properties(house: House) 
     assert ("a", "1") in house.rows("show tblproperties t")
 
 
-def test_what_is_not_a_table_of_ours_cannot_be_restored(orders: House) -> None:
+def test_a_view_and_a_missing_table_cannot_be_restored(orders: House) -> None:
     orders.sql("create view v as select * from orders")
     with pytest.raises(errors.UnsupportedStatementError, match="it is a view"):
         orders.sql("restore v to version as of 0")
@@ -92,11 +92,11 @@ def test_what_is_not_a_table_of_ours_cannot_be_restored(orders: House) -> None:
         orders.sql("restore main.nothing to version as of 0")
 
 
-# What becomes of the memory of work
+# Recorded transactions
 
 
 @pytest.mark.parametrize("replace_it", ["create or replace table t as select 7 as id", "insert overwrite t select 7"])
-def test_replacing_the_whole_table_forgets_batches_and_keeps_main(batches: House, replace_it: str) -> None:
+def test_replacing_the_whole_table_forgets_batches_and_keeps_the_unit_main(batches: House, replace_it: str) -> None:
     batches.sql(replace_it, txn=("batch 1", 2))
     assert is_skipped(batches, "batch 1") and is_skipped(batches, "main")
     assert not is_skipped(batches, "batch 2")
@@ -104,23 +104,25 @@ def test_replacing_the_whole_table_forgets_batches_and_keeps_main(batches: House
 
 
 @pytest.mark.parametrize("empty_it", ["truncate table t", "delete from t"])
-def test_truncate_and_delete_keep_the_memory_and_the_skip_says_so(batches: House, empty_it: str) -> None:
+def test_truncate_and_delete_keep_the_transactions_and_a_skip_reports_the_emptying(
+    batches: House, empty_it: str
+) -> None:
     batches.sql(empty_it)
     assert is_skipped(batches, "batch 2") and is_skipped(batches, "main")
     assert batches.warehouse.execute("insert into t values (2)", ("batch 2", 1)).outcome.emptied_at == 3  # type: ignore[union-attr]
 
 
-def test_deleting_some_rows_is_no_emptying(batches: House) -> None:
+def test_deleting_some_rows_does_not_count_as_emptying(batches: House) -> None:
     batches.sql("delete from t where id = 1")
     assert batches.warehouse.execute("insert into t values (2)", ("batch 2", 1)).outcome.emptied_at is None  # type: ignore[union-attr]
 
 
-def test_rename_keeps_the_memory(batches: House) -> None:
+def test_a_renamed_table_keeps_its_transactions(batches: House) -> None:
     batches.sql("alter table t rename to u")
     assert is_skipped(batches, "batch 1", "u") and is_skipped(batches, "main", "u")
 
 
-def test_drop_ends_the_memory(batches: House) -> None:
+def test_a_dropped_table_loses_its_transactions(batches: House) -> None:
     batches.sql("drop table t")
     batches.sql("create table t (id int)")
     assert not is_skipped(batches, "batch 1") and not is_skipped(batches, "main")
@@ -129,7 +131,7 @@ def test_drop_ends_the_memory(batches: House) -> None:
 # userMetadata and DESCRIBE
 
 
-def test_a_note_on_a_commit_is_shown_in_the_history(orders: House) -> None:
+def test_the_user_metadata_of_a_commit_is_shown_in_the_history(orders: House) -> None:
     orders.warehouse.sql("delete from orders where id = 3", user_metadata="cleared")
     orders.sql("set spark.databricks.delta.commitInfo.userMetadata = by the session")
     orders.sql("insert into orders values (5, 'e')")
@@ -140,7 +142,7 @@ def test_a_note_on_a_commit_is_shown_in_the_history(orders: House) -> None:
     assert notes == [None, "by the call", "by the session", "cleared", None]
 
 
-def test_the_history_and_the_detail_have_the_columns_of_the_reference(orders: House) -> None:
+def test_the_history_and_the_detail_have_the_columns_of_delta_spark(orders: House) -> None:
     history = orders.sql("describe history orders limit 2")
     assert history.columns == [
         "version",
@@ -180,7 +182,7 @@ def test_the_history_and_the_detail_have_the_columns_of_the_reference(orders: Ho
 # Time travel in queries
 
 
-def test_a_version_or_a_time_stands_behind_a_name_or_an_at_sign(orders: House) -> None:
+def test_a_version_or_a_time_follows_a_name_or_an_at_sign(orders: House) -> None:
     at = times(orders)[1]
     stamp = re.sub("[^0-9]", "", at).ljust(17, "0")
     path = orders.location("orders")
@@ -203,7 +205,7 @@ def test_a_version_or_a_time_stands_behind_a_name_or_an_at_sign(orders: House) -
 
 
 @pytest.mark.parametrize("kind", ["shallow", "deep"])
-def test_a_clone_is_a_table_of_its_own(orders: House, kind: str) -> None:
+def test_a_clone_is_independent_of_its_source(orders: House, kind: str) -> None:
     orders.sql("alter table orders set tblproperties ('a' = '1')")
     row = orders.sql(f"create table copy {kind} clone orders version as of 1").collect()[0]
     assert (row.operation, row.version) == ("CLONE", 0)
@@ -219,7 +221,7 @@ def test_a_clone_is_a_table_of_its_own(orders: House, kind: str) -> None:
         assert len(other_rows(orders, "copy")) == 4
 
 
-def test_a_partitioned_clone_is_pruned_and_changed_as_its_source(house: House) -> None:
+def test_files_of_a_partitioned_clone_are_skipped_and_changed_like_those_of_its_source(house: House) -> None:
     house.sql("create table t (id int, day string, at timestamp) partitioned by (day, at)")
     house.sql("insert into t values (1, 'a b/c%', timestamp'2024-01-01 00:00:00'), (2, null, null)")
     expected = house.rows("select * from t")
@@ -232,14 +234,14 @@ def test_a_partitioned_clone_is_pruned_and_changed_as_its_source(house: House) -
     assert [row[:2] for row in other_rows(house, "deep_copy")] == [(1, "a b/c%")]
 
 
-def test_a_shallow_clone_whose_source_is_gone_says_so(orders: House) -> None:
+def test_a_shallow_clone_with_a_missing_source_reports_it(orders: House) -> None:
     orders.sql("create table copy shallow clone orders")
     orders.sql("drop table orders")
     with pytest.raises(errors.DataFileMissingError, match="clone the source again"):
         orders.rows("select * from copy")
 
 
-def test_what_cannot_be_cloned_is_refused(orders: House) -> None:
+def test_unsupported_clones_are_refused(orders: House) -> None:
     orders.sql("create view v as select * from orders")
     for text in (
         "create table c shallow clone v",
@@ -285,7 +287,7 @@ def test_a_folder_of_parquet_files_becomes_a_table_that_is_found_by_its_name(hou
     assert house.rows("select id, word from events") == [(1, "x"), (2, "new"), (3, None)]
 
 
-def test_partition_values_are_spelled_as_the_log_has_them(house: House) -> None:
+def test_partition_values_of_a_converted_folder_are_spelled_as_in_the_log(house: House) -> None:
     folder = house.root / "elsewhere"
     for name in ("at=2024-01-01 00%3A00%3A00", "at=__HIVE_DEFAULT_PARTITION__"):
         (folder / name).mkdir(parents=True)

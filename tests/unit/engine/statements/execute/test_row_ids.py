@@ -1,4 +1,4 @@
-"""Row ids and row commit versions, through every statement that writes rows again."""
+"""Row ids and row commit versions, in every statement that rewrites rows."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from dbt.adapters.silt.engine.kernel.transaction.row_tracking import PRESERVED_T
 from tests.unit.engine.house import House
 
 Ids = dict[int, tuple[int, int]]
-"""By the value of `id`: a row's id, and the version that last changed it."""
+"""By the value of `id`: a row's id, and the version of its last change."""
 
 TRACKED = "'delta.enableRowTracking' = 'true'"
 MERGE = (
@@ -35,7 +35,7 @@ STATEMENTS: list[tuple[str, set[int]]] = [
     ("alter table t add column more int default 7", set()),
     ("update t set more = id", {2, 5, 7, 8, 16}),
 ]
-"""What is run, and the rows that it changes. (REPLACE WHERE gives the row 16 instead of 6.)"""
+"""Statements, and the rows that they change. (REPLACE WHERE inserts the row 16 instead of 6.)"""
 
 
 def log_of(house: House, table: str = "t") -> DeltaLog:
@@ -43,7 +43,7 @@ def log_of(house: House, table: str = "t") -> DeltaLog:
 
 
 def ids(house: House, table: str = "t") -> Ids:
-    """What the specification says that the files and the log give."""
+    """Returns the ids that the specification derives from the files and the log."""
     log = log_of(house, table)
     snapshot = log.snapshot()
     columns = materialized_columns(snapshot.metadata)
@@ -100,7 +100,7 @@ def test_a_row_keeps_its_id_as_long_as_it_is_in_the_table(house: House, properti
     assert house.sql("select * from t").columns[:2] == ["id", "kind"]
 
 
-def test_a_clone_gives_its_rows_ids_of_its_own(house: House) -> None:
+def test_the_rows_of_a_clone_get_new_ids(house: House) -> None:
     house.sql(f"create table t (id int) tblproperties ({TRACKED})")
     house.sql("insert into t select id from range(1, 4, 1, 1)")
     house.sql("delete from t where id = 1")
@@ -113,7 +113,7 @@ def test_a_clone_gives_its_rows_ids_of_its_own(house: House) -> None:
     assert columns[0] != columns[1]
 
 
-def test_rows_of_a_table_that_is_restored_have_the_ids_that_they_had(house: House) -> None:
+def test_the_rows_of_a_restored_table_have_their_earlier_ids(house: House) -> None:
     house.sql(f"create table t (id int, n int) tblproperties ({TRACKED})")
     house.sql("insert into t select id, id from range(1, 4, 1, 1)")
     house.sql("update t set n = 0 where id = 2")

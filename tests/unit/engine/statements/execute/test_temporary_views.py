@@ -1,4 +1,4 @@
-"""A name of one part is a temporary view first, in the statements that drop and rename as well."""
+"""An unqualified name means a temporary view first, also in the statements that drop and rename."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ SOURCES = {"the warehouse": "select id from main.orders", "Spark": "select 7 as 
 
 @pytest.fixture
 def shop(house: House) -> House:
-    """A table, of whose name a temporary view is made."""
+    """A table, and a temporary view of the same name."""
     house.sql("create table main.orders as select 1 as id")
     return house
 
 
 @pytest.mark.parametrize("query", SOURCES.values(), ids=SOURCES)
 @pytest.mark.parametrize("kind", ["table", "view"])
-def test_a_drop_takes_the_temporary_view_and_leaves_the_table_of_that_name(shop: House, kind: str, query: str) -> None:
+def test_a_drop_removes_the_temporary_view_and_keeps_the_table_of_that_name(shop: House, kind: str, query: str) -> None:
     shop.sql(f"create or replace temporary view Orders as {query}")
     shop.sql(f"drop {kind} if exists orders")
     assert not shop.warehouse.spark.catalog.tableExists("orders")
@@ -27,7 +27,7 @@ def test_a_drop_takes_the_temporary_view_and_leaves_the_table_of_that_name(shop:
 
 
 @pytest.mark.parametrize("query", SOURCES.values(), ids=SOURCES)
-def test_a_temporary_view_is_renamed_and_the_table_of_that_name_keeps_it(shop: House, query: str) -> None:
+def test_a_rename_renames_the_temporary_view_and_keeps_the_table_of_that_name(shop: House, query: str) -> None:
     shop.sql("create table main.tmp as select 5 as id")
     shop.sql(f"create temporary view tmp as {query}")
     expected = shop.rows("select * from tmp")
@@ -36,7 +36,7 @@ def test_a_temporary_view_is_renamed_and_the_table_of_that_name_keeps_it(shop: H
     assert shop.rows("select * from tmp") == [(5,)]
 
 
-def test_a_temporary_view_gets_no_schema_by_a_new_name(shop: House) -> None:
+def test_a_temporary_view_cannot_be_renamed_into_a_schema(shop: House) -> None:
     shop.sql("create temporary view tmp as select id from main.orders")
     with pytest.raises(InvalidStatementError, match="a temporary view cannot be renamed"):
         shop.sql("alter view tmp rename to main.other")

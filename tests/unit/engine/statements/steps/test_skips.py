@@ -1,4 +1,4 @@
-"""Work that a table holds already: what is skipped, and what the log says of it."""
+"""Work that a table already holds: skipped, and logged."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def orders(house: House, caplog: pytest.LogCaptureFixture) -> House:
 
 
 def insert(house: House, app_id: str, version: int) -> bool:
-    """Whether the row was skipped."""
+    """Inserts a row; returns whether it was skipped."""
     return bool(house.sql("insert into orders values (1)", txn=(app_id, version)).collect()[0].skipped)
 
 
@@ -65,9 +65,7 @@ def test_a_new_checkpoint_with_an_old_application_id_is_warned_about_once(
     assert len(said(caplog, logging.WARNING)) == 3
 
 
-def test_falling_behind_again_after_new_work_is_warned_about_again(
-    orders: House, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_skips_after_new_work_are_warned_about_again(orders: House, caplog: pytest.LogCaptureFixture) -> None:
     for version in (2, 1, 0, 3, 1, 0):
         insert(orders, "orders-stream", version)
     first, second = said(caplog, logging.WARNING)
@@ -75,7 +73,7 @@ def test_falling_behind_again_after_new_work_is_warned_about_again(
     assert "holds version 3" in second
 
 
-def test_who_reports_skips_on_his_own_has_none_logged(
+def test_skips_are_not_logged_if_the_setting_log_skips_is_off(
     spark: SparkSession, orders: House, caplog: pytest.LogCaptureFixture
 ) -> None:
     silent = orders.place.warehouse(spark.newSession(), settings=WarehouseSettings(log_skips=False))
@@ -85,13 +83,13 @@ def test_who_reports_skips_on_his_own_has_none_logged(
 
 
 @pytest.mark.parametrize("app_id", [" ", None, 7])
-def test_a_transaction_without_a_name_is_refused_by_sql_too(orders: House, app_id: object) -> None:
+def test_a_transaction_with_an_invalid_application_id_is_refused_by_sql_too(orders: House, app_id: object) -> None:
     with pytest.raises(errors.InvalidArgumentError, match="the app id of `txn` cannot be"):
         orders.sql("insert into orders values (1)", txn=(app_id, 1))  # type: ignore[arg-type]
     assert orders.rows("select * from orders") == []
 
 
-def test_where_to_go_on_is_known_of_tables_only(orders: House) -> None:
+def test_transaction_version_is_answered_for_tables_only(orders: House) -> None:
     ask = orders.warehouse.transaction_version
     insert(orders, "job", 7)
     assert ask("silt.main.orders", "job") == ask(f"delta.`{orders.location('orders')}`", "job") == 7
