@@ -141,6 +141,8 @@ def _message(outcome: Outcome) -> str:
 
 def _changed_rows(outcome: Outcome) -> str:
     """Returns the changed rows; for a table created without rows, the number of rows that it had before."""
+    if outcome.unchanged:
+        return "the same rows as before"
     counts = (outcome.rows_inserted, outcome.rows_updated, outcome.rows_deleted)
     if all(count is None for count in counts):
         return outcome.operation.lower()

@@ -28,13 +28,18 @@ SOURCES = ("src.a", "src.b", "src.c")
 
 @dataclass(frozen=True)
 class Commit:
-    """A commit of a table: its rows and columns after it, and whether it changed data."""
+    """A commit of a table: its rows and columns after it, and whether it changed data.
+
+    Attributes:
+        content: the rows of a build that replaces them, which the commit records.
+    """
 
     rows: Rows
     schema: str
     changes_data: bool
     facts: BuildFacts | None = None
     run_id: str | None = None
+    content: Rows | None = None
 
 
 @dataclass
@@ -60,6 +65,13 @@ class Table:
     def add(self, rows: Rows, changes_data: bool = True, schema: str | None = None, **facts: object) -> None:
         columns = schema or (self.commits[-1].schema if self.commits else "id")
         self.commits.append(Commit(rows, columns, changes_data, **facts))  # type: ignore[arg-type]
+
+    def holds(self, rows: Rows) -> bool:
+        """Returns what the log says about a build that writes these rows, as `content.is_held` does."""
+        for commit in reversed(self.commits[self.cleaned :]):
+            if commit.changes_data:
+                return commit.content == rows and commit.schema == self.newest.schema
+        return False
 
     def last_change(self, after: int) -> int | None:
         """Returns what the log says about changes of data after a version, as `data_changes.last_change` does."""
@@ -105,7 +117,13 @@ NODES = (
 
 @dataclass
 class Builds:
-    """A project that is built repeatedly while its sources, its code and its tables change."""
+    """A project that is built repeatedly while its sources, its code and its tables change.
+
+    Attributes:
+        wrong: the reuses of nodes whose build would have written other rows.
+        needless: the builds that wrote the rows that the table had, except of nodes whose rows depend on chance.
+        reused, built: the numbers of decisions.
+    """
 
     seed: int
     decide: Callable[[Build, LastBuild | None, Present], Decision] = decide
@@ -142,7 +160,7 @@ class Builds:
             else:
                 assert isinstance(decision, Built)
                 self.built += 1
-                self.needless += before == after and node.effect is Effect.REPLACES
+                self.needless += before == after and node.effect is Effect.REPLACES and node.uses != "chance"
                 self._write(node, after, before)
 
     # What a build does
@@ -179,7 +197,8 @@ class Builds:
         table = self.tables.get(node.name) or self._create(node.name, ())
         if node.reads_itself:
             read[node.name] = table.state
-        changes = node.effect is Effect.REPLACES or rows != before
+        replaces = node.effect is Effect.REPLACES
+        changes = not table.holds(rows) if replaces else rows != before
         facts = BuildFacts(
             node.name,
             str(self.code[node.name]),
@@ -189,7 +208,8 @@ class Builds:
             tables=read,
             definitions={"v.view": repr(self.view)} if "v.view" in node.reads else {},
         )
-        table.add(rows, changes, facts=facts, run_id=str(self.runs))
+        content = rows if replaces else None
+        table.add(rows, changes, facts=facts, run_id=str(self.runs), content=content)
 
     # What the decision sees
 
@@ -249,7 +269,7 @@ class Builds:
 
     def _delete(self) -> None:
         table = self._source()
-        table.add(table.newest.rows[1:])
+        table.add(table.newest.rows[1:], changes_data=bool(table.newest.rows))
 
     def _optimize(self) -> None:
         table = self._any()

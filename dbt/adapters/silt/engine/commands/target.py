@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
 from dbt.adapters.silt.engine.kernel.log.builds import Build
@@ -10,7 +10,7 @@ from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
 from dbt.adapters.silt.engine.kernel.progress import Progress, silent
 from dbt.adapters.silt.engine.kernel.table import features
-from dbt.adapters.silt.engine.kernel.table.actions import Metadata
+from dbt.adapters.silt.engine.kernel.table.actions import Json, Metadata
 from dbt.adapters.silt.engine.kernel.table.column_mapping import mapped
 from dbt.adapters.silt.engine.kernel.table.schema import StructType
 from dbt.adapters.silt.engine.kernel.transaction.changes import ReadSet
@@ -76,6 +76,10 @@ class WriteSettings:
     progress: Progress = silent
     build: Build | None = None
 
+    def with_commit_info(self, fields: Mapping[str, Json]) -> WriteSettings:
+        """Returns the settings with further fields of the commit's `commitInfo`."""
+        return replace(self, commit=replace(self.commit, commit_info={**self.commit.commit_info, **fields}))
+
 
 @dataclass(frozen=True)
 class Outcome:
@@ -93,6 +97,7 @@ class Outcome:
         statement_attempts: runs of the whole statement.
         skipped: whether the unit of work had been committed before and was not run again.
         recorded: if skipped, the version of its application id that the table holds.
+        unchanged: whether a replaced table had the same rows, so that the commit changes none.
         emptied_at: if skipped, the later version that deleted all rows of the table and kept the transaction
             identifier (TRUNCATE, DELETE without a condition).
 
@@ -117,3 +122,4 @@ class Outcome:
     skipped: bool = False
     recorded: int | None = None
     emptied_at: int | None = None
+    unchanged: bool = False

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from pyspark.sql import DataFrame, SparkSession
 
@@ -14,7 +14,14 @@ from dbt.adapters.silt.engine.commands.spark.types import column_type, query_sch
 from dbt.adapters.silt.engine.commands.tables import stats_columns
 from dbt.adapters.silt.engine.commands.tables.table_location import TableLocation, check_mode, ended_domains
 from dbt.adapters.silt.engine.commands.target import Outcome, WriteSettings
-from dbt.adapters.silt.engine.commands.writing import defaults, files, generated, numbering, reserved_names
+from dbt.adapters.silt.engine.commands.writing import (
+    content,
+    defaults,
+    files,
+    generated,
+    numbering,
+    reserved_names,
+)
 from dbt.adapters.silt.engine.commands.writing import rules as table_rules
 from dbt.adapters.silt.engine.commands.writing.checks import table_checks
 from dbt.adapters.silt.engine.commands.writing.files import Written
@@ -101,7 +108,7 @@ def create(
         table_rules.condition(constraint, condition, name)
     written = None
     if query is not None:
-        written, metadata = _write(location.log, metadata, query)
+        written, metadata = _write(location.log, metadata, query, is_hashed=settings.build is not None)
     return _commit(location, metadata, protocol, written, operation, settings)
 
 
@@ -204,8 +211,12 @@ def _check_features(asked: Mapping[str, str], table: str) -> None:
             raise InvalidPropertyError(f"the table property `{key}` cannot be `{value}`, only `supported`", table=table)
 
 
-def _write(log: DeltaLog, metadata: Metadata, query: DataFrame) -> tuple[Written, Metadata]:
-    """Writes the query's rows, and returns the metadata with the high water marks of their numbers."""
+def _write(log: DeltaLog, metadata: Metadata, query: DataFrame, is_hashed: bool) -> tuple[Written, Metadata]:
+    """Writes the query's rows, and returns the metadata with the high water marks of their numbers.
+
+    Args:
+        is_hashed: whether the hash of the rows is observed, unless rows are numbered.
+    """
     schema = StructType.from_json(metadata.schema_string)
     given = None
     if len(query.columns) < len(schema):
@@ -214,7 +225,8 @@ def _write(log: DeltaLog, metadata: Metadata, query: DataFrame) -> tuple[Written
     assigned: Assigned = assign(query, schema, log.name, columns=given)
     rules = table_checks(schema, TableProperties(metadata.configuration), log.name)
     rows, metadata = numbering.numbered(assigned.df, metadata, unnumbered)
-    return files.write(rows, log, metadata, (*assigned.checks, *rules)), metadata
+    hashed = content.aggregates(metadata) if is_hashed and not identities(schema) else {}
+    return files.write(rows, log, metadata, (*assigned.checks, *rules), hashed), metadata
 
 
 def _commit(
@@ -226,6 +238,11 @@ def _commit(
     settings: WriteSettings,
 ) -> Outcome:
     base, log = location.base, location.log
+    found = None if written is None else content.of(metadata, written.rows, written.metrics)
+    if found is not None:
+        settings = settings.with_commit_info({content.INFO_KEY: found})
+        if base is not None and protocol == base.protocol and content.is_held(log, base, metadata, found):
+            return _commit_unchanged(location, base, metadata, written, operation, settings)
     now = log.clock.now_ms()
     changes = Changes(
         operation=Operation(operation, _parameters(location, metadata), _metrics(written, base)),
@@ -249,6 +266,31 @@ def _commit(
         files_removed=len(changes.removes),
         attempts=committed.attempts,
     )
+
+
+def _commit_unchanged(
+    location: TableLocation,
+    base: Snapshot,
+    metadata: Metadata,
+    written: Written | None,
+    operation: str,
+    settings: WriteSettings,
+) -> Outcome:
+    """Commits that the table has these rows already, and deletes their new files."""
+    log = location.log
+    if written is not None:
+        written.discard(log)
+    changes = Changes(
+        operation=Operation(operation, _parameters(location, metadata)),
+        metadata=None if _same(metadata, base.metadata) else replace(metadata, id=base.metadata.id),
+    )
+    reads = ReadSet(whole_table=True, transactions=True)
+    committed = commit(log, base, replaced_whole(base, changes, settings), reads, settings)
+    return Outcome(operation, log.name, committed.version, rows_inserted=0, attempts=committed.attempts, unchanged=True)
+
+
+def _same(one: Metadata, other: Metadata) -> bool:
+    return replace(one, created_time=other.created_time) == other
 
 
 def _parameters(location: TableLocation, metadata: Metadata) -> dict[str, Json]:

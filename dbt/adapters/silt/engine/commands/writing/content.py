@@ -1,0 +1,93 @@
+"""Hashes the rows that a statement writes, in any order, so that a later write of the same rows is recognised.
+
+The hash is observed on the pass that writes the rows. It adds up a 64-bit hash of each row, so it depends on how often
+a row occurs, and not on the order or the files of the rows. Spark's hash leaves nulls out: each column is therefore
+hashed with a flag that marks nulls. The two zeros of a float are equal to it: the sign of a zero is hashed too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from dbt.adapters.silt.engine.kernel.identifiers import quote
+from dbt.adapters.silt.engine.kernel.log.builds import content_schema
+from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
+from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
+from dbt.adapters.silt.engine.kernel.table.actions import AddFile, Metadata, RemoveFile
+from dbt.adapters.silt.engine.kernel.table.schema import DataType, DecimalType, PrimitiveType, StructType
+
+INFO_KEY: Final = "content"
+"""The field of `commitInfo` for the hash of all rows that the table has after the commit."""
+
+_LOW, _HIGH = "content low", "content high"
+_FLOATS: Final = ("float", "double")
+_HASHED: Final = frozenset(
+    "boolean byte short integer long float double string binary date timestamp timestamp_ntz".split()
+)
+
+
+def aggregates(metadata: Metadata) -> Mapping[str, str]:
+    """Returns SQL aggregates over the rows of a table for `of`, by name; empty if a column's type has no exact hash."""
+    schema = StructType.from_json(metadata.schema_string)
+    values = [_values(quote(member.name), member.type) for member in schema]
+    if any(value is None for value in values):
+        return {}
+    row = f"xxhash64({', '.join(part for value in values if value is not None for part in value)})"
+    # Half of the hash is added up at a time: the sum of whole hashes would not fit in a bigint.
+    return {_LOW: f"try_sum({row} & 4294967295L)", _HIGH: f"try_sum(shiftrightunsigned({row}, 32))"}
+
+
+def of(metadata: Metadata, rows: int, observed: Mapping[str, Any]) -> str | None:
+    """Returns the hash of a table's rows with their columns; empty if it is unknown.
+
+    Args:
+        rows: the number of rows.
+        observed: the values of `aggregates`.
+    """
+    found = [observed.get(name) for name in (_LOW, _HIGH)]
+    if None in found and (rows or not observed):
+        return None  # a column has no exact hash, or a sum does not fit in a bigint
+    sums = ":".join(f"{int(each or 0):x}" for each in found)
+    return f"{content_schema(metadata.schema_string)}:{rows}:{sums}"
+
+
+def is_held(log: DeltaLog, base: Snapshot, metadata: Metadata, content: str) -> bool:
+    """Returns whether a version of a table holds rows of that hash, in the same partitions and properties.
+
+    The newest commit that changed rows must have recorded the hash, and no later commit may have changed columns.
+    """
+    before = base.metadata
+    if before.partition_columns != metadata.partition_columns or before.configuration != metadata.configuration:
+        return False
+    schema = content_schema(metadata.schema_string)
+    for commit in log.newest_commits():
+        if commit.version > base.version:
+            continue
+        if any(isinstance(each, AddFile | RemoveFile) and each.data_change for each in commit.actions):
+            return commit.info.extra.get(INFO_KEY) == content
+        changed = [each for each in commit.actions if isinstance(each, Metadata)]
+        if any(content_schema(each.schema_string) != schema for each in changed):
+            return False
+    return False
+
+
+def _values(name: str, data_type: DataType) -> tuple[str, ...] | None:
+    """Returns the SQL of the values that determine a column; empty if its type has no exact hash."""
+    if isinstance(data_type, StructType):
+        members = [_values(f"{name}.{quote(member.name)}", member.type) for member in data_type]
+        if any(member is None for member in members):
+            return None
+        return (f"isnull({name})", *(part for member in members if member is not None for part in member))
+    if isinstance(data_type, DecimalType):
+        return (name, f"isnull({name})")
+    if not isinstance(data_type, PrimitiveType) or data_type.name not in _HASHED:
+        return None
+    return tuple(_of_primitive(name, data_type.name))
+
+
+def _of_primitive(name: str, type_name: str) -> Iterator[str]:
+    yield name
+    yield f"isnull({name})"
+    if type_name in _FLOATS:
+        yield f"if({name} = 0, cast({name} as string), null)"

@@ -1,0 +1,145 @@
+"""The hash of the rows that a build writes: equal rows change no data, and any other row does."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+from pyspark.sql import SparkSession
+
+from dbt.adapters.silt.engine.commands.spark.types import query_schema
+from dbt.adapters.silt.engine.commands.target import Outcome
+from dbt.adapters.silt.engine.commands.writing import content
+from dbt.adapters.silt.engine.kernel.log.builds import Build
+from dbt.adapters.silt.engine.kernel.log.history import Commit
+from dbt.adapters.silt.engine.kernel.table.actions import Metadata
+from dbt.adapters.silt.engine.kernel.table.schema import PrimitiveType, StructField, StructType
+from dbt.adapters.silt.engine.reuse.data_changes import changes_data
+from tests.unit.engine.house import House
+
+ONE = StructType((StructField("id", PrimitiveType("long")),)).to_json()
+WRITE = "create or replace table t {definition} as select * from {rows}"
+
+
+def built(house: House, rows: str, definition: str = "") -> Outcome:
+    text = WRITE.format(rows=rows, definition=definition)
+    outcome = house.warehouse.execute(text, build=Build("t", "code")).outcome
+    assert outcome is not None
+    return outcome
+
+
+def newest(house: House) -> Commit:
+    return next(house.log("t").newest_commits())
+
+
+def test_a_build_of_the_same_rows_changes_no_data(house: House) -> None:
+    built(house, "values (1, 'a'), (2, 'b'), (2, 'b') as v (id, name)")
+    files = house.log("t").snapshot().num_files
+    again = built(house, "(select * from values (2, 'b'), (1, 'a'), (2, 'b') as v (id, name) order by id desc)")
+    assert (again.unchanged, again.version, again.files_added, again.files_removed) == (True, 1, 0, 0)
+    assert not changes_data(newest(house))
+    assert house.log("t").snapshot().num_files == files
+    assert house.rows("select * from t") == [(1, "a"), (2, "b"), (2, "b")]
+    folders = [path.name for path in (house.root / house.location("t")).iterdir() if path.name != "_delta_log"]
+    assert len(folders) <= files
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("values (1, 'a'), (2, 'b')", "values (1, 'a'), (2, 'c')"),
+        ("values (1, 'a')", "values (1, 'a'), (1, 'a')"),
+        ("values (1, 'a'), (1, 'a')", "values (1, 'a')"),
+        ("values (1, 2)", "values (2, 1)"),
+        ("values (cast(null as int), 1)", "values (1, cast(null as int))"),
+        ("values (cast(null as string))", "values ('')"),
+        ("values (0.0D)", "values (-0.0D)"),
+        ("values (1)", "values (1L)"),
+        ("values (1.0)", "values (1.00)"),
+        (
+            "values (named_struct('a', 1, 'b', cast(null as int)))",
+            "values (named_struct('a', cast(null as int), 'b', 1))",
+        ),
+        ("(select cast(null as struct<a: int>) as c)", "(select named_struct('a', cast(null as int)) as c)"),
+        ("values (x'00')", "values (x'0000')"),
+        ("values (timestamp '2026-01-01 00:00:00')", "values (timestamp '2026-01-01 00:00:00.000001')"),
+        ("values ('a ')", "values ('a')"),
+        ("values ('a')", "values ('A')"),
+        ("values (true)", "values (false)"),
+        ("(select 1 as a)", "(select 1 as b)"),
+        ("(select 1 as a where false)", "(select 1 as a)"),
+    ],
+)
+def test_a_build_of_other_rows_replaces_them(house: House, before: str, after: str) -> None:
+    built(house, before)
+    assert not built(house, after).unchanged
+    assert house.rows("select * from t") == sorted(map(tuple, house.fetched(f"select * from {after}")), key=repr)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "insert into t values (9)",
+        "update t set id = 3 where id = 2",
+        "alter table t add columns (name string)",
+        "alter table t set tblproperties ('a' = 'b')",
+    ],
+)
+def test_a_table_that_was_changed_since_is_replaced(house: House, change: str) -> None:
+    built(house, "values (1), (2) as v (id)")
+    house.sql(change)
+    assert not built(house, "values (1), (2) as v (id)").unchanged
+    assert house.rows("select * from t") == [(1,), (2,)]
+
+
+@pytest.mark.parametrize("change", ["optimize t", "comment on table t is 'rows'", "select 1"])
+def test_a_change_that_keeps_the_rows_is_no_change(house: House, change: str) -> None:
+    built(house, "values (1), (2) as v (id)")
+    house.sql(change)
+    assert built(house, "values (1), (2) as v (id)").unchanged
+    assert house.rows("select * from t") == [(1,), (2,)]
+
+
+def test_other_partitions_properties_and_comments_are_written(house: House) -> None:
+    rows = "values (1, 5), (2, 5) as v (id, part)"
+    built(house, rows)
+    assert not built(house, rows, "partitioned by (part)").unchanged
+    assert not built(house, rows, "partitioned by (part) tblproperties ('a' = 'b')").unchanged
+    described = built(house, rows, "partitioned by (part) comment 'all' tblproperties ('a' = 'b')")
+    assert described.unchanged and not changes_data(newest(house))
+    assert house.log("t").snapshot().metadata.description == "all"
+    assert house.rows("select * from t") == [(1, 5), (2, 5)]
+
+
+def test_rows_without_an_exact_hash_are_replaced(house: House) -> None:
+    for rows in ("values (array(1))", "values (map(1, 2))"):
+        built(house, rows)
+        assert not built(house, rows).unchanged
+
+
+def test_a_write_that_is_no_build_records_nothing(house: House) -> None:
+    house.sql("create table t as select 1 as id")
+    house.sql("create or replace table t as select 1 as id")
+    assert content.INFO_KEY not in newest(house).info.extra
+    assert changes_data(newest(house))
+
+
+def test_a_sum_that_is_too_large_is_no_hash() -> None:
+    metadata = Metadata("id", ONE)
+    low, high = content.aggregates(metadata)
+    assert content.of(metadata, 1, {low: None, high: 1}) is None
+    assert content.of(metadata, 0, {low: None, high: None}) is not None
+    assert content.of(metadata, 0, {}) is None
+
+
+def hashed(spark: SparkSession, query: str) -> Sequence[object]:
+    frame = spark.sql(query)
+    found = content.aggregates(Metadata("id", query_schema(frame).to_json()))
+    return frame.selectExpr(*found.values()).first() or ()
+
+
+def test_the_order_and_the_parts_of_the_rows_do_not_matter(spark: SparkSession) -> None:
+    rows = "select id, cast(id % 7 as string) as name, id / 3 as share from range(0, 1000, 1, {parts}) {order}"
+    one = hashed(spark, rows.format(parts=1, order=""))
+    assert one == hashed(spark, rows.format(parts=5, order="order by name desc, id"))
+    assert one != hashed(spark, rows.format(parts=5, order="where id > 0"))
