@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import pytest
 from dbt.tests.util import run_dbt, run_dbt_and_capture, write_file
 
+from dbt.adapters.silt.cli.main import main
 from dbt.adapters.silt.engine.catalog.names import RelationName
 
 ROWS = "id,name\n1,one\n2,two\n"
@@ -105,6 +107,37 @@ class TestReuse:
 
         assert self.build("saturday", silt_reuse=False)["whole"].endswith("built: silt_reuse is false")
         assert self.build("later", "--full-refresh")["merged"].endswith("built: --full-refresh")
+
+    def test_why_explains_without_building(self, project: Any, capsys: pytest.CaptureFixture[str]) -> None:
+        self.build("before")
+        versions = {name: self.version(project, name) for name in ("rows", "whole", "below")}
+        write_file(ROWS + "4,four\n", project.project_root, "seeds", "rows.csv")
+        folders = ["--project-dir", str(project.project_root), "--profiles-dir", str(project.profiles_dir)]
+        capsys.readouterr()
+        assert main(["why", "+below", "apart", "chance", "--json", *folders]) == 0
+        explained = {
+            each["node"].split(".")[-1]: (each["reused"], each["reasons"])
+            for each in json.loads(capsys.readouterr().out)["nodes"]
+        }
+        assert explained["apart"][0] and explained["apart"][1][0].startswith("unchanged since")
+        assert explained["rows"] == (False, ["its compiled code or its configs changed"])
+        assert explained["whole"] == (False, ["seed.test.rows is built before it"])
+        assert explained["below"] == (False, ["model.test.whole is built before it"])
+        assert explained["chance"] == (False, ["seed.test.rows is built before it", "it uses rand()"])
+        assert {name: self.version(project, name) for name in versions} == versions
+
+        write_file("{{ no_such_macro() }}", project.project_root, "models", "bad.sql")
+        assert main(["why", "no_such_macro", "bad", *folders]) == 2
+        (Path(project.project_root) / "models" / "bad.sql").unlink()
+
+    def test_a_build_of_the_same_rows_builds_nothing_below_it(self, project: Any) -> None:
+        write_file(ROWS, project.project_root, "seeds", "rows.csv")
+        self.build("again")
+        code = "{{ config(materialized='table') }} select id, upper(name) as name from {{ ref('stg') }} where id > 0"
+        write_file(code, project.project_root, "models", "whole.sql")
+        built = self.build("equal")
+        assert "the same rows as before; built: its compiled code" in built["whole"]
+        assert built["below"].startswith("reused") and built["scored"].startswith("reused")
 
     def test_the_result_of_a_reused_node_says_so(self, project: Any) -> None:
         self.build("a")

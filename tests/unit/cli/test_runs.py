@@ -18,6 +18,7 @@ from dbt.adapters.silt.engine.kernel.transaction.changes import Changes, Operati
 from dbt.adapters.silt.engine.kernel.transaction.commit import CommitSettings, commit
 from dbt.adapters.silt.records.command_result import CommandResult, Ending
 from dbt.adapters.silt.records.commit_facts import CommitFacts
+from dbt.adapters.silt.records.journal import CommitJournal, JournalEntry
 from dbt.adapters.silt.records.kept_results import KeptResults
 from dbt.adapters.silt.records.known_runs import known_runs
 from dbt.adapters.silt.records.project_records import ProjectRecords
@@ -311,3 +312,15 @@ def test_a_run_shows_its_nodes_in_the_order_of_time(house: House, tmp_path: Path
         ORDERS: "built",
         TEST: "failed",
     }
+
+
+def test_a_run_shows_why_a_node_was_reused(house: House, tmp_path: Path, as_json: AsJson, silt: Silt) -> None:
+    two_runs(house)
+    reason = "unchanged since silt.main.orders@v1 (run a)"
+    entry = JournalEntry(
+        f"{DAY}00:00:00Z", "silt.main.orders", run_id="b", table_version=1, operation="REUSE", skipped=True
+    )
+    CommitJournal(tmp_path).append(replace(entry, reason=reason))
+    (skip,) = as_json("run", "b", "--target-path", str(tmp_path))["skipped"]
+    assert (skip["done_by_version"], skip["reason"]) == (1, reason)
+    assert silt("run", "b", "--target-path", str(tmp_path)).splitlines()[-1].endswith(reason)

@@ -23,9 +23,9 @@ from dbt.adapters.silt.lazy import lazy_module
 from dbt.adapters.silt.records.table_problems import problem_of
 
 if TYPE_CHECKING:
-    from dbt.adapters.silt.cli import progress
+    from dbt.adapters.silt.cli import terminal
 else:
-    progress = lazy_module("dbt.adapters.silt.cli.progress")
+    terminal = lazy_module("dbt.adapters.silt.cli.terminal")
 
 _COLUMNS = ("table", "problem", "what")
 _DESCRIPTION = """\
@@ -66,7 +66,7 @@ def add(subparsers: Subparsers) -> None:
 
 def run(arguments: Namespace) -> int:
     """Prints the problems."""
-    with progress.bars(sys.stderr) as bars:
+    with terminal.bars(sys.stderr) as bars:
         if arguments.table is not None:
             log = table_of(arguments.table, arguments)
             checked = [check(log, bars.of_table(log.name), arguments.data)]

@@ -17,7 +17,7 @@ from dbt.adapters.silt.engine.kernel.errors import NotATableError, SiltError, Ta
 if TYPE_CHECKING:
     from dbt.adapters.silt.cli.options import Subcommand
 
-SUBCOMMANDS: Final = ("sql", "runs", "run", "history", "show", "check", "report", "serve", "rollback", "session")
+SUBCOMMANDS: Final = ("sql", "runs", "run", "history", "show", "check", "report", "serve", "why", "rollback", "session")
 """The subcommands in the order of the help, each a module of this package; only the chosen module is loaded."""
 
 DBT: Final = "dbt"

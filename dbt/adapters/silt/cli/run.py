@@ -198,7 +198,7 @@ def _json(commit: LoggedCommit, undone: LoggedCommit | None) -> dict[str, Any]:
 
 
 def _skip_row(entry: JournalEntry) -> list[str]:
-    done = UNKNOWN if entry.table_version is None else f"v{entry.table_version}"
+    done = entry.reason or (UNKNOWN if entry.table_version is None else f"v{entry.table_version}")
     time = entry.time[:19].replace("T", " ")
     return [time, entry.node_id or UNKNOWN, entry.batch_id or UNKNOWN, entry.table, done]
 
@@ -210,5 +210,6 @@ def _skip_json(entry: JournalEntry) -> dict[str, Any]:
         "batch_id": entry.batch_id,
         "table": entry.table,
         "done_by_version": entry.table_version,
+        "reason": entry.reason,
         "app_id": entry.app_id,
     }

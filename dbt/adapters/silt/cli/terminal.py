@@ -1,17 +1,21 @@
-"""Draws answers on a terminal."""
+"""Draws answers and progress bars on a terminal."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Final, TextIO
+import contextlib
+from collections.abc import Callable, Iterator, Sequence
+from typing import Final, TextIO, TypeVar
 
 from rich import box
 from rich.console import Console, RenderableType
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 from rich.text import Text
 
 from dbt.adapters.silt.cli.answers import RESULT, UNKNOWN, UTC, Block, Facts, Rows, States, heading, is_number, mark
 from dbt.adapters.silt.engine.kernel.printable import line, lines
+
+T = TypeVar("T")
 
 _STYLES: Final = {
     "succeeded": "green",
@@ -76,3 +80,33 @@ def _cell(name: str, value: str) -> Text:
 def _table(title: str) -> Table:
     heading_line = Text(line(title), style="bold") if title else None
     return Table(title=heading_line, title_justify="left", box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
+
+
+class Bars:
+    """A bar for the tables, and a bar for the files of the table that is being checked."""
+
+    def __init__(self, shown: Progress) -> None:
+        self._shown = shown
+        self._files = shown.add_task("", visible=False)
+
+    def over(self, tables: Sequence[T]) -> Iterator[T]:
+        """Yields the tables; each is counted when the next table is requested."""
+        return iter(self._shown.track(tables, description="tables"))
+
+    def of_table(self, name: str) -> Callable[[int, int], None]:
+        """Returns the callback that counts the checked files of a table; see `check.check`."""
+        self._shown.reset(self._files, description=name, visible=True)
+
+        def report(done: int, total: int) -> None:
+            self._shown.update(self._files, advance=done, total=total)
+
+        return report
+
+
+@contextlib.contextmanager
+def bars(out: TextIO) -> Iterator[Bars]:
+    """Shows bars on a terminal while the block runs, and removes them afterwards."""
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    console = Console(file=out)
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as shown:
+        yield Bars(shown)

@@ -131,16 +131,31 @@ class UnitMethods(metaclass=AdapterMeta):
         """Returns whether the hooks of a node run although the node is reused."""
         return reuse.runs_hooks(model)
 
+    def explained_reuse(self, model: Mapping[str, Any]) -> reuse_decision.Decision:
+        """Decides whether a run would reuse a node, from the present states of its inputs; nothing is built."""
+        log = log_of(self.connections.catalog, self._table(model))
+        if not reuse.is_reusable(model, self.config.credentials.reuse):
+            return reuse_decision.Built((f"it has no `reuse: {reuse.UNCHANGED}`",))
+        if log is None:
+            return reuse_decision.Built(("its table does not exist",))
+        return self._reuse(self._build(model, _checksum(model)), model, log, full_refresh=False)
+
+    def _table(self, model: Mapping[str, Any]) -> RelationName:
+        return RelationName(model["database"] or self.config.credentials.database, model["schema"], model["alias"])
+
     def _with_build(self, unit: Unit, model: Mapping[str, Any]) -> Unit:
         """Adds the description of a node's build to the unit if the node may be reused."""
         context = self.connections.invocation.context
         if context.empty or context.sample or not reuse.is_reusable(model, self.config.credentials.reuse):
             return unit
+        return replace(unit, build=self._build(model, unit.checksum))
+
+    def _build(self, model: Mapping[str, Any], checksum: str | None) -> Build:
         given = self.config.credentials
         around = reuse.Surroundings(
             given.spark_conf, self.connections.replacing_macros(), self._server(), (given.database, given.schema)
         )
-        return replace(unit, build=reuse.build_of(model, unit.checksum, around, time.time_ns() // 1_000_000))
+        return reuse.build_of(model, checksum, around, time.time_ns() // 1_000_000)
 
     def _server(self) -> str | None:
         """Returns the server of the profile with its version and settings, if Spark runs on a server."""
@@ -180,8 +195,7 @@ class UnitMethods(metaclass=AdapterMeta):
         """Decides about a node's own write; returns None if its table does not exist, or the run is new."""
         if self.connections.invocation.is_new_run:
             return None
-        name = RelationName(model["database"] or self.config.credentials.database, model["schema"], model["alias"])
-        log = log_of(self.connections.catalog, name)
+        log = log_of(self.connections.catalog, self._table(model))
         if log is None:
             return None
         upstream = self.connections.invocation.upstream_of_failures

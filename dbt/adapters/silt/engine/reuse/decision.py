@@ -68,6 +68,10 @@ class Reused:
     version: int
     run_id: str | None = None
 
+    @property
+    def reasons(self) -> tuple[str, ...]:
+        return (str(self),)
+
     def __str__(self) -> str:
         run = f" (run {self.run_id})" if self.run_id else ""
         return f"unchanged since {self.table}@v{self.version}{run}"

@@ -1,0 +1,66 @@
+"""`silt why NODE`: explains whether a run would reuse or build a node, without building it."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from argparse import Namespace
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
+
+from dbt.adapters.silt.cli.answers import UNKNOWN, Answer, Rows
+from dbt.adapters.silt.cli.options import Subparsers, subcommand
+from dbt.adapters.silt.cli.rendering import show
+from dbt.adapters.silt.engine.kernel.errors import InvalidSettingError
+
+MODULE: Final = "dbt.adapters.silt.runs.explained_reuse"
+"""The program that compiles the nodes with dbt, which this process does not load."""
+
+_OPTIONS: Final = ("project_dir", "profiles_dir", "profile", "target", "target_path", "vars")
+_COLUMNS: Final = ("node", "would be", "because")
+_DESCRIPTION = """\
+Compiles the nodes with dbt, compares their code and their inputs with the last build in the log of their tables, and
+shows what a run would do with each node that has `reuse: unchanged`. Nothing is built, and no hook runs. Queries that
+the SQL runs while it is compiled are run. The inputs are taken as they are now: if a run would build an input first,
+the node is shown as built after it. Only chosen nodes are inputs in this sense: `silt why +orders` chooses them too."""
+
+
+def add(subparsers: Subparsers) -> None:
+    """Declares the subcommand."""
+    parser = subcommand(subparsers, "why", "explain whether a run would reuse or build a node", _DESCRIPTION)
+    parser.add_argument("nodes", nargs="+", metavar="NODE", help="a name, or what `dbt build --select` accepts")
+    parser.add_argument("--vars", metavar="YAML", help="dbt's variables")
+
+
+def run(arguments: Namespace) -> int:
+    """Prints the decisions.
+
+    Raises:
+        InvalidSettingError: if the arguments name a warehouse without a project, or dbt cannot compile the nodes.
+    """
+    if arguments.warehouse is not None:
+        raise InvalidSettingError("only a dbt project has nodes", remedy="Leave `--warehouse` out")
+    program = [sys.executable, "-m", MODULE, *_for_dbt(arguments)]
+    done = subprocess.run(program, stdout=subprocess.PIPE, text=True, check=False)
+    if done.returncode:
+        raise InvalidSettingError("dbt cannot compile the nodes", remedy="Correct what dbt reports above")
+    return show(answer(json.loads(done.stdout)), arguments.json)
+
+
+def answer(explained: Sequence[dict[str, Any]]) -> Answer:
+    """Renders the decisions, in the order given."""
+    rows = [(each["node"], _result(each), "; ".join(each["reasons"]) or UNKNOWN) for each in explained]
+    return Answer({"nodes": list(explained)}, [Rows(_COLUMNS, rows, empty="no node that has a table was chosen")])
+
+
+def _result(explained: dict[str, Any]) -> str:
+    return "reused" if explained["reused"] else "built"
+
+
+def _for_dbt(arguments: Namespace) -> Iterator[str]:
+    yield from ("--select", *arguments.nodes)
+    for name in _OPTIONS:
+        value = getattr(arguments, name)
+        if value is not None:
+            yield from (f"--{name.replace('_', '-')}", value)

@@ -1,0 +1,88 @@
+"""The program behind `silt why`: compiles nodes with dbt, and prints as JSON which of them a run would reuse."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from dbt.adapters.factory import FACTORY
+from dbt.cli.main import dbtRunner
+
+from dbt.adapters.silt.engine.reuse.decision import Reused
+
+_WITH_TABLE: Final = ("table", "incremental", "seed", "snapshot")
+"""The materializations of nodes that may be reused."""
+
+
+class Compilation:
+    """Nodes that dbt has compiled, in dbt's order, and the adapter that it used.
+
+    Args:
+        arguments: dbt's arguments after `dbt compile`.
+    """
+
+    def __init__(self, arguments: Sequence[str]) -> None:
+        self.adapter: Any = None
+        self.text = io.StringIO()
+        with contextlib.redirect_stdout(self.text):
+            self._result = dbtRunner(callbacks=[self._note]).invoke(["--no-use-colors", "compile", *arguments])
+
+    @property
+    def succeeded(self) -> bool:
+        return bool(self._result.success)
+
+    @property
+    def nodes(self) -> list[Mapping[str, Any]]:
+        """The nodes that have a table, each as macros see it."""
+        results: Any = self._result.result
+        nodes = (each.node.to_dict(omit_none=True) for each in results.results)
+        return [each for each in nodes if (each.get("config") or {}).get("materialized") in _WITH_TABLE]
+
+    def inputs(self, unique_id: str) -> Iterator[str]:
+        """Yields the direct inputs of a node; a view is replaced by its inputs."""
+        known = self.adapter.get_macro_resolver().nodes
+        for name in _parents(known, unique_id):
+            if name in known and known[name].config.materialized not in _WITH_TABLE:
+                yield from self.inputs(name)
+            else:
+                yield name
+
+    def _note(self, _: object) -> None:
+        """Keeps the adapter, which dbt forgets when the command has ended."""
+        self.adapter = self.adapter or FACTORY.adapters.get("silt")
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Prints the decisions about the chosen nodes, and returns the exit code."""
+    compiled = Compilation(arguments)
+    if not compiled.succeeded:
+        print(compiled.text.getvalue(), file=sys.stderr)
+        return 1
+    with compiled.adapter.connection_named("silt_why"):
+        print(json.dumps(list(_explained(compiled))))
+    return 0
+
+
+def _explained(compiled: Compilation) -> Iterator[dict[str, Any]]:
+    built: set[str] = set()
+    for node in compiled.nodes:
+        name, decision = node["unique_id"], compiled.adapter.explained_reuse(node)
+        before = dict.fromkeys(f"{each} is built before it" for each in compiled.inputs(name) if each in built)
+        is_reused = isinstance(decision, Reused) and not before
+        reasons = [*before, *(() if before and isinstance(decision, Reused) else decision.reasons)]
+        if not is_reused:
+            built.add(name)
+        yield {"node": name, "reused": is_reused, "reasons": reasons}
+
+
+def _parents(known: Mapping[str, Any], unique_id: str) -> Sequence[str]:
+    """Returns the ids of a node's direct inputs; empty for a source and a seed."""
+    return getattr(known[unique_id].depends_on, "nodes", ()) if unique_id in known else ()
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
