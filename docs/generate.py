@@ -282,7 +282,11 @@ def macros_page() -> str:
                 (
                     "`silt_run_id`",
                     "The id of the logical run: `--vars '{silt_run_id: ...}'`. Overrides all else.",
-                )
+                ),
+                (
+                    "`silt_reuse`",
+                    "`--vars 'silt_reuse: false'` builds every node, despite [`reuse`](../running/reuse.md).",
+                ),
             ],
         ),
         "## Settings of the session\n",
@@ -293,6 +297,11 @@ def macros_page() -> str:
                     "`silt.retentionDurationCheck.enabled`",
                     "`true`",
                     "Whether VACUUM refuses to delete files that are younger than the table's retention.",
+                ),
+                (
+                    "`silt.reuse`",
+                    "`never`",
+                    "`unchanged` skips CREATE OR REPLACE TABLE ... AS if the table holds the rows already.",
                 ),
                 (
                     "`spark.databricks.delta.commitInfo.userMetadata`",

@@ -57,7 +57,7 @@ from dbt.adapters.silt.engine.kernel.progress import Progress, silent
 from dbt.adapters.silt.engine.kernel.storage.settings import StorageSettings, storages
 from dbt.adapters.silt.engine.kernel.table.property_values import IsolationLevel
 from dbt.adapters.silt.engine.kernel.transaction.commit import CommitSettings
-from dbt.adapters.silt.engine.sql.ast import Query, Statement, is_path
+from dbt.adapters.silt.engine.sql.ast import CreateTable, Query, Statement, is_path
 from dbt.adapters.silt.engine.sql.grammar.immediate import immediate
 from dbt.adapters.silt.engine.sql.grammar.parse import parse
 from dbt.adapters.silt.engine.sql.query.quotes import as_read
@@ -73,7 +73,7 @@ from dbt.adapters.silt.engine.statements.resolve.resolve import Resolver
 from dbt.adapters.silt.engine.statements.resolve.snapshot_views import SnapshotViews
 from dbt.adapters.silt.engine.statements.resolve.stored_code import Allowed
 from dbt.adapters.silt.engine.statements.retry_queue import RetryQueue
-from dbt.adapters.silt.engine.statements.steps import skips
+from dbt.adapters.silt.engine.statements.steps import session_reuse, skips
 from dbt.adapters.silt.engine.statements.steps.context import Context, Result
 
 if TYPE_CHECKING:
@@ -369,8 +369,14 @@ class Warehouse:
             isolation_level=isolation_level or self.settings.isolation_level,
             commit_info=dict(commit_info or {}),
         )
-        if build is not None and self._is_changed:
+        if build is not None and self._session_changes:
             build = replace(build, unknown=(*build.unknown, _CHANGED_SESSION))
+        if build is None and isinstance(parsed, CreateTable):
+            context, now = self._context(settings), self.settings.clock.now_ms()
+            build = session_reuse.session_build(context, parsed, self._session_changes, now)
+            done = None if build is None else session_reuse.reused(context, parsed, build)
+            if done is not None:
+                return Result(outcome=done)
         result = self._run(parsed, replace(settings, commit=commit, replace_tables=replace_tables, build=build))
         return result if result.dataframe is None else replace(result, dataframe=self._mapping(result.dataframe))
 
@@ -452,7 +458,7 @@ class Warehouse:
         self._namespace = namespace
         self._snapshot_views = SnapshotViews(namespace.spark)
         self._read_history = read_history
-        self._is_changed = False
+        self._session_changes: tuple[Statement, ...] = ()
 
     def _seen_by(self, spark: SparkSession, read_history: ReadHistory | None) -> Warehouse:
         """Returns the same warehouse for another session, with the same current database and schema."""
@@ -511,5 +517,6 @@ class Warehouse:
 
     def _run(self, statement: Statement, settings: WriteSettings) -> Result:
         retry = ConflictRetry(self.settings.statement_attempts, self.settings.clock, self._retry_queue)
-        self._is_changed = self._is_changed or statement.changes_session
+        if statement.changes_session:
+            self._session_changes += (statement,)
         return retry.run(statement, settings, self._context)

@@ -755,7 +755,7 @@ class SetSetting(Statement, effect=None):
 
     @property
     def changes_session(self) -> bool:
-        return self.value is not None
+        return self.value is not None and not (self.key or "").startswith("silt.")
 
 
 @dataclass(frozen=True, kw_only=True)
