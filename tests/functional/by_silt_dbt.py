@@ -1,9 +1,9 @@
-"""Runs the commands of dbt's suite as `silt dbt`, in the place of its `dbtRunner`.
+"""Runs the commands of dbt's suite as `silt dbt`, instead of its `dbtRunner`.
 
-What a command gives is what its process leaves: the exit code, what it printed, and the artifacts of this command in
-`target`. The nodes of results are those of the manifest that it kept. Events for callbacks, and the rows of `show`, are
-read from a log that the command writes. What is patched in the test's own process does not reach it: such a test is
-marked `own_process`.
+The result of a command is taken from its process: the exit code, the output, and its artifacts in `target`. The nodes
+of results are read from the manifest that it stored. Events for callbacks, and the rows of `show`, are read from a log
+that the command writes. Patches in the test's own process do not affect it: tests that need them are marked
+`own_process`.
 """
 
 from __future__ import annotations
@@ -41,21 +41,21 @@ _SILT = str(Path(sys.executable).with_name("silt"))
 _LONGEST_SECONDS = 300
 _LOG_LINE = re.compile(r"\d\d:\d\d:\d\d ")
 _NOTHING_RAN = 2
-"""dbt's exit code where a command did not come to its nodes."""
+"""dbt's exit code for a command that failed before its nodes."""
 
 
 def install(patch: pytest.MonkeyPatch) -> None:
-    """Has `run_dbt` use it."""
+    """Makes `run_dbt` use it."""
     patch.setattr(util, "dbtRunner", SiltDbt)
 
 
 def stop() -> None:
-    """Ends the command servers."""
+    """Stops the command servers."""
     control.stop()
 
 
 class SiltDbt:
-    """As `dbtRunner`, of what `run_dbt` needs."""
+    """The part of `dbtRunner` that `run_dbt` needs."""
 
     def __init__(
         self, manifest: Manifest | None = None, callbacks: list[Callable[[EventMsg], None]] | None = None
@@ -74,7 +74,7 @@ class SiltDbt:
         for event in events:
             for callback in self._callbacks:
                 callback(event)
-        get_adapter_by_type("silt").cache.clear()  # another process has changed what there is
+        get_adapter_by_type("silt").cache.clear()  # another process may have changed the relations
         if code == _NOTHING_RAN or code < 0:
             return dbtRunnerResult(False, exception=DbtRuntimeError(output))
         if "show" in arguments:
@@ -84,7 +84,7 @@ class SiltDbt:
 
 
 def _run(arguments: list[str], *, logged: bool) -> tuple[int, str, list[EventMsg]]:
-    """The exit code, what was printed, and the events of a log, if one is to be written."""
+    """Returns the exit code, the output, and the events of a log, if one is to be written."""
     with tempfile.TemporaryDirectory(prefix="silt-dbt-log-") as folder:
         log = ["--log-path", folder, "--log-format-file", "json", "--log-level-file", "debug"] if logged else []
         shown = ["--output", "json"] if "show" in arguments else []
@@ -101,7 +101,7 @@ def _run(arguments: list[str], *, logged: bool) -> tuple[int, str, list[EventMsg
 
 
 def _events(log: Path) -> Iterator[EventMsg]:
-    """The events of a log, as callbacks are given them."""
+    """Returns the events of a log, as callbacks receive them."""
     for line in log.read_text().splitlines():
         noted = json.loads(line)
         name = f"{noted['info']['name']}Msg"
@@ -110,7 +110,7 @@ def _events(log: Path) -> Iterator[EventMsg]:
 
 
 def _shown(events: list[EventMsg]) -> RunExecutionResult:
-    """The rows of `show`, which are in no artifact."""
+    """Returns the rows of `show`, which are in no artifact."""
     tables = [agate.Table.from_object(json.loads(each.data.preview)) for each in events if each.info.name == "ShowNode"]
     return RunExecutionResult([_of_rows(table) for table in tables], elapsed_time=0)
 
@@ -141,7 +141,7 @@ def _result(arguments: list[str], target: Path, written: set[str], output: str) 
 
 
 def _of(noted: RunResultOutput, manifest: Manifest) -> RunResult:
-    """A result with its node, as it is after the command."""
+    """Returns a result with its node, in its state after the command."""
     node: Any = {**manifest.nodes, **manifest.unit_tests, **manifest.macros, **manifest.functions}[noted.unique_id]
     if noted.compiled:
         node.compiled, node.compiled_code, node.relation_name = True, noted.compiled_code, noted.relation_name

@@ -1,4 +1,4 @@
-"""dbt's own adapter suite: each class of it works in a project, a schema and a warehouse of its own, on one Spark."""
+"""dbt's adapter suite: each of its classes runs in its own project, schema and warehouse, on one Spark."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Ignores warnings: those of dbt's and its dependencies' deprecations are not this project's to mend."""
+    """Ignores warnings of dbt's and its dependencies' deprecations, which this project cannot fix."""
     here = Path(__file__).parent
     for item in items:
         if here in item.path.parents:
@@ -34,13 +34,17 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.fixture(scope="class", autouse=True)
 def no_adapter_of_another_test() -> None:
-    """A test that calls dbt without dbt's fixtures leaves its adapter, which the next project would be given."""
+    """Resets the adapter: a test that calls dbt without dbt's fixtures leaves its adapter, which the next project
+    would use.
+    """
     reset_adapters()
 
 
 @pytest.fixture(scope="class", autouse=True)
 def log_files_are_closed() -> Iterator[None]:
-    """dbt leaves its log file open until the next command, which may belong to a test that allows no warnings."""
+    """Closes dbt's log file, which dbt leaves open until the next command; that may belong to a test that allows no
+    warnings.
+    """
     yield
     for handler in logging.getLogger("file_log").handlers:
         handler.close()
@@ -48,7 +52,7 @@ def log_files_are_closed() -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def by_silt_dbt_is_asked(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[bool]:
-    """Whether the commands of the tests are run as `silt dbt`, by a command server of theirs alone."""
+    """Whether the tests' commands are run as `silt dbt`, by a separate command server."""
     if not request.config.getoption("--silt-dbt"):
         yield False
         return
@@ -75,7 +79,7 @@ def dbt_profile_target(silt_target: dict[str, Any]) -> dict[str, Any]:
 
 @pytest.fixture(scope="class")
 def project_root(keep_alive: timedelta | None, tmpdir_factory: Any) -> Any:
-    """Like dbt's fixture, with a folder for each class; a kept Spark serves one folder, which is emptied instead."""
+    """Replaces dbt's fixture: a folder for each class; with a kept Spark one folder, which is emptied instead."""
     if keep_alive is None:
         return tmpdir_factory.mktemp("project")
     folder = tmpdir_factory.getbasetemp().join("project").ensure(dir=True)
@@ -86,7 +90,7 @@ def project_root(keep_alive: timedelta | None, tmpdir_factory: Any) -> Any:
 
 @pytest.fixture(scope="class")
 def place(cloud: ObjectServer | None, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """Where the project's warehouse is: in a folder, or with `--cloud` at a prefix of its own."""
+    """The location of the project's warehouse: a folder, or with `--cloud` a separate prefix."""
     folder = tmp_path_factory.mktemp("warehouse")
     if cloud is None:
         return {"warehouse": str(folder)}

@@ -1,6 +1,6 @@
 """The classes of dbt's adapter suite that are not simply inherited here, each by its name below `dbt.tests.adapter`.
 
-`test_suite_is_whole.py` reads these tables, and fails where one of them names a class that the suite lacks.
+`test_suite_is_whole.py` reads these tables, and fails if one of them names a class that the suite lacks.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ HELPERS = {
     "utils.data_types.base_data_type_macro.BaseDataTypeMacro": "its subclasses bring the type",
     "utils.test_current_timestamp.BaseCurrentTimestamp": "its subclasses bring the expected schema",
 }
-"""Bases that other classes of the suite complete, and that cannot be run alone."""
+"""Base classes that other classes of the suite complete, and that cannot be run alone."""
 
 _NO_AGGREGATES = "Spark has no statement that makes an aggregate function"
 
@@ -37,15 +37,17 @@ REFUSED = {
         "a view that keeps its rows needs something that refreshes it, which an embedded Spark has not"
     ),
 }
-"""Classes that are inherited, or single tests of them (`module.Class.test`), whose test methods here are our own: they
-assert how what is asked for is refused."""
+"""Inherited classes, or single tests of them (`module.Class.test`), whose test methods are replaced here: they assert
+how the requested feature is refused.
+"""
 
 RESTATED = {
     "ephemeral.test_ephemeral.BaseEphemeralMulti": "the text that it compares a view's statement with is Postgres's",
     "ephemeral.test_ephemeral.BaseEphemeralNested": "the text that it compares a view's statement with is Postgres's",
 }
-"""Classes that are inherited, whose test methods are written again here with the same assertions: what they expect
-stands within them, in the words of Postgres, where no fixture reaches."""
+"""Inherited classes whose test methods are rewritten here with the same assertions: the originals contain expected
+values of Postgres that no fixture can change.
+"""
 
 _NO_JAVASCRIPT = "Spark runs no JavaScript, and dbt-core 1.11 reads no functions in it"
 _NO_PRINCIPALS = "an embedded engine has nobody to grant anything to; TestGrants in test_refused.py shows the warning"

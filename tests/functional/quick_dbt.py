@@ -1,6 +1,6 @@
-"""Does chores of dbt's in less time, with the same result; each dbt command of the tests has them to do.
+"""Speeds up work that each dbt command of the tests repeats, with the same result.
 
-- dbt writes its artifacts with `json.dump`, which encodes them in Python; `json.dumps` gives the same text from C.
+- dbt writes its artifacts with `json.dump`, which encodes them in Python; `json.dumps` creates the same text in C.
 - Each adapter's behavior flags look for the module that declared them in a rendered stack, and pytest's is deep.
 - dbt's fixture `adapter` parses the macros of dbt, dbt-spark and this package again for each class.
 - A third of Python's time is the manifest, which a command writes twice, and which few tests read.
@@ -26,29 +26,29 @@ from dbt_common.utils.encoding import JSONEncoder
 
 
 def install(patch: pytest.MonkeyPatch) -> None:
-    """Replaces the first three."""
+    """Installs the first three replacements."""
     patch.setattr(artifacts, "write_json", write_json)
     patch.setattr(behavior_flags.BehaviorFlagRendered, "_default_source", staticmethod(calling_module))
     patch.setattr(ManifestLoader, "load_macros", lambda *given, **named: _BASE_MACROS(*given, **named))
 
 
 def leave_out_the_manifest(patch: pytest.MonkeyPatch) -> None:
-    """Leaves `manifest.json` out: of a class that is not marked `manifest`."""
+    """Does not write `manifest.json` in tests of a class that is not marked `manifest`."""
     for module in (parser, runnable):
         patch.setattr(module, "write_manifest", write_nothing)
 
 
 def write_json(path: str, data: dict[str, Any]) -> bool:
-    """As dbt's function of this name."""
+    """Replaces dbt's function of this name."""
     return write_file(path, json.dumps(data, cls=JSONEncoder))
 
 
 def write_nothing(manifest: Manifest, target_path: str) -> None:
-    """In place of dbt's `write_manifest`."""
+    """Replaces dbt's `write_manifest`."""
 
 
 def calling_module() -> str:
-    """The first module on the stack that is not the flags' own."""
+    """Returns the first module on the stack that is not the flags' own."""
     frame = sys._getframe()
     while frame is not None:
         name = frame.f_globals.get("__name__", "")
@@ -59,7 +59,7 @@ def calling_module() -> str:
 
 
 class BaseMacros:
-    """Keeps the macros of the packages that each project of the tests has; a project's own are always read."""
+    """Caches the macros of the packages that all projects of the tests have; a project's own macros are always read."""
 
     def __init__(self, load: Callable[..., Manifest]) -> None:
         self._load = load

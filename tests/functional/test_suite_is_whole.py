@@ -1,4 +1,4 @@
-"""dbt's adapter suite is inherited whole: no class of the installed one is left out without a reason."""
+"""dbt's adapter suite is inherited completely: no class of the installed suite is missing without a reason."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _HERE = Path(__file__).parent
 
 @pytest.fixture(scope="module")
 def suite() -> dict[str, type]:
-    """The suite's classes that carry tests, aliases aside, by their names below `dbt.tests.adapter`."""
+    """The suite's classes with tests, except for aliases, by their names below `dbt.tests.adapter`."""
     [root] = dbt.tests.adapter.__path__
     classes = [each for module in _modules(Path(root), _SUITE, "*.py") for each in _own_classes(module)]
     return {_name(each): each for each in classes if _tests(each) and not _is_alias(each)}
@@ -43,14 +43,14 @@ def test_every_class_of_the_suite_is_inherited_or_listed(suite: dict[str, type],
     assert not missing, "neither inherited in tests/functional nor listed in not_applicable.py:\n" + "\n".join(missing)
 
 
-def test_what_is_listed_is_in_the_suite_once(suite: dict[str, type]) -> None:
+def test_listed_names_exist_in_the_suite_and_are_listed_once(suite: dict[str, type]) -> None:
     listed = [*HELPERS, *REFUSED, *RESTATED, *NOT_APPLICABLE]
     assert sorted(listed) == sorted(set(listed))
     tests = {f"{name}.{test}" for name, each in suite.items() for test in _tests(each)}
     assert set(listed) <= suite.keys() | tests
 
 
-def test_what_is_listed_as_not_inherited_is_not(inherited: set[str]) -> None:
+def test_classes_listed_as_not_inherited_are_not_inherited(inherited: set[str]) -> None:
     assert not inherited & (HELPERS.keys() | NOT_APPLICABLE.keys())
 
 
@@ -59,7 +59,7 @@ def test_a_helper_is_a_base_of_other_classes_of_the_suite(suite: dict[str, type]
         assert any(issubclass(each, suite[name]) and each is not suite[name] for each in suite.values()), name
 
 
-def test_only_what_is_listed_has_tests_of_our_own(ours: list[type]) -> None:
+def test_only_listed_classes_have_their_own_tests(ours: list[type]) -> None:
     own = {
         f"{_name(base)}.{test}"
         for each in ours
@@ -102,7 +102,7 @@ def _tests(each: type) -> list[str]:
 
 
 def _is_alias(each: type) -> bool:
-    """Whether it only gives another class with tests a name that pytest collects: its body is empty."""
+    """Returns whether the class only gives another class with tests a name that pytest collects: its body is empty."""
     return all(_is_dunder(name) for name in vars(each)) and any(_tests(base) for base in each.__bases__)
 
 
@@ -111,7 +111,9 @@ def _is_dunder(name: str) -> bool:
 
 
 def _suite_bases(each: type) -> Iterator[type]:
-    """The suite's classes that a class of the tests runs: the nearest, as a subclass does not run its base's case."""
+    """Returns the suite's classes that a test class runs: the nearest ones, because a subclass does not run its base's
+    case.
+    """
     for base in each.__bases__:
         if base.__module__.startswith(f"{_SUITE}.") and _tests(base) and not _is_alias(base):
             yield base

@@ -1,4 +1,4 @@
-"""Kills of `silt dbt`: what the same command does then is what it would do after a kill of `dbt`."""
+"""Kills of `silt dbt`: repeating the command has the same effect as after a kill of `dbt`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def silt_dbt(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Monke
 
 
 @pytest.mark.long
-def test_a_run_that_is_killed_again_and_again_lands_each_write_once(silt_dbt: Workplace, tmp_path: Path) -> None:
+def test_a_repeatedly_killed_run_applies_each_write_once(silt_dbt: Workplace, tmp_path: Path) -> None:
     whole = Workplace.make(tmp_path / "whole")
     assert whole.build("one", 1) == 0, whole.output()
     for commits in (1, 3, 6):

@@ -1,4 +1,4 @@
-"""`silt dbt` with the real dbt: each command is what `dbt` would be, and nothing of it is seen by the next."""
+"""`silt dbt` with the real dbt: each command behaves like `dbt`, and leaves nothing that the next command can see."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ SECONDS = 120
 
 @dataclass(frozen=True)
 class Shop:
-    """A project, and the place of the server that its commands share."""
+    """A project, and the location of the server that its commands share."""
 
     folder: Path
     runtime: Path
@@ -59,13 +59,13 @@ class Shop:
         )
 
     def run(self, *command: str, **variables: str) -> tuple[int, str, str]:
-        """Exit code, output and errors of a command, without its times."""
+        """Returns exit code, output and errors of a command, without its times."""
         process = self.start(*command, **variables)
         output, errors = process.communicate(timeout=SECONDS)
         return process.returncode, _timeless(output), _timeless(errors)
 
     def silt(self, *arguments: str, **variables: str) -> str:
-        """The output of `silt dbt`, which ends well."""
+        """Returns the output of a successful `silt dbt`."""
         code, output, errors = self.run("silt", "dbt", *arguments, **variables)
         assert code == 0, output + errors
         return output
@@ -97,7 +97,7 @@ def shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shop]:
 
 
 @pytest.mark.parametrize("arguments", [["--version"], ["ls", "--no-such-option"], ["nothing"]], ids=" ".join)
-def test_answers_and_refusals_are_dbts_own(shop: Shop, arguments: list[str]) -> None:
+def test_results_and_errors_equal_those_of_dbt(shop: Shop, arguments: list[str]) -> None:
     assert shop.run("silt", "dbt", *arguments) == shop.run("dbt", *arguments)
 
 
@@ -107,13 +107,13 @@ def test_one_server_answers_all_commands_with_one_thread_and_no_connection(shop:
     (server,) = shop.servers()
     tasks = Path(f"/proc/{server.process}/task").glob("*/comm")
     threads = sorted(each.read_text().strip() for each in tasks)
-    # PyArrow's jemalloc has a thread of its own, which it takes through a fork by itself.
+    # PyArrow's jemalloc has its own thread, and handles forks itself.
     assert [each for each in threads if each != "jemalloc_bg_thd"] == ["python"]
     kinds = [os.readlink(f"/proc/{server.process}/fd/{each}") for each in os.listdir(f"/proc/{server.process}/fd")]
-    assert len([each for each in kinds if each.startswith("socket:")]) == 1, kinds  # that on which it listens
+    assert len([each for each in kinds if each.startswith("socket:")]) == 1, kinds  # the socket that it listens on
 
 
-def test_statements_on_a_kept_spark_are_run_by_the_same_server(shop: Shop) -> None:
+def test_the_same_server_runs_statements_on_a_kept_spark(shop: Shop) -> None:
     before = shop.servers()[0].commands
     (shop.folder / "warehouse").mkdir(exist_ok=True)
     try:
@@ -127,7 +127,7 @@ def test_statements_on_a_kept_spark_are_run_by_the_same_server(shop: Shop) -> No
         shop.run("silt", "session", "stop")
 
 
-def test_a_change_of_a_file_is_seen(shop: Shop) -> None:
+def test_a_changed_file_is_noticed(shop: Shop) -> None:
     added = shop.folder / "models/added.sql"
     added.write_text("select 1 as id")
     try:
@@ -137,13 +137,13 @@ def test_a_change_of_a_file_is_seen(shop: Shop) -> None:
     assert "shop.added" not in shop.silt("--quiet", "ls").split()
 
 
-def test_a_changed_variable_is_seen(shop: Shop) -> None:
+def test_a_changed_variable_is_noticed(shop: Shop) -> None:
     for country in ("NL", "CH"):
         shop.silt("compile", "--no-populate-cache", SHOP_COUNTRY=country)
         assert f"'{country}'" in (shop.folder / "target/compiled/shop/models/orders.sql").read_text()
 
 
-def test_each_command_has_an_id_and_variables_of_its_own_in_its_artifacts(shop: Shop) -> None:
+def test_each_command_has_its_own_id_and_variables_in_its_artifacts(shop: Shop) -> None:
     seen = []
     for number in ("1", "2"):
         shop.silt("compile", "--no-populate-cache", DBT_ENV_CUSTOM_ENV_NUMBER=number)
@@ -153,7 +153,7 @@ def test_each_command_has_an_id_and_variables_of_its_own_in_its_artifacts(shop: 
     assert seen[0][0] != seen[1][0]
 
 
-def test_a_changed_profile_is_seen(shop: Shop) -> None:
+def test_a_changed_profile_is_noticed(shop: Shop) -> None:
     profiles = shop.folder / "profiles.yml"
     before = profiles.read_text()
     profiles.write_text(before.replace("threads: 1", "threads: several"))
@@ -165,7 +165,7 @@ def test_a_changed_profile_is_seen(shop: Shop) -> None:
     assert "several" in output
 
 
-def test_the_server_runs_as_long_as_the_profile_of_the_last_command_says(shop: Shop) -> None:
+def test_the_server_runs_as_long_as_the_profile_of_the_last_command_requires(shop: Shop) -> None:
     profiles = shop.folder / "profiles.yml"
     before, seen = profiles.read_text(), []
     for text in (before.replace("threads: 1", "threads: 1, keep_alive: 1 hour"), before):
@@ -176,7 +176,7 @@ def test_the_server_runs_as_long_as_the_profile_of_the_last_command_says(shop: S
     assert seen == [60 * 60, 15 * 60]
 
 
-def test_log_lines_are_json_and_colours_are_as_asked(shop: Shop) -> None:
+def test_log_lines_are_json_and_coloured_on_request(shop: Shop) -> None:
     lines = [json.loads(line) for line in shop.silt("--log-format", "json", "ls").splitlines() if line.startswith("{")]
     assert lines[0]["info"]["name"] == "MainReportVersion"
     assert "\x1b[" in shop.silt("--use-colors", "ls")
@@ -222,12 +222,12 @@ for _ in preparation.steps():
 print(sorted(seen))
 """
 _READ_WITHOUT_EFFECT = {"PATH", "DBT_TEST_BINARY_SERIALIZATION"}
-"""Read again when they matter."""
+"""Read again when they are needed."""
 
 
 @pytest.mark.long
-def test_a_variable_that_is_read_while_modules_are_imported_is_of_the_surroundings() -> None:
-    # Whoever looks at all variables finds few that are set; those that are asked for by name are seen in any case.
+def test_a_variable_that_is_read_during_imports_selects_another_server() -> None:
+    # Code that iterates over all variables finds few that are set; variables read by name are noticed in any case.
     few = {name: os.environ[name] for name in ("HOME", "PATH")}
     read = subprocess.run([sys.executable, "-c", _READS], env=few, capture_output=True, text=True, check=True).stdout
     names = set(ast.literal_eval(read))
@@ -235,9 +235,9 @@ def test_a_variable_that_is_read_while_modules_are_imported_is_of_the_surroundin
     assert {each for each in names if not each.startswith(server_key.READ_AT_START)} <= _READ_WITHOUT_EFFECT
 
 
-def test_off_is_plain_dbt(shop: Shop) -> None:
+def test_with_the_setting_off_silt_dbt_is_plain_dbt(shop: Shop) -> None:
     (server,) = shop.servers()
     assert shop.run("silt", "dbt", "--version", **{SWITCH: "off"})[0] == 0
     with contextlib.suppress(ValueError):
         (after,) = shop.servers()
-        assert after.commands == server.commands + 1  # the question before this one
+        assert after.commands == server.commands + 1  # the request before this one

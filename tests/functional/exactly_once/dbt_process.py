@@ -1,4 +1,4 @@
-"""dbt in processes of their own on the project next to this file, side by side and killed."""
+"""dbt in separate processes on the project next to this file, concurrent and killed."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ TABLES = (
     "colours",
 )
 _CLOCK_COLUMNS = ("dbt_valid_to",)
-"""What hard_deletes writes from the clock: whether it is set is compared, not when."""
+"""The columns that hard_deletes fills from the clock: whether they are set is compared, not their values."""
 
 
 @dataclass(frozen=True)
 class Workplace:
-    """A copy of the project, the folder whose `warehouse` it builds, and the words that call dbt."""
+    """A copy of the project, the folder whose `warehouse` it builds, and the command line of dbt."""
 
     root: Path
     house: Path | None = None
@@ -54,12 +54,12 @@ class Workplace:
         return Workplace(root)
 
     def beside(self, root: Path) -> Workplace:
-        """Another copy of the project that builds the same warehouse."""
+        """Returns another copy of the project that builds the same warehouse."""
         shutil.copytree(PROJECT, root / "project")
         return Workplace(root, self.house or self.root)
 
     def start(self, run_id: str, round_: int, *arguments: str) -> subprocess.Popen[bytes]:
-        """Starts `dbt build` in a process group of its own, Spark's JVM included."""
+        """Starts `dbt build` in its own process group, including Spark's JVM."""
         environment = os.environ | {
             "SILT_TEST_WAREHOUSE": str(self.warehouse),
             "SILT_TEST_RUN_ID": run_id,
@@ -82,16 +82,16 @@ class Workplace:
             )
 
     def build(self, run_id: str, round_: int, *arguments: str) -> int:
-        """Runs `dbt build` to its end; its exit code."""
+        """Runs `dbt build`; returns its exit code."""
         return self.start(run_id, round_, *arguments).wait(timeout=300)
 
     def has_committed(self, count: int) -> Callable[[], bool]:
-        """Whether so many commits have been noted by the project's runs."""
+        """Returns whether the project's runs have recorded so many commits."""
         journal = self.root / "project" / "target" / "silt_commits.jsonl"
         return lambda: journal.exists() and len(journal.read_bytes().splitlines()) >= count
 
     def kill_when(self, process: subprocess.Popen[bytes], is_due: Callable[[], bool]) -> None:
-        """Kills a process and its JVM as soon as that is so; it must not have ended before."""
+        """Kills a process and its JVM as soon as the condition holds; it must not have ended before."""
         while not is_due():
             assert process.poll() is None, self.output()
             time.sleep(0.01)
@@ -99,7 +99,7 @@ class Workplace:
         assert process.wait(timeout=60) == -signal.SIGKILL
 
     def rows(self) -> dict[str, list[str]]:
-        """The rows of each table as another engine reads them, sorted, without what the clock decides."""
+        """Returns the rows of each table as another engine reads them, sorted, without values from the clock."""
         return {table: self._rows(table) for table in TABLES}
 
     def output(self) -> str:

@@ -1,4 +1,4 @@
-"""A backfill that an orchestrator runs twice is done once, and no backfill is taken for a later one."""
+"""A backfill that an orchestrator runs twice is applied once, and a new backfill is not mistaken for an earlier one."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class TestBackfills:
             yield patch
 
     def test_a_backfill_that_is_run_twice_is_applied_once(self, project: Any, orchestrator: Any) -> None:
-        """The second time other rows would be written; that none is shows that the work was known."""
+        """The second run would write other rows; their absence shows that the work was recognised."""
         run_dbt(["run", "--select", "events", "--vars", _vars(5, 7, "none")])
         _backfill(orchestrator, "scheduled__2026-03-06", 5, 7, "first")
         expected = {table: [(4, "first"), (5, "first")] for table in TABLES}
@@ -56,8 +56,8 @@ class TestBackfills:
         responses = {result.node.name: result.adapter_response for result in results}
         assert responses["appended"]["skipped"] and responses["replaced"]["skipped"]
 
-    def test_an_older_backfill_after_a_newer_one_is_not_dropped(self, project: Any, orchestrator: Any) -> None:
-        """Its run id, its days and its batches all sort before those that the tables hold."""
+    def test_an_older_backfill_after_a_newer_one_is_applied(self, project: Any, orchestrator: Any) -> None:
+        """Its run id, its days and its batches all sort before those in the tables."""
         _backfill(orchestrator, "scheduled__2026-03-02", 2, 4, "older")
         expected = {table: [(1, "older"), (2, "older"), (4, "first"), (5, "first")] for table in TABLES}
         assert _rows(project) == expected
@@ -73,7 +73,7 @@ class TestBackfills:
 
 
 def _backfill(orchestrator: Any, run_id: str, first: int, end: int, note: str) -> Any:
-    """From one day of March up to, not including, another one."""
+    """Backfills from one day of March up to, not including, another day."""
     orchestrator.setenv("ORCHESTRATOR_RUN_ID", run_id)
     window = ("--event-time-start", f"2026-03-0{first}", "--event-time-end", f"2026-03-0{end}")
     return run_dbt(["run", "--exclude", "events", *window, "--vars", _vars(first, end, note)])

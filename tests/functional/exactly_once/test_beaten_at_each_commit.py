@@ -1,4 +1,4 @@
-"""A run whose every unit of work another run of its id commits first, when it is about to commit it itself."""
+"""A run that loses each commit to another run of its id, which commits the same unit of work immediately before."""
 
 from __future__ import annotations
 
@@ -85,11 +85,11 @@ ROWS_AFTER = {
     "colours": (2, 2),
     "audit": (4, 8),
 }
-"""How many rows each table has after a run, and after a second one with another id."""
+"""The number of rows of each table after a run, and after a second run with another id."""
 
 
 class Competition:
-    """Another run of the same id: with a warehouse of its own, and the temporary views of the session."""
+    """Another run of the same id, with its own warehouse and the temporary views of the session."""
 
     def __init__(self, location: str, storage: StorageSettings | None) -> None:
         self.wins = 0
@@ -98,7 +98,7 @@ class Competition:
         self._execute, self._commit = Warehouse.execute, transaction.commit
 
     def execute(self, loser: Warehouse, text: str, txn: tuple[str, int] | None = None, **options: Any) -> Result:
-        """In place of `Warehouse.execute`."""
+        """Replaces `Warehouse.execute`."""
         if txn is None:
             return self._execute(loser, text, txn, **options)
 
@@ -124,7 +124,7 @@ class Competition:
             self._mine.win = None
 
     def commit(self, *arguments: Any) -> transaction.CommitResult:
-        """In place of `transaction.commit`."""
+        """Replaces `transaction.commit`."""
         win, self._mine.win = getattr(self._mine, "win", None), None
         if win is not None:
             win()
@@ -183,7 +183,7 @@ class TestBeatenAtEachCommit:
         yield competition
 
     @pytest.mark.parametrize("round_", [1, 2])
-    def test_every_node_succeeds_by_skipping_what_the_other_run_did(
+    def test_every_node_succeeds_by_skipping_the_work_that_the_other_run_did(
         self, project: Any, competition: Competition, round_: int
     ) -> None:
         window = ["--event-time-start", "2026-03-01", "--event-time-end", "2026-03-04"]
@@ -203,7 +203,7 @@ class TestBeatenAtEachCommit:
         return project.run_sql(f"select count(*) from {project.database}.{project.test_schema}.{name}", fetch="one")[0]
 
     def units(self, project: Any, part: str) -> Counter[str]:
-        """How many commits hold each unit of work whose name has that part."""
+        """Returns how many commits hold each unit of work whose name contains that part."""
         found: Counter[str] = Counter()
         for name in ROWS_AFTER:
             log = project.adapter.connections.catalog.table(RelationName(project.database, project.test_schema, name))

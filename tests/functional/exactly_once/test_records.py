@@ -1,4 +1,4 @@
-"""What dbt loses is not lost: commits of nodes that fail, of batches and of hooks, and what each was made of."""
+"""Records of commits that dbt loses: of nodes that fail, of batches and of hooks, with the versions that each read."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def log(project: Any, name: str) -> DeltaLog:
 
 
 def infos(project: Any, name: str) -> list[CommitInfo]:
-    """The commits' infos, the newest first."""
+    """Returns the commitInfo of the commits, newest first."""
     return [
         next(action for action in commit.actions if isinstance(action, CommitInfo))
         for commit in log(project, name).newest_commits()
@@ -64,7 +64,7 @@ def facts(project: Any, name: str) -> list[CommitFacts]:
 
 
 def read_by(project: Any, name: str) -> Mapping[str, Any]:
-    """The versions that the newest commit's statement read, by the tables' bare names."""
+    """Returns the versions that the newest commit's statement read, by the tables' unqualified names."""
     read = infos(project, name)[0].read_versions or {}
     return {table.rpartition(".")[2]: versions for table, versions in read.items()}
 
@@ -99,7 +99,7 @@ class TestWhatIsKeptOfARun:
     def snapshots(self) -> dict[str, str]:
         return {"kept.sql": SNAPSHOT}
 
-    def test_a_response_says_which_unit_of_work_is_where(self, project: Any) -> None:
+    def test_a_response_names_the_unit_of_work_and_its_table_and_version(self, project: Any) -> None:
         run_dbt(["build", *WINDOW, *R1])
         results = written_results(project)
         for name in ("events", "words", "counted", "merged", "by_python", "kept"):
@@ -109,7 +109,9 @@ class TestWhatIsKeptOfARun:
             assert (response["table_version"], response["skipped"], response["attempts"]) == (0, False, 1)
             assert "rows_inserted" in response
 
-    def test_a_commit_says_which_versions_it_was_made_of(self, project: Any, cloud: ObjectServer | None) -> None:
+    def test_a_commit_records_the_versions_that_it_was_computed_from(
+        self, project: Any, cloud: ObjectServer | None
+    ) -> None:
         both = {"events": [0], "words": [0]}
         assert read_by(project, "merged") == both, "through the view"
         assert read_by(project, "by_python") == both, "through dbt.ref"
@@ -121,7 +123,7 @@ class TestWhatIsKeptOfARun:
         shown = DeltaTable(log(project, "merged").store.root, storage_options=options).history()[0]
         assert (shown["dbt"]["runId"], shown["commitAttempts"], shown["statementAttempts"]) == ("R1", 1, 1)
 
-    def test_the_batches_that_dbt_drops_are_in_the_log_the_file_and_the_commits(
+    def test_the_batches_that_dbt_drops_from_its_results_are_in_the_log_the_file_and_the_commits(
         self, project: Any, logs_dir: str
     ) -> None:
         assert written_results(project)["batched"]["adapter_response"] == {}
@@ -135,7 +137,7 @@ class TestWhatIsKeptOfARun:
             place = f"Committed {each.table}@v{each.table_version}: 1 inserted in 1 file"
             assert f"{place} (run R1, node model.test.batched, batch {each.batch_id})" in said
 
-    def test_a_skip_has_a_line_of_its_own_that_counts_no_rows(self, project: Any, logs_dir: str) -> None:
+    def test_a_skip_has_its_own_line_without_row_counts(self, project: Any, logs_dir: str) -> None:
         before = len(journal(project))
         run_dbt(["build", *WINDOW, *R1])
         added = journal(project)[before:]
@@ -146,7 +148,7 @@ class TestWhatIsKeptOfARun:
         said = (Path(logs_dir) / "dbt.log").read_text()
         assert f"silt.{project.test_schema}.merged@v0 (run R1, node model.test.merged)" in said
 
-    def test_commits_that_are_no_unit_of_work_carry_the_run_id_too(self, project: Any) -> None:
+    def test_commits_without_a_unit_of_work_record_the_run_id_too(self, project: Any) -> None:
         described = "models: [{name: merged, description: anew, config: {persist_docs: {relation: true}}}]"
         write_file(described, project.project_root, "models", "schema.yml")
         run_dbt(["run", "--select", "merged", "--vars", "silt_run_id: R2"])
@@ -215,7 +217,7 @@ class TestErrorsAfterACommit:
             "partly.sql": partly,
         }
 
-    def test_errors_of_macros_and_of_dbt_itself_say_what_landed(self, project: Any) -> None:
+    def test_errors_of_macros_and_of_dbt_itself_name_the_earlier_commits(self, project: Any) -> None:
         project.run_sql(f"create table {project.test_schema}.audit (n int)")
         run_dbt(["run", "--select", "in_jinja", "forgetful", "in_two", *R1], expect_pass=False)
         assert written_results(project)["in_two"]["status"] == "success", "the strategy is for the second run"
@@ -227,13 +229,15 @@ class TestErrorsAfterACommit:
             assert self._landed(project, *places[name]) in message
             assert message.count("already committed") == 1
 
-    def test_a_failing_statement_says_what_those_before_it_committed(self, project: Any) -> None:
+    def test_a_failing_statement_names_the_commits_of_the_statements_before_it(self, project: Any) -> None:
         run_dbt(["run", "--select", "in_two", "--vars", '{"silt_run_id": "R2"}'], expect_pass=False)
         message = written_results(project)["in_two"]["message"]
         assert "the second statement" in message
         assert f"already committed as silt.{project.test_schema}.in_two@v1; a rerun" in message
 
-    def test_a_batch_whose_hook_fails_and_a_model_of_which_batches_fail_say_what_landed(self, project: Any) -> None:
+    def test_a_batch_with_a_failing_hook_and_a_model_with_failing_batches_name_their_commits(
+        self, project: Any
+    ) -> None:
         _, output = run_dbt_and_capture(
             ["run", "--select", "events", "hooked", "partly", *WINDOW, *R1], expect_pass=False
         )
@@ -243,20 +247,20 @@ class TestErrorsAfterACommit:
             assert self._landed(project, *(f"{model}@v{version}" for version in versions)) in output
 
     @pytest.mark.parametrize(("start", "error", "version"), [("sql", "a hook", 2), ("jinja", "a macro", 3)])
-    def test_a_hook_of_the_run_says_what_it_had_committed(
+    def test_a_failing_hook_of_the_run_names_its_commits(
         self, project: Any, start: str, error: str, version: int
     ) -> None:
         variables = json.dumps({"silt_run_id": "R1", "start": start})
         arguments = ["run", "--select", "events", "--vars", variables]
         try:
             _, output = run_dbt_and_capture(arguments, expect_pass=False)
-        except Exception as raised:  # dbt ends the command where the text of a hook cannot be rendered
+        except Exception as raised:  # dbt ends the command if the text of a hook cannot be rendered
             output = str(raised)
         assert error in output
         assert self._landed(project, f"audit@v{version}") in output
 
     @pytest.mark.parametrize(("operation", "error"), [("in_jinja", "a macro"), ("in_sql", "a statement")])
-    def test_an_operation_says_what_it_had_committed(self, project: Any, operation: str, error: str) -> None:
+    def test_a_failing_operation_names_its_commits(self, project: Any, operation: str, error: str) -> None:
         project.run_sql(f"create table {project.test_schema}.{operation}_audit (n int)")
         _, output = run_dbt_and_capture(["run-operation", operation, *R1], expect_pass=False)
         assert error in output

@@ -1,4 +1,4 @@
-"""A way back: a run of every kind of node is undone, by command and as an operation, and can be run again."""
+"""A run of every kind of node is rolled back, by command and as an operation, and can be repeated."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ HOOKS = {
 }
 WINDOW = ["--event-time-start", "2024-01-01", "--event-time-end", "2024-01-03"]
 CLOCK_COLUMNS = ("dbt_valid_to",)
-"""What the end of a snapshot's deleted row has from the clock."""
+"""The time in a snapshot's deleted row, which comes from the clock."""
 
 
 def build(run_id: str, round_: int, *arguments: str, command: str = "build") -> Any:
@@ -113,7 +113,7 @@ class TestRollback:
         return DeltaTable(location, storage_options=self.options if "://" in location else None)
 
     def tables(self, project: Any) -> dict[str, DeltaTable]:
-        """All tables of all databases, as another engine opens them."""
+        """Returns all tables of all databases, as another engine opens them."""
         catalog = project.adapter.connections.catalog
         schemas = [(database, schema) for database in ("silt", "archive") for schema in catalog.schemas(database)]
         found = [each for names in schemas for each in catalog.relations(*names) if each.kind is RelationKind.TABLE]
@@ -121,7 +121,9 @@ class TestRollback:
         return {name: self.opened(location) for name, location in locations.items()}
 
     def state(self, project: Any) -> dict[str, Any]:
-        """The rows of every table, its columns, partitions, properties and comment; nothing that a rerun may change."""
+        """Returns the rows of every table, its columns, partitions, properties and comment: the state that a rerun
+        must restore.
+        """
         found = {}
         for name, table in self.tables(project).items():
             rows = table.to_pyarrow_table().to_pylist()
@@ -139,7 +141,7 @@ class TestRollback:
             [*arguments, "--project-dir", str(project.project_root), "--profiles-dir", str(project.profiles_dir)]
         )
 
-    def test_a_run_is_undone_in_every_table_and_can_be_run_again(self, project: Any, capsys: Any) -> None:
+    def test_a_run_is_undone_in_every_table_and_can_be_repeated(self, project: Any, capsys: Any) -> None:
         build("R1", 1)
         first = self.state(project)
         build("R2", 2, "--select", "events", command="run")
@@ -157,7 +159,7 @@ class TestRollback:
         assert [name.split(".")[-1] for name in done["kept"]] == ["made"]
         assert {name: state for name, state in self.state(project).items() if name != "made"} == first
 
-        # What it made keeps its unit of work and its rows; all else is done again.
+        # Created tables keep their unit of work and their rows; all other work is repeated.
         build("R2", 2)
         assert self.state(project) == second
 

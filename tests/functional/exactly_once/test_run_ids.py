@@ -1,4 +1,4 @@
-"""Which run id a dbt command works under, that it is shown, and how a run that was stopped is continued."""
+"""The run id of a dbt command, where it is shown, and how a stopped run is resumed."""
 
 from __future__ import annotations
 
@@ -57,14 +57,14 @@ def count(project: Any, table: str) -> int:
 
 
 def shown(output: str) -> list[str]:
-    """The lines that name the run, each before the first node."""
+    """Returns the lines that name the run, each before the first node."""
     first = output.find(" START ")
     return re.findall(r"Run id (.*)$", output[: first if first >= 0 else len(output)], re.MULTILINE)
 
 
 @pytest.fixture(scope="class")
 def orchestrator() -> Iterator[pytest.MonkeyPatch]:
-    """Sets the environment variables that the profile is made of."""
+    """Sets the environment variables that the profile reads."""
     with pytest.MonkeyPatch.context() as patch:
         yield patch
 
@@ -98,7 +98,7 @@ class Project:
 
 
 class TestOrderOfIds(Project):
-    def test_a_retried_run_keeps_its_id_whatever_becomes_of_variables_profile_and_target_folder(
+    def test_a_retried_run_keeps_its_id_despite_changed_variables_profile_and_target_folder(
         self, project: Any, orchestrator: pytest.MonkeyPatch
     ) -> None:
         orchestrator.setenv("ORCHESTRATOR_RUN_ID", "day 1/äö")
@@ -122,7 +122,7 @@ class TestOrderOfIds(Project):
         assert [each["finished"] for each in runs(project)] == [True, True]
 
     def _is_found_in_the_results(self, project: Any) -> None:
-        """One node of the run succeeded, and its adapter response has the id."""
+        """One node of the run succeeded, and its adapter response contains the id."""
         shutil.rmtree(target_folder(project))
         _, output = run_dbt_and_capture(["retry", "--state", "yesterday", *CALM])
         assert shown(output)[0].startswith("day 1/äö (the run that is retried")
@@ -152,19 +152,19 @@ class TestOrderOfIds(Project):
 
 
 class TestEveryCommand(Project):
-    def test_shows_its_id_first_and_needs_no_target_folder_to_know_what_it_has_done(
+    def test_every_command_shows_the_run_id_first_and_recognises_finished_work_without_a_target_folder(
         self, project: Any, orchestrator: pytest.MonkeyPatch
     ) -> None:
-        orchestrator.setenv("ORCHESTRATOR_RUN_ID", "20260301")  # a number, as YAML reads it
+        orchestrator.setenv("ORCHESTRATOR_RUN_ID", "20260301")  # a number, as YAML parses it
         for command in ("seed", "snapshot", "run"):
             _, output = run_dbt_and_capture([command])
             assert shown(output) == ["20260301 (the profile's run_id)"]
-            shutil.rmtree(target_folder(project))  # the next one is in a container of its own
+            shutil.rmtree(target_folder(project))  # simulates a new container for the next command
         results, output = run_dbt_and_capture(["build"])
         assert shown(output) == ["20260301 (the profile's run_id)"]
         assert [result.adapter_response["skipped"] for result in results] == [True] * 4
 
-    def test_without_an_id_of_its_own_is_a_run_of_its_own_also_in_one_process_and_after_an_error(
+    def test_commands_without_a_run_id_are_separate_runs_also_in_one_process_and_after_an_error(
         self, project: Any, orchestrator: pytest.MonkeyPatch
     ) -> None:
         orchestrator.setenv("ORCHESTRATOR_RUN_ID", "")
@@ -202,7 +202,9 @@ class TestEveryCommand(Project):
         assert shown(output) == [f"{operation['invocation_id']} (the run that is retried)"]
         assert count(project, "audit") == 1
 
-    def test_a_new_id_of_the_profile_parses_nothing_anew(self, project: Any, orchestrator: pytest.MonkeyPatch) -> None:
+    def test_a_new_run_id_in_the_profile_causes_no_full_parse(
+        self, project: Any, orchestrator: pytest.MonkeyPatch
+    ) -> None:
         for run_id in ("R1", "R2"):
             orchestrator.setenv("ORCHESTRATOR_RUN_ID", run_id)
             events: list[Any] = []
@@ -233,7 +235,7 @@ class TestFirstRunKilled:
     def models(self) -> dict[str, str]:
         return {"appended.sql": APPENDED}
 
-    def test_a_retry_without_any_results_prints_the_command_that_continues_the_run(
+    def test_a_retry_without_any_results_prints_the_command_that_resumes_the_run(
         self, project: Any, tmp_path: Path
     ) -> None:
         place = ["--target-path", str(tmp_path)]
@@ -246,7 +248,7 @@ class TestFirstRunKilled:
         run_dbt([*shlex.split(command)[1:], *place])
         assert run_dbt(["retry", *place]).results == []
 
-    def test_a_retry_where_nothing_was_run_is_refused_in_dbts_own_words(self, project: Any, tmp_path: Path) -> None:
+    def test_a_retry_without_an_earlier_run_is_refused_with_dbts_message(self, project: Any, tmp_path: Path) -> None:
         refusal = self._refused(["--target-path", str(tmp_path)])
         assert "Could not find previous run" in refusal and "Run R1" not in refusal
 
@@ -258,7 +260,7 @@ class TestFirstRunKilled:
 
 
 class StoppedRuns:
-    """A dbt in a process of its own, which waits in its second model while a file is there."""
+    """A dbt process that waits in its second model while a file exists."""
 
     @pytest.fixture(scope="class")
     def hold(self, tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -274,7 +276,7 @@ class StoppedRuns:
         return ["run", "--select", "appended waiting", "--target", "default"]
 
     def _start(self, project: Any, arguments: list[str], hold: Path, folder: Path) -> subprocess.Popen[bytes]:
-        """dbt, seen from another folder, in a process group of its own; returns when its second model waits."""
+        """Starts dbt with another working directory, in its own process group; returns when its second model waits."""
         hold.touch()
         reached = Path(f"{hold}.reached")
         reached.unlink(missing_ok=True)
@@ -305,7 +307,7 @@ class StoppedRuns:
 
 class TestKilledRuns(StoppedRuns):
     @pytest.mark.long
-    def test_a_killed_run_is_continued_by_the_command_that_retry_prints(
+    def test_a_killed_run_is_resumed_by_the_command_that_retry_prints(
         self, project: Any, hold: Path, selected: list[str], tmp_path: Path
     ) -> None:
         run_dbt([*selected])
@@ -332,7 +334,7 @@ class TestKilledRuns(StoppedRuns):
 
 class TestKilledRunOnATerminal(StoppedRuns):
     @pytest.mark.long
-    def test_the_same_command_says_so_in_a_pipe_and_continues_the_run_on_a_terminal(
+    def test_repeating_the_command_prints_how_to_resume_in_a_pipe_and_resumes_the_run_on_a_terminal(
         self, project: Any, hold: Path, selected: list[str], tmp_path: Path
     ) -> None:
         self._start_and_kill(project, selected, hold, tmp_path)
@@ -354,7 +356,7 @@ class TestKilledRunOnATerminal(StoppedRuns):
         hold.unlink()
 
     def _on_a_terminal(self, line: list[str], folder: Path) -> str:
-        """What a command shows that is typed on a terminal."""
+        """Returns the output of a command that is typed on a terminal."""
         screen, device = os.openpty()
         process = subprocess.Popen(line, cwd=folder, stdin=device, stdout=device, stderr=device)
         os.close(device)
@@ -367,7 +369,7 @@ class TestKilledRunOnATerminal(StoppedRuns):
 
 
 class TestInterruptedRuns(StoppedRuns):
-    def test_a_run_that_ctrl_c_ends_is_continued_by_a_retry(
+    def test_a_run_ended_by_ctrl_c_is_resumed_by_a_retry(
         self, project: Any, hold: Path, selected: list[str], tmp_path: Path
     ) -> None:
         process = self._start(project, selected, hold, tmp_path)

@@ -1,6 +1,6 @@
-"""Processes that run dbt on the same models at the same time, under one run id and under several.
+"""Processes that run dbt on the same models concurrently, with one run id and with several.
 
-`test_beaten_at_each_commit.py` tries each moment at which another run may commit, in one process.
+`test_beaten_at_each_commit.py` tests each moment at which another run may commit, in one process.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def built_twice(built: Workplace, tmp_path_factory: pytest.TempPathFactory) -> W
     return place
 
 
-def test_three_first_runs_of_one_id_in_one_folder_share_the_work_also_where_one_is_killed(
+def test_three_first_runs_of_one_id_in_one_folder_share_the_work_even_if_one_is_killed(
     built: Workplace, tmp_path: Path
 ) -> None:
     place = Workplace.make(tmp_path / "shared")
@@ -45,7 +45,7 @@ def test_three_first_runs_of_one_id_in_one_folder_share_the_work_also_where_one_
     assert re.search(r"skipped, nothing written: run run-1 has done it, as silt\.main\.\w+@v\d+", place.output())
 
 
-def test_two_runs_of_one_id_from_two_folders_leave_what_one_leaves(
+def test_two_runs_of_one_id_in_two_folders_leave_the_same_tables_as_one_run(
     built: Workplace, built_twice: Workplace, tmp_path: Path
 ) -> None:
     first = built.copy(tmp_path / "first")
@@ -58,17 +58,17 @@ def test_two_runs_of_one_id_from_two_folders_leave_what_one_leaves(
 
 
 def done_by_commits(place: Workplace) -> Counter[str]:
-    """How many commits of all tables hold each unit of work."""
+    """Returns how many commits of all tables hold each unit of work."""
     lines = (line for log in place.warehouse.glob("main/*/_delta_log/*.json") for line in log.read_text().splitlines())
     return Counter(action["txn"]["appId"] for action in map(json.loads, lines) if "txn" in action)
 
 
 SEVERAL_COMMITS = "as_two_steps"
-"""A model of several statements is several commits, and another run may come between them."""
+"""A model of several statements has several commits, and another run may commit between them."""
 ONE_COMMIT = ("--exclude", SEVERAL_COMMITS)
 
 
-def test_two_runs_at_once_leave_what_one_after_the_other_leaves(
+def test_two_concurrent_runs_leave_the_same_tables_as_consecutive_runs(
     built: Workplace, built_twice: Workplace, tmp_path: Path
 ) -> None:
     after_each_other = built_twice.copy(tmp_path / "serial")
@@ -83,8 +83,8 @@ def test_two_runs_at_once_leave_what_one_after_the_other_leaves(
     assert found == expected
 
 
-def test_two_backfills_at_once_with_different_vars_both_land(built: Workplace, tmp_path: Path) -> None:
-    """Neither reads what the other has staged: each gives the rows of its own round."""
+def test_two_concurrent_backfills_with_different_vars_are_both_applied(built: Workplace, tmp_path: Path) -> None:
+    """Neither reads the other's staged rows: each inserts the rows of its own round."""
     first = built.copy(tmp_path / "first")
     second = first.beside(tmp_path / "second")
     selected = ("--select", "as_backfill")
@@ -106,18 +106,18 @@ WAIT_FOR_A_TABLE = f"""
   {{%- endfor -%}}
 {{% endmacro %}}
 """
-"""dbt has looked which tables there are before a hook at the run's start: this one lets another run make one then."""
+"""dbt lists the existing tables before a hook at the run's start: this hook lets another run create a table then."""
 
 
 def wait_at_its_start(place: Workplace) -> None:
-    """Lets each run of the folder wait for the table `as_append`, after it has looked which tables there are."""
+    """Makes each run of the folder wait for the table `as_append` after it has listed the existing tables."""
     project = place.root / "project"
     (project / "macros" / "wait_for_a_table.sql").write_text(WAIT_FOR_A_TABLE)
     with (project / "dbt_project.yml").open("a") as settings:
         settings.write('on-run-start: "{{ wait_for_a_table() }}"\n')
 
 
-def test_of_two_first_runs_at_once_the_loser_of_a_table_is_advised_to_run_again(
+def test_of_two_concurrent_first_runs_the_run_that_loses_a_table_is_advised_to_run_again(
     built: Workplace, tmp_path: Path
 ) -> None:
     winner = Workplace.make(tmp_path / "winner")
@@ -130,7 +130,7 @@ def test_of_two_first_runs_at_once_the_loser_of_a_table_is_advised_to_run_again(
     winning = winner.start("run-1", 1)
     assert losing.wait(timeout=300) != 0, loser.output()
     assert "run it again" in loser.output().lower()
-    # Of the tables that the two then made at once, the first run may have lost some as well.
+    # The first run may also have lost some of the tables that both then created concurrently.
     if winning.wait(timeout=300) != 0:
         assert winner.build("run-1", 1) == 0, winner.output()
     assert loser.build("run-2", 1) == 0, loser.output()

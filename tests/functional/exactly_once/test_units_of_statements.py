@@ -1,4 +1,4 @@
-"""What a node, or an operation, runs besides its own write: each statement is a unit of work by its text."""
+"""Statements of a node, or of an operation, besides its own write: each is a unit of work identified by its text."""
 
 from __future__ import annotations
 
@@ -88,7 +88,9 @@ SCRIPTS: dict[str, tuple[list[str], list[str] | None, int]] = {
         0,
     ),
 }  # fmt: skip
-"""What each does where its table is not there, what where it is, and how many rows a run adds to those of the first."""
+"""The effect of each if its table is missing, and if it exists, and the number of rows that a run adds to the first
+run's.
+"""
 
 
 def script(name: str) -> str:
@@ -108,7 +110,7 @@ def _jinja(steps: list[str]) -> str:
 
 
 class TestMaterializationsOfTheProject:
-    """Killed before each of their statements, and continued with the same run id: never lost, never doubled."""
+    """Killed before each of their statements, and resumed with the same run id: no write is lost or repeated."""
 
     @pytest.fixture(scope="class")
     def macros(self) -> dict[str, str]:
@@ -118,7 +120,7 @@ class TestMaterializationsOfTheProject:
     def models(self) -> dict[str, str]:
         return {f"{name}.sql": script(name) for name in SCRIPTS}
 
-    def test_a_rerun_does_what_is_missing_where_the_tables_were_not_there(self, project: Any) -> None:
+    def test_a_rerun_does_the_missing_work_if_the_tables_were_missing(self, project: Any) -> None:
         for place in range(1, 5):
             names = [name for name, (first, _, _) in SCRIPTS.items() if place <= len(first)]
             for name in names:
@@ -126,7 +128,7 @@ class TestMaterializationsOfTheProject:
             self._kill_and_continue(f"made{place}", place, names)
             assert {name: ids(project, name) for name in names} == {name: [0, 1, 2, 3] for name in names}
 
-    def test_a_rerun_does_what_is_missing_where_they_were(self, project: Any) -> None:
+    def test_a_rerun_does_the_missing_work_if_the_tables_existed(self, project: Any) -> None:
         for place in range(1, 5):
             names = [name for name, (first, later, _) in SCRIPTS.items() if place <= len(later or first)]
             before = {name: ids(project, name) for name in names}
@@ -135,7 +137,7 @@ class TestMaterializationsOfTheProject:
             assert {name: ids(project, name) for name in names} == expected
 
     def _kill_and_continue(self, run_id: str, place: int, names: list[str]) -> None:
-        """Kills the models before the statement of that number, or after the last one."""
+        """Kills the models before the statement of that number, or after the last statement."""
         for variables in ({"die_before": place}, {}):
             given = json.dumps({"silt_run_id": run_id, **variables})
             run_dbt(["run", "--select", *names, "--vars", given], expect_pass=not variables)
@@ -171,7 +173,9 @@ class TestStatementsOfAModelsSql:
     def models(self) -> dict[str, str]:
         return {"body.sql": BODY, "hooked.sql": PRE_HOOK}
 
-    def test_are_applied_once_in_a_run_and_not_after_the_write_that_they_come_before(self, project: Any) -> None:
+    def test_statements_in_a_models_sql_are_applied_once_in_a_run_and_never_after_the_models_own_write(
+        self, project: Any
+    ) -> None:
         project.run_sql(f"create table {project.test_schema}.seen (id int)")
         for variables in ({"fail": True}, {}, {}, {"silt_run_id": "R2", "round": 2}, {"silt_run_id": "R2", "round": 2}):
             given = {"silt_run_id": "R1", **variables}
@@ -182,7 +186,7 @@ class TestStatementsOfAModelsSql:
                 assert ids(project, "body") == ids(project, "hooked") == [0, 1, 2, 3]
         assert "before the node's own write, which run R2 has already applied" in output
 
-    def test_a_failing_model_says_what_its_sql_had_committed(self, project: Any) -> None:
+    def test_a_failing_model_names_the_commits_of_its_sql(self, project: Any) -> None:
         variables = json.dumps({"silt_run_id": "R3", "round": 3, "fail": True})
         _, output = run_dbt_and_capture(["run", "--select", "body", "--vars", variables], expect_pass=False)
         assert f"already committed as silt.{project.test_schema}.body@v" in output
@@ -213,7 +217,7 @@ class TestOperations:
         _, output = run_dbt_and_capture(command, expect_pass=expect_pass)
         return str(output)
 
-    def test_each_statement_is_applied_once_in_a_run(self, project: Any) -> None:
+    def test_each_statement_of_an_operation_is_applied_once_in_a_run(self, project: Any) -> None:
         output = self.load("R1", False, n=1, fail_after=1)
         assert f"already committed as silt.{project.test_schema}.loaded@v0" in output
         assert "found 3" in self.load("R1", n=1)
@@ -225,7 +229,7 @@ class TestOperations:
         assert len(names) == 7
         assert all(re.fullmatch("silt/test/load/R[12]/default/run_operation/[0-9a-f]{16}/[12]", each) for each in names)
 
-    def test_restoring_is_done_once_in_a_run_and_says_so(self, project: Any) -> None:
+    def test_a_restore_is_applied_once_in_a_run_and_reports_the_skip(self, project: Any) -> None:
         table = f"{project.test_schema}.loaded"
         arguments = json.dumps({"table": table, "version": 1})
         restore = ["run-operation", "silt_restore", "--args", arguments, "--vars", "silt_run_id: R3"]
@@ -236,7 +240,7 @@ class TestOperations:
         assert "skipped, nothing written: run R3" in output
         assert "found 4" in self.load("R1", n=1), "what the restore took back is done again"
 
-    def test_maintenance_is_no_unit_of_work(self, project: Any) -> None:
+    def test_maintenance_is_not_a_unit_of_work(self, project: Any) -> None:
         table = f"{project.test_schema}.loaded"
         for name in ("silt_optimize", "silt_vacuum", "silt_history"):
             for _ in range(2):

@@ -1,4 +1,4 @@
-"""The rules of what is done again under one run id, one test each: nothing that is there, and all that is not."""
+"""The rules of a rerun under one run id, with a test each: existing work is skipped, and missing work is done."""
 
 from __future__ import annotations
 
@@ -102,9 +102,7 @@ class TestKindsOfRuns(Rules):
         output = {**dbt_profile_target, "schema": unique_schema}
         return {"test": {"outputs": {"default": output, "other": output}, "target": "default"}}
 
-    def test_a_full_refresh_under_the_same_id_is_done_once_and_a_plain_run_after_it_is_below_it(
-        self, project: Any
-    ) -> None:
+    def test_a_full_refresh_under_the_same_id_is_done_once_and_a_later_plain_run_is_skipped(self, project: Any) -> None:
         self.run("R1", "--select", "appended")
         for _ in range(2):
             self.run("R1", "--select", "appended", "--full-refresh")
@@ -114,13 +112,13 @@ class TestKindsOfRuns(Rules):
         assert "that run was a full refresh; to build it again, use a new run id" in output
         assert (self.versions(project, "appended"), self.audited(project)) == ({"appended": 1}, ["refreshed"] * 2)
 
-    def test_two_targets_on_one_relation_write_it_once_and_run_their_hooks_each(self, project: Any) -> None:
+    def test_two_targets_with_one_relation_write_it_once_and_each_runs_its_hooks(self, project: Any) -> None:
         for _ in range(2):
             output = self.run("R1", "--select", "appended", "--full-refresh", "--target", "other")
             assert "skipped, nothing written: run R1" in output
         assert (self.versions(project, "appended"), self.audited(project)) == ({"appended": 1}, ["refreshed"] * 3)
 
-    def test_empty_and_sample_and_the_real_run_are_work_of_their_own(self, project: Any) -> None:
+    def test_empty_and_sample_and_plain_runs_are_separate_work(self, project: Any) -> None:
         for arguments, version, rows in (
             (["--empty"], 0, 0),
             (["--empty"], 0, 0),
@@ -132,7 +130,7 @@ class TestKindsOfRuns(Rules):
             self.run("R1", "--select", "whole", *arguments)
             assert (self.versions(project, "whole"), self.count(project, "whole")) == ({"whole": version}, rows)
 
-    def test_a_model_that_is_moved_from_incremental_to_table_is_the_same_work(self, project: Any) -> None:
+    def test_a_model_changed_from_incremental_to_table_is_the_same_work(self, project: Any) -> None:
         self.run("R1", "--select", "moved")
         moved = "{{ config(materialized='table') }} select id from {{ ref('rows') }} where id > 1"
         write_file(moved, project.project_root, "models", "moved.sql")
@@ -141,7 +139,7 @@ class TestKindsOfRuns(Rules):
         self.run("R2", "--select", "moved")
         assert self.count(project, "moved") == 2
 
-    def test_a_rerun_in_pieces_and_in_another_order_does_what_is_missing(self, project: Any) -> None:
+    def test_a_rerun_in_parts_and_in_another_order_does_the_missing_work(self, project: Any) -> None:
         names = ("first", "second", "third", "history")
         self.run("R1", "--select", *names, command="build")
         for piece in ("history", "third"):
@@ -163,7 +161,7 @@ class TestMemoryFollowsTheTable(Rules):
     def first_run(self, project: Any, tables: None) -> None:
         self.run("R1")
 
-    def test_rename_keeps_it_and_a_clone_starts_without_any(self, project: Any) -> None:
+    def test_a_rename_keeps_the_units_of_work_and_a_clone_starts_without_any(self, project: Any) -> None:
         schema = project.test_schema
         project.run_sql(f"alter table {schema}.renamed rename to {schema}.elsewhere")
         project.run_sql(f"create table {schema}.copied shallow clone {schema}.cloned")
@@ -172,20 +170,20 @@ class TestMemoryFollowsTheTable(Rules):
         self.run("R1", "--select", "renamed", "cloned")
         assert (self.count(project, "elsewhere"), self.count(project, "copied")) == (3, 6)
 
-    def test_restoring_forgets_what_came_after_the_version(self, project: Any) -> None:
+    def test_a_restore_forgets_the_units_after_the_version(self, project: Any) -> None:
         self.run("R2", "--select", "restored")
         project.run_sql(f"restore table {project.test_schema}.restored to version as of 0")
         for run_id, rows in (("R1", 3), ("R2", 6), ("R2", 6)):
             self.run(run_id, "--select", "restored")
             assert self.count(project, "restored") == rows
 
-    def test_truncating_keeps_it_and_the_skip_says_so(self, project: Any) -> None:
+    def test_truncate_keeps_the_units_and_the_skip_reports_it(self, project: Any) -> None:
         project.run_sql(f"truncate table {project.test_schema}.emptied")
         output = self.run("R1", "--select", "emptied")
         assert self.count(project, "emptied") == 0
         assert "all rows were deleted from the table since, by v1; to build it again, use a new run id" in output
 
-    def test_dropping_ends_it_and_replacing_keeps_it(self, project: Any) -> None:
+    def test_a_drop_forgets_the_units_and_a_replacement_keeps_them(self, project: Any) -> None:
         project.run_sql(f"drop table {project.test_schema}.dropped")
         project.run_sql(f"create or replace table {project.test_schema}.replaced as select 9L as id")
         self.run("R1", "--select", "dropped", "replaced")
@@ -209,7 +207,7 @@ class TestHooksAndSeeds(Rules):
         statuses = "{{ results | map(attribute='status') | join(' ') }}"
         return {"on-run-end": ["{% if var('outcomes', false) %}" + audit(f"ended {statuses}") + "{% endif %}"]}
 
-    def test_a_hook_is_known_by_its_text_and_by_how_often_it_came(self, project: Any) -> None:
+    def test_a_hook_is_identified_by_its_text_and_its_number_of_occurrences(self, project: Any) -> None:
         for post_hooks, expected in (
             (["b"], ["b"]),
             (["a", "b"], ["a", "b"]),
@@ -222,7 +220,7 @@ class TestHooksAndSeeds(Rules):
                 assert self.audited(project) == expected
         assert self.count(project, "hooked") == 3
 
-    def test_a_hook_at_the_end_of_a_run_records_each_outcome_once(self, project: Any) -> None:
+    def test_a_hook_at_the_end_of_a_run_records_each_result_once(self, project: Any) -> None:
         table = "{{ config(materialized='table') }} select "
         broken, mended = table + "raise_error('bad') as id", table + "1 as id"
         for text, expected in (
@@ -235,7 +233,7 @@ class TestHooksAndSeeds(Rules):
             self.run("R2", "--select", "judged", expect_pass=text != broken, outcomes=True)
             assert [each for each in self.audited(project) if each.startswith("ended")] == expected
 
-    def test_a_changed_seed_is_skipped_with_a_warning_however_long_it_is(self, project: Any) -> None:
+    def test_a_changed_seed_of_any_size_is_skipped_with_a_warning(self, project: Any) -> None:
         self.run("R3", command="seed")
         for name, line in (("rows.csv", "4,four\n"), ("long.csv", "5000,new\n")):
             with open(f"{project.project_root}/seeds/{name}", "a", encoding="utf-8") as file:
@@ -256,14 +254,14 @@ class TestMicrobatches(Rules):
         with patch_microbatch_end_time(f"2026-03-03 {hour}:00:00"):
             self.run(run_id, "--select", "batched", *arguments, expect_pass=expect_pass, **variables)
 
-    def test_the_last_window_is_done_again_where_it_has_grown(self, project: Any) -> None:
+    def test_the_last_window_is_done_again_if_its_input_has_grown(self, project: Any) -> None:
         run_dbt(["run", "--select", "events"])
         for hour, version in ((11, 2), (11, 2), (13, 3), (13, 3)):
             self.batches("R1", hour=hour)
             assert self.versions(project, "batched") == {"batched": version}
         assert self.count(project, "batched") == 6
 
-    def test_a_crashed_full_refresh_is_continued_under_the_same_id(self, project: Any) -> None:
+    def test_a_crashed_full_refresh_is_resumed_under_the_same_id(self, project: Any) -> None:
         self.batches("R1", "--full-refresh", broken=True, expect_pass=False)
         assert self.versions(project, "batched") == {"batched": 5}
         assert self.count(project, "batched") == 4
@@ -274,7 +272,7 @@ class TestMicrobatches(Rules):
 
 
 class TestOddHooks(Rules):
-    """Hooks of several statements, of a macro that runs them itself, outside of transactions; a run id of any kind."""
+    """Hooks of several statements, of a macro that runs them itself, outside of transactions; a run id of any form."""
 
     @pytest.fixture(scope="class")
     def macros(self) -> dict[str, str]:
@@ -295,7 +293,7 @@ class TestOddHooks(Rules):
         head = "{{ config(materialized='incremental', incremental_strategy='append', " + hooks + ") }} "
         return {"odd.sql": head + "select 1 as id {{ 'where raise_error(1) is null' if var('fail', false) }}"}
 
-    def test_are_applied_once_statement_by_statement(self, project: Any) -> None:
+    def test_hooks_are_applied_once_statement_by_statement(self, project: Any) -> None:
         run_id = "scheduled__2026-03-01T00:00:00+00:00/'é%2F@{}\""
         before = ["before", "several; a", "several; b", "several; b"]
         all_of_them = sorted([*before, "called", "called", "after", "outside"])
@@ -306,7 +304,9 @@ class TestOddHooks(Rules):
 
 
 class TestSideStatements(Rules):
-    """What a materialization commits next to its write follows from how the table is, and is harmless when repeated."""
+    """A materialization's commits next to its write depend on the state of the table, and are harmless
+    when repeated.
+    """
 
     @pytest.fixture(scope="class")
     def models(self) -> dict[str, str]:
@@ -322,7 +322,7 @@ class TestSideStatements(Rules):
         failing = " {{ 'where raise_error(1) is null' if var('fail', false) }}"
         return "{{ config(" + config + ") }} select id, " + columns + " from {{ ref('rows') }}" + failing
 
-    def test_a_change_of_columns_and_comments_is_made_once_however_often_it_is_cut_off(self, project: Any) -> None:
+    def test_a_change_of_columns_and_comments_is_applied_once_despite_interruptions(self, project: Any) -> None:
         self.run("R1", "--select", "synced")
         write_file(self.synced("2 as new"), project.project_root, "models", "synced.sql")
         for variables in ({"fail": True}, {"fail": True}, {"fail_after": True}, {"fail_after": True}):

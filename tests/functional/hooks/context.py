@@ -1,4 +1,4 @@
-"""What the suite's hook classes check of the rows that hooks wrote, where it is not Postgres that they ran on."""
+"""The suite's checks of the rows that hooks wrote, for a warehouse other than Postgres."""
 
 from __future__ import annotations
 
@@ -21,13 +21,15 @@ FIELDS = (
 
 
 def written_contexts(project: Any, table: str, state: str) -> list[dict[str, Any]]:
-    """The rows of a hook's table, as the suite's `get_ctx_vars` reads them; a double-quoted name is text to Spark."""
+    """Returns the rows of a hook's table, as the suite's `get_ctx_vars` reads them; a double-quoted name is a string
+    in Spark.
+    """
     query = f"select {', '.join(FIELDS)} from {project.test_schema}.{table} where test_state = '{state}'"
     return [dict(zip(FIELDS, row, strict=True)) for row in project.run_sql(query, fetch="all")]
 
 
 def check_context(context: dict[str, Any], project: Any, state: str) -> None:
-    """The suite's assertions, with our own profile: it has no `dbname`, `host`, `user` and `pass`."""
+    """The suite's assertions with this adapter's profile, which has no `dbname`, `host`, `user` and `pass`."""
     assert context["test_state"] == state
     assert context["target_dbname"] == ""
     assert context["target_host"] == ""

@@ -24,7 +24,7 @@ from tests.functional.hooks.context import check_context, written_contexts
 
 
 class OurProfile:
-    """With our profile in place of Postgres'."""
+    """Uses this adapter's profile instead of Postgres'."""
 
     def check_hooks(self, state: str, project: Any, host: Any, count: int = 1) -> None:
         contexts = written_contexts(project, "on_model_hook", state)

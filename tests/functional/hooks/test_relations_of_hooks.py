@@ -1,4 +1,4 @@
-"""Relations that a project's own statements make or drop before the node of that name is built."""
+"""Relations that a project's own statements create or drop before the node of that name is built."""
 
 from __future__ import annotations
 
@@ -59,13 +59,15 @@ class TestRelationsOfPreHooks:
             "snapshots.yml": SNAPSHOTS,
         }
 
-    def test_every_materialization_finds_what_its_pre_hook_has_made_or_dropped(self, all_rows: Any) -> None:
+    def test_every_materialization_notices_the_relation_that_its_pre_hook_created_or_dropped(
+        self, all_rows: Any
+    ) -> None:
         run_dbt(["build", "--exclude", "renamed"])
         run_dbt(["build", "--exclude", "renamed", "seen", "turned"])
         for name in ("built", "seen", "turned", "again", "sown", "kept_history"):
             assert all_rows(name) == [(2, "model")], name
 
-    def test_an_incremental_model_adds_its_rows_to_a_table_that_its_pre_hook_has_made(self, all_rows: Any) -> None:
+    def test_an_incremental_model_appends_to_a_table_that_its_pre_hook_created(self, all_rows: Any) -> None:
         assert all_rows("merged") == [(1, "hook"), (2, "model")]
         assert all_rows("appended") == [(1, "hook"), (2, "model"), (2, "model")]
 
@@ -90,7 +92,7 @@ class TestRelationsOfOtherStatements:
             + model("materialized='table'"),
         }
 
-    def test_a_node_replaces_what_the_project_has_made_before(self, all_rows: Any) -> None:
+    def test_a_node_replaces_a_relation_that_the_project_created_earlier(self, all_rows: Any) -> None:
         run_dbt(["run"])
         for name in ("started", "asked", "stated"):
             assert all_rows(name) == [(2, "model")], name

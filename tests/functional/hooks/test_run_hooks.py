@@ -11,7 +11,7 @@ from tests.functional.hooks.context import check_context, written_contexts
 
 
 class TestPrePostRunHooks(BasePrePostRunHooks):
-    """With Spark's name of the type `text`, and with our profile."""
+    """With Spark's name of the type `text`, and with this adapter's profile."""
 
     @pytest.fixture(scope="class")
     def project_config_update(self) -> dict[str, Any]:

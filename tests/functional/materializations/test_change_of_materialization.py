@@ -1,4 +1,4 @@
-"""A model that turns from table to view or back: in one step each, so that nothing is missing in between."""
+"""A model that changes from table to view or back in one step, so that its relation always exists."""
 
 from __future__ import annotations
 
@@ -34,7 +34,9 @@ class TestChangeOfMaterialization:
             patched.setattr(Catalog, "drop_view", drop)
             yield
 
-    def test_it_turns_without_a_drop_and_its_readers_follow(self, project: Any, never_dropped: None) -> None:
+    def test_a_model_changes_its_kind_without_a_drop_and_its_readers_see_the_new_relation(
+        self, project: Any, never_dropped: None
+    ) -> None:
         kinds = ("table", "view", "incremental", "view", "table")
         for value, kind in enumerate(kinds):
             write_file(MODEL.format(kind=kind, value=value), project.project_root, "models", "turning.sql")
@@ -47,11 +49,11 @@ class TestChangeOfMaterialization:
             found = project.run_sql(f"select distinct id from {project.test_schema}.reader", fetch="all")
             assert found == [(value,)]
 
-    def test_a_table_is_one_commit_of_a_new_log(self, project: Any) -> None:
+    def test_the_new_table_is_one_commit_of_a_new_log(self, project: Any) -> None:
         log = project.adapter.connections.catalog.table(self._name(project))
         assert [commit.version for commit in log.commits()] == [0, 1]
 
-    def test_a_table_that_cannot_be_made_leaves_the_view(self, project: Any) -> None:
+    def test_a_table_that_cannot_be_created_keeps_the_view(self, project: Any) -> None:
         write_file(MODEL.format(kind="view", value=7), project.project_root, "models", "turning.sql")
         run_dbt(["run"])
         failing = "{{ config(materialized='table') }} select raise_error('no') as id"
@@ -69,7 +71,9 @@ class TestATableThatAViewReplaces:
     def models(self) -> dict[str, str]:
         return {"orders.sql": "{{ config(materialized='incremental') }} select id from range(3)"}
 
-    def test_is_named_with_what_is_lost_and_can_be_copied_as_the_warning_says(self, project: Any) -> None:
+    def test_the_replaced_table_is_named_with_its_losses_and_can_be_copied_as_the_warning_describes(
+        self, project: Any
+    ) -> None:
         run_dbt(["run"])
         run_dbt(["run"])
         write_file("select id from range(1)", project.project_root, "models", "orders.sql")

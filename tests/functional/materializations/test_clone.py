@@ -1,4 +1,4 @@
-"""What `dbt clone` makes of each kind of node, in another schema and in another warehouse, and what follows it."""
+"""`dbt clone` of each kind of node, into another schema and another warehouse, and later builds of the clones."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class TestClone:
     def profiles_config_update(
         self, dbt_profile_target: dict[str, Any], unique_schema: str, tmp_path_factory: pytest.TempPathFactory
     ) -> dict[str, Any]:
-        """Development has a warehouse of its own, and sees that of production as a database."""
+        """Development has a separate warehouse, and attaches the warehouse of production as a database."""
         production = {**deepcopy(dbt_profile_target), "schema": unique_schema}
         development = {
             **deepcopy(production),
@@ -77,7 +77,7 @@ class TestClone:
         return Path(profiles_config_update["test"]["outputs"]["dev"]["warehouse"])
 
     def rows(self, project: Any, sql: str) -> list[tuple[Any, ...]]:
-        """What a query gives in development."""
+        """Returns the rows of a query in development."""
         shown = run_dbt(["show", "--target", "dev", "--limit", "100", "--inline", sql])
         return [tuple(row.values()) for row in shown.results[0].agate_table.rows]
 
@@ -86,7 +86,7 @@ class TestClone:
             catalog = project.adapter.connections.catalog
             return catalog.table(RelationName(database, project.test_schema, name)).snapshot()
 
-    def test_a_clone_is_a_table_of_its_own_that_begins_where_its_source_is(
+    def test_a_clone_is_a_separate_table_that_starts_with_the_content_of_its_source(
         self, project: Any, development: Path
     ) -> None:
         run_dbt(["build"])
@@ -110,7 +110,7 @@ class TestClone:
         self._check_a_full_refresh(project)
 
     def _check_that_the_run_id_does_not_skip_the_build(self, project: Any) -> None:
-        """The clone remembers neither what built its source, nor its own making as a build."""
+        """The clone has neither the units of work of its source, nor its own creation as a unit."""
         more = ["run", "--target", "dev", "--select", "events", "--vars", "{silt_run_id: C1, first: 2}"]
         [built] = run_dbt(more)
         assert not built.adapter_response.get("skipped")
@@ -140,7 +140,7 @@ class TestCloneOverAView:
         other = {**deepcopy(target), "schema": f"{unique_schema}_dev"}
         return {"test": {"outputs": {"prod": target, "dev": other}, "target": "prod"}}
 
-    def test_a_full_refresh_puts_a_table_in_the_place_of_a_view_and_back(self, project: Any) -> None:
+    def test_a_full_refresh_replaces_a_view_by_a_table_and_a_table_by_a_view(self, project: Any) -> None:
         run_dbt(["run"])
         shutil.copytree(Path(project.project_root) / "target", Path(project.project_root) / "state")
         run_dbt(["run", "--target", "dev", "--vars", "kind: view"])

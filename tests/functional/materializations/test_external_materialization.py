@@ -1,4 +1,4 @@
-"""The materialization `external`: a model's rows as files outside of the warehouse, and a view that reads them."""
+"""The materialization `external`: a model's rows as files outside of the warehouse, with a view that reads them."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class TestExternal:
             "join {{ ref('one_json') }} using (id) join {{ ref('one_csv') }} using (id)",
         }
 
-    def test_files_are_written_and_their_rows_are_read_as_they_were_given(self, project: Any, out: Path) -> None:
+    def test_files_are_written_and_their_rows_are_read_back(self, project: Any, out: Path) -> None:
         results = run_dbt(["run"])
         messages = {each.node.name: str(each.adapter_response["_message"]) for each in results}
         assert messages["folder"] == f"2 rows in {out}/folder"
@@ -83,7 +83,7 @@ class TestExternal:
         assert (out / "ported" / "part=z" / "id=2").is_dir()
         assert not list(out.glob(".*"))
 
-    def test_a_rerun_puts_the_new_rows_in_place_of_the_old(self, project: Any, out: Path) -> None:
+    def test_a_rerun_replaces_the_old_rows(self, project: Any, out: Path) -> None:
         run_dbt(["run", "--select", "folder"])
         model = config(location=f"file://{out}/folder") + "select 9L as id"
         write_file(model, project.project_root, "models", "folder.sql")
@@ -92,7 +92,7 @@ class TestExternal:
         assert found == [(9,)]
         assert not [each for each in (out / "folder").iterdir() if each.is_dir()]
 
-    def test_a_run_that_fails_leaves_what_was_there(self, project: Any, out: Path) -> None:
+    def test_a_failed_run_keeps_the_earlier_files(self, project: Any, out: Path) -> None:
         run_dbt(["run", "--select", "one_json"])
         before = (out / "rows.json.gz").read_bytes()
         failing = config(location=f"{out}/rows.json.gz") + "select cast(concat('x', id) as int) as id from range(9)"
@@ -123,7 +123,7 @@ class TestExternalIsRefused:
             "packed.sql": config(location=f"{out}/x.csv", options={"compression": "gzip"}) + query,
         }
 
-    def test_what_cannot_be_written_or_is_anothers_is_left_alone(self, project: Any, out: Path) -> None:
+    def test_invalid_locations_and_foreign_files_are_refused_and_not_changed(self, project: Any, out: Path) -> None:
         results = run_dbt(["run"], expect_pass=False)
         messages = {each.node.name: each.message for each in results if each.status == "error"}
         assert set(messages) == {each.node.name for each in results} - {"shared_a", "mixed"}
@@ -138,7 +138,7 @@ class TestExternalIsRefused:
         assert "cannot be read under the name `x.csv`" in messages["packed"]
         assert (out / "others" / "precious.txt").read_text() == "kept"
 
-    def test_a_foreign_file_in_the_folder_is_not_lost(self, project: Any, out: Path) -> None:
+    def test_a_foreign_file_in_the_folder_is_kept(self, project: Any, out: Path) -> None:
         (out / "mixed" / "mine.csv").write_text("kept")
         _, output = run_dbt_and_capture(["run", "--select", "mixed"], expect_pass=False)
         assert "holds `mine.csv`, which this model did not write" in output

@@ -1,4 +1,4 @@
-"""dbt's own classes of functions, and what functions are to a project beyond them."""
+"""dbt's test classes for functions, and further behaviour of functions in a project."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from dbt_common.events.event_catcher import EventCatcher
 
 
 def refusal(expected: str) -> None:
-    """Asserts that a build fails with the text in its error, and makes nothing."""
+    """Asserts that a build fails with the text in its error, and creates nothing."""
     errors = EventCatcher(RunResultError)
     results = run_dbt(["build"], expect_pass=False, callbacks=[errors.catch])
     assert "error" in [str(result.status) for result in results]
@@ -36,7 +36,7 @@ class TestDeterministicUDF(scalars.DeterministicUDF):
 
 class TestStableUDF(scalars.StableUDF):
     def check_function_volatility(self, sql: str) -> None:
-        """Spark has no word for STABLE: nothing is said."""
+        """Spark has no word for STABLE: nothing is declared."""
         assert "DETERMINISTIC" not in sql
 
 
@@ -52,12 +52,12 @@ class TestErrorForUnsupportedType(scalars.ErrorForUnsupportedType):
 
 class TestPythonUDFNotSupported(scalars.PythonUDFNotSupported):
     def test_udfs(self, project: Any) -> None:
-        """Only where the profile does not allow it, and with the remedy."""
+        """Refused unless the profile allows it, with the remedy."""
         refusal("price_for_xlarge: Python functions are disabled. Set `python_functions: true` in the profile to allow")
 
 
 class _Trusting:
-    """A profile that allows functions in Python."""
+    """A profile that allows Python functions."""
 
     @pytest.fixture(scope="class")
     def dbt_profile_target(self, dbt_profile_target: dict[str, Any]) -> dict[str, Any]:
@@ -167,7 +167,7 @@ class TestFunctionsInAProject:
             "priced.sql": PRICED,
             "over.sql": "select id, {{ function('taxed') }}(price) as taxed from {{ ref('prices') }}",
             "models.yml": UNIT_TESTS_YML,
-            # A table of a function's name is no other function, and is not in its way.
+            # A table with a function's name is not that function, and does not conflict with it.
             "same_name.sql": "{{ config(materialized='table', alias='rounded') }} select 1 as x",
         }
 
@@ -177,7 +177,7 @@ class TestFunctionsInAProject:
             "prices_are_taxed.sql": "select * from {{ ref('priced') }} where taxed <> {{ function('taxed') }}(id * 10)"
         }
 
-    def test_functions_are_used_where_sql_is_written(self, project: Any) -> None:
+    def test_functions_can_be_used_in_every_kind_of_node(self, project: Any) -> None:
         warnings = EventCatcher(JinjaLogWarning)
         results = run_dbt(["build"], callbacks=[warnings.catch])
         assert {str(result.status) for result in results} == {"success", "pass"}

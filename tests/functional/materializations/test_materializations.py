@@ -1,4 +1,4 @@
-"""What is particular to each materialization: documentation, awkward seeds, vanished rows of snapshots, bad input."""
+"""Details of each materialization: documentation, unusual seeds, vanished rows of snapshots, bad input."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class TestSeedValues:
     def project_config_update(self) -> dict[str, Any]:
         return {"seeds": {"test": {"awkward": {"+column_types": {"zip": "string", "amount": "decimal(10,2)"}}}}}
 
-    def test_nulls_quotes_long_numbers_unicode_and_times_stay_what_they_are(self, project: Any) -> None:
+    def test_nulls_quotes_long_numbers_unicode_and_times_in_seeds_are_unchanged(self, project: Any) -> None:
         run_dbt(["seed"])
         found = rows(project, "select id, text, big, day, at, zip, flag from {schema}.awkward order by id")
         assert found == [
@@ -56,7 +56,7 @@ class TestSeedValues:
         amounts = rows(project, "select cast(amount as string), typeof(amount) from {schema}.awkward order by id")
         assert amounts == [("1.10", "decimal(10,2)"), (None, "decimal(10,2)"), ("-2.00", "decimal(10,2)")]
 
-    def test_seeding_again_replaces_the_table_in_one_commit(self, project: Any) -> None:
+    def test_repeating_a_seed_replaces_the_table_in_one_commit(self, project: Any) -> None:
         before = snapshot_of(project, "awkward")
         run_dbt(["seed"])
         after = snapshot_of(project, "awkward")
@@ -89,7 +89,7 @@ class TestDocumentation:
             model.format(name=name, words=words) for name in ("made", "grown", "seen")
         )
 
-    def test_a_table_is_made_with_its_comments_in_one_commit(self, project: Any) -> None:
+    def test_a_table_is_created_with_its_comments_in_one_commit(self, project: Any) -> None:
         run_dbt(["run"])
         for name in ("made", "grown"):
             found = snapshot_of(project, name)
@@ -97,7 +97,7 @@ class TestDocumentation:
             assert found.metadata.description == "it's the first \\ one"
             assert [field.comment for field in found.schema.fields] == ["first; the 'key'", None]
 
-    def test_an_incremental_run_changes_comments_only_where_they_differ(self, project: Any) -> None:
+    def test_an_incremental_run_changes_only_the_comments_that_differ(self, project: Any) -> None:
         run_dbt(["run", "--select", "grown"])
         version = snapshot_of(project, "grown").version
         assert version == 1
@@ -107,7 +107,7 @@ class TestDocumentation:
         assert found.metadata.description == "it's the second \\ one"
         assert found.schema.fields[0].comment == "second; the 'key'"
 
-    def test_the_catalog_shows_tables_and_views_with_comments_and_figures(self, project: Any) -> None:
+    def test_the_catalog_shows_tables_and_views_with_comments_and_statistics(self, project: Any) -> None:
         run_dbt(["run"])
         run_dbt(["docs", "generate"])
         nodes = get_artifact(project.project_root, "target", "catalog.json")["nodes"]
@@ -130,7 +130,9 @@ class TestInsertOverwrite:
         )
         return {"parted.sql": f"{config} {query}"}
 
-    def test_replaces_the_partitions_of_the_query_that_of_null_too_and_no_other(self, project: Any) -> None:
+    def test_insert_overwrite_replaces_only_the_partitions_of_the_query_including_that_of_null(
+        self, project: Any
+    ) -> None:
         for _ in range(2):
             run_dbt(["run"])
         assert rows(project, "select id, part from {schema}.parted order by id") == [(1, "a"), (2, "b"), (3, None)]
@@ -138,7 +140,9 @@ class TestInsertOverwrite:
 
 
 class TestMappedColumns:
-    """`on_schema_change` on a table with column mapping: columns come and go, and no data file is touched."""
+    """`on_schema_change` on a table with column mapping: columns are added and dropped, and no data
+    file is rewritten.
+    """
 
     MODEL = (
         "{{ config(materialized='incremental', on_schema_change='sync_all_columns',"
@@ -153,7 +157,7 @@ class TestMappedColumns:
     def model(self, columns: str, rows: int) -> str:
         return self.MODEL.replace("{columns}", columns).replace("{rows}", str(rows))
 
-    def test_syncing_all_columns_writes_no_file_anew(self, project: Any) -> None:
+    def test_syncing_all_columns_rewrites_no_file(self, project: Any) -> None:
         run_dbt(["run"])
         before = set(snapshot_of(project, "events").files["path"].to_pylist())
         write_file(self.model("id, 'x' as kept, 'n' as new", 4), project.project_root, "models", "events.sql")
@@ -180,7 +184,7 @@ class TestPythonModels:
             + "    return numbers.filter('id = 2') if dbt.is_incremental else numbers\n",
         }
 
-    def test_every_kind_of_frame_becomes_a_table_by_one_commit(self, project: Any) -> None:
+    def test_every_kind_of_frame_becomes_a_table_in_one_commit(self, project: Any) -> None:
         run_dbt(["run"])
         results = run_dbt(["run", "--vars", "silt_run_id: R2"])
         counts = {name: snapshot_of(project, name).version for name in ("of_spark", "of_pandas", "of_arrow", "merged")}
@@ -190,7 +194,7 @@ class TestPythonModels:
         [merged] = [result.adapter_response for result in results if result.node.name == "merged"]
         assert (merged["rows_updated"], merged["rows_inserted"]) == (1, 0)
 
-    def test_a_failing_model_says_which_and_why(self, project: Any) -> None:
+    def test_a_failing_python_model_is_named_with_its_error(self, project: Any) -> None:
         write_file("def model(dbt, session):\n    return 7\n", project.project_root, "models", "of_arrow.py")
         _, output = run_dbt_and_capture(["run", "--select", "of_arrow"], expect_pass=False)
         assert "The model returned int" in output
@@ -222,7 +226,7 @@ class TestHardDeletes:
             ("new_record", [(1, True), (2, False), (2, True)]),
         ],
     )
-    def test_a_vanished_row_is_treated_as_configured(
+    def test_a_vanished_row_is_handled_as_configured(
         self, project: Any, mode: str, expected: list[tuple[int, bool]]
     ) -> None:
         variables = ["--vars", f"hard_deletes: {mode}"]
@@ -286,7 +290,7 @@ models:
             ("checked", False, "SILT_NOT_NULL_VIOLATION"),
         ],
     )
-    def test_is_refused_in_words_and_changes_nothing(
+    def test_bad_input_is_refused_with_its_reason_and_changes_nothing(
         self, project: Any, model: str, first_works: bool, message: str
     ) -> None:
         if first_works:

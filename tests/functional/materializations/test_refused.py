@@ -1,4 +1,4 @@
-"""What an embedded engine cannot give is refused, or warned of once, by its name and with what to do instead."""
+"""Features that an embedded engine cannot provide are refused, or warned about once, with an alternative."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ class TestMaterializedViews:
     def models(self) -> dict[str, str]:
         return {"kept.sql": "{{ config(materialized='materialized_view') }} select 1 as id"}
 
-    def test_a_materialized_view_is_refused_with_what_to_use_instead(self, project: Any) -> None:
+    def test_a_materialized_view_is_refused_with_an_alternative(self, project: Any) -> None:
         for flags in ([], ["--full-refresh"]):
             results = run_dbt(["run", *flags], expect_pass=False)
             assert "materialized views are not supported" in results[0].message

@@ -1,4 +1,4 @@
-"""Seeds as people write them: awkward names and values, and what is said of a file that cannot be loaded."""
+"""Seeds as people write them: unusual names and values, and the errors for files that cannot be loaded."""
 
 from __future__ import annotations
 
@@ -78,11 +78,11 @@ class TestSeeds:
     def rows(self, project: Any, query: str) -> list[tuple[Any, ...]]:
         return project.run_sql(query.replace("{schema}", f"{project.database}.{project.test_schema}"), fetch="all")
 
-    def test_each_table_says_how_many_rows_it_got(self, seeded: dict[str, str]) -> None:
+    def test_each_seed_reports_its_number_of_rows(self, seeded: dict[str, str]) -> None:
         assert seeded["texts"] == "v0: 9 inserted in 1 file"
         assert seeded.keys() == {name.removesuffix(".csv") for name in GOOD}
 
-    def test_texts_stay_what_they_are(self, project: Any, seeded: dict[str, str]) -> None:
+    def test_strings_are_unchanged(self, project: Any, seeded: dict[str, str]) -> None:
         texts = [text for (text,) in self.rows(project, "select text from {schema}.texts order by id")]
         plain = ["`tick`", "{{ x }}", "end \\"]
         assert texts == ['it\'s "q"', "back\\slash\\n", "two\nlines", "日本 🎉", None, None, *plain]
@@ -94,7 +94,9 @@ class TestSeeds:
         [found] = self.rows(project, f"select {types}, c, cast(d as string) from {{schema}}.foreign")
         assert tuple(found) == ("bigint", "decimal(38,0)", "string", "decimal(6,2)", "007", "4.50")
 
-    def test_column_types_are_cast_from_the_files_own_text(self, project: Any, seeded: dict[str, str]) -> None:
+    def test_column_types_are_cast_from_the_original_text_of_the_file(
+        self, project: Any, seeded: dict[str, str]
+    ) -> None:
         texts = ", ".join(f"cast({name} as string)" for name in COLUMN_TYPES)
         assert self.rows(project, f"select {texts} from {{schema}}.typed order by price desc nulls last") == [
             ("12.30", "00501", "2026-03-01", "2026-03-01 10:00:00", "true", "12345678901234567890123456789012345678"),
@@ -102,7 +104,7 @@ class TestSeeds:
             (None, None, None, None, None, None),
         ]
 
-    def test_types_are_found_where_none_are_given(self, project: Any, seeded: dict[str, str]) -> None:
+    def test_undeclared_types_are_inferred(self, project: Any, seeded: dict[str, str]) -> None:
         found = self.rows(project, "describe table {schema}.guessed")
         assert [kind for _, kind, _ in found] == ["bigint", "double", "boolean", "date", "timestamp", "string"]
         [first, second] = self.rows(project, "select a, c, cast(e as string), f from {schema}.guessed order by c desc")
@@ -115,7 +117,7 @@ class TestSeeds:
         assert self.rows(project, "select * from {schema}.named") == [(1, 2, 3, 4, 5, 6)]
         assert self.rows(project, "select count(*), count(name) from {schema}.header_only") == [(0, 0)]
 
-    def test_what_cannot_be_loaded_is_named_and_nothing_is_written(self, project: Any) -> None:
+    def test_a_file_that_cannot_be_loaded_is_named_and_nothing_is_written(self, project: Any) -> None:
         said = messages(run_dbt(["seed", "--select", "path:seeds/bad"], expect_pass=False))
         assert "seed no_type gives the column `a` the type `texts`, unknown to Spark" in said["no_type"]
         assert "no_value has `12,5` in row 2 of the column `amount`, which is not a decimal(6,2)" in said["no_value"]
@@ -126,14 +128,14 @@ class TestSeeds:
         place = RelationName(project.database, project.test_schema, "no_value")
         assert project.adapter.connections.catalog.find(place) is None
 
-    def test_a_file_that_changes_makes_the_table_anew_with_its_columns(self, project: Any, seeded: Any) -> None:
+    def test_a_changed_file_re_creates_the_table_with_its_columns(self, project: Any, seeded: Any) -> None:
         file = Path(project.project_root, "seeds", "marked.csv")
         file.write_text("name,more\ny,1.5\n")
         [result] = run_dbt(["seed", "--select", "marked"])
         assert result.message == "v1: 1 inserted in 1 file"
         assert self.rows(project, "select * from {schema}.marked") == [("y", 1.5)]
 
-    def test_a_large_file_that_changed_is_noticed_within_one_run(self, project: Any, seeded: Any) -> None:
+    def test_a_change_of_a_large_file_is_noticed_within_one_run(self, project: Any, seeded: Any) -> None:
         """dbt keeps no checksum of a file of over 1 MB."""
         file = Path(project.project_root, "seeds", "large.csv")
         file.write_text("id,text\n" + "".join(f"{n},{'x' * 90}\n" for n in range(12_000)))

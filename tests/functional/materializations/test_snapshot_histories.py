@@ -1,4 +1,4 @@
-"""Snapshots of rows that change, go and come back over several days, against a model of each strategy in Python."""
+"""Snapshots of rows that change, vanish and return over several days, compared with a Python model of each strategy."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ CLOCK = """
 
 @dataclass(frozen=True)
 class Config:
-    """A snapshot; `updated_at` is empty if new versions start at the moment of the run."""
+    """A snapshot; `updated_at` is empty if new versions begin at the time of the run."""
 
     strategy: str
     hard_deletes: str
@@ -43,7 +43,7 @@ class Config:
         return f"  - {{name: {self.name}, relation: \"source('raw', 'people')\", config: {{{given}}}}}\n"
 
     def moment(self, at: datetime | None) -> Moment:
-        """The time in the type of the snapshot's times."""
+        """Returns the time in the type of the snapshot's times."""
         return at.date() if at is not None and self.updated_at == "changed_on" else at
 
 
@@ -67,7 +67,7 @@ class Version:
 
 @dataclass
 class History:
-    """What a snapshot should hold."""
+    """The expected content of a snapshot."""
 
     config: Config
     versions: dict[int, list[Version]] = field(default_factory=dict)
@@ -130,8 +130,9 @@ SCRIPT: list[tuple[datetime, Source]] = [
     (day(2, 16), {1: (MARCH, "a"), 3: (day(2, 8), "b"), 4: (day(2, 9), "b")}),
     (day(3), {1: (day(2, 11), "b"), 2: (day(3, 8), "b"), 3: (day(2, 7), "c"), 4: (None, "c")}),
 ]
-"""The times of the runs with their rows: rows that go and come back on one day, change before they are seen to be back,
-and go before they begin."""
+"""The times of the runs with their rows: rows that vanish and return on the same day, rows that change before their
+return is noticed, and rows that vanish before they begin.
+"""
 
 
 def at_random() -> Iterator[tuple[datetime, Source]]:
@@ -184,7 +185,7 @@ class TestHistories:
     def macros(self) -> dict[str, str]:
         return {"clock.sql": CLOCK}
 
-    def test_each_strategy_keeps_the_history_that_its_model_tells(self, project: Any) -> None:
+    def test_each_strategy_records_the_history_of_its_python_model(self, project: Any) -> None:
         histories = [History(config) for config in CONFIGS]
         for at, source in [*SCRIPT, *at_random()]:
             project.run_sql(table_of(source))
@@ -199,7 +200,7 @@ class TestHistories:
             self.check_ids(project, config)
 
     def check_ids(self, project: Any, config: Config) -> None:
-        """No two versions share an id, and the first versions have the ids of dbt's formula."""
+        """Checks that no two versions share an id, and that the first versions have the ids of dbt's formula."""
         table = f"{{schema}}.{config.name}"
         counted = project.run_sql(f"select count(*) - count(distinct dbt_scd_id) from {table}", fetch="one")
         assert counted[0] == 0, config.name
@@ -254,7 +255,7 @@ class TestOddNames:
         names = ("backquoted", "of_keys", "of_one_expression")
         return [project.run_sql(f"select count(*) from {{schema}}.{name}", fetch="one")[0] for name in names]
 
-    def test_columns_of_any_name_are_keys_times_and_checked_in_every_run(self, project: Any) -> None:
+    def test_columns_of_any_name_can_be_keys_times_and_checked_columns_in_every_run(self, project: Any) -> None:
         for value, at, expected in (
             ("v", "2026-05-01", [1, 1, 1]),
             ("v", "2026-05-01", [1, 1, 1]),

@@ -1,4 +1,4 @@
-"""Snapshots beyond dbt's own suite: what is new, changed, gone and back, and that a key never has two current rows."""
+"""Snapshots beyond dbt's suite: new, changed, vanished and returned rows, and a key never has two current rows."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def snapshot_of(project: Any, name: str) -> Snapshot:
 
 
 def check_current(project: Any, table: str, key: str, expected: int, names: str = "dbt_valid_to is null") -> None:
-    """Each key has one current row, and no two rows have one id."""
+    """Checks that each key has one current row, and that no two rows have the same id."""
     found = rows(project, f"select count(*), count(distinct {key}) from {{schema}}.{table} where {names}")
     assert found == [(expected, expected)]
     assert rows(project, f"select count(*) - count(distinct dbt_scd_id) from {{schema}}.{table}") == [(0,)]
@@ -88,7 +88,7 @@ class TestRowsThatGoAndComeBack:
     def models(self) -> dict[str, str]:
         return {"snapshots.yml": SOURCES + OF_PEOPLE}
 
-    def test_each_key_has_one_current_row_whatever_happens_to_its_source(self, project: Any) -> None:
+    def test_each_key_has_one_current_row_whatever_happens_in_its_source(self, project: Any) -> None:
         do(project, PEOPLE)
         run_dbt(["snapshot"])
         run_dbt(["snapshot"])
@@ -182,7 +182,7 @@ class TestSourcesThatChangeTheirColumns:
 
     @pytest.fixture(scope="class")
     def dbt_profile_target(self, dbt_profile_target: dict[str, Any]) -> dict[str, Any]:
-        """In a time zone that is neither the machine's nor UTC."""
+        """In a time zone other than the machine's and UTC."""
         conf = dbt_profile_target["spark_conf"] | {"spark.sql.session.timeZone": "Asia/Kathmandu"}
         return dbt_profile_target | {"spark_conf": conf}
 
@@ -237,7 +237,7 @@ class TestKeysThatAreThereTwice:
     def models(self) -> dict[str, str]:
         return {"snapshots.yml": SOURCES + OF_DOUBLES}
 
-    def test_they_are_an_error_that_names_the_key_and_nothing_is_written(self, project: Any) -> None:
+    def test_duplicate_keys_are_an_error_that_names_the_key_and_nothing_is_written(self, project: Any) -> None:
         row = "select 7 as id, cast(null as string) as part, timestamp'2026-01-01' as changed_at"
         do(project, f"create table {{schema}}.doubles as {row} union all {row}", PEOPLE)
         _, output = run_dbt_and_capture(["snapshot", "--select", "history"], expect_pass=False)
@@ -252,7 +252,7 @@ class TestKeysThatAreThereTwice:
         assert '2 rows of the query of history have the unique key {"id":8,"part":"x"}' in output
         assert snapshot_of(project, "history").version == 0
 
-    def test_a_key_of_numbers_cannot_close_deleted_rows_and_says_so(self, project: Any) -> None:
+    def test_a_numeric_key_cannot_close_deleted_rows_and_the_error_reports_it(self, project: Any) -> None:
         run_dbt(["snapshot", "--select", "by_number"])
         _, output = run_dbt_and_capture(["snapshot", "--select", "by_number"], expect_pass=False)
         assert "set `updated_at` to a column with a time" in output
@@ -260,13 +260,17 @@ class TestKeysThatAreThereTwice:
 
 @pytest.mark.in_folders("the other one writes while a folder is written; test_beaten_at_each_commit.py has both places")
 class TestTwoSnapshotsAtOnce:
-    """The other one is a session of its own, which writes the same statement just before the first one's commit."""
+    """The other snapshot runs in another session, which writes the same statement just before the
+    first one's commit.
+    """
 
     @pytest.fixture(scope="class")
     def models(self) -> dict[str, str]:
         return {"snapshots.yml": SOURCES + OF_PEOPLE.split("  - name: by_score")[0].replace("by_check", "history")}
 
-    def test_neither_makes_a_second_current_row(self, project: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_neither_of_two_concurrent_snapshots_creates_a_second_current_row(
+        self, project: Any, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         do(project, PEOPLE)
         with monkeypatch.context() as patch:
             overtaken = overtake(project, patch, "history")
@@ -292,7 +296,9 @@ class TestTwoSnapshotsAtOnce:
 
 
 def overtake(project: Any, patch: pytest.MonkeyPatch, table: str) -> list[int]:
-    """Lets another session run the snapshot's statement when dbt is about to commit it; the versions that it made."""
+    """Runs the snapshot's statement in another session when dbt is about to commit it; returns the versions of that
+    session.
+    """
     made: list[int] = []
     put = LocalFolder.put_if_absent
 

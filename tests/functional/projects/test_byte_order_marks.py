@@ -1,4 +1,4 @@
-"""Files whose text begins with a byte order mark, as editors on Windows write them; and what a mistake in one is."""
+"""Files that begin with a byte order mark, as editors on Windows write them, and a mistake in such a file."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class TestByteOrderMarks:
     def tests(self) -> dict[str, str]:
         return {"singular.sql": MARK + "select id from {{ ref('seeded') }} where id > 1"}
 
-    def test_marks_have_no_meaning(self, project: Any) -> None:
+    def test_byte_order_marks_are_ignored_in_every_kind_of_file(self, project: Any) -> None:
         for _ in range(2):
             results = run_dbt(["build", "--exclude", "mistaken"])
             assert {result.status for result in results} <= {"success", "pass"}

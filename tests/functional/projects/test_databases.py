@@ -1,4 +1,4 @@
-"""More databases than one: nodes, sources, schemas and documentation in each of them."""
+"""Several databases: nodes, sources, schemas and documentation in each of them."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ class TestDatabases:
             assert project.run_sql(f"select id, amount from {place} order by id", fetch="all") == expected
         assert (project.project_root / "marts" / project.test_schema.lower() / "orders").isdir()
 
-    def test_a_hook_at_the_end_sees_each_place_once(self, project: Any) -> None:
+    def test_a_hook_at_the_end_of_the_run_lists_each_schema_once(self, project: Any) -> None:
         rows = project.run_sql("select * from {schema}.places order by database", fetch="all")
         schema = project.test_schema
         assert rows == [("Marts of default", schema, 1, 4, 3), ("silt", schema, 1, 4, 3)]
@@ -102,7 +102,7 @@ class TestDatabases:
             "source.test.landed.orders": ("raw", "table"),
         }
 
-    def test_schemas_of_another_database_are_made_listed_and_dropped(self, project: Any) -> None:
+    def test_schemas_of_another_database_are_created_listed_and_dropped(self, project: Any) -> None:
         arguments = json.dumps({"database": "raw", "schema": "An Extra One"})
         _, output = run_dbt_and_capture(["run-operation", "make_place", "--args", arguments])
         [line] = [line for line in output.splitlines() if line.startswith("PLACE ")]
@@ -117,7 +117,7 @@ class TestDatabases:
         with get_connection(project.adapter):
             assert project.adapter.list_schemas("raw") == ["landing"]
 
-    def test_a_database_that_is_not_attached_is_named_with_the_remedy(self, project: Any) -> None:
+    def test_an_unattached_database_is_named_with_the_remedy(self, project: Any) -> None:
         arguments = json.dumps({"database": "nowhere", "schema": "any"})
         _, output = run_dbt_and_capture(["run-operation", "make_place", "--args", arguments], expect_pass=False)
         assert "nowhere: the database does not exist. Use one of marts of default, raw, silt, or attach it" in output

@@ -1,4 +1,4 @@
-"""`dbt docs generate`: every kind of relation with its figures, and no relation hidden by another's damage."""
+"""`dbt docs generate`: every kind of relation with its statistics; a damaged relation hides no other."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class TestDocs:
     def snapshots(self) -> dict[str, str]:
         return {"kept.sql": SNAPSHOT}
 
-    def test_every_relation_has_its_columns_and_figures(self, project: Any) -> None:
+    def test_every_relation_has_its_columns_and_statistics(self, project: Any) -> None:
         for text in ("create schema raw.landing", "create table raw.landing.events as select 'x' as `what`, 1 as n"):
             project.run_sql(text)
         run_dbt(["build"])
@@ -89,7 +89,7 @@ class TestDocs:
         assert "sown` is left out of the catalog" in text
 
     @pytest.mark.in_folders("a folder that is put into a schema is a table")
-    def test_a_schema_of_many_tables_takes_the_work_of_each(self, project: Any) -> None:
+    def test_the_documentation_of_many_tables_takes_work_in_proportion_to_their_number(self, project: Any) -> None:
         schema = Path(project.adapter.config.credentials.warehouse, project.test_schema)
         for number in range(MANY):
             self._add_table(schema / f"many_{number}", number)
@@ -97,7 +97,7 @@ class TestDocs:
         relations = [create(project.database, project.test_schema, f"many_{number}") for number in range(MANY)]
         catalog = project.adapter.get_catalog_by_relations
         with get_connection(project.adapter):
-            catalog(frozenset(), set(relations[:10]))  # what is made once
+            catalog(frozenset(), set(relations[:10]))  # created only once
             some = calls_of(lambda: catalog(frozenset(), set(relations[: MANY // 3])))
             every = calls_of(lambda: catalog(frozenset(), set(relations)))
             table, errors = catalog(frozenset(), set(relations))

@@ -1,4 +1,4 @@
-"""Texts of a project that look like SQL stay texts: in descriptions, tags, properties, keys and seeds."""
+"""Texts of a project that look like SQL are taken literally: in descriptions, tags, properties, keys and seeds."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
 
 EVIL = "it's `a` \"b\" \\ ;-- \n'); drop table main.canary; -- ${jndi:ldap://127.0.0.1:1/x} <script>"
 COLUMN = "a`b'c;--"
-"""A column's name that would end a quoted name and a text in SQL."""
+"""The name of a column that would end a quoted name and a string in SQL."""
 
 MODEL = """
 {{ config(
@@ -50,7 +50,7 @@ class TestHostileTexts:
         model = {"name": "model", "description": EVIL, "columns": columns}
         return {"model.sql": MODEL, "schema.yml": yaml.safe_dump({"version": 2, "models": [model]})}
 
-    def test_nothing_but_texts_comes_of_them(self, project: Any) -> None:
+    def test_hostile_texts_are_stored_and_shown_unchanged(self, project: Any) -> None:
         run_dbt(["build"])
         run_dbt(["build"])
         schema = f"{project.database}.{project.test_schema}"

@@ -1,4 +1,4 @@
-"""The macros that look after tables, as operations and in hooks."""
+"""The maintenance macros, as operations and in hooks."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ class TestUpkeep:
         return str(output)
 
     def operations(self, project: Any, table: str) -> list[str]:
-        """The oldest first."""
+        """Returns the operations, oldest first."""
         with get_connection(project.adapter):
             _, rows = project.adapter.execute(f"describe history {table}", fetch=True)
         return [row["operation"] for row in reversed(rows.rows)]
 
-    def test_tables_are_looked_after_from_dbt(self, project: Any) -> None:
+    def test_the_maintenance_macros_run_as_operations_and_in_hooks(self, project: Any) -> None:
         table = f"{project.test_schema}.orders"
         run_dbt(["run"])
         run_dbt(["run", "--vars", "{first: 10}"])

@@ -12,12 +12,12 @@ from dbt.adapters.silt.engine.catalog.catalog import Catalog
 
 
 class EveryMaterialization:
-    """A project with one node of each kind, under the names that a subclass gives.
+    """A project with a node of each kind, with the names that a subclass defines.
 
     Attributes:
         names: of the nodes, by kind.
-        key, value: the names of the columns.
-        database, schema: where the nodes are, in place of the profile's own.
+        key, value: names of the columns.
+        database, schema: of the nodes, instead of the profile's.
         quoting: dbt's setting.
     """
 
@@ -88,7 +88,7 @@ snapshots:
         place = f"`{self.database or project.database}`.`{self.schema}`.`{self.names[kind]}`"
         return sorted(project.run_sql(f"select {columns} from {place}", fetch="all"))
 
-    def test_each_kind_is_built_and_built_again(self, project: Any) -> None:
+    def test_each_kind_of_node_is_built_twice(self, project: Any) -> None:
         columns = f"`{self.key}`, `{self.value}`"
         run_dbt(["build"])
         for kind in self.names:
@@ -102,7 +102,7 @@ snapshots:
         run_dbt(["run", "--full-refresh", "--vars", "count: 4"])
         assert self._rows(project, "incremental", "n") == [(4,), (4,)]
 
-    def test_the_warehouse_and_the_documentation_hold_just_these(self, project: Any) -> None:
+    def test_the_warehouse_and_the_documentation_contain_exactly_these_relations(self, project: Any) -> None:
         catalog: Catalog = project.adapter.connections.catalog
         found = catalog.relations(self.database or project.database, self.schema)
         assert {entry.name.identifier for entry in found} == {name.lower() for name in self.names.values()}
@@ -163,7 +163,7 @@ class TestLongNamesInMixedCaseWithoutQuotes(EveryMaterialization):
         [result] = run_dbt(["run", "--select", "too_long"], expect_pass=False)
         assert "cannot be the name of a table or view: it is longer than 200 bytes" in result.message
 
-    def test_two_models_whose_names_differ_in_case_alone_are_one_table_and_refused(self, project: Any) -> None:
+    def test_two_models_whose_names_differ_only_in_case_are_refused(self, project: Any) -> None:
         model = f"{{{{ config(alias='{self.names['table'].swapcase()}') }}}} select 1 as id"
         write_file(model, project.project_root, "models", "another.sql")
         with pytest.raises(AmbiguousAliasError):

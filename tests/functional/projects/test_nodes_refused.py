@@ -1,4 +1,4 @@
-"""A node that cannot be built as it is configured fails alone, before anything is written, and says why."""
+"""A node with an impossible configuration fails alone, before anything is written, with the reason."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ REFUSED = {
         "`lookbak` is unknown: did you mean `lookback`?",
     ),
 }
-"""Model -> its text, and what is said of it."""
+"""Model -> its text, and its expected error."""
 
 BUILT = {
     "good": model("table"),
@@ -80,7 +80,9 @@ class TestNodesThatCannotBeBuilt:
     def project_config_update(self) -> dict[str, Any]:
         return {"seeds": {"+column_type": {"id": "int"}}}
 
-    def test_each_fails_alone_with_the_reason_in_the_summary_and_in_dbts_results(self, project: Any) -> None:
+    def test_each_invalid_node_fails_alone_with_the_reason_in_the_summary_and_in_dbts_results(
+        self, project: Any
+    ) -> None:
         _, output = run_dbt_and_capture(["build"], expect_pass=False)
         summary = output[output.index("Completed with ") :]
         document = json.loads((Path(project.project_root) / "target" / "run_results.json").read_text())

@@ -1,4 +1,6 @@
-"""What a project declares in the place of dbt's own materializations and macros: it is taken, or a warning says no."""
+"""Materializations and macros with which a project overrides dbt's: they are used, or a warning states that they are
+not.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,7 @@ from tests.files import write_files
 
 PACKAGE = {
     "dbt_project.yml": "name: samples\nversion: '1.0'\nconfig-version: 2\nmacro-paths: [macros]\n",
-    # As packages do that collect samples: dbt's own materialization first, then a look at what it has left.
+    # Packages that collect samples do this: they run dbt's materialization first, then inspect its result.
     "macros/samples.sql": """
 {% materialization test, default %}
   {%- set result = dbt.materialization_test_default() -%}
@@ -116,20 +118,22 @@ class TestOverrides:
         rows = project.run_sql(query.format(place=project.test_schema), fetch="all")
         return sorted(map(tuple, rows))
 
-    def test_the_projects_test_is_run_around_the_adapters_own_also_where_failures_are_stored(
+    def test_the_projects_test_materialization_wraps_the_adapters_also_if_failures_are_stored(
         self, project: Any, printed: str
     ) -> None:
         assert self.rows(project, "select * from {place}.samples") == [("large", 1), ("stored", 1)]
         assert self.rows(project, "select n from {place}_dbt_test__audit.stored") == [(3.0,)]
 
-    def test_a_project_replaces_what_dbt_spark_declares_not_or_for_spark(self, project: Any, printed: str) -> None:
+    def test_a_project_overrides_dbt_sparks_macros_with_and_without_the_prefix_spark(
+        self, project: Any, printed: str
+    ) -> None:
         assert self.rows(project, "select made from {place}.lines") == [("2 lines",)]
         assert self.rows(project, "select made, typeof(n) from {place}.numbers") == [("of the project", "float")]
 
-    def test_a_package_replaces_what_dbt_itself_has_not(self, project: Any, printed: str) -> None:
+    def test_a_package_overrides_a_macro_that_only_dbt_itself_defines(self, project: Any, printed: str) -> None:
         assert self.rows(project, "select made from {place}.files") == [("of the package",)]
         assert self.rows(project, "select n from {place}.kept") == [(3.0,)]
 
-    def test_a_macro_that_is_not_called_is_named_once_in_a_warning(self, project: Any, printed: str) -> None:
+    def test_a_macro_that_is_never_called_is_named_once_in_a_warning(self, project: Any, printed: str) -> None:
         assert printed.count("The macro `default__post_snapshot` of test is not called") == 1
         assert printed.count("is not called: the materialization") == 1

@@ -1,4 +1,4 @@
-"""Macros of packages and of the user's project, without any `dispatch` settings: which of them are taken."""
+"""Macros of packages and of the user's project, without `dispatch` settings: the order in which they are found."""
 
 from __future__ import annotations
 
@@ -87,19 +87,19 @@ class TestPackages:
             "{{ dbt.dateadd('day', 1, \"date '2026-03-01'\") }} as later",
         }
 
-    def test_the_most_particular_macro_is_taken_and_the_projects_own_first(self, project: Any) -> None:
+    def test_the_most_specific_macro_is_used_and_the_projects_own_first(self, project: Any) -> None:
         run_dbt(["deps"])
         run_dbt(["build"])
         place = f"{project.database}.{project.test_schema}"
         assert project.run_sql(f"select * from {place}.which", fetch="one") == ("spark", "silt", "default", "project")
         assert project.run_sql(f"select found from {place}.tools_model", fetch="one") == ("spark",)
 
-    def test_the_projects_macro_replaces_the_adapters_also_where_it_is_one_for_spark(self, project: Any) -> None:
+    def test_the_projects_macro_overrides_the_adapters_even_with_the_prefix_spark(self, project: Any) -> None:
         place = f"{project.database}.{project.test_schema}"
         found = project.run_sql(f"select typeof(flag), later from {place}.dbts_own", fetch="one")
         assert found == ("int", "overridden")
 
-    def test_a_package_makes_and_drops_a_temporary_view_of_the_name_of_a_table(self, project: Any) -> None:
+    def test_a_package_creates_and_drops_a_temporary_view_with_the_name_of_a_table(self, project: Any) -> None:
         for _ in range(2):
             run_dbt(["run", "--select", "passing"])
             assert project.run_sql(f"select found from {project.test_schema}.passing", fetch="one") == (
@@ -112,7 +112,7 @@ class TestPackages:
 
 
 class TestTargetType:
-    """What the profile's `target_type` changes, and what it does not."""
+    """The effects of the profile's `target_type`."""
 
     @pytest.fixture(scope="class")
     def dbt_profile_target(self, silt_target: dict[str, Any]) -> dict[str, Any]:
@@ -134,7 +134,7 @@ class TestTargetType:
         text = f"{{{{ config(meta={meta}) }}}} select 1 as n"
         return {"by_the_project.sql": text, "properties.yml": properties}
 
-    def test_projects_and_packages_see_it_and_macros_are_found_as_ever(self, project: Any) -> None:
+    def test_projects_and_packages_see_the_target_type_and_macros_are_found_as_before(self, project: Any) -> None:
         [line] = run_dbt(["list", "--output", "json", "--output-keys", "config"])
         config = json.loads(line)["config"]
         assert config["tags"] == ["spark"]
@@ -162,7 +162,7 @@ select 1 as n
 
 
 class TestMacrosForDatabricks:
-    """What packages that are written for dbt-databricks find, and what they do not."""
+    """The Databricks macros that packages for dbt-databricks find, and those that are missing."""
 
     @pytest.fixture(scope="class")
     def dbt_profile_target(self, silt_target: dict[str, Any]) -> dict[str, Any]:
@@ -183,12 +183,12 @@ class TestMacrosForDatabricks:
             'fileformat = csv") }} select 1 as n',
         }
 
-    def test_they_are_found_behind_this_adapters_own_and_before_those_for_spark(self, project: Any) -> None:
+    def test_databricks_macros_are_found_after_this_adapters_and_before_those_for_spark(self, project: Any) -> None:
         run_dbt(["run", "--exclude", "copied"])
         found = project.run_sql(f"select * from {project.test_schema}.which", fetch="one")
         assert found == ("databricks", "silt", "spark", "silt", True)
 
-    def test_what_is_not_here_is_refused_by_name(self, project: Any) -> None:
+    def test_an_unsupported_databricks_macro_is_refused_by_name(self, project: Any) -> None:
         [result] = run_dbt(["run", "--select", "copied"], expect_pass=False)
         assert "COPY INTO is a Databricks statement" in result.message
         _, output = run_dbt_and_capture(

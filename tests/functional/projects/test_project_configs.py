@@ -1,4 +1,4 @@
-"""Configs that projects carry from other warehouses: honoured, or said once to have no effect, or refused."""
+"""Configs of projects for other warehouses: supported, reported once as ineffective, or refused."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class TestConfigsOfOtherWarehouses:
     def seeds(self) -> dict[str, str]:
         return {"sown.csv": "id\n1\n"}
 
-    def test_each_config_without_effect_is_said_once_with_the_models_that_have_it(self, project: Any) -> None:
+    def test_each_ineffective_config_is_reported_once_with_its_models(self, project: Any) -> None:
         _, output = run_dbt_and_capture(["build"])
         said = [line for line in output.splitlines() if "has no effect" in line]
         for name in (
@@ -79,13 +79,13 @@ class TestConfigsOfOtherWarehouses:
         assert "(sown)" in next(line for line in said if "`file_format`" in line)
         assert not any(name in line for line in said for name in ("`transient`", "unique_tmp", "`tblproperties` has"))
 
-    def test_what_is_honoured_is_there(self, project: Any) -> None:
+    def test_supported_configs_take_effect(self, project: Any) -> None:
         metadata = snapshot_of(project, "first").metadata
         assert metadata.partition_columns == ("part",)
         assert metadata.configuration["delta.appendOnly"] == "true"
         assert metadata.configuration["team"] == "sales"
 
-    def test_the_warnings_are_errors_where_the_user_wants_that(self, project: Any) -> None:
+    def test_the_warnings_are_errors_with_warn_error(self, project: Any) -> None:
         _, output = run_dbt_and_capture(["--warn-error", "run", "--select", "third"], expect_pass=False)
         assert "has no effect" in output
 
@@ -101,7 +101,7 @@ class TestConfigsThatCannotBe:
             "protected.sql": "{{ config(pre_hook='set spark.sql.files.ignoreMissingFiles = true') }} select 1 as id",
         }
 
-    def test_each_fails_with_its_reason_before_anything_is_made(self, project: Any) -> None:
+    def test_each_invalid_config_fails_with_its_reason_before_anything_is_created(self, project: Any) -> None:
         results = run_dbt(["run"], expect_pass=False)
         messages = {each.node.name: each.message for each in results}
         assert "cannot determine the partitions of `partition_by: bucket(4, at)`" in messages["granular"]
@@ -122,7 +122,7 @@ class TestSettingsOfOneModel:
             "select cast('x' as int) as id",
         }
 
-    def test_a_hook_sets_for_its_own_model_and_no_other(self, project: Any) -> None:
+    def test_a_setting_in_a_hook_applies_to_its_model_only(self, project: Any) -> None:
         run_dbt(["run", "--threads", "1"])
         assert value_of(project, "far") == "Asia/Tokyo"
         assert value_of(project, "near") == "UTC"

@@ -1,4 +1,4 @@
-"""SQL that a project sends by itself, from hooks, operations, tests and macros, on tables whose names need quoting."""
+"""SQL that a project runs directly, from hooks, operations, tests and macros, on tables whose names need quoting."""
 
 from __future__ import annotations
 
@@ -79,13 +79,13 @@ class TestRawSql:
     def tests(self) -> dict[str, str]:
         return {"singular.sql": f"select * from {ORDERS} where `select` = '-- ;' or id is null -- none; at all"}
 
-    def test_statements_of_hooks_run_in_turn(self, project: Any) -> None:
+    def test_statements_of_hooks_run_in_order(self, project: Any) -> None:
         run_dbt(["build"])
         assert project.run_sql("select * from {schema}.`a model`", fetch="all") == [(1, "a;b", 1, ";")]
         [(note,)] = [row[1:2] for row in self._described(project) if row[0] == "Comment"]
         assert note == "made by a hook; and noted"
 
-    def test_an_operation_changes_a_table_by_its_arguments(self, project: Any) -> None:
+    def test_an_operation_changes_a_table_according_to_its_arguments(self, project: Any) -> None:
         statements = [
             "insert into {relation} values"
             " (3, null, 1.10, date'2024-02-29', timestamp'2024-02-29 10:00:00.5', true, array('x'))",
@@ -144,14 +144,14 @@ class TestRawSql:
             ("show catalogs", ("silt",)),
         ],
     )
-    def test_what_there_is_can_be_asked(self, project: Any, question: str, row: tuple[Any, ...]) -> None:
+    def test_metadata_statements_can_be_run(self, project: Any, question: str, row: tuple[Any, ...]) -> None:
         project.run_sql(f"alter table {ORDERS} set tblproperties ('team' = 'us; or them')")
         project.run_sql("create or replace view {schema}.`a view` as select 1 as id")
         schema = project.test_schema
         expected = tuple(schema if each == "{schema}" else each for each in row)
         assert expected in project.run_sql(question.format(orders=ORDERS, schema=schema), fetch="all")
 
-    def test_what_makes_a_table_can_be_shown_and_run_again(self, project: Any) -> None:
+    def test_show_create_table_returns_a_statement_that_can_be_run(self, project: Any) -> None:
         [(statement,)] = project.run_sql(f"show create table {ORDERS}", fetch="all")
         again = statement.replace("`order -- items`", "`again`")
         project.run_sql(again)
@@ -171,7 +171,7 @@ class TestRawSql:
         project.run_sql(f"drop table {ORDERS}; drop schema `raw; data` cascade")
         assert ("raw; data",) not in project.run_sql("show schemas", fetch="all")
 
-    def test_a_failing_statement_of_a_hook_ends_the_node_and_says_what_landed(self, project: Any) -> None:
+    def test_a_failing_statement_of_a_hook_fails_the_node_and_names_earlier_commits(self, project: Any) -> None:
         hook = "insert into {{ this }} values (2); select raise_error('no')"
         model = f'{{{{ config(materialized="table", alias="a model", post_hook="{hook}") }}}} select 1 as id'
         write_file(model, project.project_root, "models", "hooked.sql")

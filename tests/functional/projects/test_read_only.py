@@ -1,4 +1,4 @@
-"""A warehouse that can only be read can be read; the first write is refused, before Spark does work for it."""
+"""A read-only warehouse can be read; the first write is refused before Spark starts work for it."""
 
 from __future__ import annotations
 
@@ -107,12 +107,12 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("command", ["built", "show", "compile", "docs", "test", "absent"])
-def test_what_only_reads_works(told: dict[str, Any], command: str) -> None:
+def test_commands_that_only_read_work(told: dict[str, Any], command: str) -> None:
     success, printed, messages = told[command]
     assert success, (printed, messages)
 
 
-def test_what_is_read_is_right(told: dict[str, Any]) -> None:
+def test_the_right_rows_are_read(told: dict[str, Any]) -> None:
     assert "| 3 |" in told["show"][1]
     assert told["rows"] == 3
 
@@ -120,7 +120,7 @@ def test_what_is_read_is_right(told: dict[str, Any]) -> None:
 def test_a_model_is_refused_with_the_reason_and_the_remedy(told: dict[str, Any]) -> None:
     success, _, messages = told["run"]
     assert not success
-    refused = [message for message in messages if message != "None"]  # what is below it is skipped
+    refused = [message for message in messages if message != "None"]  # nodes below it are skipped
     assert len(refused) == 1 and "[SILT_READ_ONLY] silt.main.orders: " in refused[0]
     assert "Permission denied" in refused[0] and "make the folder writable" in refused[0]
 
@@ -130,14 +130,14 @@ def test_stored_failures_are_refused(told: dict[str, Any]) -> None:
     assert not success and "SILT_READ_ONLY" in printed
 
 
-def test_each_statement_that_writes_is_refused_before_spark_works_for_it(told: dict[str, Any]) -> None:
+def test_each_writing_statement_is_refused_before_spark_starts_work_for_it(told: dict[str, Any]) -> None:
     texts = [text for text in told if " " in text]
     assert len(texts) == 10
     assert {text: told[text] for text in texts if not told[text].startswith("[SILT_READ_ONLY]")} == {}
     assert (told["jobs"], told["dry"]) == (0, 0)
 
 
-def test_a_data_file_that_cannot_be_read_is_named_with_the_remedy(told: dict[str, Any]) -> None:
+def test_an_unreadable_data_file_is_named_with_the_remedy(told: dict[str, Any]) -> None:
     assert "is not writable" in told["before"]
     for said in (told["written"], told["rewritten"], told["unreadable"][1]):
         assert f"{told['file']} cannot be read" in said and "Permission denied" in said

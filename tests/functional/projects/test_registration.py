@@ -1,4 +1,6 @@
-"""`catalog: hive`: the tables of a run are known in the metastore, and a metastore that fails costs a warning."""
+"""`catalog: hive`: the tables of a run are registered in the metastore; a failure of the metastore causes only a
+warning.
+"""
 
 from __future__ import annotations
 
@@ -43,7 +45,7 @@ class Registered:
 
 
 class TestTablesOfARun(Registered):
-    def test_they_are_known_by_name_until_they_are_gone(self, project: Any, spark: SparkSession) -> None:
+    def test_tables_are_registered_by_name_until_they_are_dropped(self, project: Any, spark: SparkSession) -> None:
         metastore = HiveMetastore(spark)
 
         def known() -> dict[str, RegisteredTable]:
@@ -68,7 +70,7 @@ class TestTablesOfARun(Registered):
         assert f"silt.{project.test_schema}.kinds: registered" in output
         assert sorted(known()) == ["kinds"]
 
-    def test_a_name_of_others_is_left_to_them(self, project: Any, spark: SparkSession) -> None:
+    def test_a_name_registered_by_another_program_is_not_changed(self, project: Any, spark: SparkSession) -> None:
         metastore = HiveMetastore(spark)
         theirs = RegisteredTable(project.test_schema, "orders", "file:/theirs", None)
         metastore.remove(project.test_schema, "orders")
@@ -86,7 +88,9 @@ class TestAMetastoreThatIsNotThere(Registered):
         nowhere = {"javax.jdo.option.ConnectionURL": f"jdbc:derby:;databaseName={folder}/nothing"}
         return derby.settings(folder) | nowhere
 
-    def test_its_tables_are_built_and_one_warning_says_that_they_are_not_registered(self, project: Any) -> None:
+    def test_without_the_metastore_tables_are_built_and_one_warning_reports_the_missing_registration(
+        self, project: Any
+    ) -> None:
         results, output = run_dbt_and_capture(["build"])
         assert {str(result.status) for result in results} == {"success"}
         assert output.count("is built, but not registered; the same is true of the other tables of this command") == 1
@@ -104,6 +108,6 @@ class TestNoCatalog:
     def models(self) -> dict[str, str]:
         return {"orders.sql": "select 1 as id"}
 
-    def test_the_operation_says_which_setting_it_needs(self, project: Any) -> None:
+    def test_without_a_catalog_the_operation_names_the_missing_setting(self, project: Any) -> None:
         _, output = run_dbt_and_capture(["run-operation", "silt_register"], expect_pass=False)
         assert "set `catalog: hive`" in output

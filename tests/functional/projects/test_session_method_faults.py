@@ -1,8 +1,8 @@
-"""What dbt-spark's `session` method does wrong, each shown not to happen here.
+"""Faults of dbt-spark's `session` method; each test shows that this adapter does not have the fault.
 
-Elsewhere: that Ctrl-C stops Spark (`test_interrupted_runs`), python models in process (`test_python_models`), Spark
-Connect (`pytest --connect`), a seed's nulls and quotes in every kind of column (`test_materializations`), settings that
-only a new Spark can have (`tests/unit/session/test_spark`).
+Tested elsewhere: Ctrl-C stops Spark (`test_interrupted_runs`), python models in process (`test_python_models`), Spark
+Connect (`pytest --connect`), a seed's nulls and quotes in every kind of column (`test_materializations`), settings
+that only a new Spark can have (`tests/unit/session/test_spark`).
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class TestFaultsOfTheSessionMethod:
 
     @pytest.fixture(scope="class")
     def built(self, project: Any) -> Any:
-        """The project, built twice: the second time, models and snapshots find what the first has made."""
+        """The project, built twice: in the second build, models and snapshots find the relations of the first."""
         for _ in range(2):
             run_dbt(["build", "--exclude", "hooked"])
         return project
@@ -60,11 +60,11 @@ class TestFaultsOfTheSessionMethod:
         with built.adapter.connection_named("test"):
             yield built.adapter
 
-    def test_a_null_in_a_seed_stays_null_and_quotes_and_long_numbers_stay_whole(self, built: Any) -> None:
+    def test_nulls_quotes_and_long_numbers_in_seeds_are_unchanged(self, built: Any) -> None:
         rows = built.run_sql(f"select id, name from {built.test_schema}.people order by id", fetch="all")
         assert rows == [(2, None), (3, 'say "no"'), (9007199254740993, "it's")]
 
-    def test_a_seed_with_more_rows_is_no_longer_statement(self, built: Any) -> None:
+    def test_the_length_of_a_seeds_statement_does_not_grow_with_its_rows(self, built: Any) -> None:
         written = Path(built.project_root, "target/run/test/seeds/people.csv")
         short = written.read_text()
         lines = _SEED + "".join(f"{10 + number},n{number}\n" for number in range(500))
@@ -74,32 +74,32 @@ class TestFaultsOfTheSessionMethod:
         write_file(_SEED, built.project_root, "seeds", "people.csv")
         run_dbt(["seed"])
 
-    def test_settings_and_temporary_views_of_a_connection_are_its_own(self, built: Any) -> None:
+    def test_settings_and_temporary_views_belong_to_their_connection(self, built: Any) -> None:
         adapter = built.adapter
         with adapter.connection_named("one"):
             adapter.execute("set spark.sql.shuffle.partitions = 7")
             adapter.execute("create temporary view mine as select 1 as x")
         with adapter.connection_named("two"):
             _, rows = adapter.execute("set spark.sql.shuffle.partitions", fetch=True)
-            assert rows.rows[0]["value"] == "4"  # the profile's
+            assert rows.rows[0]["value"] == "4"  # the profile's value
             with pytest.raises(DbtDatabaseError, match="mine"):
                 adapter.execute("select * from mine", fetch=True)
 
-    def test_nothing_is_left_beside_the_project(self, built: Any) -> None:
+    def test_no_files_are_left_next_to_the_project(self, built: Any) -> None:
         left = {"metastore_db", "derby.log", "spark-warehouse", "artifacts"}
         assert not left & {*os.listdir(built.project_root), *os.listdir(os.getcwd())}
 
-    def test_strictness_is_spark_s_own_unless_the_profile_says_otherwise(self, connection: Any) -> None:
+    def test_ansi_mode_has_sparks_default_unless_the_profile_sets_it(self, connection: Any) -> None:
         with pytest.raises(DbtDatabaseError, match="CAST_INVALID_INPUT"):
             connection.execute("select cast('x' as int)", fetch=True)
         connection.execute("set spark.sql.ansi.enabled = false")
         assert connection.execute("select cast('x' as int)", fetch=True)[1].rows[0][0] is None
 
-    def test_an_error_leaves_the_block_that_it_occurs_in(self, built: Any) -> None:
+    def test_an_error_leaves_the_block_in_which_it_occurs(self, built: Any) -> None:
         with pytest.raises(DbtDatabaseError, match="boom"), built.adapter.connection_named("fails"):
             built.adapter.execute("select raise_error('boom')", fetch=True)
 
-    def test_a_query_whose_rows_are_not_fetched_fails_like_a_fetch(self, built: Any) -> None:
+    def test_an_unfetched_query_raises_the_same_error_as_a_fetched_query(self, built: Any) -> None:
         (result,) = run_dbt(["run", "--select", "hooked"], expect_pass=False)
         assert "the hook failed" in result.message
 
@@ -108,13 +108,15 @@ class TestFaultsOfTheSessionMethod:
         assert node.relation_name == f"`silt`.`{built.test_schema}`.`as_table`"
         assert built.run_sql(f"select count(*) from {node.relation_name}", fetch="one") == (3,)
 
-    def test_a_listing_asks_spark_for_nothing(self, connection: Any, built: Any, monkeypatch: Any) -> None:
+    def test_a_listing_sends_no_query_to_spark(self, connection: Any, built: Any, monkeypatch: Any) -> None:
         schema = connection.Relation.create(database="silt", schema=built.test_schema)
         monkeypatch.setattr(type(connection.connections), "handle", None)
         names = {relation.identifier for relation in connection.list_relations_without_caching(schema)}
         assert names >= {"as_table", "overwrites", "people", "people_history"}
 
-    def test_a_listing_that_fails_is_no_empty_schema(self, connection: Any, built: Any, monkeypatch: Any) -> None:
+    def test_a_failed_listing_is_an_error_not_an_empty_schema(
+        self, connection: Any, built: Any, monkeypatch: Any
+    ) -> None:
         def fail(*place: str) -> None:
             raise StorageError("the listing failed half-way")
 
@@ -124,13 +126,13 @@ class TestFaultsOfTheSessionMethod:
                 connection.Relation.create(database="silt", schema=built.test_schema)
             )
 
-    def test_a_rebuild_that_fails_leaves_the_table_as_it_was(self, built: Any) -> None:
+    def test_a_failed_rebuild_does_not_change_the_table(self, built: Any) -> None:
         count = f"select count(*), max(id) from {built.test_schema}.as_table"
         before = built.run_sql(count, fetch="one")
         run_dbt(["run", "--select", "as_table", "--vars", "{more: ', raise_error(name) as y'}"], expect_pass=False)
         assert built.run_sql(count, fetch="one") == before
 
-    def test_a_node_leaves_only_its_own_relation(self, connection: Any, built: Any) -> None:
+    def test_a_node_creates_only_its_own_relation(self, connection: Any, built: Any) -> None:
         schema = connection.Relation.create(database="silt", schema=built.test_schema)
         relations = {each.identifier: each.type for each in connection.list_relations_without_caching(schema)}
         expected = {"as_table", "hooked", "overwrites", "people", "people_history"}

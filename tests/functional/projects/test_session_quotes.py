@@ -1,4 +1,4 @@
-"""A project whose session reads "x" as a name and a backslash as a backslash."""
+"""A project whose session treats "x" as a name and a backslash as a literal backslash."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ class TestSessionQuotes:
         }
         return {**dbt_profile_target, "spark_conf": {**dbt_profile_target.get("spark_conf", {}), **settings}}
 
-    def test_each_kind_of_node_is_built_twice_as_the_session_means_it(self, project: Any) -> None:
+    def test_each_kind_of_node_is_built_twice_with_the_sessions_quoting(self, project: Any) -> None:
         for _ in range(2):
             results = run_dbt(["build"])
             assert {str(each.status) for each in results} <= {"success", "pass"}

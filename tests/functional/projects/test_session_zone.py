@@ -1,4 +1,4 @@
-"""Times of a session whose zone is not UTC, as they leave Spark."""
+"""Timestamps of a session with a zone other than UTC, as dbt shows them."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class TestSessionZone:
     def models(self) -> dict[str, str]:
         return {"times.sql": TIMES, "sources.yml": SOURCES}
 
-    def test_rows_show_the_time_of_the_zone_as_spark_does(self, project: Any) -> None:
+    def test_rows_show_times_in_the_sessions_zone_as_spark_does(self, project: Any) -> None:
         run_dbt(["run"])
         noon = datetime.datetime(2026, 7, 1, 10)
         assert project.run_sql("select at, wall from {schema}.times", fetch="one") == (noon, noon)
@@ -49,7 +49,7 @@ class TestSessionZone:
             "many": '["2026-07-01T10:00:00"]',
         }
 
-    def test_freshness_is_in_utc_of_an_instant_and_as_it_stands_of_a_time_without_zone(self, project: Any) -> None:
+    def test_freshness_converts_instants_to_utc_and_keeps_times_without_a_zone(self, project: Any) -> None:
         run_dbt(["source", "freshness"])
         results = get_artifact("target", "sources.json")["results"]
         assert {each["unique_id"].split(".")[-1]: each["max_loaded_at"][:19] for each in results} == {

@@ -1,4 +1,4 @@
-"""What a command loads: those that run no statement have neither Spark nor Arrow, and start no Java."""
+"""The modules that a command loads: without a statement neither Spark nor Arrow is loaded, and Java is not started."""
 
 from __future__ import annotations
 
@@ -67,12 +67,12 @@ OF_THE_ENGINE = frozenset(
         "sql.tokens",
     )
 )
-"""The modules of the engine that a command without a statement loads, beside the packages that they are in."""
+"""The modules of the engine that a command without a statement loads, apart from their packages."""
 
 
 @pytest.fixture(scope="module")
 def loaded(tmp_path_factory: pytest.TempPathFactory) -> set[str]:
-    """The modules that are loaded after commands that run no statement."""
+    """The modules that are loaded after commands without a statement."""
     folder = tmp_path_factory.mktemp("shop")
     write_files(folder, PROJECT)
     commands = [["parse"], ["parse", "--no-partial-parse"], ["ls"], ["ls", "--select", "source:*"], ["deps"], ["clean"]]
@@ -88,7 +88,7 @@ def test_a_command_without_a_statement_loads_no_spark_no_arrow_and_no_parser(loa
     assert not HEAVY & {name.split(".")[0] for name in loaded}
 
 
-def test_it_loads_of_the_engine_only_names_places_and_errors(loaded: set[str]) -> None:
+def test_only_names_locations_and_errors_of_the_engine_are_loaded(loaded: set[str]) -> None:
     engine = {name.removeprefix(OURS + "engine.") for name in loaded if name.startswith(OURS + "engine.")}
     packages = {each.rpartition(".")[0] for each in OF_THE_ENGINE} | {"commands", "kernel", "sql", "catalog"}
     assert engine - packages == OF_THE_ENGINE

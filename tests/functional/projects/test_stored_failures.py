@@ -1,4 +1,4 @@
-"""What failing tests leave behind: tables and views of their own, again at each run."""
+"""Failures that tests store: in tables and views, replaced by each run."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class TestStoredFailures:
         }
 
     def stored(self, project: Any, name: str) -> tuple[str | None, int]:
-        """What kind of relation a test's failures are in, and how many."""
+        """Returns the kind of relation that a test's failures are stored in, and their number."""
         schema = f"{project.test_schema}_dbt_test__audit"
         place = project.adapter.Relation.create(project.database, schema)
         with project.adapter.connection_named("look"):
@@ -41,7 +41,7 @@ class TestStoredFailures:
         count = project.run_sql(f"select count(*) from {found}", fetch="one")[0]
         return found.type, count
 
-    def test_failures_are_kept_as_asked_and_replaced_by_each_run(self, project: Any) -> None:
+    def test_failures_are_stored_as_configured_and_replaced_by_each_run(self, project: Any) -> None:
         run_dbt(["run"])
         store = ["test", "--store-failures"]
         accepted = "accepted_values_numbers_n__1"

@@ -109,7 +109,7 @@ class TestUnitTests:
     def tests(self) -> dict[str, Any]:
         return {"fixtures": {"some_rows.csv": SOME_ROWS}}
 
-    def test_rows_of_all_types_are_given_and_expected_in_each_format(self, project: Any) -> None:
+    def test_rows_of_all_types_can_be_given_and_expected_in_each_format(self, project: Any) -> None:
         run_dbt(["run"])
         results = run_dbt(["test", "--select", "test_type:unit", "--exclude", "tag:wrong"])
         assert {(result.node.name, result.status) for result in results} == {
@@ -117,7 +117,7 @@ class TestUnitTests:
             for name in ("rows_of_every_type", "rows_as_csv", "rows_as_sql", "adds_what_is_newer", "without_rows")
         }
 
-    def test_a_result_that_differs_is_shown_cell_by_cell(self, project: Any) -> None:
+    def test_a_different_result_is_shown_cell_by_cell(self, project: Any) -> None:
         results, output = run_dbt_and_capture(["--no-use-colors", "test", "--select", "tag:wrong"], expect_pass=False)
         assert [result.status for result in results] == ["fail"]
         assert "actual differs from expected" in output
@@ -166,7 +166,7 @@ WRONG_INTERVALS = {"days": ["soon", "1.7", "true"], "months": ["x", "1.5"], "spa
 
 
 def _tests_of_wrong_values() -> dict[str, tuple[str, str, str]]:
-    """For each unit test: its YAML, and the column and the value that its error must name."""
+    """Returns for each unit test its YAML, and the column and value that its error must name."""
     found = {}
     for column, values in WRONG.items():
         for at, value in enumerate(values):
@@ -254,7 +254,7 @@ class TestValuesThatDoNotFit:
             "sources.yml": "sources: [{name: raw, schema: '{{ target.schema }}', tables: [{name: texts}]}]",
         }
 
-    def test_a_value_that_its_type_does_not_hold_is_refused_by_name_in_every_format(self, project: Any) -> None:
+    def test_a_value_that_its_type_cannot_hold_is_refused_by_name_in_every_format(self, project: Any) -> None:
         project.run_sql("create table {schema}.texts (name varchar(2), names array<varchar(2)>)")
         run_dbt(["run"])
         results = run_dbt(["test", "--select", "test_type:unit"], expect_pass=False)

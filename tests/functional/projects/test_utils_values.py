@@ -1,4 +1,4 @@
-"""The values that dbt's cross-database macros give here, beyond the cases of dbt's adapter suite."""
+"""The values of dbt's cross-database macros, beyond the cases of dbt's adapter suite."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ TEXTS = ["", "it's", "'", "back\\slash", "\\", "\\'", 'say "x"', "line\nbreak", 
 class TestValues:
     @pytest.fixture(scope="class")
     def render(self, project: Any) -> Any:
-        """Renders a macro of dbt's as a project would have it."""
+        """Renders a macro of dbt's as a project does."""
         manifest = run_dbt(["parse"])
         adapter = get_adapter_by_type("silt")
 
@@ -116,36 +116,36 @@ class TestValues:
 
     @pytest.fixture(scope="class")
     def value_of(self, project: Any) -> Any:
-        """The value of the one column of a query's only row."""
+        """Returns the value of a query with one row and one column."""
 
         def value(query: str) -> Any:
-            literally = query.replace("{", "{{").replace("}", "}}")  # `run_sql` formats its text
+            literally = query.replace("{", "{{").replace("}", "}}")  # `run_sql` formats its argument
             [(found,)] = project.run_sql(literally, fetch="all")
             return found
 
         return value
 
-    def test_each_macro_gives_its_value(self, render: Any, value_of: Any) -> None:
+    def test_each_macro_has_its_expected_value(self, render: Any, value_of: Any) -> None:
         rendered = [(render(*call), expected) for call, expected in VALUES]
         found = [(text, value_of(f"select {text}")) for text, _ in rendered]
         assert [pair for pair in zip(found, rendered, strict=True) if pair[0] != pair[1]] == []
 
-    def test_each_aggregate_gives_its_value(self, render: Any, value_of: Any) -> None:
+    def test_each_aggregate_has_its_expected_value(self, render: Any, value_of: Any) -> None:
         rendered = [(render(*call), rows, expected) for call, rows, expected in AGGREGATES]
         found = [(text, rows, value_of(f"select {text} from ({rows})")) for text, rows, _ in rendered]
         assert [pair for pair in zip(found, rendered, strict=True) if pair[0] != pair[1]] == []
 
-    def test_any_text_stands_between_quotes_once_it_is_escaped(self, render: Any, value_of: Any) -> None:
+    def test_any_escaped_text_can_be_written_as_a_string_literal(self, render: Any, value_of: Any) -> None:
         for text in TEXTS:
             literal = render("string_literal", {"value": render("escape_single_quotes", {"expression": text})})
             assert value_of(f"select {literal}") == text, literal
 
-    def test_a_series_is_of_whole_numbers_and_may_be_long(self, render: Any, project: Any) -> None:
+    def test_a_long_series_of_integers_is_generated(self, render: Any, project: Any) -> None:
         series = render("generate_series", {"upper_bound": 10_001})
         query = f"select count(*), min(n), max(n), max(typeof(n)) from (select generated_number as n from ({series}))"
         assert project.run_sql(query, fetch="one") == (10_001, 1, 10_001, "int")
 
-    def test_a_spine_has_every_period_and_not_its_end(self, render: Any, project: Any) -> None:
+    def test_a_date_spine_contains_every_period_except_its_end(self, render: Any, project: Any) -> None:
         arguments = {"datepart": "month", "start_date": "date'2020-01-01'", "end_date": "date'2020-05-01'"}
         with get_adapter_by_type("silt").connection_named("spine"):
             spine = render("date_spine", arguments)
@@ -153,13 +153,13 @@ class TestValues:
             (at(2020, month, 1),) for month in range(1, 5)
         ]
 
-    def test_rows_are_compared_as_sets(self, render: Any, value_of: Any) -> None:
+    def test_except_and_intersect_compare_rows_as_sets(self, render: Any, value_of: Any) -> None:
         first, second = "select explode(array(1, 1, 2, null)) as n", "select explode(array(2, null)) as n"
         query = "select array_sort(collect_list(n)) from ({} {} {})"
         assert value_of(query.format(first, render("except", {}), second)) == [1]
         assert value_of(f"select count(*) from ({first} {render('intersect', {})} {second})") == 2
 
-    def test_the_time_of_a_snapshot_is_now(self, render: Any, value_of: Any) -> None:
+    def test_the_time_macros_return_the_current_time(self, render: Any, value_of: Any) -> None:
         for macro in ("current_timestamp", "snapshot_get_time", "current_timestamp_in_utc_backcompat"):
             found = value_of(f"select {render(macro, {})}")
             now = datetime.datetime.now(datetime.timezone.utc).replace(tzinfo=None)

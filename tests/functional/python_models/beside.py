@@ -1,4 +1,4 @@
-"""Lets python models of the tests note that they ran, and run something meanwhile."""
+"""Lets the tests' Python models record that they ran, and run other code meanwhile."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ import threading
 from collections.abc import Callable
 
 ran: list[str] = []
-"""The names of the models whose function was called."""
+"""The names of the models whose functions were called."""
 
 _others: dict[str, Callable[[], object]] = {}
 
 
 def meanwhile(name: str, other: Callable[[], object]) -> None:
-    """Have `other` happen once, when the model of that name says so."""
+    """Runs `other` once, when the model of that name reports that it runs."""
     _others[name] = other
 
 
 def let_others_run(name: str) -> None:
-    """Called in a model: note that it runs, and let on another thread happen what the test asked for."""
+    """Called in a model: records that it runs, and runs the test's code on another thread."""
     ran.append(name)
     other = _others.pop(name, None)
     if other is not None:

@@ -1,4 +1,4 @@
-"""dbt's own suite for python models, on an embedded Spark."""
+"""dbt's suite for Python models, on an embedded Spark."""
 
 from __future__ import annotations
 
@@ -45,9 +45,9 @@ class TestPythonSample(BasePythonSampleTests):
 
 @pytest.mark.kept
 class TestPySpark(test_spark.BasePySparkTests):
-    """Koalas is discontinued, and runs on no Spark that there is: pandas-on-Spark, which it became, stands for it.
+    """Koalas is discontinued, and runs on no current Spark: its successor pandas-on-Spark replaces it.
 
-    It cannot be imported with pandas 3, and PySpark 4.0 refuses it in ANSI mode; there, pandas stands for both.
+    It cannot be imported with pandas 3, and PySpark 4.0 refuses it in ANSI mode; there, pandas replaces both.
     """
 
     @pytest.fixture(scope="class")
@@ -67,7 +67,7 @@ def rows(project: Any, query: str) -> list[tuple[Any, ...]]:
 
 
 class TestReading:
-    """What `dbt` and `session` give to a model."""
+    """The results that `dbt` and `session` return to a model."""
 
     @pytest.fixture(scope="class")
     def models(self) -> dict[str, str]:
@@ -207,7 +207,7 @@ def model(dbt, session):
 
 
 class TestOthersMeanwhile:
-    """Another writer commits to the target between the function's reading and the model's own commit."""
+    """Another writer commits to the target between the reads of the model's function and the model's commit."""
 
     NEWER = """
 from tests.functional.python_models.beside import let_others_run
@@ -259,7 +259,7 @@ def model(dbt, session):
         text = statement.replace("{table}", f"{project.database}.{project.test_schema}.{name}")
         meanwhile(name, lambda: project.run_sql(text))
 
-    def test_what_the_function_read_of_its_table_still_holds_at_the_commit(self, project: Any) -> None:
+    def test_a_commit_is_refused_if_the_functions_reads_of_its_table_are_outdated(self, project: Any) -> None:
         run_dbt(["run", "--select", "source", "--vars", "rows: 5"])
         self._meanwhile(project, "newer", "insert into {table} values (3)")
         (result,) = run_dbt(["run", "--select", "newer"], expect_pass=False)
@@ -268,14 +268,14 @@ def model(dbt, session):
         run_dbt(["run", "--select", "newer"])
         assert rows(project, "select id from {schema}.newer order by id") == [(0,), (1,), (2,), (3,), (4,)]
 
-    def test_a_table_that_is_made_of_itself_loses_no_row_of_others(self, project: Any) -> None:
+    def test_replacing_a_table_by_rows_computed_from_itself_loses_no_row_of_other_writers(self, project: Any) -> None:
         self._meanwhile(project, "rebuilt", "insert into {table} values (77)")
         (result,) = run_dbt(["run", "--select", "rebuilt"], expect_pass=False)
         assert "run it again" in result.message
         run_dbt(["run", "--select", "rebuilt"])
         assert (77,) in rows(project, "select id from {schema}.rebuilt")
 
-    def test_a_merge_keeps_what_came_while_a_function_ran_that_did_not_read_the_table(self, project: Any) -> None:
+    def test_a_merge_whose_function_did_not_read_the_table_keeps_rows_committed_meanwhile(self, project: Any) -> None:
         self._meanwhile(project, "merged", "insert into {table} values (99, 7, 7)")
         before = ran.count("merged")
         run_dbt(["run", "--select", "merged"])
@@ -295,7 +295,7 @@ def model(dbt, session):
 
 
 class TestIncremental:
-    """The ways in which rows come into a table that is there."""
+    """The ways in which rows are added to an existing table."""
 
     EMPTY = """
 import pandas as pd
@@ -360,11 +360,11 @@ models:
             results = run_dbt(["run", "--event-time-start", "2026-03-01", "--event-time-end", "2026-03-04"])
             assert len(results) == 8
 
-    def test_an_empty_frame_of_pandas_changes_nothing(self, project: Any) -> None:
+    def test_an_empty_pandas_frame_changes_nothing(self, project: Any) -> None:
         found = rows(project, "select id, cast(day as string), name, typeof(day) from {schema}.empty")
         assert found == [(1, "2026-03-01", "a", "date")]
 
-    def test_each_strategy_takes_the_rows(self, project: Any) -> None:
+    def test_each_strategy_accepts_the_rows(self, project: Any) -> None:
         for name, found in {"appended": [1, 2, 2, 3], "replaced": [1, 2, 3], "overwritten": [1, 2, 3]}.items():
             assert rows(project, f"select id from {{schema}}.{name} order by id") == [(each,) for each in found]
 
@@ -374,6 +374,6 @@ models:
     def test_hooks_and_the_model_itself_write_other_tables(self, project: Any) -> None:
         assert rows(project, "select id from {schema}.notes order by id") == [(1,), (1,), (2,), (2,)]
 
-    def test_descriptions_are_kept_for_python_too(self, project: Any) -> None:
+    def test_descriptions_are_stored_for_python_models_too(self, project: Any) -> None:
         described = rows(project, "describe table {schema}.documented")
         assert [tuple(row[:3]) for row in described[:2]] == [("id", "int", None), ("n", "bigint", "How many.")]

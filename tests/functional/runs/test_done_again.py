@@ -1,4 +1,4 @@
-"""A data test fails at night, a person corrects the source or the code in the morning, and types the same command."""
+"""A data test fails at night, a person corrects the source or the code in the morning, and repeats the command."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class TestCorrectedSource:
         _, output = run_dbt_and_capture(["build", *NIGHT], expect_pass=False)
         return str(output)
 
-    def test_a_rerun_without_a_correction_does_nothing_again_and_names_the_next_step(self, project: Any) -> None:
+    def test_a_rerun_without_a_correction_repeats_nothing_and_names_the_next_step(self, project: Any) -> None:
         before = {name: version(project, name) for name in ("stg", "orders", "doubled", "appended")}
         _, output = run_dbt_and_capture(["build", *NIGHT], expect_pass=False)
         assert {name: version(project, name) for name in before} == before
@@ -75,7 +75,7 @@ class TestCorrectedSource:
         assert "A test failed on orders, which run night had built before this command" in output
         assert "silt_run_id: night" in output.rpartition("A test failed on")[2]
 
-    def test_what_led_to_the_failure_is_done_again_and_everything_else_is_not(self, project: Any) -> None:
+    def test_after_a_correction_only_the_work_that_led_to_the_failure_is_repeated(self, project: Any) -> None:
         project.run_sql(f"update {project.test_schema}.raw_orders set amount = 5 where id = 2")
         project.run_sql(f"insert into {project.test_schema}.raw_other values (4)")
         _, output = run_dbt_and_capture(["build", *NIGHT])
@@ -86,12 +86,12 @@ class TestCorrectedSource:
         assert rows(project, "totals") == [(25,)]
         assert len(rows(project, "other")) == 3, "it did not lead to the failure"
 
-    def test_what_reads_a_table_that_was_done_again_follows_it_with_the_hooks_on_its_own_table(
+    def test_nodes_that_read_a_repeated_table_are_repeated_with_the_hooks_on_their_own_tables(
         self, project: Any
     ) -> None:
         assert amounts(project, "doubled") == [20, 20, 10]
 
-    def test_an_append_is_skipped_with_what_to_type(self, project: Any) -> None:
+    def test_an_append_is_skipped_and_the_command_to_type_is_shown(self, project: Any) -> None:
         assert amounts(project, "appended") == [10, 10, None]
         project.run_sql(f"update {project.test_schema}.raw_orders set amount = null where id = 1")
         run_dbt(["test", *NIGHT])
@@ -166,9 +166,7 @@ class TestCorrectedCode:
     def macros(self) -> dict[str, str]:
         return {"price.sql": "{% macro price() %}cast(null as int){% endmacro %}"}
 
-    def test_a_macro_or_a_seed_that_changed_is_a_correction_and_dbt_test_may_have_found_the_failure(
-        self, project: Any
-    ) -> None:
+    def test_a_changed_macro_or_seed_is_a_correction_also_after_a_failure_of_dbt_test(self, project: Any) -> None:
         run_dbt(["seed", *NIGHT])
         run_dbt(["run", *NIGHT])
         _, output = run_dbt_and_capture(["test", *NIGHT], expect_pass=False)
@@ -188,7 +186,7 @@ class TestCorrectedFile:
         files = "read_files('{{ var(\"folder\") }}', format => 'csv', header => true, schema => 'id int, x int')"
         return {"loaded.sql": "{{ config(materialized='table') }} select * from " + files, "schema.yml": tests}
 
-    def test_files_that_changed_are_a_correction(self, project: Any, tmp_path: Path) -> None:
+    def test_changed_files_are_a_correction(self, project: Any, tmp_path: Path) -> None:
         (tmp_path / "a.csv").write_text("id,x\n,1\n")
         command = ["build", "--vars", f"{{silt_run_id: files, folder: '{tmp_path}'}}"]
         run_dbt(command, expect_pass=False)

@@ -1,4 +1,4 @@
-"""`--empty` and `--sample` with each materialization; to a python model dbt gives all rows either way."""
+"""`--empty` and `--sample` with each materialization; dbt always passes all rows to a Python model."""
 
 from __future__ import annotations
 
@@ -45,13 +45,13 @@ class TestEmptyAndSample:
         query = " union all ".join(f"select '{name}', count(*) from {schema}.{name}" for name in BUILT)
         return dict(project.run_sql(query, fetch="all"))
 
-    def test_empty_builds_all_without_rows_and_a_build_of_the_same_run_fills_them(self, project: Any) -> None:
+    def test_empty_builds_every_node_without_rows_and_a_later_build_of_the_run_fills_them(self, project: Any) -> None:
         run_dbt(["build", "--empty", "--vars", "silt_run_id: R1"])
         assert self.counts(project) == dict.fromkeys(BUILT, 0)
         run_dbt(["build", "--vars", "silt_run_id: R1"])
         assert self.counts(project) == dict.fromkeys(BUILT, 3)
 
-    def test_a_command_that_takes_rows_from_tables_says_so_once_with_the_way_back(self, project: Any) -> None:
+    def test_a_command_that_removes_rows_from_tables_reports_it_once_with_the_remedy(self, project: Any) -> None:
         _, said = run_dbt_and_capture(["build", "--empty", "--vars", "silt_run_id: R2"])
         said = " ".join(said.split())
         assert said.count("`--empty` builds tables without rows, but ") == 1
@@ -64,7 +64,7 @@ class TestEmptyAndSample:
         assert "builds tables without rows" not in said
         run_dbt(["build"])
 
-    def test_a_sample_builds_from_its_window_alone(self, project: Any) -> None:
+    def test_a_sample_builds_from_its_window_only(self, project: Any) -> None:
         window = "{start: '2025-01-02', end: '2025-01-03'}"
         run_dbt(["build", "--full-refresh", "--sample", window, "--exclude", "as_snapshot"])
         assert self.counts(project) == {**dict.fromkeys(BUILT, 1), "as_snapshot": 3}
@@ -112,7 +112,7 @@ QUOTED = "{{ config(materialized='table') }} select at as `the time` from {{ ref
 
 
 class TestNamesOfTables:
-    """A model that qualifies columns by the names of tables, and reads old versions of them."""
+    """A model that qualifies columns by table names, and reads old versions of tables."""
 
     @pytest.fixture(scope="class")
     def models(self) -> dict[str, str]:
@@ -128,7 +128,7 @@ class TestNamesOfTables:
     def count(self, project: Any, *names: str) -> list[int]:
         return [project.run_sql(f"select count(*) from {{schema}}.{name}", fetch="one")[0] for name in names]
 
-    def test_it_builds_whole_empty_from_a_sample_and_in_a_unit_test(self, project: Any) -> None:
+    def test_the_model_builds_completely_empty_from_a_sample_and_in_a_unit_test(self, project: Any) -> None:
         days = (
             "select explode(sequence(timestamp'2025-01-01 12:00:00', timestamp'2025-01-03 12:00:00', interval 1 day))"
         )

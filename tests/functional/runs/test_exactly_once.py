@@ -1,4 +1,4 @@
-"""What a run leaves behind, and what a rerun of it does not do again."""
+"""The records of a run, and the work that a rerun of it skips."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ TABLES = ("rows", "as_table", "appended", "merged", "replaced", "overwritten", "
 
 
 def table(project: Any, name: str) -> DeltaLog:
-    """The log of a table of the project."""
+    """Returns the log of a table of the project."""
     return project.adapter.connections.catalog.table(RelationName(project.database, project.test_schema, name))
 
 
@@ -70,7 +70,7 @@ class TestRerun:
     def snapshots(self) -> dict[str, str]:
         return {"history.sql": SNAPSHOT}
 
-    def test_the_same_run_id_applies_nothing_twice_and_another_does(self, project: Any) -> None:
+    def test_the_same_run_id_applies_nothing_twice_and_another_run_id_does(self, project: Any) -> None:
         first = responses(run_dbt(["build", "--vars", "silt_run_id: R1"]))
         assert versions(project) == dict.fromkeys(TABLES, 0), "each node is one commit"
         self._check_responses(project, first)
@@ -120,7 +120,7 @@ class TestRerun:
 
 
 class TestFailingPostHook:
-    """dbt's own answer to this is 4, 8 and 12 rows."""
+    """dbt's own behaviour in this case leaves 4, 8 and 12 rows."""
 
     @pytest.fixture(scope="class")
     def models(self) -> dict[str, str]:
@@ -128,9 +128,7 @@ class TestFailingPostHook:
         appended = "{{ config(materialized='incremental', incremental_strategy='append', " + hooks + ") }} "
         return {"appended.sql": appended + "select id from range(4)"}
 
-    def test_a_run_and_two_retries_leave_four_rows_each_time_and_the_error_says_that_they_are_there(
-        self, project: Any
-    ) -> None:
+    def test_a_run_and_two_retries_leave_four_rows_each_time_and_the_error_reports_them(self, project: Any) -> None:
         project.run_sql(f"create table {project.test_schema}.audit (n int)")
         _, output = run_dbt_and_capture(["run"], expect_pass=False)
         rows = [self._rows(project)]
@@ -144,11 +142,11 @@ class TestFailingPostHook:
         assert rows == [(4, 1), (4, 1), (4, 1)]
 
     def _rows(self, project: Any) -> tuple[int, int]:
-        """How many rows the model has, and the table that its hook writes to."""
+        """Returns the number of rows of the model, and of the table that its hook writes to."""
         counted = (f"(select count(*) from {project.test_schema}.{name})" for name in ("appended", "audit"))
         return project.run_sql(f"select {', '.join(counted)}", fetch="one")
 
-    def test_the_runs_are_entered_under_one_id_and_marked_when_they_end(self, project: Any) -> None:
+    def test_the_runs_are_registered_under_one_id_and_marked_when_they_end(self, project: Any) -> None:
         registry = json.loads((Path(project.project_root) / "target" / "silt_runs.json").read_text())["runs"]
         assert len(registry) == 3
         assert len({run["run_id"] for run in registry}) == 1
@@ -180,7 +178,7 @@ class TestHooks:
 
 
 class TestStoredFailures:
-    """Tests are no units of work: they look at what is there now."""
+    """Tests are not units of work: they check the current state."""
 
     @pytest.fixture(scope="class")
     def models(self) -> dict[str, str]:
@@ -194,7 +192,7 @@ models:
 """,
         }
 
-    def test_are_stored_again_by_a_rerun(self, project: Any) -> None:
+    def test_failures_are_stored_again_by_a_rerun(self, project: Any) -> None:
         for version in range(2):
             run_dbt(["build", "--vars", "silt_run_id: R1"], expect_pass=False)
             name = "accepted_values_one_id__2"

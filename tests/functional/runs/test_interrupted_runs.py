@@ -1,6 +1,6 @@
-"""Ctrl-C and SIGTERM: the Spark jobs of the run end, and so does dbt, which says last how to go on.
+"""Ctrl-C and SIGTERM stop the Spark jobs of the run and dbt, which finally prints how to resume.
 
-What had committed stays, and no table is half-written.
+Commits are kept, and no table is partly written.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-# A terminal sends SIGINT to all of its processes, a scheduler SIGTERM to dbt alone.
+# A terminal sends SIGINT to all of its processes, a scheduler SIGTERM to dbt only.
 @pytest.mark.parametrize(
     ("send", "number", "code", "reason"),
     [(os.killpg, signal.SIGINT, 2, "Interrupted"), (os.kill, signal.SIGTERM, 143, "Ended by SIGTERM")],
@@ -53,7 +53,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize(
     "program", [("dbt",), pytest.param(("silt", "dbt"), marks=pytest.mark.long)], ids=lambda words: " ".join(words)
 )
-def test_an_interrupt_stops_spark_leaves_each_table_as_it_was_or_is_to_be_and_says_how_to_go_on(
+def test_an_interrupt_stops_spark_leaves_each_table_old_or_new_and_prints_how_to_resume(
     project: Path,
     program: tuple[str, ...],
     send: Callable[[int, int], None],
@@ -86,7 +86,7 @@ def test_an_interrupt_stops_spark_leaves_each_table_as_it_was_or_is_to_be_and_sa
 
 
 def _dbt(project: Path, *arguments: str, program: tuple[str, ...] = ("dbt",)) -> subprocess.Popen[bytes]:
-    """dbt in a process group of its own, as a terminal would start it."""
+    """Starts dbt in its own process group, as a terminal does."""
     bin = Path(sys.executable).parent
     path = f"{bin}:{os.environ['PATH']}"
     with (project / "output.log").open("ab") as log:

@@ -1,4 +1,4 @@
-"""dbt over a kept Spark: a killed command commits nothing, and the next command continues the run."""
+"""dbt over a kept Spark: a killed command commits nothing, and the next command resumes the run."""
 
 from __future__ import annotations
 
@@ -67,12 +67,12 @@ class Project:
         return process.returncode, said
 
     def begin_endless(self) -> subprocess.Popen[str]:
-        """A command whose model runs."""
+        """Starts a command whose model does not end."""
         process = self.begin("run", "-s", "endless")
         assert process.stdout is not None
         for line in process.stdout:
             if "START" in line:
-                time.sleep(3)  # the statement is at work in Spark
+                time.sleep(3)  # Spark is running the statement
                 return process
         raise AssertionError(f"dbt ended with {process.wait()}")
 
@@ -118,7 +118,7 @@ class TestKeptSpark:
         assert json.loads(said)["show"][0]["zone"] == SPARK_SETTINGS["spark.sql.session.timeZone"]
 
     @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
-    def test_a_command_that_is_killed_or_stopped_leaves_spark_to_the_next(
+    def test_a_killed_or_stopped_command_leaves_spark_to_the_next_command(
         self, shop: Project, how: signal.Signals
     ) -> None:
         java = shop.spark.record.java
@@ -129,12 +129,12 @@ class TestKeptSpark:
         shop.wait_until_unused()
         assert shop.commits("endless") == 0
         before = shop.commits("merged")
-        code, said = shop.dbt("run", "-s", "merged")  # both cores are free: what the killed one ran was cancelled
+        code, said = shop.dbt("run", "-s", "merged")  # both cores are free: the killed command's jobs were cancelled
         assert code == 0, said
         assert shop.commits("merged") == before + 1
         assert shop.spark.record.java == java
 
-    def test_a_spark_killed_under_a_model_is_said_and_the_next_command_starts_another(self, shop: Project) -> None:
+    def test_a_spark_killed_during_a_model_is_reported_and_the_next_command_starts_another(self, shop: Project) -> None:
         java = shop.spark.record.java
         with shop.begin_endless() as process:
             os.kill(java, signal.SIGKILL)
@@ -146,7 +146,7 @@ class TestKeptSpark:
         assert code == 0, said
         assert shop.spark.record.java != java
 
-    def test_a_killed_keeper_takes_its_java_along(self, shop: Project) -> None:
+    def test_a_killed_keeper_ends_its_java_too(self, shop: Project) -> None:
         record = shop.spark.record
         os.kill(record.keeper, signal.SIGKILL)
         code, said = shop.dbt("run", "-s", "merged")

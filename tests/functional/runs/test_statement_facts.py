@@ -1,4 +1,4 @@
-"""What is known of a statement apart from its text: the query comment and the node, in commits and in Spark's jobs."""
+"""Facts about a statement apart from its text: the query comment and the node, in commits and in Spark's jobs."""
 
 from __future__ import annotations
 
@@ -41,7 +41,9 @@ class TestQueryComments:
             "schema.yml": "models: [{name: tagged, config: {tags: [daily, 'a, b'], query_tag: nightly}}]",
         }
 
-    def test_the_comment_is_in_each_commit_and_a_rerun_is_still_known(self, project: Any) -> None:
+    def test_the_query_comment_is_in_each_commit_and_does_not_affect_the_recognition_of_a_rerun(
+        self, project: Any
+    ) -> None:
         for _ in range(2):
             run_dbt(["run", "--select", "made", "--vars", "silt_run_id: R1"])
         assert project.run_sql("select * from {schema}.noted order by id", fetch="all") == [(1, ";"), (2, None)]
@@ -49,7 +51,7 @@ class TestQueryComments:
             comment, *_ = self._comments(project, table)
             assert comment.startswith("of made, in ") and comment.endswith("/* not closed")
 
-    def test_the_jobs_of_a_node_are_tagged_with_it_its_tags_and_the_comment(self, project: Any) -> None:
+    def test_the_jobs_of_a_node_are_tagged_with_the_node_its_tags_and_the_comment(self, project: Any) -> None:
         run_dbt(["run", "--select", "tagged"])
         [(tags,)] = project.run_sql("select tags from {schema}.tagged", fetch="all")
         for tag in ("model.test.tagged", "daily", "a; b", "nightly", "of tagged; in "):

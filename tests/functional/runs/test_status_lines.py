@@ -1,4 +1,4 @@
-"""On a terminal dbt shows how far its statements are, and leaves nothing of that behind; a pipe gets nothing."""
+"""On a terminal dbt shows the progress of its statements, and erases it afterwards; in a pipe it shows nothing."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ MOVES = re.compile(r"\x1b\[\d*[AJ]")
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A project, whose tables are made where a test runs the first command."""
+    """A project whose tables are created by the first command of a test."""
     made = tmp_path_factory.mktemp("shop")
     write_files(made, PROJECT)
     return made
@@ -48,7 +48,7 @@ def environment(**more: str) -> dict[str, str]:
 
 
 def on_terminal(folder: Path, *words: str) -> tuple[list[str], str]:
-    """What is on the screen after a command, and what it wrote."""
+    """Runs a command; returns the screen after it, and its output."""
     terminal = Terminal(200, 30)
     code, written = run_on_terminal([*DBT, *words], folder, environment(), terminal)
     assert code == 0, written
@@ -64,7 +64,7 @@ def test_a_run_shows_the_tasks_of_its_nodes_and_leaves_only_dbts_lines(folder: P
 
 
 @pytest.mark.long
-def test_a_pipe_gets_no_lines_and_no_sequences(folder: Path) -> None:
+def test_in_a_pipe_neither_status_lines_nor_control_sequences_are_printed(folder: Path) -> None:
     run = subprocess.run(
         [*DBT, "--no-use-colors", "run", "--select", "slow"],
         cwd=folder,
@@ -78,7 +78,7 @@ def test_a_pipe_gets_no_lines_and_no_sequences(folder: Path) -> None:
     assert not [line for line in run.stdout.splitlines() if not DBTS.match(line)]
 
 
-def test_a_run_that_ctrl_c_ends_leaves_no_line(folder: Path) -> None:
+def test_a_run_ended_by_ctrl_c_leaves_no_status_line(folder: Path) -> None:
     interrupted: list[bool] = []
 
     def interrupt(process: subprocess.Popen[bytes], written: str) -> None:
@@ -95,7 +95,7 @@ def test_a_run_that_ctrl_c_ends_leaves_no_line(folder: Path) -> None:
 
 
 @pytest.mark.long
-def test_an_operation_shows_how_far_it_is_and_prints_its_result_below(folder: Path) -> None:
+def test_an_operation_shows_its_progress_and_prints_its_result_below(folder: Path) -> None:
     on_terminal(folder, "run", "--select", "partitioned")
     screen, written = on_terminal(folder, "run-operation", "silt_optimize", "--args", "{table: main.partitioned}")
     assert re.search(r"silt_optimize: optimize, \d+ of 60 bins written", written)
@@ -105,7 +105,7 @@ def test_an_operation_shows_how_far_it_is_and_prints_its_result_below(folder: Pa
 
 @pytest.fixture
 def servers_place(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """A place for a command server of the test's own, which ends with it."""
+    """The location of a separate command server, which is stopped after the test."""
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path_factory.mktemp("runtime")))
     monkeypatch.delenv(SWITCH, raising=False)
     yield
@@ -114,7 +114,7 @@ def servers_place(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.
 
 @pytest.mark.long
 @pytest.mark.usefixtures("servers_place")
-def test_a_command_of_the_command_server_shows_them_on_its_users_terminal(folder: Path) -> None:
+def test_a_command_of_the_command_server_shows_status_lines_on_its_users_terminal(folder: Path) -> None:
     terminal = Terminal(200, 30)
     words = [str(Path(sys.executable).with_name("silt")), "dbt", "run", "--select", "slow"]
     code, written = run_on_terminal(words, folder, environment(), terminal)

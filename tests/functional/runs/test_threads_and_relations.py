@@ -1,4 +1,6 @@
-"""Nodes that run side by side share what dbt knows of relations: none takes a table for absent and replaces it."""
+"""Concurrent nodes share dbt's cache of relations: none mistakes an existing table for a missing one
+and replaces it.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +43,7 @@ class TestRelationsOfThreads:
     def built(self, project: Any) -> None:
         run_dbt(["build"])
 
-    def test_a_table_is_seen_also_while_another_thread_notes_it(
+    def test_a_table_is_found_even_while_another_thread_adds_it_to_the_cache(
         self, project: Any, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         relation = look(project, "as_table")()
@@ -49,7 +51,7 @@ class TestRelationsOfThreads:
         project.adapter.cache_added(relation)
         assert seen() == [relation]
 
-    def test_a_table_is_seen_also_while_another_thread_lists_its_schema(
+    def test_a_table_is_found_even_while_another_thread_lists_its_schema(
         self, project: Any, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         names = ("as_incremental", "as_seed", "as_snapshot", "as_table")
@@ -79,7 +81,7 @@ class TestRelationsOfThreads:
         assert folders - {"as_table"} == {"as_incremental"}
 
     @pytest.mark.parametrize("name", ["as_table", "as_incremental", "as_snapshot", "as_seed"])
-    def test_a_table_that_was_not_there_when_its_node_began_is_not_replaced(
+    def test_a_table_created_after_its_nodes_first_lookup_is_not_replaced(
         self, project: Any, name: str, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         place = RelationName(project.database, project.test_schema, name)
@@ -99,7 +101,7 @@ class TestRelationsOfThreads:
 
 
 def look(project: Any, name: str) -> Callable[[], Any]:
-    """What a node asks first: whether its table is there."""
+    """Performs a node's first lookup: whether its table exists."""
 
     def found() -> Any:
         with project.adapter.connection_named("another node"):
@@ -111,7 +113,7 @@ def look(project: Any, name: str) -> Callable[[], Any]:
 def look_in_the_middle_of(
     monkeypatch: pytest.MonkeyPatch, step: str, look: Callable[[], Any]
 ) -> Callable[[], list[Any]]:
-    """Lets another thread look each time behind that step of a change of dbt's cache; gives what it finds."""
+    """Performs a lookup on another thread after each such step of a change of dbt's cache; returns the results."""
     threads: list[Thread] = []
     found: list[Any] = []
     original = getattr(RelationsCache, step)
@@ -120,7 +122,7 @@ def look_in_the_middle_of(
         original(cache, relation)
         threads.append(Thread(target=lambda: found.append(look())))
         threads[-1].start()
-        threads[-1].join(timeout=0.5)  # it waits for the cache, or finds it half changed
+        threads[-1].join(timeout=0.5)  # it waits for the cache, or finds it partly changed
 
     monkeypatch.setattr(RelationsCache, step, with_another_thread)
 

@@ -1,4 +1,4 @@
-"""Sources on files: whatever reads a source reads its files."""
+"""Sources on files: every reader of a source reads its files."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ class TestExternalSources:
         project.run_sql(f"create table delta.`{project.project_root}/warehouse_copy` as select 7 as id")
         return folder
 
-    def test_models_tests_and_shows_read_files_like_tables(self, project: Any) -> None:
+    def test_models_tests_and_show_read_files_like_tables(self, project: Any) -> None:
         results = run_dbt(["build", "--exclude", "broken"])
         assert {each.status for each in results} <= {"success", "pass"}
         place = f"{project.database}.{project.test_schema}"
@@ -117,18 +117,18 @@ class TestExternalSources:
         )
         assert "| 3 |" in output.replace("  ", " ").replace("   ", " ") or "3" in output
 
-    def test_a_view_over_files_sees_a_file_that_came_later(self, project: Any, landing: Path) -> None:
+    def test_a_view_over_files_includes_a_file_added_later(self, project: Any, landing: Path) -> None:
         run_dbt(["run", "--select", "seen"])
         (landing / "c.csv").write_text("id;amount;zip;at\n4;1;00501;\n")
         place = f"{project.database}.{project.test_schema}"
         assert project.run_sql(f"select count(*) from {place}.seen", fetch="one") == (4,)
 
-    def test_an_empty_run_reads_no_row_of_files(self, project: Any) -> None:
+    def test_a_run_with_empty_reads_no_row_of_files(self, project: Any) -> None:
         run_dbt(["run", "--select", "totals", "--empty"])
         place = f"{project.database}.{project.test_schema}"
         assert project.run_sql(f"select count(*) from {place}.totals", fetch="one") == (0,)
 
-    def test_freshness_is_that_of_the_field_or_of_the_newest_file(self, project: Any) -> None:
+    def test_freshness_is_that_of_the_loaded_at_field_or_of_the_newest_file(self, project: Any) -> None:
         run_dbt(["source", "freshness"])
         found = {
             each["unique_id"].rpartition(".")[2]: each["max_loaded_at"][:10]
@@ -149,7 +149,7 @@ class TestExternalSources:
         }
         assert "source.test.raw.absent" not in found
 
-    def test_a_file_that_is_not_there_is_named_with_its_source(self, project: Any) -> None:
+    def test_a_missing_file_is_named_with_its_source(self, project: Any) -> None:
         _, output = run_dbt_and_capture(["run", "--select", "broken", "--vars", "broken: true"], expect_pass=False)
         assert "there are no files to read at" in output
         assert "landing/absent/*.csv" in output

@@ -1,4 +1,4 @@
-"""`dbt source freshness`: from metadata alone, where a source has neither field nor query."""
+"""`dbt source freshness`: from metadata alone, if a source has neither field nor query."""
 
 from __future__ import annotations
 
@@ -28,7 +28,9 @@ class TestFreshness:
     def models(self) -> dict[str, str]:
         return {"sources.yml": SOURCES}
 
-    def test_only_data_makes_a_source_fresh_and_what_has_no_answer_says_so(self, project: Any) -> None:
+    def test_only_changes_of_data_make_a_source_fresh_and_a_source_without_an_answer_is_reported(
+        self, project: Any
+    ) -> None:
         for name in ("by_metadata", "by_field", "by_query"):
             project.run_sql(f"create table {project.test_schema}.{name} as select current_timestamp() as at")
         project.run_sql(f"create view {project.test_schema}.seen as select 1 as id")
@@ -45,7 +47,7 @@ class TestFreshness:
         assert "seen: it is a view, and a view has no time of last change. Give the source a `loaded_at_field`" in text
         assert "nowhere: the table does not exist" in text
 
-    def test_sources_that_have_an_answer_are_asked_for_together(self, project: Any) -> None:
+    def test_sources_with_an_answer_are_requested_together(self, project: Any) -> None:
         relation = project.adapter.Relation.create(project.database, project.test_schema, "by_metadata")
         gone = project.adapter.Relation.create(project.database, project.test_schema, "nowhere")
         _, found = project.adapter.calculate_freshness_from_metadata_batch([relation, gone])
@@ -81,7 +83,7 @@ class TestTypesOfLoadedAt:
     def models(self) -> dict[str, str]:
         return {"sources.yml": TYPED}
 
-    def test_dates_and_texts_are_read_as_times_and_other_types_are_named(self, project: Any) -> None:
+    def test_dates_and_strings_are_read_as_times_and_other_types_are_named(self, project: Any) -> None:
         project.run_sql(
             f"create table {project.test_schema}.loads as select * from values"
             " (1L, date'2026-03-01', '2026-03-01 9:30:00', '2026-03-01T09:30:00+01:00'),"

@@ -1,4 +1,4 @@
-"""Views over files: a later command reads those that the project declares, and no others."""
+"""Views over files: a later command may read the files that the project declares, and no others."""
 
 from __future__ import annotations
 
@@ -41,19 +41,21 @@ class TestViewsOverFiles:
         Path(project.project_root, "landing").mkdir(exist_ok=True)
         write_file("id\n1\n", project.project_root, "landing", "orders.csv")
 
-    def test_a_later_command_reads_them(self, project: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_a_later_command_reads_views_over_declared_files(
+        self, project: Any, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         run_dbt(["run"])
         monkeypatch.setattr(stored_code, "_named", set())
         results = run_dbt(["run", "--select", *(f"from_{each}" for each in VIEWS)])
         assert [result.status for result in results] == ["success"] * 3
         run_dbt(["docs", "generate"])
         root = Path(project.project_root)
-        # As `silt sql` finds them.
+        # Without a project, as `silt sql` finds them.
         declared = DeclaredFiles(lambda: of_artifact(root / "target" / "manifest.json", str(root)))
         assert f"{root}/landing/orders.csv" in declared
         assert "/etc/passwd" not in declared
 
-    def test_a_view_of_somebody_else_reads_none(
+    def test_a_view_of_another_user_reads_no_files(
         self, project: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         (tmp_path / "id_rsa").write_text("s3cr3t")

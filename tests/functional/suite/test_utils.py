@@ -50,7 +50,7 @@ from dbt.tests.adapter.utils.test_string_literal import BaseStringLiteral
 from dbt.tests.adapter.utils.test_timestamps import BaseCurrentTimestamps
 from dbt.tests.adapter.utils.test_validate_sql import BaseValidateSqlMethod
 
-# Spark's own functions, mostly, under names that dbt-spark gives them.
+# Mostly Spark's own functions, under names that dbt-spark uses.
 pytestmark = pytest.mark.long
 
 
@@ -69,7 +69,7 @@ class TestTypeFloat(BaseTypeFloat):
 class TestTypeInt(BaseTypeInt):
     @pytest.fixture(scope="class")
     def seeds(self) -> dict[str, str]:
-        """Deviates in naming the seed's type: a whole number of a file is a bigint here."""
+        """Deviates in the declared type of the seed: an integer in a file is inferred as bigint here."""
         properties = "seeds: [{name: expected, config: {column_types: {int_col: int}}}]"
         return {"expected.csv": test_type_int.seeds__expected_csv, "expected.yml": properties}
 
@@ -161,7 +161,7 @@ class TestGenerateSeries(BaseGenerateSeries):
 class TestGetIntervalsBetween(BaseGetIntervalsBetween):
     @pytest.fixture(scope="class")
     def models(self) -> dict[str, str]:
-        """Deviates in how the dates are written: Spark reads a text as a date in ISO 8601 only."""
+        """Deviates in the format of the dates: Spark parses dates in ISO 8601 only."""
         model = fixture_get_intervals_between.models__test_get_intervals_between_sql
         return {
             "test_get_intervals_between.yml": fixture_get_intervals_between.models__test_get_intervals_between_yml,
@@ -234,7 +234,7 @@ class TestValidateSqlMethod(BaseValidateSqlMethod):
 
 
 class TestCurrentTimestamps(BaseCurrentTimestamps):
-    """Deviates in the names of types and functions, which are Spark's; a timestamp of Spark is an instant."""
+    """Deviates in the names of types and functions, which are Spark's; a Spark timestamp is an instant."""
 
     @pytest.fixture(scope="class")
     def expected_schema(self) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""What the tests of the command share."""
+"""Shared by the tests of the command."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def house(tmp_path: Path) -> House:
 
 @pytest.fixture
 def silt(house: House, capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
-    """Runs a subcommand on the warehouse; what it printed. It must end with the exit code `code`."""
+    """Runs a subcommand on the warehouse and checks its exit code `code`; returns its output."""
 
     def run(*arguments: str, code: int = 0) -> str:
         assert main([*arguments, "--warehouse", str(house.folder)]) == code
@@ -34,7 +34,7 @@ def silt(house: House, capsys: pytest.CaptureFixture[str]) -> Callable[..., str]
 
 @pytest.fixture
 def as_json(silt: Callable[..., str]) -> Callable[..., Any]:
-    """As `silt`, with `--json`; the value that it printed."""
+    """Runs like `silt`, with `--json`; returns the printed value."""
 
     def run(*arguments: str, code: int = 0) -> Any:
         return json.loads(silt(*arguments, "--json", code=code))

@@ -41,7 +41,7 @@ _2024 = 1_704_067_200_000_000
 
 
 def rows(start: int, count: int) -> list[dict[str, Any]]:
-    """So many rows, whose keys begin at `start`; each was sold a second after the one before."""
+    """Returns so many rows, whose keys start at `start`; each was sold a second after the one before."""
     numbers = range(start, start + count)
     return [{"id": n, "name": f"name {n}", "price": None, "sold": _2024 + n * 1_000_000} for n in numbers]
 
@@ -51,7 +51,7 @@ class House:
     """A warehouse in a folder.
 
     Attributes:
-        facts: of the dbt command that commits; None commits as another writer does.
+        facts: of the dbt command that commits; None to commit as another writer.
     """
 
     folder: Path
@@ -63,7 +63,7 @@ class House:
         self.catalog = Catalog({self.database: LocalStore(self.folder)})
 
     def running(self, run_id: str, node_id: str = "model.shop.orders", invocation_id: str | None = None) -> House:
-        """The warehouse as a node of a run sees it."""
+        """Opens the warehouse as a node of a run."""
         facts = CommitFacts(invocation_id or f"invocation-of-{run_id}", "dev", run_id, node_id)
         other = replace(self, facts=facts)
         other.catalog = self.catalog
@@ -75,7 +75,7 @@ class House:
         content: Sequence[Mapping[str, Any]] = (),
         configuration: Mapping[str, str] | None = None,
     ) -> DeltaLog:
-        """Makes a table with these rows."""
+        """Creates a table with these rows."""
         relation = self.name(name)
         self.catalog.create_schema(self.database, relation.schema, if_not_exists=True)
         log = self.catalog.new_table(relation)
@@ -87,13 +87,13 @@ class House:
         return log
 
     def append(self, log: DeltaLog, content: Sequence[Mapping[str, Any]], txn: tuple[str, int] | None = None) -> int:
-        """Adds these rows as one file; the version."""
+        """Appends these rows as one file; returns the version."""
         adds = self._written(log, log.snapshot().metadata, content)
         transactions = () if txn is None else (SetTransaction(*txn),)
         return self._commit(log, Changes(Operation("WRITE", metrics=_output(content)), adds, transactions=transactions))
 
     def mark(self, log: DeltaLog, positions: Sequence[int]) -> int:
-        """Deletes rows of the table's first file by a deletion vector; the version."""
+        """Deletes rows of the table's first file by a deletion vector; returns the version."""
         snapshot = log.snapshot()
         (add,) = snapshot.add_files(snapshot.files.slice(0, 1))
         (vector,) = deletion_vectors.write(log.store, log.clock, [BitMap64(positions)])
@@ -102,7 +102,7 @@ class House:
         return self._commit(log, Changes(operation, (marked,), (add.remove(log.clock.now_ms()),)))
 
     def restore(self, log: DeltaLog, version: int) -> int:
-        """Puts the table back to a version; the new one."""
+        """Restores the table to a version; returns the new version."""
         prepared = restore.prepare(log, log.snapshot(), RestorePoint(version))
         return restore.commit(log, prepared, self._settings()).version
 

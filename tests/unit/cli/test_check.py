@@ -1,4 +1,4 @@
-"""`silt check`: every kind of damage is found, and a sound table is never reported."""
+"""`silt check`: it finds every kind of damage, and never reports an intact table."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ VECTORS = {"delta.enableDeletionVectors": "true"}
 
 @pytest.fixture
 def orders(house: House) -> DeltaLog:
-    """A table of fourteen versions with a checkpoint, many files, and rows that a deletion vector marks."""
+    """A table of fourteen versions with a checkpoint, many files, and rows deleted by a deletion vector."""
     log = house.create("main.orders", rows(0, 10), VECTORS)
     house.mark(log, [2, 7])
     for number in range(1, 13):
@@ -48,7 +48,7 @@ def data_file(log: DeltaLog, number: int = -1) -> Path:
 
 
 def edited(path: Path, change: Callable[[dict[str, Any]], None]) -> None:
-    """A commit whose actions were changed, each by `change`."""
+    """Changes each action of a commit by `change`."""
     actions = [json.loads(line) for line in path.read_text().splitlines()]
     for action in actions:
         change(action)
@@ -66,7 +66,7 @@ def stats_edited(change: Callable[[dict[str, Any]], None]) -> Callable[[dict[str
 
 
 def without_checkpoints(log: DeltaLog) -> None:
-    """What is damaged next is not seen through a checkpoint, nor by a checksum."""
+    """Deletes checkpoints and checksums, so that later damage is not found through them."""
     for path in (folder(log) / LOG_FOLDER).iterdir():
         if "checkpoint" in path.name or path.suffix == ".crc":
             path.unlink()
@@ -77,7 +77,7 @@ def problems(as_json: AsJson, *arguments: str) -> list[tuple[str, str]]:
     return [(each["kind"], each["what"]) for table in document["tables"] for each in table["problems"]]
 
 
-def test_a_sound_warehouse_has_no_problems(orders: DeltaLog, house: House, as_json: AsJson) -> None:
+def test_an_intact_warehouse_has_no_problems(orders: DeltaLog, house: House, as_json: AsJson) -> None:
     house.create("main.empty")
     document = as_json("check")
     assert document["problems"] == 0
@@ -126,7 +126,7 @@ def test_a_wrong_number_of_rows_is_found(orders: DeltaLog, as_json: AsJson) -> N
         ("nullCount", "id", 5, "`id` is null in 0 rows, but the statistics say 5"),
     ],
 )
-def test_statistics_that_exclude_a_value_are_found(
+def test_statistics_that_exclude_an_existing_value_are_found(
     orders: DeltaLog, as_json: AsJson, statistic: str, column: str, value: Any, said: str
 ) -> None:
     without_checkpoints(orders)
@@ -137,7 +137,7 @@ def test_statistics_that_exclude_a_value_are_found(
 
 
 @pytest.mark.parametrize(("value", "found"), [(1, True), (0, False), (3, True)])
-def test_bounds_of_a_file_with_a_deletion_vector_are_held_against_the_rows_that_are_left(
+def test_the_bounds_of_a_file_with_a_deletion_vector_are_compared_with_the_remaining_rows(
     house: House, as_json: AsJson, value: int, found: bool
 ) -> None:
     log = house.create("main.orders", rows(0, 10), VECTORS)
@@ -147,7 +147,7 @@ def test_bounds_of_a_file_with_a_deletion_vector_are_held_against_the_rows_that_
     assert as_json("check", code=int(found))["problems"] == int(found)
 
 
-def test_bounds_that_exclude_only_marked_rows_are_sound(house: House, as_json: AsJson) -> None:
+def test_bounds_that_exclude_only_deleted_rows_are_valid(house: House, as_json: AsJson) -> None:
     log = house.create("main.orders", rows(0, 10), VECTORS)
     house.mark(log, [0, 9])
     without_checkpoints(log)
@@ -155,9 +155,7 @@ def test_bounds_that_exclude_only_marked_rows_are_sound(house: House, as_json: A
     assert as_json("check")["problems"] == 0
 
 
-def test_a_number_of_nulls_is_not_exact_where_the_statistics_are_said_to_be_wide(
-    orders: DeltaLog, as_json: AsJson
-) -> None:
+def test_a_null_count_need_not_be_exact_if_the_statistics_have_wide_bounds(orders: DeltaLog, as_json: AsJson) -> None:
     without_checkpoints(orders)
     edited(
         commit_of(orders, 5),
@@ -166,7 +164,7 @@ def test_a_number_of_nulls_is_not_exact_where_the_statistics_are_said_to_be_wide
     assert as_json("check")["problems"] == 0
 
 
-def test_a_hole_in_the_log_is_found(orders: DeltaLog, as_json: AsJson) -> None:
+def test_a_missing_commit_is_found(orders: DeltaLog, as_json: AsJson) -> None:
     for version in (4, 5):
         commit_of(orders, version).unlink()
     ((kind, what),) = problems(as_json)
@@ -174,12 +172,12 @@ def test_a_hole_in_the_log_is_found(orders: DeltaLog, as_json: AsJson) -> None:
     assert what.endswith("00000000000000000004.json to 00000000000000000005.json are missing")
 
 
-def test_a_hole_that_no_checkpoint_bridges_is_found_once(orders: DeltaLog, as_json: AsJson) -> None:
+def test_a_missing_commit_without_a_later_checkpoint_is_reported_once(orders: DeltaLog, as_json: AsJson) -> None:
     commit_of(orders, 12).unlink()
     assert [kind for kind, _ in problems(as_json)] == ["commit_missing"]
 
 
-def test_what_a_clean_up_has_left_is_no_hole(house: House, as_json: AsJson) -> None:
+def test_commits_removed_by_the_log_clean_up_are_not_reported_as_missing(house: House, as_json: AsJson) -> None:
     log = house.create("main.orders", rows(0, 1))
     for number in range(1, 23):
         house.append(log, rows(number, 1))
@@ -191,7 +189,7 @@ def test_what_a_clean_up_has_left_is_no_hole(house: House, as_json: AsJson) -> N
     assert [kind for kind, _ in problems(as_json)] == ["commit_missing"]
 
 
-def test_a_commit_that_cannot_be_read_is_found(orders: DeltaLog, as_json: AsJson) -> None:
+def test_an_unreadable_commit_is_found(orders: DeltaLog, as_json: AsJson) -> None:
     commit_of(orders, 3).write_bytes(b'{"add":')
     ((kind, what),) = problems(as_json)
     assert kind == "commit_unreadable"
@@ -217,7 +215,7 @@ def test_a_checkpoint_that_lacks_a_file_is_found(orders: DeltaLog, as_json: AsJs
     assert "it lacks part-" in found[0][1]
 
 
-def test_a_version_checksum_that_sums_up_another_table_is_found(orders: DeltaLog, as_json: AsJson) -> None:
+def test_a_version_checksum_of_another_state_is_found(orders: DeltaLog, as_json: AsJson) -> None:
     path = folder(orders) / checksum_path(13)
     path.write_text(json.dumps({**json.loads(path.read_text()), "numFiles": 12}))
     ((kind, what),) = problems(as_json)
@@ -226,7 +224,7 @@ def test_a_version_checksum_that_sums_up_another_table_is_found(orders: DeltaLog
 
 
 @pytest.mark.parametrize("keep", [True, False], ids=["damaged", "missing"])
-def test_a_deletion_vector_that_cannot_be_read_is_found(orders: DeltaLog, as_json: AsJson, keep: bool) -> None:
+def test_an_unreadable_deletion_vector_is_found(orders: DeltaLog, as_json: AsJson, keep: bool) -> None:
     (vector,) = folder(orders).glob("deletion_vector_*.bin")
     if keep:
         vector.write_bytes(vector.read_bytes()[:-6] + bytes(6))
@@ -235,13 +233,13 @@ def test_a_deletion_vector_that_cannot_be_read_is_found(orders: DeltaLog, as_jso
     assert [kind for kind, _ in problems(as_json)] == ["deletion_vector_unreadable"]
 
 
-def test_a_log_with_nothing_to_begin_at_is_found(orders: DeltaLog, as_json: AsJson) -> None:
+def test_a_log_without_a_readable_start_is_found(orders: DeltaLog, as_json: AsJson) -> None:
     without_checkpoints(orders)
     commit_of(orders, 0).unlink()
     assert [kind for kind, _ in problems(as_json, str(folder(orders)))] == ["log_unreadable"]
 
 
-def test_one_damaged_table_does_not_keep_the_others_from_being_checked(
+def test_a_damaged_table_does_not_prevent_the_check_of_other_tables(
     house: House, orders: DeltaLog, as_json: AsJson
 ) -> None:
     house.create("main.zebra", rows(0, 1))
@@ -253,7 +251,7 @@ def test_one_damaged_table_does_not_keep_the_others_from_being_checked(
     ]
 
 
-def test_a_table_that_asks_for_an_unknown_feature_is_named_and_not_called_sound(
+def test_a_table_with_an_unknown_feature_is_named_and_not_reported_as_intact(
     house: House, as_json: AsJson, silt: Callable[..., str]
 ) -> None:
     log = house.create()
@@ -265,7 +263,7 @@ def test_a_table_that_asks_for_an_unknown_feature_is_named_and_not_called_sound(
     assert "0 tables checked" in silt("check")
 
 
-def test_a_file_that_a_vacuum_takes_meanwhile_is_no_problem(
+def test_a_file_deleted_by_a_concurrent_vacuum_is_no_problem(
     house: House, orders: DeltaLog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     found = check.check_files
@@ -281,7 +279,7 @@ def test_a_file_that_a_vacuum_takes_meanwhile_is_no_problem(
     assert check.check(orders, lambda done, total: None).problems == ()
 
 
-def test_problems_are_lines_for_people(orders: DeltaLog, silt: Callable[..., str]) -> None:
+def test_problems_are_printed_as_lines_for_people(orders: DeltaLog, silt: Callable[..., str]) -> None:
     data_file(orders).unlink()
     printed = silt("check", code=1)
     assert "silt.main.orders  file missing  the data file part-" in printed
@@ -289,7 +287,7 @@ def test_problems_are_lines_for_people(orders: DeltaLog, silt: Callable[..., str
     assert not any(character in printed for character in "─│┌\x1b")
 
 
-def test_a_folder_that_is_no_table_is_bad_input(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_folder_that_is_not_a_table_is_invalid_input(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["check", f"{tmp_path}/"]) == 2
     assert "it is not a Delta table" in capsys.readouterr().err
 
@@ -300,7 +298,7 @@ def test_a_folder_that_is_no_table_is_bad_input(tmp_path: Path, capsys: pytest.C
     st.lists(st.text(max_size=50), min_size=1, max_size=4),
     st.booleans(),
 )
-def test_a_sound_table_is_never_reported(
+def test_an_intact_table_is_never_reported(
     tmp_path: Path, steps: list[tuple[str, int]], names: list[str], has_row_ids: bool
 ) -> None:
     shutil.rmtree(tmp_path / "house", ignore_errors=True)
@@ -320,7 +318,7 @@ def test_a_sound_table_is_never_reported(
     assert found.snapshot is not None and found.snapshot.version == log.snapshot().version
 
 
-def test_a_page_with_a_flipped_byte_is_found_where_the_data_is_read(
+def test_a_page_with_a_flipped_byte_is_found_if_the_data_is_read(
     house: House, as_json: AsJson, silt: Callable[..., str]
 ) -> None:
     log = house.create("main.orders", rows(0, 1000))
@@ -336,7 +334,7 @@ def test_a_page_with_a_flipped_byte_is_found_where_the_data_is_read(
     assert kind == "file_unreadable" and "CRC checksum verification failed" in what
 
 
-def test_values_outside_of_the_statistics_are_found_where_the_data_is_read(
+def test_values_outside_of_the_statistics_are_found_if_the_data_is_read(
     orders: DeltaLog, as_json: AsJson, silt: Callable[..., str]
 ) -> None:
     assert silt("check", "--data").endswith(": no problem\n")
@@ -344,14 +342,14 @@ def test_values_outside_of_the_statistics_are_found_where_the_data_is_read(
     assert (document["data_read"], document["not_checked"]) == (True, 0)
 
 
-def test_columns_of_another_table_are_found(orders: DeltaLog, as_json: AsJson) -> None:
+def test_a_file_with_the_columns_of_another_table_is_found(orders: DeltaLog, as_json: AsJson) -> None:
     path = data_file(orders)
     path.write_bytes(path.read_bytes().replace(b"name", b"nome"))
     ((kind, what),) = problems(as_json)
     assert kind == "statistics_differ" and "lacks `name`" in what
 
 
-def test_every_checksum_is_compared_and_those_of_lost_versions(orders: DeltaLog, as_json: AsJson) -> None:
+def test_every_checksum_is_compared_including_those_of_lost_versions(orders: DeltaLog, as_json: AsJson) -> None:
     path = folder(orders) / checksum_path(4)
     path.write_text(json.dumps({**json.loads(path.read_text()), "numFiles": 12}))
     commit_of(orders, 13).unlink()
@@ -362,7 +360,7 @@ def test_every_checksum_is_compared_and_those_of_lost_versions(orders: DeltaLog,
 
 
 @pytest.mark.parametrize("name", ["00000000000000000014.json", "_last_checkpoint"])
-def test_a_folder_in_the_place_of_a_file_of_the_log_is_found(orders: DeltaLog, as_json: AsJson, name: str) -> None:
+def test_a_folder_with_the_name_of_a_log_file_is_found(orders: DeltaLog, as_json: AsJson, name: str) -> None:
     path = folder(orders) / LOG_FOLDER / name
     path.unlink(missing_ok=True)
     path.mkdir()
@@ -370,14 +368,14 @@ def test_a_folder_in_the_place_of_a_file_of_the_log_is_found(orders: DeltaLog, a
     assert kind == "name_taken" and name in what and "move it away" in what
 
 
-def test_tables_that_are_not_checked_are_not_called_sound(house: House, silt: Callable[..., str]) -> None:
+def test_tables_that_are_not_checked_are_not_reported_as_intact(house: House, silt: Callable[..., str]) -> None:
     log = house.create()
     edited(commit_of(log, 0), lambda action: action.update(protocol={"minReaderVersion": 9, "minWriterVersion": 9})
            if "protocol" in action else None)  # fmt: skip
     assert silt("check").endswith("nothing was checked; 1 table not checked\n")
 
 
-def test_files_outside_of_the_warehouse_are_noted_and_not_opened(
+def test_files_outside_of_the_warehouse_are_listed_and_not_opened(
     house: House, orders: DeltaLog, as_json: AsJson
 ) -> None:
     path = data_file(orders)
@@ -390,7 +388,7 @@ def test_files_outside_of_the_warehouse_are_noted_and_not_opened(
     assert table["problems"] == []
 
 
-def test_versions_in_the_future_are_noted_and_are_no_damage(
+def test_versions_in_the_future_are_listed_and_are_no_damage(
     orders: DeltaLog, as_json: AsJson, silt: Callable[..., str]
 ) -> None:
     ahead = int(commit_of(orders, 9).stat().st_mtime) + 86_400

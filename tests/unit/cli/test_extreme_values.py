@@ -1,4 +1,6 @@
-"""Values that SQL has and Python's arithmetic has not: long decimals, days and times outside the years 1 to 9999."""
+"""Values that SQL supports and Python's arithmetic does not: long decimals, dates and times outside the years 1 to
+9999.
+"""
 
 from __future__ import annotations
 
@@ -50,7 +52,7 @@ def exact(unscaled: int, scale: int) -> Decimal:
 
 
 def table_of(folder: Path, rows: list[dict[str, int | None]], committed_ms: int) -> DeltaLog:
-    """A table of one file and one commit, which says that time."""
+    """Creates a table of one file and one commit with that time."""
     shutil.rmtree(folder, ignore_errors=True)
     (folder / LOG_FOLDER).mkdir(parents=True)
     columns = {name: _column([row[name] for row in rows], arrow) for name, (_, arrow, _) in _TYPES.items()}
@@ -73,7 +75,7 @@ def _column(values: list[int | None], kind: pa.DataType) -> pa.Array:
 
 
 def silt(*arguments: str) -> tuple[int, str]:
-    """The exit code, and what a subcommand printed."""
+    """Runs a subcommand; returns its exit code and output."""
     out = io.TextIOWrapper(io.BytesIO(), encoding="utf-8")
     with contextlib.redirect_stdout(out):
         code = main(list(arguments))
@@ -83,7 +85,7 @@ def silt(*arguments: str) -> tuple[int, str]:
 
 @each_table
 @given(rows=ROWS, committed_ms=TIMES)
-def test_every_table_is_shown_checked_and_its_decimals_are_whole(
+def test_tables_with_extreme_values_are_shown_and_checked_without_loss_of_digits(
     tmp_path: Path, rows: list[dict[str, int | None]], committed_ms: int
 ) -> None:
     log = table_of(tmp_path / "t", rows, committed_ms)
@@ -131,7 +133,7 @@ INFOS = st.fixed_dictionaries(
 
 @each_table
 @given(infos=st.lists(INFOS, min_size=1, max_size=3))
-def test_every_run_is_shown_whatever_its_commits_say(tmp_path: Path, infos: list[dict[str, Any]]) -> None:
+def test_every_run_is_shown_whatever_its_commits_contain(tmp_path: Path, infos: list[dict[str, Any]]) -> None:
     committed(tmp_path, infos)
     where = ("--warehouse", str(tmp_path))
     for arguments in (("runs",), ("run", "r"), ("history", "main.orders")):
@@ -143,7 +145,7 @@ def test_every_run_is_shown_whatever_its_commits_say(tmp_path: Path, infos: list
 
 @each_table
 @given(counts=st.lists(st.none() | COUNTS, min_size=1, max_size=4))
-def test_the_rows_of_a_run_are_the_sum_of_those_that_its_commits_tell(tmp_path: Path, counts: list[int | None]) -> None:
+def test_the_rows_of_a_run_are_the_sum_of_its_commits_metrics(tmp_path: Path, counts: list[int | None]) -> None:
     metrics = [{} if number is None else {"numOutputRows": str(number)} for number in counts]
     committed(tmp_path, [{"operationMetrics": each, "dbt": {"runId": "r"}} for each in metrics])
     (run,) = json.loads(silt("runs", "--json", "--warehouse", str(tmp_path))[1])["runs"]
@@ -152,7 +154,7 @@ def test_the_rows_of_a_run_are_the_sum_of_those_that_its_commits_tell(tmp_path: 
 
 
 def committed(folder: Path, infos: Sequence[Mapping[str, Any]]) -> None:
-    """A warehouse with one table, whose commits have these `commitInfo`s."""
+    """Creates a warehouse with one table, whose commits have these `commitInfo`s."""
     shutil.rmtree(folder)
     folder.mkdir()
     log = House(folder).create()

@@ -1,4 +1,4 @@
-"""The command as a program: its exit codes, what it prints where, and what it does without."""
+"""The command as a program: its exit codes, its output streams, and the modules that it does not need."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ sys.exit(main())
 
 
 def program(*arguments: str, code: str | None = None, folder: Path = ROOT) -> subprocess.CompletedProcess[str]:
-    """Runs the command in a process of its own."""
+    """Runs the command in a separate process."""
     start: Sequence[str] = ["-c", code] if code else ["-m", "dbt.adapters.silt.cli"]
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONIOENCODING": "utf-8"}
     return subprocess.run(
@@ -52,7 +52,7 @@ def program(*arguments: str, code: str | None = None, folder: Path = ROOT) -> su
 
 @pytest.fixture
 def filled(house: House) -> House:
-    """A warehouse with a run, and rows that a deletion vector marks."""
+    """A warehouse with a run, and rows deleted by a deletion vector."""
     log = house.running("nightly").create("main.künden", rows(0, 40), {"delta.enableDeletionVectors": "true"})
     house.running("nightly").mark(log, [3, 5])
     return house
@@ -70,13 +70,15 @@ def filled(house: House) -> House:
     ],
     ids=lambda arguments: arguments[0],
 )
-def test_it_needs_neither_spark_nor_dbt_nor_numpy_nor_pandas(filled: House, arguments: tuple[str, ...]) -> None:
+def test_the_command_needs_neither_spark_nor_dbt_nor_numpy_nor_pandas(
+    filled: House, arguments: tuple[str, ...]
+) -> None:
     done = program(*arguments, "--warehouse", str(filled.folder), "--json", code=WITHOUT_SPARK_AND_DBT)
     assert (done.stderr, done.returncode) == ("", 0)
     assert isinstance(json.loads(done.stdout), dict)
 
 
-def test_each_subcommand_says_what_it_does(capsys: pytest.CaptureFixture[str]) -> None:
+def test_each_subcommand_has_a_help_text(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as ended:
         main(["--help"])
     overview = capsys.readouterr().out
@@ -88,21 +90,21 @@ def test_each_subcommand_says_what_it_does(capsys: pytest.CaptureFixture[str]) -
         assert capsys.readouterr().out.startswith(f"usage: silt {name} ")
 
 
-def test_it_tells_its_version(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_version_option_prints_the_version(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         main(["--version"])
     assert capsys.readouterr().out == f"silt {version}\n"
 
 
 @pytest.mark.parametrize("arguments", [["walk"], ["show"], ["runs", "--no-such"]])
-def test_arguments_that_are_none_end_with_2(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+def test_invalid_arguments_end_with_exit_code_2(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as ended:
         main(arguments)
     assert ended.value.code == 2
     assert capsys.readouterr().err.startswith("usage: silt")
 
 
-def test_without_a_subcommand_it_lists_them(capsys: pytest.CaptureFixture[str]) -> None:
+def test_without_a_subcommand_the_subcommands_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
     assert main([]) == 2
     printed = capsys.readouterr().out
     assert all(f"\n    {name} " in printed for name in SUBCOMMANDS)
@@ -116,13 +118,13 @@ def test_an_error_is_one_line_with_its_remedy_and_no_traceback(tmp_path: Path) -
     assert done.stderr.count("\n") == 1
 
 
-def test_a_damaged_log_is_a_problem_found(filled: House, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_damaged_log_ends_with_the_exit_code_for_problems(filled: House, capsys: pytest.CaptureFixture[str]) -> None:
     (filled.folder / "main" / "künden" / "_delta_log" / f"{0:020d}.json").write_text("{")
     assert main(["show", "main.künden", "--warehouse", str(filled.folder)]) == 1
     assert "SILT_CORRUPT_LOG" in capsys.readouterr().err
 
 
-def test_a_reader_that_goes_away_is_no_error(filled: House) -> None:
+def test_a_closed_output_pipe_is_no_error(filled: House) -> None:
     show = [sys.executable, "-m", "dbt.adapters.silt.cli", "show", "main.künden", "--warehouse", str(filled.folder)]
     command = f"{shlex.join(show)} | true"
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
@@ -132,7 +134,7 @@ def test_a_reader_that_goes_away_is_no_error(filled: House) -> None:
     assert (done.stderr, done.returncode) == ("", 0)
 
 
-def test_an_interrupt_ends_with_130(filled: House, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_interrupt_ends_with_exit_code_130(filled: House, monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupted(*_: object) -> None:
         raise KeyboardInterrupt
 
@@ -140,7 +142,7 @@ def test_an_interrupt_ends_with_130(filled: House, monkeypatch: pytest.MonkeyPat
     assert main(["runs", "--warehouse", str(filled.folder)]) == 130
 
 
-def test_names_of_any_script_are_printed_as_they_are(filled: House) -> None:
+def test_names_in_any_script_are_printed_unchanged(filled: House) -> None:
     done = program("runs", "--warehouse", str(filled.folder), "--json")
     assert json.loads(done.stdout)["runs"][0]["tables"] == ["silt.main.künden"]
     assert "künden" in done.stdout

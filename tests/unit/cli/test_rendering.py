@@ -1,4 +1,4 @@
-"""How an answer is printed: for a program, as plain text, and drawn for a person."""
+"""Output formats: for a program, as plain text, and drawn for a person."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ ANSWER = Answer({"name": "künden", "at": None}, [Facts({"warehouse": "a\nb"}), 
 
 
 class Terminal(io.StringIO):
-    """A stream that takes itself for a terminal."""
+    """A stream that claims to be a terminal."""
 
     def isatty(self) -> bool:
         return True
@@ -31,13 +31,13 @@ def printed(out: io.StringIO, as_json: bool = False) -> str:
     return out.getvalue()
 
 
-def test_json_is_one_value_with_names_as_they_are() -> None:
+def test_json_is_one_value_with_unescaped_names() -> None:
     text = printed(io.StringIO(), as_json=True)
     assert json.loads(text) == ANSWER.document
     assert "künden" in text
 
 
-def test_plain_text_is_a_line_a_row_with_cells_below_each_other_and_nothing_drawn() -> None:
+def test_plain_text_is_a_line_a_row_with_aligned_cells_and_no_drawing() -> None:
     assert printed(io.StringIO()).split("\n") == [
         "warehouse  a\\nb",
         "",
@@ -51,14 +51,14 @@ def test_plain_text_is_a_line_a_row_with_cells_below_each_other_and_nothing_draw
     ]
 
 
-def test_plain_text_is_never_cut(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_plain_text_is_never_truncated(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "20")
     out = io.StringIO()
     show(Answer(None, [Rows(("a",), [["x" * 500]])]), False, out)
     assert "x" * 500 in out.getvalue()
 
 
-def test_on_a_terminal_rows_are_drawn_without_columns_of_which_nothing_is_known(
+def test_on_a_terminal_rows_are_drawn_without_columns_that_are_empty(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("COLUMNS", "60")
@@ -70,7 +70,7 @@ def test_on_a_terminal_rows_are_drawn_without_columns_of_which_nothing_is_known(
     assert "künden   1,200   2026-01-31 12:00:00" in text
 
 
-def test_what_would_move_the_cursor_is_spelled_out() -> None:
+def test_control_characters_are_escaped() -> None:
     assert line("a\tb\x1b[31m") == "a\\tb\\x1b[31m"
     assert line("künden 注文") == "künden 注文"
 
@@ -79,11 +79,11 @@ def test_what_would_move_the_cursor_is_spelled_out() -> None:
     ("number", "text"),
     [(None, "-"), (0, "0 B"), (999, "999 B"), (1000, "1.0 KB"), (1_234_567, "1.2 MB"), (5 * 10**15, "5000.0 TB")],
 )
-def test_sizes_are_for_people(number: int | None, text: str) -> None:
+def test_sizes_are_printed_in_readable_units(number: int | None, text: str) -> None:
     assert size(number) == text
 
 
-def test_times_are_in_utc(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_times_are_printed_in_utc(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TZ", "Asia/Tokyo")
     assert utc(1_700_000_000_123) == "2023-11-14 22:13:20"
     assert iso(1_700_000_000_123) == "2023-11-14T22:13:20.123Z"

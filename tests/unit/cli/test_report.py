@@ -1,4 +1,4 @@
-"""`silt report` and `silt serve` as commands: what they print, where they write, and which input they refuse."""
+"""`silt report` and `silt serve` as commands: their output, their files, and the input that they refuse."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def output(tmp_path: Path) -> Path:
     return tmp_path / "folder" / "page.html"
 
 
-def test_the_page_is_written_and_named(house: House, silt: Silt, output: Path) -> None:
+def test_the_page_is_written_and_its_path_printed(house: House, silt: Silt, output: Path) -> None:
     house.running("a").create("main.orders", rows(0, 3))
     printed = silt("report", "--output", str(output))
     assert printed.startswith(f"{output}: 1 table, 1 run, ")
@@ -33,12 +33,12 @@ def test_the_page_is_written_and_named(house: House, silt: Silt, output: Path) -
     assert os.listdir(output.parent) == ["page.html"]
 
 
-def test_it_is_written_into_the_target_folder_of_the_project(house: House, silt: Silt, tmp_path: Path) -> None:
+def test_the_page_is_written_into_the_target_folder_of_the_project(house: House, silt: Silt, tmp_path: Path) -> None:
     silt("report", "--target-path", str(tmp_path / "target"))
     assert (tmp_path / "target" / "silt_report.html").is_file()
 
 
-def test_without_a_project_it_is_written_into_the_current_folder(
+def test_without_a_project_the_page_is_written_into_the_current_folder(
     house: House, silt: Silt, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -46,20 +46,20 @@ def test_without_a_project_it_is_written_into_the_current_folder(
     assert (tmp_path / "silt_report.html").is_file()
 
 
-def test_programs_get_what_was_written_as_json(house: House, silt: Silt, output: Path) -> None:
+def test_the_path_is_printed_as_json_on_request(house: House, silt: Silt, output: Path) -> None:
     house.create("main.orders", rows(0, 3))
     answer = json.loads(silt("report", "--json", "-o", str(output)))
     assert answer["file"] == str(output) and answer["bytes"] == output.stat().st_size
     assert (answer["tables"], answer["runs"], answer["problems"]) == (1, 0, [])
 
 
-def test_a_damaged_table_is_in_the_page_and_the_exit_code_says_so(house: House, silt: Silt, output: Path) -> None:
+def test_a_damaged_table_is_in_the_page_and_sets_the_exit_code(house: House, silt: Silt, output: Path) -> None:
     house.create("main.orders", rows(0, 3)).store.put(commit_path(1), b"{")
     assert "1 table could not be read" in silt("report", "-o", str(output), code=1)
     assert "SILT_CORRUPT_LOG" in output.read_text(encoding="utf-8")
 
 
-def test_a_page_that_cannot_be_written_leaves_the_old_one(
+def test_a_page_that_cannot_be_written_leaves_the_old_page(
     house: House, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     (tmp_path / "file").write_text("old")
@@ -77,14 +77,12 @@ def test_a_negative_number_of_runs_is_refused(house: House, capsys: pytest.Captu
 
 
 @pytest.mark.parametrize("command", ["report", "serve"])
-def test_a_warehouse_that_is_not_there_is_refused(
-    command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_missing_warehouse_is_refused(command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([command, "--warehouse", str(tmp_path / "none")]) == 2
     assert "the folder" in capsys.readouterr().err
 
 
-def test_a_served_page_shows_what_is_committed_while_it_is_open_and_ends_with_ctrl_c(house: House) -> None:
+def test_a_served_page_shows_new_commits_and_the_server_ends_with_ctrl_c(house: House) -> None:
     house.create("main.orders", rows(0, 3))
     command = [sys.executable, "-m", "dbt.adapters.silt.cli", "serve", "--json", "--warehouse", str(house.folder)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:

@@ -24,7 +24,7 @@ Silt = Callable[..., str]
 
 
 def two_runs(house: House) -> tuple[DeltaLog, DeltaLog]:
-    """Run `a` makes two tables of ten rows; run `b` adds five to each, in two units of work, and makes a third."""
+    """Run `a` creates two tables of ten rows; run `b` adds five to each, in two units of work, and creates a third."""
     first, second = house.running("a"), house.running("b")
     tables = first.create("main.orders", rows(0, 10)), first.create("main.payments", rows(0, 10))
     second.append(tables[0], rows(10, 3), ("silt/shop/model.shop.orders/b/main", 1))
@@ -35,11 +35,11 @@ def two_runs(house: House) -> tuple[DeltaLog, DeltaLog]:
 
 
 def count(log: DeltaLog) -> int:
-    """The rows of a table, as another engine reads them."""
+    """Returns the number of rows of the table, as another engine reads them."""
     return DeltaTable(log.store.root).to_pyarrow_table().num_rows
 
 
-def test_the_tables_go_back_and_the_command_says_what_it_did_and_what_comes_next(house: House, silt: Silt) -> None:
+def test_the_tables_are_restored_and_the_command_prints_its_changes_and_the_next_step(house: House, silt: Silt) -> None:
     orders, payments = two_runs(house)
     printed = silt("rollback", "b").splitlines()
     assert printed[0] == "run b: rolled back"
@@ -57,7 +57,7 @@ def test_the_tables_go_back_and_the_command_says_what_it_did_and_what_comes_next
     assert orders.snapshot().transaction_version("silt/shop/model.shop.orders/b/main") == -1
 
 
-def test_the_second_time_there_is_nothing_to_do(house: House, silt: Silt, as_json: AsJson) -> None:
+def test_a_second_rollback_has_nothing_to_do(house: House, silt: Silt, as_json: AsJson) -> None:
     two_runs(house)
     silt("rollback", "b")
     assert as_json("rollback", "b") == {
@@ -77,14 +77,14 @@ def test_the_second_time_there_is_nothing_to_do(house: House, silt: Silt, as_jso
 
 
 class _Terminal(io.StringIO):
-    """What a person types."""
+    """Input that a person types."""
 
     def isatty(self) -> bool:
         return True
 
 
 @pytest.mark.parametrize("typed", ["", "\n", "no\n"])
-def test_a_person_is_asked_and_may_say_no(
+def test_the_command_asks_a_person_who_may_decline(
     house: House, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], typed: str
 ) -> None:
     orders, _ = two_runs(house)
@@ -98,7 +98,7 @@ def test_a_person_is_asked_and_may_say_no(
 
 
 @pytest.mark.parametrize(("typed", "options"), [("y\n", []), ("no\n", ["--yes"]), ("no\n", ["--json"])])
-def test_a_person_who_says_yes_and_a_program_roll_back(
+def test_a_confirmed_rollback_and_a_rollback_in_a_script_are_done(
     house: House, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], typed: str, options: list[str]
 ) -> None:
     orders, _ = two_runs(house)
@@ -122,13 +122,13 @@ def test_a_dry_run_changes_nothing(house: House, as_json: AsJson) -> None:
     assert (house.folder / "main" / "made").exists()
 
 
-def test_tables_that_the_run_made_are_dropped_when_told(house: House, as_json: AsJson) -> None:
+def test_tables_that_the_run_created_are_dropped_on_request(house: House, as_json: AsJson) -> None:
     two_runs(house)
     assert as_json("rollback", "b", "--drop-created")["dropped"] == ["silt.main.made"]
     assert not (house.folder / "main" / "made").exists()
 
 
-def test_it_is_refused_with_the_list_of_what_came_later(
+def test_a_rollback_is_refused_with_the_list_of_later_changes(
     house: House, as_json: AsJson, capsys: pytest.CaptureFixture[str]
 ) -> None:
     orders, payments = two_runs(house)
@@ -147,7 +147,7 @@ def test_it_is_refused_with_the_list_of_what_came_later(
     assert "silt.main.orders@v3: WRITE by run c (model.shop.later), 20" in capsys.readouterr().err
 
 
-def test_what_came_later_is_undone_too_when_told(house: House, as_json: AsJson) -> None:
+def test_later_changes_are_undone_too_on_request(house: House, as_json: AsJson) -> None:
     orders, _ = two_runs(house)
     house.running("c").append(orders, rows(20, 1))
     done = as_json("rollback", "b", "--discard-later-commits")
@@ -155,25 +155,25 @@ def test_what_came_later_is_undone_too_when_told(house: House, as_json: AsJson) 
     assert count(orders) == 10
 
 
-def test_a_table_is_left_out(house: House, as_json: AsJson) -> None:
+def test_a_table_can_be_excluded(house: House, as_json: AsJson) -> None:
     orders, payments = two_runs(house)
     house.append(orders, rows(20, 1))
     assert as_json("rollback", "--exclude", "main.orders", "b")["excluded"] == ["silt.main.orders"]
     assert (count(orders), count(payments)) == (16, 10)
 
 
-def test_a_table_to_leave_out_that_is_not_there_is_an_error(house: House, silt: Silt) -> None:
+def test_excluding_a_missing_table_is_an_error(house: House, silt: Silt) -> None:
     orders, _ = two_runs(house)
     silt("rollback", "b", "--exclude", "main.order", code=2)
     assert orders.snapshot().version == 2
 
 
-def test_a_run_that_never_was_is_an_error(house: House, silt: Silt) -> None:
+def test_an_unknown_run_is_an_error(house: House, silt: Silt) -> None:
     two_runs(house)
     silt("rollback", "zzz", code=2)
 
 
-def test_a_rollback_is_no_work_of_the_run_and_a_rerun_of_it_can_be_rolled_back(house: House, as_json: AsJson) -> None:
+def test_a_rollback_is_not_work_of_the_run_and_a_rerun_can_be_rolled_back_again(house: House, as_json: AsJson) -> None:
     orders, _ = two_runs(house)
     as_json("rollback", "b")
     house.running("b").append(orders, rows(10, 3), ("silt/shop/model.shop.orders/b/main", 1))
@@ -191,9 +191,7 @@ def test_runs_are_undone_one_after_the_other_from_the_newest(house: House, as_js
     assert count(orders) == 10
 
 
-def test_a_run_that_is_still_running_is_left_alone(
-    house: House, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_running_run_is_not_rolled_back(house: House, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     orders, _ = two_runs(house)
     registry = RunRegistry(tmp_path)
     registry.enter(RunEntry("i", "b", "dbt run", os.getcwd(), "2026-03-01T00:00:00+00:00"))
@@ -215,7 +213,7 @@ def test_a_run_that_is_still_running_is_left_alone(
         (["--drop-created", "--exclude", "main.orders"], True),
     ],
 )
-def test_a_run_of_which_nothing_is_left_is_not_unfinished_any_more(
+def test_a_completely_undone_run_is_no_longer_unfinished(
     house: House, tmp_path: Path, option: list[str], left: bool
 ) -> None:
     two_runs(house)
@@ -228,7 +226,7 @@ def test_a_run_of_which_nothing_is_left_is_not_unfinished_any_more(
     assert [each.is_unfinished for each in registry.entries()] == [True, left]
 
 
-def test_what_the_run_wrote_and_is_not_found_any_more_is_named(house: House, tmp_path: Path, as_json: AsJson) -> None:
+def test_tables_of_the_run_that_are_missing_now_are_named(house: House, tmp_path: Path, as_json: AsJson) -> None:
     two_runs(house)
     for table in ("silt.main.orders", "silt.main.gone", "silt.main.gone__dbt_tmp", "delta.`/elsewhere`"):
         CommitJournal(tmp_path).append(JournalEntry("2026-03-01T00:00:00Z", table, run_id="b", operation="WRITE"))
@@ -251,7 +249,7 @@ def test_the_run_of_a_unit_of_work_is_read_from_its_name(app_id: str, run_id: st
     assert run_id_of(app_id) == run_id
 
 
-def test_the_id_may_be_shortened_to_its_beginning(house: House, silt: Silt, as_json: AsJson) -> None:
+def test_the_run_id_may_be_abbreviated(house: House, silt: Silt, as_json: AsJson) -> None:
     made = house.running("night-2026-03-01").create("main.orders", rows(0, 10))
     house.running("night-2026-03-02").append(made, rows(10, 5))
     silt("rollback", "night", code=2)

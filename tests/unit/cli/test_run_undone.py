@@ -1,4 +1,4 @@
-"""`silt run` shows as rolled back what `silt rollback` takes for rolled back, and nothing else."""
+"""`silt run` and `silt rollback` agree on the runs that are rolled back."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ UNIT = ("silt/shop/model.shop.orders/b/main", 1)
 
 @pytest.fixture
 def orders(house: House) -> DeltaLog:
-    """A table that another writer made, and that run `b` has added to in version 1."""
+    """A table that another writer created, and to which run `b` has added rows in version 1."""
     log = house.create("main.orders", rows(0, 10))
     house.running("b").append(log, rows(10, 5), UNIT)
     return log
 
 
 def rewrite(log: DeltaLog, version: int, old: str, new: str) -> None:
-    """Changes the text of a commit, as another engine would have written it; its time stays."""
+    """Changes the text of a commit, as if another engine had written it; keeps its time."""
     path = log.store.local_path(commit_path(version))
     assert path is not None
     with open(path, encoding="utf-8") as file:
@@ -44,7 +44,9 @@ def rewrite(log: DeltaLog, version: int, old: str, new: str) -> None:
 
 
 def restore_to(log: DeltaLog, point: RestorePoint, keeps_units: bool = False) -> int:
-    """A RESTORE by hand; its version. Other engines' RESTORE keeps the units of work that it undoes."""
+    """Restores the table by hand; returns the version. Other engines' RESTORE keeps the units of work
+    that it undoes.
+    """
     prepared = restore.prepare(log, log.snapshot(), point)
     if keeps_units:
         prepared = replace(prepared, changes=replace(prepared.changes, forgotten=()))
@@ -55,13 +57,15 @@ def rolled_back_by(as_json: AsJson) -> list[int | None]:
     return [each["rolled_back_by"] for each in as_json("run", "b")["commits"]]
 
 
-def test_a_restore_to_a_version_undoes_the_run_for_both(house: House, as_json: AsJson, orders: DeltaLog) -> None:
+def test_a_restore_to_a_version_undoes_the_run_for_both_commands(
+    house: House, as_json: AsJson, orders: DeltaLog
+) -> None:
     house.restore(orders, 0)
     assert rolled_back_by(as_json) == [2]
     assert as_json("rollback", "b", "--dry-run")["tables"] == []
 
 
-def test_another_engines_restore_which_keeps_the_units_undoes_no_run(as_json: AsJson, orders: DeltaLog) -> None:
+def test_another_engines_restore_that_keeps_the_units_undoes_no_run(as_json: AsJson, orders: DeltaLog) -> None:
     version = restore_to(orders, RestorePoint(0), keeps_units=True)
     rewrite(orders, version, '"engineInfo":"dbt-silt/', '"engineInfo":"Apache-Spark/4.0.0 Delta-Lake/')
     refused = as_json("rollback", "b", "--dry-run", code=1)
@@ -69,8 +73,8 @@ def test_another_engines_restore_which_keeps_the_units_undoes_no_run(as_json: As
     assert rolled_back_by(as_json) == [None]
 
 
-def test_a_time_stands_for_the_version_that_the_log_gives_for_it(as_json: AsJson, orders: DeltaLog) -> None:
-    # What is left of in-commit timestamps that were switched off since: times are the files' again.
+def test_a_restore_to_a_time_means_the_logs_version_at_that_time(as_json: AsJson, orders: DeltaLog) -> None:
+    # These are remains of in-commit timestamps that were disabled later: the times are the files' again.
     rewrite(orders, 1, '"commitInfo":{', '"commitInfo":{"inCommitTimestamp":4102444800000,')
     orders = DeltaLog(orders.store, orders.name)
     moment = datetime.fromtimestamp(orders.snapshot().timestamp / 1000, timezone.utc).isoformat(" ", "milliseconds")
@@ -80,7 +84,7 @@ def test_a_time_stands_for_the_version_that_the_log_gives_for_it(as_json: AsJson
 
 
 @pytest.mark.parametrize("said", ['"version":2', '"version":99'])
-def test_a_restore_to_no_earlier_version_undoes_nothing(as_json: AsJson, orders: DeltaLog, said: str) -> None:
+def test_a_restore_to_a_later_version_undoes_nothing(as_json: AsJson, orders: DeltaLog, said: str) -> None:
     version = restore_to(orders, RestorePoint(0), keeps_units=True)
     rewrite(orders, version, '"version":0', said)
     assert rolled_back_by(as_json) == [None]

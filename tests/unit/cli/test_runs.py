@@ -1,4 +1,4 @@
-"""`silt runs`, `silt run` and `silt history`: what the logs tell of runs."""
+"""`silt runs`, `silt run` and `silt history`: the facts about runs in the logs."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ Silt = Callable[..., str]
 
 
 def two_runs(house: House) -> None:
-    """Run `a` makes two tables and fills one; run `b` adds to it; another writer adds in between."""
+    """Run `a` creates two tables and fills one; run `b` adds to it; another writer adds in between."""
     first, second = house.running("a"), house.running("b", "model.shop.künden")
     orders = first.create("main.orders", rows(0, 10))
     first.create("main.künden", rows(0, 2))
@@ -42,7 +42,7 @@ def two_runs(house: House) -> None:
     second.append(orders, rows(30, 4))
 
 
-def test_runs_are_shown_newest_first_with_what_they_changed(house: House, as_json: AsJson) -> None:
+def test_runs_are_shown_newest_first_with_their_changes(house: House, as_json: AsJson) -> None:
     two_runs(house)
     newest, oldest = as_json("runs")["runs"]
     assert [newest["run_id"], oldest["run_id"]] == ["b", "a"]
@@ -53,7 +53,7 @@ def test_runs_are_shown_newest_first_with_what_they_changed(house: House, as_jso
     assert newest["first_commit_at"] <= newest["last_commit_at"]
 
 
-def test_what_no_journal_tells_is_unknown_and_not_zero(house: House, as_json: AsJson, silt: Silt) -> None:
+def test_facts_missing_in_the_journal_are_unknown_and_not_zero(house: House, as_json: AsJson, silt: Silt) -> None:
     two_runs(house)
     (newest, _) = as_json("runs")["runs"]
     assert (newest["skipped"], newest["commit_retries"], newest["statement_reruns"]) == (None, 0, 0)
@@ -77,19 +77,19 @@ def test_conflicts_are_counted_from_the_log_alone(house: House, as_json: AsJson)
     assert shown["read_versions"] == {"silt.main.raw": [4, 7]}
 
 
-def test_commits_of_other_writers_are_no_runs(house: House, silt: Silt, as_json: AsJson) -> None:
+def test_commits_of_other_writers_are_not_runs(house: House, silt: Silt, as_json: AsJson) -> None:
     house.append(house.create(), rows(0, 1))
     assert as_json("runs")["runs"] == []
     assert silt("runs") == "no run has changed a table of this warehouse\n"
 
 
-def test_dropped_tables_are_gone_from_the_runs(house: House, as_json: AsJson) -> None:
+def test_dropped_tables_are_missing_in_the_runs(house: House, as_json: AsJson) -> None:
     two_runs(house)
     house.catalog.drop_table(house.name("main.künden"))
     assert as_json("runs")["runs"][1]["tables"] == ["silt.main.orders"]
 
 
-def test_a_table_that_cannot_be_read_does_not_hide_the_others(house: House, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_unreadable_table_does_not_hide_other_tables(house: House, capsys: pytest.CaptureFixture[str]) -> None:
     two_runs(house)
     (house.folder / "main" / "orders" / commit_path(1)).write_text("no json")
     assert main(["runs", "--warehouse", str(house.folder)]) == 1
@@ -98,12 +98,12 @@ def test_a_table_that_cannot_be_read_does_not_hide_the_others(house: House, caps
     assert "silt.main.orders@v1" in printed.err
 
 
-def test_only_so_many_runs_are_shown_as_asked_for(house: House, as_json: AsJson) -> None:
+def test_at_most_the_requested_number_of_runs_is_shown(house: House, as_json: AsJson) -> None:
     two_runs(house)
     assert [each["run_id"] for each in as_json("runs", "-n", "1")["runs"]] == ["b"]
 
 
-def test_a_runs_commits_stand_in_the_order_of_time_with_what_is_rolled_back(house: House, as_json: AsJson) -> None:
+def test_a_runs_commits_are_in_order_of_time_with_marks_for_rolled_back_commits(house: House, as_json: AsJson) -> None:
     two_runs(house)
     orders = house.catalog.table(house.name("main.orders"))
     house.restore(orders, 1)
@@ -114,7 +114,7 @@ def test_a_runs_commits_stand_in_the_order_of_time_with_what_is_rolled_back(hous
     assert [each["rolled_back_by"] for each in as_json("run", "a")["commits"]] == [None, None, None]
 
 
-def test_what_a_restore_undid_holds_again_when_the_restore_is_undone(house: House, as_json: AsJson) -> None:
+def test_undoing_a_restore_revalidates_the_commits_that_it_undid(house: House, as_json: AsJson) -> None:
     two_runs(house)
     orders = house.catalog.table(house.name("main.orders"))
     house.restore(orders, 1)
@@ -123,7 +123,7 @@ def test_what_a_restore_undid_holds_again_when_the_restore_is_undone(house: Hous
 
 
 @pytest.mark.parametrize("text", ["nightly-2026-11-20", "nightly-2026-11-20T", "invocation-of-nightly-2026-11-20T03"])
-def test_a_run_is_found_by_the_beginning_of_its_id_and_by_a_command_of_it(
+def test_a_run_is_found_by_the_beginning_of_its_id_and_by_one_of_its_invocations(
     house: House, as_json: AsJson, text: str
 ) -> None:
     house.running("nightly-2026-11-20T03").create("main.a", rows(0, 1))
@@ -134,7 +134,7 @@ def test_a_run_is_found_by_the_beginning_of_its_id_and_by_a_command_of_it(
 @pytest.mark.parametrize(
     ("text", "said"), [("nightly", "2 runs begin with"), ("weekly", "has a commit of a run `weekly`")]
 )
-def test_a_run_that_is_not_there_or_not_one_is_an_error_with_what_to_do(
+def test_a_missing_or_ambiguous_run_is_an_error_with_a_remedy(
     house: House, capsys: pytest.CaptureFixture[str], text: str, said: str
 ) -> None:
     house.running("nightly-1").create("main.a", rows(0, 1))
@@ -145,7 +145,7 @@ def test_a_run_that_is_not_there_or_not_one_is_an_error_with_what_to_do(
     assert said in printed.err
 
 
-def test_history_shows_the_newest_version_first_and_whose_it_is(house: House, as_json: AsJson) -> None:
+def test_history_shows_the_newest_version_first_with_its_writer(house: House, as_json: AsJson) -> None:
     two_runs(house)
     versions = as_json("history", "main.orders")["versions"]
     assert [(each["version"], each["run_id"], each["rows_inserted"]) for each in versions] == [
@@ -156,7 +156,7 @@ def test_history_shows_the_newest_version_first_and_whose_it_is(house: House, as
     ]
 
 
-def test_a_commit_whose_info_is_not_its_first_line_is_read_as_well(house: House, as_json: AsJson) -> None:
+def test_a_commit_with_commit_info_after_its_first_line_is_read_too(house: House, as_json: AsJson) -> None:
     log = house.running("a").create(content=rows(0, 1))
     path = house.folder / "main" / "orders" / commit_path(0)
     lines = path.read_bytes().splitlines()
@@ -165,7 +165,7 @@ def test_a_commit_whose_info_is_not_its_first_line_is_read_as_well(house: House,
     assert log.exists()
 
 
-def test_a_long_commit_is_shortened_to_its_beginning(house: House, as_json: AsJson) -> None:
+def test_only_the_beginning_of_a_long_commit_is_read(house: House, as_json: AsJson) -> None:
     house.running("a").create(content=rows(0, 1))
     path = house.folder / "main" / "orders" / commit_path(0)
     with open(path, "ab") as file:
@@ -173,7 +173,7 @@ def test_a_long_commit_is_shortened_to_its_beginning(house: House, as_json: AsJs
     assert as_json("history", "main.orders")["versions"][0]["run_id"] == "a"
 
 
-def test_a_table_that_goes_while_the_others_are_read_is_left_out(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_table_dropped_while_the_history_is_read_is_omitted(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
     two_runs(house)
     found = house.catalog.relations
 
@@ -189,7 +189,7 @@ def test_a_table_that_goes_while_the_others_are_read_is_left_out(house: House, m
     assert [run.run_id for run in runs(histories_left)] == ["b", "a"]
 
 
-def test_times_are_those_that_the_commits_state(house: House, as_json: AsJson) -> None:
+def test_times_are_those_stated_in_the_commits(house: House, as_json: AsJson) -> None:
     house.running("a").create(content=rows(0, 1))
     commit = house.folder / "main" / "orders" / commit_path(0)
     stated_at(commit, 1_700_000_000_000)
@@ -197,7 +197,7 @@ def test_times_are_those_that_the_commits_state(house: House, as_json: AsJson) -
     assert as_json("runs")["runs"][0]["first_commit_at"] == "2023-11-14T22:13:20.000Z"
 
 
-def test_a_run_is_shown_with_its_command_its_target_and_how_long_it_took(house: House) -> None:
+def test_a_run_is_shown_with_its_command_target_and_duration(house: House) -> None:
     two_runs(house)
     command = {"run_id": "b", "directory": "/shop", "finished": True}
     first = RunEntry("1", command="dbt run", started_at=f"{DAY}10:00:00", ended_at=f"{DAY}10:01:10.5", **command)
@@ -221,7 +221,7 @@ KILLED = None
 
 
 def ran(target: Path, run_id: str, day: int, result: CommandResult | None, **fields: Any) -> str:
-    """A command that is on record in a project's target folder."""
+    """Records a command in a project's target folder."""
     registry = RunRegistry(target)
     entry = RunEntry(f"{run_id}-{day}", run_id, "dbt build", "/shop", f"2026-03-{day:02}T03:00:00+00:00", **fields)
     registry.enter(entry)
@@ -229,7 +229,7 @@ def ran(target: Path, run_id: str, day: int, result: CommandResult | None, **fie
     return entry.invocation_id
 
 
-def test_a_run_is_shown_with_its_result_and_the_names_of_what_failed(
+def test_a_run_is_shown_with_its_result_and_the_names_of_failed_nodes(
     house: House, tmp_path: Path, silt: Silt, as_json: AsJson
 ) -> None:
     house.running("a").create("main.orders", rows(0, 1))
@@ -242,7 +242,7 @@ def test_a_run_is_shown_with_its_result_and_the_names_of_what_failed(
     assert (run["result"], run["counts"]["error"], run["failed"]) == ("failed", 1, ["unique_orders_id"])
 
 
-def test_a_run_that_committed_nothing_is_shown_and_found(house: House, tmp_path: Path, as_json: AsJson) -> None:
+def test_a_run_without_commits_is_shown_and_found(house: House, tmp_path: Path, as_json: AsJson) -> None:
     house.running("a").create("main.orders", rows(0, 1))
     problem = CommandResult.of(Ending.FAILED, (), "Parsing Error")
     ran(tmp_path, "a", 1, GOOD)
@@ -265,7 +265,7 @@ def test_a_run_that_committed_nothing_is_shown_and_found(house: House, tmp_path:
         ([CommandResult(Ending.INTERRUPTED)], "interrupted", 1),
     ],
 )
-def test_a_check_of_the_last_run_fails_unless_its_last_command_succeeded(
+def test_the_check_option_fails_unless_the_last_runs_last_command_succeeded(
     house: House, tmp_path: Path, as_json: AsJson, results: list[CommandResult | None], state: str, code: int
 ) -> None:
     ran(tmp_path, "before", 1, BAD)
@@ -276,7 +276,9 @@ def test_a_check_of_the_last_run_fails_unless_its_last_command_succeeded(
     assert as_json("run", "nightly", "--check", *place, code=code)["result"] == state
 
 
-def test_a_retry_takes_the_place_of_what_it_repeats_and_another_command_does_not(tmp_path: Path) -> None:
+def test_a_retry_replaces_the_result_of_the_command_that_it_repeats_and_another_command_does_not(
+    tmp_path: Path,
+) -> None:
     failed = ran(tmp_path, "a", 1, BAD, variables="{day: 1}")
     ran(tmp_path, "b", 2, BAD, variables="{day: 1}")
     ran(tmp_path, "a", 3, GOOD, repeats=failed)
@@ -285,7 +287,7 @@ def test_a_retry_takes_the_place_of_what_it_repeats_and_another_command_does_not
     assert states == {"a": "succeeded", "b": "failed"}
 
 
-def test_a_check_without_any_run_fails(house: House, silt: Silt) -> None:
+def test_the_check_option_fails_without_any_run(house: House, silt: Silt) -> None:
     silt("runs", "--last", "--check", code=1)
 
 
@@ -294,13 +296,13 @@ def test_a_run_of_another_machine_has_no_result(house: House, as_json: AsJson) -
     assert as_json("runs", "--check", code=1)["runs"][0]["result"] is None
 
 
-def test_the_last_thirty_runs_are_a_line_of_marks(house: House, tmp_path: Path, silt: Silt) -> None:
+def test_the_last_thirty_runs_are_summarised_in_a_line_of_marks(house: House, tmp_path: Path, silt: Silt) -> None:
     for day, result in enumerate([*[GOOD] * 6, BAD, KILLED, GOOD], 1):
         ran(tmp_path, f"nightly-{day}", day, result)
     assert silt("runs", "--target-path", str(tmp_path)).splitlines()[-1] == ("last 9 runs, the newest last: ✓✓✓✓✓✓✗✗✓")
 
 
-def test_a_run_shows_its_nodes_in_the_order_of_time(house: House, tmp_path: Path, silt: Silt, as_json: AsJson) -> None:
+def test_a_run_shows_its_nodes_in_order_of_time(house: House, tmp_path: Path, silt: Silt, as_json: AsJson) -> None:
     invocation = ran(tmp_path, "a", 1, BAD)
     timing = [{"started_at": "2026-03-01T03:00:01Z", "completed_at": "2026-03-01T03:00:03.5Z"}]
     KeptResults(tmp_path).keep(invocation, "build", [{**each, "timing": timing} for each in FAILED])

@@ -1,4 +1,4 @@
-"""`silt show`: what a table is at a version."""
+"""`silt show`: the state of a table at a version."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_a_table_is_shown_with_its_rows_files_and_statistics(orders: House, as_j
 
 
 @pytest.mark.parametrize("suffix", ["@v1", "@1", "@2024-01-02", "@2024-01-02T01:00+01:00", "@2024-01-01 23:59:59Z"])
-def test_a_table_is_shown_as_it_was(orders: House, as_json: AsJson, suffix: str) -> None:
+def test_an_earlier_version_of_a_table_is_shown(orders: House, as_json: AsJson, suffix: str) -> None:
     folder = orders.folder / "main" / "orders"
     for version, at in enumerate((1_700_000_000, 1_704_067_200, 1_704_200_000)):
         stated_at(folder / commit_path(version), at * 1000)
@@ -60,7 +60,7 @@ def test_a_table_is_shown_as_it_was(orders: House, as_json: AsJson, suffix: str)
 
 
 @pytest.mark.parametrize("name", ["main.orders", "MAIN.Orders", "silt.main.orders", "`main`.`orders`", "orders"])
-def test_a_name_is_found_however_it_is_written(orders: House, as_json: AsJson, name: str) -> None:
+def test_a_name_is_found_in_any_case_and_quoting(orders: House, as_json: AsJson, name: str) -> None:
     assert as_json("show", name)["table"] == "silt.main.orders"
 
 
@@ -77,7 +77,7 @@ def test_a_name_is_found_however_it_is_written(orders: House, as_json: AsJson, n
         ("./nothing", "SILT_NOT_A_TABLE"),
     ],
 )
-def test_what_is_not_there_is_bad_input(
+def test_a_missing_table_is_invalid_input(
     orders: House, capsys: pytest.CaptureFixture[str], text: str, said: str
 ) -> None:
     assert main(["show", text, "--warehouse", str(orders.folder)]) == 2
@@ -85,7 +85,7 @@ def test_what_is_not_there_is_bad_input(
     assert (printed.out, said in printed.err) == ("", True)
 
 
-def test_a_table_is_shown_in_lines_for_people(orders: House, silt: Callable[..., str]) -> None:
+def test_a_table_is_shown_as_lines_for_people(orders: House, silt: Callable[..., str]) -> None:
     lines = silt("show", "main.orders").splitlines()
     assert lines[0] == "table     silt.main.orders"
     assert "rows      12, 3 more deleted by deletion vectors" in lines
@@ -93,7 +93,7 @@ def test_a_table_is_shown_in_lines_for_people(orders: House, silt: Callable[...,
     assert "owner                        künden" in lines
 
 
-def test_a_view_is_shown_by_its_query(house: House, silt: Callable[..., str], as_json: AsJson) -> None:
+def test_a_view_is_shown_with_its_query(house: House, silt: Callable[..., str], as_json: AsJson) -> None:
     house.create("main.orders", [])
     columns = (ViewColumn("id", "the key"), ViewColumn("n", None))
     view = View(house.name("main.v"), "select id,\n  1 as n\nfrom orders", columns, "why", {"a": "b"}, "silt", "main")
@@ -117,7 +117,7 @@ def test_a_view_is_shown_by_its_query(house: House, silt: Callable[..., str], as
         (("history", "orders@2026-01-01"), "`silt show orders@2026-01-01` for that version"),
     ],
 )
-def test_a_version_is_refused_where_there_is_none_to_name(
+def test_a_version_is_refused_for_a_relation_without_versions(
     house: House, capsys: pytest.CaptureFixture[str], arguments: tuple[str, str], said: str
 ) -> None:
     house.create("main.orders", [])
@@ -133,7 +133,7 @@ def test_an_empty_table_is_shown(house: House, as_json: AsJson) -> None:
     assert [(each["min"], each["max"], each["nulls"]) for each in shown["columns"]] == [(None, None, 0)] * 4
 
 
-def test_a_table_of_another_schema_is_found_by_its_name_alone_if_it_is_the_only_one(
+def test_a_unique_table_of_another_schema_is_found_by_its_unqualified_name(
     house: House, as_json: AsJson, capsys: pytest.CaptureFixture[str]
 ) -> None:
     house.create("staging.payments", rows(0, 3))
@@ -148,9 +148,7 @@ def test_a_table_of_another_schema_is_found_by_its_name_alone_if_it_is_the_only_
         assert said in capsys.readouterr().err
 
 
-def test_a_name_that_is_mistyped_is_refused_with_those_that_are_near(
-    orders: House, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_mistyped_name_is_refused_with_similar_names(orders: House, capsys: pytest.CaptureFixture[str]) -> None:
     for name in ("ordrs", "main.ordrs", "man.orders", "Orders@v9"):
         assert main(["show", name, "--warehouse", str(orders.folder)]) == 2
     errors = capsys.readouterr().err.splitlines()

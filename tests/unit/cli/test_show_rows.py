@@ -21,7 +21,7 @@ AsJson = Callable[..., Any]
 
 @pytest.fixture
 def orders(house: House) -> House:
-    """A table of 12 rows, in two files, three more of which a deletion vector deletes."""
+    """A table of 12 rows in two files, and three more rows that a deletion vector deletes."""
     log = house.create("main.orders", rows(0, 10), {"delta.enableDeletionVectors": "true"})
     house.append(log, [{**row, "price": Decimal("1.50")} for row in rows(10, 5)], ("stream", 4))
     house.mark(log, [1, 2, 3])
@@ -38,14 +38,14 @@ def test_rows_are_aligned_below_their_columns(orders: House, silt: Callable[...,
     ]
 
 
-def test_twenty_rows_are_shown_or_as_many_as_asked_for(house: House, as_json: AsJson) -> None:
+def test_twenty_rows_are_shown_or_the_requested_number(house: House, as_json: AsJson) -> None:
     house.create("main.many", rows(0, 30), {})
     assert len(as_json("show", "main.many", "--rows")) == 20
     assert [row["id"] for row in as_json("show", "main.many", "--rows", "3")] == [0, 1, 2]
     assert len(as_json("show", "main.many", "--where", "id >= 25")) == 5
 
 
-def test_columns_and_versions_are_chosen(orders: House, as_json: AsJson) -> None:
+def test_columns_and_versions_can_be_selected(orders: House, as_json: AsJson) -> None:
     assert as_json("show", "main.orders@v0", "-r", "2", "--columns", "PRICE, id") == [
         {"price": None, "id": 0},
         {"price": None, "id": 1},
@@ -53,7 +53,7 @@ def test_columns_and_versions_are_chosen(orders: House, as_json: AsJson) -> None
     assert as_json("show", "main.orders", "--columns", "id", "--where", "price = 1.5 and id > 13") == [{"id": 14}]
 
 
-def test_no_row_is_said(orders: House, silt: Callable[..., str]) -> None:
+def test_an_empty_result_is_reported(orders: House, silt: Callable[..., str]) -> None:
     assert silt("show", "main.orders", "--where", "id < 0") == "no rows\n"
 
 
@@ -65,7 +65,7 @@ def test_a_map_is_an_object_even_if_it_is_empty() -> None:
     assert shown.cells()[0] == ["{}", "[]"]
 
 
-def test_what_needs_spark_is_refused(orders: House, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_query_that_needs_spark_is_refused(orders: House, capsys: pytest.CaptureFixture[str]) -> None:
     folder = str(orders.folder)
     assert main(["show", "main.orders", "--where", "id + 1 = 2", "--warehouse", folder]) == 2
     assert "`id + 1 = 2` can only be evaluated by Spark" in capsys.readouterr().err
@@ -78,7 +78,7 @@ def test_a_view_has_no_rows_without_spark(orders: House, capsys: pytest.CaptureF
 
 
 @pytest.mark.parametrize("number", ["0", "-1", "x"])
-def test_a_number_of_rows_is_above_zero(orders: House, number: str) -> None:
+def test_the_number_of_rows_must_be_positive(orders: House, number: str) -> None:
     with pytest.raises(SystemExit):
         main(["show", "main.orders", f"--rows={number}", "--warehouse", str(orders.folder)])
 

@@ -1,4 +1,4 @@
-"""`silt sql` without Spark: what the log and Arrow answer, how it is shown and written, and what is refused."""
+"""`silt sql` without Spark: answers of the log and of Arrow, their output and files, and refused input."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def orders(house: House) -> House:
 
 @pytest.fixture(autouse=True)
 def to_spark(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
-    """The statements that went to Spark, which is not there."""
+    """The statements that would be passed to Spark, which does not run."""
     sent: list[str] = []
 
     def run(self: SparkProcess, text: str, most: int | None = None, may_commit: bool = True) -> Result:
@@ -70,7 +70,7 @@ def project(folder: Path, conf: str, fields: Mapping[str, Any] | None = None) ->
         ({"remote": "sc://elsewhere"}, spark_process.CONNECTS),
     ],
 )
-def test_the_notice_says_whether_spark_starts_or_is_one_that_runs(
+def test_the_notice_states_whether_spark_is_started_or_already_running(
     fields: dict[str, Any], said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     told: list[str] = []
@@ -90,7 +90,7 @@ def failing(house: House, *arguments: str) -> int:
     return main(["sql", *arguments, "--warehouse", str(house.folder)])
 
 
-def test_counts_and_extremes_are_of_the_log(orders: House, as_json: AsJson, to_spark: list[str]) -> None:
+def test_counts_and_extremes_are_answered_from_the_log(orders: House, as_json: AsJson, to_spark: list[str]) -> None:
     text = "select count(*), min(id), MAX(Id) as most, max(price), min(sold) from main.orders"
     assert as_json("sql", text) == [
         {
@@ -105,7 +105,7 @@ def test_counts_and_extremes_are_of_the_log(orders: House, as_json: AsJson, to_s
     assert not to_spark
 
 
-def test_rows_under_a_condition_are_read_by_arrow(orders: House, as_json: AsJson, to_spark: list[str]) -> None:
+def test_filtered_rows_are_read_by_arrow(orders: House, as_json: AsJson, to_spark: list[str]) -> None:
     text = "select o.ID, name as who, price from silt.main.orders o where o.id in (3, 12) or name like 'name 14%'"
     assert sorted(as_json("sql", text), key=lambda row: row["ID"]) == [
         {"ID": 3, "who": "name 3", "price": None},
@@ -151,7 +151,9 @@ def test_rows_under_a_condition_are_read_by_arrow(orders: House, as_json: AsJson
         "explain extended select id from orders",
     ],
 )
-def test_what_is_not_surely_the_same_goes_to_spark(orders: House, silt: Silt, to_spark: list[str], text: str) -> None:
+def test_queries_with_possibly_different_results_are_passed_to_spark(
+    orders: House, silt: Silt, to_spark: list[str], text: str
+) -> None:
     orders.catalog.put_view(View(orders.name("main.big"), "select * from main.orders where id > 10"))
     silt("sql", text)
     assert to_spark == [text]
@@ -168,25 +170,25 @@ def test_what_is_not_surely_the_same_goes_to_spark(orders: House, silt: Silt, to
         "execute immediate 'use other'",
     ],
 )
-def test_after_a_statement_that_changes_the_session_all_go_to_spark(
+def test_after_a_statement_that_changes_the_session_all_statements_are_passed_to_spark(
     orders: House, silt: Silt, to_spark: list[str], text: str
 ) -> None:
     silt("sql", f"select id from orders; {text}; select id from orders; select count(*) from orders")
     assert to_spark == [text, "select id from orders", "select count(*) from orders"]
 
 
-def test_a_change_leaves_the_answers_to_the_log(orders: House, silt: Silt, to_spark: list[str]) -> None:
+def test_after_a_change_of_rows_the_log_still_answers(orders: House, silt: Silt, to_spark: list[str]) -> None:
     printed = silt("sql", "delete from orders where id = 1; select count(*) as n from orders")
     assert printed == "DELETE silt.main.orders@v2: 1 deleted\n\n n\n15\n"
     assert len(to_spark) == 1
 
 
-def test_statements_are_split_where_spark_splits_them(orders: House, as_json: AsJson) -> None:
+def test_statements_are_split_as_spark_splits_them(orders: House, as_json: AsJson) -> None:
     text = "select id from orders where name = 'a;b' -- no; end\n; /* ; */ select count(*) as n from orders;"
     assert as_json("sql", text) == [[], [{"n": 15}]]
 
 
-def test_statements_come_from_a_file_or_the_standard_input(
+def test_statements_are_read_from_a_file_or_from_standard_input(
     orders: House, as_json: AsJson, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     file = tmp_path / "count.sql"
@@ -196,7 +198,7 @@ def test_statements_come_from_a_file_or_the_standard_input(
     assert as_json("sql") == [{"n": 15}]
 
 
-def test_commands_of_the_shell_run_in_a_pipe_too(
+def test_shell_commands_work_in_a_pipe_too(
     orders: House, silt: Silt, as_json: AsJson, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sys, "stdin", io.StringIO("\\d\n"))
@@ -211,7 +213,7 @@ def test_commands_of_the_shell_run_in_a_pipe_too(
     silt("sql", "\\x", code=2)
 
 
-def test_rows_are_aligned_in_a_pipe_and_all_are_there(house: House, silt: Silt) -> None:
+def test_all_rows_are_printed_and_aligned_in_a_pipe(house: House, silt: Silt) -> None:
     house.create("main.many", rows(0, 250))
     assert (
         silt("sql", "select id, name, price from many where id < 2")
@@ -220,7 +222,7 @@ def test_rows_are_aligned_in_a_pipe_and_all_are_there(house: House, silt: Silt) 
     assert len(silt("sql", "select * from many").splitlines()) == 251
 
 
-def test_a_terminal_shows_the_first_rows_and_says_how_many_are_left_out() -> None:
+def test_a_terminal_shows_the_first_rows_and_the_number_of_omitted_rows() -> None:
     found = pa.table({"n": list(range(150)), "text": ["x"] * 150})
     assert len(list(drawn(found, 80))) == 102
     assert summary(3, 10_000) == "(3 rows)"
@@ -229,24 +231,24 @@ def test_a_terminal_shows_the_first_rows_and_says_how_many_are_left_out() -> Non
     assert summary(10_000, 10_000).startswith("(the first 100 rows; more than 9,900 are left out: ")
 
 
-def test_no_character_of_the_data_moves_the_cursor() -> None:
+def test_control_characters_in_the_data_are_escaped() -> None:
     found = pa.table({"a\x1b[2J": ["red\x1b[31m\nx\u202e", "注文"], "n": [None, 1]})
     heading, rule, first, second = drawn(found, 80)
     assert heading.split() == ["a\\x1b[2J", "n"]
     assert first == "red\\x1b[31m\\nx\\u202e  null"
     assert len(rule) == len(first)
-    assert len(second) + 2 == len(first)  # each of its two characters takes two columns
+    assert len(second) + 2 == len(first)  # each of its two characters is two columns wide
     shown = output.json_text([RowsFound(found)])
     assert "\x1b" not in shown and "\u202e" not in shown
     assert json.loads(shown)[0]["n"] is None
 
 
-def test_rows_that_are_too_wide_for_a_terminal_are_shown_one_by_one() -> None:
+def test_rows_wider_than_the_terminal_are_shown_one_by_one() -> None:
     found = pa.table({"name": ["a" * 30], "other": ["b" * 300]})
     assert list(drawn(found, 40)) == ["── row 1", f"name   {'a' * 30}", f"other  {'b' * 199}…"]
 
 
-def test_a_csv_tells_null_from_an_empty_text(orders: House, silt: Silt, tmp_path: Path) -> None:
+def test_csv_output_distinguishes_null_from_an_empty_string(orders: House, silt: Silt, tmp_path: Path) -> None:
     found = pa.table(
         {
             "t": ["", None, 'a "b", c', "x\ny", " z"],
@@ -291,7 +293,7 @@ def test_a_parquet_file_has_the_types_of_the_table(orders: House, silt: Silt, tm
     assert stat.S_IMODE(file.stat().st_mode) & 0o077 == 0o077 & ~umask() & 0o066
 
 
-def test_a_file_is_written_whole_or_not_at_all(
+def test_an_output_file_is_written_completely_or_not_at_all(
     orders: House, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def torn(rows: pa.Table, file: str, **options: Any) -> None:
@@ -305,7 +307,7 @@ def test_a_file_is_written_whole_or_not_at_all(
     assert [each.name for each in tmp_path.iterdir()] == ["warehouse"]
 
 
-def test_a_file_that_is_there_is_kept_unless_it_is_to_be_replaced(
+def test_an_existing_output_file_is_kept_unless_it_may_be_replaced(
     orders: House, silt: Silt, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = tmp_path / "kept.csv"
@@ -337,7 +339,7 @@ def test_a_file_that_is_there_is_kept_unless_it_is_to_be_replaced(
         (("explain delete from orders",), "only a query can be explained"),
     ],
 )
-def test_what_cannot_be_done_is_said_without_a_traceback(
+def test_impossible_requests_are_refused_without_a_traceback(
     orders: House, capsys: pytest.CaptureFixture[str], arguments: tuple[str, ...], said: str
 ) -> None:
     assert failing(orders, *arguments) == 2
@@ -358,20 +360,18 @@ def test_what_cannot_be_done_is_said_without_a_traceback(
         "explain select id from (select /id from orders)",
     ],
 )
-def test_what_stands_where_it_has_no_place_is_sparks_to_complain_about(
-    orders: House, to_spark: list[str], statement: str
-) -> None:
+def test_misplaced_clauses_are_left_to_sparks_error_message(orders: House, to_spark: list[str], statement: str) -> None:
     main(["sql", statement, "--warehouse", str(orders.folder)])
     assert to_spark == [statement]
 
 
-def test_a_byte_order_mark_is_no_part_of_a_script(orders: House, as_json: AsJson, tmp_path: Path) -> None:
+def test_a_byte_order_mark_is_not_part_of_a_script(orders: House, as_json: AsJson, tmp_path: Path) -> None:
     file = tmp_path / "counts.sql"
     file.write_text("select count(*) as n from orders;", encoding="utf-8-sig")
     assert as_json("sql", "-f", str(file)) == [{"n": 15}]
 
 
-def test_what_was_done_before_a_failure_is_shown(orders: House, capsys: pytest.CaptureFixture[str]) -> None:
+def test_results_before_a_failure_are_shown(orders: House, capsys: pytest.CaptureFixture[str]) -> None:
     assert failing(orders, "select count(*) as n from orders; broken; select 1", "--json") == 2
     assert json.loads(capsys.readouterr().out) == [{"n": 15}]
 
@@ -399,7 +399,7 @@ def test_a_folder_without_a_project_is_refused(
         ("spark.sql.legacy.x: true", False),
     ],
 )
-def test_a_setting_that_may_change_answers_leaves_them_to_spark(
+def test_with_a_setting_that_may_change_results_all_queries_are_passed_to_spark(
     orders: House, to_spark: list[str], monkeypatch: pytest.MonkeyPatch, conf: str, is_quick: bool
 ) -> None:
     monkeypatch.chdir(project(orders.folder.parent, conf))
@@ -407,7 +407,7 @@ def test_a_setting_that_may_change_answers_leaves_them_to_spark(
     assert to_spark == ([] if is_quick else ["select count(*) from orders"])
 
 
-def test_the_profiles_time_zone_reads_times_without_one(
+def test_times_without_a_zone_are_in_the_profiles_time_zone(
     orders: House, to_spark: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(project(orders.folder.parent, "spark.sql.session.timeZone: America/New_York"))

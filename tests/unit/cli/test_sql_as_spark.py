@@ -1,4 +1,4 @@
-"""What `silt sql` answers without Spark is what Spark answers: names, types and values."""
+"""Answers of `silt sql` without Spark equal Spark's: names, types and values."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ LISTS = st.one_of(
 
 @pytest.fixture(scope="module")
 def warehouse(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Warehouse]:
-    """A table with many types, in three partitions and more files, from one of which a row is deleted."""
+    """A table with many types, in three partitions and more files, with a deleted row."""
     house = Warehouse(spark, str(tmp_path_factory.mktemp("house")))
     house.sql(
         "create table orders (id int, b tinyint, n decimal(12, 2), s string, t date, ts timestamp, ntz timestamp_ntz, "
@@ -94,7 +94,7 @@ def in_order(rows: pa.Table) -> list[str]:
 
 @settings(max_examples=60, suppress_health_check=list(HealthCheck))
 @given(listed=LISTS, condition=st.one_of(st.none(), CONDITIONS), version=st.sampled_from(("", " version as of 1")))
-def test_a_quick_answer_is_that_of_spark(
+def test_an_answer_without_spark_equals_sparks_answer(
     warehouse: Warehouse, listed: str, condition: str | None, version: str
 ) -> None:
     text = f"select {listed} from main.orders{version} o" + ("" if condition is None else f" where {condition}")
@@ -115,7 +115,7 @@ def test_a_quick_answer_is_that_of_spark(
         ("select id, b, n, s, t, ts, ntz, flag, f, tags, st, m, p from orders", Source.FILES),
     ],
 )
-def test_what_is_usually_asked_is_answered_without_spark(warehouse: Warehouse, text: str, source: Source) -> None:
+def test_common_queries_are_answered_without_spark(warehouse: Warehouse, text: str, source: Source) -> None:
     found = quickly(warehouse, text)
     assert found is not None and found.source is source
     assert uniform(found.rows).schema == by_spark(warehouse, text).schema
@@ -125,5 +125,5 @@ def test_what_is_usually_asked_is_answered_without_spark(warehouse: Warehouse, t
 @pytest.mark.parametrize(
     "text", ["select id from big", "select c from orders", "select * from orders", "select st.x from orders"]
 )
-def test_views_and_padded_strings_are_sparks(warehouse: Warehouse, text: str) -> None:
+def test_queries_on_views_and_padded_strings_are_passed_to_spark(warehouse: Warehouse, text: str) -> None:
     assert quickly(warehouse, text) is None

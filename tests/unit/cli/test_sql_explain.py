@@ -1,4 +1,4 @@
-"""`explain` in `silt sql`: which files a query reads, and why it skips the others."""
+"""`explain` in `silt sql`: the files that a query reads, and the reasons for skipping others."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def orders(house: House) -> House:
     return house
 
 
-def test_each_part_of_a_condition_says_what_it_skips(orders: House, silt: Silt) -> None:
+def test_each_part_of_a_condition_shows_the_files_that_it_skips(orders: House, silt: Silt) -> None:
     text = "explain select name from orders where id >= 10 and sold < timestamp'2024-01-01 00:00:20Z'"
     assert silt("sql", text).splitlines() == [
         "answered by: the files, by Arrow",
@@ -33,7 +33,7 @@ def test_each_part_of_a_condition_says_what_it_skips(orders: House, silt: Silt) 
     ]
 
 
-def test_an_answer_of_the_log_opens_no_file(orders: House, silt: Silt) -> None:
+def test_an_answer_from_the_log_opens_no_file(orders: House, silt: Silt) -> None:
     assert silt("sql", "explain select count(*) from orders where id >= 20").splitlines() == [
         "answered by: the log",
         "silt.main.orders@v2: 3 files, 0 read",
@@ -50,7 +50,7 @@ def test_a_limit_leaves_files_unopened(orders: House, silt: Silt) -> None:
     ]
 
 
-def test_views_and_joins_are_looked_through(orders: House, silt: Silt) -> None:
+def test_explain_looks_through_views_and_joins(orders: House, silt: Silt) -> None:
     orders.catalog.put_view(View(orders.name("main.late"), "select * from orders where id > 25"))
     text = "explain select l.id from late l join orders o on l.id = o.id and o.id in (1, 2)"
     assert silt("sql", text).splitlines() == [
@@ -62,7 +62,7 @@ def test_views_and_joins_are_looked_through(orders: House, silt: Silt) -> None:
     ]
 
 
-def test_programs_get_the_same_as_json(orders: House, as_json: Callable[..., Any]) -> None:
+def test_the_explanation_is_available_as_json(orders: House, as_json: Callable[..., Any]) -> None:
     assert as_json("sql", "explain select id from orders where id < 5") == {
         "answered_by": "files",
         "tables": [
@@ -91,7 +91,7 @@ def test_programs_get_the_same_as_json(orders: House, as_json: Callable[..., Any
     }
 
 
-def test_what_only_spark_knows_is_named(orders: House, silt: Silt) -> None:
+def test_parts_that_only_spark_can_evaluate_are_named(orders: House, silt: Silt) -> None:
     printed = silt("sql", "explain select * from orders timestamp as of '2024-01-01' a join information_schema.tables")
     assert "orders: only Spark knows what it reads" in printed
     assert "information_schema.tables: only Spark knows what it reads" in printed

@@ -24,21 +24,21 @@ def shell(house: House, tmp_path: Path) -> Iterator[Typing]:
         yield begun
 
 
-def test_a_statement_of_several_lines_is_answered_and_remembered(shell: Typing, tmp_path: Path) -> None:
+def test_a_statement_of_several_lines_is_answered_and_added_to_the_history(shell: Typing, tmp_path: Path) -> None:
     assert "   -> " in shell.type("select count(*) as n\n", until="   -> ")
     assert "\n30\n(1 row)\n" in shell.type("from orders;\n")
     file = tmp_path / "state" / "silt" / "sql_history"
     assert file.read_text() == "select count(*) as n from orders;\n"
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
-    assert "30" in shell.type("\x1b[A\n")  # the arrow up
+    assert "30" in shell.type("\x1b[A\n")  # the up-arrow key
 
 
-def test_the_tabulator_completes_tables_and_columns(shell: Typing) -> None:
+def test_the_tab_key_completes_tables_and_columns(shell: Typing) -> None:
     assert "name 7" in shell.type("select name from main.ord\t where name = 'name 7';\n")
     assert "name 8" in shell.type("select name from orders where orders.na\t = 'name 8';\n")
 
 
-def test_ctrl_c_drops_what_was_typed_and_ctrl_d_ends_the_shell(shell: Typing) -> None:
+def test_ctrl_c_discards_the_input_and_ctrl_d_ends_the_shell(shell: Typing) -> None:
     shell.type("select broken\n", until="   -> ")
     shell.interrupt()
     assert "(1 row)" in shell.type("select count(*) from orders;\n")
@@ -46,7 +46,7 @@ def test_ctrl_c_drops_what_was_typed_and_ctrl_d_ends_the_shell(shell: Typing) ->
     assert shell.process.wait(SECONDS) == 0
 
 
-def test_an_error_leaves_the_shell_open(shell: Typing) -> None:
+def test_the_shell_continues_after_an_error(shell: Typing) -> None:
     assert "the table or view does not exist" in shell.type("select id from ordrs;\n")
     assert "Ctrl-D ends the shell" in shell.type("help\n")
     assert "orders  table" in shell.type("\\d\n")
@@ -69,17 +69,17 @@ def test_an_error_leaves_the_shell_open(shell: Typing) -> None:
         ("select * from missing where ", "missing.a", []),
     ],
 )
-def test_words_are_completed_by_what_is_typed_before(house: House, typed: str, word: str, found: list[str]) -> None:
+def test_completions_depend_on_the_preceding_text(house: House, typed: str, word: str, found: list[str]) -> None:
     house.create("main.orders", rows(0, 1))
     assert Completer(lambda: Names(house.catalog, "silt", "main"), lambda: typed + word).candidates(word) == found
 
 
-def test_a_semicolon_in_a_string_or_a_comment_ends_no_statement() -> None:
+def test_a_semicolon_in_a_string_or_a_comment_does_not_end_a_statement() -> None:
     assert is_whole("select ';';") and is_whole("select 1; -- done")
     assert not is_whole("select ';") and not is_whole("select 1 -- ;") and not is_whole("select 1 /* ; */")
 
 
-def test_a_statement_whose_lines_matter_is_not_joined() -> None:
+def test_a_statement_with_significant_line_breaks_is_not_joined() -> None:
     assert history.as_one_line("select 1\n  , 2;") == "select 1 , 2;"
     assert history.as_one_line("select 1 -- one\n, 2;") is None
     assert history.as_one_line("select 'a\nb';") is None

@@ -1,4 +1,4 @@
-"""The shell of `silt sql` with a Spark of its own: what Ctrl-C stops, what is said where Spark is killed under it."""
+"""The shell of `silt sql` with its own Spark: the effect of Ctrl-C, and the messages after Spark is killed."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ SPARK = {"spark.driver.memory": "1g", "spark.ui.enabled": "false"}
 
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
-    """A project whose warehouse is empty."""
+    """A project with an empty warehouse."""
     profile = {"type": "silt", "warehouse": "warehouse", "master": "local[2]", "spark_conf": SPARK}
     write_files(
         tmp_path,
@@ -53,18 +53,18 @@ def kill_spark(shell: Typing) -> None:
 
 
 def children(process: int) -> list[int]:
-    """The processes that a process has started and that run."""
+    """Returns the running children of a process."""
     found = Path(f"/proc/{process}/task").glob("*/children")
     return [int(child) for each in found for child in each.read_text().split()]
 
 
 @pytest.mark.long
-def test_statements_are_run_and_stopped(shell: Typing) -> None:
+def test_statements_are_run_and_cancelled(shell: Typing) -> None:
     exercise(shell)
 
 
 @pytest.mark.long
-def test_a_spark_that_is_killed_leaves_the_shell_and_no_doubt_about_what_was_done(shell: Typing) -> None:
+def test_the_shell_survives_a_killed_spark_and_reports_the_outcome_of_the_statement(shell: Typing) -> None:
     shell.answer("create schema other", START_SECONDS)
     shell.answer("create table other.t as select 1 as id", START_SECONDS)
     shell.answer("use other")
@@ -72,7 +72,7 @@ def test_a_spark_that_is_killed_leaves_the_shell_and_no_doubt_about_what_was_don
     kill_spark(shell)
     assert "[SILT_COMMIT_STATE_UNKNOWN]" in (said := shell.shown(rf"\n{PROMPT}$"))
     assert "may be committed. Before you run it again, check whether it was committed" in said
-    assert "the statement was not run" in shell.answer("delete from t")  # which now would be another `t`
+    assert "the statement was not run" in shell.answer("delete from t")  # which would now mean another `t`
     assert "silt.main.t: the table or view does not exist" in shell.answer("select id from t", START_SECONDS)
     shell.type(f"select sum(id % 7) from {NEVER_ENDS};\n", RUNNING, START_SECONDS)
     kill_spark(shell)
@@ -81,12 +81,12 @@ def test_a_spark_that_is_killed_leaves_the_shell_and_no_doubt_about_what_was_don
 
 
 @pytest.mark.long
-def test_a_second_ctrl_c_ends_spark_and_says_whether_something_may_be_committed(shell: Typing) -> None:
+def test_a_second_ctrl_c_ends_spark_and_reports_whether_a_commit_is_possible(shell: Typing) -> None:
     shell.answer("create table t as select 1 as id", START_SECONDS)
     shell.type(f"insert into t select id from {NEVER_ENDS};\n", RUNNING, START_SECONDS)
     (python,) = children(shell.process.pid)
     for java in children(python):
-        os.kill(java, signal.SIGSTOP)  # it stops nothing any more
+        os.kill(java, signal.SIGSTOP)  # nothing is left for it to stop
     shell.type("\x03", "press Ctrl-C again to end Spark")
     said = shell.type("\x03", rf"\n{PROMPT}$")
     assert "[SILT_COMMIT_STATE_UNKNOWN]" in said and "may be committed" in said
@@ -94,7 +94,7 @@ def test_a_second_ctrl_c_ends_spark_and_says_whether_something_may_be_committed(
     assert "t@v1: 1 inserted" in shell.answer("insert into t values (2)", START_SECONDS)
 
 
-def test_a_commit_whose_outcome_is_unknown_is_to_be_looked_for() -> None:
+def test_after_a_commit_with_unknown_outcome_the_user_is_asked_to_check() -> None:
     out = BytesIO()
     _Answers(out).failed(CommitStateUnknownError("the storage gave no answer", table="main.t"), None)
     said = out.getvalue().decode()
@@ -125,7 +125,7 @@ class TestAMetastore:
         assert done.returncode == 0, done.stderr
         return done
 
-    def test_tables_that_statements_make_are_registered_there(
+    def test_tables_that_statements_create_are_registered_in_the_metastore(
         self, project: Path, hive: dict[str, str], spark: SparkSession
     ) -> None:
         done = self.run(
@@ -141,7 +141,7 @@ class TestAMetastore:
             assert [each.name for each in metastore.tables("shell")] == ["c"]
             assert [each.name for each in metastore.tables("gone")] == []
 
-    def test_one_that_is_not_there_costs_a_warning(self, project: Path, hive: dict[str, str]) -> None:
+    def test_an_unreachable_metastore_causes_only_a_warning(self, project: Path, hive: dict[str, str]) -> None:
         nowhere = {"javax.jdo.option.ConnectionURL": f"jdbc:derby:;databaseName={project}/nothing"}
         text = "create table a as select 1 as id; create table b as select 1 as id"
         done = self.run(project, {**hive, **nowhere}, text)

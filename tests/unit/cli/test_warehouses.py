@@ -1,4 +1,4 @@
-"""Which warehouse is looked at: by option, by dbt's own rules for projects and profiles, or by the current folder."""
+"""The choice of the warehouse: by option, by dbt's rules for projects and profiles, or by the current folder."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ Tables = Callable[..., list[str]]
 
 @pytest.fixture(autouse=True)
 def clean(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """No settings but the test's own."""
+    """Removes all settings except the test's own."""
     for name in ("PROJECT_DIR", "PROFILES_DIR", "PROFILE", "TARGET", "TARGET_PATH"):
         monkeypatch.delenv(f"DBT_{name}", raising=False)
         monkeypatch.delenv(f"DBT_ENGINE_{name}", raising=False)
@@ -43,7 +43,7 @@ def clean(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 @pytest.fixture
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A dbt project, in whose folder the test is, with its profiles beside it."""
+    """A dbt project, which is the working directory, with its profiles next to it."""
     root = tmp_path / "project"
     (root / "models" / "staging").mkdir(parents=True)
     (root / "dbt_project.yml").write_text("name: shop\nprofile: shop\n")
@@ -54,7 +54,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def tables(capsys: pytest.CaptureFixture[str]) -> Tables:
-    """The tables that `silt check` finds."""
+    """Returns the tables that `silt check` finds."""
 
     def run(*arguments: str) -> list[str]:
         assert main(["check", "--json", *arguments]) == 0
@@ -73,13 +73,13 @@ def error(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
     return str(capsys.readouterr().err)
 
 
-def test_the_projects_profile_names_the_warehouse(project: Path, tables: Tables) -> None:
+def test_the_projects_profile_selects_the_warehouse(project: Path, tables: Tables) -> None:
     make(project / "house", "analytics.orders")
     assert tables() == ["silt.analytics.orders"]
     assert tables("orders") == ["silt.analytics.orders"]
 
 
-def test_the_project_is_the_nearest_one_above(project: Path, tables: Tables, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_nearest_project_above_is_used(project: Path, tables: Tables, monkeypatch: pytest.MonkeyPatch) -> None:
     make(project / "house", "analytics.orders")
     monkeypatch.chdir(project / "models" / "staging")
     monkeypatch.setenv("DBT_PROFILES_DIR", str(project))
@@ -94,7 +94,7 @@ def test_a_target_may_have_several_databases_relative_to_the_project(project: Pa
 
 
 @pytest.mark.parametrize("name", ["SHOP_TARGET", "DBT_TARGET", "DBT_ENGINE_TARGET"])
-def test_environment_variables_choose_the_target(
+def test_environment_variables_select_the_target(
     project: Path, tables: Tables, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     make(project / "prod_house", "main.orders", "live")
@@ -110,7 +110,7 @@ def test_environment_variables_are_rendered(
     assert tables() == ["silt.main.orders"]
 
 
-def test_profiles_are_looked_for_at_home_last(project: Path, tables: Tables, tmp_path: Path) -> None:
+def test_the_home_folder_is_searched_last_for_profiles(project: Path, tables: Tables, tmp_path: Path) -> None:
     home = tmp_path / "home" / ".dbt"
     home.mkdir(parents=True)
     (project / "profiles.yml").rename(home / "profiles.yml")
@@ -120,7 +120,7 @@ def test_profiles_are_looked_for_at_home_last(project: Path, tables: Tables, tmp
     assert tables("--profile", "other") == ["silt.main.others"]
 
 
-def test_a_named_project_and_named_profiles_are_taken_from_anywhere(
+def test_a_named_project_and_named_profiles_are_used_from_anywhere(
     project: Path, tables: Tables, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     make(project / "house", "main.orders")
@@ -128,14 +128,14 @@ def test_a_named_project_and_named_profiles_are_taken_from_anywhere(
     assert tables("--project-dir", "project", "--profiles-dir", "project") == ["silt.main.orders"]
 
 
-def test_a_named_warehouse_is_taken_whatever_the_project_says(project: Path, tables: Tables, tmp_path: Path) -> None:
+def test_a_named_warehouse_takes_precedence_over_the_project(project: Path, tables: Tables, tmp_path: Path) -> None:
     make(tmp_path / "elsewhere", "main.orders")
     (project / "profiles.yml").write_text("no: profile")
     assert tables("--warehouse", "../elsewhere") == ["silt.main.orders"]
 
 
 @pytest.mark.parametrize("inside", [False, True])
-def test_without_a_project_the_current_folders_warehouse_is_taken(
+def test_without_a_project_the_current_folders_warehouse_is_used(
     tmp_path: Path, tables: Tables, monkeypatch: pytest.MonkeyPatch, inside: bool
 ) -> None:
     make(tmp_path / "warehouse", "main.orders")
@@ -155,7 +155,7 @@ def test_without_a_project_the_current_folders_warehouse_is_taken(
         (["--project-dir", "/nowhere"], "/nowhere/dbt_project.yml does not exist"),
     ],
 )
-def test_a_profile_that_cannot_be_used_is_said_with_what_to_do(
+def test_an_unusable_profile_is_reported_with_the_remedy(
     project: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], said: str
 ) -> None:
     assert said in error(capsys, *arguments)
@@ -169,7 +169,7 @@ def test_a_profile_that_cannot_be_used_is_said_with_what_to_do(
         ("{{ nonsense( }}", "cannot be rendered"),
     ],
 )
-def test_a_field_that_cannot_be_rendered_is_said_with_what_to_do(
+def test_a_field_that_cannot_be_rendered_is_reported_with_the_remedy(
     project: Path, capsys: pytest.CaptureFixture[str], text: str, said: str
 ) -> None:
     field = json.dumps(text)
@@ -182,12 +182,12 @@ def test_a_field_that_cannot_be_rendered_is_said_with_what_to_do(
 
 
 @pytest.mark.parametrize("content", ["a: [", "- 1", ""])
-def test_a_project_that_cannot_be_read_is_said(project: Path, capsys: pytest.CaptureFixture[str], content: str) -> None:
+def test_an_unreadable_project_is_reported(project: Path, capsys: pytest.CaptureFixture[str], content: str) -> None:
     (project / "dbt_project.yml").write_text(content)
     assert "dbt_project.yml" in error(capsys)
 
 
-def test_where_there_is_nothing_it_says_what_was_looked_for(
+def test_if_no_warehouse_is_found_the_searched_locations_are_reported(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -196,7 +196,7 @@ def test_where_there_is_nothing_it_says_what_was_looked_for(
     assert "--warehouse PATH" in message
 
 
-def test_a_path_needs_no_warehouse(
+def test_a_table_given_by_path_needs_no_warehouse(
     tmp_path: Path, tables: Tables, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     make(tmp_path / "house", "main.orders")
@@ -205,7 +205,7 @@ def test_a_path_needs_no_warehouse(
     assert tables("../orders") == ["../orders"]
 
 
-def test_skipped_work_is_known_from_the_projects_journal(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_skipped_work_is_read_from_the_projects_journal(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     house = House(project / "house")
     house.running("nightly").create("main.orders", rows(0, 1))
     entries: list[dict[str, Any]] = [

@@ -1,4 +1,4 @@
-"""Processes that use a kept Spark, as commands do: each obeys lines of Python that the test gives it."""
+"""Processes that use a kept Spark, as commands do: each runs lines of Python that the test sends."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ for line in sys.stdin:
 
 
 class Client:
-    """A process with `open()`, which gives it a session of the Spark with the settings that all clients have.
+    """A process with `open()`, which opens a session of the Spark with the settings of all clients.
 
     Args:
         cache: the folder of kept Sparks.
@@ -69,7 +69,7 @@ class Client:
         )
 
     def begin(self, code: str) -> None:
-        """Has the process run an expression or statements; `answer` gives what came of it."""
+        """Starts an expression or statements in the process; `answer` returns the result."""
         assert self.process.stdin is not None
         self.process.stdin.write(json.dumps(code) + "\n")
         self.process.stdin.flush()
@@ -98,7 +98,7 @@ class Client:
         self.close()
 
     def close(self) -> None:
-        """Ends the process, as a command ends."""
+        """Ends the process in the way a command ends."""
         assert self.process.stdin is not None
         with contextlib.suppress(BrokenPipeError):
             self.process.stdin.close()

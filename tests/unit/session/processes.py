@@ -1,4 +1,4 @@
-"""Runs code in a process of its own."""
+"""Runs code in a separate process."""
 
 from __future__ import annotations
 

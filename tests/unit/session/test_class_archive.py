@@ -1,4 +1,4 @@
-"""When an archive of Spark's classes is made, and what is said of it."""
+"""When an archive of Spark's classes is created, and its messages."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from dbt.adapters.silt.session.java import archive_path, find_java
 
 @pytest.fixture
 def archive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Where the archive of an empty virtual environment would be."""
+    """The path of the archive of an empty virtual environment."""
     monkeypatch.setattr(sys, "prefix", str(tmp_path))
     monkeypatch.setattr(class_archive, "_OF_CONTAINERS", (tmp_path / "containerenv",))
     for name in (class_archive.SWITCH, *class_archive._OF_SHORT_LIVED_MACHINES):
@@ -29,7 +29,7 @@ def archive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def started(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A file that holds what the environment's Python was started with."""
+    """A file with the arguments with which the environment's Python was started."""
     python, said = tmp_path / "python", tmp_path / "said"
     python.write_text(f"#!/bin/sh\necho $@ > {said}.part && mv {said}.part {said}\n")
     python.chmod(0o755)
@@ -38,35 +38,35 @@ def started(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     atexit.unregister(class_archive._start)
 
 
-def wanted() -> bool:
-    """Whether one is to be made when this process ends."""
+def would_be_created() -> bool:
+    """Returns whether an archive would be created when this process ends."""
     before = atexit._ncallbacks()
     answer = class_archive.make_after_this_process()
     assert answer == (atexit._ncallbacks() > before)
     return answer
 
 
-def test_one_is_made_once_in_a_virtual_environment_that_can_be_written(archive: Path, started: Path) -> None:
-    assert wanted()
+def test_an_archive_is_created_once_in_a_writable_virtual_environment(archive: Path, started: Path) -> None:
+    assert would_be_created()
     assert class_archive.state() == "none yet: it is created in the background when this command ends"
     archive.parent.mkdir(parents=True)
     archive.write_bytes(b"")
-    assert not wanted()
+    assert not would_be_created()
     assert class_archive.state() == str(archive)
 
 
-def test_a_try_that_failed_is_not_repeated(archive: Path, started: Path) -> None:
+def test_a_failed_attempt_is_not_repeated(archive: Path, started: Path) -> None:
     archive.parent.mkdir(parents=True)
     archive.with_suffix(".failed").write_text("")
-    assert not wanted()
+    assert not would_be_created()
     assert class_archive.state() == "none: this Java created no usable archive"
 
 
-def test_none_is_made_where_the_user_does_not_want_it(
+def test_no_archive_is_created_if_the_user_disables_it(
     archive: Path, started: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(class_archive.SWITCH, "OFF")
-    assert not wanted()
+    assert not would_be_created()
     assert class_archive.state() == "none: SILT_CLASS_ARCHIVE is off"
 
 
@@ -78,24 +78,24 @@ def test_no_command_creates_an_archive_in_a_container_or_in_ci_unless_it_is_told
         (tmp_path / "containerenv").touch()
     else:
         monkeypatch.setenv(variable, "true")
-    assert not wanted()
+    assert not would_be_created()
     assert "`python -m dbt.adapters.silt.session.class_archive` does" in class_archive.state()
     monkeypatch.setenv(class_archive.SWITCH, "on")
-    assert wanted()
+    assert would_be_created()
 
 
-def test_none_is_made_outside_of_a_virtual_environment(started: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_archive_is_created_outside_of_a_virtual_environment(started: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "prefix", sys.base_prefix)
-    assert not wanted()
+    assert not would_be_created()
     assert class_archive.state() == "none: archives are used in a virtual environment only"
 
 
-def test_a_missing_java_is_no_reason_to_fail(started: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_missing_java_causes_no_failure(started: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
-    assert not wanted()
+    assert not would_be_created()
 
 
-def test_it_is_made_by_a_process_that_nothing_waits_for(started: Path) -> None:
+def test_the_archive_is_created_by_a_process_that_no_command_waits_for(started: Path) -> None:
     class_archive._start()
     deadline = time.monotonic() + 30
     while not started.exists():
@@ -104,13 +104,13 @@ def test_it_is_made_by_a_process_that_nothing_waits_for(started: Path) -> None:
     assert started.read_text() == "-m dbt.adapters.silt.session.class_archive --in-background\n"
 
 
-def test_a_python_that_cannot_be_started_is_no_failure(started: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_python_that_cannot_be_started_causes_no_failure(started: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "executable", str(started))
     class_archive._start()
     assert not started.exists()
 
 
-def test_another_process_that_is_at_it_is_left_to_it(archive: Path, started: Path) -> None:
+def test_an_archive_that_another_process_is_creating_is_not_created_again(archive: Path, started: Path) -> None:
     archive.parent.mkdir(parents=True)
     lock = archive.with_suffix(".lock")
     with subprocess.Popen(["flock", str(lock), "cat"], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:
@@ -123,7 +123,7 @@ def test_another_process_that_is_at_it_is_left_to_it(archive: Path, started: Pat
     assert not archive.exists() and not archive.with_suffix(".failed").exists()
 
 
-def test_those_of_other_files_of_spark_go_when_one_is_made(archive: Path) -> None:
+def test_archives_of_other_spark_files_are_deleted_with_the_creation_of_a_new_one(archive: Path) -> None:
     archive.parent.mkdir(parents=True)
     java = find_java()
     others = [archive.with_name(f"spark-4.0.0-java-{java.release}-0123abcd{suffix}") for suffix in (".jsa", ".json")]
@@ -139,7 +139,7 @@ def test_those_of_other_files_of_spark_go_when_one_is_made(archive: Path) -> Non
 
 
 @pytest.mark.long
-def test_a_java_that_makes_none_is_remembered(
+def test_a_java_that_cannot_create_an_archive_is_remembered(
     archive: Path, started: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     real = find_java().path

@@ -1,4 +1,4 @@
-"""How often a Spark Connect server is asked again that does not answer."""
+"""How often a request to an unresponsive Spark Connect server is repeated."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dbt.adapters.silt.session import connect_client
 
 
 class Unanswered(grpc.RpcError):  # type: ignore[misc]  # grpc has no types
-    """What gRPC raises for a server that does not answer."""
+    """The exception of gRPC for a server that does not answer."""
 
     def __init__(self, code: grpc.StatusCode) -> None:
         super().__init__()
@@ -31,7 +31,7 @@ class Unanswered(grpc.RpcError):  # type: ignore[misc]  # grpc has no types
 UNAVAILABLE = Unanswered(grpc.StatusCode.UNAVAILABLE)
 
 
-def test_a_server_that_listens_is_asked_again_and_one_that_is_gone_for_a_moment_only() -> None:
+def test_requests_to_a_listening_server_are_repeated_and_to_a_stopped_server_only_briefly() -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         remote = f"sc://127.0.0.1:{server.getsockname()[1]}/;token=s3cret"
         policy, patient = (connect_client._WhileReachable(remote, seconds) for seconds in (0.0, 60.0))

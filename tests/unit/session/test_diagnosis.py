@@ -1,4 +1,4 @@
-"""What `dbt debug` says of a connection."""
+"""The lines of `dbt debug` about a connection."""
 
 from __future__ import annotations
 
@@ -24,6 +24,6 @@ def test_versions_and_databases_are_described(spark: SparkSession, warehouse: Pa
     assert described["database raw"].startswith("/proc/self (read-only: ")
 
 
-def test_a_folder_in_which_no_file_can_be_made_is_an_error_that_says_so() -> None:
+def test_a_folder_that_cannot_be_written_is_an_error_that_names_it() -> None:
     with pytest.raises(StorageError, match=r"nothing can be written to the warehouse /proc/self .*set `warehouse`"):
         check_writable("/proc/self")

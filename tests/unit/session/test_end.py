@@ -1,4 +1,4 @@
-"""The end of a process whose Spark nobody stopped: nothing waits for Java, and Java leaves nothing behind."""
+"""The end of a process whose Spark was not stopped: it does not wait for Java, and Java leaves nothing behind."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ SECONDS = 60
 
 
 @pytest.mark.parametrize(("conf", "has_ours"), [({}, False), ({"spark.log.level": "ERROR"}, True)])
-def test_java_holds_the_output_only_if_the_log_is_wanted_and_leaves_nothing(
+def test_java_keeps_the_output_open_only_if_its_log_is_enabled_and_leaves_no_files(
     conf: dict[str, str], has_ours: bool, tmp_path: Path
 ) -> None:
     done = run(ENDS, tmp_path, json.dumps(conf), TMPDIR=str(tmp_path))

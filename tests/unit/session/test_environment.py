@@ -1,4 +1,4 @@
-"""Where a profile's warehouse is, and what is answered of it without Spark."""
+"""The location of a profile's warehouse, and the answers about it without Spark."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from dbt.adapters.silt.runs.response import SiltResponse
 from dbt.adapters.silt.session.environment import Environment, environment_of
 
 
-def test_the_same_profile_has_one_environment_in_a_process(tmp_path: Path) -> None:
+def test_a_process_has_one_environment_for_equal_profiles(tmp_path: Path) -> None:
     first = environment_of(SiltCredentials(run_id="R1"), tmp_path)
     assert environment_of(SiltCredentials(run_id="R2"), tmp_path) is first
     assert environment_of(SiltCredentials(schema="other"), tmp_path) is not first
     assert environment_of(SiltCredentials(), tmp_path / "elsewhere") is not first
 
 
-def test_names_are_answered_without_spark_and_without_making_anything(tmp_path: Path) -> None:
+def test_names_are_answered_without_spark_and_without_creating_files(tmp_path: Path) -> None:
     environment = environment_of(SiltCredentials(databases={"raw": str(tmp_path / "raw")}), tmp_path)
     assert environment.catalog.databases() == ["raw", "silt"]
     assert environment.catalog.schemas("silt") == []
@@ -43,7 +43,7 @@ def test_every_databases_folder_is_relative_to_the_project(tmp_path: Path) -> No
         ("a_link", "a_link is a broken link. Move it"),
     ],
 )
-def test_a_warehouse_that_can_be_no_folder_is_refused_before_spark_is_asked_for(
+def test_an_invalid_warehouse_folder_is_refused_before_spark_is_started(
     tmp_path: Path, warehouse: str, reason: str
 ) -> None:
     (tmp_path / "a_file").write_text("")
@@ -55,7 +55,7 @@ def test_a_warehouse_that_can_be_no_folder_is_refused_before_spark_is_asked_for(
         environment.open(NoRunner())
 
 
-def test_a_start_that_failed_ahead_of_the_connection_is_not_waited_for_again(
+def test_a_start_of_spark_that_failed_before_the_connection_is_not_waited_for_again(
     tmp_path: Path,
 ) -> None:
     (tmp_path / "a_file").write_text("")
@@ -67,7 +67,7 @@ def test_a_start_that_failed_ahead_of_the_connection_is_not_waited_for_again(
 
 
 class NoRunner:
-    """Is never asked to run something."""
+    """Is never asked to run a statement."""
 
     def run(self, warehouse: Warehouse, text: str, *_: object, **__: object) -> tuple[Result, SiltResponse]:
         raise AssertionError(f"{text} was run in {warehouse}")

@@ -1,4 +1,4 @@
-"""`silt sql` reads a profile without Jinja as dbt does."""
+"""`silt sql` reads a profile without Jinja with the same result as dbt."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ WAREHOUSES = ["a folder", "\"{{ env_var('NOT_SET', 7) }}\"", "|\n        x", '"x
 
 
 @pytest.mark.parametrize("warehouse", WAREHOUSES)
-def test_the_fields_are_those_of_dbt(tmp_path: Path, warehouse: str) -> None:
+def test_the_fields_equal_those_that_dbt_reads(tmp_path: Path, warehouse: str) -> None:
     (tmp_path / "profiles.yml").write_text(PLAIN.replace("'a folder'", warehouse))
     fields = fields_of_target(tmp_path / "profiles.yml", "shop", "dev")
     assert fields["type"] == "silt" and fields["spark_conf"]["spark.executor.cores"] == 2

@@ -1,4 +1,4 @@
-"""What a Spark on this machine alone carries of Hadoop's defaults."""
+"""The Hadoop defaults that a local Spark keeps."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pyspark.sql import SparkSession
 from dbt.adapters.silt.session import hadoop_defaults
 
 
-def test_defaults_of_mapreduce_and_yarn_are_gone_and_all_others_are_there(spark: SparkSession) -> None:
+def test_defaults_of_mapreduce_and_yarn_are_removed_and_all_others_kept(spark: SparkSession) -> None:
     found = spark.sparkContext._jsc.hadoopConfiguration()
     assert found.get("yarn.resourcemanager.hostname") is None
     assert found.get("mapreduce.job.maps") is None
@@ -28,7 +28,7 @@ def test_settings_of_the_user_are_kept(spark: SparkSession) -> None:
         configuration.unset("yarn.resourcemanager.hostname")
 
 
-def test_a_spark_that_is_asked_for_reads_and_writes_with_what_is_left(spark: SparkSession, tmp_path: object) -> None:
+def test_a_spark_without_the_removed_defaults_reads_and_writes(spark: SparkSession, tmp_path: object) -> None:
     folder = f"{tmp_path}/rows"
     spark.range(3).write.csv(folder)
     assert sorted(row[0] for row in spark.read.csv(folder).collect()) == ["0", "1", "2"]

@@ -1,4 +1,4 @@
-"""The handle of a connection and its cursor: what is run, tags of its jobs, and cancelling."""
+"""The handle of a connection and its cursor: statements, tags of their jobs, and cancellation."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from dbt.adapters.silt.session.spark import SessionPool, SessionSettings
 
 
 @pytest.mark.connect
-def test_jobs_are_tagged_in_a_statement_and_no_longer_after_it(spark: SparkSession, tmp_path: Path) -> None:
+def test_jobs_are_tagged_during_a_statement_only(spark: SparkSession, tmp_path: Path) -> None:
     warehouse = Warehouse(spark, str(tmp_path))
     handle = SiltHandle(SessionPool(SessionSettings()), spark, warehouse, TaggedRunner(("model.shop.orders", "daily")))
     with handle.busy("select 1"):
@@ -27,9 +27,7 @@ def test_jobs_are_tagged_in_a_statement_and_no_longer_after_it(spark: SparkSessi
     assert spark.getTags() == set()
 
 
-def test_a_connection_that_is_cancelled_stops_its_jobs_and_runs_nothing_more(
-    spark: SparkSession, tmp_path: Path
-) -> None:
+def test_a_cancelled_connection_stops_its_jobs_and_runs_nothing_more(spark: SparkSession, tmp_path: Path) -> None:
     session = spark.newSession()
     warehouse = Warehouse(session, str(tmp_path))
     handle = SiltHandle(SessionPool(SessionSettings()), session, warehouse, TaggedRunner(()))
@@ -44,7 +42,7 @@ def test_a_connection_that_is_cancelled_stops_its_jobs_and_runs_nothing_more(
         handle.cursor().execute("select 1")
 
 
-def test_what_is_submitted_is_run_as_it_was_given_whatever_dbt_logs_of_it() -> None:
+def test_a_submitted_statement_is_run_unchanged_whatever_dbt_logs_of_it() -> None:
     runner = RememberingRunner()
     cursor = SiltHandle(SessionPool(SessionSettings()), None, None, runner).cursor()
     unit = Unit("silt/shop/model.shop.orders/R1/main", 1, "R1")
@@ -55,7 +53,7 @@ def test_what_is_submitted_is_run_as_it_was_given_whatever_dbt_logs_of_it() -> N
     assert runner.ran[3:] == [("begin select 1; end", None, False)]
 
 
-def test_values_that_a_statement_would_be_bound_to_are_refused() -> None:
+def test_values_for_parameters_of_a_statement_are_refused() -> None:
     runner = RememberingRunner()
     with pytest.raises(DbtRuntimeError, match="no bindings"):
         SiltHandle(SessionPool(SessionSettings()), None, None, runner).cursor().execute("select ?", (1,))
@@ -63,15 +61,15 @@ def test_values_that_a_statement_would_be_bound_to_are_refused() -> None:
 
 
 @pytest.mark.connect
-def test_arrays_and_maps_without_a_type_are_fetched_as_their_texts(spark: SparkSession) -> None:
-    """Arrow has no map whose keys are of no type."""
+def test_arrays_and_maps_without_a_type_are_fetched_as_text(spark: SparkSession) -> None:
+    """Arrow has no maps with untyped keys."""
     frame = spark.sql("select map() as m, array() as a, array(map()) as l, named_struct('x', null) as s, null as n")
     assert fetchable(frame).toArrow().to_pylist() == [{"m": "{}", "a": "[]", "l": "[{}]", "s": "{}", "n": None}]
     assert fetchable(frame.limit(0)).toArrow().to_pylist() == []
 
 
 class RememberingRunner:
-    """Runs nothing, and remembers what it was given."""
+    """Runs nothing, and records the statements."""
 
     def __init__(self) -> None:
         self.ran: list[tuple[str, Unit | None, bool]] = []

@@ -1,4 +1,4 @@
-"""Which Java is taken, and what is said where none will do."""
+"""The choice of Java, and the errors without a suitable Java."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ TOO_OLD = [('openjdk version "11.0.23" 2024-04-16', 11), ('java version "1.8.0_3
 
 
 def java_at(folder: Path, says: str) -> Path:
-    """A command that prints a version as Java does, on standard error."""
+    """Creates a command that prints a version as Java does, on standard error."""
     (folder / "bin").mkdir(parents=True)
     command = folder / "bin" / "java"
     command.write_text(f"#!/bin/sh\necho '{says}' >&2\n")
@@ -28,7 +28,7 @@ def java_at(folder: Path, says: str) -> Path:
 
 
 @pytest.mark.parametrize(("says", "number", "release"), VERSIONS)
-def test_the_java_of_java_home_is_taken(
+def test_the_java_of_java_home_is_used(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, says: str, number: int, release: str
 ) -> None:
     command = java_at(tmp_path, says)
@@ -37,7 +37,7 @@ def test_the_java_of_java_home_is_taken(
     assert (java.path, java.version, java.release) == (str(command), number, release)
 
 
-def test_without_java_home_the_first_java_on_the_path_is_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_java_home_the_first_java_on_the_path_is_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     command = java_at(tmp_path, VERSIONS[0][0])
     monkeypatch.delenv("JAVA_HOME", raising=False)
     monkeypatch.setenv("PATH", str(tmp_path / "bin"), prepend=":")
@@ -45,7 +45,7 @@ def test_without_java_home_the_first_java_on_the_path_is_taken(tmp_path: Path, m
 
 
 @pytest.mark.parametrize(("says", "number"), TOO_OLD)
-def test_an_old_java_is_refused_with_its_place_its_version_and_the_remedy(
+def test_an_old_java_is_refused_with_its_path_its_version_and_the_remedy(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, says: str, number: int
 ) -> None:
     command = java_at(tmp_path, says)
@@ -58,7 +58,7 @@ def test_an_old_java_is_refused_with_its_place_its_version_and_the_remedy(
     )
 
 
-def test_no_java_is_said_in_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_java_is_reported_in_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("JAVA_HOME", raising=False)
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(SparkUnavailableError, match="Java is not installed, but Spark needs it"):
@@ -68,7 +68,7 @@ def test_no_java_is_said_in_one_sentence(tmp_path: Path, monkeypatch: pytest.Mon
         find_java()
 
 
-def test_a_command_that_is_no_java_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_command_that_is_not_java_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     java_at(tmp_path, "The operation could not be completed. Unable to locate a Java Runtime.")
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
     with pytest.raises(SparkUnavailableError, match="does not print its Java version"):
@@ -80,7 +80,7 @@ def test_the_default_memory_is_a_size_that_spark_reads() -> None:
     assert 1024 <= int(default_memory()[:-1]) <= 8192
 
 
-def test_the_options_lead_to_a_log_configuration_that_is_there(tmp_path: Path) -> None:
+def test_the_options_name_an_existing_log_configuration(tmp_path: Path) -> None:
     options = driver_options(str(tmp_path), None)
     configuration = next(option for option in options if "log4j2" in option).partition("=")[2]
     assert Path(configuration.removeprefix("file://")).is_file()

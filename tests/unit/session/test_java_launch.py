@@ -1,4 +1,4 @@
-"""When Java is started without Spark's scripts, and that it is the same Spark then."""
+"""When Java is started without Spark's scripts, and that Spark is the same in this case."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ CONF = {"spark.master": "local[1]", "spark.driver.memory": "1g", "spark.driver.e
 
 @pytest.fixture
 def plain(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The folder of a Spark of pip's, in an environment that says nothing of Spark."""
+    """The folder of pip's Spark, in an environment without variables of Spark."""
     for name in [*os.environ]:
         if name.startswith(("SPARK_", "PYSPARK_", "HADOOP_", "YARN_")):
             monkeypatch.delenv(name)
@@ -28,7 +28,7 @@ def plain(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_a_plain_spark_needs_no_scripts(plain: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_default_spark_is_started_without_the_scripts(plain: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SPARK_LOCAL_DIRS", "/scratch")
     monkeypatch.setenv("PYSPARK_PYTHON", sys.executable)
     assert not java_launch.needs_scripts(CONF)
@@ -38,14 +38,14 @@ def test_a_plain_spark_needs_no_scripts(plain: Path, monkeypatch: pytest.MonkeyP
     "name",
     ["SPARK_HOME", "SPARK_CONF_DIR", "SPARK_SUBMIT_OPTS", "SPARK_DIST_CLASSPATH", "SPARK_NEW", "HADOOP_CONF_DIR"],
 )
-def test_what_the_environment_says_to_the_scripts_is_left_to_them(
+def test_with_variables_that_the_scripts_read_the_scripts_are_used(
     plain: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     monkeypatch.setenv(name, "x")
     assert java_launch.needs_scripts(CONF)
 
 
-def test_a_folder_of_settings_is_left_to_the_scripts(plain: Path) -> None:
+def test_with_a_folder_of_settings_the_scripts_are_used(plain: Path) -> None:
     (plain / "conf").mkdir()
     assert java_launch.needs_scripts(CONF)
 
@@ -60,30 +60,30 @@ def test_a_folder_of_settings_is_left_to_the_scripts(plain: Path) -> None:
         {"spark.driver.extraJavaOptions": "-Xmx2g"},
     ],
 )
-def test_settings_that_the_scripts_read_are_left_to_them(plain: Path, added: dict[str, str]) -> None:
+def test_with_settings_that_the_scripts_read_the_scripts_are_used(plain: Path, added: dict[str, str]) -> None:
     assert java_launch.needs_scripts(CONF | added)
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"class_path": "a"}', "null"])
-def test_a_note_that_cannot_be_read_is_none(tmp_path: Path, text: str) -> None:
+def test_an_unreadable_note_is_ignored(tmp_path: Path, text: str) -> None:
     assert java_launch.noted(tmp_path / "spark.jsa") is None
     (tmp_path / "spark.json").write_text(text)
     assert java_launch.noted(tmp_path / "spark.jsa") is None
 
 
-def test_a_note_says_what_was_noted(tmp_path: Path) -> None:
+def test_a_note_is_read_back_as_written(tmp_path: Path) -> None:
     (tmp_path / "spark.json").write_text(json.dumps({"class_path": "a:b", "options": ["-Dx=y"]}))
     assert java_launch.noted(tmp_path / "spark.jsa") == CommandLine("a:b", ("-Dx=y",))
 
 
-def test_the_command_has_the_users_options_as_a_shell_reads_them() -> None:
+def test_the_command_contains_the_users_options_split_as_by_a_shell() -> None:
     command = java_launch._command(Java("/j", 17, "17.0.1"), CommandLine("a:b", ("-Dx=y",)), CONF)
     assert command[:7] == ["/j", "-cp", "a:b", "-Xmx1g", "-Da=b c", "-Dd=e", "-Dx=y"]
     assert command[7] == "org.apache.spark.deploy.SparkSubmit" and command[-1] == "pyspark-shell"
     assert "spark.master=local[1]" in command
 
 
-def test_a_java_that_ends_at_once_is_no_gateway(plain: Path) -> None:
+def test_a_java_process_that_ends_at_once_is_an_error(plain: Path) -> None:
     command = plain / "java"
     command.write_text("#!/bin/sh\nexit 1\n")
     command.chmod(0o755)
@@ -149,7 +149,7 @@ print(json.dumps(found))
 
 @pytest.fixture(scope="module")
 def both_ways(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
-    """What is found of a Spark that was started by the scripts, and of one that was started at once."""
+    """The observed state of a Spark that the scripts started, and of a Spark that was started directly."""
     folder = tmp_path_factory.mktemp("both_ways")
     done = run(BOTH_WAYS, folder, str(folder))
     assert (done.stderr, done.returncode) == ("", 0)
@@ -164,5 +164,5 @@ def test_spark_is_the_same_without_the_scripts(both_ways: list[dict[str, Any]]) 
     assert by_scripts["values"] == at_once["values"]
 
 
-def test_no_python_is_started_to_look_for_data_sources(both_ways: list[dict[str, Any]]) -> None:
+def test_no_python_is_started_to_search_for_data_sources(both_ways: list[dict[str, Any]]) -> None:
     assert [each["workers"] for each in both_ways] == [0, 0]

@@ -1,4 +1,4 @@
-"""A kept Spark with real processes: what its users share, what they do not share, and how they see its end."""
+"""A kept Spark with real processes: what its clients share and do not share, and how they notice its end."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def wait_until_unused(cache: Path) -> None:
 
 @pytest.fixture(scope="module")
 def clients(cache: Path) -> Iterator[tuple[Client, Client]]:
-    """Two commands, each with a session, that began at once."""
+    """Two commands, each with a session, that started at the same time."""
     with Client(cache) as first, Client(cache) as second:
         for client in (first, second):
             client.begin("session = open()")
@@ -60,13 +60,15 @@ def record(cache: Path, clients: tuple[Client, Client]) -> Record:
 
 
 class TestShared:
-    def test_two_commands_that_begin_at_once_use_one_spark(self, cache: Path, clients: tuple[Client, Client]) -> None:
+    def test_two_commands_that_start_at_the_same_time_use_one_spark(
+        self, cache: Path, clients: tuple[Client, Client]
+    ) -> None:
         assert sorted(client.run("attached().is_new") for client in clients) == [False, True]
         [spark] = sparks(cache)
         assert sorted(use.pid for use in spark.users) == sorted(client.process.pid for client in clients)
         assert (listing.memory(spark) or 0) > 100 * 1024**2
 
-    def test_views_functions_and_settings_of_one_command_are_not_seen_by_another(
+    def test_views_functions_and_settings_of_a_command_are_invisible_to_other_commands(
         self, clients: tuple[Client, Client]
     ) -> None:
         first, second = clients
@@ -78,7 +80,7 @@ class TestShared:
         assert second.run("session.sql('show user functions').collect()") == []
         assert second.run("session.conf.get('spark.sql.ansi.enabled')") == "true"
 
-    def test_the_token_is_in_its_file_alone(self, cache: Path, clients: tuple[Client, Client], record: Record) -> None:
+    def test_the_token_is_in_its_file_only(self, cache: Path, clients: tuple[Client, Client], record: Record) -> None:
         places = {
             f"{pid} {name}": Path(f"/proc/{pid}/{name}").read_bytes()
             for pid in (record.java, record.keeper)
@@ -90,14 +92,14 @@ class TestShared:
         shown = clients[0].run("str(session.sql('set -v').collect()) + str(session.sql('set').collect())")
         assert record.token not in shown
 
-    def test_it_listens_to_this_machine_alone(self, record: Record) -> None:
+    def test_the_server_listens_on_the_loopback_interface_only(self, record: Record) -> None:
         tables = "".join(Path(f"/proc/net/{name}").read_text() for name in ("tcp", "tcp6"))
         listening = [line.split()[1] for line in tables.splitlines() if line.split()[3] == "0A"]
         own = [address for address in listening if address.endswith(f":{record.port:04X}")]
         assert [address[-13:-5] for address in own] == ["0100007F"], "127.0.0.1"
 
     @pytest.mark.parametrize("token", ["", "wrong"])
-    def test_nobody_is_served_without_the_token(
+    def test_a_client_without_the_token_is_refused(
         self, clients: tuple[Client, Client], record: Record, token: str
     ) -> None:
         _, second = clients
@@ -116,7 +118,7 @@ class TestShared:
         with pytest.raises(RuntimeError, match=r"token|UNAUTHENTICATED"):
             second.run(f"intrude({token!r})")
 
-    def test_a_proxy_that_the_environment_names_is_not_asked(self, cache: Path, clients: tuple[Client, Client]) -> None:
+    def test_a_proxy_in_the_environment_is_not_used(self, cache: Path, clients: tuple[Client, Client]) -> None:
         with Client(cache, grpc_proxy="http://127.0.0.1:9") as behind:
             assert behind.run("open().range(3).count()") == 3
         assert len(sparks(cache)) == 1
@@ -126,7 +128,7 @@ class TestShared:
         first.run("from pyspark.sql.functions import udf")
         assert first.run("session.range(3).select(udf(lambda x: x * 2, 'long')('id')).toPandas().sum().sum()") == "6"
 
-    def test_a_process_that_forks_with_the_client_imported_attaches_in_its_children(
+    def test_the_children_of_a_process_that_forked_with_the_client_imported_can_attach(
         self, cache: Path, clients: tuple[Client, Client]
     ) -> None:
         with Client(cache) as parent:
@@ -149,7 +151,7 @@ class TestShared:
         with Client(cache) as killed:
             killed.run("session = open()")
             killed.begin(_FOREVER)
-            time.sleep(2)  # both cores are busy with what never ends
+            time.sleep(2)  # both cores are busy with an endless statement
             killed.kill()
         assert clients[1].run("session.range(10).repartition(2).count()") == 10
         [spark] = sparks(cache)
@@ -170,12 +172,12 @@ class TestShared:
         assert re.search(rf"127\.0\.0\.1:\d+ .* local\[2\] .*\({clients[1].process.pid}\)", capsys.readouterr().out)
         assert main(["session", "status", "--id", "zzz"]) == 2
         [spark] = sparks(cache)
-        unaware = KeptSpark(spark.folder, spark.record, (), None)  # as if the commands had begun just now
+        unaware = KeptSpark(spark.folder, spark.record, (), None)  # as if the commands had just started
         with pytest.raises(KeptSparkInUseError):
             listing.stop(unaware)
         assert clients[0].run("session.range(2).count()") == 2
 
-    def test_nothing_of_a_run_is_left_for_the_next(self, cache: Path, clients: tuple[Client, Client]) -> None:
+    def test_no_state_of_a_run_is_visible_to_the_next_run(self, cache: Path, clients: tuple[Client, Client]) -> None:
         first, _ = clients
         java = sparks(cache)[0].record.java
         first.run("session.sql('create global temporary view everybodys as select 1')")
@@ -201,7 +203,7 @@ class TestShared:
 
 
 class TestEnding:
-    def test_its_settings_are_those_of_an_embedded_spark(self, cache: Path) -> None:
+    def test_its_settings_equal_those_of_an_embedded_spark(self, cache: Path) -> None:
         ask = "{row.key: row.value for row in open().sql('set -v').collect()}"
         with Client(cache, keep_alive=None) as own, Client(cache) as kept:
             own.begin(ask)
@@ -213,7 +215,7 @@ class TestEnding:
         }
 
     @pytest.mark.long
-    def test_a_forced_stop_is_told_to_the_command_it_ends_under_and_the_next_starts_another(
+    def test_a_forced_stop_is_reported_to_the_running_command_and_the_next_command_starts_another_spark(
         self, cache: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setenv("XDG_CACHE_HOME", str(cache))
@@ -233,7 +235,7 @@ class TestEnding:
             with pytest.raises(RuntimeError, match=r"SparkEndedError.*killed"):
                 client.run("session.range(4).count()")
             assert client.run("open().range(4).count()") == 4
-            with pytest.raises(RuntimeError, match=r"SparkEndedError.*killed"):  # also now that another runs there
+            with pytest.raises(RuntimeError, match=r"SparkEndedError.*killed"):  # even after another has started
                 client.run("session.range(4).count()")
             [last] = sparks(cache)
             os.kill(last.record.java, signal.SIGKILL)

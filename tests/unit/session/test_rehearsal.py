@@ -1,4 +1,4 @@
-"""The statements that a class-data archive is made from."""
+"""The statements that a class-data archive is created from."""
 
 from __future__ import annotations
 
@@ -9,6 +9,6 @@ from pyspark.sql import SparkSession
 from dbt.adapters.silt.session.rehearsal import WAREHOUSE, rehearse
 
 
-def test_every_statement_that_is_rehearsed_works(spark: SparkSession, tmp_path: Path) -> None:
+def test_every_rehearsed_statement_works(spark: SparkSession, tmp_path: Path) -> None:
     rehearse(spark.newSession(), str(tmp_path))
     assert [each.name for each in tmp_path.iterdir()] == [WAREHOUSE]

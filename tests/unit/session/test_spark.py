@@ -1,4 +1,4 @@
-"""Sessions: isolated, with the required settings, quiet, and refused where they are impossible."""
+"""Sessions are isolated, have the required settings, print nothing, and are refused if they are impossible."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_each_session_has_its_own_views_variables_and_settings() -> None:
 
 
 @pytest.mark.usefixtures("spark")
-def test_every_session_has_the_settings_that_correctness_rests_on() -> None:
+def test_every_session_has_the_settings_required_for_correctness() -> None:
     session = open_session(SETTINGS)
     assert {key: session.conf.get(key) for key in required_settings.required()} == required_settings.required()
     session.conf.set("spark.sql.files.ignoreMissingFiles", "true")
@@ -47,7 +47,7 @@ def test_every_session_has_the_settings_that_correctness_rests_on() -> None:
 
 
 @pytest.mark.usefixtures("spark")
-def test_the_users_settings_win_over_the_defaults() -> None:
+def test_the_users_settings_take_precedence_over_the_defaults() -> None:
     conf = {"spark.sql.shuffle.partitions": "3", "spark.sql.sources.parallelPartitionDiscovery.threshold": "9"}
     session = open_session(SessionSettings(master="local[2]", spark_conf=conf))
     assert {key: session.conf.get(key) for key in conf} == conf
@@ -59,20 +59,20 @@ def test_a_setting_that_would_make_tables_wrong_is_refused() -> None:
 
 
 @pytest.mark.usefixtures("spark")
-def test_a_setting_may_repeat_what_is_required() -> None:
-    # Passes where nothing is raised.
+def test_a_setting_may_repeat_a_required_value() -> None:
+    # Passes if no error is raised.
     open_session(SessionSettings(master="local[2]", spark_conf={"spark.sql.caseSensitive": "False"}))
 
 
 @pytest.mark.usefixtures("spark")
-def test_a_setting_that_only_a_new_spark_can_have_is_refused_where_one_runs() -> None:
+def test_a_setting_that_only_a_new_spark_can_have_is_refused_if_spark_is_running() -> None:
     conf = {"spark.driver.memory": "17g"}
     with pytest.raises(InvalidSettingError, match=r"sets spark\.driver\.memory to 17g, but the running Spark"):
         open_session(SessionSettings(master="local[2]", spark_conf=conf))
 
 
 @pytest.mark.usefixtures("spark")
-def test_threads_get_sessions_of_their_own() -> None:
+def test_each_thread_gets_its_own_session() -> None:
     pool = SessionPool(SETTINGS)
     found: list[SparkSession] = []
     threads = [threading.Thread(target=lambda: found.append(pool.acquire())) for _ in range(4)]
@@ -120,7 +120,7 @@ print(json.dumps({"values": values, "rows": rows, "refused": refused}))
 """
 
 
-def test_an_embedded_spark_starts_quietly_and_leaves_nothing_in_the_working_directory(tmp_path: Path) -> None:
+def test_an_embedded_spark_starts_quietly_and_leaves_no_files_in_the_working_directory(tmp_path: Path) -> None:
     done = run(STARTS_AND_WORKS, tmp_path)
     assert done.stderr == ""
     printed = json.loads(done.stdout)
@@ -147,7 +147,7 @@ warehouse.sql("create table orders partitioned by (day) as select 1 as id, 'mond
 """
 
 
-def test_a_colleague_of_the_group_may_write_what_spark_wrote_if_the_umask_lets_him(tmp_path: Path) -> None:
+def test_group_members_may_write_sparks_files_if_the_umask_allows_it(tmp_path: Path) -> None:
     run(WRITES_FOR_A_GROUP, tmp_path)
     made = [each for each in tmp_path.rglob("*") if each.name != ".silt.lock"]
     modes = {each.relative_to(tmp_path).as_posix(): each.stat().st_mode & 0o777 for each in made}
@@ -169,7 +169,7 @@ for settings in (
 """
 
 
-def test_a_spark_that_does_not_start_says_why(tmp_path: Path) -> None:
+def test_the_error_of_a_spark_that_does_not_start_states_the_reason(tmp_path: Path) -> None:
     done = run(FAILS_TO_START, tmp_path)
     master, memory = done.stdout.splitlines()
     assert "Spark did not start on nowhere (Master must" in master
@@ -178,7 +178,7 @@ def test_a_spark_that_does_not_start_says_why(tmp_path: Path) -> None:
     assert done.stderr == ""
 
 
-def test_java_is_looked_at_before_it_is_started(tmp_path: Path) -> None:
+def test_java_is_checked_before_it_is_started(tmp_path: Path) -> None:
     (tmp_path / "bin").mkdir()
     (tmp_path / "bin" / "java").write_text("#!/bin/sh\necho 'openjdk version \"11.0.2\"' >&2\n")
     (tmp_path / "bin" / "java").chmod(0o755)
@@ -188,7 +188,7 @@ def test_java_is_looked_at_before_it_is_started(tmp_path: Path) -> None:
     ] * 2
 
 
-def test_a_connect_server_that_is_not_there_is_named_at_once() -> None:
+def test_a_missing_connect_server_is_reported_at_once() -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         remote = f"sc://127.0.0.1:{free.getsockname()[1]}"
@@ -197,6 +197,6 @@ def test_a_connect_server_that_is_not_there_is_named_at_once() -> None:
 
 
 @pytest.mark.parametrize("remote", ["localhost:15002", "http://localhost", "sc://", "sc://localhost:port"])
-def test_a_remote_that_names_no_connect_server_is_refused(remote: str) -> None:
+def test_an_invalid_address_of_a_connect_server_is_refused(remote: str) -> None:
     with pytest.raises(InvalidSettingError, match=re.escape(remote.removesuffix(":port"))):
         open_session(SessionSettings(remote=remote))

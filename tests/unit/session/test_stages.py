@@ -1,4 +1,4 @@
-"""How far Spark is with what a session runs."""
+"""Spark's progress with the statements of a session."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ ENDLESS = "select count(*) from range(0, 100000000000000, 1, 40) where hash(id) 
 
 
 @pytest.mark.connect
-def test_the_tasks_of_a_running_statement_are_known_and_forgotten_after_it(spark: SparkSession) -> None:
+def test_the_tasks_of_a_running_statement_are_reported_and_dropped_after_it(spark: SparkSession) -> None:
     session = spark.newSession()
     stages = find.stages_of(session)
     assert stages() == Stages()
@@ -36,7 +36,7 @@ def test_the_tasks_of_a_running_statement_are_known_and_forgotten_after_it(spark
     assert stages() == Stages()
 
 
-def test_a_session_does_not_see_the_jobs_of_another(spark: SparkSession) -> None:
+def test_a_session_does_not_see_the_jobs_of_another_session(spark: SparkSession) -> None:
     here, other = spark.newSession(), spark.newSession()
     stages = embedded.stages_of(here), embedded.stages_of(other)
     with ThreadPoolExecutor(1) as thread:
@@ -50,7 +50,7 @@ def test_a_session_does_not_see_the_jobs_of_another(spark: SparkSession) -> None
             endless.result(timeout=60)
 
 
-def test_all_sessions_take_one_answer_of_spark(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_all_sessions_share_one_request_to_spark(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
     now = [0.0]
     asked = embedded.EmbeddedSpark(spark.sparkContext, lambda: now[0])
     answers: list[float] = []
@@ -61,7 +61,9 @@ def test_all_sessions_take_one_answer_of_spark(spark: SparkSession, monkeypatch:
     assert answers == [10.0, 11.0]
 
 
-def test_a_spark_that_cannot_say_it_is_not_asked_again(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_spark_that_cannot_report_progress_is_not_asked_again(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
     asked, times = embedded.EmbeddedSpark(spark.sparkContext, lambda: float(len(times) * 10)), []
 
     def refuse() -> None:
@@ -74,7 +76,7 @@ def test_a_spark_that_cannot_say_it_is_not_asked_again(spark: SparkSession, monk
     assert times == [1]
 
 
-def test_the_jobs_of_a_tag_are_counted_together_with_the_rows_that_their_stages_read() -> None:
+def test_the_jobs_of_a_tag_are_summed_up_with_the_rows_that_their_stages_read() -> None:
     def job(tags: list[str], stages: list[int], done: int, tasks: int) -> dict[str, object]:
         return {
             "jobTags": tags,
@@ -108,7 +110,7 @@ class OneStage:
     num_bytes_read: int
 
 
-def test_the_operations_that_a_server_runs_at_once_are_counted_together_until_each_is_done() -> None:
+def test_concurrent_operations_of_a_server_are_summed_up_until_each_is_done() -> None:
     handler = ProgressHandler()
     handler([OneStage(10, 4, 100), OneStage(5, 0, 0)], 2, "a", False)
     handler([OneStage(3, 1, 50)], 1, "b", False)

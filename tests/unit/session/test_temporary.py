@@ -1,4 +1,4 @@
-"""The folders that a killed process leaves in the temporary folder are deleted by the next one."""
+"""A new process deletes the folders that a killed process has left in the temporary folder."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_the_folder_of_a_killed_process_is_swept_and_that_of_a_running_one_stays(folder: Path) -> None:
+def test_the_folder_of_a_killed_process_is_deleted_and_that_of_a_running_process_is_kept(folder: Path) -> None:
     environment = {**os.environ, "TMPDIR": str(folder)}
     running = subprocess.Popen(
         [sys.executable, "-c", HOLDS], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment
@@ -38,7 +38,7 @@ def test_the_folder_of_a_killed_process_is_swept_and_that_of_a_running_one_stays
     assert (theirs.exists(), own.is_dir()) == (False, True)
 
 
-def test_a_folder_whose_process_may_be_about_to_lock_it_stays_for_a_day(folder: Path) -> None:
+def test_a_folder_whose_process_may_be_about_to_lock_it_is_kept_for_a_day(folder: Path) -> None:
     young, old = folder / "silt-spark-young", folder / "silt-spark-old"
     for each in (young, old):
         each.mkdir()
@@ -47,7 +47,7 @@ def test_a_folder_whose_process_may_be_about_to_lock_it_stays_for_a_day(folder: 
     assert (young.exists(), old.exists()) == (True, False)
 
 
-def test_nothing_but_such_folders_is_swept(folder: Path) -> None:
+def test_only_such_folders_are_deleted(folder: Path) -> None:
     (folder / "silt-spark-file").write_text("")
     (folder / "mine").mkdir()
     (folder / "silt-spark-link").symlink_to(folder / "mine")
@@ -57,5 +57,5 @@ def test_nothing_but_such_folders_is_swept(folder: Path) -> None:
     assert (folder / "mine").is_dir() and (folder / "silt-spark-file").exists()
 
 
-def test_a_folder_that_another_process_has_just_swept_is_passed_over(folder: Path) -> None:
+def test_a_folder_that_another_process_has_just_deleted_is_ignored(folder: Path) -> None:
     assert not temporary._is_left(folder / "silt-spark-gone")

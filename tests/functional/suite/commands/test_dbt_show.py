@@ -18,7 +18,9 @@ from dbt_common.exceptions import DbtRuntimeError
 
 @pytest.fixture(autouse=True)
 def collect_threads() -> Iterator[None]:
-    """dbt leaves the threads of a `show` that failed to the garbage collector, whose warning would end pytest."""
+    """Collects the threads that dbt leaves to the garbage collector after a failed `show`: their warning would end
+    pytest.
+    """
     yield
     gc.collect()
 
@@ -42,6 +44,6 @@ class TestShowOfPythonModels:
     def models(self) -> dict[str, str]:
         return {"in_python.py": "def model(dbt, session):\n    return session.range(3)\n"}
 
-    def test_says_how_to_see_the_rows_instead(self, project: Any) -> None:
+    def test_show_of_a_python_model_names_another_way_to_see_the_rows(self, project: Any) -> None:
         with pytest.raises(DbtRuntimeError, match=r"in_python is a Python model: run it, then show its table"):
             run_dbt(["show", "--select", "in_python"])

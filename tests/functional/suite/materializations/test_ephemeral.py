@@ -16,7 +16,7 @@ from dbt.tests.util import check_relations_equal, run_dbt
 
 class TestEphemeralMulti(BaseEphemeralMulti):
     def test_ephemeral_multi(self, project: Any) -> None:
-        """Deviates in the expected text alone, which the suite's test holds as Postgres writes it."""
+        """Deviates only in the expected text, which the suite's test contains in Postgres' form."""
         run_dbt(["seed"])
         assert len(run_dbt(["run"])) == 3
 

@@ -31,11 +31,11 @@ EXPECTED_SQL = (
     .replace("TEXT", "STRING")
     .replace('"', "")
 )
-"""The suite's table of what a seed must become, with Spark's names of types and without double quotes."""
+"""The suite's table of expected values of a seed, with Spark's type names and without double quotes."""
 
 
 class ExpectedTable:
-    """Deviates in the statements that make the expected table: Spark has no TEXT and no double-quoted identifiers."""
+    """Deviates in the statements that create the expected table: Spark has no TEXT and no double-quoted identifiers."""
 
     @pytest.fixture(scope="class", autouse=True)
     def setUp(self, project: Any) -> None:
@@ -43,7 +43,9 @@ class ExpectedTable:
 
 
 class ViewsStay:
-    """Deviates in what becomes of a view when its table is re-created: it stays, and reads the new one (no cascade)."""
+    """Deviates in the fate of a view when its table is re-created: the view is kept, and reads the new table (no
+    cascade).
+    """
 
     def _check_relation_end_state(self, run_result: Any, project: Any, exists: bool) -> None:
         super()._check_relation_end_state(run_result, project, exists=True)  # type: ignore[misc]
@@ -103,7 +105,7 @@ class TestSimpleSeedWithBOM(BaseSimpleSeedWithBOM):
 class TestSeedSpecificFormats(BaseSeedSpecificFormats):
     @pytest.fixture(scope="class")
     def test_data_dir(self, tmp_path_factory: pytest.TempPathFactory) -> Path:
-        """Deviates in the folder that the class writes a file to, and then deletes: not one next to the tests."""
+        """Deviates in the folder in which the class writes and then deletes a file: not a folder next to the tests."""
         return tmp_path_factory.mktemp("project") / "data"
 
 
@@ -112,7 +114,7 @@ class TestEmptySeed(BaseTestEmptySeed):
 
 
 class TestSimpleSeedColumnOverride(BaseSimpleSeedColumnOverride):
-    """Deviates in the names of types: Spark's, where the suite has those of Postgres."""
+    """Deviates in the names of types: Spark's instead of Postgres'."""
 
     @pytest.fixture(scope="class")
     def models(self) -> dict[str, str]:

@@ -26,14 +26,16 @@ from dbt.tests.adapter.simple_snapshot.test_various_configs import (
 
 
 def spark_types(sql: str) -> str:
-    """The same statement with Spark's names of Postgres' types."""
+    """Returns the same statement with Spark's names of Postgres' types."""
     for postgres, spark in (("::text", "::string"), (" TEXT", " STRING"), ("TIMESTAMP WITHOUT TIME ZONE", "TIMESTAMP")):
         sql = sql.replace(postgres, spark)
     return sql
 
 
 class SparkTypes:
-    """The tests name their statements as globals of their module: these are given with Spark's types."""
+    """The tests name their statements as globals of their module: these are replaced by statements
+    with Spark's types.
+    """
 
     @pytest.fixture(scope="class", autouse=True)
     def statements(self) -> Iterator[None]:

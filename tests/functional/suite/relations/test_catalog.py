@@ -1,4 +1,4 @@
-"""dbt-tests-adapter: catalog, and what of basic is documentation."""
+"""dbt-tests-adapter: catalog, and the documentation tests of basic."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from dbt_common.contracts.metadata import CatalogTable, ColumnMetadata, StatsIte
 
 
 class AnyOf:
-    """Any value of a type; figures of a table depend on the machine and the moment."""
+    """Equals any value of a type; statistics of a table depend on the machine and the moment."""
 
     def __init__(self, kind: type) -> None:
         self.kind = kind
@@ -39,7 +39,7 @@ TABLE_STATS = {
     id: {"id": id, "label": label, "value": value, "description": text, "include": id != "has_stats"}
     for id, (label, value, text) in STATS.items()
 }
-# The types that Spark gives a seed's columns; a catalog of an engine without principals has no owner.
+# The types that Spark infers for a seed's columns; a catalog of an engine without principals has no owner.
 TYPES: dict[str, Any] = {
     "role": None,
     "id_type": "bigint",
@@ -55,7 +55,7 @@ TYPES: dict[str, Any] = {
 @pytest.mark.manifest
 @pytest.mark.kept
 class TestDocsGenerate(BaseDocsGenerate):
-    """With Spark's type names, and figures of tables."""
+    """With Spark's type names, and statistics of tables."""
 
     @pytest.fixture(scope="class")
     def expected_catalog(self, project: Any) -> dict[str, Any]:
@@ -64,7 +64,7 @@ class TestDocsGenerate(BaseDocsGenerate):
 
 @pytest.mark.manifest
 class TestDocsGenReferences(BaseDocsGenReferences):
-    """With Spark's type names, and figures of tables; a view has none."""
+    """With Spark's type names, and statistics of tables; a view has none."""
 
     @pytest.fixture(scope="class")
     def expected_catalog(self, project: Any) -> dict[str, Any]:
@@ -75,7 +75,7 @@ class TestDocsGenReferences(BaseDocsGenReferences):
 
 
 class TestGetCatalogForSingleRelation(BaseGetCatalogForSingleRelation):
-    """What is expected is the adapter's to say."""
+    """The suite leaves the expected value to the adapter."""
 
     @pytest.fixture(scope="class")
     def expected_catalog_my_seed(self, project: Any) -> CatalogTable:
@@ -107,7 +107,7 @@ class TestGetCatalogForSingleRelation(BaseGetCatalogForSingleRelation):
 
 
 class TestCatalogRelationTypes(CatalogRelationTypes):
-    """Names of relation types as the base class asks an adapter to give them; there are no materialized views."""
+    """Names of relation types, which the base class asks an adapter to define; there are no materialized views."""
 
     @pytest.fixture(scope="class", autouse=True)
     def models(self) -> dict[str, str]:

@@ -8,7 +8,7 @@ from dbt.tests.adapter.column_types.test_column_types import BasePostgresColumnT
 
 
 class TestColumnTypes(BasePostgresColumnTypes):
-    """Postgres' names of types are Spark's where Spark has no such name."""
+    """Postgres' type names are replaced by Spark's if Spark does not know them."""
 
     @pytest.fixture(scope="class")
     def models(self) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""dbt-tests-adapter: constraints. And what contracts are here beyond it."""
+"""dbt-tests-adapter: constraints. And further behaviour of contracts."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ NULL_IN_ID = ["NOT_NULL_VIOLATION", "1 row has a null in the NOT NULL column `id
 
 
 class SparkTypes:
-    """The types of Spark SQL, and how its literals are written, in the place of Postgres' own."""
+    """The types and literals of Spark SQL instead of Postgres'."""
 
     @pytest.fixture
     def string_type(self) -> str:
@@ -66,7 +66,7 @@ class TestIncrementalConstraintsColumnsEqual(SparkTypes, BaseIncrementalConstrai
 
 
 class TestConstraintsRollback(BaseConstraintsRollback):
-    """With our error's words."""
+    """With the words of this adapter's error."""
 
     @pytest.fixture(scope="class")
     def expected_error_messages(self) -> list[str]:
@@ -74,7 +74,7 @@ class TestConstraintsRollback(BaseConstraintsRollback):
 
 
 class TestIncrementalConstraintsRollback(BaseIncrementalConstraintsRollback):
-    """With our error's words."""
+    """With the words of this adapter's error."""
 
     @pytest.fixture(scope="class")
     def expected_error_messages(self) -> list[str]:
@@ -82,7 +82,7 @@ class TestIncrementalConstraintsRollback(BaseIncrementalConstraintsRollback):
 
 
 def created(columns: str, query: str, selected: str = "id, color, date_day") -> str:
-    """The one statement that holds a table, its constraints and its rows."""
+    """Returns the single statement that contains a table, its constraints and its rows."""
     return f"""
 create table <model_identifier> ({columns})
   tblproperties ('delta.setTransactionRetentionDuration' = 'interval 90 days')
@@ -106,7 +106,7 @@ COLUMN_LEVEL = created(
 
 
 class TestConstraintsRuntimeDdlEnforcement(BaseConstraintsRuntimeDdlEnforcement):
-    """A column's constraints, but for NOT NULL, are the table's: the only place where the format has them."""
+    """A column's constraints except NOT NULL are constraints of the table: the format stores them only there."""
 
     @pytest.fixture(scope="class")
     def expected_sql(self) -> str:
@@ -114,7 +114,7 @@ class TestConstraintsRuntimeDdlEnforcement(BaseConstraintsRuntimeDdlEnforcement)
 
 
 class TestIncrementalConstraintsRuntimeDdlEnforcement(BaseIncrementalConstraintsRuntimeDdlEnforcement):
-    """As for a table."""
+    """The same as for a table."""
 
     @pytest.fixture(scope="class")
     def expected_sql(self) -> str:
@@ -122,7 +122,7 @@ class TestIncrementalConstraintsRuntimeDdlEnforcement(BaseIncrementalConstraints
 
 
 class TestModelConstraintsRuntimeEnforcement(BaseModelConstraintsRuntimeEnforcement):
-    """With names in backquotes."""
+    """With names in backticks."""
 
     @pytest.fixture(scope="class")
     def expected_sql(self) -> str:
@@ -138,7 +138,7 @@ class TestModelConstraintsRuntimeEnforcement(BaseModelConstraintsRuntimeEnforcem
 
 
 class TestConstraintQuotedColumn(BaseConstraintQuotedColumn):
-    """Identifiers are quoted by backquotes."""
+    """Identifiers are quoted with backticks."""
 
     @pytest.fixture(scope="class")
     def models(self) -> dict[str, str]:
@@ -162,7 +162,7 @@ def with_sparks_time_zone(model: str) -> str:
 
 
 class TestTableContractSqlHeader(BaseTableContractSqlHeader):
-    """The time zone as Spark sets and reads it."""
+    """The time zone, in Spark's syntax."""
 
     @pytest.fixture(scope="class")
     def models(self) -> dict[str, str]:
@@ -173,7 +173,7 @@ class TestTableContractSqlHeader(BaseTableContractSqlHeader):
 
 
 class TestIncrementalContractSqlHeader(BaseIncrementalContractSqlHeader):
-    """The time zone as Spark sets and reads it."""
+    """The time zone, in Spark's syntax."""
 
     @pytest.fixture(scope="class")
     def models(self) -> dict[str, str]:
@@ -233,7 +233,7 @@ class TestContracts:
             "broken.sql": "select 1L as id, 'x' as other",
         }
 
-    def test_contracts_are_kept_and_keys_are_said_once_not_to_be(self, project: Any) -> None:
+    def test_contracts_are_enforced_and_a_warning_states_once_that_keys_are_not(self, project: Any) -> None:
         _, log = run_dbt_and_capture(["run", "--exclude", "broken"])
         assert log.count("not enforced by silt") == 1
         assert "primary_key, foreign_key and unique" in " ".join(log.split())
@@ -245,7 +245,7 @@ class TestContracts:
         assert described["a-mount"].startswith("CHECK (amount > 0")
         assert self._described(project, "customers")["ID"] == "bigint"
 
-    def test_an_incremental_run_holds_every_row_to_them(self, project: Any) -> None:
+    def test_an_incremental_run_enforces_the_contract_on_every_row(self, project: Any) -> None:
         for row, message in (("amount: -5", "constraint `a-mount`, amount > 0"), ('customer: "null"', "`customer`")):
             results = run_dbt(["run", "--select", "orders", "--vars", f"{{{row}}}"], expect_pass=False)
             assert "1 row" in results[0].message
@@ -253,18 +253,18 @@ class TestContracts:
         relation = f"{project.database}.{project.test_schema}.orders"
         assert project.run_sql(f"select * from {relation}", fetch="all") == [(1, 1, 10)]
 
-    def test_an_incremental_run_is_held_to_the_columns_too(self, project: Any) -> None:
+    def test_an_incremental_run_enforces_the_contracts_columns_too(self, project: Any) -> None:
         results = run_dbt(["run", "--select", "orders", "--vars", "{amount: 5L}"], expect_pass=False)
         assert "data type mismatch" in results[0].message
 
-    def test_a_contract_that_is_not_met_shows_what_differs(self, project: Any) -> None:
+    def test_a_violated_contract_shows_the_differences(self, project: Any) -> None:
         results = run_dbt(["run", "--select", "broken"], expect_pass=False)
         words = " ".join(results[0].message.split())
         assert "| id | BIGINT | INT | data type mismatch |" in words.replace("bigint", "BIGINT").replace("int ", "INT ")
         assert "missing in contract" in words
         assert "missing in definition" in words
 
-    def test_a_constraint_without_what_it_needs_is_refused(self, project: Any) -> None:
+    def test_an_incomplete_constraint_is_refused(self, project: Any) -> None:
         write_file(CONTRACTS.replace('expression: "amount > 0 -- euros"', ""), "models", "schema.yml")
         results = run_dbt(["run", "--select", "orders", "--full-refresh"], expect_pass=False)
         assert "a constraint of type `check` needs its `expression`" in results[0].message

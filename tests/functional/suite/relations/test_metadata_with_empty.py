@@ -1,4 +1,4 @@
-"""dbt-tests-adapter: what asks for or changes metadata under `--empty`."""
+"""dbt-tests-adapter: reads and changes of metadata under `--empty`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dbt.tests.adapter.empty.test_empty import MetadataWithEmptyFlag
 
 
 class TestMetadataWithEmptyFlag(MetadataWithEmptyFlag):
-    """A text is a `string` in Spark, where a `varchar` has a length."""
+    """A text column is a `string` in Spark, because a `varchar` has a length."""
 
     @pytest.fixture(scope="class")
     def models(self) -> dict[str, str]:

@@ -50,7 +50,9 @@ KEPT = AWKWARD.replace("{% raw %}{{ no }}{% endraw %}", "{{ no }}")
 
 
 def documentation(text: str) -> str:
-    """Of every kind of node: a description, and those of a reserved name, of a nested field and of `id`."""
+    """Returns a description for every kind of node, and descriptions of a reserved name, of a nested field and of
+    `id`.
+    """
     quoted = json.dumps(text, ensure_ascii=False)
     columns = f"""
     columns:
@@ -106,7 +108,7 @@ class TestEveryKindOfNode:
         kept = {"+persist_docs": {"relation": True, "columns": True}}
         return {"models": kept, "seeds": kept, "snapshots": kept}
 
-    def test_comments_are_kept_as_they_are_written(self, project: Any) -> None:
+    def test_comments_are_stored_unchanged(self, project: Any) -> None:
         run_dbt(["build"])
         for name in KINDS:
             assert self._comments(project, name) == {"": KEPT, "id": KEPT, "from": KEPT, "city": KEPT}, name
@@ -114,17 +116,19 @@ class TestEveryKindOfNode:
         assert view.comment == KEPT
         assert [(column.name, column.comment) for column in view.columns][:2] == [("id", KEPT), ("from", KEPT)]
 
-    def test_a_table_is_made_with_them_and_fields_of_structs_take_a_second_commit(self, project: Any) -> None:
+    def test_a_table_is_created_with_comments_and_comments_of_struct_fields_take_a_second_commit(
+        self, project: Any
+    ) -> None:
         versions = {name: self._snapshot(project, name).version for name in KINDS}
         assert versions == {"made": 1, "grown": 1, "pythonic": 1, "sown": 0, "kept": 0}
 
-    def test_what_did_not_change_is_not_committed_again(self, project: Any) -> None:
+    def test_unchanged_comments_are_not_committed_again(self, project: Any) -> None:
         before = {name: self._snapshot(project, name).version for name in ("grown", "kept")}
         run_dbt(["build", "--select", "grown", "kept"])
         after = {name: self._snapshot(project, name).version for name in ("grown", "kept")}
         assert after == {name: version + 1 for name, version in before.items()}
 
-    def test_an_empty_description_takes_the_comment_away(self, project: Any) -> None:
+    def test_an_empty_description_removes_the_comment(self, project: Any) -> None:
         write_file(documentation(""), project.project_root, "models", "schema.yml")
         run_dbt(["build"])
         for name in KINDS:
@@ -139,7 +143,9 @@ class TestEveryKindOfNode:
         return project.adapter.connections.catalog.table(self._name(project, name)).snapshot()
 
     def _comments(self, project: Any, name: str) -> dict[str, str | None]:
-        """Of the table, of its documented columns and of a field; nodes without that field have the column's."""
+        """Returns the comments of the table, of its documented columns and of a field; nodes without the field have
+        the column's.
+        """
         found = self._snapshot(project, name)
         schema = found.schema
         fields = {"id": schema.require("id"), "from": schema.require("from")}

@@ -1,4 +1,4 @@
-"""The jars by which Spark reaches object stores: which are lacking, where they are from, and what is said without."""
+"""The jars that Spark needs for object stores: which are missing, where they come from, and the errors without them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ S3 = SparkStorage(services=(Service.S3,))
 
 @pytest.fixture
 def spark_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A Spark with Hadoop 3.5.0, as pip brings it."""
+    """A Spark with Hadoop 3.5.0, as pip installs it."""
     for name in ("SPARK_DIST_CLASSPATH", "SPARK_CONF_DIR"):
         monkeypatch.delenv(name, raising=False)
     (tmp_path / "jars").mkdir()
@@ -24,7 +24,7 @@ def spark_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_what_spark_lacks_is_asked_of_ivy_without_the_big_bundle(spark_home: Path, tmp_path: Path) -> None:
+def test_missing_jars_are_requested_from_ivy_without_the_large_bundle(spark_home: Path, tmp_path: Path) -> None:
     given = {"spark.jars.ivy": str(tmp_path / "ivy"), "spark.jars.packages": "com.example:own:1"}
     found = jars.settings(S3, given, spark_home)
     packages = found["spark.jars.packages"].split(",")
@@ -33,7 +33,7 @@ def test_what_spark_lacks_is_asked_of_ivy_without_the_big_bundle(spark_home: Pat
     assert "software.amazon.awssdk:bundle" in found["spark.jars.excludes"]
 
 
-def test_what_ivy_has_brought_before_is_given_to_spark_without_a_question(spark_home: Path, tmp_path: Path) -> None:
+def test_jars_that_ivy_has_downloaded_are_passed_to_spark_without_a_request(spark_home: Path, tmp_path: Path) -> None:
     folder = tmp_path / "ivy" / "jars"
     folder.mkdir(parents=True)
     for each in jars.all_coordinates(Service.S3, "3.5.0"):
@@ -48,7 +48,7 @@ def test_what_ivy_has_brought_before_is_given_to_spark_without_a_question(spark_
     assert "spark.jars.packages" in jars.settings(S3, given, spark_home)
 
 
-def test_a_folder_of_the_profile_is_taken_as_it_is_and_must_hold_jars(spark_home: Path, tmp_path: Path) -> None:
+def test_a_folder_in_the_profile_is_used_unchanged_and_must_contain_jars(spark_home: Path, tmp_path: Path) -> None:
     folder = tmp_path / "mine"
     folder.mkdir()
     storage = SparkStorage(services=(Service.S3,), jars=str(folder))
@@ -67,11 +67,11 @@ def test_a_folder_of_the_profile_is_taken_as_it_is_and_must_hold_jars(spark_home
         {"spark.driver.extraClassPath": "/x/hadoop-aws.jar"},
     ],
 )
-def test_a_connector_that_the_user_brings_is_not_brought_twice(spark_home: Path, given: dict[str, str]) -> None:
+def test_a_connector_that_the_user_provides_is_not_added_again(spark_home: Path, given: dict[str, str]) -> None:
     assert jars.settings(S3, given, spark_home) == {}
 
 
-def test_a_spark_that_has_the_connector_needs_no_jars(spark_home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_spark_with_the_connector_needs_no_jars(spark_home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (spark_home / "jars" / "hadoop-aws-3.5.0.jar").touch()
     assert jars.settings(S3, {}, spark_home) == {}
     azure = SparkStorage(services=(Service.AZURE,))
@@ -82,20 +82,20 @@ def test_a_spark_that_has_the_connector_needs_no_jars(spark_home: Path, monkeypa
     assert jars.settings(azure, {}, spark_home) == {}
 
 
-def test_a_release_of_hadoop_that_is_not_known_brings_its_own_dependencies(tmp_path: Path) -> None:
+def test_an_unknown_release_of_hadoop_resolves_its_own_dependencies(tmp_path: Path) -> None:
     (tmp_path / "jars").mkdir()
     (tmp_path / "jars" / "hadoop-client-api-3.9.1.jar").touch()
     found = jars.settings(S3, {"spark.jars.ivy": "/nowhere"}, tmp_path)
     assert (found["spark.jars.packages"], found["spark.jars.excludes"]) == ("org.apache.hadoop:hadoop-aws:3.9.1", "")
 
 
-def test_a_machine_that_cannot_bring_them_is_told_the_exact_list(spark_home: Path) -> None:
+def test_without_a_download_the_error_lists_the_exact_jars(spark_home: Path) -> None:
     said = str(jars.not_brought(S3, spark_home, "the download failed"))
     assert all(each in said for each in jars.all_coordinates(Service.S3, "3.5.0"))
     assert said.endswith("set `storage_jars` in the profile to a folder with them.")
 
 
-def test_google_is_reached_by_a_hadoop_that_has_a_connector_for_it(tmp_path: Path) -> None:
+def test_google_storage_uses_a_hadoop_release_that_has_its_connector(tmp_path: Path) -> None:
     (tmp_path / "jars").mkdir()
     (tmp_path / "jars" / "hadoop-client-api-3.4.2.jar").touch()
     with pytest.raises(
@@ -104,7 +104,7 @@ def test_google_is_reached_by_a_hadoop_that_has_a_connector_for_it(tmp_path: Pat
         jars.settings(SparkStorage(services=(Service.GOOGLE,)), {}, tmp_path)
 
 
-def test_what_a_keeper_reads_is_what_was_meant_and_its_text_holds_no_secret() -> None:
+def test_storage_settings_survive_the_transfer_to_a_keeper_and_their_text_contains_no_secret() -> None:
     made = SparkStorage({"fs.s3a.secret.key": "planted"}, (Service.S3, Service.AZURE), "/jars")
     assert SparkStorage.from_dict(made.to_dict()) == made
     assert "planted" not in repr(made)
