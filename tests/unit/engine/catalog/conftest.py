@@ -15,9 +15,11 @@ from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.storage.local_store import LocalStore
 from dbt.adapters.silt.engine.kernel.storage.store import PutResult
 from dbt.adapters.silt.engine.kernel.table.actions import AddFile, CommitInfo, Metadata, Protocol, serialize
+from dbt.adapters.silt.engine.kernel.table.features import upgraded
 from dbt.adapters.silt.engine.kernel.table.paths import commit_path
 from tests.memory_object_store import MemoryObjectStore
 
+_FUTURE_MS = 4_000_000_000_000
 SCHEMA = '{"type":"struct","fields":[{"name":"id","type":"long","nullable":true,"metadata":{}}]}'
 
 
@@ -57,19 +59,27 @@ def create(catalog: Catalog) -> Callable[..., DeltaLog]:
     return create_table
 
 
-def make_table(catalog: Catalog, name: RelationName, table_id: str = "first", replace_view: bool = False) -> DeltaLog:
+def make_table(
+    catalog: Catalog,
+    name: RelationName,
+    table_id: str = "first",
+    replace_view: bool = False,
+    with_in_commit_timestamps: bool = False,
+) -> DeltaLog:
     """Creates a table with one file in the steps of a statement: a handle, version 0, the name."""
     log = catalog.new_table(name, replace_view)
-    assert commit_first(log, table_id) is PutResult.CREATED
+    assert commit_first(log, table_id, with_in_commit_timestamps) is PutResult.CREATED
     catalog.publish_table(name, log, replace_view)
     return log
 
 
-def commit_first(log: DeltaLog, table_id: str = "first") -> PutResult:
+def commit_first(log: DeltaLog, table_id: str = "first", with_in_commit_timestamps: bool = False) -> PutResult:
+    """Writes version 0; its in-commit timestamp is far in the future."""
+    configuration = {"delta.enableInCommitTimestamps": "true"} if with_in_commit_timestamps else {}
     actions = [
-        CommitInfo(timestamp=1, operation="CREATE TABLE"),
-        Protocol(),
-        Metadata(id=table_id, schema_string=SCHEMA),
+        CommitInfo(1, "CREATE TABLE", in_commit_timestamp=_FUTURE_MS if with_in_commit_timestamps else None),
+        upgraded(Protocol(), ["inCommitTimestamp"]) if with_in_commit_timestamps else Protocol(),
+        Metadata(id=table_id, schema_string=SCHEMA, configuration=configuration),
         AddFile("part-0.parquet", {}, size=1, modification_time=1),
     ]
     return log.store.put_if_absent(commit_path(0), serialize(actions))

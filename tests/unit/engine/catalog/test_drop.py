@@ -13,6 +13,7 @@ from dbt.adapters.silt.engine.catalog.catalog import Catalog
 from dbt.adapters.silt.engine.catalog.documents import View
 from dbt.adapters.silt.engine.catalog.folders import locks
 from dbt.adapters.silt.engine.catalog.folders.locks import LOCK_FILE
+from dbt.adapters.silt.engine.catalog.log_end import end_log
 from dbt.adapters.silt.engine.kernel.clock import FixedClock, SystemClock
 from dbt.adapters.silt.engine.kernel.errors import (
     NoSpaceError,
@@ -75,6 +76,13 @@ def put_first(base: Snapshot) -> PutResult:
     """Writes version 1 to the log that the snapshot was read from, if it still exists."""
     assert base.log_folder is not None
     return base.log_folder.put_if_absent(commit_name(1), APPEND)
+
+
+def test_the_commit_that_ends_a_log_has_an_in_commit_timestamp_after_the_commit_before_it(catalog: Catalog) -> None:
+    log = make_table(catalog, ORDERS, with_in_commit_timestamps=True)
+    end_log(log, FixedClock())
+    before, after = (each.info.in_commit_timestamp for each in log.commits())
+    assert before is not None and after == before + 1, "the clock of the drop is behind"
 
 
 def test_a_dropped_table_and_its_files_are_gone(catalog: Catalog, create: Create, warehouse: Path) -> None:

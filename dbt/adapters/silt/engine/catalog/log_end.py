@@ -19,9 +19,13 @@ from dbt.adapters.silt.engine.kernel.errors import (
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
 from dbt.adapters.silt.engine.kernel.storage.store import DOCUMENT_BYTES, ObjectMissing, PutResult, Store
-from dbt.adapters.silt.engine.kernel.table.actions import Action, CommitInfo, Metadata, serialize
+from dbt.adapters.silt.engine.kernel.table.actions import Action, CommitInfo, serialize
 from dbt.adapters.silt.engine.kernel.table.paths import LOG_FOLDER, commit_name, commit_path, parse_log_name
 from dbt.adapters.silt.engine.kernel.transaction.changes import DROP_OPERATION, DROPPED_PROPERTY
+from dbt.adapters.silt.engine.kernel.transaction.in_commit_timestamps import (
+    has_in_commit_timestamps,
+    in_commit_timestamp,
+)
 
 REPLACED_BY_PROPERTY = "silt.replacedBy"
 _END_ID_PROPERTY = "silt.dropId"
@@ -91,7 +95,7 @@ def end_log(log: DeltaLog, clock: Clock, end: End | None = None) -> EndResult:
             _END_ID_PROPERTY: end_id,
             **({} if end.replaced_by is None else {REPLACED_BY_PROPERTY: end.replaced_by}),
         }
-        actions = _last_actions(None if snapshot is None else snapshot.metadata, clock, last)
+        actions = _last_actions(snapshot, clock, last)
         if put_version(log, snapshot, newest + 1, actions) is PutResult.CREATED:
             return EndResult.ENDED
 
@@ -142,9 +146,22 @@ def newest_version(store: Store) -> int:
     return max((name.version for name in parsed if name is not None), default=-1)
 
 
-def _last_actions(metadata: Metadata | None, clock: Clock, last: Mapping[str, str]) -> list[Action]:
-    now = clock.now_ms()
-    info = CommitInfo(timestamp=now, operation=DROP_OPERATION, is_blind_append=False, txn_id=clock.new_id())
-    if metadata is None:
+def timed_info(info: CommitInfo, snapshot: Snapshot | None, clock: Clock) -> CommitInfo:
+    """Adds the time of a commit, and an in-commit timestamp if the table has in-commit timestamps.
+
+    Args:
+        snapshot: the version before the commit, if that version can be read.
+    """
+    info = replace(info, timestamp=clock.now_ms())
+    if snapshot is None or not has_in_commit_timestamps(snapshot.metadata):
+        return info
+    return replace(info, in_commit_timestamp=in_commit_timestamp(clock.now_ms(), snapshot.timestamp))
+
+
+def _last_actions(snapshot: Snapshot | None, clock: Clock, last: Mapping[str, str]) -> list[Action]:
+    info = CommitInfo(operation=DROP_OPERATION, is_blind_append=False, txn_id=clock.new_id())
+    info = timed_info(info, snapshot, clock)
+    if snapshot is None:
         return [info]
-    return [info, replace(metadata, configuration={**metadata.configuration, DROPPED_PROPERTY: str(now), **last})]
+    properties = {**snapshot.metadata.configuration, DROPPED_PROPERTY: str(info.timestamp), **last}
+    return [info, replace(snapshot.metadata, configuration=properties)]

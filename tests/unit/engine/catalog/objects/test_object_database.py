@@ -266,3 +266,13 @@ def test_a_document_of_a_later_format_is_not_changed(bucket: MemoryObjectStore) 
     bucket.put(DOCUMENT, b'{"format": 2, "kind": "names"}')
     with pytest.raises(UnsupportedFeatureError, match="format 2"):
         Catalog({"silt": bucket}).schemas("silt")
+
+
+def test_a_rename_after_an_interrupted_drop_keeps_the_in_commit_timestamps(bucket: MemoryObjectStore) -> None:
+    log = make_table(catalog := of(bucket, FixedClock(at_ms=_DAY_MS)), ORDERS, with_in_commit_timestamps=True)
+    interrupted = of(FaultyStore(bucket, [Fault("put_if_absent", FaultKind.FAIL_BEFORE, "*.json")]))
+    with pytest.raises(StorageError):
+        interrupted.drop_table(ORDERS)
+    catalog.rename(ORDERS, named("sales"))
+    before, after = (each.info.in_commit_timestamp for each in log.commits())
+    assert before is not None and after == before + 1, "the clock of the rename is behind"

@@ -287,6 +287,22 @@ def test_a_commit_based_on_a_deleted_version_is_not_written() -> None:
     assert commits(log) == list(range(15, 24))
 
 
+def test_a_commit_based_on_a_deleted_version_is_refused_if_its_clock_is_an_hour_behind() -> None:
+    log = a_commit_a_day(0)
+    assert isinstance(log.clock, FixedClock)
+    base = log.snapshot()
+    for version in range(1, 11):
+        put(log, version, add(f"f{version}"))
+        reopened(log).after_commit(version)
+    log.clock.at_ms = MIDNIGHT + 8 * DAY_MS + DAY_MS // 48
+    clean(log)
+    log.clock.at_ms -= DAY_MS // 24
+    log.store.put("late", b"data")
+    with pytest.raises(ConcurrentModificationError, match="ran for longer than the log is kept"):
+        commit(log, base, Changes(Operation("WRITE"), (add("late"),)), ReadSet(), CommitSettings())
+    assert commits(log) == [10]
+
+
 def test_a_table_that_consists_of_an_expired_checkpoint_can_be_written() -> None:
     log = a_commit_a_day(5)
     for version in range(6):

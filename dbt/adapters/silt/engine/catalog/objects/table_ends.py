@@ -18,6 +18,7 @@ from dbt.adapters.silt.engine.catalog.log_end import (
     newest_version,
     put_version,
     readable,
+    timed_info,
 )
 from dbt.adapters.silt.engine.catalog.names import RelationName
 from dbt.adapters.silt.engine.catalog.objects.names_document import Entry, Mark, Names, TableEntry, ViewEntry
@@ -131,9 +132,11 @@ class TableEnds:
             newest = newest_version(log.store)
             if self._has_ended(name, entry):
                 return None
-            info = CommitInfo(timestamp=self.clock.now_ms(), operation=_RENAME_OPERATION, is_blind_append=True)
+            info = CommitInfo(operation=_RENAME_OPERATION, is_blind_append=True)
             try:
-                if put_version(log, log.snapshot(), newest + 1, [info]) is PutResult.CREATED:
+                snapshot = log.snapshot()
+                info = timed_info(info, snapshot, self.clock)
+                if put_version(log, snapshot, newest + 1, [info]) is PutResult.CREATED:
                     return stopped
             except (ObjectMissing, NotATableError):
                 return None

@@ -52,6 +52,7 @@ _logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
+_CLOCKS_DIFFER_MS = 86_400_000
 _WINDOW = 50
 _READS = 20
 
@@ -270,8 +271,11 @@ class DeltaLog:
             raise self._gone(snapshot) from error
 
     def may_be_cleaned_up(self, snapshot: Snapshot) -> bool:
-        """Returns whether the version is so old that a clean-up may delete it and the next version at any time."""
-        return snapshot.timestamp <= expiry(snapshot.properties, self.clock.now_ms())
+        """Returns whether the version is so old that a clean-up may delete it and the next version at any time.
+
+        The clean-up goes by the clock of another machine, which may be ahead of this clock by up to a day.
+        """
+        return snapshot.timestamp <= expiry(snapshot.properties, self.clock.now_ms() + _CLOCKS_DIFFER_MS)
 
     def tombstones(self, snapshot: Snapshot) -> pa.Table:
         """Reads the removed files at the snapshot's version, in schema `TOMBSTONES`. Raises as `checkpoint`."""
