@@ -88,10 +88,12 @@
 {% endmacro %}
 
 
-{#-- The rows of a new table. A row of the first batch of a microbatch model must be in the batch's window, as the statements of
+{#-- The rows of a new table. Rows that are upserts lose their `_change_type`. A row of the first batch of a microbatch model must be in the batch's window, as the statements of
      later batches also require: a row outside of it would be kept, and then doubled by its own batch. --#}
 {% macro silt_first_rows(strategy, query) -%}
-  {%- if strategy != 'microbatch' or not model.batch -%}
+  {%- if adapter.takes_upserts(query) -%}
+    {{ return('select * except (_change_type)\nfrom (\n' ~ query ~ '\n)') }}
+  {%- elif strategy != 'microbatch' or not model.batch -%}
     {{ return(query) }}
   {%- endif -%}
   {%- set window = adapter.batch_window(model, adapter.get_column_schema_from_query(query), query) -%}
@@ -115,6 +117,9 @@
     {{ return({'dest_columns': target_columns, 'evolve': false}) }}
   {%- endif -%}
   {%- set source_columns = adapter.get_column_schema_from_query(query) -%}
+  {%- if adapter.takes_upserts(query) -%}
+    {%- set source_columns = source_columns | rejectattr('name', 'equalto', '_change_type') | list -%}
+  {%- endif -%}
   {%- set changes = adapter.schema_changes(source_columns, target_columns) -%}
   {%- if on_schema_change == 'fail' and changes['any'] -%}
     {%- do silt_fail_on_schema_change(changes, target_relation) -%}

@@ -57,6 +57,7 @@ FLOORS = (
     ("engine/commands/rows",),
     ("engine/commands/merge", "engine/commands/tables", "engine/commands/maintenance"),
     ("engine/commands/insert",),
+    ("engine/statements/resolve/row_changes",),
     ("engine/statements/resolve",),
     ("engine/statements/steps",),
     ("engine/statements/execute",),

@@ -26,6 +26,7 @@ ENGINE = [
 WAREHOUSE = ["Result", "Warehouse", "WarehouseSettings"]
 WAREHOUSE_METHODS = [
     "affected_tables",
+    "changes",
     "execute",
     "for_session",
     "forget_reads",

@@ -51,6 +51,7 @@ from dbt.adapters.silt.engine.commands.spark.storage.shared_storage import Share
 from dbt.adapters.silt.engine.commands.target import Outcome, WriteSettings, never
 from dbt.adapters.silt.engine.kernel.clock import Clock, SystemClock
 from dbt.adapters.silt.engine.kernel.errors import InvalidStatementError
+from dbt.adapters.silt.engine.kernel.identifiers import quote, string_literal
 from dbt.adapters.silt.engine.kernel.log.builds import Build
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
 from dbt.adapters.silt.engine.kernel.progress import Progress, silent
@@ -334,6 +335,38 @@ class Warehouse:
             resolver = self._context(WriteSettings()).resolver
             resolved = resolver.resolve([SqlFragment(self._read(f"select * from {name}")) for name in names])
             return [self._mapping(self.spark.sql(text)) for text in resolved.texts]
+
+    def changes(
+        self, table: str, *, after: int | None = None, until: int | None = None, key: Sequence[str] = ()
+    ) -> DataFrame:
+        """Returns the rows of a table that changed, with `_change_type`, `_commit_version` and `_commit_timestamp`.
+
+        The table need not record its changes (`delta.enableChangeDataFeed`): otherwise the log and the rows of the
+        changed files tell them.
+
+        Args:
+            table: SQL name of the table.
+            after: the version after which the changes begin; by default, all rows are inserts of the last version.
+            until: the last version, by default the newest.
+            key: columns that identify a row; then only the newest row of each changed key is returned, with the change
+                type `upsert`, or `delete` if the key is gone.
+
+        Raises:
+            VersionNotFoundError: if a version does not exist, or the log no longer has it.
+            UnsupportedStatementError: if it is a view, or the columns of a version cannot be read together with the
+                columns of the last version.
+            DataFileMissingError: if VACUUM has deleted a data file that is needed, when the rows are computed.
+
+        Example:
+            >>> warehouse.changes("orders", after=0).select("_change_type").distinct().collect()
+            [Row(_change_type='insert')]
+        """
+        options = [
+            f"{name} => {int(value)}" for name, value in (("after", after), ("until", until)) if value is not None
+        ]
+        if key:
+            options += ["as => 'upserts'", f"key => {string_literal(', '.join(map(quote, key)))}"]
+        return self.sql(f"select * from silt_changes({', '.join([string_literal(table), *options])})")
 
     @errors.mapped()
     def execute(

@@ -9,8 +9,16 @@ from typing import TYPE_CHECKING, Any
 from dbt.adapters.base.meta import AdapterMeta, available
 from dbt_common.exceptions import CompilationError, DbtDatabaseError
 
+from dbt.adapters.silt.engine.kernel.identifiers import quote
 from dbt.adapters.silt.materializations.incremental.config_columns import qualified, qualify_condition
+from dbt.adapters.silt.materializations.incremental.consumed_changes import (
+    CHANGE_TYPE,
+    ChangesOptions,
+    changes_call,
+    takes_upserts,
+)
 from dbt.adapters.silt.materializations.incremental.first_columns import check_columns, check_predicates, names_columns
+from dbt.adapters.silt.materializations.incremental.merge_clause_checks import as_list
 from dbt.adapters.silt.materializations.incremental.merge_clauses import (
     MergeClause,
     Sides,
@@ -86,7 +94,24 @@ class IncrementalMethods(metaclass=AdapterMeta):
         """Returns the WHEN clauses of a model's merge, between the aliases of its two sides."""
         order = self.get_column_schema_from_query(query) if goes_by_position(config) else []
         names, given = ([each.name for each in found] for found in (columns, order))
-        return merge_clauses(config, Sides(names, given, target, source))
+        gone = f"{source}.{quote(CHANGE_TYPE)} = 'delete'" if takes_upserts(query) else None
+        return merge_clauses(config, Sides(names, given, target, source, gone))
+
+    @available.parse(lambda *_, **__: "")
+    def changes_call(
+        self, model: Mapping[str, Any], relation: Any, this: Any, form: str | None, key: Any, after: int | None
+    ) -> str:
+        """Returns the SQL that reads the changes of a relation that the model has not consumed.
+
+        Raises:
+            CompilationError: if the model cannot consume changes.
+        """
+        return changes_call(model, relation, this, ChangesOptions(form, tuple(as_list(key)), after))
+
+    @available.parse(lambda *_, **__: False)
+    def takes_upserts(self, query: str) -> bool:
+        """Returns whether the rows of a model's query may be keys to delete, by their `_change_type`."""
+        return takes_upserts(query)
 
     @available
     def qualified(self, text: str, columns: list[SiltColumn], alias: str, setting: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -161,3 +162,12 @@ def test_columns_by_position_are_as_many_as_the_tables() -> None:
 )
 def test_bare_columns_of_a_condition_are_the_tables(condition: str, expected: str) -> None:
     assert qualify_condition(condition, ["id", "size"], "t") == expected
+
+
+def test_keys_that_are_gone_are_deleted_and_not_inserted() -> None:
+    sides = replace(SIDES, gone="s.`_change_type` = 'delete'")
+    assert merge_clauses({"not_matched_condition": "s.id > 1"}, sides) == [
+        MergeClause("matched", "delete", "s.`_change_type` = 'delete'"),
+        MergeClause("matched", UPDATE_ALL),
+        MergeClause("not matched", INSERT_ALL, "(not (s.`_change_type` = 'delete')) and ((s.id > 1))"),
+    ]

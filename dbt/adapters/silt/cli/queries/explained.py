@@ -109,7 +109,7 @@ def _reads(text: str, names: Names, time_zone: str, inside: tuple[str, ...]) -> 
 
 
 def _relation(reference: Reference, names: Names) -> DeltaLog | View | None:
-    if reference.is_path or reference.files is not None or reference.changes is not None:
+    if reference.is_path or reference.files is not None or reference.reads_changes:
         return None
     return names.find(reference.parts)
 

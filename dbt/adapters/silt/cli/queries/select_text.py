@@ -77,7 +77,7 @@ def _is_plain(block: Block) -> bool:
 
 
 def _is_table(reference: Reference) -> bool:
-    is_named = not reference.is_path and reference.options is None and reference.changes is None
+    is_named = not reference.is_path and reference.options is None and not reference.reads_changes
     has_number = reference.version is None or reference.version.isdecimal()
     return is_named and reference.files is None and reference.timestamp is None and has_number
 

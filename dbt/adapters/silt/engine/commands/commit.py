@@ -18,6 +18,7 @@ from dbt.adapters.silt.engine.kernel.table.schema import StructType
 from dbt.adapters.silt.engine.kernel.transaction import commit as transaction
 from dbt.adapters.silt.engine.kernel.transaction.changes import NOT_DONE, Changes, ReadSet
 from dbt.adapters.silt.engine.kernel.transaction.commit import CommitResult
+from dbt.adapters.silt.engine.kernel.transaction.positions import is_position
 
 _logger = logging.getLogger(__name__)
 
@@ -90,7 +91,7 @@ def replaced_whole(base: Snapshot | None, changes: Changes, settings: WriteSetti
     gone = [
         each
         for each in base.transactions.values()
-        if each.version >= 0 and settings.is_forgotten_on_replace(each.app_id)
+        if each.version >= 0 and (settings.is_forgotten_on_replace(each.app_id) or is_position(each.app_id))
     ]
     return replace(changes, forgotten=tuple(SetTransaction(each.app_id, NOT_DONE) for each in gone))
 
@@ -106,15 +107,21 @@ def merged(first: ReadSet, second: ReadSet) -> ReadSet:
 
 
 def with_transaction(log: DeltaLog, changes: Changes, settings: WriteSettings) -> Changes:
-    """Adds the transaction identifier that the caller asked for, if any, to the changes."""
-    if settings.txn is None:
+    """Adds the transaction identifiers that the statement records, if any, to the changes."""
+    if not settings.must_commit and not settings.positions:
         return changes
-    app_id, version = settings.txn
-    recorded = SetTransaction(app_id, version, log.clock.now_ms())
+    done = [] if settings.txn is None else [settings.txn]
+    done += [(each.app_id, each.version) for each in settings.positions if each.is_advanced]
+    now = log.clock.now_ms()
+    moved_back = [each for each in settings.positions if each.is_changed and not each.is_advanced]
+    named = {app_id for app_id, _ in done} | {each.app_id for each in settings.positions}
     return replace(
         changes,
-        transactions=(*changes.transactions, recorded),
-        forgotten=tuple(each for each in changes.forgotten if each.app_id != app_id),
+        transactions=(*changes.transactions, *(SetTransaction(app_id, version, now) for app_id, version in done)),
+        forgotten=(
+            *(each for each in changes.forgotten if each.app_id not in named),
+            *(SetTransaction(each.app_id, each.version) for each in moved_back),
+        ),
     )
 
 

@@ -15,6 +15,7 @@ from dbt.adapters.silt.engine.kernel.table.column_mapping import mapped
 from dbt.adapters.silt.engine.kernel.table.schema import StructType
 from dbt.adapters.silt.engine.kernel.transaction.changes import ReadSet
 from dbt.adapters.silt.engine.kernel.transaction.commit import CommitSettings
+from dbt.adapters.silt.engine.kernel.transaction.positions import Position
 
 
 def never(_: str) -> bool:
@@ -57,6 +58,7 @@ class WriteSettings:
 
     Args:
         txn: application id and version to record in the commit.
+        positions: the positions, in the changes of other tables, to record in the commit.
         commit: isolation, attempts and the fields of `commitInfo`.
         reads: the target's files and predicates that the statement's query read; added to the command's read set.
         is_forgotten_on_replace: whether a transaction identifier represents rows of its own, so that replacing the
@@ -68,6 +70,7 @@ class WriteSettings:
     """
 
     txn: tuple[str, int] | None = None
+    positions: tuple[Position, ...] = ()
     commit: CommitSettings = field(default_factory=CommitSettings)
     reads: ReadSet = field(default_factory=ReadSet)
     is_forgotten_on_replace: Callable[[str], bool] = never
@@ -79,6 +82,11 @@ class WriteSettings:
     def with_commit_info(self, fields: Mapping[str, Json]) -> WriteSettings:
         """Returns the settings with further fields of the commit's `commitInfo`."""
         return replace(self, commit=replace(self.commit, commit_info={**self.commit.commit_info, **fields}))
+
+    @property
+    def must_commit(self) -> bool:
+        """Whether the statement commits even if it changes nothing, because it records that it was done."""
+        return self.txn is not None or any(each.is_changed for each in self.positions)
 
 
 @dataclass(frozen=True)

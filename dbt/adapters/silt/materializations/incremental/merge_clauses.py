@@ -6,7 +6,7 @@ The keys of both adapters are converted to dbt-duckdb's `merge_clauses`; dbt-dat
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from dbt_common.exceptions import CompilationError
@@ -42,12 +42,14 @@ class Sides:
         given: the model's columns, in its own order; needed only if a clause maps columns by position.
         target: the alias of the table.
         source: the alias of the model's rows.
+        gone: the condition that a row of the model is only a key to delete; None if each is a row to write.
     """
 
     columns: Sequence[str]
     given: Sequence[str] = ()
     target: str = "DBT_INTERNAL_DEST"
     source: str = "DBT_INTERNAL_SOURCE"
+    gone: str | None = None
 
     def value(self, column: str) -> str:
         """Returns the model's value of a column."""
@@ -65,9 +67,25 @@ def merge_clauses(config: Given, sides: Sides) -> list[MergeClause]:
         for kind, given in _configured(config).items()
         for clause in _without_nothing(MATCH_SQL[kind], [(each, _action(kind, each, sides)) for each in given])
     ]
+    if sides.gone is not None:
+        found = _with_deletes(found, sides.gone)
     if not found:
         raise CompilationError("The configuration of this merge does nothing: no row is updated, inserted or deleted")
     return found
+
+
+def _with_deletes(clauses: Sequence[MergeClause], gone: str) -> list[MergeClause]:
+    """Returns the clauses; deletes the rows of keys that are gone, and does not insert these keys."""
+    kept = f"not ({gone})"
+    return [
+        MergeClause(MATCH_SQL[MATCHED], "delete", gone),
+        *(
+            replace(each, condition=_all_of([kept, *([each.condition] if each.condition else [])]))
+            if each.match == MATCH_SQL[NOT_MATCHED]
+            else each
+            for each in clauses
+        ),
+    ]
 
 
 def goes_by_position(config: Given) -> bool:

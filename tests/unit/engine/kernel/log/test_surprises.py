@@ -18,12 +18,12 @@ from dbt.adapters.silt.engine.kernel.files import deletion_vectors
 from dbt.adapters.silt.engine.kernel.log import origins
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.storage.local_store import LocalStore
-from dbt.adapters.silt.engine.kernel.table.actions import SetTransaction
+from dbt.adapters.silt.engine.kernel.table.actions import CommitInfo, RemoveFile, SetTransaction
 from dbt.adapters.silt.engine.kernel.table.paths import checkpoint_path, checksum_path, commit_path
 from dbt.adapters.silt.engine.kernel.transaction.changes import Changes, Operation, ReadSet
 from dbt.adapters.silt.engine.kernel.transaction.commit import CommitSettings, commit
 from tests.unit.cli.house import House, rows
-from tests.unit.engine.kernel.log_builder import reopened, stated_at
+from tests.unit.engine.kernel.log_builder import add, new_log, put, reopened, stated_at
 
 
 @pytest.fixture
@@ -158,3 +158,11 @@ def test_an_error_about_a_truncated_deletion_vector_states_where_its_file_ends(h
         CorruptDeletionVectorError, match=f"its file ends after {size - 3} bytes, but the vector ends at byte {size}"
     ):
         deletion_vectors.read_all(LocalStore(log.store.root), log.snapshot().files, log.name)
+
+
+def test_an_error_about_a_file_that_a_later_version_removed_names_no_way_back() -> None:
+    log = new_log()
+    put(log, 1, CommitInfo(operation="WRITE"), add("f1.parquet"))
+    put(log, 2, CommitInfo(operation="DELETE"), RemoveFile("f1.parquet", deletion_timestamp=1))
+    error = DataFileChangedError("x", details={"path": "/somewhere/f1.parquet"})
+    assert origins.with_origin(log, log.snapshot(), error) is error

@@ -17,7 +17,7 @@ from dbt.adapters.silt.engine.kernel.errors import (
 )
 from dbt.adapters.silt.engine.kernel.log.history import Commit
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
-from dbt.adapters.silt.engine.kernel.scan.change_feed import RevisedFile, changes_between, changes_of
+from dbt.adapters.silt.engine.kernel.scan.change_feed import RevisedFile, changes_after, changes_between, changes_of
 from dbt.adapters.silt.engine.kernel.table.actions import (
     Action,
     AddCDCFile,
@@ -214,3 +214,32 @@ def test_a_starting_time_means_the_first_version_committed_at_or_after_it() -> N
     assert [log.version_from(at) for at in times] == [0, 1, 2]
     assert [log.version_from(at + 1) for at in times] == [1, 2, 3]
     assert (log.version_from(0), log.version_from(times[2] + 10**9)) == (0, 3)
+
+
+def test_the_changes_after_a_version_need_not_be_recorded() -> None:
+    log = new_log(extra=(add("f0"),))
+    put(log, 1, CommitInfo(operation="WRITE"), add("f1"))
+    put(log, 2, CommitInfo(operation="OPTIMIZE"), replace(add("f2"), data_change=False), removed(add("f1"), False))
+    put(log, 3, CommitInfo(operation="UPDATE"), add("f3"), removed(add("f2")))
+    found = changes_after(log, 0, log.snapshot())
+    files = [([a.path for a in each.inserted], [r.path for r in each.deleted]) for each in found.versions]
+    assert files == [(["f1"], []), ([], []), (["f3"], ["f2"])]
+    assert [each.version for each in found.versions] == [1, 2, 3]
+    assert [each.id for each in found.described] == [METADATA.id]
+    assert changes_after(log, 3, log.snapshot()).versions == ()
+
+
+def test_the_changes_after_a_version_are_refused_if_its_columns_became_other_columns() -> None:
+    log = new_log()
+    changed = StructType((StructField("id", PrimitiveType("string")), *SCHEMA.fields[1:]))
+    put(log, 1, CommitInfo(operation="REPLACE TABLE"), replace(METADATA, schema_string=changed.to_json()))
+    with pytest.raises(UnsupportedStatementError, match="the column `id` of version 1 is another column in version 0"):
+        changes_after(log, 0, log.snapshot())
+    assert not changes_after(log, 1, log.snapshot()).versions
+
+
+def test_the_changes_after_the_last_version_are_refused() -> None:
+    log = new_log()
+    put(log, 1, CommitInfo(operation="WRITE"), add("f1"))
+    with pytest.raises(InvalidStatementError, match="end with version 0"):
+        changes_after(log, 1, log.snapshot_at(0))

@@ -241,7 +241,7 @@ def _commit(
 ) -> tuple[CommitResult | None, Sequence[_Bin]]:
     """Commits the bins, without the bins whose files another writer has removed first."""
     base, kept = target.snapshot, done
-    if not kept and settings.txn is None:
+    if not kept and not settings.must_commit:
         return None, kept
     while True:
         try:

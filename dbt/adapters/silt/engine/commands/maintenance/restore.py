@@ -21,7 +21,7 @@ def restore(target: Target, point: RestorePoint, settings: WriteSettings) -> Out
     """
     log, now = target.log, target.snapshot
     prepared = kernel_restore.prepare(log, now, point)
-    if not prepared.changes.actions() and settings.txn is None:
+    if not prepared.changes.actions() and not settings.must_commit:
         return Outcome(RESTORE_OPERATION, target.name, now.version, attempts=0)
     changes = with_transaction(log, prepared.changes, settings)
     committed = kernel_restore.commit(log, replace(prepared, changes=changes), settings.commit)

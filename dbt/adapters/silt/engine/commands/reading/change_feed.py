@@ -14,6 +14,7 @@ from pyspark.sql import functions as F
 from dbt.adapters.silt.engine.commands.reading import scan
 from dbt.adapters.silt.engine.commands.reading.positions import FILE, reports
 from dbt.adapters.silt.engine.commands.spark.types import spark_schema
+from dbt.adapters.silt.engine.commands.writing.row_ids import ROW_ID, ROW_VERSION
 from dbt.adapters.silt.engine.kernel.identifiers import quote
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
@@ -25,18 +26,21 @@ from dbt.adapters.silt.engine.kernel.table.schema import CHANGE_TYPE, COMMIT_TIM
 _AT = "__silt_at"
 
 
-def read(spark: SparkSession, log: DeltaLog, end: Snapshot, changes: Iterable[VersionChanges]) -> DataFrame:
+def read(
+    spark: SparkSession, log: DeltaLog, end: Snapshot, changes: Iterable[VersionChanges], with_ids: bool = False
+) -> DataFrame:
     """Returns the rows that versions changed, with the table's columns and `FEED_COLUMNS`.
 
     Args:
         end: the version that determines the columns of the rows.
+        with_ids: whether `ROW_ID` and `ROW_VERSION` are added; all files of the changes must have row ids.
 
     Raises:
         DataFileMissingError: if a file is missing, for example after a VACUUM.
         CorruptLogError: if a version removed files of a partitioned table without recording their partitions.
     """
     found = [file for each in changes for file in changed_files(log, each, end)]
-    parts = [_read_alike(spark, log, end, files) for files in _separated(found)]
+    parts = [_read_alike(spark, log, end, files, with_ids) for files in _separated(found)]
     if parts:
         return reduce(DataFrame.unionAll, parts)
     empty = nullable_schema(end.schema).add(*FEED_COLUMNS)
@@ -53,7 +57,10 @@ def _separated(files: Sequence[ChangedFile]) -> Iterator[list[ChangedFile]]:
     yield from rounds.values()
 
 
-def _read_alike(spark: SparkSession, log: DeltaLog, end: Snapshot, files: Sequence[ChangedFile]) -> DataFrame:
+def _read_alike(
+    spark: SparkSession, log: DeltaLog, end: Snapshot, files: Sequence[ChangedFile], with_ids: bool
+) -> DataFrame:
+    rows_of = scan.read_to_rewrite if with_ids else scan.read
     schema = end.schema
     if files[0].change_type is None:
         schema = schema.add(FEED_COLUMNS.require(CHANGE_TYPE))
@@ -62,10 +69,10 @@ def _read_alike(spark: SparkSession, log: DeltaLog, end: Snapshot, files: Sequen
     only = None if files[0].rows is None else {each.file.path: each.rows for each in files if each.rows is not None}
     if len({each.facts for each in files}) == 1:
         change_type, version, at = files[0].facts
-        frame = scan.read(spark, log, held, table, only=only)
+        frame = rows_of(spark, log, held, table, only=only)
         given = F.lit(change_type) if change_type is not None else F.col(CHANGE_TYPE)
         return _with_facts(frame, end, given, F.lit(version), F.lit(at))
-    frame = scan.read(spark, log, held, table, with_position=True, only=only)
+    frame = rows_of(spark, log, held, table, with_position=True, only=only)
     joined = frame.join(F.broadcast(_table_of_facts(spark, log, files)), FILE)
     return _with_facts(joined, end, F.col(CHANGE_TYPE), F.col(COMMIT_VERSION), F.col(_AT))
 
@@ -86,6 +93,7 @@ def _table_of_facts(spark: SparkSession, log: DeltaLog, files: Sequence[ChangedF
 def _with_facts(frame: DataFrame, end: Snapshot, change_type: Column, version: Column, at: Column) -> DataFrame:
     return frame.select(
         *(quote(name) for name in end.schema.names),
+        *(name for name in (ROW_ID, ROW_VERSION) if name in frame.columns),
         change_type.alias(CHANGE_TYPE),
         version.cast("bigint").alias(COMMIT_VERSION),
         F.timestamp_millis(at).alias(COMMIT_TIMESTAMP),

@@ -44,7 +44,7 @@ def commit_files(
         change_files=changes.change_files,
     )
     isolation = settings.commit.isolation_level or target.snapshot.properties.isolation_level
-    if settings.txn is None and not is_needed(actions, isolation):
+    if not settings.must_commit and not is_needed(actions, isolation):
         return None
     opened = frozenset(changes.opened["path"].to_pylist()) | {add.path for add in removed}
     with_paths = replace(reads, paths=reads.paths | opened)

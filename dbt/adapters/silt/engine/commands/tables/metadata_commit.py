@@ -55,7 +55,7 @@ def commit_metadata(target: Target, change: MetadataChange, settings: WriteSetti
     protocol = upgraded(snapshot.protocol, needed_features(schema, asked))
     check_writable(protocol, target.name, metadata)
     unchanged = metadata == snapshot.metadata and protocol == snapshot.protocol and written is None
-    if unchanged and settings.txn is None:
+    if unchanged and not settings.must_commit:
         return Outcome(operation.name, target.name, snapshot.version, attempts=0)
     now = target.log.clock.now_ms()
     changes = Changes(

@@ -77,6 +77,22 @@ class VersionChanges:
     revised: tuple[RevisedFile, ...] = ()
 
 
+@dataclass(frozen=True)
+class ChangedVersions:
+    """The changes of a range of versions, whether or not the table recorded them.
+
+    Attributes:
+        end: the last version; the changes are read in its schema.
+        versions: the changes of each version, oldest first. Without change files, a version that removed some files and
+            added others may have rows that are the same in both.
+        described: the metadata of the version before the range, and each metadata in the range, oldest first.
+    """
+
+    end: Snapshot
+    versions: tuple[VersionChanges, ...] = ()
+    described: tuple[Metadata, ...] = ()
+
+
 def changes_between(log: DeltaLog, start: int, end: Snapshot) -> tuple[VersionChanges, ...]:
     """Returns the changes of the versions from `start` to the version of `end`, both included; oldest first.
 
@@ -89,24 +105,54 @@ def changes_between(log: DeltaLog, start: int, end: Snapshot) -> tuple[VersionCh
         ChangeDataNotRecordedError: if the table did not record its changes in some version.
         UnsupportedStatementError: if a version's columns cannot be read in the schema of `end`.
     """
-    if end.version < start:
-        raise InvalidStatementError(
-            f"the changes end with version {end.version}, which is before their first version {start}",
-            table=log.name,
-        )
+    _check_order(log.name, start, end)
     first = log.snapshot_at(start).metadata
     _check_recorded(first, start, log.name)
     _check_columns(StructType.from_json(first.schema_string), end, start)
-    found = tuple(log.commits(start, end.version))
-    there = {commit.version for commit in found}
-    for version in range(start, end.version + 1):
-        if version not in there:
-            raise VersionNotFoundError(f"the log no longer has the commit of version {version}", table=log.name)
+    found = _commits(log, start, end)
     for commit in found[1:]:
         for metadata in _of_kind(commit.actions, Metadata):
             _check_recorded(metadata, commit.version, log.name)
             _check_columns(StructType.from_json(metadata.schema_string), end, commit.version)
     return tuple(changes_of(commit) for commit in found)
+
+
+def changes_after(log: DeltaLog, after: int, end: Snapshot) -> ChangedVersions:
+    """Returns the changes of the versions after `after`, up to the version of `end`.
+
+    Raises:
+        InvalidStatementError: if `end` is before `after`.
+        VersionNotFoundError: if a version is not, or no longer, in the log.
+        UnsupportedStatementError: if a version's columns cannot be read in the schema of `end`.
+    """
+    _check_order(log.name, after, end)
+    if after == end.version:
+        return ChangedVersions(end)
+    first = log.snapshot_at(after).metadata
+    _check_columns(StructType.from_json(first.schema_string), end, after)
+    described = [first]
+    found = _commits(log, after + 1, end)
+    for commit in found:
+        for metadata in _of_kind(commit.actions, Metadata):
+            _check_columns(StructType.from_json(metadata.schema_string), end, commit.version)
+            described.append(metadata)
+    return ChangedVersions(end, tuple(changes_of(commit) for commit in found), tuple(described))
+
+
+def _check_order(table: str, first: int, end: Snapshot) -> None:
+    if end.version < first:
+        raise InvalidStatementError(
+            f"the changes end with version {end.version}, which is before their first version {first}", table=table
+        )
+
+
+def _commits(log: DeltaLog, start: int, end: Snapshot) -> tuple[Commit, ...]:
+    found = tuple(log.commits(start, end.version))
+    there = {commit.version for commit in found}
+    for version in range(start, end.version + 1):
+        if version not in there:
+            raise VersionNotFoundError(f"the log no longer has the commit of version {version}", table=log.name)
+    return found
 
 
 def changes_of(commit: Commit) -> VersionChanges:

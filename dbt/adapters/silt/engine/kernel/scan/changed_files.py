@@ -98,4 +98,13 @@ def _of_remove(remove: RemoveFile, end: Snapshot, version: int) -> AddFile:
             version=version,
         )
     values = remove.partition_values or {}
-    return AddFile(remove.path, values, remove.size or 0, 0, tags=remove.tags, deletion_vector=remove.deletion_vector)
+    return AddFile(
+        remove.path,
+        values,
+        remove.size or 0,
+        0,
+        tags=remove.tags,
+        deletion_vector=remove.deletion_vector,
+        base_row_id=remove.base_row_id,
+        default_row_commit_version=remove.default_row_commit_version,
+    )

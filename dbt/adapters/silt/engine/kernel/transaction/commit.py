@@ -51,6 +51,7 @@ from dbt.adapters.silt.engine.kernel.transaction.in_commit_timestamps import (
     needs_in_commit_timestamp,
     with_enablement,
 )
+from dbt.adapters.silt.engine.kernel.transaction.positions import END_OF_TIME, is_position
 from dbt.adapters.silt.engine.kernel.transaction.row_tracking import preserved_tags, tracks_rows, with_row_ids
 from dbt.adapters.silt.engine.kernel.transaction.validation import check_changes
 
@@ -264,11 +265,11 @@ def _make_durable(log: DeltaLog, changes: Changes, folder: PinnedFolder) -> None
 
 
 def _stamped(log: DeltaLog, changes: Changes) -> Changes:
-    """Adds a time to every transaction identifier, which might otherwise expire at once."""
+    """Adds a time to every transaction identifier, which might otherwise expire at once. Positions never expire."""
     now = log.clock.now_ms()
 
     def timed(each: SetTransaction) -> SetTransaction:
-        return replace(each, last_updated=each.last_updated or now)
+        return replace(each, last_updated=END_OF_TIME if is_position(each.app_id) else each.last_updated or now)
 
     return replace(
         changes, transactions=tuple(map(timed, changes.transactions)), forgotten=tuple(map(timed, changes.forgotten))

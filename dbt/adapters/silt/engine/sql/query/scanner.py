@@ -220,7 +220,9 @@ class _Scanner:
         at, start, end = cursor.at_token, self.tokens[first].start, self.tokens[cursor.at_token - 1].end
         call = table_functions.call(self.tokens[first].identifier, arguments, self.text[start:end])
         at, alias = self._alias(at, scope)
-        reference = Reference(call.name, start, end, alias, end, changes=call.changes, files=call.files)
+        reference = Reference(
+            call.name, start, end, alias, end, changes=call.changes, difference=call.difference, files=call.files
+        )
         self.scopes[reference] = scope
         scope.references.append(reference)
         scope.names.add((alias or call.name[-1]).lower())

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from dbt.adapters.silt.engine.sql import ast
 from dbt.adapters.silt.engine.sql.ast import Name
 from dbt.adapters.silt.engine.sql.query.parts import Part
-from dbt.adapters.silt.engine.sql.query.table_functions import FilesCall
+from dbt.adapters.silt.engine.sql.query.table_functions import DifferenceCall, FilesCall
 
 
 @dataclass(frozen=True)
@@ -17,8 +17,8 @@ class Reference:
 
     `text[start:end]` is its name with time travel and WITH (options). `alias_at` is the position for an alias, after a
     TABLESAMPLE; None if no alias is possible. `version` and `timestamp` are SQL. For a call of a table function,
-    `changes` are the bounds of `table_changes`, which reads the changes of the table's versions, and `files` is a call
-    of `read_files`.
+    `changes` are the bounds of `table_changes`, which reads the recorded changes of the table's versions, `difference`
+    has the options of `silt_changes`, and `files` is a call of `read_files`.
     """
 
     parts: Name
@@ -30,7 +30,19 @@ class Reference:
     timestamp: str | None = None
     options: str | None = None
     changes: tuple[str, ...] | None = None
+    difference: DifferenceCall | None = None
     files: FilesCall | None = None
+
+    @property
+    def reads_changes(self) -> bool:
+        """Whether it is a call that reads the changes of a table."""
+        return self.changes is not None or self.difference is not None
+
+    @property
+    def bounds(self) -> tuple[str, ...]:
+        """The SQL of the versions and times that it names."""
+        changes = (self.changes or ()) if self.difference is None else self.difference.bounds
+        return tuple(text for text in (self.version, self.timestamp, *changes) if text is not None)
 
     @property
     def is_path(self) -> bool:

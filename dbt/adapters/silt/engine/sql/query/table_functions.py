@@ -1,4 +1,7 @@
-"""Parses the calls of the table functions that this engine itself answers: `table_changes` and `read_files`.
+"""Parses the calls of the table functions that this engine itself answers.
+
+`table_changes('main.orders', 12)` reads the change feed. `silt_changes('main.orders', after => 12)` reads the changes
+of a table that need not record them (decision 0086).
 
 `read_files('/data/orders/*.csv', format => 'csv', header => true, schemaHints => 'id bigint')` returns the rows of
 files outside of tables. It has the name and syntax of the function in Databricks SQL; its options are the options of
@@ -17,8 +20,12 @@ from dbt.adapters.silt.engine.sql.tokens import Kind, tokenize
 _CHANGES = "table_changes"
 _CHANGES_BY_PATH = "table_changes_by_path"
 _FILES = "read_files"
+_DIFFERENCE = "silt_changes"
 
-NAMES = frozenset((_CHANGES, _CHANGES_BY_PATH, _FILES))
+NAMES = frozenset((_CHANGES, _CHANGES_BY_PATH, _FILES, _DIFFERENCE))
+
+_UPSERTS = "upserts"
+_OPTIONS = ("after", "until", "as", "key", "consumer")
 
 
 @dataclass(frozen=True)
@@ -31,11 +38,35 @@ class FilesCall:
 
 
 @dataclass(frozen=True)
+class DifferenceCall:
+    """The options of a call of `silt_changes`.
+
+    Attributes:
+        after: SQL of the version after which the changes begin; without it, all rows are returned.
+        until: SQL of the last version, by default the newest.
+        keys: the columns of a key; if there are any, the newest row of each changed key is returned.
+        consumer: the table that consumes the changes: they begin after the version that it consumed last, and `after`
+            is only for a table that exists but has not consumed any.
+    """
+
+    after: str | None = None
+    until: str | None = None
+    keys: tuple[str, ...] = ()
+    consumer: Name | None = None
+
+    @property
+    def bounds(self) -> tuple[str, ...]:
+        """The SQL of its versions."""
+        return tuple(text for text in (self.after, self.until) if text is not None)
+
+
+@dataclass(frozen=True)
 class Call:
-    """The input of a call: changes of versions of the table `name`, or files."""
+    """The input of a call: changes of versions of the table `name`, recorded or not, or files."""
 
     name: Name
     changes: tuple[str, ...] | None = None
+    difference: DifferenceCall | None = None
     files: FilesCall | None = None
 
 
@@ -51,6 +82,8 @@ def call(name: str, arguments: Cursor, text: str) -> Call:
         StatementSyntaxError: if the arguments are not valid for it.
     """
     function = name.lower()
+    if function == _DIFFERENCE:
+        return _difference(arguments)
     return _files(arguments, text) if function == _FILES else _changes(arguments, function == _CHANGES_BY_PATH)
 
 
@@ -65,6 +98,32 @@ def _changes(arguments: Cursor, by_path: bool) -> Call:
             "it takes a table's name, the first version, and the last version unless it is the newest"
         )
     return Call(("delta", text) if by_path else _name_in_string(text), changes=tuple(bounds))
+
+
+def _difference(arguments: Cursor) -> Call:
+    name = _name_in_string(arguments.string("the table's name as a string"))
+    given: dict[str, str] = {}
+    keys: tuple[str, ...] = ()
+    consumer: Name | None = None
+    while arguments.take(","):
+        option = arguments.identifier("the name of an option").lower()
+        if option in given or option not in _OPTIONS:
+            raise arguments.error(f"`{option}` is given twice" if option in given else f"it has no option `{option}`")
+        arguments.expect("=>")
+        if option == "key":
+            given[option] = arguments.string("the key's columns as a string")
+            keys = _columns_in_string(given[option])
+        elif option == "consumer":
+            given[option] = arguments.string("the consuming table's name as a string")
+            consumer = _name_in_string(given[option])
+        elif option == "as":
+            given[option] = arguments.string(f"'{_UPSERTS}'").lower()
+        else:
+            given[option] = arguments.until(",", what="a version")
+    arguments.finished()
+    if given.get("as", _UPSERTS) != _UPSERTS or ("as" in given) != bool(keys):
+        raise arguments.error(f"`as => '{_UPSERTS}'` and `key => '...'`, the columns of the key, need each other")
+    return Call(name, difference=DifferenceCall(given.get("after"), given.get("until"), keys, consumer))
 
 
 def _files(arguments: Cursor, text: str) -> Call:
@@ -98,3 +157,11 @@ def _name_in_string(text: str) -> Name:
     parts = cursor.name()
     cursor.finished()
     return parts
+
+
+def _columns_in_string(text: str) -> tuple[str, ...]:
+    """Returns the names of columns that are written as a string."""
+    cursor = Cursor(text, tokenize(text))
+    columns = cursor.separated(Cursor.column)
+    cursor.finished()
+    return columns

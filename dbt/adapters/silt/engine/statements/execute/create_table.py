@@ -16,6 +16,7 @@ from dbt.adapters.silt.engine.sql import ast
 from dbt.adapters.silt.engine.statements.execute.constraints import kept, named
 from dbt.adapters.silt.engine.statements.execute.functions import refuse_calls
 from dbt.adapters.silt.engine.statements.resolve.expansion import SqlFragment
+from dbt.adapters.silt.engine.statements.resolve.row_changes.consumed_changes import check_consumer
 from dbt.adapters.silt.engine.statements.steps.context import Context, Result
 from dbt.adapters.silt.engine.statements.steps.create_target import CreateTarget, create_target_of
 from dbt.adapters.silt.engine.statements.steps.on_table import Maker, Verb, make_table, settings_with
@@ -39,7 +40,8 @@ def create_table(context: Context, statement: ast.CreateTable) -> Result:
     def define(target: CreateTarget) -> Maker:
         definition = _definition(context, statement, target.label)
         texts = [] if statement.query is None else [SqlFragment(statement.query)]
-        resolved = context.resolver.resolve(texts, target=target.log)
+        resolved = context.resolver.resolve(texts, target=target.log, replaces_target=True)
+        check_consumer(resolved.positions, target.name)
         query = context.frame(resolved) if texts else None
         settings = settings_with(context, resolved)
         return lambda log: create.create(

@@ -6,17 +6,20 @@ from dataclasses import dataclass, field
 
 from dbt.adapters.silt.engine.catalog import documents
 from dbt.adapters.silt.engine.catalog.documents import Function
+from dbt.adapters.silt.engine.catalog.relations import RelationKind
 from dbt.adapters.silt.engine.commands.spark.file_source import FileSource
 from dbt.adapters.silt.engine.commands.spark.session_settings import quotes_for
 from dbt.adapters.silt.engine.kernel.errors import InvalidStatementError, UnsupportedStatementError
 from dbt.adapters.silt.engine.kernel.identifiers import quote
-from dbt.adapters.silt.engine.sql.ast import TimeTravel
+from dbt.adapters.silt.engine.sql.ast import Name, TimeTravel
 from dbt.adapters.silt.engine.sql.query.quotes import for_session
 from dbt.adapters.silt.engine.sql.query.scans import Reference
+from dbt.adapters.silt.engine.sql.query.table_functions import DifferenceCall
 from dbt.adapters.silt.engine.statements.resolve import table_changes_function, time_travel
 from dbt.adapters.silt.engine.statements.resolve.expansion import (
     ChangeFeedScan,
     Child,
+    DifferenceScan,
     ExpandedQuery,
     FunctionCall,
     SqlFragment,
@@ -34,6 +37,8 @@ from dbt.adapters.silt.engine.statements.resolve.namespace import (
     WarehouseTable,
     WarehouseView,
 )
+from dbt.adapters.silt.engine.statements.resolve.row_changes.consumed_changes import Consumer
+from dbt.adapters.silt.engine.statements.resolve.row_changes.silt_changes_function import Options
 from dbt.adapters.silt.engine.statements.resolve.stored_code import Allowed
 
 
@@ -116,6 +121,7 @@ class Expander:
             return VirtualRelation(listed)
         meaning = namespace.meaning(reference.parts)
         if isinstance(meaning, SparkRelation):
+            _check_not_difference(reference)
             if owner is not None:
                 self.allowed.check_sparks(reference, namespace, owner)
             return None
@@ -123,8 +129,8 @@ class Expander:
             raise UnsupportedStatementError(
                 f"options on `{'.'.join(reference.parts)}` are not supported", remedy="Leave the WITH (...) out"
             )
-        if reference.changes is not None:
-            return self._changes(reference, meaning)
+        if reference.reads_changes:
+            return self._changes(reference, meaning, namespace)
         if isinstance(meaning, WarehouseTable):
             _check_no_cycle(str(meaning.name), inside)
             return self._table(reference, meaning)
@@ -143,14 +149,26 @@ class Expander:
         travel = TimeTravel(reference.version, reference.timestamp)
         return Table(meaning, meaning.log.snapshot_at(time_travel.version_of(self.session, meaning.log, travel)))
 
-    def _changes(self, reference: Reference, meaning: WarehouseTable | WarehouseView | TemporaryView) -> ChangeFeedScan:
+    def _changes(
+        self, reference: Reference, meaning: WarehouseTable | WarehouseView | TemporaryView, namespace: Namespace
+    ) -> ChangeFeedScan | DifferenceScan:
         if not isinstance(meaning, WarehouseTable):
             raise UnsupportedStatementError(
                 f"`{'.'.join(reference.parts)}` is a view, and a view records no changes",
                 remedy="Ask for the changes of a table inside the view",
             )
+        if reference.difference is not None:
+            return self._difference(reference.difference, meaning, namespace)
         start, *end = (table_changes_function.bound(self.session.spark, text) for text in reference.changes or ())
         return ChangeFeedScan(meaning, start, end[0] if end else None)
+
+    def _difference(self, call: DifferenceCall, meaning: WarehouseTable, namespace: Namespace) -> DifferenceScan:
+        after, until = (
+            None if text is None else table_changes_function.version(self.session.spark, text)
+            for text in (call.after, call.until)
+        )
+        consumer = None if call.consumer is None else _consumer(namespace, call.consumer)
+        return DifferenceScan(meaning, Options(after, until, call.keys), consumer)
 
     def _temporary_view(
         self, reference: Reference, meaning: TemporaryView, namespace: Namespace, inside: tuple[str, ...]
@@ -176,6 +194,31 @@ class Expander:
             sql = for_session(text, quotes_for(self.session.spark, text))
             self._known[known] = self.query(SqlFragment(sql), namespace, inside, owner)
         return self._known[known]
+
+
+def _check_not_difference(reference: Reference) -> None:
+    if reference.difference is not None:
+        raise UnsupportedStatementError(
+            f"`{'.'.join(reference.parts)}` is not a table of the warehouse, so its changes are not known",
+            remedy="Read the table itself",
+        )
+
+
+def _consumer(namespace: Namespace, name: Name) -> Consumer:
+    """Returns the consumer of changes, which need not exist yet.
+
+    Raises:
+        InvalidStatementError: if the name is not in the warehouse.
+    """
+    full = namespace.name_in_warehouse(name)
+    if full is None:
+        raise InvalidStatementError(
+            f"`{'.'.join(name)}` is not in the warehouse, and only a table of the warehouse can consume changes",
+            remedy="Name the table that the statement writes",
+        )
+    entry = namespace.catalog.find(full)
+    is_table = entry is not None and entry.kind is RelationKind.TABLE
+    return Consumer(full, namespace.catalog.table(full) if is_table else None)
 
 
 def _check_no_cycle(key: str, inside: tuple[str, ...]) -> None:

@@ -21,6 +21,8 @@ from dbt.adapters.silt.engine.sql.query.scans import Call, Reference
 from dbt.adapters.silt.engine.statements.resolve.extent import Extent
 from dbt.adapters.silt.engine.statements.resolve.information_schema import Listing
 from dbt.adapters.silt.engine.statements.resolve.namespace import WarehouseTable
+from dbt.adapters.silt.engine.statements.resolve.row_changes.consumed_changes import Consumer
+from dbt.adapters.silt.engine.statements.resolve.row_changes.silt_changes_function import Options
 from dbt.adapters.silt.engine.statements.resolve.table_changes_function import Bound
 
 
@@ -70,6 +72,19 @@ class ChangeFeedScan:
 
 
 @dataclass(frozen=True)
+class DifferenceScan:
+    """A call of `silt_changes`; `consumer` is the table that consumes the changes, if any."""
+
+    meaning: WarehouseTable
+    asked: Options
+    consumer: Consumer | None = None
+
+    @property
+    def log(self) -> DeltaLog:
+        return self.meaning.log
+
+
+@dataclass(frozen=True)
 class VirtualRelation:
     """A relation that is not a table: files outside of tables, or a listing of the catalog."""
 
@@ -98,7 +113,7 @@ class FunctionCall:
     function: Function
 
 
-Child: TypeAlias = Table | ChangeFeedScan | VirtualRelation | View
+Child: TypeAlias = Table | ChangeFeedScan | DifferenceScan | VirtualRelation | View
 
 
 @dataclass(frozen=True)
@@ -159,11 +174,13 @@ class ExpandedQuery:
             if isinstance(child, VirtualRelation) and isinstance(child.source, FileSource):
                 yield child.source
 
-    def latest_tables(self) -> Iterable[Table | ChangeFeedScan]:
-        """Yields the tables that it reads at their newest version, including the tables of its views and functions."""
+    def latest_logs(self) -> Iterable[DeltaLog]:
+        """Yields the tables that it needs at their newest version, also for its views and functions."""
         for child in self._all_children():
-            if isinstance(child, ChangeFeedScan) or (isinstance(child, Table) and child.fixed is None):
-                yield child
+            if isinstance(child, ChangeFeedScan | DifferenceScan) or (isinstance(child, Table) and child.fixed is None):
+                yield child.log
+            if isinstance(child, DifferenceScan) and child.consumer is not None and child.consumer.log is not None:
+                yield child.consumer.log
 
     def _all_children(self) -> Iterable[Child | FunctionCall]:
         """Yields the relations and functions that it and its views and functions name, once for each text."""

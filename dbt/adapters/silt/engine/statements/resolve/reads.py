@@ -17,6 +17,7 @@ from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
 from dbt.adapters.silt.engine.kernel.table.actions import Json, Metadata
 from dbt.adapters.silt.engine.kernel.table.expressions import TRUE, Expression
 from dbt.adapters.silt.engine.kernel.transaction.changes import ReadSet
+from dbt.adapters.silt.engine.kernel.transaction.positions import Position
 from dbt.adapters.silt.engine.statements.resolve.expansion import ExpandedQuery
 
 Versions: TypeAlias = Mapping[str, tuple[int, ...]]
@@ -87,6 +88,7 @@ class Resolved:
         functions: identifiers of session functions in the texts -> the names of the functions that they replace.
         inputs: inputs of the texts, and of earlier queries of the same unit.
         expanded: the texts, expanded but not pinned.
+        positions: positions in the changes that the texts consume, to commit with the statement's change.
     """
 
     texts: tuple[str, ...]
@@ -97,6 +99,7 @@ class Resolved:
     functions: Mapping[str, str] = field(default_factory=dict)
     inputs: Inputs = field(default_factory=Inputs)
     expanded: tuple[ExpandedQuery, ...] = ()
+    positions: tuple[Position, ...] = ()
 
     @property
     def bytes_read(self) -> int | None:

@@ -13,6 +13,7 @@ from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
 from dbt.adapters.silt.engine.kernel.scan import skipping
 from dbt.adapters.silt.engine.kernel.table.expressions import TRUE, Expression
+from dbt.adapters.silt.engine.kernel.transaction.positions import Position
 from dbt.adapters.silt.engine.sql.conditions.predicates import Relation
 from dbt.adapters.silt.engine.sql.conditions.pruning import pruning_predicates
 from dbt.adapters.silt.engine.sql.query.references import Replacement, rewrite
@@ -21,6 +22,7 @@ from dbt.adapters.silt.engine.statements.resolve import information_schema, tabl
 from dbt.adapters.silt.engine.statements.resolve.expansion import (
     ChangeFeedScan,
     Child,
+    DifferenceScan,
     ExpandedQuery,
     FunctionCall,
     Table,
@@ -31,6 +33,9 @@ from dbt.adapters.silt.engine.statements.resolve.expansion import (
 )
 from dbt.adapters.silt.engine.statements.resolve.information_schema import SCHEMA, Listing, ViewColumns
 from dbt.adapters.silt.engine.statements.resolve.reads import Read
+from dbt.adapters.silt.engine.statements.resolve.row_changes import silt_changes_function
+from dbt.adapters.silt.engine.statements.resolve.row_changes.consumed_changes import Consumption, consumed
+from dbt.adapters.silt.engine.statements.resolve.row_changes.silt_changes_function import Options
 from dbt.adapters.silt.engine.statements.resolve.snapshot_views import SnapshotViews
 
 
@@ -45,6 +50,8 @@ class Renderer:
         view_columns: analyses a view that the information schema lists.
         cut: the newest snapshot of each table.
         reads: list to which the reads of the texts are added.
+        positions: list to which the positions in changes that the texts consume are added.
+        replaces_target: whether the statement re-creates its table, which then has consumed nothing.
     """
 
     snapshot_views: SnapshotViews
@@ -53,6 +60,8 @@ class Renderer:
     view_columns: ViewColumns
     cut: Mapping[DeltaLog, Snapshot]
     reads: list[Read]
+    positions: list[Position] = field(default_factory=list)
+    replaces_target: bool = False
     _times: Counter[int] = field(default_factory=Counter, init=False, repr=False)
     _known: dict[int, str] = field(default_factory=dict, init=False, repr=False)
 
@@ -89,7 +98,7 @@ class Renderer:
             return Replacement(self._view(child), child.name)
         if isinstance(child, VirtualRelation):
             return Replacement(self._virtual(child.source, predicate, node))
-        if isinstance(child, ChangeFeedScan):
+        if isinstance(child, ChangeFeedScan | DifferenceScan):
             return self._changes(child)
         read = self._read(child, predicate, self._times[id(node)])
         self.reads.append(read)
@@ -101,12 +110,29 @@ class Renderer:
         files = snapshot.files if predicate == TRUE else skipping.prune(snapshot, predicate)
         return Read(table.log, snapshot, files, predicate, table.fixed is None, times)
 
-    def _changes(self, child: ChangeFeedScan) -> Replacement:
-        latest = self.cut[child.log]
-        found = table_changes_function.changes(child.log, latest, child.start, child.end)
+    def _changes(self, child: ChangeFeedScan | DifferenceScan) -> Replacement:
+        log, latest = child.log, self.cut[child.log]
+        if isinstance(child, DifferenceScan):
+            asked = self._unconsumed(child, latest)
+            sql = self.snapshot_views.difference(log, silt_changes_function.difference(log, latest, asked))
+        else:
+            found = table_changes_function.changes(log, latest, child.start, child.end)
+            sql = self.snapshot_views.changes(log, found)
         # The versions that have changes depend on every commit.
-        self.reads.append(Read(child.log, latest, latest.files.slice(0, 0), TRUE, is_latest=True))
-        return Replacement(self.snapshot_views.changes(child.log, found), full_name(child.meaning.name))
+        self.reads.append(Read(log, latest, latest.files.slice(0, 0), TRUE, is_latest=True))
+        return Replacement(sql, full_name(child.meaning.name))
+
+    def _unconsumed(self, child: DifferenceScan, latest: Snapshot) -> Options:
+        """Returns the options of a call; with a consumer, they begin after the version that it has consumed."""
+        consumer = child.consumer
+        if consumer is None:
+            return child.asked
+        snapshot = None if consumer.log is None else self.cut[consumer.log]
+        state = Consumption(consumer.name, snapshot, self.replaces_target)
+        asked, position = consumed(child.log, latest, child.asked, state)
+        if position not in self.positions:
+            self.positions.append(position)
+        return asked
 
     def _virtual(self, source: FileSource | Listing, predicate: Expression, node: ExpandedQuery) -> str:
         if isinstance(source, FileSource):

@@ -77,12 +77,17 @@ class Resolver:
     lists_views: bool = True
 
     def resolve(
-        self, texts: Sequence[SqlFragment], target: DeltaLog | None = None, view: RelationName | None = None
+        self,
+        texts: Sequence[SqlFragment],
+        target: DeltaLog | None = None,
+        view: RelationName | None = None,
+        replaces_target: bool = False,
     ) -> Resolved:
         """Pins every table of the texts, and the target of a write, in a single consistent cut.
 
         Args:
             view: the view whose query the text will be.
+            replaces_target: whether the statement re-creates its table, which then has consumed no changes.
 
         Raises:
             ExternalPathError: if a view reads files that it may not read.
@@ -97,14 +102,16 @@ class Resolver:
             name_files(texts[0].sql)
         expander = Expander(self.namespace, self.allowed)
         expanded = [self._expanded(expander, text, inside) for text in texts]
-        logs = [table.log for node in expanded for table in node.latest_tables()]
+        logs = [log for node in expanded for log in node.latest_logs()]
         cut = consistent_cut([*logs, *([] if target is None else [target])])
         earlier = self._earlier(target, cut)
         reads: list[Read] = []
         named = expanded
         answering = Answering(self.namespace, self.time_zone, cut, reads)
         expanded = [answering.query(node) for node in expanded]
-        sql = self._renderer(cut, reads).queries(expanded)
+        renderer = replace(self._renderer(cut, reads), replaces_target=replaces_target)
+        sql = renderer.queries(expanded)
+        positions = tuple(renderer.positions)
         only_warehouse_tables = all(node.only_warehouse_tables for node in expanded)
         functions = self.snapshot_views.functions_in(sql)
         inputs = self._inputs(reads, named)
@@ -118,17 +125,20 @@ class Resolver:
                 functions=functions,
                 inputs=inputs,
                 expanded=tuple(named),
+                positions=positions,
             )
         own = [read for read in reads if read.log is target and read.is_latest]
+        reads_of_target = merged(earlier, read_set(own))
         return Resolved(
             sql,
             tuple(reads),
             cut[target],
-            merged(earlier, read_set(own)),
+            reads_of_target,
             only_warehouse_tables,
             functions,
             inputs,
             tuple(named),
+            positions,
         )
 
     def query(self, sql: str, view: RelationName | None = None) -> Resolved:
@@ -145,7 +155,7 @@ class Resolver:
         if function.python is None:
             name_files(function.body)
         called = Expander(self.namespace, self.allowed).function(function, self.namespace, ())
-        cut = consistent_cut([table.log for table in called.query.latest_tables()])
+        cut = consistent_cut([*called.query.latest_logs()])
         self._renderer(cut, []).function(called)
 
     def _expanded(self, expander: Expander, text: SqlFragment, inside: tuple[str, ...]) -> ExpandedQuery:

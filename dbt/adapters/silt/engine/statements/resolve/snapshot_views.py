@@ -8,16 +8,16 @@ import threading
 import uuid
 import weakref
 from collections import OrderedDict, deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
 import pyarrow as pa
 from pyspark.errors import AnalysisException
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 from dbt.adapters.silt.engine.catalog.documents import Function
-from dbt.adapters.silt.engine.commands.reading import change_feed, scan
+from dbt.adapters.silt.engine.commands.reading import change_feed, difference, scan
 from dbt.adapters.silt.engine.commands.spark import arrow_rows, file_source, python_function
 from dbt.adapters.silt.engine.commands.spark.errors import SPARKS
 from dbt.adapters.silt.engine.commands.spark.failures.causes import first_line
@@ -34,6 +34,7 @@ from dbt.adapters.silt.engine.statements.resolve.function_text import (
     signature,
     temporary_function,
 )
+from dbt.adapters.silt.engine.statements.resolve.row_changes.silt_changes_function import Difference
 from dbt.adapters.silt.engine.statements.resolve.table_changes_function import ChangeRange
 
 _Key: TypeAlias = tuple[str, str, int]
@@ -85,28 +86,29 @@ class SnapshotViews:
 
     def changes(self, log: DeltaLog, changes: ChangeRange) -> str:
         """Returns the quoted name of a session view over the rows that versions of the table changed."""
-        with self._lock:
-            label = self._new(f"{log.name}@changes")
-            frame = change_feed.read(self.spark, log, changes.end, changes.versions)
-            frame.createOrReplaceTempView(quote(label))
-            self._keep(label)
-            return quote(label)
+        return self._named(
+            f"{log.name}@changes", lambda: change_feed.read(self.spark, log, changes.end, changes.versions)
+        )
+
+    def difference(self, log: DeltaLog, found: Difference) -> str:
+        """Returns the quoted name of a session view over the rows that a call of `silt_changes` returns."""
+
+        def rows() -> DataFrame:
+            if found.changed is None:
+                changes = difference.read_all(self.spark, log, found.end)
+            else:
+                changes = difference.read(self.spark, log, found.changed)
+            return difference.newest(changes, found.keys) if found.keys else changes
+
+        return self._named(f"{log.name}@changes", rows)
 
     def files(self, source: FileSource) -> str:
         """Returns the quoted name of a session view over files outside of tables, listed now."""
-        with self._lock:
-            label = self._new(f"{source.path}@files")
-            file_source.read(self.spark, source).createOrReplaceTempView(quote(label))
-            self._keep(label)
-            return quote(label)
+        return self._named(f"{source.path}@files", lambda: file_source.read(self.spark, source))
 
     def rows(self, rows: pa.Table) -> str:
         """Returns the quoted name of a session view over rows of the engine itself."""
-        with self._lock:
-            label = self._new("rows")
-            arrow_rows.frame(self.spark, rows).createOrReplaceTempView(quote(label))
-            self._keep(label)
-            return quote(label)
+        return self._named("rows", lambda: arrow_rows.frame(self.spark, rows))
 
     def schema(self, query: str) -> StructType:
         """Returns the columns of a query over session views, which is analysed and not run.
@@ -155,6 +157,14 @@ class SnapshotViews:
         scan.read(self.spark, log, snapshot, files).createOrReplaceTempView(quote(label))
         self._keep(label)
         return label
+
+    def _named(self, name: str, rows: Callable[[], DataFrame]) -> str:
+        """Returns the quoted name of a new session view."""
+        with self._lock:
+            label = self._new(name)
+            rows().createOrReplaceTempView(quote(label))
+            self._keep(label)
+            return quote(label)
 
     def _new(self, name: str) -> str:
         return f"{name}/{self._token}.{next(self._numbers)}"

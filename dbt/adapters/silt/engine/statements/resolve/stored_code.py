@@ -107,8 +107,8 @@ class Allowed:
             self._check_files(reference.parts[1], owner)
         if self.stored_code:
             return
-        for text in (reference.version, reference.timestamp, *(reference.changes or ())):
-            _refuse(None if text is None else problem(text), owner)
+        for text in reference.bounds:
+            _refuse(problem(text), owner)
 
     def check_sparks(self, reference: Reference, namespace: Namespace, owner: str) -> None:
         """Checks that a relation outside the warehouse is a table of Spark, or files of a plain format.

@@ -57,6 +57,18 @@ def bound(spark: SparkSession, text: str) -> Bound:
     )
 
 
+def version(spark: SparkSession, text: str) -> int:
+    """Returns the value of an argument that must be a version.
+
+    Raises:
+        InvalidStatementError: if it is not a whole number from 0.
+    """
+    found = bound(spark, text).version
+    if found is None:
+        raise InvalidStatementError(f"`{text}` is not a version of a table", remedy="Give a version number")
+    return found
+
+
 def changes(log: DeltaLog, latest: Snapshot, start: Bound, end: Bound | None) -> ChangeRange:
     """Returns the changes that a call asks for, up to the version `latest` at most.
 

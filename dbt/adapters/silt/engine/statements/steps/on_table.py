@@ -27,6 +27,7 @@ from dbt.adapters.silt.engine.statements.resolve.build_facts import facts_of
 from dbt.adapters.silt.engine.statements.resolve.expansion import SqlFragment
 from dbt.adapters.silt.engine.statements.resolve.namespace import SparkRelation, WarehouseTable
 from dbt.adapters.silt.engine.statements.resolve.reads import Resolved
+from dbt.adapters.silt.engine.statements.resolve.row_changes.consumed_changes import check_consumer
 from dbt.adapters.silt.engine.statements.steps import skips
 from dbt.adapters.silt.engine.statements.steps.context import Context, Result
 from dbt.adapters.silt.engine.statements.steps.create_target import CreateTarget
@@ -227,6 +228,7 @@ def settings_with(context: Context, resolved: Resolved) -> WriteSettings:
     facts = {} if build is None else facts_of(build, resolved, context.resolver.time_zone).commit_info()
     return replace(
         context.settings,
+        positions=resolved.positions,
         reads=merged(context.settings.reads, resolved.target_reads),
         commit=replace(
             commit,
@@ -262,6 +264,7 @@ def _resolved(context: Context, table: WarehouseTable, texts: Texts) -> Change:
     resolved = context.resolver.resolve(texts.fragments, target=log)
     if resolved.target is None:
         raise InternalError("the statement's table was not pinned", table=log.name)
+    check_consumer(resolved.positions, table.name)
     pinned = resolved.texts if texts.query is None else resolved.texts[1:]
     return Change(
         table,

@@ -1,0 +1,75 @@
+"""Records in a table up to which version it has consumed the changes of another table (decision 0087).
+
+A position is a transaction identifier of the consuming table: its application id names the table whose changes are
+consumed, by id and name, and its version is the last version that was consumed. RESTORE therefore moves it back, and a
+table that is dropped loses it. `delta.setTransactionRetentionDuration` must not remove it, whichever program writes the
+checkpoint, so its time is `END_OF_TIME`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
+from dbt.adapters.silt.engine.kernel.table.actions import SetTransaction
+
+END_OF_TIME: Final = 253_402_214_400_000
+"""The time of a position, in milliseconds since 1970: the last day of the year 9999."""
+
+_PREFIX: Final = "silt-changes"
+
+
+@dataclass(frozen=True)
+class Position:
+    """A position to commit.
+
+    Attributes:
+        consumer: the name of the consuming table.
+        app_id: the application id.
+        version: the last version that is consumed.
+        recorded: the version that the consuming table has for the application id, if any.
+    """
+
+    consumer: str
+    app_id: str
+    version: int
+    recorded: int | None
+
+    @property
+    def is_changed(self) -> bool:
+        return self.recorded != self.version
+
+    @property
+    def is_advanced(self) -> bool:
+        return self.recorded is None or self.recorded < self.version
+
+
+def app_id_of(table_id: str, name: str) -> str:
+    """Returns the application id of the positions in the changes of a table."""
+    return f"{_PREFIX}:{table_id}:{name}"
+
+
+def is_position(app_id: str) -> bool:
+    """Returns whether an application id is that of a position."""
+    return app_id.startswith(f"{_PREFIX}:")
+
+
+def recorded_position(consumer: Snapshot, table_id: str) -> SetTransaction | None:
+    """Returns the consumer's position in the changes of a table, under whichever name the table had."""
+    found = (each for app_id, each in consumer.transactions.items() if app_id.startswith(f"{_PREFIX}:{table_id}:"))
+    return max(found, key=lambda each: each.version, default=None)
+
+
+def position_in_replaced(consumer: Snapshot, table_id: str, name: str) -> SetTransaction | None:
+    """Returns the consumer's position in the changes of another table that had the same name, if any."""
+    for app_id, each in consumer.transactions.items():
+        is_same_name = is_position(app_id) and app_id.split(":", 2)[2] == name
+        if is_same_name and each.version >= 0 and app_id != app_id_of(table_id, name):
+            return each
+    return None
+
+
+def has_positions(consumer: Snapshot) -> bool:
+    """Returns whether the table has consumed the changes of any table."""
+    return any(is_position(app_id) and each.version >= 0 for app_id, each in consumer.transactions.items())
