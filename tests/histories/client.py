@@ -38,7 +38,7 @@ class Door(Protocol):
 
 @dataclass
 class Journal:
-    """What a client wrote down: a line for each beginning and each end, which a killed client does not take back.
+    """The notes of a client: a line for each beginning and each end, which a killed client does not take back.
 
     Attributes:
         keep: where each line goes.

@@ -81,7 +81,7 @@ def shortest_cycle(graph: Graph, component: set[int]) -> list[Edge]:
 
 
 def path_between(graph: Graph, start: int, end: int, within: Container[int]) -> list[Edge]:
-    """A shortest path of at least one edge; empty if there is no path."""
+    """Returns a shortest path of at least one edge; empty if no path exists."""
     came: dict[int, Edge] = {}
     waiting = deque([start])
     while waiting:

@@ -23,7 +23,7 @@ class Level(enum.Enum):
 
 
 class Answer(enum.Enum):
-    """What the client knows about a transaction in the end."""
+    """The client's knowledge about a transaction in the end."""
 
     OK = "ok"
     FAILED = "failed"

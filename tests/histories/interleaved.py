@@ -23,9 +23,9 @@ from tests.simulation.interleaving import Scheduler, YieldingStore, random_order
 T = TypeVar("T")
 
 LOST: Final = 0.03
-"""How often the answer to a commit is lost."""
+"""The probability that the answer to a commit is lost."""
 KILLED: Final = 0.0005
-"""How often a client is killed, for each operation of its store."""
+"""The probability that an operation of its store kills a client."""
 
 
 class Killed(BaseException):

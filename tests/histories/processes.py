@@ -27,7 +27,7 @@ from tests.histories.kernel_door import KernelDoor
 
 _PLACE: Final = "place.json"
 _KILLED: Final = 0.02
-"""How often one of the processes is killed, for each look at them."""
+"""The probability that a look at the processes kills one of them."""
 _POLL: Final = 0.05
 
 

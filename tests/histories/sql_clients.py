@@ -24,7 +24,7 @@ from tests.histories.workload import WEIGHTS, Workload
 from tests.simulation.processes import on_threads
 
 LOST: Final = 0.05
-"""How often the answer to a commit is lost."""
+"""The probability that the answer to a commit is lost."""
 _SETTINGS: Final = WarehouseSettings(max_commit_attempts=1000, statement_attempts=10, log_skips=False)
 _KINDS: Final = {kind: weight for kind, weight in WEIGHTS.items() if not kind.startswith("declare")}
 

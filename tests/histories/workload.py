@@ -1,4 +1,4 @@
-"""What clients ask for: random transactions on a few keys at a time, each determined by seed, client and number."""
+"""The requests of clients: random transactions on a few keys at a time, each determined by seed, client and number."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ MAINTENANCE: Final = ("optimize", "vacuum", "checkpoint", "delete decoys", "inse
 
 @dataclass(frozen=True)
 class Request:
-    """What a client asks for in one statement.
+    """The request of a client in a statement.
 
     Attributes:
         kind: `append`, `insert`, `delete`, `declare`, `add`, `transfer`, `read`, or one of MAINTENANCE.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Callable, Container, Iterator, Mapping
+from collections.abc import Callable, Container, Iterator
 from typing import TYPE_CHECKING, Any, cast
 
 from dbt.adapters.contracts.connection import AdapterResponse, Connection, ConnectionState
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from dbt.adapters.silt.credentials import SiltCredentials
     from dbt.adapters.silt.engine.catalog.catalog import Catalog
     from dbt.adapters.silt.engine.catalog.names import RelationName
+    from dbt.adapters.silt.materializations.reuse import Surroundings
     from dbt.adapters.silt.records.units import Unit
     from dbt.adapters.silt.registration import registration
     from dbt.adapters.silt.runs import statement_runner
@@ -64,7 +65,7 @@ class SiltConnectionManager(SQLConnectionManager):
         add_callback_to_manager(self.node.on_event)
         ending.end_quickly()
         self.declared_files: Callable[[], Container[str]] = tuple
-        self.replacing_macros: Callable[[], Mapping[str, str]] = dict
+        self.surroundings: Callable[[], Surroundings]
         self._display = choice.display_of(profile.credentials.spark_conf)
         self._new_folders = self._find_new_folders() if self.invocation.queries else {}
         if self.invocation.queries:

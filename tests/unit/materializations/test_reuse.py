@@ -17,7 +17,6 @@ from dbt.adapters.silt.materializations.reuse import (
     runs_hooks,
 )
 
-HERE = Surroundings({}, {})
 SERVERS = Surroundings({}, {}, spark="server").hash
 
 
@@ -34,8 +33,8 @@ def node(
     }
 
 
-def build(model: dict[str, Any], around: Surroundings = HERE, checksum: str | None = None) -> Build:
-    return build_of(model, checksum, around, 0)
+def build(model: dict[str, Any], around: Surroundings | None = None, checksum: str | None = None) -> Build:
+    return build_of(model, checksum, around or Surroundings({}, {}), 0)
 
 
 @pytest.mark.parametrize(

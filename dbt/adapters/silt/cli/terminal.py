@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator, Sequence
-from typing import Final, TextIO, TypeVar
+from typing import TYPE_CHECKING, Final, TextIO, TypeVar
 
 from rich import box
 from rich.console import Console, RenderableType
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 from rich.text import Text
 
 from dbt.adapters.silt.cli.answers import RESULT, UNKNOWN, UTC, Block, Facts, Rows, States, heading, is_number, mark
 from dbt.adapters.silt.engine.kernel.printable import line, lines
+from dbt.adapters.silt.lazy import lazy_module
+
+if TYPE_CHECKING:
+    from rich import progress
+else:
+    progress = lazy_module("rich.progress")
 
 T = TypeVar("T")
 
@@ -85,7 +90,7 @@ def _table(title: str) -> Table:
 class Bars:
     """A bar for the tables, and a bar for the files of the table that is being checked."""
 
-    def __init__(self, shown: Progress) -> None:
+    def __init__(self, shown: progress.Progress) -> None:
         self._shown = shown
         self._files = shown.add_task("", visible=False)
 
@@ -106,7 +111,12 @@ class Bars:
 @contextlib.contextmanager
 def bars(out: TextIO) -> Iterator[Bars]:
     """Shows bars on a terminal while the block runs, and removes them afterwards."""
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    columns = (
+        progress.TextColumn("{task.description}"),
+        progress.BarColumn(),
+        progress.MofNCompleteColumn(),
+        progress.TimeElapsedColumn(),
+    )
     console = Console(file=out)
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as shown:
+    with progress.Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as shown:
         yield Bars(shown)

@@ -404,7 +404,7 @@ class Warehouse:
         )
         if build is not None and self._session_changes:
             build = replace(build, unknown=(*build.unknown, _CHANGED_SESSION))
-        if build is None and isinstance(parsed, CreateTable):
+        if build is None and txn is None and isinstance(parsed, CreateTable):
             context, now = self._context(settings), self.settings.clock.now_ms()
             build = session_reuse.session_build(context, parsed, self._session_changes, now)
             done = None if build is None else session_reuse.reused(context, parsed, build)

@@ -9,6 +9,7 @@ import re
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, Final
@@ -53,7 +54,7 @@ _NOT_OF_ROWS: Final = frozenset(
 
 @dataclass(frozen=True)
 class Surroundings:
-    """What determines the rows of a project's nodes, besides their code.
+    """The facts that determine the rows of a project's nodes, besides their code.
 
     Attributes:
         spark_conf: the settings of sessions in the profile.
@@ -72,8 +73,9 @@ class Surroundings:
         """Whether a project's macro may replace a strategy of this adapter."""
         return any("get_incremental_" in name or "get_merge" in name for name in self.macros)
 
-    @property
+    @cached_property
     def hash(self) -> str:
+        """The hash of all of this and of the versions, settings and time zone that a local Spark would have."""
         settings = {name: str(value) for name, value in self.spark_conf.items()}
         spark = self.spark or [_spark_version(), _spark_defaults(), *map(os.environ.get, _VARIABLES)]
         zone = settings.get("spark.sql.session.timeZone") or _local_zone()

@@ -14,7 +14,6 @@ from dbt.adapters.silt.engine.catalog.relations import RelationKind
 from dbt.adapters.silt.engine.kernel.log.history import Commit
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.table.actions import CommitInfo
-from dbt.adapters.silt.engine.reuse.data_changes import changes_data
 from dbt.adapters.silt.engine.reuse.present import definition, relation
 
 
@@ -65,7 +64,7 @@ def _last_change(log: DeltaLog, read: int) -> Commit | None:
     Returns None if the log no longer goes back so far.
     """
     commits = log.newest_commits()
-    return next((each for each in commits if each.version <= read or changes_data(each)), None)
+    return next((each for each in commits if each.version <= read or each.changes_rows), None)
 
 
 def _definitions(catalog: Catalog, info: CommitInfo) -> Iterator[ChangedInput]:

@@ -129,7 +129,7 @@ class StatementRunner:
         self._recorder.record(response, self._facts(unit), self._node.context.committed)
 
     def note_reuse(self, response: SiltResponse) -> None:
-        """Records that a node was reused, which is no unit of work of this run."""
+        """Records that a node was reused; the run has no unit of work for it."""
         self._recorder.record(response, self._facts(None), self._node.context.committed)
 
     def _change(self, warehouse: Warehouse, statement: Statement) -> _Change | None:

@@ -135,9 +135,9 @@ class Environment:
             pool.release(session)
             self._pool = pool
             _logger.debug("the warehouse is open")
-            if not self._credentials.remote and not self._credentials.keep_alive:  # the keeper creates its own archive
-                if class_archive.make_after_this_process():
-                    logger.info(class_archive.NOTICE)
+            is_own_spark = not self._credentials.remote and not self._credentials.keep_alive
+            if is_own_spark and class_archive.make_after_this_process():  # a kept Spark creates its own archive
+                logger.info(class_archive.NOTICE)
         return self._pool
 
     def _session_settings(self) -> SessionSettings:

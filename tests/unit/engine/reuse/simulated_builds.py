@@ -74,7 +74,7 @@ class Table:
         return False
 
     def last_change(self, after: int) -> int | None:
-        """Returns what the log says about changes of data after a version, as `data_changes.last_change` does."""
+        """Returns what the log says about changes of data after a version, as `freshness.last_change` does."""
         if self.version < after:
             return None
         for version in range(self.version, after, -1):

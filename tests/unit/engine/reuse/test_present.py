@@ -13,13 +13,13 @@ from dbt.adapters.silt.engine.kernel.log.builds import (
     content_schema,
     local_day,
 )
+from dbt.adapters.silt.engine.kernel.log.freshness import last_change
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.storage.memory_store import MemoryStore
 from dbt.adapters.silt.engine.kernel.table.actions import AddFile, CommitInfo, Metadata, Protocol
 from dbt.adapters.silt.engine.kernel.table.schema import PrimitiveType, StructField, StructType
 from dbt.adapters.silt.engine.kernel.transaction.changes import Changes, Operation, ReadSet
 from dbt.adapters.silt.engine.kernel.transaction.commit import CommitSettings, commit
-from dbt.adapters.silt.engine.reuse.data_changes import last_change
 from dbt.adapters.silt.engine.reuse.present import last_build
 
 OWNER = "model.shop.orders"
@@ -56,8 +56,8 @@ def test_facts_are_read_back_as_written() -> None:
     facts = replace(FACTS, unknown=("it uses rand()",), day="2026-03-01", zone="UTC")
     put(log, file("a"), facts=facts)
     found = last_build(log, OWNER)
-    assert found is not None and found.last.facts == facts
-    assert found.last.version == 1 and found.last.changed_data and found.last.changed_since is None
+    assert found is not None and found.facts == facts
+    assert found.version == 1 and found.changed_data and found.changed_since is None
     assert last_build(log, "model.shop.other") is None
 
 
@@ -82,10 +82,10 @@ def test_later_rows_of_another_writer_are_a_change_and_rewritten_rows_are_not() 
     put(log, file("b", data_change=False))
     put(log)
     found = last_build(log, OWNER)
-    assert found is not None and found.last.changed_since is None
+    assert found is not None and found.changed_since is None
     put(log, file("c"))
     found = last_build(log, OWNER)
-    assert found is not None and found.last.changed_since == "silt.main.orders was changed by v4 (WRITE)"
+    assert found is not None and found.changed_since == "silt.main.orders was changed by v4 (WRITE)"
 
 
 def test_later_columns_are_a_change_and_later_properties_are_not() -> None:
@@ -94,10 +94,10 @@ def test_later_columns_are_a_change_and_later_properties_are_not() -> None:
     metadata = log.snapshot().metadata
     put(log, metadata=replace(metadata, configuration={"a": "b"}))
     found = last_build(log, OWNER)
-    assert found is not None and found.last.changed_since is None
+    assert found is not None and found.changed_since is None
     put(log, metadata=replace(metadata, schema_string=schema("id", "name")))
     found = last_build(log, OWNER)
-    assert found is not None and found.last.changed_since == "silt.main.orders was changed by v3 (WRITE)"
+    assert found is not None and found.changed_since == "silt.main.orders was changed by v3 (WRITE)"
 
 
 def test_a_build_that_changed_no_rows_counts_as_no_change() -> None:
@@ -105,7 +105,7 @@ def test_a_build_that_changed_no_rows_counts_as_no_change() -> None:
     put(log, file("a"), facts=FACTS)
     put(log, facts=FACTS)
     found = last_build(log, OWNER)
-    assert found is not None and found.last.version == 2 and not found.last.changed_data
+    assert found is not None and found.version == 2 and not found.changed_data
 
 
 def test_only_changes_of_data_count_as_the_last_change() -> None:

@@ -108,7 +108,7 @@ def merged(first: ReadSet, second: ReadSet) -> ReadSet:
 
 def with_transaction(log: DeltaLog, changes: Changes, settings: WriteSettings) -> Changes:
     """Adds the transaction identifiers that the statement records, if any, to the changes."""
-    if not settings.must_commit and not settings.positions:
+    if settings.txn is None and not settings.positions:
         return changes
     done = [] if settings.txn is None else [settings.txn]
     done += [(each.app_id, each.version) for each in settings.positions if each.is_advanced]

@@ -90,7 +90,7 @@ class Built:
 Decision: TypeAlias = Reused | Built
 
 
-def decide(wanted: Build, last: LastBuild | None, present: Present) -> Decision:
+def decide(build: Build, last: LastBuild | None, present: Present) -> Decision:
     """Decides whether the table must be built.
 
     Args:
@@ -99,35 +99,35 @@ def decide(wanted: Build, last: LastBuild | None, present: Present) -> Decision:
     """
     if last is None:
         return Built(("no earlier build has recorded its inputs",))
-    reasons = tuple(_reasons(wanted, last, present))
+    reasons = tuple(_reasons(build, last, present))
     return Built(reasons) if reasons else Reused(last.table, last.version, last.run_id)
 
 
-def _reasons(wanted: Build, last: LastBuild, present: Present) -> Iterator[str]:
+def _reasons(build: Build, last: LastBuild, present: Present) -> Iterator[str]:
     facts = last.facts
     if last.changed_since is not None:
         yield last.changed_since
-    if facts.code != wanted.code:
+    if facts.code != build.code:
         yield "its compiled code or its configs changed"
-    if facts.environment != wanted.environment:
+    if facts.environment != build.environment:
         yield "the versions or settings of dbt-silt or Spark changed"
-    yield from dict.fromkeys((*wanted.unknown, *facts.unknown))
+    yield from dict.fromkeys((*build.unknown, *facts.unknown))
     if facts.day is not None and facts.day != present.day:
         yield f"it depends on the date, which was {facts.day}"
-    yield from _of_the_table_itself(wanted, last)
+    yield from _of_the_table_itself(build, last)
     yield from _changed_tables(last, present)
     yield from _changed(facts.definitions, present.definitions, "{} has a new definition")
     yield from _changed(facts.files, present.files, "the files of {} changed")
 
 
-def _of_the_table_itself(wanted: Build, last: LastBuild) -> Iterator[str]:
+def _of_the_table_itself(build: Build, last: LastBuild) -> Iterator[str]:
     """Yields a reason if the build's result depends on the rows that the table had before.
 
     If the last build found nothing to change, this build finds the same table and the same inputs.
     """
-    if not last.changed_data or wanted.effect is Effect.KEEPS:
+    if not last.changed_data or build.effect is Effect.KEEPS:
         return
-    if wanted.effect is Effect.ADDS:
+    if build.effect is Effect.ADDS:
         yield "it adds rows, and the last build changed the table"
     elif last.table in last.facts.tables:
         yield "it reads its own table, which the last build changed"

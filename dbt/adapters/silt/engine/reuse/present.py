@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from dbt.adapters.silt.engine.catalog.catalog import Catalog
 from dbt.adapters.silt.engine.catalog.file_lists import fingerprint
@@ -11,39 +11,30 @@ from dbt.adapters.silt.engine.catalog.names import RelationName
 from dbt.adapters.silt.engine.catalog.relations import RelationKind
 from dbt.adapters.silt.engine.kernel.errors import InvalidNameError
 from dbt.adapters.silt.engine.kernel.log.builds import Build, BuildFacts, TableState, local_day
+from dbt.adapters.silt.engine.kernel.log.freshness import last_change
 from dbt.adapters.silt.engine.kernel.log.history import Commit
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.table.actions import Json, Metadata
-from dbt.adapters.silt.engine.reuse.data_changes import changes_data, last_change
 from dbt.adapters.silt.engine.reuse.decision import Decision, LastBuild, Present, PresentTable, decide
 
 _PARTS = 2
 
 
-@dataclass(frozen=True)
-class FoundBuild:
-    """The newest build of a table, with its commit."""
-
-    commit: Commit
-    last: LastBuild
-
-
-def decide_now(catalog: Catalog, log: DeltaLog, wanted: Build, code: str) -> Decision:
+def decide_now(catalog: Catalog, log: DeltaLog, build: Build, code: str) -> Decision:
     """Decides whether a table must be built, by the present states of the inputs of its last build.
 
     Args:
         log: the table's log.
         code: the build's code. Only files that it or a view names are listed: a log may name any file.
     """
-    found = last_build(log, wanted.owner)
-    if found is None:
-        return decide(wanted, None, Present())
-    facts = found.last.facts
-    day = local_day(facts.zone, wanted.at_ms)
-    return decide(wanted, found.last, replace(present(catalog, facts, log.name, code), day=day))
+    last = last_build(log, build.owner)
+    if last is None:
+        return decide(build, None, Present())
+    day = local_day(last.facts.zone, build.at_ms)
+    return decide(build, last, replace(present(catalog, last.facts, log.name, code), day=day))
 
 
-def last_build(log: DeltaLog, owner: str) -> FoundBuild | None:
+def last_build(log: DeltaLog, owner: str) -> LastBuild | None:
     """Finds the newest commit with facts of a build by the owner, if the log still has it."""
     later: list[Commit] = []
     for commit in log.newest_commits():
@@ -51,7 +42,7 @@ def last_build(log: DeltaLog, owner: str) -> FoundBuild | None:
         if facts is not None and facts.owner == owner:
             run_id = _run_id(commit.info.extra.get("dbt"))
             since = _changed_since(log, commit, later)
-            return FoundBuild(commit, LastBuild(log.name, commit.version, facts, run_id, _changes(commit), since))
+            return LastBuild(log.name, commit.version, facts, run_id, _changes(commit), since)
         later.append(commit)
     return None
 
@@ -113,13 +104,13 @@ def _texts(catalog: Catalog, definitions: Iterable[str]) -> Iterable[str]:
 
 
 def _changes(commit: Commit) -> bool:
-    return changes_data(commit) or any(isinstance(action, Metadata) for action in commit.actions)
+    return commit.changes_rows or any(isinstance(action, Metadata) for action in commit.actions)
 
 
 def _changed_since(log: DeltaLog, build: Commit, later: Iterable[Commit]) -> str | None:
     """Returns the newest later change of the table's rows or columns, if any."""
     later = list(later)
-    changed = next((each for each in later if changes_data(each)), None)
+    changed = next((each for each in later if each.changes_rows), None)
     if changed is None and any(isinstance(action, Metadata) for each in later for action in each.actions):
         changed = _changed_columns(log, build, later)
     if changed is None:

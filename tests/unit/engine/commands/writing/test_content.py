@@ -14,7 +14,6 @@ from dbt.adapters.silt.engine.kernel.log.builds import Build
 from dbt.adapters.silt.engine.kernel.log.history import Commit
 from dbt.adapters.silt.engine.kernel.table.actions import Metadata
 from dbt.adapters.silt.engine.kernel.table.schema import PrimitiveType, StructField, StructType
-from dbt.adapters.silt.engine.reuse.data_changes import changes_data
 from tests.unit.engine.house import House
 
 ONE = StructType((StructField("id", PrimitiveType("long")),)).to_json()
@@ -37,7 +36,7 @@ def test_a_build_of_the_same_rows_changes_no_data(house: House) -> None:
     files = house.log("t").snapshot().num_files
     again = built(house, "(select * from values (2, 'b'), (1, 'a'), (2, 'b') as v (id, name) order by id desc)")
     assert (again.unchanged, again.version, again.files_added, again.files_removed) == (True, 1, 0, 0)
-    assert not changes_data(newest(house))
+    assert not newest(house).changes_rows
     assert house.log("t").snapshot().num_files == files
     assert house.rows("select * from t") == [(1, "a"), (2, "b"), (2, "b")]
     folders = [path.name for path in (house.root / house.location("t")).iterdir() if path.name != "_delta_log"]
@@ -106,7 +105,7 @@ def test_other_partitions_properties_and_comments_are_written(house: House) -> N
     assert not built(house, rows, "partitioned by (part)").unchanged
     assert not built(house, rows, "partitioned by (part) tblproperties ('a' = 'b')").unchanged
     described = built(house, rows, "partitioned by (part) comment 'all' tblproperties ('a' = 'b')")
-    assert described.unchanged and not changes_data(newest(house))
+    assert described.unchanged and not newest(house).changes_rows
     assert house.log("t").snapshot().metadata.description == "all"
     assert house.rows("select * from t") == [(1, 5), (2, 5)]
 
@@ -121,7 +120,7 @@ def test_a_write_that_is_no_build_records_nothing(house: House) -> None:
     house.sql("create table t as select 1 as id")
     house.sql("create or replace table t as select 1 as id")
     assert content.INFO_KEY not in newest(house).info.extra
-    assert changes_data(newest(house))
+    assert newest(house).changes_rows
 
 
 def test_a_sum_that_is_too_large_is_no_hash() -> None:

@@ -1,6 +1,6 @@
 """Reads the rows that versions changed, whether or not the table recorded its changes (decision 0086).
 
-If a version removed files and added files, their rows are compared: equal rows are no changes. The rows of all such
+If a version removed files and added files, their rows are compared: equal rows cancel each other. The rows of all such
 versions are compared in a single aggregation, grouped by version.
 """
 

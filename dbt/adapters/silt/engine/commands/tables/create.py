@@ -238,8 +238,7 @@ def _commit(
     settings: WriteSettings,
 ) -> Outcome:
     base, log = location.base, location.log
-    found = None if written is None else content.of(metadata, written.rows, written.metrics)
-    if found is not None:
+    if written is not None and (found := content.of(metadata, written.rows, written.metrics)) is not None:
         settings = settings.with_commit_info({content.INFO_KEY: found})
         if base is not None and protocol == base.protocol and content.is_held(log, base, metadata, found):
             return _commit_unchanged(location, base, metadata, written, operation, settings)
@@ -272,14 +271,13 @@ def _commit_unchanged(
     location: TableLocation,
     base: Snapshot,
     metadata: Metadata,
-    written: Written | None,
+    written: Written,
     operation: str,
     settings: WriteSettings,
 ) -> Outcome:
     """Commits that the table has these rows already, and deletes their new files."""
     log = location.log
-    if written is not None:
-        written.discard(log)
+    written.discard(log)
     changes = Changes(
         operation=Operation(operation, _parameters(location, metadata)),
         metadata=None if _same(metadata, base.metadata) else replace(metadata, id=base.metadata.id),

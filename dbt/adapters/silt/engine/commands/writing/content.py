@@ -14,7 +14,7 @@ from dbt.adapters.silt.engine.kernel.identifiers import quote
 from dbt.adapters.silt.engine.kernel.log.builds import content_schema
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
-from dbt.adapters.silt.engine.kernel.table.actions import AddFile, Metadata, RemoveFile
+from dbt.adapters.silt.engine.kernel.table.actions import Metadata
 from dbt.adapters.silt.engine.kernel.table.schema import DataType, DecimalType, PrimitiveType, StructType
 
 INFO_KEY: Final = "content"
@@ -64,7 +64,7 @@ def is_held(log: DeltaLog, base: Snapshot, metadata: Metadata, content: str) -> 
     for commit in log.newest_commits():
         if commit.version > base.version:
             continue
-        if any(isinstance(each, AddFile | RemoveFile) and each.data_change for each in commit.actions):
+        if commit.changes_rows:
             return commit.info.extra.get(INFO_KEY) == content
         changed = [each for each in commit.actions if isinstance(each, Metadata)]
         if any(content_schema(each.schema_string) != schema for each in changed):

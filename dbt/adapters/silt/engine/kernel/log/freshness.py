@@ -1,13 +1,11 @@
-"""Finds when the rows of a table last changed, which is not the time of its last commit.
+"""Finds the last change of the rows of a table, which need not be its last commit.
 
 OPTIMIZE, ALTER TABLE, a comment, or an empty commit change no rows.
 """
 
 from __future__ import annotations
 
-from dbt.adapters.silt.engine.kernel.log.history import Commit
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
-from dbt.adapters.silt.engine.kernel.table.actions import AddFile, RemoveFile
 
 
 def last_data_change(log: DeltaLog) -> int:
@@ -22,10 +20,24 @@ def last_data_change(log: DeltaLog) -> int:
     found = log.committed_at(log.snapshot())
     for commit in log.newest_commits():
         found = commit.timestamp_ms
-        if _changes_rows(commit):
+        if commit.changes_rows:
             break
     return found
 
 
-def _changes_rows(commit: Commit) -> bool:
-    return any(isinstance(action, AddFile | RemoveFile) and action.data_change for action in commit.actions)
+def last_change(log: DeltaLog, after: int) -> int | None:
+    """Returns the newest version after `after` that changed data, else `after` itself.
+
+    Returns None if the table has no such version, or its log no longer contains every later commit.
+    """
+    newest = log.snapshot().version
+    if newest <= after:
+        return after if newest == after else None
+    oldest = newest + 1
+    for commit in log.newest_commits():
+        if commit.version <= after:
+            break
+        if commit.changes_rows:
+            return commit.version
+        oldest = commit.version
+    return after if oldest == after + 1 else None

@@ -10,7 +10,7 @@ from typing import Generic, Protocol, TypeVar
 from dbt.adapters.silt.engine.kernel.errors import TableDamagedError, UnsupportedFeatureError, VersionNotFoundError
 from dbt.adapters.silt.engine.kernel.log.history import Commit
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
-from dbt.adapters.silt.engine.kernel.table.actions import AddFile, CommitInfo, DomainMetadata, Metadata, RemoveFile
+from dbt.adapters.silt.engine.kernel.table.actions import CommitInfo, DomainMetadata, Metadata
 from dbt.adapters.silt.engine.kernel.table.clustering import CLUSTERING_DOMAIN
 from dbt.adapters.silt.engine.kernel.transaction.changes import ENGINE_INFO, RESTORE_OPERATION, RESTORED_VERSION
 
@@ -113,10 +113,8 @@ def is_change(commit: Commit) -> bool:
 
     OPTIMIZE and VACUUM do not, nor does a statement that found nothing to change.
     """
-    return any(
-        (isinstance(action, AddFile | RemoveFile) and action.data_change)
-        or isinstance(action, Metadata)
-        or (isinstance(action, DomainMetadata) and action.domain == CLUSTERING_DOMAIN)
+    return commit.changes_rows or any(
+        isinstance(action, Metadata) or (isinstance(action, DomainMetadata) and action.domain == CLUSTERING_DOMAIN)
         for action in commit.actions
     )
 

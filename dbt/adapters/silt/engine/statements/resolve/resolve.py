@@ -111,35 +111,22 @@ class Resolver:
         expanded = [answering.query(node) for node in expanded]
         renderer = replace(self._renderer(cut, reads), replaces_target=replaces_target)
         sql = renderer.queries(expanded)
-        positions = tuple(renderer.positions)
-        only_warehouse_tables = all(node.only_warehouse_tables for node in expanded)
-        functions = self.snapshot_views.functions_in(sql)
         inputs = self._inputs(reads, named)
+        resolved = Resolved(
+            sql,
+            tuple(reads),
+            only_warehouse_tables=all(node.only_warehouse_tables for node in expanded),
+            functions=self.snapshot_views.functions_in(sql),
+            inputs=inputs,
+            expanded=tuple(named),
+            positions=tuple(renderer.positions),
+        )
         if target is None:
             if self.read_history is not None:
                 self.read_history.note(reads, inputs)
-            return Resolved(
-                sql,
-                tuple(reads),
-                only_warehouse_tables=only_warehouse_tables,
-                functions=functions,
-                inputs=inputs,
-                expanded=tuple(named),
-                positions=positions,
-            )
+            return resolved
         own = [read for read in reads if read.log is target and read.is_latest]
-        reads_of_target = merged(earlier, read_set(own))
-        return Resolved(
-            sql,
-            tuple(reads),
-            cut[target],
-            reads_of_target,
-            only_warehouse_tables,
-            functions,
-            inputs,
-            tuple(named),
-            positions,
-        )
+        return replace(resolved, target=cut[target], target_reads=merged(earlier, read_set(own)))
 
     def query(self, sql: str, view: RelationName | None = None) -> Resolved:
         """Resolves a single query."""

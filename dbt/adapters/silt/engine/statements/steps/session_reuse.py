@@ -30,7 +30,7 @@ _OF_THE_MACHINE: Final = ("spark.sql.session.timeZone", "spark.sql.ansi.enabled"
 
 
 def session_build(
-    context: Context, statement: ast.Statement, before: Iterable[ast.Statement], at_ms: int
+    context: Context, statement: ast.CreateTable, before: Iterable[ast.Statement], at_ms: int
 ) -> Build | None:
     """Returns the build that a statement is; empty if the session does not ask for reuse.
 
@@ -41,7 +41,7 @@ def session_build(
     Raises:
         InvalidSettingError: if the session's setting has another value than `unchanged` and `never`.
     """
-    if not isinstance(statement, ast.CreateTable) or statement.query is None or context.settings.txn is not None:
+    if statement.query is None:
         return None
     value = context.spark.conf.get(SETTING, None)
     if value is not None and value not in _VALUES:
