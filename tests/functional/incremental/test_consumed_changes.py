@@ -108,16 +108,18 @@ class TestRefused:
             "of_ephemeral.sql": OF_EPHEMERAL,
             "twice.sql": TWICE,
             "sampled.sql": SAMPLED,
+            "mistake.sql": "{{ config(materialized='incremental') }} select 'a as x",
         }
 
     def test_models_that_cannot_consume_changes_are_refused_by_name(self, project: Any) -> None:
-        results, _ = run_dbt_and_capture(["run", "--vars", f"{{orders: '{FIRST}'}}"], expect_pass=False)
+        results, output = run_dbt_and_capture(["run", "--vars", f"{{orders: '{FIRST}'}}"], expect_pass=False)
         messages = {each.node.name: each.message for each in results}
         assert "`not_incremental` is materialized as table" in messages["not_incremental"]
         assert "needs the incremental strategy append or merge, not `replace_where`" in messages["other_strategy"]
         assert "needs a key" in messages["without_key"]
         assert "is a view" in messages["of_a_view"]
         assert "is ephemeral" in messages["of_ephemeral"]
+        assert "SILT_SYNTAX" in messages["mistake"] and "Unhandled error" not in output
         rows = project.run_sql("select * from {schema}.twice order by id", fetch="all")
         assert list(map(tuple, rows)) == [(1, 1), (2, 2), (3, 3)]
 

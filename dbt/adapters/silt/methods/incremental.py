@@ -30,12 +30,14 @@ from dbt.adapters.silt.materializations.incremental.strategies import STRATEGIES
 
 if TYPE_CHECKING:
     from dbt.adapters.silt.column import SiltColumn
+    from dbt.adapters.silt.connections import SiltConnectionManager
 
 
 class IncrementalMethods(metaclass=AdapterMeta):
     """The part of the adapter that builds the statements of incremental models."""
 
     config: Any
+    connections: SiltConnectionManager
 
     @abstractmethod
     def get_column_schema_from_query(self, sql: str) -> list[SiltColumn]:
@@ -94,7 +96,7 @@ class IncrementalMethods(metaclass=AdapterMeta):
         """Returns the WHEN clauses of a model's merge, between the aliases of its two sides."""
         order = self.get_column_schema_from_query(query) if goes_by_position(config) else []
         names, given = ([each.name for each in found] for found in (columns, order))
-        gone = f"{source}.{quote(CHANGE_TYPE)} = 'delete'" if takes_upserts(query) else None
+        gone = f"{source}.{quote(CHANGE_TYPE)} = 'delete'" if self.takes_upserts(query) else None
         return merge_clauses(config, Sides(names, given, target, source, gone))
 
     @available.parse(lambda *_, **__: "")
@@ -111,7 +113,8 @@ class IncrementalMethods(metaclass=AdapterMeta):
     @available.parse(lambda *_, **__: False)
     def takes_upserts(self, query: str) -> bool:
         """Returns whether the rows of a model's query may be keys to delete, by their `_change_type`."""
-        return takes_upserts(query)
+        with self.connections.exception_handler("read the model's query"):
+            return takes_upserts(query)
 
     @available
     def qualified(self, text: str, columns: list[SiltColumn], alias: str, setting: str) -> str:
