@@ -22,15 +22,15 @@ def settings(folder: Path) -> dict[str, str]:
 
 
 @contextlib.contextmanager
-def hadoop_settings(spark: SparkSession, given: Mapping[str, str]) -> Iterator[None]:
+def hadoop_settings(spark: SparkSession, settings_to_set: Mapping[str, str]) -> Iterator[None]:
     """Sets them in Spark while the block runs; Derby's log is not written to the working directory."""
     hadoop = spark.sparkContext._jsc.hadoopConfiguration()
     system = spark.sparkContext._jvm.java.lang.System  # type: ignore[union-attr]
     system.setProperty("derby.stream.error.file", os.devnull)
-    for name, value in given.items():
+    for name, value in settings_to_set.items():
         hadoop.set(name, value)
     try:
         yield
     finally:
-        for name in given:
+        for name in settings_to_set:
             hadoop.unset(name)

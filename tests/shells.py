@@ -85,14 +85,20 @@ def typing(
         arguments: of `silt sql`.
     """
     own, theirs = pty.openpty()
-    given = {**os.environ, "XDG_STATE_HOME": str(state), "TERM": "xterm", "INPUTRC": "/dev/null", **(environment or {})}
+    variables = {
+        **os.environ,
+        "XDG_STATE_HOME": str(state),
+        "TERM": "xterm",
+        "INPUTRC": "/dev/null",
+        **(environment or {}),
+    }
     process = subprocess.Popen(
         [sys.executable, "-m", "dbt.adapters.silt.cli", "sql", *arguments],
         cwd=folder,
         stdin=theirs,
         stdout=theirs,
         stderr=theirs,
-        env=given,
+        env=variables,
         preexec_fn=lambda: _take_terminal(theirs),
     )
     os.close(theirs)

@@ -66,7 +66,7 @@ def made(server: ObjectServer, folder: Path, files: Mapping[str, str], **target:
         target: more fields of its targets `dev` and, with another schema, `other`.
     """
     base = f"{server.base}/{folder.name} é%20"
-    given = {
+    fields = {
         "type": "silt",
         "threads": 2,
         "warehouse": f"{base}/house",
@@ -74,7 +74,7 @@ def made(server: ObjectServer, folder: Path, files: Mapping[str, str], **target:
         "spark_conf": {"spark.ui.enabled": "false"},
         **target,
     }
-    profile = {"shop": {"target": "dev", "outputs": {"dev": given, "other": {**given, "schema": "dev2"}}}}
+    profile = {"shop": {"target": "dev", "outputs": {"dev": fields, "other": {**fields, "schema": "dev2"}}}}
     project = "name: shop\nversion: '1.0'\nprofile: shop\n"
     write_files(folder, {"dbt_project.yml": project, "profiles.yml": yaml.safe_dump(profile), **files})
     return Project(folder, base)

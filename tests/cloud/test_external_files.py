@@ -52,8 +52,8 @@ def shop(server: ObjectServer, tmp_path: Path) -> Project:
     base = f"{server.base}/{tmp_path.name} é%20"
 
     def external(query: str, **config: object) -> str:
-        given = ", ".join(f"{name}={value!r}" for name, value in config.items())
-        return f"{{{{ config(materialized='external', {given}) }}}}\n{query}"
+        arguments = ", ".join(f"{name}={value!r}" for name, value in config.items())
+        return f"{{{{ config(materialized='external', {arguments}) }}}}\n{query}"
 
     models = {
         "one.sql": external(ROWS, location=f"{base}/out é/{{{{ target.schema }}}}.csv", options={"sep": ";"}),
@@ -119,8 +119,8 @@ class Exports:
 
     def write(self, name: str, query: str, **config: object) -> str:
         """Writes the rows of a query; returns the query that reads them."""
-        given = {"unique_id": "model.shop.exported", "config": config}
-        target = target_of(given, f"{self.store.root}/{name}", "/", [])
+        node = {"unique_id": "model.shop.exported", "config": config}
+        target = target_of(node, f"{self.store.root}/{name}", "/", [])
         check_target(target, self.warehouse.catalog.store_at)
         return write_external(self.warehouse.sql(query), target, self.warehouse.catalog.store_at).query
 

@@ -71,8 +71,8 @@ handle.close()
 def storage_of(server: ObjectServer) -> dict[str, Any]:
     """Returns the server's options by the names of the settings."""
     known = {each.name for each in fields(StorageSettings)}
-    given = {name: value for name, value in server.options.items() if name in known}
-    return {**given, "endpoint": server.endpoint.removesuffix("/devstoreaccount1")}
+    settings = {name: value for name, value in server.options.items() if name in known}
+    return {**settings, "endpoint": server.endpoint.removesuffix("/devstoreaccount1")}
 
 
 def test_a_session_reaches_the_storage_with_the_profile_alone_and_no_secret_is_visible(

@@ -127,8 +127,8 @@ def test_tables_are_cloned_between_storages_and_read_and_written_by_their_paths(
         house.sql(f"delete from other.main.shallow_of_{own} where id = 5")
         expected = house.rows(f"select * from {own}")
         assert house.rows(f"select * from other.main.deep_of_{own}") == expected
-        kept = [row for row in expected if row[0] != 5]
-        assert house.rows(f"select * from other.main.shallow_of_{own}") == sorted([*kept, (100, 1)], key=repr)
+        remaining = [row for row in expected if row[0] != 5]
+        assert house.rows(f"select * from other.main.shallow_of_{own}") == sorted([*remaining, (100, 1)], key=repr)
         detail = house.sql(f"describe detail other.main.deep_of_{own}").first()
         assert detail is not None
         assert house.rows(f"select * from delta.`{detail.location}`") == expected

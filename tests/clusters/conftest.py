@@ -42,8 +42,8 @@ class Project:
 
     def use(self, **fields: Any) -> None:
         """Writes the profile, with these fields in its target."""
-        given = {"type": "silt", "threads": 2, **fields}
-        profile = {"shop": {"target": "dev", "outputs": {"dev": given}}}
+        output = {"type": "silt", "threads": 2, **fields}
+        profile = {"shop": {"target": "dev", "outputs": {"dev": output}}}
         write_files(self.folder, {"profiles.yml": yaml.safe_dump(profile)})
 
     def dbt(self, *arguments: str) -> subprocess.CompletedProcess[str]:

@@ -143,7 +143,7 @@ class Trial:
             "delta.enableDeletionVectors": kind.get("marked", "false"),
             "delta.enableChangeDataFeed": kind.get("recorded", "false"),
         }
-        given = {
+        values = {
             "table": name,
             "rows": _ROWS,
             "files": _FILES,
@@ -151,15 +151,15 @@ class Trial:
             "properties": ", ".join(f"'{key}' = '{value}'" for key, value in properties.items()),
         }
         for each in (self.disturbed, self.undisturbed):
-            each.sql(_TABLE.format(**given))
-            each.sql(_FILL.format(**given))
+            each.sql(_TABLE.format(**values))
+            each.sql(_FILL.format(**values))
 
     def run(self, number: int) -> Round:
         """Runs the round of that number in tables of its own."""
         chance = random.Random(f"{self.seed}-{number}")
         name, table = chance.choice(sorted(STATEMENTS)), f"t{number}"
         some = chance.choice((400, 20_000))
-        given = {
+        values = {
             "rows": _ROWS,
             "round": number,
             "some": some,
@@ -168,7 +168,7 @@ class Trial:
             "work": _work(some // _SOURCE_TASKS),
             "table_work": _work(_ROWS // _FILES),
         }
-        text = STATEMENTS[name].format(table=table, source=_SOURCE.format(**given), **given)
+        text = STATEMENTS[name].format(table=table, source=_SOURCE.format(**values), **values)
         self.make(table, chance.choice(_KINDS))
         self.log.repeated()
         self.undisturbed.sql(text, (f"round/{number}", 1))
@@ -177,7 +177,7 @@ class Trial:
             Fault(chance.randrange(max(tasks, 1)), None if chance.random() < 0.6 else chance.uniform(3.0, 9.0))
             for _ in range(chance.choice((1, 2, 3)))
         ]
-        return self._disturbed(number, f"{name} of {given['some']} rows", text, faults)
+        return self._disturbed(number, f"{name} of {values['some']} rows", text, faults)
 
     def _disturbed(self, number: int, name: str, text: str, faults: Sequence[Fault]) -> Round:
         table, began, failed = f"t{number}", time.monotonic(), None
@@ -211,8 +211,8 @@ def _rows(folder: Path) -> collections.Counter[tuple[object, ...]]:
 
 def _metrics(folder: Path) -> dict[str, str]:
     (newest,) = DeltaTable(str(folder)).history(1)
-    given = newest.get("operationMetrics", {})
-    return {name: value for name, value in given.items() if not any(part in name for part in _UNEQUAL_METRICS)}
+    metrics = newest.get("operationMetrics", {})
+    return {name: value for name, value in metrics.items() if not any(part in name for part in _UNEQUAL_METRICS)}
 
 
 @contextlib.contextmanager

@@ -20,8 +20,8 @@ def tables(warehouse: Path) -> dict[str, list[str]]:
     found = {}
     for log in warehouse.glob("main/*/_delta_log"):
         table = QueryBuilder().register("t", DeltaTable(str(log.parent))).execute("select * from t").read_all()
-        kept = pa.table(table).drop_columns([name for name in _BY_CLOCK if name in table.schema.names])
-        found[log.parent.name] = sorted(map(repr, kept.to_pylist()))
+        columns = pa.table(table).drop_columns([name for name in _BY_CLOCK if name in table.schema.names])
+        found[log.parent.name] = sorted(map(repr, columns.to_pylist()))
     return found
 
 

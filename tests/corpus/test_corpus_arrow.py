@@ -48,8 +48,8 @@ def test_every_version_has_the_rows_that_the_manifest_states(
     for each in entry.get("versions") or [entry]:
         if each["oracle"] != "log-only":
             rows = digest(rows_of(log, each["version"]))
-            wanted = ("rows",) if "sha256_missing" in entry else ("rows", "sha256")
-            assert {key: rows[key] for key in wanted} == {key: each.get(key) for key in wanted}, each["version"]
+            keys = ("rows",) if "sha256_missing" in entry else ("rows", "sha256")
+            assert {key: rows[key] for key in keys} == {key: each.get(key) for key in keys}, each["version"]
 
 
 def rows_of(log: DeltaLog, version: int) -> pa.Table:

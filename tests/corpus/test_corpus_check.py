@@ -27,9 +27,9 @@ def test_the_check_reports_only_removed_commits_in_logs_of_other_engines(entry: 
 @pytest.mark.parametrize("entry", readable(), ids=lambda entry: entry["path"])
 def test_the_check_reports_no_existing_file_of_another_engine(entry: Any) -> None:
     log = log_of(entry["path"])
-    seen: list[int] = []
-    problems = list(check_files(log.store, log.snapshot(), seen.append))
-    assert sum(seen) == entry["active_files"]
+    checked: list[int] = []
+    problems = list(check_files(log.store, log.snapshot(), checked.append))
+    assert sum(checked) == entry["active_files"]
     if entry["oracle"] == "log-only":
         assert {problem.kind for problem in problems} == {ProblemKind.FILE_MISSING}
         assert len(problems) == entry["active_files"]

@@ -35,8 +35,8 @@ def test_the_oldest_and_the_newest_version_have_the_rows_that_the_manifest_state
         if "sha256_missing" in entry:
             assert frame.count() == each["rows"]
         else:
-            wanted = {key: each.get(key) for key in ("rows", "sha256")}
-            assert digest(frame.toArrow()) == wanted, each["version"]
+            expected = {key: each.get(key) for key in ("rows", "sha256")}
+            assert digest(frame.toArrow()) == expected, each["version"]
 
 
 @pytest.mark.parametrize("path", VARIANTS)

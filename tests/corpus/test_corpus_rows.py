@@ -51,8 +51,8 @@ def test_every_version_has_the_rows_that_the_manifest_states(
         }
         return
     for version, rows in _rows_of(spark, log, list(expected)):
-        wanted = {key: expected[version].get(key) for key in ("rows", "sha256")}
-        assert {"version": version, **digest(rows)} == {"version": version, **wanted}
+        expected_digest = {key: expected[version].get(key) for key in ("rows", "sha256")}
+        assert {"version": version, **digest(rows)} == {"version": version, **expected_digest}
 
 
 @pytest.mark.parametrize("entry", WITHOUT_ROWS, ids=[entry["path"] for entry in WITHOUT_ROWS])

@@ -1,4 +1,4 @@
-"""Runs the commands of a page: `dbt`, `silt` and Python's scripts in this process on its Spark, others by the shell."""
+"""Runs the commands of a page: `dbt`, `silt` and Python scripts in this process on its Spark, others in a shell."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Command:
 
     Attributes:
         line: its line in the block, counted from 0.
-        shown: the output that the page shows; None where it shows none.
+        shown: the output that the page shows; None without an output.
     """
 
     line: int
@@ -42,7 +42,7 @@ class Command:
 
 @dataclass(frozen=True)
 class Done:
-    """What a command printed, on both streams, and its exit code."""
+    """The output of a command, on both streams, and its exit code."""
 
     printed: str
     code: int
@@ -52,7 +52,7 @@ def commands(text: str) -> Iterator[Command]:
     """Reads the commands of a console block.
 
     Raises:
-        ValueError: the block does not begin with a command.
+        ValueError: if the block does not begin with a command.
     """
     starts, lines = [], text.splitlines()
     for number, line in enumerate(lines):
@@ -70,7 +70,7 @@ def commands(text: str) -> Iterator[Command]:
 
 
 def run(text: str, patch: pytest.MonkeyPatch) -> Done:
-    """Runs a command in the current folder; `cd` and `export` last until the patch is undone."""
+    """Runs a command in the working directory; `cd` and `export` apply until the patch is undone."""
     if _OF_THE_SHELL.search(re.sub(r"'[^']*'|\"[^\"$`]*\"", "", text)):
         return _by_shell(text)
     words = shlex.split(os.path.expandvars(text.replace("\\\n", " ")))
@@ -90,7 +90,7 @@ def _run_words(text: str, words: Sequence[str], patch: pytest.MonkeyPatch) -> Do
             patch.setenv(*each.split("=", 1))
     elif name == "dbt":
         return _here(lambda: _dbt(arguments))
-    elif name == "silt" and arguments[:1] != ["dbt"]:  # that ends the process that it runs in
+    elif name == "silt" and arguments[:1] != ["dbt"]:  # it ends the process that it runs in
         return _here(lambda: silt(arguments))
     elif name == "python" and arguments and arguments[0].endswith(".py"):
         return _here(lambda: _script(arguments))
@@ -100,7 +100,7 @@ def _run_words(text: str, words: Sequence[str], patch: pytest.MonkeyPatch) -> Do
 
 
 def _dbt(arguments: list[str]) -> int:
-    reset_deprecations()  # a command would tell of those of the pages before
+    reset_deprecations()  # a command would report commands of earlier pages
     outcome = dbtRunner().invoke(arguments)
     if isinstance(outcome.exception, DbtBaseException):
         print(outcome.exception)
@@ -117,7 +117,7 @@ def _script(arguments: list[str]) -> int:
 
 
 def _here(function: Callable[[], int]) -> Done:
-    """Runs a function, and takes what it prints."""
+    """Runs a function, and captures its output."""
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(printed):
         try:

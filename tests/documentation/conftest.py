@@ -13,7 +13,7 @@ from tests.documentation.runner import session_of_page
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Ignores warnings: those of dbt's and its dependencies' deprecations are not this project's to mend."""
+    """Ignores warnings of dbt's and its dependencies' deprecations, which this project cannot fix."""
     here = Path(__file__).parent
     for item in items:
         if here in item.path.parents:
@@ -22,12 +22,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="session", autouse=True)
 def macros_that_are_parsed_once() -> None:
-    """Has dbt keep what it parsed of a macro's text, as dbt's own tests do."""
+    """Makes dbt cache the parsed macros by their text, as dbt's own tests do."""
     enable_test_caching()
 
 
 @pytest.fixture
 def page_session(spark: SparkSession) -> Iterator[SparkSession]:
-    """A session of its own for a page."""
+    """A separate session for a page."""
     with session_of_page(spark) as session:
         yield session

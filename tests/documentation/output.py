@@ -1,7 +1,7 @@
-"""Compares what a page shows with what a command printed.
+"""Compares the output on a page with a command's output.
 
-As in doctest, `...` is anything, and white space may have any width. What differs from run to run may be written as it
-was seen: the clock before dbt's lines, durations, UUIDs, the present time, the versions of dbt-silt and dbt, and the
+As in doctest, `...` matches anything, and white space may have any width. Varying parts may be written as they were in
+one run: the clock before dbt's lines, durations, UUIDs, the present time, the versions of dbt-silt and dbt, and the
 lines that tables are drawn with.
 """
 
@@ -23,16 +23,16 @@ _MOMENT = re.compile(r"\b\d{4}-\d{2}-\d{2}[ T]\d{2}:\d{2}:\d{2}(?:\.\d+)?Z?(?:\+
 
 
 def matches(shown: str, printed: str) -> bool:
-    """Whether a command printed what the page shows."""
+    """Returns whether a command printed the output that the page shows."""
     want, got = _same_every_time(shown), _same_every_time(printed)
     got = _MOMENT.sub(lambda match: "MOMENT" if _is_now(match[0]) else match[0], got)
-    # A moment that the page shows is that of the run which its author saw, unless it is a value of the rows.
+    # A moment on the page is that of the author's run, unless it is a value of the rows.
     want = _MOMENT.sub(lambda match: match[0] if match[0] in got else "MOMENT", want)
     return doctest.OutputChecker().check_output(want + "\n", got + "\n", _OPTIONS)
 
 
 def difference(shown: str, printed: str) -> str:
-    """What to print where they do not match."""
+    """Returns the message for an output that does not match."""
     return f"the page shows\n{_indented(shown)}\nand this was printed\n{_indented(printed)}"
 
 
@@ -43,7 +43,7 @@ def _same_every_time(text: str) -> str:
 
 
 def _is_now(text: str) -> bool:
-    """Whether a moment, in UTC or in the session's zone, is of these days."""
+    """Returns whether a moment, in UTC or in the session's zone, is recent."""
     moment = datetime.fromisoformat(text[:19]).replace(tzinfo=timezone.utc)
     return abs(datetime.now(timezone.utc) - moment) < timedelta(days=2)
 

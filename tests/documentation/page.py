@@ -1,4 +1,4 @@
-"""Reads a page of the documentation into its fenced blocks, in their order."""
+"""Reads a page of the documentation as a list of its fenced blocks."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from markdown_it.token import Token
 
 
 class Kind(enum.Enum):
-    """What is done with a block."""
+    """How a block is processed."""
 
     FILE = "written into the project"
     CONSOLE = "its commands are run and their output is compared"
@@ -41,7 +41,7 @@ _FENCE = re.compile(r"\s*(```|~~~)")
 
 
 class PageError(Exception):
-    """A page is wrong: the message begins with the page and the line."""
+    """A page is wrong: the message starts with the page and the line."""
 
     def __init__(self, page: Path, line: int, problem: str) -> None:
         super().__init__(f"{page}:{line}: {problem}")
@@ -52,10 +52,10 @@ class Block:
     """A fenced block.
 
     Attributes:
-        page, line: where its first line of text is, counted from 1.
-        title: the file that it is, relative to the project.
-        note: what its marker says: the reason for which it is not run, or what the error says.
-        fails: whether its last command, or it as a whole, is to fail.
+        page, line: of its first line of text, counted from 1.
+        title: the path of the file that it defines, relative to the project.
+        note: from its marker: the reason for not running it, or the expected error.
+        fails: whether its last command, or the whole block, must fail.
     """
 
     page: Path
@@ -67,13 +67,13 @@ class Block:
     fails: bool = False
 
     def error(self, problem: str, line: int = 0) -> PageError:
-        """The error at a line of the block, counted from 0."""
+        """Returns the error at a line of the block, counted from 0."""
         return PageError(self.page, self.line + line, problem)
 
 
 @dataclass(frozen=True)
 class _Marker:
-    """A comment before a block: `not run`, `fails` or `result`, and what follows the colon."""
+    """A comment before a block: `not run`, `fails` or `result`, and the text after the colon."""
 
     word: str = ""
     note: str = ""
@@ -83,8 +83,8 @@ def blocks_of(page: Path) -> list[Block]:
     """Reads the blocks of a page.
 
     Raises:
-        PageError: a block has a language that is not run, has neither language nor title, is where only the site's
-            builder finds it, or a marker is before no block.
+        PageError: if a block has an unknown language, has neither language nor title, is visible only to the site's
+            builder, or if a marker is not followed by a block.
     """
     text = page.read_text(encoding="utf-8")
     tokens = [token for token in MarkdownIt().parse(text) if token.map]
@@ -133,7 +133,7 @@ def _result(page: Path, line: int, kind: Kind) -> Kind:
 
 
 def _info(page: Path, line: int, info: str) -> tuple[str, str]:
-    """The language and the title of a fence's first line."""
+    """Returns the language and the title in a fence's first line."""
     language, *options = shlex.split(info) or [""]
     titles = [each.removeprefix("title=") for each in options if each.startswith("title=")]
     title = titles[0] if titles else ""
@@ -143,7 +143,7 @@ def _info(page: Path, line: int, info: str) -> tuple[str, str]:
 
 
 def _check_hidden(page: Path, text: str, tokens: Sequence[Token]) -> None:
-    """Raises PageError where a fence is indented below an admonition or a tab, which only the site's builder knows."""
+    """Raises PageError if a fence is indented below an admonition or a tab, which only the site's builder reads."""
     inside = {line for token in tokens if token.type == "fence" and token.map for line in range(*token.map)}
     for number, line in enumerate(text.splitlines()):
         if number not in inside and _FENCE.match(line):

@@ -1,4 +1,4 @@
-"""Runs a page: its blocks in their order, in a project of its own, on the Spark of this process."""
+"""Runs a page: its blocks in order, in a separate project, on the Spark of this process."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ def run_page(page: Path, folder: Path, spark: Callable[[], SparkSession]) -> Non
     """Runs the blocks of a page.
 
     Args:
-        folder: empty; the page's project is made in it.
-        spark: gives the session of the page; called where a block needs it.
+        folder: an empty folder for the page's project.
+        spark: returns the session of the page; called when a block needs it.
 
     Raises:
-        PageError: a block does not do what the page says.
+        PageError: if a block does not have the result that the page states.
     """
     with workplace(folder) as patch:
         run = _Run(patch, spark)
@@ -47,7 +47,7 @@ def run_page(page: Path, folder: Path, spark: Callable[[], SparkSession]) -> Non
 
 @contextlib.contextmanager
 def session_of_page(spark: SparkSession) -> Iterator[SparkSession]:
-    """A new session, which is the one that `SparkSession.builder.getOrCreate()` gives to the page."""
+    """A new session, which `SparkSession.builder.getOrCreate()` returns on the page."""
     session = spark.newSession()
     for name, value in FAST.items():
         session.conf.set(name, value)
@@ -66,7 +66,7 @@ class _Run:
     """The state of a page.
 
     Attributes:
-        names: what its blocks of Python share.
+        names: variables shared by its Python blocks.
         rows: the result of the last SQL statement.
     """
 
@@ -76,7 +76,7 @@ class _Run:
     rows: DataFrame | None = None
 
     def warehouse(self) -> Warehouse:
-        """The one that the page's Python has made, else that of its project."""
+        """Returns the warehouse that the page's Python created, or that of its project."""
         made = self.names.get("warehouse")
         if isinstance(made, Warehouse):
             return made
@@ -101,8 +101,8 @@ def _console(run: _Run, block: Block) -> None:
         done = commands.run(command.text, run.patch)
         fails = block.fails and command is found[-1]
         if (done.code != 0) != fails:
-            wanted = "was to fail" if fails else f"failed with exit code {done.code}"
-            raise block.error(f"`{command.text}` {wanted}; it printed\n{done.printed}", command.line)
+            problem = "was to fail" if fails else f"failed with exit code {done.code}"
+            raise block.error(f"`{command.text}` {problem}; it printed\n{done.printed}", command.line)
         if command.shown is not None and not output.matches(command.shown, done.printed):
             raise block.error(f"`{command.text}`: {output.difference(command.shown, done.printed)}", command.line)
 
@@ -110,7 +110,7 @@ def _console(run: _Run, block: Block) -> None:
 def _python(run: _Run, block: Block) -> None:
     run.spark()
     with _failure(block):
-        # With as many empty lines before it as the page has, a traceback names the page's lines.
+        # With as many empty lines before the code as the page has, a traceback names the page's lines.
         exec(compile("\n" * (block.line - 1) + block.text, str(block.page), "exec"), run.names)
 
 
@@ -135,7 +135,7 @@ def _sql(run: _Run, block: Block) -> None:
 
 @contextlib.contextmanager
 def _failure(block: Block) -> Iterator[None]:
-    """Raises PageError if what is in here fails, or, in a block that is to fail, does not."""
+    """Raises PageError if the code in here fails, or, for a block that must fail, does not fail."""
     try:
         yield
     except Exception as error:
@@ -155,7 +155,7 @@ def _result(run: _Run, block: Block) -> None:
 
 
 def shown_rows(rows: DataFrame) -> str:
-    """The rows as `DataFrame.show` prints them."""
+    """Returns the rows as `DataFrame.show` prints them."""
     said = io.StringIO()
     with contextlib.redirect_stdout(said):
         rows.show(100, truncate=False)
@@ -173,7 +173,7 @@ def _json(_: _Run, block: Block) -> None:
 
 
 def _nothing(_: _Run, __: Block) -> None:
-    """A block for people."""
+    """Ignores a block for readers."""
 
 
 _STEPS: dict[Kind, Callable[[_Run, Block], None]] = {

@@ -1,4 +1,4 @@
-"""The runner of pages: a page that is wrong fails, and the error names the page and the line."""
+"""The runner of pages: a wrong page fails, and the error names the page and the line."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from tests.documentation.runner import run_page
 
 
 def no_spark() -> SparkSession | None:
-    """For pages whose blocks need no Spark: it is not started."""
+    """Fails if a block starts Spark."""
 
 
 def run(text: str, folder: Path) -> Path:
-    """Runs a page of this text, without Spark; the folder of its project."""
+    """Runs a page with this text, without Spark; returns the folder of its project."""
     page, project = folder / "page.md", folder / "project"
     project.mkdir()
     page.write_text(text, encoding="utf-8")
@@ -26,14 +26,14 @@ def run(text: str, folder: Path) -> Path:
     return project
 
 
-def test_a_block_with_a_title_is_a_file_until_a_later_one_replaces_it(tmp_path: Path) -> None:
+def test_a_block_with_a_title_is_a_file_until_a_later_block_replaces_it(tmp_path: Path) -> None:
     block = '```sql title="models/a.sql"\nselect {}\n```\n'
     show = "```console\n$ cat models/a.sql\nselect {}\n```\n"
     project = run("".join([block.format(1), show.format(1), block.format(2), show.format(2)]), tmp_path)
     assert (project / "models" / "a.sql").read_text() == "select 2\n"
 
 
-def test_a_page_has_a_project_and_a_profile_without_writing_them(tmp_path: Path) -> None:
+def test_a_page_has_a_default_project_and_profile(tmp_path: Path) -> None:
     project = run("Words.\n", tmp_path)
     assert (project / "dbt_project.yml").is_file()
     assert "spark.sql.shuffle.partitions" in (project / "profiles.yml").read_text()
@@ -46,7 +46,7 @@ def test_the_profile_of_a_page_gets_the_settings_of_a_fast_spark_and_keeps_its_o
     assert "Asia/Tokyo" in text and "spark.sql.shuffle.partitions" in text
 
 
-def test_blocks_of_python_share_their_names(tmp_path: Path) -> None:
+def test_python_blocks_share_their_variables(tmp_path: Path) -> None:
     run("```python\na = 1\n```\n\n```python\n>>> a + 1\n2\n>>> b = 3\n```\n\n```python\nassert b == 3\n```\n", tmp_path)
 
 
@@ -55,7 +55,7 @@ def test_a_script_runs_in_the_project(tmp_path: Path) -> None:
     run(f"{script}\n```console\n$ python load.py july\nloads july\n```\n", tmp_path)
 
 
-def test_an_exported_variable_and_a_folder_last_to_the_end_of_the_page(tmp_path: Path) -> None:
+def test_an_exported_variable_and_a_changed_folder_last_to_the_end_of_the_page(tmp_path: Path) -> None:
     commands = "```console\n$ export RUN=july\n$ mkdir landing\n$ cd landing\n```\n"
     run(f"{commands}\nThen.\n\n```console\n$ echo $RUN in $(basename $PWD)\njuly in landing\n```\n", tmp_path)
 
@@ -89,7 +89,7 @@ def test_a_silt_command_is_run_on_the_projects_warehouse(tmp_path: Path) -> None
         ("<!-- result -->\n```text\n1\n```\n", 3, "no SQL block before"),
     ],
 )
-def test_a_page_that_is_wrong_fails_at_its_line(text: str, line: int, problem: str, tmp_path: Path) -> None:
+def test_a_wrong_page_fails_at_its_line(text: str, line: int, problem: str, tmp_path: Path) -> None:
     with pytest.raises(PageError, match=rf"page\.md:{line}: (?s:.*){problem}"):
         run(text, tmp_path)
 
@@ -110,11 +110,11 @@ def test_a_block_that_is_not_run_passes_with_its_reason(tmp_path: Path) -> None:
         ("by dbt-silt/0.1.0", "by dbt-silt/2.0.0rc1"),
     ],
 )
-def test_outputs_match_that_differ_in_what_differs_from_run_to_run(shown: str, printed: str) -> None:
+def test_outputs_that_differ_only_in_varying_parts_match(shown: str, printed: str) -> None:
     assert output.matches(shown, printed)
 
 
-def test_a_moment_of_now_matches_the_one_that_the_author_saw() -> None:
+def test_a_current_time_matches_the_authors_time() -> None:
     now = datetime.now(timezone.utc).strftime("%Y-%m-%d %H:%M:%S")
     assert output.matches("at 2024-01-01 10:00:00", f"at {now}")
 
@@ -166,12 +166,12 @@ def test_sql_runs_on_the_warehouse_that_dbt_writes(page_session: SparkSession, t
     run_with_spark(MODEL_AND_QUERY + refused, tmp_path, page_session)
 
 
-def test_rows_that_are_not_those_of_the_query_fail(page_session: SparkSession, tmp_path: Path) -> None:
+def test_rows_that_differ_from_the_querys_result_fail(page_session: SparkSession, tmp_path: Path) -> None:
     with pytest.raises(PageError, match=r"page\.md:19: the page shows"):
         run_with_spark(MODEL_AND_QUERY.replace("|2  |", "|3  |"), tmp_path, page_session)
 
 
-def test_a_page_that_gets_its_own_session_does_not_stop_spark(page_session: SparkSession, tmp_path: Path) -> None:
+def test_a_page_that_creates_its_own_session_does_not_stop_spark(page_session: SparkSession, tmp_path: Path) -> None:
     stops = "from pyspark.sql import SparkSession\nspark = SparkSession.builder.getOrCreate()\nspark.stop()\n"
     with pytest.raises(PageError, match="does not stop Spark"):
         run_with_spark(f"```python\n{stops}```\n", tmp_path, page_session)

@@ -1,4 +1,4 @@
-"""Every page of the documentation does what it says: its files, commands and programs are run, in their order."""
+"""Every page of the documentation is true: its files, commands and programs are run in order."""
 
 from __future__ import annotations
 
@@ -23,7 +23,9 @@ def name(page: Path) -> str:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name)
-def test_a_page_does_what_it_says(page: Path, page_session: SparkSession, tmp_path: Path) -> None:
+def test_the_files_commands_and_programs_of_a_page_have_the_stated_results(
+    page: Path, page_session: SparkSession, tmp_path: Path
+) -> None:
     run_page(page, tmp_path, lambda: page_session)
 
 

@@ -1,4 +1,4 @@
-"""The site is built without a warning, and its generated pages are what the code says, with nothing missing."""
+"""The site is built without a warning, and its generated pages agree with the code."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 LOADED = re.compile(r'<(?:link rel="stylesheet" href|script src)="([^"]+)"')
 SET_BY_DBT = {"expected_sql", "snapshot_table_column_names"}
-"""Configs that dbt itself gives a node; a user sets them by other names."""
+"""Configs that dbt itself sets on a node; users set them by other names."""
 READS_CONFIG = re.compile(r"""\bconfig(?:\.get\(|\[)['"](\w+)['"]""")
 
 
 @pytest.mark.parametrize("name", generate.PAGES)
-def test_a_generated_page_is_what_the_code_says(name: str) -> None:
+def test_a_generated_page_agrees_with_the_code(name: str) -> None:
     assert (DOCS / name).read_text(encoding="utf-8") == generate.PAGES[name](), "run `make docs`"
 
 
@@ -54,7 +54,7 @@ def test_every_error_is_on_the_page_of_errors_below_its_kind() -> None:
     assert page.count("\n### ") == len({each.code for each in generate.below(SiltError)})
 
 
-def test_what_is_said_of_a_property_is_said_of_one_that_there_is() -> None:
+def test_every_described_property_exists() -> None:
     assert set(generate.OTHER_PROPERTIES) <= set(OTHERS)
 
 

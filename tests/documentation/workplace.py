@@ -1,4 +1,4 @@
-"""The folder that a page works in: a dbt project, with the settings of a fast Spark kept out of the page's sight."""
+"""The folder that a page works in: a dbt project, with the settings of a fast Spark that the page does not show."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ DEFAULT_FILES = {
     "profiles.yml": f"{NAME}:\n  target: dev\n  outputs:\n    dev:\n      type: silt\n",
 }
 FAST = INTERPRETED | {"spark.sql.shuffle.partitions": "2", "spark.sql.session.timeZone": "UTC"}
-"""Settings of the sessions that a page's profile does not set."""
+"""Settings of the sessions that a page's profile does not contain."""
 
 ENVIRONMENT = {
     "COLUMNS": "120",
@@ -38,7 +38,9 @@ ENVIRONMENT = {
 
 @contextmanager
 def workplace(folder: Path) -> Iterator[pytest.MonkeyPatch]:
-    """A new project in an empty folder, which is the current one until the end, as the environment is the page's."""
+    """Creates a project in an empty folder and makes it the working directory of the block; restores folder and
+    environment.
+    """
     with pytest.MonkeyPatch.context() as patch:
         for name in [name for name in os.environ if name.startswith(("DBT_", "SILT_"))]:
             patch.delenv(name)

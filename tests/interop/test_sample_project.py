@@ -81,12 +81,12 @@ def test_the_merge_keeps_the_newest_report_of_every_flight(february: Built, proj
     newest = {}
     for row in pa.concat_tables(reports).to_pylist():
         newest[row["time_hour"], row["carrier"], row["flight"]] = (row["arr_delay"], row["landed_at"])
-    kept = {
+    newest_reports = {
         (row["scheduled_hour"], row["carrier"], row["flight_number"]): (row["arr_delay"], row["landed_at"])
         for row in february.theirs["flights"].to_pylist()
     }
-    assert len(kept) == february.theirs["flights"].num_rows
-    assert kept == newest
+    assert len(newest_reports) == february.theirs["flights"].num_rows
+    assert newest_reports == newest
 
 
 @pytest.mark.long

@@ -1,4 +1,4 @@
-"""Runs lanes, one after the other, and prints a line for each: python -m tests.lanes [--keep] [LANE ...]."""
+"""Runs lanes one after the other, and prints a line for each: python -m tests.lanes [--keep] [LANE ...]."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ print(json.dumps({"Python": platform.python_version(), **{name: importlib.metada
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of a lane: the versions in it, and the tests by what they came to, or why it was not run."""
+    """The result of a lane: its versions, and the numbers of tests by outcome, or the reason why it was not run."""
 
     lane: Lane
     versions: dict[str, str] = field(default_factory=dict)
@@ -42,7 +42,7 @@ class Outcome:
 
 
 def main() -> int:
-    """Runs the lanes that are named, or all; 0 if no test failed. A lane that the machine has no Python for is said."""
+    """Runs the named lanes, or all; returns 0 if no test failed. Reports a lane whose Python is missing."""
     parser = argparse.ArgumentParser(prog="python -m tests.lanes")
     parser.add_argument("--keep", action="store_true", help="use the environments of the run before")
     parser.add_argument("names", nargs="*", metavar="LANE", help=", ".join(lane.name for lane in LANES))
@@ -57,7 +57,7 @@ def main() -> int:
 
 
 def run(lane: Lane, keep: bool, workers: int) -> Outcome:
-    """Makes the lane's environment and runs its tests."""
+    """Creates the lane's environment and runs its tests."""
     print(f"\n== {lane.name}: making its environment", flush=True)
     try:
         environment = kept(lane) if keep else make(lane)

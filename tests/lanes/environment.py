@@ -1,4 +1,4 @@
-"""Makes the environment of a lane, from nothing, with the Python and the Java that it asks for."""
+"""Creates the environment of a lane with its Python and Java."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ LANES_FOLDER = ROOT / ".lanes"
 
 
 class LaneError(Exception):
-    """The machine has not what a lane needs."""
+    """The machine lacks something that a lane needs."""
 
 
 @dataclass(frozen=True)
@@ -32,17 +32,17 @@ class Environment:
         return self.folder / "venv" / "bin" / "python"
 
     def variables(self) -> dict[str, str]:
-        """This process's variables, without those that lead to another Python, Java or Spark."""
+        """Returns this process's variables, except those that lead to another Python, Java or Spark."""
         leading = ("PYTHONPATH", "VIRTUAL_ENV", "SPARK_HOME", "PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON")
-        kept = {name: value for name, value in os.environ.items() if name not in leading}
-        return {**kept, "JAVA_HOME": str(self.java_home)}
+        inherited = {name: value for name, value in os.environ.items() if name not in leading}
+        return {**inherited, "JAVA_HOME": str(self.java_home)}
 
 
 def make(lane: Lane) -> Environment:
-    """Makes the lane's environment in its folder, whatever was there before.
+    """Creates the lane's environment in its folder, and replaces an existing one.
 
     Raises:
-        LaneError: there is no such Python or Java, or no uv, or the packages could not be installed.
+        LaneError: if the Python, the Java or uv is missing, or the packages could not be installed.
     """
     python = _python(lane.python)
     folder = LANES_FOLDER / lane.name
@@ -54,17 +54,17 @@ def make(lane: Lane) -> Environment:
 
 
 def install(environment: Environment, python: Path, installs: Sequence[Sequence[str]]) -> None:
-    """Makes the virtual environment from a Python, and calls `uv pip install` with each of the lists of arguments."""
+    """Creates the virtual environment, and calls `uv pip install` with each of the lists of arguments."""
     uv("venv", "--quiet", "--python", str(python), str(environment.folder / "venv"))
     for arguments in installs:
         uv("pip", "install", "--quiet", "--python", str(environment.python), *arguments)
 
 
 def kept(lane: Lane) -> Environment:
-    """The lane's environment as it was left.
+    """Returns the lane's existing environment.
 
     Raises:
-        LaneError: it was not made yet.
+        LaneError: if it does not exist yet.
     """
     folder = LANES_FOLDER / lane.name
     if not (folder / "java-home").exists():
@@ -89,7 +89,7 @@ def _candidates(version: str) -> Iterator[Path]:
 
 
 def _java(folder: Path, lowest: int) -> Path:
-    """The home of a Java; one is installed where the system's package manager has it."""
+    """Returns the home of a Java; installs one if the system's package manager has it."""
     note = folder / "java-home"
     done = subprocess.run([ROOT / ".ci" / "java", note, str(lowest)], capture_output=True, text=True, check=False)
     if done.returncode != 0:
@@ -98,7 +98,7 @@ def _java(folder: Path, lowest: int) -> Path:
 
 
 def uv(*arguments: str) -> None:
-    """Runs uv with a cache that the lanes share, so that a version of PySpark is built once."""
+    """Runs uv with a cache that the lanes share, so that each version of PySpark is built once."""
     places = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
     uv = shutil.which("uv", path=places)
     if uv is None:

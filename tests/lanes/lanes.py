@@ -1,4 +1,4 @@
-"""The lanes: for each, what its environment is made of, and which tests run in it."""
+"""The lanes: the environment of each, and its tests."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ENGINE = (
     "tests/unit/engine/test_streams.py",
     "tests/unit/engine/datasource",
 )
-"""The engine where it meets Spark and pyarrow: what it writes, reads, merges and streams, and by `format("silt")`."""
+"""The tests of the engine that use Spark and pyarrow: writes, reads, merges, streams, and `format("silt")`."""
 
 DBT = (
     "tests/functional/suite/materializations",
@@ -34,7 +34,7 @@ DBT = (
     "tests/functional/exactly_once/test_run_ids.py",
     "tests/functional/command_server",
 )
-"""dbt where it meets the adapter: each materialization and strategy, retry, microbatch, docs, python models."""
+"""The tests of dbt's interfaces: each materialization and strategy, retry, microbatch, docs, Python models."""
 
 SECURITY = (
     "tests/security/test_gateway_secret.py",
@@ -42,7 +42,7 @@ SECURITY = (
     "tests/security/test_what_others_can_read.py",
     "tests/security/texts",
 )
-"""The tests that depend on Spark's own code: names of files and settings, functions, and how it reads SQL."""
+"""The tests that depend on Spark's own code: names of files and settings, functions, and its SQL parser."""
 
 READERS = ("tests/interop/test_other_readers.py",)
 
@@ -53,7 +53,7 @@ DELTA_SPARK = {"SILT_DELTA_JARS": "io.delta:delta-spark_4.2_2.13:4.4.0"}
 """The newest delta-spark, whose jars fit PySpark 4.2."""
 
 UNCLOSED_SOCKETS = ("-W", "ignore::ResourceWarning", "-W", "ignore::pytest.PytestUnraisableExceptionWarning")
-"""PySpark 4.0 and 4.1 do not close the sockets of what they collect; later versions do."""
+"""PySpark 4.0 and 4.1 do not close the sockets of collected results; later versions do."""
 
 
 @dataclass(frozen=True)
@@ -61,12 +61,12 @@ class Lane:
     """An environment and the tests to run in it.
 
     Attributes:
-        name: the folder's below `.lanes`, and what `make test-long LANE=` takes.
+        name: of the folder below `.lanes`, and for `make test-long LANE=`.
         python: the version, as in `3.10`.
-        java: the lowest feature release that will do.
-        installs: the arguments of each call of `uv pip install`, in order; what one installed, a later one keeps.
+        java: the lowest sufficient feature release.
+        installs: the arguments of each call of `uv pip install`, in order; later calls keep earlier packages.
         tests: paths for pytest.
-        options: more arguments of pytest.
+        options: further arguments of pytest.
         environ: variables of the tests.
     """
 

@@ -1,4 +1,4 @@
-"""The wheel in an environment of its own, far from the source tree: what a new user types first."""
+"""The wheel in a separate environment, outside of the source tree: the first commands of a new user."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ from tests.lanes.lanes import DBT_1_11
 pytestmark = pytest.mark.long
 
 ANSWERS = {"Which database would you like to use?": "1", "warehouse": "", "schema": "", "threads": ""}
-"""What `dbt init` asks, in this order; nothing means the default."""
+"""The answers to `dbt init`'s questions, in order; an empty answer means the default."""
 
 
 @dataclass(frozen=True)
 class User:
-    """A home, a folder and an environment, with which commands are run as a new user types them."""
+    """A home, a folder and an environment, in which commands are run as a new user runs them."""
 
     home: Path
     folder: Path
     environment: Environment
 
     def types(self, *command: str, answers: str = "", fails: bool = False) -> str:
-        """The output of a command of the environment, which must succeed, or fail."""
+        """Returns the output of a command of the environment, which must succeed, or fail."""
         program = self.environment.python.with_name(command[0])
         assert program.is_file()
         done = subprocess.run(
@@ -53,7 +53,7 @@ class User:
 
 @pytest.fixture(scope="module")
 def environment(tmp_path_factory: pytest.TempPathFactory) -> Environment:
-    """An environment that holds the wheel and what the wheel asks for."""
+    """An environment with the wheel and its dependencies."""
     wheels = tmp_path_factory.mktemp("wheel")
     build = [sys.executable, "-m", "hatchling", "build", "--directory", str(wheels), "--target", "wheel"]
     subprocess.run(build, cwd=ROOT, check=True, capture_output=True, timeout=120)
@@ -65,7 +65,7 @@ def environment(tmp_path_factory: pytest.TempPathFactory) -> Environment:
 
 @pytest.fixture(scope="module")
 def user(environment: Environment, tmp_path_factory: pytest.TempPathFactory) -> User:
-    """One who has answered the questions of `dbt init`."""
+    """A user who has answered the questions of `dbt init`."""
     home = tmp_path_factory.mktemp("home")
     asked = User(home, home, environment).types("dbt", "init", "shop", answers="\n".join(ANSWERS.values()) + "\n")
     positions = [asked.index(question) for question in ANSWERS]
@@ -81,7 +81,7 @@ def test_dbt_init_writes_a_profile_that_dbt_debug_accepts(user: User) -> None:
     assert "class-data archive: none yet: it is created in the background when this command ends" in said
 
 
-def test_the_first_command_has_had_an_archive_of_classes_made(user: User) -> None:
+def test_the_first_command_started_the_creation_of_a_class_archive(user: User) -> None:
     folder = user.environment.python.parents[1] / "var" / "dbt-silt"
     deadline = time.monotonic() + 600
     while not list(folder.glob("*.jsa")):
@@ -99,12 +99,14 @@ def test_the_models_of_dbt_init_are_run_and_silt_shows_the_run(user: User) -> No
     assert "CREATE TABLE AS SELECT" in user.types("silt", "history", "main.my_first_dbt_model")
 
 
-def test_the_package_is_that_of_the_environment(user: User) -> None:
+def test_the_package_is_imported_from_the_environment(user: User) -> None:
     code = "import dbt.adapters.silt as silt; print(silt.__file__)"
     assert str(user.environment.folder) in user.types("python", "-c", code)
 
 
-def test_a_missing_package_of_the_connect_client_is_named_with_what_installs_it(user: User, tmp_path: Path) -> None:
+def test_a_missing_package_of_the_connect_client_is_named_with_the_command_that_installs_it(
+    user: User, tmp_path: Path
+) -> None:
     with socket.socket() as server:
         server.bind(("127.0.0.1", 0))
         server.listen()

@@ -146,8 +146,8 @@ def test_the_command_server_writes_no_file_through_a_link(ending: str, tmp_path:
 def test_only_this_user_can_read_the_values_of_variables(tmp_path: Path) -> None:
     before = os.umask(0)
     try:
-        given = variables_text({"password": "S3CRET"})
-        RunRegistry(tmp_path).enter(RunEntry("one", "run", "dbt run", "/shop", "2026-03-01T12:00:00+00:00", given))
+        variables = variables_text({"password": "S3CRET"})
+        RunRegistry(tmp_path).enter(RunEntry("one", "run", "dbt run", "/shop", "2026-03-01T12:00:00+00:00", variables))
     finally:
         os.umask(before)
     file = tmp_path / REGISTRY_FILE

@@ -13,8 +13,8 @@ def test_a_local_spark_requires_a_secret_on_its_ports(master: str) -> None:
 
 
 def test_the_profiles_setting_of_the_secret_takes_precedence() -> None:
-    given = SessionSettings(spark_conf={"spark.authenticate": False})
-    assert _launch_conf(given, "/tmp", [])["spark.authenticate"] == "false"
+    settings = SessionSettings(spark_conf={"spark.authenticate": False})
+    assert _launch_conf(settings, "/tmp", [])["spark.authenticate"] == "false"
 
 
 @pytest.mark.parametrize("master", ["spark://host:7077", "yarn", "k8s://https://host:6443"])

@@ -64,11 +64,11 @@ class TestBackfills:
 
     def test_the_same_backfill_under_a_new_run_id_is_new_work(self, project: Any, orchestrator: Any) -> None:
         _backfill(orchestrator, "manual__2026-03-09", 2, 4, "anew")
-        kept = [(4, "first"), (5, "first")]
+        earlier_rows = [(4, "first"), (5, "first")]
         assert _rows(project) == {
-            "by_day": [(1, "anew"), (2, "anew"), *kept],
-            "appended": sorted([(1, "older"), (2, "older"), (1, "anew"), (2, "anew"), *kept]),
-            "replaced": [(1, "anew"), (2, "anew"), *kept],
+            "by_day": [(1, "anew"), (2, "anew"), *earlier_rows],
+            "appended": sorted([(1, "older"), (2, "older"), (1, "anew"), (2, "anew"), *earlier_rows]),
+            "replaced": [(1, "anew"), (2, "anew"), *earlier_rows],
         }
 
 

@@ -65,8 +65,8 @@ select id, {{ var('round', 1) }} as round from {{ ref('events') }}
 
 
 def incremental(strategy: str, **configs: str) -> str:
-    given = "".join(f", {name}={value!r}" for name, value in configs.items())
-    return f"{{{{ config(materialized='incremental', incremental_strategy='{strategy}'{given}) }}}} {ROWS}"
+    arguments = "".join(f", {name}={value!r}" for name, value in configs.items())
+    return f"{{{{ config(materialized='incremental', incremental_strategy='{strategy}'{arguments}) }}}} {ROWS}"
 
 
 ROWS_AFTER = {

@@ -139,8 +139,8 @@ class TestMaterializationsOfTheProject:
     def _kill_and_continue(self, run_id: str, place: int, names: list[str]) -> None:
         """Kills the models before the statement of that number, or after the last statement."""
         for variables in ({"die_before": place}, {}):
-            given = json.dumps({"silt_run_id": run_id, **variables})
-            run_dbt(["run", "--select", *names, "--vars", given], expect_pass=not variables)
+            all_variables = json.dumps({"silt_run_id": run_id, **variables})
+            run_dbt(["run", "--select", *names, "--vars", all_variables], expect_pass=not variables)
 
 
 def ids(project: Any, table: str) -> list[int]:
@@ -178,11 +178,13 @@ class TestStatementsOfAModelsSql:
     ) -> None:
         project.run_sql(f"create table {project.test_schema}.seen (id int)")
         for variables in ({"fail": True}, {}, {}, {"silt_run_id": "R2", "round": 2}, {"silt_run_id": "R2", "round": 2}):
-            given = {"silt_run_id": "R1", **variables}
-            _, output = run_dbt_and_capture(["run", "--vars", json.dumps(given)], expect_pass="fail" not in given)
-            round_ = given.get("round", 1)
+            all_variables = {"silt_run_id": "R1", **variables}
+            _, output = run_dbt_and_capture(
+                ["run", "--vars", json.dumps(all_variables)], expect_pass="fail" not in all_variables
+            )
+            round_ = all_variables.get("round", 1)
             assert ids(project, "seen") == [1, 1, 2, 2][: 2 * round_]
-            if "fail" not in given:
+            if "fail" not in all_variables:
                 assert ids(project, "body") == ids(project, "hooked") == [0, 1, 2, 3]
         assert "before the node's own write, which run R2 has already applied" in output
 

@@ -62,8 +62,8 @@ class Rules:
     def run(
         self, run_id: str, *arguments: str, command: str = "run", expect_pass: bool = True, **variables: Any
     ) -> str:
-        given = json.dumps({"silt_run_id": run_id, **variables})
-        _, output = run_dbt_and_capture([command, "--vars", given, *arguments], expect_pass=expect_pass)
+        all_variables = json.dumps({"silt_run_id": run_id, **variables})
+        _, output = run_dbt_and_capture([command, "--vars", all_variables, *arguments], expect_pass=expect_pass)
         return str(output)
 
     def snapshot(self, project: Any, table: str) -> Any:

@@ -23,10 +23,10 @@ EXPECTED = [
 ]
 
 
-def config(**given: object) -> str:
+def config(**configs: object) -> str:
     return (
         "{{ config(materialized='external', "
-        + ", ".join(f"{name}={value!r}" for name, value in given.items())
+        + ", ".join(f"{name}={value!r}" for name, value in configs.items())
         + ") }} "
     )
 

@@ -37,10 +37,10 @@ class Config:
 
     @property
     def yaml(self) -> str:
-        given = f"strategy: {self.strategy}, hard_deletes: {self.hard_deletes}, unique_key: id"
-        given += ", check_cols: [value]" if self.strategy == "check" else ""
-        given += f", updated_at: {self.updated_at}" if self.updated_at else ""
-        return f"  - {{name: {self.name}, relation: \"source('raw', 'people')\", config: {{{given}}}}}\n"
+        configs = f"strategy: {self.strategy}, hard_deletes: {self.hard_deletes}, unique_key: id"
+        configs += ", check_cols: [value]" if self.strategy == "check" else ""
+        configs += f", updated_at: {self.updated_at}" if self.updated_at else ""
+        return f"  - {{name: {self.name}, relation: \"source('raw', 'people')\", config: {{{configs}}}}}\n"
 
     def moment(self, at: datetime | None) -> Moment:
         """Returns the time in the type of the snapshot's times."""

@@ -43,8 +43,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def environment(**more: str) -> dict[str, str]:
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("DBT_")}
-    return {**kept, "TERM": "xterm", "DBT_SEND_ANONYMOUS_USAGE_STATS": "false", **more}
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith("DBT_")}
+    return {**inherited, "TERM": "xterm", "DBT_SEND_ANONYMOUS_USAGE_STATS": "false", **more}
 
 
 def on_terminal(folder: Path, *words: str) -> tuple[list[str], str]:

@@ -129,12 +129,12 @@ def is_taken(house: House, name: str) -> bool:
 
 @pytest.mark.parametrize("text", VALUES)
 def test_comments_properties_and_values_of_any_text_are_stored_unchanged(other: House, text: str) -> None:
-    given = literal(text)
+    quoted = literal(text)
     # A default with a variable of Spark is refused: see test_rules.py.
-    default = "" if "${" in text else f"default {given}"
-    other.sql(f"create table t (id int comment {given}, v string {default}) comment {given}")
-    other.sql(f"alter table t set tblproperties ('a' = {given})")
-    other.sql(f"insert into t values (1, {'default' if default else given})")
+    default = "" if "${" in text else f"default {quoted}"
+    other.sql(f"create table t (id int comment {quoted}, v string {default}) comment {quoted}")
+    other.sql(f"alter table t set tblproperties ('a' = {quoted})")
+    other.sql(f"insert into t values (1, {'default' if default else quoted})")
     assert other.rows("select v from t") == [(text,)]
     metadata = other.log("t").snapshot().metadata
     assert (metadata.description, metadata.configuration["a"]) == (text, text)

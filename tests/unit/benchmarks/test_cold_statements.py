@@ -64,10 +64,10 @@ def test_results_that_differ_are_an_error_before_any_time_is_shown(tmp_path: Pat
 
 
 def test_a_process_gets_the_options_of_the_session() -> None:
-    given = options("--delta-jars", "/jars", "--memory", "3g", "--master", "local[2]")
+    arguments = options("--delta-jars", "/jars", "--memory", "3g", "--master", "local[2]")
     expected = ["--master", "local[2]", "--quick", "--delta-jars", "/jars", "--memory", "3g"]
-    assert entrants.session_arguments(given) == expected
-    assert entrants.names(given) == ["bare Spark", "dbt-silt", "bare Spark, repartitioned", "delta-spark"]
+    assert entrants.session_arguments(arguments) == expected
+    assert entrants.names(arguments) == ["bare Spark", "dbt-silt", "bare Spark, repartitioned", "delta-spark"]
 
 
 def test_the_table_shows_warm_next_to_cold() -> None:

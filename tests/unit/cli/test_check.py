@@ -207,9 +207,9 @@ def test_a_damaged_checkpoint_is_found(orders: DeltaLog, as_json: AsJson) -> Non
 def test_a_checkpoint_that_lacks_a_file_is_found(orders: DeltaLog, as_json: AsJson) -> None:
     path = folder(orders) / checkpoint_path(10)
     content = pq.read_table(path)
-    kept = [index for index, add in enumerate(content["add"].to_pylist()) if add is None]
-    adds = [index for index in range(content.num_rows) if index not in kept]
-    pq.write_table(content.take(pa.array([*kept, *adds[1:]])), path)
+    other_rows = [index for index, add in enumerate(content["add"].to_pylist()) if add is None]
+    adds = [index for index in range(content.num_rows) if index not in other_rows]
+    pq.write_table(content.take(pa.array([*other_rows, *adds[1:]])), path)
     found = problems(as_json)
     assert [kind for kind, _ in found] == ["checkpoint_differs"]
     assert "it lacks part-" in found[0][1]

@@ -70,13 +70,13 @@ def test_a_stream_that_fails_between_two_tables_resumes_with_the_missing_table(
     """
     house, fails_in = stream.house, [1]
     caplog.set_level(logging.INFO, "dbt.adapters.silt")
-    seen: list[int] = []
+    counts: list[int] = []
 
     def write(batch: DataFrame, batch_id: int) -> None:
         warehouse = house.place.warehouse(batch.sparkSession)
         before = house.warehouse.table("rows").count() if batch_id else 0
         warehouse.write(batch, "rows", txn=("stream", batch_id))
-        seen.append(house.warehouse.table("rows").count() - before)
+        counts.append(house.warehouse.table("rows").count() - before)
         if batch_id in fails_in:
             fails_in.remove(batch_id)
             raise ConnectionError("the network is gone")
@@ -92,7 +92,7 @@ def test_a_stream_that_fails_between_two_tables_resumes_with_the_missing_table(
     stream.run(write)
     assert house.rows("select id from rows") == sorted(((id_,) for id_ in range(15)), key=repr)
     assert house.rows("select n from totals") == [(15,)]
-    assert seen == [5, 5, 0, 5]
+    assert counts == [5, 5, 0, 5]
     skips = [each.getMessage() for each in caplog.records if "skipped" in each.getMessage()]
     assert skips == ["skipped: version 1 of the app id stream is already applied to silt.main.rows, by v1"]
 

@@ -105,8 +105,8 @@ class TestEveryKindOfNode:
 
     @pytest.fixture(scope="class")
     def project_config_update(self) -> dict[str, Any]:
-        kept = {"+persist_docs": {"relation": True, "columns": True}}
-        return {"models": kept, "seeds": kept, "snapshots": kept}
+        configs = {"+persist_docs": {"relation": True, "columns": True}}
+        return {"models": configs, "seeds": configs, "snapshots": configs}
 
     def test_comments_are_stored_unchanged(self, project: Any) -> None:
         run_dbt(["build"])

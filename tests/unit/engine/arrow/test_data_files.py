@@ -156,7 +156,7 @@ def test_a_file_with_two_columns_of_the_same_name_is_refused(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize(
-    ("stored", "wanted", "value"),
+    ("stored", "column_type", "value"),
     [
         (pa.array(["a"]).dictionary_encode(), STRING, "a"),
         (pa.array(["a"], pa.large_string()), STRING, "a"),
@@ -172,14 +172,14 @@ def test_a_file_with_two_columns_of_the_same_name_is_refused(tmp_path: Path) -> 
     ],
 )
 def test_values_of_another_physical_type_are_converted(
-    tmp_path: Path, stored: pa.Array, wanted: DataType, value: Any
+    tmp_path: Path, stored: pa.Array, column_type: DataType, value: Any
 ) -> None:
-    table = Table(tmp_path, pa.table({"c": stored}), struct(c=wanted))
+    table = Table(tmp_path, pa.table({"c": stored}), struct(c=column_type))
     assert table.read()["c"].to_pylist() == [value]
 
 
 @pytest.mark.parametrize(
-    ("stored", "wanted"),
+    ("stored", "column_type"),
     [
         (pa.array(["a"]), LONG),
         (pa.array([1 << 40]), PrimitiveType("integer")),
@@ -191,9 +191,9 @@ def test_values_of_another_physical_type_are_converted(
     ],
 )
 def test_values_of_a_type_that_cannot_be_converted_are_reported_as_damage(
-    tmp_path: Path, stored: pa.Array, wanted: DataType
+    tmp_path: Path, stored: pa.Array, column_type: DataType
 ) -> None:
-    table = Table(tmp_path, pa.table({"c": stored}), struct(c=wanted))
+    table = Table(tmp_path, pa.table({"c": stored}), struct(c=column_type))
     message = r"a\.parquet: its column `c` has the type .* and cannot be read as"
     with pytest.raises(TableDamagedError, match=message) as refused:
         table.read()

@@ -26,8 +26,8 @@ class Tables:
         """Returns the options of the warehouse and storage, and further options."""
         cloud = self.house.place.cloud
         storage = {} if cloud is None else {f"storage.{k}": str(v) for k, v in vars(cloud.settings).items() if v}
-        given = {name: str(value).lower() if isinstance(value, bool) else str(value) for name, value in more.items()}
-        return {"warehouse": self.house.place.location, **storage, **given}
+        further = {name: str(value).lower() if isinstance(value, bool) else str(value) for name, value in more.items()}
+        return {"warehouse": self.house.place.location, **storage, **further}
 
     def read(self, table: str, **options: Any) -> DataFrame:
         reader = self.house.warehouse.spark.read.format("silt")

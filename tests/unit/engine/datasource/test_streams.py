@@ -104,8 +104,8 @@ class Planned:
     """A stream reader, called step by step as Spark calls it."""
 
     def __init__(self, tables: Tables, columns: str = "id bigint", **options: Any) -> None:
-        given = Options.of(tables.options(path="main.t", **options))
-        self.reader = StreamReader(given, StructType.fromDDL(columns))
+        parsed = Options.of(tables.options(path="main.t", **options))
+        self.reader = StreamReader(parsed, StructType.fromDDL(columns))
         self.at = self.reader.initialOffset()
 
     def batch(self) -> list[Any] | None:

@@ -79,11 +79,11 @@ class Doors:
     case: Case
 
     def check_rows(self, rows: pa.Table, answers: Iterable[tuple[str, pa.Table]] | None = None) -> None:
-        wanted = texts(rows)
+        expected = texts(rows)
         for door, answer in answers or self._all():
             got = texts(answer)
-            assert sorted(got) == sorted(wanted), f"id: {door} has other rows"
-            for number, row in wanted.items():
+            assert sorted(got) == sorted(expected), f"id: {door} has other rows"
+            for number, row in expected.items():
                 for name, value in row.items():
                     assert got[number][name] == value, (
                         f"{name}: {door} gives {got[number][name]} for {value} at {number}"

@@ -74,19 +74,19 @@ def conditions(rows: pa.Table, kinds: dict[str, Kind], chance: random.Random, ea
 def _of(leaf: Leaf, chance: random.Random, most: int) -> Iterator[tuple[str, Callable[[Any], bool]]]:
     yield f"{leaf.path} is null", lambda value: value is None
     yield f"{leaf.path} is not null", lambda value: value is not None
-    given = [(value, text) for value in leaf.values if (text := literal(value, leaf.arrow)) is not None]
-    if not compares(leaf) or not given:
+    literals = [(value, text) for value in leaf.values if (text := literal(value, leaf.arrow)) is not None]
+    if not compares(leaf) or not literals:
         return
     for _ in range(most):
-        yield _one(leaf.path, chance, given)
+        yield _one(leaf.path, chance, literals)
 
 
-def _one(path: str, chance: random.Random, given: Sequence[tuple[Any, str]]) -> tuple[str, Callable[[Any], bool]]:
-    (value, text), (other, also) = chance.choice(given), chance.choice(given)
+def _one(path: str, chance: random.Random, literals: Sequence[tuple[Any, str]]) -> tuple[str, Callable[[Any], bool]]:
+    (value, text), (other, also) = chance.choice(literals), chance.choice(literals)
     limit = key(value)
     match chance.randrange(8):
         case 0:
-            some = [chance.choice(given) for _ in range(chance.choice((1, 3, 20)))]
+            some = [chance.choice(literals) for _ in range(chance.choice((1, 3, 20)))]
             known = {key(each) for each, _ in some}
             listed = ", ".join([each for _, each in some] + (["null"] if chance.random() < 0.2 else []))
             return f"{path} in ({listed})", lambda found: found is not None and key(found) in known

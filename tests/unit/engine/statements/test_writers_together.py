@@ -33,7 +33,7 @@ def test_a_reader_concurrent_with_overwrites_sees_complete_versions_only(patient
     house = patient_house
     house.sql("create table numbers as select 0 as round, id from range(20)")
     writer, reader = house.another(), house.another()
-    seen: list[tuple[object, ...]] = []
+    reads: list[tuple[object, ...]] = []
 
     def overwrite() -> None:
         for round_ in range(1, 8):
@@ -41,11 +41,11 @@ def test_a_reader_concurrent_with_overwrites_sees_complete_versions_only(patient
 
     def read() -> None:
         for _ in range(15):
-            seen.extend(reader.rows("select round, count(*) from numbers group by round"))
+            reads.extend(reader.rows("select round, count(*) from numbers group by round"))
 
     side_by_side([overwrite, read])
-    assert len(seen) == 15
-    assert all(count == 20 + round_ for round_, count in seen)
+    assert len(reads) == 15
+    assert all(count == 20 + round_ for round_, count in reads)
 
 
 def test_a_statement_reads_one_consistent_cut_of_several_tables(patient_house: House) -> None:
@@ -53,7 +53,7 @@ def test_a_statement_reads_one_consistent_cut_of_several_tables(patient_house: H
     house.sql("create table first as select 0 as n")
     house.sql("create table second as select 0 as n")
     writer, reader = house.another(), house.another()
-    seen: list[tuple[object, ...]] = []
+    reads: list[tuple[object, ...]] = []
 
     def write() -> None:
         for n in range(1, 8):
@@ -62,10 +62,10 @@ def test_a_statement_reads_one_consistent_cut_of_several_tables(patient_house: H
 
     def read() -> None:
         for _ in range(15):
-            seen.extend(reader.rows("select a.n, b.n from first a cross join second b"))
+            reads.extend(reader.rows("select a.n, b.n from first a cross join second b"))
 
     side_by_side([write, read])
-    assert all(first - second in (0, 1) for first, second in seen)
+    assert all(first - second in (0, 1) for first, second in reads)
 
 
 def test_concurrent_appends_are_all_committed_once(patient_house: House) -> None:

@@ -95,8 +95,8 @@ def test_a_file_with_a_matching_partition_value_is_never_skipped(tables: Tables,
     log, expected = other_writers_table(tables, 5)
     snapshot, column = log.snapshot(), Column.of(f"p {name}")
     for value in VALUES[name].values():
-        kept = set(skipping.prune(snapshot, Comparison("=", column, value))["path"].to_pylist())
-        wanted = {encode_path(f"part {row['id']}%.parquet") for row in expected if row[f"p {name}"] == value}
-        assert wanted <= kept
+        not_skipped = set(skipping.prune(snapshot, Comparison("=", column, value))["path"].to_pylist())
+        matching = {encode_path(f"part {row['id']}%.parquet") for row in expected if row[f"p {name}"] == value}
+        assert matching <= not_skipped
     nulls = {encode_path(f"part {row['id']}%.parquet") for row in expected if row[f"p {name}"] is None}
     assert nulls <= set(skipping.prune(snapshot, IsNull(column))["path"].to_pylist())

@@ -94,19 +94,19 @@ def test_exactly_the_rows_at_the_positions_are_read(tables: Tables, seed: int) -
     }
     only = chosen(log, seed)
     found = scan.read(tables.spark, log, log.snapshot(), only=only).collect()
-    wanted = sorted(where[path, place] for path, positions in only.items() for place in positions)
-    assert sorted(row["id"] for row in found) == wanted
+    expected = sorted(where[path, place] for path, positions in only.items() for place in positions)
+    assert sorted(row["id"] for row in found) == expected
 
 
 @pytest.mark.parametrize("tables", [VECTORS], indirect=True)
 def test_rows_deleted_from_many_files_are_missing_in_every_reader(tables: Tables) -> None:
     log = with_many_files(tables)
     marked = _delete(tables, log, "id % 11 in (0, 3) or id between 1000 and 1300")
-    kept = [i for i in range(FILES * ROWS_OF_A_FILE) if not (i % 11 in (0, 3) or 1000 <= i <= 1300)]
+    remaining = [i for i in range(FILES * ROWS_OF_A_FILE) if not (i % 11 in (0, 3) or 1000 <= i <= 1300)]
     assert marked > 60
-    assert [row[0] for row in sorted(tables.rows(log))] == kept
+    assert [row[0] for row in sorted(tables.rows(log))] == remaining
     narrow = tables.read(log).filter("text = 'x3' and p = 4").select("id").collect()
-    assert sorted(row["id"] for row in narrow) == [i for i in kept if i % 7 == 3 and i // 910 == 4]
+    assert sorted(row["id"] for row in narrow) == [i for i in remaining if i % 7 == 3 and i // 910 == 4]
 
 
 def test_a_file_with_more_rows_or_another_size_than_in_the_log_fails_the_read(spark: SparkSession) -> None:

@@ -51,9 +51,9 @@ STATS_COLUMNS = "delta.dataSkippingStatsColumns"
 
 def test_columns_with_statistics_must_exist(tables: Tables) -> None:
     log = tables.made("select 1L as id, named_struct('x', 1) as s, array(1) as a, map('k', 1) as m, 2 as `a.b`")
-    for wanted in ("ID", "s", "`s`.X, id", "a", "m,`a.b`"):
-        set_properties(tables.target(log), {STATS_COLUMNS: wanted}, PLAIN)
-        assert log.snapshot().metadata.configuration[STATS_COLUMNS] == wanted
+    for names in ("ID", "s", "`s`.X, id", "a", "m,`a.b`"):
+        set_properties(tables.target(log), {STATS_COLUMNS: names}, PLAIN)
+        assert log.snapshot().metadata.configuration[STATS_COLUMNS] == names
     before = log.snapshot().version
     for missing in ("nope", "id,nope", "s.y", "`s.x`", "a.element", "m.key", "id.x", "a.b"):
         with pytest.raises(ColumnNotFoundError, match=f"`{STATS_COLUMNS}` names .*, which is not a column"):

@@ -37,8 +37,8 @@ bitmaps = st.lists(st.one_of(st.integers(0, 200_000).map(lambda row: range(row, 
 )
 
 
-def written(store: MemoryStore, *given: BitMap64) -> tuple[DeletionVector, ...]:
-    return deletion_vectors.write(store, FixedClock(), given)
+def written(store: MemoryStore, *bitmaps: BitMap64) -> tuple[DeletionVector, ...]:
+    return deletion_vectors.write(store, FixedClock(), bitmaps)
 
 
 def read(store: MemoryStore | LocalStore, *vectors: DeletionVector) -> list[BitMap64]:

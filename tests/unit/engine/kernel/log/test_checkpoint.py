@@ -180,8 +180,8 @@ def test_statistics_are_written_in_the_forms_that_the_table_requests(as_json: st
     assert ("stats" in row) == (as_json == "true")
     assert ("stats_parsed" in row) == (as_struct == "true")
     log.store.delete(commit_path(0))
-    kept = reopened(log).snapshot().files["stats"].to_pylist()[0]
-    assert (kept is not None) == ("true" in (as_json, as_struct))
+    statistics = reopened(log).snapshot().files["stats"].to_pylist()[0]
+    assert (statistics is not None) == ("true" in (as_json, as_struct))
 
 
 # Checkpoints of other writers: each is the base of a table whose commits are gone.

@@ -99,10 +99,10 @@ def test_the_log_starts_at_the_newest_expired_checkpoint() -> None:
     log.store.put(f"{LOG_FOLDER}/notes.txt", b"mine")
     assert clean(log) > 15
     assert commits(log) == list(range(15, 24))
-    kept = names(log)
-    assert [name for name in kept if "checkpoint." in name] == [f"{n:020d}.checkpoint.parquet" for n in (15, 20)]
-    assert [name for name in kept if "compacted" in name] == [f"{16:020d}.{18:020d}.compacted.json"]
-    assert "notes.txt" in kept
+    remaining = names(log)
+    assert [name for name in remaining if "checkpoint." in name] == [f"{n:020d}.checkpoint.parquet" for n in (15, 20)]
+    assert [name for name in remaining if "compacted" in name] == [f"{16:020d}.{18:020d}.compacted.json"]
+    assert "notes.txt" in remaining
     assert log.store.status(checksum_path(14)) is None and log.store.status(checksum_path(15)) is not None
     log.store.delete(f"{LOG_FOLDER}/{16:020d}.{18:020d}.compacted.json")
     for version in range(15, 24):

@@ -41,9 +41,9 @@ def lines_of(log: DeltaLog, version: int) -> list[bytes]:
 
 def cut(log: DeltaLog, version: int, kind: str) -> None:
     """Removes the lines of one kind of action from the commit, as if it were truncated at the end of a line."""
-    kept = [line for line in lines_of(log, version) if not line.startswith(f'{{"{kind}"'.encode())]
-    assert len(kept) < len(lines_of(log, version))
-    log.store.put(commit_path(version), b"".join(kept))
+    other_lines = [line for line in lines_of(log, version) if not line.startswith(f'{{"{kind}"'.encode())]
+    assert len(other_lines) < len(lines_of(log, version))
+    log.store.put(commit_path(version), b"".join(other_lines))
 
 
 def append(log: DeltaLog) -> None:

@@ -106,8 +106,8 @@ class Table:
         for actions in self.commits[first : last + 1]:
             found.update({_thing(action): action for action in actions})
         oldest = self.clock.at_ms - WEEK_MS
-        kept = [action for action in found.values() if not _is_expired(action, oldest)]
-        self.log.store.put(compaction_path(first, last), serialize(kept))
+        unexpired = [action for action in found.values() if not _is_expired(action, oldest)]
+        self.log.store.put(compaction_path(first, last), serialize(unexpired))
 
     def clean(self) -> None:
         clean_up(self.log.store, reopened(self.log).snapshot(), self.clock.at_ms)

@@ -112,12 +112,12 @@ def test_statistics_read_on_demand_give_the_same_files(name: str, form: str, dat
     schema = StructType((StructField("c", kind.type),))
     later, at_once = both_ways(store_of(schema, adds, {**FORMS[form], **policy}))
     predicate = data.draw(predicates(kind, [value for rows in files for value in rows]))
-    kept, known = (skipping.prune(snapshot, predicate) for snapshot in (later, at_once))
+    found_later, known = (skipping.prune(snapshot, predicate) for snapshot in (later, at_once))
     if form == "both":
         # The JSON may contain more than its column.
-        assert set(known["path"].to_pylist()) <= set(kept["path"].to_pylist())
+        assert set(known["path"].to_pylist()) <= set(found_later["path"].to_pylist())
     else:
-        assert kept.to_pylist() == known.to_pylist()
+        assert found_later.to_pylist() == known.to_pylist()
     assert later.files.equals(at_once.files.combine_chunks().cast(later.files.schema))
     assert later.files_without_statistics.to_pylist() == at_once.files_without_statistics.to_pylist()
     check(later, predicate, [() if add.stats in ODD else rows for add, rows in zip(adds, files, strict=True)])
@@ -138,8 +138,8 @@ def test_later_commits_change_the_table_like_any_other(data: st.DataObject) -> N
     later, at_once = (log.snapshot() for log in logs)
     number = data.draw(st.integers(0, 20))
     for predicate in (equals(number), Comparison("<", Column(("c",)), number)):
-        kept, known = (skipping.prune(snapshot, predicate) for snapshot in (later, at_once))
-        assert kept.to_pylist() == known.to_pylist()
+        found_later, known = (skipping.prune(snapshot, predicate) for snapshot in (later, at_once))
+        assert found_later.to_pylist() == known.to_pylist()
     assert later.add_files() == at_once.add_files()
     assert later.size_in_bytes == at_once.size_in_bytes
     keys = [f"f{number}", "f3", "not there"]

@@ -128,11 +128,11 @@ def snapshot_of(kind: Kind, adds: Sequence[AddFile], partitioned: bool = False) 
 
 def check(snapshot: Snapshot, predicate: Expression, files: Sequence[Sequence[Any]]) -> None:
     """Checks that each file with a matching row is kept, and is fully matched only if all rows match."""
-    kept = set(skipping.prune(snapshot, predicate)["path"].to_pylist())
+    not_skipped = set(skipping.prune(snapshot, predicate)["path"].to_pylist())
     full = skipping.fully_matched(snapshot, predicate).to_pylist()
     for number, rows in enumerate(files):
         outcomes = [evaluate(predicate, {"C": value}) for value in rows]
-        assert str(number) in kept or True not in outcomes, (predicate, rows, snapshot.files["stats"][number])
+        assert str(number) in not_skipped or True not in outcomes, (predicate, rows, snapshot.files["stats"][number])
         assert not full[number] or all(outcomes), (predicate, rows, snapshot.files["stats"][number])
 
 

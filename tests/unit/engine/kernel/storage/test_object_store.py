@@ -226,15 +226,15 @@ def test_a_log_that_is_being_moved_lacks_its_first_version_until_the_move_is_com
     store = ObjectStore("memory:///")
     for name in ("_delta_log/0.json", "_delta_log/1.json", "a.parquet"):
         store.put(f"t/{name}", b"x")
-    copy, seen = object_store.obstore.copy, []
+    copy, copied = object_store.obstore.copy, []
 
     def watched(client: Any, source: str, target: str) -> None:
         copy(client, source, target)
-        seen.append(target)
+        copied.append(target)
 
     monkeypatch.setattr(object_store.obstore, "copy", watched)
     store.rename_folder("t", "u")
-    assert seen == ["u/a.parquet", "u/_delta_log/1.json", "u/_delta_log/0.json"]
+    assert copied == ["u/a.parquet", "u/_delta_log/1.json", "u/_delta_log/0.json"]
     with pytest.raises(ObjectMissing):
         store.list_from("t")
 

@@ -22,10 +22,10 @@ def files(*names: str) -> list[AddFile]:
 @example("day=a b/", "c", 60)
 def test_a_removed_file_is_excluded_in_every_quoting_of_its_path(folder: str, other: str, length: int) -> None:
     """The position of the quoted character makes no difference."""
-    name, kept = f"{folder}{'x' * length}", f"{other}{'y' * (length + 1)}"
-    table = active_files.files_table(files(name, kept))
+    name, remaining = f"{folder}{'x' * length}", f"{other}{'y' * (length + 1)}"
+    table = active_files.files_table(files(name, remaining))
     key = active_files.file_key(encode_path(name), None)
-    assert active_files.without(table, [key])["path"].to_pylist() == [encode_path(kept)]
+    assert active_files.without(table, [key])["path"].to_pylist() == [encode_path(remaining)]
 
 
 @pytest.mark.parametrize("length", range(50, 80))

@@ -120,8 +120,8 @@ def test_a_query_without_the_excluded_rows_has_the_same_result(query: str, table
     predicates = pruning_predicates(scanned(query), relations, "UTC")
     whole, pruned = dict(tables), query
     for number, reference in reversed(list(enumerate(references))):
-        kept = [row for row in tables[reference.parts[0]] if _may_match(predicates.get(reference), reference, row)]
-        whole[f"left_{number}"] = kept
+        remaining = [row for row in tables[reference.parts[0]] if _may_match(predicates.get(reference), reference, row)]
+        whole[f"left_{number}"] = remaining
         pruned = f"{pruned[: reference.start]}left_{number}{pruned[reference.end :]}"
     assert _run(pruned, whole, references) == _run(query, whole, references)
 

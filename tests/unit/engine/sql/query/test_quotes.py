@@ -51,17 +51,17 @@ def test_a_value_is_written_so_that_the_session_reads_it_back(value: str, quotes
 @given(st.lists(values, min_size=1, max_size=3), st.sampled_from(ALL), st.sampled_from(ALL))
 def test_a_stored_constant_means_the_same_to_every_session(parts: list[str], made: Quotes, read: Quotes) -> None:
     given_text = " ".join(filter(lambda text: text[0] in "'\"", map(made.constant, parts))) or "''"
-    kept = at_rest(as_read(given_text, made), made)
-    assert _value(kept, SPARKS_DEFAULT) == _value(given_text, made)
-    assert _value(for_session(kept, read), read) == _value(given_text, made)
-    assert _value(for_any_session(kept), read) == _value(given_text, made)
+    stored = at_rest(as_read(given_text, made), made)
+    assert _value(stored, SPARKS_DEFAULT) == _value(given_text, made)
+    assert _value(for_session(stored, read), read) == _value(given_text, made)
+    assert _value(for_any_session(stored), read) == _value(given_text, made)
 
 
 @given(soups(), st.sampled_from(ALL))
 def test_any_text_is_converted_or_is_a_syntax_error(text: str, quotes: Quotes) -> None:
     with contextlib.suppress(StatementSyntaxError):
-        kept = at_rest(as_read(text, quotes), quotes)
-        assert for_session(for_any_session(kept), quotes) == for_any_session(kept)
+        stored = at_rest(as_read(text, quotes), quotes)
+        assert for_session(for_any_session(stored), quotes) == for_any_session(stored)
     assert as_read(text, SPARKS_DEFAULT) == at_rest(text, SPARKS_DEFAULT) == for_session(text, SPARKS_DEFAULT) == text
 
 

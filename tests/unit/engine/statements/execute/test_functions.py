@@ -256,7 +256,7 @@ def test_concurrent_readers_see_a_replaced_function_either_old_or_new(shop: Hous
     """Each of two definitions has one value for all rows, whichever a reader finds."""
     shop.sql("create function main.flag() returns string return 'old'")
     reader = shop.another()
-    seen: set[object] = set()
+    results: set[object] = set()
 
     def replace() -> None:
         for text in ("new", "old", "new"):
@@ -266,8 +266,8 @@ def test_concurrent_readers_see_a_replaced_function_either_old_or_new(shop: Hous
         for _ in range(4):
             rows = reader.rows("select distinct main.flag() from range(3)")
             assert len(rows) == 1
-            seen.update(row[0] for row in rows)
+            results.update(row[0] for row in rows)
 
     side_by_side([replace, read])
-    assert seen <= {"old", "new"}
+    assert results <= {"old", "new"}
     assert value(reader, "select main.flag()") == "new"

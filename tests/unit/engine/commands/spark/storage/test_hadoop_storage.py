@@ -19,8 +19,8 @@ ABFSS = "abfss://c@acc.dfs.core.windows.net/p"
 
 
 def test_settings_of_s3_apply_to_their_bucket_only() -> None:
-    given = StorageSettings(endpoint="http://127.0.0.1:9", access_key_id="i", secret_access_key="s", timeout=3)
-    found = hadoop_settings("s3://house/p", given)
+    settings = StorageSettings(endpoint="http://127.0.0.1:9", access_key_id="i", secret_access_key="s", timeout=3)
+    found = hadoop_settings("s3://house/p", settings)
     assert found.pop("fs.s3.impl") == "org.apache.hadoop.fs.s3a.S3AFileSystem"
     assert all(name.startswith("fs.s3a.bucket.house.") for name in found)
     own = {name.removeprefix("fs.s3a.bucket.house."): value for name, value in found.items()}
@@ -40,7 +40,7 @@ def test_temporary_keys_and_unsigned_requests_have_their_own_credential_provider
 
 
 @pytest.mark.parametrize(
-    "given",
+    "case",
     [
         ("s3://b/p", StorageSettings(access_key_id="planted", secret_access_key="planted", session_token="planted")),
         (ABFSS, StorageSettings(account_key="planted")),
@@ -48,10 +48,10 @@ def test_temporary_keys_and_unsigned_requests_have_their_own_credential_provider
         (ABFSS, StorageSettings(sas_token="planted")),
         (ABFSS, StorageSettings(client_secret="planted", client_id="i", tenant_id="t")),
     ],
-    ids=lambda given: "-".join(sorted(given[1].shown())) if isinstance(given, tuple) else None,
+    ids=lambda case: "-".join(sorted(case[1].shown())) if isinstance(case, tuple) else None,
 )
-def test_every_setting_with_a_secret_is_redacted_by_its_name(given: tuple[str, StorageSettings]) -> None:
-    found = hadoop_settings(*given) | all_settings({}, storages({}, given[1]))
+def test_every_setting_with_a_secret_is_redacted_by_its_name(case: tuple[str, StorageSettings]) -> None:
+    found = hadoop_settings(*case) | all_settings({}, storages({}, case[1]))
     secret = [name for name, value in found.items() if "planted" in value]
     assert secret
     assert all(re.search(REDACTED, name) for name in secret)
