@@ -1,4 +1,4 @@
-"""Servers and clients in folders of their own."""
+"""Command servers and clients, each in a separate folder."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ LITTLE = Path(__file__).with_name("little.py")
 
 @dataclass(frozen=True)
 class House:
-    """A place for servers, as one user's.
+    """A runtime folder for command servers, like that of a user.
 
     Attributes:
-        folder: it has room for the test's own files, too.
-        variables: those of the clients beyond this process's.
+        folder: the runtime folder; a test may also keep its files there.
+        variables: environment variables of the clients, added to those of this process.
     """
 
     folder: Path
     variables: dict[str, str] = field(default_factory=dict)
 
     def client(self, code: str, *arguments: str, **options: Any) -> subprocess.Popen[bytes]:
-        """Starts a client whose command is this code."""
+        """Starts a client whose command is Python code."""
         environment = {**os.environ, "XDG_RUNTIME_DIR": str(self.folder), **self.variables, **options.pop("env", {})}
         return subprocess.Popen(
             [*options.pop("before", ()), sys.executable, str(LITTLE), "client", code, *arguments],
@@ -40,13 +40,13 @@ class House:
         )
 
     def run(self, code: str, *arguments: str, **options: Any) -> tuple[int, str]:
-        """The exit code and the output of a command."""
+        """Runs a command and returns its exit code and output."""
         client = self.client(code, *arguments, **options)
         output, _ = client.communicate(timeout=60)
         return client.returncode, output.decode(errors="surrogateescape").strip()
 
     def running(self, code: str, **options: Any) -> tuple[subprocess.Popen[bytes], int]:
-        """A client whose command has begun, and the process id of that."""
+        """Returns a client whose command has started, and the process id of the command."""
         note = self.folder / f"process-{time.monotonic_ns()}"
         begin = f"import os, pathlib; n = pathlib.Path({str(note)!r}); n.write_text(str(os.getpid()) + '.')\n"
         client = self.client(begin + code, **options)
@@ -82,13 +82,13 @@ def wait_until(is_so: Callable[[], object], seconds: float = 60) -> None:
 
 
 def ended(client: subprocess.Popen[bytes]) -> int:
-    """The exit code of a client, once it has ended."""
+    """Waits until a client ends and returns its exit code."""
     with client:
         return client.wait(timeout=60)
 
 
 def is_alive(process: int) -> bool:
-    """Whether a process runs; one that has ended and is not waited for does not."""
+    """Returns whether a process runs; a zombie does not."""
     try:
         return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
     except FileNotFoundError:
@@ -97,7 +97,7 @@ def is_alive(process: int) -> bool:
 
 @pytest.fixture(scope="module")
 def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
-    """A place whose one server all tests of a module share."""
+    """A runtime folder whose server is shared by all tests of a module."""
     house = House(tmp_path_factory.mktemp("run"))
     yield house
     house.stop()
@@ -105,7 +105,7 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
 
 @pytest.fixture
 def house(tmp_path: Path) -> Iterator[House]:
-    """A place for one test."""
+    """A runtime folder for one test."""
     house = House(tmp_path)
     yield house
     for each in house.servers():

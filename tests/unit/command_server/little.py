@@ -1,4 +1,4 @@
-"""A client whose commands are a few lines of Python instead of dbt, and its server; both are the real ones otherwise.
+"""Runs the real client and server with a few lines of Python as the command instead of dbt.
 
 little.py client CODE ARGUMENT...
 """

@@ -1,4 +1,4 @@
-"""When a command server starts, is replaced, and ends; what its commands see of that."""
+"""When a command server starts, is replaced, and ends, and how that affects its commands."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def _process(house: House) -> int:
     return server.process
 
 
-def test_two_commands_at_once_start_one_server_and_run_at_once(house: House) -> None:
+def test_commands_started_together_share_one_server_and_run_concurrently(house: House) -> None:
     meet = "import pathlib, sys, time; p = pathlib.Path(sys.argv[2]); (p / sys.argv[3]).touch()\n"
     meet += "while len(list(p.glob('met-*'))) < 4: time.sleep(0.01)"
     clients = [house.client(meet, str(house.folder), f"met-{number}") for number in range(4)]
@@ -34,20 +34,20 @@ def test_two_commands_at_once_start_one_server_and_run_at_once(house: House) -> 
     assert len(list((house.folder / FOLDER).glob("*.socket"))) == 1
 
 
-def test_the_next_command_is_answered_by_the_same_server(house: House) -> None:
+def test_the_next_command_uses_the_same_server(house: House) -> None:
     house.run("")
     first = _process(house)
     house.run("")
     assert _process(house) == first
 
 
-def test_nothing_that_one_command_does_is_seen_by_the_next(shared: House) -> None:
+def test_a_command_leaves_no_state_for_the_next_command(shared: House) -> None:
     shared.run("import os, sys; os.environ['LEFT'] = '1'; sys.left = 1; os.chdir('/'); os.umask(0)")
     code, output = shared.run("import os, sys; print(os.environ.get('LEFT'), hasattr(sys, 'left'), os.getcwd() == '/')")
     assert (code, output) == (0, "None False False")
 
 
-def test_a_server_that_is_killed_leaves_its_commands_alone_and_is_replaced(house: House) -> None:
+def test_killing_a_server_does_not_end_its_commands_and_the_next_command_replaces_it(house: House) -> None:
     client, process = house.running("import sys, time; time.sleep(1); sys.exit(5)")
     os.kill(_process(house), signal.SIGKILL)
     assert house.run("print('next')") == (0, "next")
@@ -55,7 +55,7 @@ def test_a_server_that_is_killed_leaves_its_commands_alone_and_is_replaced(house
     assert ended(client) == 5
 
 
-def test_a_server_that_is_stopped_leaves_its_commands_alone(house: House) -> None:
+def test_stopping_a_server_does_not_end_its_commands(house: House) -> None:
     client, _ = house.running("import sys, time; time.sleep(0.5); sys.exit(5)")
     server = _process(house)
     assert house.stop() == 1
@@ -64,7 +64,7 @@ def test_a_server_that_is_stopped_leaves_its_commands_alone(house: House) -> Non
     assert ended(client) == 5
 
 
-def test_it_ends_when_it_is_not_used_and_takes_its_socket_along(house: House) -> None:
+def test_an_idle_server_ends_and_removes_its_socket(house: House) -> None:
     house.variables[KEEP_ALIVE] = "0.2"
     client, _ = house.running("import time; time.sleep(1)")
     server = _process(house)
@@ -91,7 +91,7 @@ def test_a_command_without_a_server_sends_no_idle_time() -> None:
     assert idle_time._to_server == []
 
 
-def test_it_ends_when_its_socket_is_removed(house: House) -> None:
+def test_a_server_ends_when_its_socket_is_removed(house: House) -> None:
     house.variables[KEEP_ALIVE] = "1"
     house.run("")
     server = _process(house)
@@ -99,7 +99,7 @@ def test_it_ends_when_its_socket_is_removed(house: House) -> None:
     wait_until(lambda: not is_alive(server))
 
 
-def test_packages_that_change_on_disk_start_another(house: House, tmp_path: Path) -> None:
+def test_packages_that_change_on_disk_replace_the_server(house: House, tmp_path: Path) -> None:
     (tmp_path / "site").mkdir()
     house.variables["PYTHONPATH"] = str(tmp_path / "site")
     house.run("")
@@ -110,7 +110,7 @@ def test_packages_that_change_on_disk_start_another(house: House, tmp_path: Path
     wait_until(lambda: not is_alive(first))
 
 
-def test_another_environment_has_a_server_of_its_own(house: House) -> None:
+def test_another_environment_starts_a_second_server(house: House) -> None:
     house.run("")
     assert house.run("import os; print(os.environ['TZ'])", env={"TZ": "Asia/Tokyo"}) == (0, "Asia/Tokyo")
     assert len(house.servers()) == 2
@@ -125,7 +125,7 @@ def test_a_client_that_sends_nothing_delays_no_other_client(house: House) -> Non
         assert house.run("print('served')") == (0, "served")
 
 
-def test_two_hundred_commands_leave_its_memory_as_it_was(house: House) -> None:
+def test_two_hundred_commands_do_not_grow_the_memory_of_the_server(house: House) -> None:
     for _ in range(10):
         house.run("")
     (before,) = house.servers()
@@ -138,7 +138,7 @@ def test_two_hundred_commands_leave_its_memory_as_it_was(house: House) -> None:
     assert after.memory - before.memory < 1_000_000
 
 
-def test_the_folder_and_the_socket_are_this_users_alone(house: House) -> None:
+def test_only_this_user_may_access_the_folder_and_the_socket(house: House) -> None:
     house.run("")
     folder = house.folder / FOLDER
     modes = {each.suffix: stat.S_IMODE(each.stat().st_mode) for each in folder.iterdir() if each.suffix}
@@ -147,7 +147,7 @@ def test_the_folder_and_the_socket_are_this_users_alone(house: House) -> None:
 
 
 @pytest.mark.parametrize("mode", [0o755, 0o770, 0o701])
-def test_a_folder_that_others_can_use_is_not_used(house: House, mode: int) -> None:
+def test_a_folder_that_other_users_may_access_is_refused(house: House, mode: int) -> None:
     owned_folders.create(str(house.folder / FOLDER))
     (house.folder / FOLDER).chmod(mode)
     code, output = house.run("print('run')")
@@ -156,7 +156,7 @@ def test_a_folder_that_others_can_use_is_not_used(house: House, mode: int) -> No
     assert "only this user" in output
 
 
-def test_a_link_in_the_place_of_the_folder_is_not_followed(house: House, tmp_path: Path) -> None:
+def test_a_link_instead_of_the_folder_is_not_followed(house: House, tmp_path: Path) -> None:
     (tmp_path / "other").mkdir(mode=0o700)
     (house.folder / FOLDER).parent.mkdir(mode=0o700)
     (house.folder / FOLDER).symlink_to(tmp_path / "other")
@@ -164,7 +164,7 @@ def test_a_link_in_the_place_of_the_folder_is_not_followed(house: House, tmp_pat
     (house.folder / FOLDER).unlink()
 
 
-def test_a_path_too_long_for_a_socket_is_no_obstacle(tmp_path: Path) -> None:
+def test_a_server_starts_in_a_folder_whose_path_is_too_long_for_a_socket(tmp_path: Path) -> None:
     folder = tmp_path / ("long" * 30)
     folder.mkdir(mode=0o700)
     house = House(folder)
@@ -181,7 +181,7 @@ def test_a_socket_without_a_listener_is_replaced(house: House) -> None:
     assert _process(house) != server.process
 
 
-def test_a_server_that_ends_before_it_answers_is_named(tmp_path: Path) -> None:
+def test_a_server_that_ends_before_it_answers_raises_an_error(tmp_path: Path) -> None:
     path = tmp_path / "x.socket"
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(str(path))
@@ -192,7 +192,7 @@ def test_a_server_that_ends_before_it_answers_is_named(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
-def test_another_user_is_refused_even_where_the_modes_let_him_in(house: House) -> None:
+def test_another_user_is_refused_even_if_the_file_modes_allow_access(house: House) -> None:
     house.run("")
     folder = house.folder / FOLDER
     path = next(folder.glob("*.socket"))
@@ -205,5 +205,5 @@ def test_another_user_is_refused_even_where_the_modes_let_him_in(house: House) -
     other = subprocess.run(["python3", "-c", ask], cwd=folder, user=65534, capture_output=True, text=True, check=False)
     for each, mode in zip(opened, modes, strict=True):
         each.chmod(mode)
-    # The server may close the connection before the bytes are sent, before they are read, or after that.
+    # The server may close the connection before the bytes are sent, before they are read, or afterwards.
     assert other.stdout.strip() == "b''" or "reset" in other.stderr or "Broken pipe" in other.stderr, other

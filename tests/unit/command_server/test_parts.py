@@ -1,4 +1,4 @@
-"""The parts of a command server that are values: requests, surroundings, packages, and dbt's globals."""
+"""The values of a command server: requests, server keys, packages, and dbt's globals."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _LIMITS = st.lists(st.tuples(st.integers(0, 20), st.integers(-1, 1 << 60))).map(
         *(_TEXTS, _PATHS, _TEXTS, st.integers(0, 0o777), _NUMBERS, _NUMBERS, _LIMITS, _NUMBERS, _NUMBERS),
     )
 )
-def test_a_request_arrives_as_it_was_sent(request: Request) -> None:
+def test_a_received_request_equals_the_sent_request(request: Request) -> None:
     client, server = socket.socketpair()
     with client, server:
         send(client, request)
@@ -40,7 +40,7 @@ def test_a_request_arrives_as_it_was_sent(request: Request) -> None:
 
 
 @pytest.mark.parametrize("data", [b"", b"\0\0", b"\0\0\0\4abcd", b"\xff\xff\xff\xff", b"\0\0\0\x20abc"])
-def test_what_is_no_request_is_refused(data: bytes) -> None:
+def test_bytes_that_are_not_a_request_are_refused(data: bytes) -> None:
     client, server = socket.socketpair()
     with client, server:
         client.sendall(data)
@@ -50,20 +50,24 @@ def test_what_is_no_request_is_refused(data: bytes) -> None:
 
 
 @pytest.mark.parametrize("name", ["TZ", "PYTHONPATH", "LC_ALL", "SPARK_HOME", "ARROW_DEFAULT_MEMORY_POOL", "HOME"])
-def test_a_variable_that_is_read_at_start_is_of_the_surroundings(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_variable_that_is_read_at_start_changes_the_key_of_the_server(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     before = server_key.key()
     monkeypatch.setenv(name, "another")
     assert server_key.key() != before
 
 
 @pytest.mark.parametrize("name", ["DBT_TARGET", "PATH", "SILT_RUN", "JAVA_HOME"])
-def test_a_variable_that_dbt_reads_as_it_runs_is_not(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_variable_that_dbt_reads_at_run_time_does_not_change_the_key(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     before = server_key.key()
     monkeypatch.setenv(name, "another")
     assert server_key.key() == before
 
 
-def test_a_module_that_is_written_again_is_a_change(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_rewritten_module_counts_as_a_change(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     source = tmp_path / "silt_module.py"
     source.write_text("x = 1")
     os.utime(source, (1, 1))
@@ -77,7 +81,7 @@ def test_a_module_that_is_written_again_is_a_change(tmp_path: Path, monkeypatch:
     assert not found.are_unchanged()
 
 
-def test_a_module_that_was_written_while_it_was_imported_may_be_another(
+def test_a_module_written_after_the_start_of_its_import_counts_as_changed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     source = tmp_path / "silt_module.py"
@@ -89,7 +93,9 @@ def test_a_module_that_was_written_while_it_was_imported_may_be_another(
 
 
 @pytest.mark.parametrize("name", ["plugin-1.0.dist-info", "added.pth", "module.py"])
-def test_a_package_that_comes_or_goes_is_a_change(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_added_package_or_module_counts_as_a_change(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.syspath_prepend(str(tmp_path))
     found = packages.on_path()
     (tmp_path / "__pycache__").mkdir()
@@ -98,7 +104,7 @@ def test_a_package_that_comes_or_goes_is_a_change(name: str, tmp_path: Path, mon
     assert not found.are_unchanged()
 
 
-def test_globals_of_dbt_are_put_back(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_globals_of_dbt_are_restored(monkeypatch: pytest.MonkeyPatch) -> None:
     module = ModuleType("dbt.silt_globals")
     module.__dict__.update(text=None, mapping={"a": 1}, members={1}, items=[1, 2], same=(1,))
     monkeypatch.setitem(sys.modules, "dbt.silt_globals", module)

@@ -1,4 +1,4 @@
-"""A command that a server runs is, to whoever started its client, the client itself."""
+"""A command that a server runs looks like its client to the process that started the client."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ print(json.dumps({
 """
 
 
-def test_it_has_arguments_folder_variables_and_mask_of_its_client(shared: House, tmp_path: Path) -> None:
+def test_a_command_has_the_arguments_folder_variables_and_umask_of_its_client(shared: House, tmp_path: Path) -> None:
     variables = {"SILT_LITTLE": "a=b\nc", "EMPTY": "", "LARGE": "x" * 100_000}
     code, output = shared.run(SHOW, "-s", "", "ä b", cwd=tmp_path, env=variables, umask=0o027)
     seen = json.loads(output)
@@ -44,18 +44,18 @@ def test_it_has_arguments_folder_variables_and_mask_of_its_client(shared: House,
     assert seen["main"] == [None, "/somewhere/bin/dbt"]
 
 
-def test_a_variable_that_the_server_was_started_with_and_the_client_lacks_is_not_there(house: House) -> None:
+def test_a_command_has_no_variable_of_the_server_that_its_client_lacks(house: House) -> None:
     house.run("", env={"ONLY_OF_THE_FIRST": "1"})
     assert house.run("import os; print(os.environ.get('ONLY_OF_THE_FIRST'))") == (0, "None")
     assert len(house.servers()) == 1
 
 
-def test_a_program_that_it_starts_gets_no_descriptor_but_its_streams(shared: House) -> None:
+def test_a_program_started_by_a_command_inherits_only_the_standard_streams(shared: House) -> None:
     _, output = shared.run(SHOW)
     assert json.loads(output)["inherited"] == ["0", "1", "2"]
 
 
-def test_it_has_the_clients_limits_processors_and_signals(shared: House) -> None:
+def test_a_command_has_the_limits_processors_and_signal_handling_of_its_client(shared: House) -> None:
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     _, output = shared.run(
         SHOW, before=("nohup", "prlimit", f"--nofile=100:{most}", "taskset", "-c", str(min(os.sched_getaffinity(0))))
@@ -64,34 +64,34 @@ def test_it_has_the_clients_limits_processors_and_signals(shared: House) -> None
     assert seen["files"] == [100, most]
     assert seen["processors"] == [min(os.sched_getaffinity(0))]
     assert (seen["hangup"], seen["interrupt"], seen["child"], seen["blocked"]) == (True, True, True, [])
-    _, output = shared.run(SHOW, before=("env", "--default-signal=HUP"))  # the tests may run under nohup themselves
+    _, output = shared.run(SHOW, before=("env", "--default-signal=HUP"))  # the tests themselves may run under nohup
     assert not json.loads(output)["hangup"]
 
 
 @pytest.mark.parametrize("code", [0, 1, 2, 77])
-def test_its_exit_code_is_the_clients(shared: House, code: int) -> None:
+def test_a_client_ends_with_the_exit_code_of_its_command(shared: House, code: int) -> None:
     assert shared.run(f"raise SystemExit({code})") == (code, "")
 
 
-def test_its_end_by_an_error_and_what_it_prints_last_are_pythons(shared: House) -> None:
+def test_an_uncaught_error_prints_a_traceback_runs_exit_handlers_and_exits_with_1(shared: House) -> None:
     code, output = shared.run("import atexit; atexit.register(print, 'at exit'); 1 / 0")
     assert code == 1
     assert "ZeroDivisionError" in output and output.endswith("at exit")
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGSEGV, signal.SIGINT])
-def test_a_signal_that_ends_it_ends_the_client(shared: House, number: signal.Signals) -> None:
+def test_a_signal_that_ends_the_command_ends_the_client(shared: House, number: signal.Signals) -> None:
     default = "" if number == signal.SIGKILL else f"signal.signal({number}, signal.SIG_DFL)"
     code, _ = shared.run(f"import os, signal\n{default}\nos.kill(os.getpid(), {number})")
     assert code == -number
 
 
-def test_it_reads_the_clients_input_and_writes_into_its_pipe(shared: House) -> None:
+def test_a_command_reads_the_clients_input_and_writes_to_its_pipe(shared: House) -> None:
     client = shared.client("import sys; print(sys.stdin.read().upper(), end='')", stdin=subprocess.PIPE)
     assert client.communicate(b"typed\n", timeout=60)[0] == b"TYPED\n"
 
 
-def test_a_pipe_that_is_closed_ends_it_as_python_ends(shared: House) -> None:
+def test_a_closed_output_pipe_ends_the_command_with_exit_code_1(shared: House) -> None:
     client = shared.client("import sys\nwhile True: print('line')", stderr=subprocess.DEVNULL)
     assert client.stdout is not None
     assert client.stdout.readline() == b"line\n"
@@ -99,14 +99,14 @@ def test_a_pipe_that_is_closed_ends_it_as_python_ends(shared: House) -> None:
     assert ended(client) == 1
 
 
-def test_a_stream_that_is_closed_is_none(shared: House) -> None:
+def test_a_closed_input_stream_is_none_in_the_command(shared: House) -> None:
     code, output = shared.run(
         "import sys; print(sys.stdin, file=sys.stderr)", before=("sh", "-c", 'exec "$@" <&-', "-")
     )
     assert (code, output) == (0, "None")
 
 
-def test_on_a_terminal_each_line_is_there_at_once(shared: House) -> None:
+def test_a_terminal_shows_each_line_immediately(shared: House) -> None:
     screen, device = os.openpty()
     asks = "import time; print(all(os.isatty(each) for each in range(3)))\ntime.sleep(60)"
     client, _ = shared.running(asks, stdin=device, stdout=device, stderr=device)
@@ -125,20 +125,20 @@ except KeyboardInterrupt:
 """
 
 
-def test_ctrl_c_is_the_commands_to_answer(shared: House) -> None:
+def test_a_command_handles_ctrl_c_itself(shared: House) -> None:
     client, _ = shared.running(WAITS)
     client.send_signal(signal.SIGINT)
     assert ended(client) == 7
 
 
-def test_sigterm_reaches_it(shared: House) -> None:
+def test_a_command_receives_sigterm(shared: House) -> None:
     client, process = shared.running("import signal, sys, time\nsignal.signal(15, lambda *_: sys.exit(143))\n" + WAITS)
     client.send_signal(signal.SIGTERM)
     assert ended(client) == 143
     assert not is_alive(process)
 
 
-def test_a_client_that_is_killed_has_its_command_killed(shared: House) -> None:
+def test_killing_a_client_kills_its_command(shared: House) -> None:
     client, process = shared.running(WAITS)
     client.kill()
     ended(client)
@@ -149,7 +149,7 @@ def _state(process: int) -> str:
     return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0]
 
 
-def test_ctrl_z_stops_it_and_fg_continues_it(shared: House) -> None:
+def test_ctrl_z_stops_client_and_command_and_fg_continues_them(shared: House) -> None:
     client, process = shared.running("import time\ntime.sleep(0.5)", preexec_fn=os.setpgrp)
     client.send_signal(signal.SIGTSTP)
     wait_until(lambda: _state(process) == "T" and _state(client.pid) == "T")
