@@ -1,4 +1,4 @@
-"""A Spark that needs no Java, and its keeper's lock, for tests of who may use it and when it ends."""
+"""A fake Spark without Java, and its keeper's lock, for tests of who may use it and when it ends."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def use(keep_alive: float = KEEP_ALIVE, started: float = 1.0) -> Use:
 
 @dataclass
 class FakeSpark:
-    """Notes what it is asked to do."""
+    """Records the calls that it receives."""
 
     alive: bool = True
     closed: list[str] = field(default_factory=list)
@@ -74,7 +74,7 @@ class Kept:
 
 @dataclass
 class Starts:
-    """Starts keepers that are nothing but the lock that says that they live."""
+    """Starts fake keepers, each of which only holds the lock of a live keeper."""
 
     keepers: list[int] = field(default_factory=list)
 
@@ -83,5 +83,5 @@ class Starts:
         record(40000 + len(self.keepers)).write(folder / RECORD)
 
     def kill(self) -> None:
-        """Ends the process as the system does: its lock is released, and its files remain."""
+        """Simulates the end of a killed process: its lock is released, and its files remain."""
         os.close(self.keepers[-1])

@@ -1,4 +1,4 @@
-"""Which Spark a command is given: one that runs, or one that is started, once."""
+"""Which Spark a command gets: a running Spark, or a new Spark, which is started only once."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_the_first_command_starts_a_spark_and_the_next_uses_it(tmp_path: Path, s
     starts.kill()
 
 
-def test_commands_that_begin_at_once_start_one_spark(tmp_path: Path, starts: Starts) -> None:
+def test_commands_that_start_together_start_only_one_spark(tmp_path: Path, starts: Starts) -> None:
     together = threading.Barrier(8)
     found: list[Attached] = []
 
@@ -53,7 +53,7 @@ def test_commands_that_begin_at_once_start_one_spark(tmp_path: Path, starts: Sta
     starts.kill()
 
 
-def test_the_files_of_a_spark_that_was_killed_are_not_believed(tmp_path: Path, starts: Starts) -> None:
+def test_the_files_of_a_killed_spark_are_ignored(tmp_path: Path, starts: Starts) -> None:
     first = attach(tmp_path, use(), starts)
     starts.kill()
     assert Path(tmp_path, RECORD).exists()
@@ -68,7 +68,9 @@ def test_the_files_of_a_spark_that_was_killed_are_not_believed(tmp_path: Path, s
     starts.kill()
 
 
-def test_what_a_killed_spark_left_behind_does_not_reach_the_next(tmp_path: Path, starts: Starts) -> None:
+def test_requests_and_results_for_a_killed_spark_are_deleted_when_the_next_starts(
+    tmp_path: Path, starts: Starts
+) -> None:
     private_files.private_folder(tmp_path)
     for left in (STOP, ENDED):
         private_files.write(tmp_path / left, b"force")
@@ -78,7 +80,7 @@ def test_what_a_killed_spark_left_behind_does_not_reach_the_next(tmp_path: Path,
     starts.kill()
 
 
-def test_a_spark_that_does_not_start_leaves_no_lock_behind(tmp_path: Path, starts: Starts) -> None:
+def test_a_failed_start_of_spark_leaves_no_lock(tmp_path: Path, starts: Starts) -> None:
     def fail(folder: Path, alive: Lock) -> None:
         raise KeptSparkError("no memory")
 
@@ -91,7 +93,7 @@ def test_a_spark_that_does_not_start_leaves_no_lock_behind(tmp_path: Path, start
     starts.kill()
 
 
-def test_a_spark_that_ends_right_after_its_start_is_told_as_such(tmp_path: Path) -> None:
+def test_a_spark_that_ends_right_after_its_start_raises_an_error(tmp_path: Path) -> None:
     with pytest.raises(KeptSparkError, match="ended right after its start"):
         attach(tmp_path, use(), lambda folder, alive: None)
 
@@ -115,7 +117,7 @@ def test_a_command_waits_for_a_spark_whose_starter_was_killed_before_it_was_read
     alive.release()
 
 
-def test_a_command_starts_a_spark_where_the_one_it_waits_for_dies(
+def test_a_command_starts_a_spark_if_the_spark_that_it_waits_for_dies(
     tmp_path: Path, starts: Starts, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     alive = acquire(tmp_path / ALIVE)
@@ -143,7 +145,7 @@ sys.stdin.read()
 """
 
 
-def test_a_killed_command_gives_its_use_back_although_a_child_of_it_lives(tmp_path: Path) -> None:
+def test_the_lease_of_a_killed_command_is_released_although_its_child_lives(tmp_path: Path) -> None:
     reads, writes = os.pipe()
     with os.fdopen(writes, "wb"):
         with subprocess.Popen(

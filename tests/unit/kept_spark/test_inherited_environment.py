@@ -1,4 +1,4 @@
-"""Which commands share a Spark: those that would start the same one."""
+"""Commands share a Spark if each of them would start the same Spark."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def name(settings: object = None, environment: dict[str, str] | None = None) -> 
     return name_of(given, inherited_environment.read({"PATH": os.environ["PATH"], **(environment or {})}))
 
 
-def test_the_same_settings_in_the_same_surroundings_have_the_same_name() -> None:
+def test_the_same_settings_in_the_same_environment_have_the_same_name() -> None:
     again = {"spark_conf": {"spark.driver.memory": "2g"}, "master": "local[2]"}
     assert name() == name(again)
     assert name() == name(environment={"EDITOR": "vi", "DBT_TARGET": "dev", "SPARK_CONNECT_MODE_ENABLED": "1"})
@@ -40,11 +40,11 @@ def test_other_settings_have_another_name(settings: dict[str, object]) -> None:
 @pytest.mark.parametrize(
     "variable", ["TZ", "LANG", "LC_ALL", "SPARK_CONF_DIR", "AWS_SESSION_TOKEN", "PYTHONPATH", "HADOOP_CONF_DIR"]
 )
-def test_a_variable_that_spark_reads_makes_another_name(variable: str) -> None:
+def test_a_variable_that_spark_reads_changes_the_name(variable: str) -> None:
     assert name(environment={variable: "x"}) != name()
 
 
-def test_another_folder_umask_package_or_pyspark_makes_another_name(
+def test_another_folder_umask_package_or_pyspark_changes_the_name(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     names = {name()}
@@ -65,13 +65,13 @@ def test_another_folder_umask_package_or_pyspark_makes_another_name(
     assert len(names) == 5
 
 
-def test_no_value_can_be_read_from_the_name() -> None:
+def test_the_name_reveals_no_value() -> None:
     found = name(environment={"AWS_SECRET_ACCESS_KEY": "hunter2"})
     assert len(found) == 16
     assert set(found) <= set("0123456789abcdef")
 
 
-def test_a_server_gets_the_environment_without_secrets_of_dbt_and_what_a_client_was_told(
+def test_a_server_gets_the_environment_without_dbts_secrets_and_connection_settings(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("DBT_ENV_SECRET_TOKEN", "x")

@@ -1,4 +1,4 @@
-"""Files that hold a token: this user's alone, or refused."""
+"""Files that contain a token: only this user may access them, or they are refused."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def mode(path: Path) -> int:
     return stat.S_IMODE(path.stat().st_mode)
 
 
-def test_a_folder_and_its_files_are_for_this_user_alone_whatever_the_umask(tmp_path: Path) -> None:
+def test_only_this_user_may_access_a_folder_and_its_files_whatever_the_umask(tmp_path: Path) -> None:
     before = os.umask(0)
     try:
         folder = private_files.private_folder(tmp_path / ".cache" / "dbt-silt" / "spark")
@@ -35,7 +35,7 @@ def test_a_folder_and_its_files_are_for_this_user_alone_whatever_the_umask(tmp_p
     assert mode(folder / "gate.lock") == 0o600
 
 
-def test_a_folder_of_ours_that_others_can_look_into_is_closed(tmp_path: Path) -> None:
+def test_an_own_folder_that_other_users_may_read_is_made_private(tmp_path: Path) -> None:
     folder = tmp_path / "spark"
     folder.mkdir(mode=0o755)
     private_files.private_folder(folder)
@@ -43,7 +43,7 @@ def test_a_folder_of_ours_that_others_can_look_into_is_closed(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("kind", ["of another user", "a link", "a file"])
-def test_what_may_be_of_another_user_is_refused_as_a_folder(
+def test_a_folder_that_another_user_may_control_is_refused(
     tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = tmp_path / "spark"
@@ -60,7 +60,9 @@ def test_what_may_be_of_another_user_is_refused_as_a_folder(
 
 
 @pytest.mark.parametrize("kind", ["of another user", "a link", "for others to read", "for others to write", "a pipe"])
-def test_what_may_be_of_another_user_is_not_read(tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_that_another_user_may_control_is_not_read(
+    tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path = tmp_path / "spark.json"
     record().write(path)
     if kind == "of another user":
@@ -77,20 +79,20 @@ def test_what_may_be_of_another_user_is_not_read(tmp_path: Path, kind: str, monk
         Record.read(path)
 
 
-def test_a_record_comes_back_as_it_was_written_and_shows_no_token(tmp_path: Path) -> None:
+def test_a_record_is_read_as_written_and_its_repr_has_no_token(tmp_path: Path) -> None:
     record().write(tmp_path / "spark.json")
     assert Record.read(tmp_path / "spark.json") == record()
     assert "secret-token" not in repr(record())
 
 
 @pytest.mark.parametrize("content", [b"", b"{", b"[]", b'{"port": 1}', b"\xff"])
-def test_a_record_that_is_broken_or_of_another_version_is_none(tmp_path: Path, content: bytes) -> None:
+def test_a_broken_or_missing_record_is_read_as_none(tmp_path: Path, content: bytes) -> None:
     private_files.write(tmp_path / "spark.json", content)
     assert Record.read(tmp_path / "spark.json") is None
     assert Record.read(tmp_path / "absent.json") is None
 
 
-def test_what_cannot_be_written_is_said_and_nothing_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failed_write_raises_an_error_and_leaves_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(source: str, target: Path) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 

@@ -1,4 +1,4 @@
-"""When a kept Spark ends: by steps of its keeper between those of the commands."""
+"""When a kept Spark ends: steps of its keeper alternate with steps of commands."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def kept(tmp_path: Path) -> Kept:
     return Kept(tmp_path)
 
 
-def test_a_spark_that_nobody_uses_ends_after_its_time_and_not_before(kept: Kept) -> None:
+def test_an_unused_spark_ends_after_its_idle_time_and_not_before(kept: Kept) -> None:
     assert kept.watch.step() is None
     kept.time = KEEP_ALIVE - 1
     assert kept.watch.step() is None
@@ -25,7 +25,7 @@ def test_a_spark_that_nobody_uses_ends_after_its_time_and_not_before(kept: Kept)
     assert kept.watch.step() is Reason.AGE
 
 
-def test_a_spark_that_is_used_does_not_end_however_long_that_takes(kept: Kept) -> None:
+def test_a_spark_in_use_does_not_end_however_long_the_use_lasts(kept: Kept) -> None:
     lease = kept.take()
     for hour in range(100):
         kept.time = hour * 60 * MINUTE
@@ -36,7 +36,7 @@ def test_a_spark_that_is_used_does_not_end_however_long_that_takes(kept: Kept) -
     assert kept.watch.step() is Reason.AGE
 
 
-def test_a_command_that_came_just_before_the_end_keeps_its_spark(kept: Kept) -> None:
+def test_a_command_that_starts_just_before_the_end_keeps_its_spark(kept: Kept) -> None:
     kept.watch.step()
     kept.time = KEEP_ALIVE
     lease = kept.take()
@@ -45,7 +45,7 @@ def test_a_command_that_came_just_before_the_end_keeps_its_spark(kept: Kept) -> 
     lease.release()
 
 
-def test_nobody_begins_to_use_a_spark_that_ends(kept: Kept) -> None:
+def test_no_command_can_start_to_use_a_spark_that_ends(kept: Kept) -> None:
     kept.watch.step()
     kept.time = KEEP_ALIVE
     assert kept.watch.step() is Reason.AGE
@@ -55,7 +55,7 @@ def test_nobody_begins_to_use_a_spark_that_ends(kept: Kept) -> None:
     kept.take().release()
 
 
-def test_a_command_at_the_gate_that_has_not_said_who_it_is_counts(kept: Kept) -> None:
+def test_a_command_that_holds_the_gate_without_a_lease_counts_as_a_user(kept: Kept) -> None:
     kept.watch.step()
     kept.time = KEEP_ALIVE
     gate = leases.acquire(kept.folder / leases.GATE, shared=True)
@@ -76,7 +76,7 @@ def test_the_sessions_of_an_ended_command_are_closed_once_and_other_sessions_rem
     alive.release()
 
 
-def test_what_sessions_share_is_forgotten_between_commands_and_never_under_one(kept: Kept) -> None:
+def test_state_shared_by_sessions_is_cleared_only_while_no_command_runs(kept: Kept) -> None:
     first = kept.take()
     kept.watch.step()
     assert kept.spark.tidied == 0
@@ -90,7 +90,7 @@ def test_what_sessions_share_is_forgotten_between_commands_and_never_under_one(k
     assert kept.spark.tidied == 1
 
 
-def test_a_spark_that_cannot_be_cleaned_up_is_not_given_to_the_next_command(kept: Kept) -> None:
+def test_a_spark_that_cannot_be_cleaned_up_ends_before_the_next_command(kept: Kept) -> None:
     kept.spark.tidies = False
     assert kept.watch.step() is Reason.UNCLEAN
 
@@ -106,12 +106,12 @@ def test_the_last_started_command_decides_how_long_spark_is_kept(kept: Kept) -> 
     assert kept.watch.step() is Reason.AGE
 
 
-def test_a_request_to_stop_is_obeyed_where_nobody_uses_spark(kept: Kept) -> None:
+def test_a_request_to_stop_is_obeyed_if_no_command_uses_spark(kept: Kept) -> None:
     private_files.write(kept.folder / STOP, b"idle")
     assert kept.watch.step() is Reason.ASKED
 
 
-def test_a_request_to_stop_is_refused_while_a_command_runs_and_not_remembered(kept: Kept) -> None:
+def test_a_request_to_stop_while_a_command_runs_is_refused_and_deleted(kept: Kept) -> None:
     lease = kept.take()
     private_files.write(kept.folder / STOP, b"idle")
     assert kept.watch.step() is None
@@ -120,14 +120,14 @@ def test_a_request_to_stop_is_refused_while_a_command_runs_and_not_remembered(ke
     assert kept.watch.step() is None
 
 
-def test_a_forced_stop_ends_it_under_a_command(kept: Kept) -> None:
+def test_a_forced_stop_ends_spark_although_a_command_runs(kept: Kept) -> None:
     lease = kept.take()
     private_files.write(kept.folder / STOP, b"force")
     assert kept.watch.step() is Reason.FORCED
     lease.release()
 
 
-def test_a_keeper_whose_java_is_gone_ends_under_a_command(kept: Kept) -> None:
+def test_a_keeper_whose_java_died_ends_although_a_command_runs(kept: Kept) -> None:
     lease = kept.take()
     kept.spark.alive = False
     assert kept.watch.step() is Reason.DIED
@@ -135,7 +135,7 @@ def test_a_keeper_whose_java_is_gone_ends_under_a_command(kept: Kept) -> None:
 
 
 @pytest.mark.parametrize("lost", ["deleted", "replaced"])
-def test_a_spark_that_no_command_can_find_ends_when_its_last_command_has(kept: Kept, lost: str) -> None:
+def test_a_spark_that_no_command_can_find_ends_after_its_last_command(kept: Kept, lost: str) -> None:
     lease = kept.take()
     kept.watch.step()
     (kept.folder / RECORD).unlink()
@@ -146,7 +146,7 @@ def test_a_spark_that_no_command_can_find_ends_when_its_last_command_has(kept: K
     assert kept.watch.step() is Reason.LOST
 
 
-def test_it_says_since_when_nobody_uses_it(kept: Kept) -> None:
+def test_a_file_marks_the_time_since_which_spark_is_idle(kept: Kept) -> None:
     kept.watch.step()
     assert (kept.folder / IDLE).exists()
     lease = kept.take()
@@ -155,20 +155,20 @@ def test_it_says_since_when_nobody_uses_it(kept: Kept) -> None:
     lease.release()
 
 
-def test_why_it_ended_is_told_to_the_commands_that_it_ended_under(tmp_path: Path) -> None:
+def test_commands_can_read_why_their_spark_ended(tmp_path: Path) -> None:
     assert how_it_ended(tmp_path) == (None, None)
     write_end(tmp_path, Reason.DIED, 137)
     assert how_it_ended(tmp_path) == (Reason.DIED, 137)
 
 
-def test_what_was_asked_is_withdrawn_last(kept: Kept) -> None:
+def test_withdrawing_deletes_the_record_and_the_request_to_stop(kept: Kept) -> None:
     private_files.write(kept.folder / STOP, b"idle")
     withdraw(kept.folder)
     assert not (kept.folder / RECORD).exists()
     assert not (kept.folder / STOP).exists()
 
 
-def test_a_record_that_others_can_read_is_refused(kept: Kept) -> None:
+def test_a_record_that_other_users_may_read_is_refused(kept: Kept) -> None:
     (kept.folder / RECORD).chmod(0o644)
     with pytest.raises(KeptSparkError, match="not a regular file that only you can access"):
         kept.watch.step()
