@@ -1,4 +1,4 @@
-"""Entries of tables in Spark's own Derby metastore, beside the names that others have there."""
+"""Entries of tables in Spark's own Derby metastore, next to entries of other programs."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def metastore(
 
 @dataclass
 class House:
-    """A warehouse whose schema no other test has."""
+    """A warehouse with a schema that no other test uses."""
 
     warehouse: Warehouse
     registration: Registration
@@ -68,7 +68,7 @@ def house(spark: SparkSession, metastore: HiveMetastore, tmp_path: Path, request
     return made
 
 
-def test_a_table_is_registered_once_at_its_place(house: House) -> None:
+def test_a_table_is_registered_once_with_its_location(house: House) -> None:
     house.sql("create table {s}.orders as select 1 as id")
     assert [house.settled("orders") for _ in range(2)] == [Settled.REGISTERED, Settled.UNCHANGED]
     place = f"file:{house.folder}/{house.schema}/orders"
@@ -77,7 +77,7 @@ def test_a_table_is_registered_once_at_its_place(house: House) -> None:
     assert (raw.provider().get(), raw.tableType().name()) == ("delta", "EXTERNAL")
 
 
-def test_an_entry_goes_with_its_table_and_leaves_its_files(house: House) -> None:
+def test_removing_an_entry_keeps_the_files_and_dropping_the_table_removes_its_entry(house: House) -> None:
     house.sql("create table {s}.gone as select 1 as id")
     house.settled("gone")
     house.metastore.remove(house.schema, "gone")
@@ -89,7 +89,7 @@ def test_an_entry_goes_with_its_table_and_leaves_its_files(house: House) -> None
     assert house.settled("seen") is Settled.ABSENT
 
 
-def test_a_view_in_place_of_a_table_takes_its_entry_away(house: House) -> None:
+def test_a_view_that_replaces_a_table_removes_the_entry_of_the_table(house: House) -> None:
     house.sql("create table {s}.both as select 1 as id")
     house.settled("both")
     house.sql("drop table {s}.both")
@@ -107,7 +107,7 @@ def test_a_table_that_another_program_registered_is_not_changed(house: House) ->
     assert house.settled("orders") is Settled.ABSENT and house.entry("orders") == theirs
 
 
-def test_an_entry_follows_a_table_to_its_new_place(house: House) -> None:
+def test_an_entry_with_an_earlier_location_gets_the_new_location(house: House) -> None:
     house.sql("create table {s}.moved as select 1 as id")
     house.settled("moved")
     entry = house.entry("moved")
@@ -117,7 +117,7 @@ def test_an_entry_follows_a_table_to_its_new_place(house: House) -> None:
     assert house.settled("moved") is Settled.MOVED and house.entry("moved") == entry
 
 
-def test_all_tables_are_settled_and_entries_without_a_table_go(house: House) -> None:
+def test_settling_all_registers_tables_and_removes_entries_without_a_table(house: House) -> None:
     house.sql("create table {s}.a as select 1 as id")
     house.sql("create table {s}.b as select 1 as id")
     house.settled("b")
@@ -129,13 +129,13 @@ def test_all_tables_are_settled_and_entries_without_a_table_go(house: House) -> 
     assert [each.name for each in house.metastore.tables(house.schema)] == ["a", "c"]
 
 
-def test_a_name_that_the_metastore_cannot_have_is_an_error_of_registration(house: House) -> None:
+def test_a_name_that_the_metastore_does_not_allow_raises_registration_error(house: House) -> None:
     house.sql("create table {s}.`größe in m` as select 1 as id")
     with pytest.raises(RegistrationError, match=r"größe in m.*silt_register"):
         house.settled("größe in m")
 
 
-def test_a_metastore_that_cannot_be_opened_is_tried_once(
+def test_opening_a_broken_metastore_is_tried_only_once(
     spark: SparkSession, metastore: HiveMetastore, tmp_path: Path
 ) -> None:
     tried = []
@@ -155,7 +155,7 @@ def test_a_metastore_that_cannot_be_opened_is_tried_once(
     assert not registration.is_open and len(tried) == 1
 
 
-def test_statements_change_the_entries_of_the_tables_that_they_name(house: House) -> None:
+def test_statements_update_the_entries_of_the_tables_that_they_name(house: House) -> None:
     entries = MetastoreEntries(house.warehouse, house.registration)
 
     def run(text: str) -> list[str]:
