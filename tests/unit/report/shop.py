@@ -1,6 +1,6 @@
 """A small project for tests of the page: a warehouse with runs, and the artifacts of dbt; without Spark and dbt.
 
-Its names, comments and messages are what an attacker would write.
+Its names, comments and messages are an attacker's.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ _NOW = datetime.now(timezone.utc)
 
 
 def made(house: House, target: Path) -> dict[str, Any]:
-    """What the page of this project has as its data."""
+    """Returns the data of this project's page."""
     found: dict[str, Any] = json.loads(document(Source(house.catalog, target), 1_800_000_000_000).json)
     return found
 
 
 def build(house: House, target: Path) -> None:
-    """Makes a project of two runs: the first one builds all, of the second one a model fails and holds another."""
+    """Creates a project of two runs: the first builds all models; in the second, a failed model holds another model."""
     orders = house.running("monday", "model.shop.orders").create("main.orders", rows(0, 40))
     house.running("monday", "model.shop.customers").create("main.customers", rows(0, 5))
     for start in range(40, 400, 40):
@@ -57,7 +57,7 @@ def build(house: House, target: Path) -> None:
 
 
 def _conflicting(house: House, log: DeltaLog) -> None:
-    """Commits from an old snapshot, so that the commit is tried again."""
+    """Commits from an old snapshot, so that the commit is retried."""
     base = log.snapshot()
     house.append(log, rows(2000, 2))
     facts = house.facts or CommitFacts()
@@ -67,7 +67,7 @@ def _conflicting(house: House, log: DeltaLog) -> None:
 
 
 def manifest() -> dict[str, Any]:
-    """The manifest: two sources, four models, a seed and tests."""
+    """Returns the manifest: two sources, four models, a seed and tests."""
     nodes = [
         _model("orders", ["source.shop.raw.orders"], {"materialized": "incremental", "unique_key": "id"}),
         _model("customers", ["source.shop.raw.customers", "seed.shop.countries"]),
@@ -84,7 +84,7 @@ def manifest() -> dict[str, Any]:
 
 
 def run_results() -> dict[str, Any]:
-    """The results of the second run."""
+    """Returns the results of the second run."""
     response = {"run_id": "tuesday", "table": "silt.main.orders", "table_version": 11, "skipped": False}
     results = [
         _result("model.shop.orders", "success", (0, 8), 1, "v11: 3 inserted, 4 updated", response),
@@ -98,7 +98,7 @@ def run_results() -> dict[str, Any]:
 
 
 def sources() -> dict[str, Any]:
-    """What `dbt source freshness` found."""
+    """Returns the results of `dbt source freshness`."""
     found = [("orders", "error"), ("customers", "pass")]
     times = {"max_loaded_at": _time(3000), "snapshotted_at": _time(1)}
     return {"results": [{"unique_id": f"source.shop.raw.{name}", "status": status, **times} for name, status in found]}

@@ -1,4 +1,4 @@
-"""The page in a real browser: every view opens, filters and links work, and nothing is reported as an error.
+"""The page in a real browser: every view opens, filters and links work, and the console shows no error.
 
 It needs Chromium and its driver (`apt-get install chromium chromium-driver`), and Selenium (`pip install selenium`).
 """
@@ -46,7 +46,7 @@ VIEWS = {
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
-    """A browser without a window; the protocol that it speaks comes with its driver."""
+    """A browser without a window, controlled through its driver."""
     options = webdriver.ChromeOptions()
     options.binary_location = CHROMIUM
     for argument in ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"):
@@ -59,7 +59,7 @@ def browser() -> Iterator[Any]:
 
 @pytest.fixture
 def opened(browser: Any, house: House, target: Path, tmp_path: Path) -> Iterator[Any]:
-    """The browser with the page of the project, opened from disk; at the end it has no error on its console."""
+    """The browser with the project's page, opened from disk; afterwards, its console must contain no error."""
     shop.build(house, target)
     broken = house.create("main.broken", rows(0, 1))
     broken.store.put("_delta_log/00000000000000000001.json", b"{")
@@ -74,7 +74,7 @@ def opened(browser: Any, house: House, target: Path, tmp_path: Path) -> Iterator
 def go(browser: Any, view: str) -> None:
     browser.execute_script("window.location.hash = arguments[0]", view)
     eventually(lambda: browser.execute_script("return window.location.hash") == view.replace(" ", "%20"))
-    # The view is drawn by an event that comes after this script.
+    # The view is drawn by an event after this script.
     browser.execute_async_script("setTimeout(arguments[0], 0)")
 
 
@@ -114,7 +114,7 @@ def test_every_view_fits_its_window_in_light_and_dark(opened: Any, scheme: str, 
     opened.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
 
 
-def test_hostile_names_are_shown_as_text_and_run_nothing(opened: Any) -> None:
+def test_hostile_names_are_shown_as_text_and_run_no_script(opened: Any) -> None:
     for view in VIEWS:
         go(opened, view)
         assert find(opened, "main script, main img, main iframe") == []
@@ -123,7 +123,7 @@ def test_hostile_names_are_shown_as_text_and_run_nothing(opened: Any) -> None:
     assert "<img src=x onerror=" in text(opened, "pre")
 
 
-def test_every_link_of_every_view_leads_somewhere(opened: Any) -> None:
+def test_every_link_of_every_view_opens_a_known_view(opened: Any) -> None:
     seen: set[str] = set()
     left = ["#/"]
     while left:
@@ -137,7 +137,7 @@ def test_every_link_of_every_view_leads_somewhere(opened: Any) -> None:
     assert {"#/run/monday", "#/table/silt.main.orders", "#/graph?focus=model.shop.late"} <= seen
 
 
-def test_a_filter_finds_runs_and_stays_in_the_address(opened: Any) -> None:
+def test_a_filter_selects_runs_and_is_kept_in_the_address(opened: Any) -> None:
     go(opened, "#/")
     find(opened, "input[name=q]")[0].send_keys("mon")
     eventually(lambda: len(find(opened, "tbody tr")) == 1)
@@ -146,7 +146,7 @@ def test_a_filter_finds_runs_and_stays_in_the_address(opened: Any) -> None:
     assert [row.text.split()[0] for row in find(opened, "tbody tr")] == ["broken"]
 
 
-def test_a_column_is_sorted_by_a_click_on_its_name(opened: Any) -> None:
+def test_a_click_on_the_name_of_a_column_sorts_by_it(opened: Any) -> None:
     go(opened, "#/tables")
     head = next(each for each in find(opened, "th button") if each.text == "rows")
     head.click()
@@ -155,7 +155,7 @@ def test_a_column_is_sorted_by_a_click_on_its_name(opened: Any) -> None:
     assert first.startswith("silt.main.orders") and not find(opened, "tbody tr")[0].text.startswith("silt.main.orders")
 
 
-def test_a_run_shows_threads_failures_and_what_a_node_waited_for(opened: Any) -> None:
+def test_a_run_shows_threads_failures_and_the_node_that_a_node_waited_for(opened: Any) -> None:
     go(opened, "#/run/tuesday")
     assert len(find(opened, ".chart rect.bar")) == 5
     assert {"Thread-1", "Thread-2"} <= {element.text for element in find(opened, "svg text.name")}
@@ -166,7 +166,7 @@ def test_a_run_shows_threads_failures_and_what_a_node_waited_for(opened: Any) ->
     assert "held because of model.shop.late" in held
 
 
-def test_the_graph_shows_the_state_of_each_node_and_the_details_of_one(opened: Any) -> None:
+def test_the_graph_shows_the_state_of_each_node_and_the_details_of_a_selected_node(opened: Any) -> None:
     go(opened, "#/graph")
     states = {each.get_attribute("aria-label") for each in find(opened, ".graph a")}
     assert {"late: failed", "held: held", "customers: skipped", "orders: built", "raw.orders: stale"} <= states
@@ -183,7 +183,7 @@ def test_the_graph_shows_the_state_of_each_node_and_the_details_of_one(opened: A
     }
 
 
-def test_a_table_shows_versions_columns_and_the_line_that_mends_it(opened: Any) -> None:
+def test_a_table_shows_versions_columns_and_the_command_that_improves_its_layout(opened: Any) -> None:
     go(opened, "#/table/silt.main.orders")
     assert "dbt run-operation silt_optimize --args '{table: main.orders}'" in text(opened, "code")
     shown = text(opened)
@@ -202,12 +202,12 @@ def test_a_damaged_table_is_named_with_its_problem(opened: Any) -> None:
     assert "silt.main.broken" in text(opened) and "SILT_CORRUPT_LOG" in text(opened)
 
 
-def test_a_served_page_shows_a_commit_without_being_loaded_again(browser: Any, house: House, target: Path) -> None:
+def test_a_served_page_shows_a_new_commit_without_a_reload(browser: Any, house: House, target: Path) -> None:
     shop.build(house, target)
     log = house.create("main.live", rows(0, 3))
     read = functools.partial(document, Source(house.catalog, target))
     live = LiveData(read, time.monotonic, lambda: int(time.time() * 1000), least=0.1)
-    # In one step: between two, the page may be drawn again.
+    # One script, because the page may be redrawn between two scripts.
     shown = functools.partial(browser.execute_script, "return document.querySelector('.tile b').textContent")
     with ReportServer(0, live) as server:
         threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()

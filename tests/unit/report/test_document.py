@@ -1,4 +1,4 @@
-"""The data of the page: what is in it of runs, models and artifacts, and what is left out."""
+"""The data of the page: which parts of runs, models and artifacts it contains and which it omits."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ def texts(project: Project, numbers: list[int | None]) -> list[str | None]:
     return [None if number is None else project["texts"][number] for number in numbers]
 
 
-def test_runs_come_from_logs_registry_and_results_the_newest_first(project: Project) -> None:
+def test_runs_from_logs_registry_and_results_are_listed_newest_first(project: Project) -> None:
     assert [run["id"] for run in project["runs"]] == ["tuesday", "monday", "broken"]
     assert project["runs"][0]["commands"][0][1].startswith("dbt build --select")
     commands = {run["id"]: run["commands"][0][2] for run in project["runs"]}
     assert commands == {"tuesday": "failed", "monday": "succeeded", "broken": "broken off"}
 
 
-def test_each_run_has_its_result_what_failed_and_its_nodes_by_thread(project: Project) -> None:
+def test_each_run_has_its_result_its_failures_and_its_nodes(project: Project) -> None:
     runs = {run["id"]: run for run in project["runs"]}
     tuesday, monday = runs["tuesday"], runs["monday"]
     assert (tuesday["state"], tuesday["failed"]) == ("failed", ["late", "unique_id"])
@@ -38,7 +38,7 @@ def test_each_run_has_its_result_what_failed_and_its_nodes_by_thread(project: Pr
     assert (runs["broken"]["state"], "nodes" in runs["broken"]) == ("broken off", False)
 
 
-def test_only_the_newest_runs_are_shown_and_all_tables(house: House, target: Path) -> None:
+def test_only_the_newest_runs_but_all_tables_are_shown(house: House, target: Path) -> None:
     shop.build(house, target)
     made = json.loads(document(Source(house.catalog, target, runs=1), 1).json)
     assert [run["id"] for run in made["runs"]] == ["tuesday"]
@@ -50,7 +50,7 @@ def test_a_skipped_unit_names_the_commit_that_did_its_work(project: Project) -> 
     assert (*texts(project, [node, table]), version) == ("model.shop.customers", "silt.main.customers", 0)
 
 
-def test_results_say_built_skipped_held_and_failed(project: Project) -> None:
+def test_results_show_whether_nodes_were_built_skipped_held_or_failed(project: Project) -> None:
     results = project["results"]
     assert (results["run"], results["command"]) == ("tuesday", "build")
     states = dict(texts(project, node[:2]) for node in results["nodes"])
@@ -78,7 +78,7 @@ def test_the_graph_has_models_seeds_and_sources_with_tests_and_freshness(project
 
 @pytest.mark.parametrize("name", [MANIFEST, RESULTS, SOURCES, "silt_runs.json"])
 @pytest.mark.parametrize("content", ["{", "[1]", '{"nodes": [1], "results": 3, "sources": {"a": 1}}', "\ud800"])
-def test_an_artifact_that_cannot_be_read_is_a_note_or_nothing_but_no_error(
+def test_an_unreadable_artifact_raises_no_error_and_the_tables_are_shown(
     house: House, target: Path, name: str, content: str
 ) -> None:
     shop.build(house, target)
@@ -97,21 +97,23 @@ def test_an_artifact_that_cannot_be_read_is_a_note_or_nothing_but_no_error(
         {"resource_type": "model", "config": {"freshness": {"build_after": {"count": True, "period": "day"}}}},
     ],
 )
-def test_a_node_of_another_form_is_shown_with_what_it_says(house: House, target: Path, node: Mapping[str, Any]) -> None:
+def test_a_node_with_missing_or_unexpected_fields_raises_no_error(
+    house: House, target: Path, node: Mapping[str, Any]
+) -> None:
     target.mkdir()
     (target / MANIFEST).write_text(json.dumps({"nodes": {"model.shop.odd": node}}))
     made = shop.made(house, target)
     assert len(made["nodes"]) == (node["resource_type"] == "model")
 
 
-def test_without_a_project_there_are_tables_and_a_note(house: House) -> None:
+def test_without_a_project_the_data_has_tables_and_a_note(house: House) -> None:
     house.create("main.orders", rows(0, 3))
     made = json.loads(document(Source(house.catalog, None), 1).json)
     assert [table["rows"] for table in made["tables"]] == [3]
     assert "no dbt project" in made["notes"][0].lower()
 
 
-def test_a_damaged_table_is_a_problem_next_to_the_others(house: House, target: Path) -> None:
+def test_a_damaged_table_is_listed_as_a_problem_and_other_tables_are_shown(house: House, target: Path) -> None:
     house.create("main.sound", rows(0, 3))
     log = house.create("main.broken", rows(0, 3))
     log.store.put(commit_path(1), b"{")
@@ -121,17 +123,17 @@ def test_a_damaged_table_is_a_problem_next_to_the_others(house: House, target: P
     assert "SILT_CORRUPT_LOG" in broken["problem"] and sound["rows"] == 3
 
 
-def test_nothing_of_the_profile_the_variables_and_the_code_is_in_the_data(project: Project) -> None:
+def test_the_data_contains_no_secret_of_profile_variables_or_code(project: Project) -> None:
     assert shop.SECRET not in json.dumps(project)
 
 
-def test_no_value_of_a_row_is_in_the_data(house: House, target: Path) -> None:
+def test_the_data_contains_no_value_of_a_row(house: House, target: Path) -> None:
     log = house.create("main.orders", [{**row, "name": f"private {row['id']}"} for row in rows(0, 3)])
     house.append(log, [{**row, "name": "private too"} for row in rows(9, 3)])
     assert "private" not in json.dumps(shop.made(house, target))
 
 
-def test_times_are_read_as_dbt_writes_them() -> None:
+def test_times_are_parsed_in_the_formats_of_dbt() -> None:
     assert milliseconds("2026-01-01T00:00:00.500000Z") == milliseconds("2026-01-01T00:00:00.5") == 1_767_225_600_500
     assert milliseconds("2026-01-01T01:00:00+01:00") == 1_767_225_600_000
     assert milliseconds("yesterday") is None and milliseconds(3) is None

@@ -1,4 +1,4 @@
-"""The server of the page: who may ask it, what it answers, and when it reads again."""
+"""The server of the page: which requests it accepts, its responses, and when it reads the data again."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from dbt.adapters.silt.report.server import HOST, ReportServer
 
 @dataclass
 class Reader:
-    """Counts readings, each of which may have other content or fail."""
+    """Counts its calls, each of which may return other content or fail."""
 
     content: str = "{}"
     error: StorageError | None = None
@@ -33,7 +33,7 @@ class Reader:
 
 @dataclass
 class Clock:
-    """Stands still until it is set."""
+    """A clock that changes only when a test sets it."""
 
     seconds: float = 0.0
 
@@ -65,7 +65,7 @@ def server(reader: Reader, clock: Clock) -> Iterator[ReportServer]:
 
 
 def ask(server: ReportServer, path: str, **headers: str) -> tuple[http.client.HTTPResponse, str]:
-    """Sends a request; the answer and its body. Underscores in the names of headers are hyphens."""
+    """Sends a request and returns the response and its body; underscores in header names become hyphens."""
     connection = http.client.HTTPConnection(HOST, server.server_port, timeout=10)
     connection.request("GET", path, headers={name.replace("_", "-"): value for name, value in headers.items()})
     answer = connection.getresponse()
@@ -74,7 +74,7 @@ def ask(server: ReportServer, path: str, **headers: str) -> tuple[http.client.HT
     return answer, body
 
 
-def test_the_address_with_its_secret_gives_the_page_and_its_data(server: ReportServer, reader: Reader) -> None:
+def test_the_address_with_the_secret_returns_the_page_and_its_data(server: ReportServer, reader: Reader) -> None:
     reader.content = "of the warehouse"
     answer, body = ask(server, f"/{server.token}/")
     assert answer.status == 200 and "of the warehouse" in body and "connect-src 'self'" in body
@@ -87,19 +87,19 @@ def test_the_address_with_its_secret_gives_the_page_and_its_data(server: ReportS
     "path",
     ["/", "/data.json", "/wrong/", "/wrong/data.json", "/{token}", "/{token}/other", "/{token}/../data.json"],
 )
-def test_any_other_address_gives_nothing(server: ReportServer, path: str) -> None:
+def test_any_other_address_returns_not_found_without_the_secret(server: ReportServer, path: str) -> None:
     answer, body = ask(server, path.format(token=server.token))
     assert answer.status == 404
     assert server.token not in body
 
 
 @pytest.mark.parametrize("host", ["evil.example", "127.0.0.1", "127.0.0.1:1", "localhost.evil.example"])
-def test_a_request_under_another_name_is_refused(server: ReportServer, host: str) -> None:
+def test_a_request_with_another_host_name_is_refused(server: ReportServer, host: str) -> None:
     answer, body = ask(server, f"/{server.token}/", Host=host)
     assert answer.status == 403 and "made" not in body
 
 
-def test_data_that_is_the_same_is_not_sent_again(server: ReportServer, reader: Reader, clock: Clock) -> None:
+def test_unchanged_data_is_not_sent_again(server: ReportServer, reader: Reader, clock: Clock) -> None:
     path = f"/{server.token}/data.json"
     tag = ask(server, path)[0].headers["ETag"]
     clock.seconds = 10
@@ -110,14 +110,16 @@ def test_data_that_is_the_same_is_not_sent_again(server: ReportServer, reader: R
     assert answer.status == 200 and json.loads(body) == {"made": 20_000, "content": "new"}
 
 
-def test_nothing_is_read_again_before_it_is_due(server: ReportServer, reader: Reader, clock: Clock) -> None:
+def test_data_is_not_read_again_before_the_interval_has_passed(
+    server: ReportServer, reader: Reader, clock: Clock
+) -> None:
     for seconds in (0, 1.5, 1.9):
         clock.seconds = seconds
         ask(server, f"/{server.token}/data.json")
     assert reader.moments == [0]
 
 
-def test_a_storage_that_fails_is_said_and_asked_again(server: ReportServer, reader: Reader) -> None:
+def test_a_failed_read_returns_the_error_and_the_next_request_reads_again(server: ReportServer, reader: Reader) -> None:
     reader.error = StorageError("it is away")
     answer, body = ask(server, f"/{server.token}/data.json")
     assert answer.status == 503 and "it is away" in body
@@ -132,7 +134,7 @@ def test_other_methods_are_refused(server: ReportServer) -> None:
     connection.close()
 
 
-def test_a_slow_reading_is_made_less_often(reader: Reader, clock: Clock) -> None:
+def test_data_that_is_slow_to_read_is_read_less_often(reader: Reader, clock: Clock) -> None:
     def slow(moment: int) -> Document:
         clock.seconds += 5
         return reader(moment)
@@ -148,12 +150,12 @@ def test_a_slow_reading_is_made_less_often(reader: Reader, clock: Clock) -> None
 
 
 @pytest.mark.parametrize("port", [-1, 70_000])
-def test_a_port_that_cannot_be_is_an_error_that_names_it(port: int, reader: Reader, clock: Clock) -> None:
+def test_an_invalid_port_is_named_in_the_error(port: int, reader: Reader, clock: Clock) -> None:
     with pytest.raises(InvalidSettingError, match=f"port {port} .*--port"):
         ReportServer(port, LiveData(reader, clock, clock.now_ms))
 
 
-def test_a_port_that_is_taken_is_an_error_that_names_it(server: ReportServer, reader: Reader, clock: Clock) -> None:
+def test_a_port_in_use_is_named_in_the_error(server: ReportServer, reader: Reader, clock: Clock) -> None:
     with pytest.raises(InvalidSettingError, match=f"port {server.server_port} .*in use.*--port"):
         ReportServer(server.server_port, LiveData(reader, clock, clock.now_ms))
 

@@ -1,4 +1,4 @@
-"""The tables of the page: versions with their sums, files by size and partition, clustering, and what to mend."""
+"""The tables of the page: versions with totals, files by size and partition, clustering, and due maintenance."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ DEFINITION, UNDONE = 16, 17
 
 
 def shown(log: DeltaLog, keys: Sequence[str] = ()) -> dict[str, Any]:
-    """The table's part of the data."""
+    """Returns the table's part of the data."""
     found: dict[str, Any] = json.loads(tables.to_json(table_json(log.name, content_of(log, keys))))
     return found
 
@@ -38,7 +38,7 @@ def cells(table: dict[str, Any], at: int) -> list[Any]:
     return [commit[at] if at < len(commit) else None for commit in table["commits"]]
 
 
-def test_rows_files_and_bytes_of_each_version_are_those_of_its_snapshot(house: House) -> None:
+def test_each_version_has_the_rows_files_and_bytes_of_its_snapshot(house: House) -> None:
     log = house.create("main.orders", rows(0, 10))
     house.append(log, rows(10, 5))
     house.mark(log, [0, 1, 2])
@@ -52,7 +52,7 @@ def test_rows_files_and_bytes_of_each_version_are_those_of_its_snapshot(house: H
     assert cells(table, UNDONE) == [None, None, 3, None]
 
 
-def test_sums_are_right_where_the_log_was_cleaned_up(house: House) -> None:
+def test_totals_are_right_after_a_log_cleanup(house: House) -> None:
     log = house.create("main.orders", rows(0, 10))
     for start in range(10, 40, 10):
         house.append(log, rows(start, 10))
@@ -65,9 +65,7 @@ def test_sums_are_right_where_the_log_was_cleaned_up(house: House) -> None:
     assert cells(table, DEFINITION) == [0, 0]
 
 
-def test_of_a_commit_that_is_too_large_to_read_the_files_are_not_known(
-    house: House, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_commit_that_is_too_large_to_read_has_no_file_counts(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
     log = house.create("main.orders", rows(0, 10))
     house.append(log, rows(10, 5))
     monkeypatch.setattr(log_reading, "_LARGE", 10)
@@ -76,7 +74,7 @@ def test_of_a_commit_that_is_too_large_to_read_the_files_are_not_known(
     assert (cells(table, ROWS), cells(table, INSERTED)) == ([None, 15], [10, 5])
 
 
-def test_of_a_long_log_the_newest_versions_are_read(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_the_newest_versions_of_a_long_log_are_read(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
     log = house.create("main.orders", rows(0, 10))
     for start in range(10, 60, 10):
         house.append(log, rows(start, 10))
@@ -98,14 +96,14 @@ def test_each_version_has_the_definition_that_it_was_committed_with(house: House
     assert table["texts"][after["columns"][-1][3]] == "new" and after["properties"] == {"owner": "me"}
 
 
-def test_small_files_are_those_that_optimize_would_pack(house: House) -> None:
+def test_small_files_are_counted_if_optimize_would_compact_them(house: House) -> None:
     log = house.create("main.orders", rows(0, 10))
     assert "small" not in shown(log)
     house.append(log, rows(10, 5))
     assert shown(log)["small"][:2] == [2, 1]
 
 
-def test_a_file_with_a_deletion_vector_is_not_dead_and_a_replaced_one_is(house: House) -> None:
+def test_a_removed_file_is_dead_and_a_file_with_a_new_deletion_vector_is_not(house: House) -> None:
     log = house.create("main.orders", rows(0, 10))
     house.append(log, rows(10, 5))
     house.mark(log, [0])
@@ -115,7 +113,7 @@ def test_a_file_with_a_deletion_vector_is_not_dead_and_a_replaced_one_is(house: 
     assert shown(log)["dead"] == [1, size, 0, 0]
 
 
-def test_dead_files_are_due_after_the_retention_and_gone_after_a_vacuum(house: House) -> None:
+def test_dead_files_are_due_after_the_retention_and_not_listed_after_a_vacuum(house: House) -> None:
     log = house.create("main.orders", rows(0, 10), {"delta.deletedFileRetentionDuration": "interval 0 hours"})
     house.append(log, rows(10, 5))
     house.restore(log, 0)
@@ -125,7 +123,7 @@ def test_dead_files_are_due_after_the_retention_and_gone_after_a_vacuum(house: H
     assert "dead" not in shown(log)
 
 
-def test_clustering_is_measured_by_the_key_of_the_project_and_shows_ranks_alone(house: House) -> None:
+def test_clustering_is_measured_by_the_projects_key_and_shows_only_ranks(house: House) -> None:
     log = house.create("main.orders", rows(0, 10))
     for start in (5, 100, 1_000):
         house.append(log, rows(start, 10))
@@ -153,7 +151,7 @@ def test_partitions_are_counted_with_their_rows(house: House) -> None:
     assert sorted(table["partitions"], key=str) == [[["2026-01-01"], 2, 200, 14], [[None], 2, 200, 14]]
 
 
-def test_forks_read_the_same_as_one_process(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_forks_and_threads_read_the_same_as_one_process(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
     for number in range(6):
         house.create(f"main.t{number}", rows(0, number))
     alone = tables.read_tables(house.catalog, {}, is_local=True)
@@ -164,6 +162,6 @@ def test_forks_read_the_same_as_one_process(house: House, monkeypatch: pytest.Mo
     assert forked == alone == by_threads and len(alone) == 6
 
 
-def test_a_table_that_is_dropped_meanwhile_is_left_out(house: House, tmp_path: Path) -> None:
+def test_a_table_that_was_dropped_meanwhile_is_omitted(house: House, tmp_path: Path) -> None:
     house.create("main.orders", rows(0, 1))
     assert tables.read_table(house.catalog, {}, house.name("main.gone")) is None
