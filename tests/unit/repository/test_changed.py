@@ -1,4 +1,4 @@
-"""The tests of a change are those that it reaches through imports, the nearest first."""
+"""The tests of a change are the tests that import the changed files, the nearest first."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def graph(root: Path) -> dict[str, set[str]]:
     return imports(root)
 
 
-def test_a_test_is_as_far_from_a_change_as_its_imports_say(tmp_path: Path) -> None:
+def test_the_distance_of_a_test_is_the_number_of_imports_to_the_change(tmp_path: Path) -> None:
     reached = distances(graph(tmp_path), ["dbt/core.py"])
     assert reached == {
         "dbt/core.py": 0,
@@ -41,12 +41,12 @@ def test_a_test_is_as_far_from_a_change_as_its_imports_say(tmp_path: Path) -> No
     }
 
 
-def test_a_module_that_is_loaded_or_run_by_its_name_is_reached(tmp_path: Path) -> None:
+def test_modules_that_are_loaded_or_run_by_name_count_as_imports(tmp_path: Path) -> None:
     reached = distances(graph(tmp_path), ["dbt/cli/show.py"])
     assert "tests/test_command.py" in reached and "tests/test_other.py" not in reached
 
 
-def test_the_nearest_tests_that_fit_are_run_and_a_changed_test_always() -> None:
+def test_the_nearest_tests_within_the_budget_run_and_a_changed_test_always_runs() -> None:
     reached = {"dbt/core.py": 0, "tests/test_own.py": 0, "tests/test_near.py": 1, "tests/test_far.py": 2}
     seconds = {"tests/test_own.py": 50.0, "tests/test_near.py": 20.0, "tests/test_far.py": 20.0}
     found = selected(reached, seconds, budget=75)

@@ -1,4 +1,4 @@
-"""The files for contributors agree with the project: links, lanes, parts of the gate, and targets of make."""
+"""The files for contributors match the project: links, lanes, shards of the gate, and targets of make."""
 
 from __future__ import annotations
 
@@ -24,21 +24,21 @@ def jobs(name: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_the_links_of_a_page_lead_to_files(page: Path) -> None:
+def test_each_link_of_a_page_points_to_a_file(page: Path) -> None:
     links = re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8"))
     assert [link for link in links if not (page.parent / link).exists()] == []
 
 
-def test_each_lane_is_run_every_night() -> None:
+def test_each_lane_runs_every_night() -> None:
     assert jobs("nightly.yml")["lanes"]["strategy"]["matrix"]["lane"] == [lane.name for lane in LANES]
 
 
-def test_the_parts_of_the_gate_are_the_whole_gate() -> None:
+def test_the_shards_of_the_gate_cover_the_whole_gate() -> None:
     parts = jobs("gate.yml")["test"]["strategy"]["matrix"]["shard"]
     assert parts == [f"{number}/{len(parts)}" for number in range(1, len(parts) + 1)]
 
 
-def test_what_pages_and_workflows_have_made_is_a_target() -> None:
+def test_each_make_command_in_pages_and_workflows_names_a_target() -> None:
     texts = [path.read_text(encoding="utf-8") for path in (*PAGES, *WORKFLOWS, ROOT / ".pre-commit-config.yaml")]
     called = {target for text in texts for target in re.findall(r"(?:^|`|: )make ([a-z][a-z-]+)", text, re.M)}
     assert {"check", "test", "test-changed", "docs"} <= called
@@ -48,5 +48,5 @@ def test_what_pages_and_workflows_have_made_is_a_target() -> None:
 
 
 @pytest.mark.parametrize("form", FORMS, ids=lambda form: form.name)
-def test_a_form_is_yaml(form: Path) -> None:
+def test_a_form_is_valid_yaml(form: Path) -> None:
     assert yaml.safe_load(form.read_text(encoding="utf-8"))

@@ -1,4 +1,4 @@
-"""The JSON schemas for editors take what the adapter takes, and refuse what it refuses."""
+"""The JSON schemas for editors accept and refuse the same values as the adapter."""
 
 from __future__ import annotations
 
@@ -51,18 +51,18 @@ def test_a_good_profile_has_no_mistakes() -> None:
         ("storage: {buckets: x}", "'buckets' was unexpected"),
     ],
 )
-def test_a_mistake_is_found(line: str, said: str) -> None:
+def test_a_mistake_in_a_profile_is_reported(line: str, said: str) -> None:
     name = line.partition(":")[0]
     rest = "\n".join(each for each in GOOD.splitlines() if not each.startswith(f"{name}:"))
     (found,) = mistakes(f"{rest}\n{line}")
     assert said in found
 
 
-def test_targets_of_other_adapters_are_left_alone() -> None:
+def test_targets_of_other_adapters_are_accepted() -> None:
     assert mistakes("{type: postgres, host: localhost, anything: 1}") == []
 
 
-def test_each_field_and_config_is_described() -> None:
+def test_each_field_and_config_has_a_description() -> None:
     profile: dict[str, Any] = json.loads((REFERENCE / "profile.schema.json").read_text())
     configs: dict[str, Any] = json.loads((REFERENCE / "configs.schema.json").read_text())
     own = profile["definitions"]["silt"]["properties"]
