@@ -1,4 +1,4 @@
-"""The result of a dbt command: its counts, and the names of what failed."""
+"""The result of a dbt command: its counts, and the names of failed nodes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def result(unique_id: str, status: str, **response: Any) -> dict[str, Any]:
     return {"unique_id": unique_id, "status": status, "adapter_response": response}
 
 
-def test_counts_each_outcome_and_names_what_failed() -> None:
+def test_a_result_counts_each_outcome_and_names_the_failed_nodes() -> None:
     results = [
         result("model.shop.orders", "success", skipped=True),
         result("model.shop.customers", "success"),
@@ -48,7 +48,7 @@ def test_the_name_of_a_node_is_in_its_unique_id(unique_id: str, name: str) -> No
     assert node_name(unique_id) == name
 
 
-def test_is_the_same_when_it_is_read_again() -> None:
+def test_a_result_is_unchanged_by_writing_and_reading() -> None:
     found = CommandResult.of(Ending.FAILED, [result("model.shop.late", "error")], "no\n  connection", ("test.shop.a",))
     assert found.problem == "no connection"
     assert CommandResult.from_json(json.loads(json.dumps(found.to_json()))) == found
@@ -56,14 +56,14 @@ def test_is_the_same_when_it_is_read_again() -> None:
     assert CommandResult.from_json(bare.to_json()) == bare
 
 
-def test_is_bounded() -> None:
+def test_the_size_of_a_result_is_bounded() -> None:
     results = [result(f"model.shop.m{number}", "error") for number in range(10_000)]
     found = CommandResult.of(Ending.FAILED, results, "x" * 10_000)
     assert found.counts["error"] == 10_000
     assert len(json.dumps(found.to_json())) < 10_000
 
 
-def test_the_results_of_another_command_are_none_of_this_one(tmp_path: Path) -> None:
+def test_the_results_of_another_command_are_not_returned(tmp_path: Path) -> None:
     assert results_of_command(tmp_path, "I1") == ()
     document = {"metadata": {"invocation_id": "I1"}, "results": [result("model.shop.late", "error")]}
     (tmp_path / "run_results.json").write_text(json.dumps(document))
@@ -72,7 +72,7 @@ def test_the_results_of_another_command_are_none_of_this_one(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("content", ["{", "[]", "{}", '{"metadata": {"invocation_id": "I1"}}'])
-def test_a_file_that_is_no_artifact_of_dbt_is_an_error_and_no_empty_result(tmp_path: Path, content: str) -> None:
+def test_a_file_that_is_not_a_dbt_artifact_raises_an_error(tmp_path: Path, content: str) -> None:
     (tmp_path / "run_results.json").write_text(content)
     with pytest.raises(ValueError):
         results_of_command(tmp_path, "I1")

@@ -1,4 +1,4 @@
-"""What a commit says of the dbt command that made it, on a real log in memory."""
+"""The facts of a dbt command in its commit, on a real log in memory."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def make_table() -> DeltaLog:
 
 
 def put(log: DeltaLog, facts: CommitFacts | None, app_id: str | None = None) -> int:
-    """An empty commit, as a unit of work where an application id is given."""
+    """Writes an empty commit, as a unit of work if it has an application id, and returns its version."""
     transactions = () if app_id is None else (SetTransaction(app_id, 1, log.clock.now_ms()),)
     settings = CommitSettings(commit_info={} if facts is None else facts.commit_info())
     changes = Changes(Operation("WRITE"), transactions=transactions)
@@ -35,7 +35,7 @@ def put(log: DeltaLog, facts: CommitFacts | None, app_id: str | None = None) -> 
 
 
 class TestCommitInfo:
-    def test_names_command_run_node_and_unit_and_leaves_out_what_is_not_known(self) -> None:
+    def test_names_command_run_node_and_unit_and_omits_unknown_facts(self) -> None:
         assert FACTS.commit_info() == {
             "dbt": {
                 "invocationId": "I1",
@@ -48,24 +48,24 @@ class TestCommitInfo:
             }
         }
 
-    def test_is_read_back_as_it_was_written(self) -> None:
+    def test_is_read_as_written(self) -> None:
         log = make_table()
         put(log, FACTS)
         newest = next(iter(log.newest_commits()))
         assert CommitFacts.of(newest) == FACTS
 
-    def test_of_another_writer_says_nothing(self) -> None:
+    def test_of_another_writer_has_no_facts(self) -> None:
         log = make_table()
         assert [CommitFacts.of(each) for each in log.newest_commits()] == [None]
         assert CommitFacts.of_info(CommitInfo(extra={INFO_KEY: "theirs"})) is None
 
-    def test_of_a_version_with_other_fields_is_read_as_far_as_it_is_known(self) -> None:
+    def test_with_unknown_or_invalid_fields_is_read_without_them(self) -> None:
         info = CommitInfo(extra={INFO_KEY: {"runId": "R1", "nodeId": {"name": "orders"}, "colour": "blue"}})
         assert CommitFacts.of_info(info) == CommitFacts(run_id="R1")
 
 
 class TestFinding:
-    def test_a_unit_is_found_with_what_its_author_noted(self) -> None:
+    def test_a_unit_is_found_with_the_facts_of_its_writer(self) -> None:
         log = make_table()
         version = put(log, FACTS, APP_ID)
         put(log, None)
@@ -73,13 +73,13 @@ class TestFinding:
         assert found is not None
         assert (found.version, found.facts) == (version, FACTS)
 
-    def test_a_unit_of_another_writer_is_found_without_notes(self) -> None:
+    def test_a_unit_of_another_writer_is_found_without_facts(self) -> None:
         log = make_table()
         put(log, None, APP_ID)
         found = find_unit(log, APP_ID)
         assert found is not None and found.facts == CommitFacts()
 
-    def test_a_unit_that_no_commit_holds_is_not_found(self) -> None:
+    def test_a_unit_without_a_commit_is_not_found(self) -> None:
         log = make_table()
         put(log, FACTS)
         assert find_unit(log, APP_ID) is None

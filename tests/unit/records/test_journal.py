@@ -23,7 +23,7 @@ def journal(tmp_path: Path) -> CommitJournal:
     return CommitJournal(tmp_path / "target")
 
 
-def test_a_line_is_one_object_without_what_is_not_known(journal: CommitJournal) -> None:
+def test_a_line_is_one_object_without_unknown_fields(journal: CommitJournal) -> None:
     journal.append(entry(1))
     [line] = journal.path.read_text().splitlines()
     assert json.loads(line) == {
@@ -37,24 +37,24 @@ def test_a_line_is_one_object_without_what_is_not_known(journal: CommitJournal) 
     }
 
 
-def test_lines_are_read_back_in_their_order(journal: CommitJournal) -> None:
+def test_lines_are_read_in_order(journal: CommitJournal) -> None:
     for version in (1, 2):
         journal.append(entry(version))
     assert journal.read() == Journal((entry(1), entry(2)))
 
 
-def test_a_project_without_commits_has_an_empty_one(journal: CommitJournal) -> None:
+def test_a_project_without_commits_has_an_empty_journal(journal: CommitJournal) -> None:
     assert journal.read() == Journal()
 
 
-def test_a_torn_last_line_is_told_apart_from_a_damaged_one(journal: CommitJournal) -> None:
+def test_a_torn_last_line_is_not_counted_as_damaged(journal: CommitJournal) -> None:
     journal.append(entry(1))
     with journal.path.open("a") as file:
         file.write('not json\n{"time": 3, "table": "t"}\n[]\n\n' + entry(2).to_json()[:40])
     assert journal.read() == Journal((entry(1),), damaged=(2, 3, 4), torn=True)
 
 
-def test_what_a_killed_writer_left_does_not_spoil_the_next_line(journal: CommitJournal) -> None:
+def test_the_partial_line_of_a_killed_writer_does_not_damage_the_next_line(journal: CommitJournal) -> None:
     journal.append(entry(1))
     with journal.path.open("a") as file:
         file.write(entry(2).to_json()[:40])
@@ -62,17 +62,17 @@ def test_what_a_killed_writer_left_does_not_spoil_the_next_line(journal: CommitJ
     assert journal.read() == Journal((entry(1), entry(3)), damaged=(2,))
 
 
-def test_fields_of_a_later_version_are_passed_over(journal: CommitJournal) -> None:
+def test_fields_of_a_later_version_are_ignored(journal: CommitJournal) -> None:
     assert JournalEntry.from_json(json.dumps({**json.loads(entry(1).to_json()), "colour": "blue"})) == entry(1)
 
 
-def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
+def test_an_unreadable_file_is_named_in_the_error(tmp_path: Path) -> None:
     (tmp_path / COMMITS_FILE).mkdir()
     with pytest.raises(StorageError, match=f"{COMMITS_FILE} cannot be read: Is a directory"):
         CommitJournal(tmp_path).read()
 
 
-def test_the_lines_of_two_processes_stay_whole(tmp_path: Path) -> None:
+def test_two_processes_write_whole_lines(tmp_path: Path) -> None:
     processes = [get_context("fork").Process(target=_append_some, args=(tmp_path, name)) for name in "AB"]
     for process in processes:
         process.start()

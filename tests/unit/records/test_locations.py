@@ -7,7 +7,7 @@ from pathlib import Path
 from dbt.adapters.silt.records.locations import new_folders
 
 
-def test_a_folder_is_new_if_it_is_missing_and_can_be_made(tmp_path: Path) -> None:
+def test_a_folder_is_new_if_it_is_missing_and_its_parent_exists(tmp_path: Path) -> None:
     (tmp_path / "there").mkdir()
     places = {
         "silt": str(tmp_path / "warehouse"),

@@ -23,7 +23,7 @@ def _restored(log: DeltaLog, point: RestorePoint) -> None:
 
 
 def _undone(log: DeltaLog) -> tuple[set[int], set[int]]:
-    """As `silt run` reads it, and as `silt rollback` does."""
+    """Returns the undone versions as `silt run` and as `silt rollback` read them."""
     history = TableHistory(named("t"), tuple(log_history(log)))
     found = lineage.ancestors(log, log.snapshot().version, lambda _: False)
     undone = {each.commit.version for each in found if each.undone}
@@ -32,7 +32,7 @@ def _undone(log: DeltaLog) -> tuple[set[int], set[int]]:
 
 
 @given(st.lists(st.none() | st.tuples(st.integers(0, 99), st.booleans()), max_size=6))
-def test_both_say_the_same_of_any_history(steps: Sequence[tuple[int, bool] | None]) -> None:
+def test_both_commands_find_the_same_undone_versions_in_any_history(steps: Sequence[tuple[int, bool] | None]) -> None:
     works = Works()
     works.create("t", "A", {0: 0})
     for number, step in enumerate(steps, 1):
@@ -45,7 +45,7 @@ def test_both_say_the_same_of_any_history(steps: Sequence[tuple[int, bool] | Non
     assert by_run == by_rollback
 
 
-def test_a_restore_to_a_time_says_which_version_that_was() -> None:
+def test_a_restore_to_a_time_records_the_restored_version() -> None:
     works = Works()
     works.create("t", "A", {1: 1})
     for number in (2, 3):
@@ -55,7 +55,7 @@ def test_a_restore_to_a_time_says_which_version_that_was() -> None:
     assert _undone(works.log("t")) == ({2, 3}, {2, 3})
 
 
-def test_of_an_older_restore_to_a_time_the_log_says_the_version() -> None:
+def test_the_version_of_an_older_restore_to_a_time_is_found_in_the_log() -> None:
     works = Works()
     works.create("t", "A", {1: 1})
     works.append("t", "A", {2: 2})

@@ -1,4 +1,4 @@
-"""The registry of a project's runs: entered when they start, known as alive, and marked when they end."""
+"""The registry of a project's runs: entries are added when runs start, report live runs, and are updated at the end."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ def entry(invocation: str, run: str) -> RunEntry:
     return RunEntry(invocation, run, "dbt run", "/shop", "2026-03-01T12:00:00+00:00")
 
 
-def test_is_empty_where_there_is_no_file(tmp_path: Path) -> None:
+def test_a_registry_without_a_file_is_empty(tmp_path: Path) -> None:
     assert RunRegistry(tmp_path / "target").entries() == ()
 
 
-def test_keeps_what_was_entered_and_finished(tmp_path: Path) -> None:
+def test_entries_are_kept_with_their_end(tmp_path: Path) -> None:
     registry = RunRegistry(tmp_path / "target")
     registry.enter(entry("I1", "R1"))
     registry.enter(entry("I2", "R2"))
@@ -42,14 +42,14 @@ def test_keeps_what_was_entered_and_finished(tmp_path: Path) -> None:
     assert registry.find("I3") is None
 
 
-def test_enters_an_invocation_once(tmp_path: Path) -> None:
+def test_an_invocation_is_entered_once(tmp_path: Path) -> None:
     registry = RunRegistry(tmp_path)
     registry.enter(entry("I1", "R1"))
     registry.enter(entry("I1", "R1"))
     assert len(registry.entries()) == 1
 
 
-def test_forgets_the_oldest_runs(tmp_path: Path) -> None:
+def test_the_oldest_runs_are_deleted(tmp_path: Path) -> None:
     registry = RunRegistry(tmp_path)
     for number in range(205):
         registry.enter(entry(f"I{number}", f"R{number}"))
@@ -72,7 +72,7 @@ def test_a_full_disk_leaves_no_temporary_file(tmp_path: Path, monkeypatch: pytes
     assert [each.run_id for each in registry.entries()] == ["R1"]
 
 
-def test_others_see_the_nodes_of_a_command_while_it_runs(tmp_path: Path) -> None:
+def test_other_processes_see_the_nodes_of_a_command_while_it_runs(tmp_path: Path) -> None:
     registry = RunRegistry(tmp_path)
     registry.enter(replace(entry("I1", "R1"), selected=frozenset(["model.shop.orders", "model.shop.größe"])))
     registry.enter(entry("I2", "R2"))
@@ -84,7 +84,7 @@ def test_others_see_the_nodes_of_a_command_while_it_runs(tmp_path: Path) -> None
     assert "selected" not in (tmp_path / "silt_runs.json").read_text()
 
 
-def test_a_run_whose_lock_cannot_be_asked_counts_as_running(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_counts_as_running_if_its_lock_cannot_be_checked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     registry = RunRegistry(tmp_path)
     registry.enter(entry("I1", "R1"))
 
@@ -95,7 +95,7 @@ def test_a_run_whose_lock_cannot_be_asked_counts_as_running(tmp_path: Path, monk
     assert [each.running for each in registry.entries()] == [True]
 
 
-def test_a_damaged_file_is_an_error_and_never_an_empty_answer(tmp_path: Path) -> None:
+def test_a_damaged_file_raises_an_error_instead_of_returning_no_entries(tmp_path: Path) -> None:
     (tmp_path / REGISTRY_FILE).write_text('{"runs": [')
     with pytest.raises(InvalidSettingError, match=REGISTRY_FILE):
         RunRegistry(tmp_path).entries()
@@ -103,13 +103,13 @@ def test_a_damaged_file_is_an_error_and_never_an_empty_answer(tmp_path: Path) ->
         RunRegistry(tmp_path).enter(entry("I1", "R1"))
 
 
-def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
+def test_an_unreadable_file_is_named_in_the_error(tmp_path: Path) -> None:
     (tmp_path / REGISTRY_FILE).mkdir()
     with pytest.raises(StorageError, match=f"{REGISTRY_FILE} cannot be read: Is a directory"):
         RunRegistry(tmp_path).entries()
 
 
-def test_reads_what_a_later_version_has_noted_besides(tmp_path: Path) -> None:
+def test_fields_of_a_later_version_are_ignored(tmp_path: Path) -> None:
     registry = RunRegistry(tmp_path)
     registry.enter(entry("I1", "R1"))
     registry.end("I1", finished=True)
@@ -119,13 +119,13 @@ def test_reads_what_a_later_version_has_noted_besides(tmp_path: Path) -> None:
     assert registry.entries()[0].run_id == "R1"
 
 
-def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_written_raises_an_error_with_a_remedy(tmp_path: Path) -> None:
     (tmp_path / "target").write_text("a file")
     with pytest.raises(NotWrittenError, match="--target-path"):
         RunRegistry(tmp_path / "target").enter(entry("I1", "R1"))
 
 
-def test_loses_no_entry_of_two_processes(tmp_path: Path) -> None:
+def test_no_entry_of_two_processes_is_lost(tmp_path: Path) -> None:
     processes = [get_context("fork").Process(target=_enter_some, args=(tmp_path, name)) for name in "AB"]
     for process in processes:
         process.start()
@@ -151,7 +151,7 @@ time.sleep(60)
 """
 
 
-def test_a_run_is_alive_as_long_as_its_process_and_no_longer(tmp_path: Path) -> None:
+def test_a_run_counts_as_running_exactly_as_long_as_its_process_lives(tmp_path: Path) -> None:
     registry = RunRegistry(tmp_path)
     with subprocess.Popen([sys.executable, "-c", _ENTER_AND_WAIT, str(tmp_path)], stdout=subprocess.PIPE) as other:
         assert other.stdout is not None
@@ -161,7 +161,7 @@ def test_a_run_is_alive_as_long_as_its_process_and_no_longer(tmp_path: Path) -> 
         assert registry.entries()[0].process == other.pid
         other.send_signal(signal.SIGKILL)
         other.wait()
-    os.kill(child, 0)  # as Spark's JVM, it outlives the process that started it, and does not count
+    os.kill(child, 0)  # like Spark's JVM, it outlives its parent process, and does not count
     assert [each.running for each in registry.entries()] == [False, True]
     os.kill(child, signal.SIGKILL)
     # In a container the next dbt may have the same process id on the same host; this is that dbt.
@@ -175,7 +175,7 @@ def test_a_run_is_alive_as_long_as_its_process_and_no_longer(tmp_path: Path) -> 
     registry.end("I3", finished=True)
 
 
-def test_the_subcommand_alone_says_whether_a_command_builds() -> None:
+def test_only_the_subcommand_decides_whether_a_command_is_a_build() -> None:
     first = replace(entry("I1", "R"), command="dbt run --select test run-operation", which="run")
     tested = replace(entry("I2", "R"), command="dbt --quiet test --select build", which="test")
     undone = replace(entry("I3", "R"), command="dbt run-operation silt_rollback", which="run-operation")
@@ -190,15 +190,15 @@ class TestContinuingCommand:
         assert command == ["dbt", "run", "--vars"]
         assert yaml.safe_load(value) == {"day": date(2026, 1, 1), "name": "it's", "silt_run_id": "R2"}
 
-    def test_goes_to_the_folder_that_the_run_was_started_in(self) -> None:
+    def test_changes_to_the_folder_in_which_the_run_was_started(self) -> None:
         killed = replace(entry("I2", "R2"), directory="/my shop")
         assert killed.continuing_command("/") == "cd '/my shop' && dbt run --vars '{silt_run_id: R2}'"
 
     @pytest.mark.parametrize("given", [{"text": "a\nb: c # d 夜"}, {"n": {"list": [1, 2.5, None, True]}}, {}])
-    def test_of_any_variables_is_one_line_that_reads_the_same(self, given: dict[str, object]) -> None:
+    def test_writes_any_variables_as_one_line_with_the_same_values(self, given: dict[str, object]) -> None:
         text = variables_text(given)
         assert "\n" not in text
         assert yaml.safe_load(text) == given
 
-    def test_takes_values_that_a_program_gave_and_yaml_does_not_have(self) -> None:
+    def test_writes_values_of_types_that_yaml_lacks_as_strings(self) -> None:
         assert yaml.safe_load(variables_text({"where": Path("/data")})) == {"where": "/data"}

@@ -1,4 +1,4 @@
-"""The names of units of work: the same for the same work, another for any other."""
+"""The names of units of work: equal for the same work, different for other work."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_a_nodes_write_is_named_by_project_node_and_run() -> None:
 
 
 @pytest.mark.parametrize("context", [CONTEXT, RunContext("shop", "dev", "R1", empty=True)])
-def test_only_microbatches_go_with_the_rows_of_their_table(context: RunContext) -> None:
+def test_only_microbatches_are_forgotten_when_their_table_is_replaced(context: RunContext) -> None:
     batch = {"id": "20240103", "event_time_end": datetime(2024, 1, 4, tzinfo=timezone.utc)}
     assert is_forgotten_on_replace(main_unit(context, model(batch=batch), False, None).app_id)
     assert is_forgotten_on_replace(main_unit(context, model(unique_id="model.a/b@c", batch=batch), False, None).app_id)
@@ -46,7 +46,7 @@ def test_only_microbatches_go_with_the_rows_of_their_table(context: RunContext) 
     assert not is_forgotten_on_replace("silt/a/b/c/d@e/load") and not is_forgotten_on_replace("load")
 
 
-def test_a_unit_carries_what_its_nodes_configuration_says_of_the_commit() -> None:
+def test_a_unit_has_the_commit_settings_of_its_nodes_config() -> None:
     unit = main_unit(
         CONTEXT, model(config={"user_metadata": "from dbt", "isolation_level": "Serializable"}), False, None
     )
@@ -91,7 +91,7 @@ def test_a_batch_is_named_with_the_end_of_its_window() -> None:
     assert morning.app_id != evening.app_id
 
 
-def test_a_part_of_a_write_is_other_work_and_goes_with_the_rows_as_the_whole_does() -> None:
+def test_a_part_of_a_write_is_other_work_and_is_forgotten_like_the_whole() -> None:
     batch = {"id": "20240103", "event_time_end": datetime(2024, 1, 4, tzinfo=timezone.utc)}
     whole, batched = main_unit(CONTEXT, model(), True, None), main_unit(CONTEXT, model(batch=batch), False, None)
     assert whole.part(1).txn == ("silt/shop/model.shop.orders/R1/main+1", REFRESHED)
@@ -99,7 +99,7 @@ def test_a_part_of_a_write_is_other_work_and_goes_with_the_rows_as_the_whole_doe
     assert (whole.part(1).is_batch, batched.part(1).is_batch) == (False, True)
 
 
-def test_a_slash_in_a_run_id_does_not_make_two_names_one() -> None:
+def test_run_ids_with_a_slash_and_an_escaped_slash_have_different_names() -> None:
     one = main_unit(RunContext("shop", "dev", "a/b"), model(), False, None)
     two = main_unit(RunContext("shop", "dev", "a%2Fb"), model(), False, None)
     assert one.app_id.count("/") == two.app_id.count("/") == 4
@@ -123,7 +123,7 @@ def test_a_hook_of_another_relation_is_other_work() -> None:
     assert dev.prefix != prod.prefix
 
 
-def test_an_on_run_hook_keeps_its_name_when_another_is_added_before_it() -> None:
+def test_an_on_run_hook_keeps_its_name_when_another_hook_is_added_before_it() -> None:
     first = on_run_hook_scope(CONTEXT, "operation.shop.shop-on-run-end-0", False)
     second = on_run_hook_scope(CONTEXT, "operation.shop.shop-on-run-end-1", False)
     assert first is not None
@@ -141,7 +141,7 @@ def test_an_operations_statements_are_named_by_its_macro() -> None:
     assert unit.app_id == f"silt/shop/load/R1/dev/run_operation/{text_hash('insert into t values (1)')}/2"
 
 
-def test_the_statements_of_a_batch_are_its_own_and_go_with_its_rows() -> None:
+def test_the_statements_of_a_batch_have_own_names_and_are_forgotten_with_its_rows() -> None:
     batch = {"id": "20240103", "event_time_end": "2024-01-04"}
     whole, batched = (node_scope(CONTEXT, each, "silt.main.orders", False) for each in (model(), model(batch=batch)))
     name = text_hash("select 1")
@@ -155,7 +155,7 @@ def test_the_statements_of_a_batch_are_its_own_and_go_with_its_rows() -> None:
     assert is_forgotten_on_replace(batched.unit("select 1", 1).app_id)
 
 
-def test_a_nodes_own_write_is_found_among_what_its_table_holds() -> None:
+def test_a_nodes_own_write_is_found_among_the_units_of_its_table() -> None:
     batch = {"id": "20240103", "event_time_end": "2024-01-04"}
     write = main_unit(CONTEXT, model(), False, None)
     batched = main_unit(CONTEXT, model(batch=batch), False, None)
