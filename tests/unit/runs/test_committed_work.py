@@ -1,4 +1,4 @@
-"""What an error lists of the units of work that were committed before it."""
+"""An error message lists the units of work that were committed before the error."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def response(table: str, version: int | None, run_id: str = "R1") -> SiltRespons
     return SiltResponse("OK", run_id=run_id, table=table, table_version=version)
 
 
-def test_names_the_versions_and_what_to_type() -> None:
+def test_the_message_names_the_versions_and_the_commands_to_continue() -> None:
     found = committed_message([response("silt.main.orders", 12), response("silt.main.audit", 3, "R1")])
     assert found == (
         "already committed as silt.main.orders@v12, silt.main.audit@v3; a rerun with this run id skips that and does "
@@ -24,19 +24,19 @@ def test_names_the_versions_and_what_to_type() -> None:
     assert committed_message([]) is None
 
 
-def test_of_many_places_the_first_are_named_and_of_one_that_comes_twice_one() -> None:
+def test_the_first_of_many_commits_are_named_each_once() -> None:
     found = committed_message([response("silt.main.orders", version // 2) for version in range(2000)])
     assert found is not None
     assert "silt.main.orders@v7 and 992 more; a rerun" in found
 
 
-def test_a_place_whose_commit_was_cleaned_up_is_the_table() -> None:
+def test_a_commit_without_a_known_version_is_named_by_its_table() -> None:
     assert "already committed as silt.main.orders; a rerun" in str(
         committed_message([response("silt.main.orders", None)])
     )
 
 
-def test_an_error_tells_of_its_own_node_and_each_thing_once() -> None:
+def test_an_error_lists_only_its_own_nodes_commits_and_each_once() -> None:
     committed = CommittedWork()
     committed.note("operation.shop.first", response("a", 1))
     committed.note("operation.shop.second", response("b", 2))
@@ -46,7 +46,7 @@ def test_an_error_tells_of_its_own_node_and_each_thing_once() -> None:
     assert committed.take_all_messages() is None
 
 
-def test_batches_are_told_of_where_one_of_their_model_failed() -> None:
+def test_committed_batches_are_listed_if_another_batch_of_their_model_failed() -> None:
     batches = CommittedBatches()
     for model in ("model.shop.whole", "model.shop.partly"):
         batches.note(model, response(model, 0))
@@ -61,7 +61,7 @@ def test_batches_are_told_of_where_one_of_their_model_failed() -> None:
     assert batches.ended("model.shop.partly") is None
 
 
-def test_batches_that_failed_for_one_reason_are_told_of_together_and_of_many_reasons_the_first() -> None:
+def test_failed_batches_are_grouped_by_reason_and_only_the_first_reasons_are_named() -> None:
     batches = CommittedBatches()
     for day, reason in enumerate(("a", "b", "a", "c", "d", "e"), 1):
         batches.fail("model.shop.orders", f"2026010{day}", reason)

@@ -1,4 +1,4 @@
-"""The node that a thread runs: its own context, and errors that list what it had committed."""
+"""The node that a thread runs: its own context, and errors that list its commits."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def not_cancelled() -> bool:
     return False
 
 
-def test_a_node_has_a_context_of_its_own_and_the_outer_one_is_back_after_it() -> None:
+def test_a_node_has_its_own_context_and_the_outer_context_is_restored_afterwards() -> None:
     current = CurrentNode(CommittedBatches())
     outer = current.context
     with current.scope(NODE, not_cancelled):
@@ -39,7 +39,7 @@ def test_threads_do_not_see_each_others_nodes() -> None:
         assert other.submit(lambda: current.context.node).result() is None
 
 
-def test_an_error_that_ends_a_node_lists_what_it_had_committed() -> None:
+def test_an_error_that_ends_a_node_lists_the_nodes_commits() -> None:
     current = CurrentNode(CommittedBatches())
     with pytest.raises(DbtRuntimeError) as failed, current.scope(NODE, not_cancelled):
         current.context.committed.note(NODE.unique_id, COMMITTED)
@@ -47,14 +47,14 @@ def test_an_error_that_ends_a_node_lists_what_it_had_committed() -> None:
     assert failed.value.msg.startswith("the hook failed\nalready committed as silt.main.orders@v3;")
 
 
-def test_an_error_of_a_node_that_committed_nothing_is_left_as_it_is() -> None:
+def test_an_error_of_a_node_without_commits_is_not_changed() -> None:
     current = CurrentNode(CommittedBatches())
     with pytest.raises(DbtRuntimeError) as failed, current.scope(NODE, not_cancelled):
         raise DbtRuntimeError("the hook failed")
     assert failed.value.msg == "the hook failed"
 
 
-def test_a_node_whose_connection_was_cancelled_warns_of_what_it_had_committed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_cancelled_node_warns_with_its_commits(monkeypatch: pytest.MonkeyPatch) -> None:
     warnings: list[str] = []
     monkeypatch.setattr("dbt.adapters.silt.runs.current_node.logger.warning", warnings.append)
     current = CurrentNode(CommittedBatches())
@@ -65,7 +65,7 @@ def test_a_node_whose_connection_was_cancelled_warns_of_what_it_had_committed(mo
 
 
 def batch(current: CurrentNode, batch_id: str, error: str | None = None) -> None:
-    """Runs a batch of the model as dbt does: an error of its materialization is logged, and passed over."""
+    """Runs a batch of the model as dbt does: an error of its materialization is logged and not raised."""
     own = {"batch": SimpleNamespace(id=batch_id), "config": {}, "tags": []}
     node = SimpleNamespace(unique_id=NODE.unique_id, resource_type="model", **own)
     with current.scope(node, not_cancelled), log_contextvars(node_info={"unique_id": NODE.unique_id}):
@@ -85,14 +85,14 @@ def listening() -> Iterator[CurrentNode]:
     cleanup_event_logger()
 
 
-def test_a_model_of_which_every_batch_failed_fails_with_the_reason(listening: CurrentNode) -> None:
+def test_a_model_fails_with_the_reason_if_every_batch_failed(listening: CurrentNode) -> None:
     with pytest.raises(DbtRuntimeError) as failed, listening.scope(NODE, not_cancelled):
         batch(listening, "20260101", "`partion_by` is unknown")
     assert failed.value.msg == "batch 20260101: `partion_by` is unknown"
 
 
 @pytest.mark.parametrize("earlier", [None, "an earlier run's"])
-def test_a_model_of_which_some_batch_was_done_keeps_dbts_result_and_warns_with_the_reason(
+def test_a_model_with_a_successful_batch_keeps_dbts_result_and_warns_with_the_reason(
     listening: CurrentNode, earlier: str | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     warnings: list[str] = []

@@ -1,4 +1,4 @@
-"""Statements in which dbt has put a subquery or a fixture in the place of a table."""
+"""Statements in which dbt replaced a table by a subquery or a fixture."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ CUT = "(select * from silt.main.src where false limit 0)"
 
 
 def plain(text: str) -> str:
-    """The text without the backquotes of names that need none."""
+    """Removes unnecessary backquotes of names."""
     return re.sub(r"`([\w.]+)`", r"\1", text)
 
 
@@ -62,11 +62,11 @@ def plain(text: str) -> str:
         (f"select ' from {SRC}", f"select ' from {SRC}"),
     ],
 )
-def test_a_subquery_gets_what_is_said_of_a_table(text: str, expected: str) -> None:
+def test_alias_version_and_sample_of_a_table_apply_to_its_subquery(text: str, expected: str) -> None:
     assert plain(for_tables(text)) == plain(expected)
 
 
-def test_a_window_around_a_limit_reads_the_version_that_is_asked_for() -> None:
+def test_the_version_of_a_filtered_and_limited_table_is_applied_to_the_table() -> None:
     text = f"from (select * from (select * from a.src limit 5){MARK} where at > '1'){MARK} version as of 2"
     inner = "(select * from a.src version as of 2 limit 5) as `src`"
     assert for_tables(text) == f"from (select * from {inner} where at > '1') as `src`"
@@ -86,10 +86,10 @@ FIXTURES = "with __dbt__cte__src as (select 1 as id), __dbt__cte__raw__people as
         ("select s.id from __dbt__cte__src version as of 0 s", "select s.id from __dbt__cte__src s"),
     ],
 )
-def test_a_fixture_has_the_name_of_its_table_and_is_every_version_of_it(text: str, expected: str) -> None:
+def test_a_fixture_has_the_name_of_its_table_and_replaces_each_of_its_versions(text: str, expected: str) -> None:
     assert for_tables(FIXTURES + text, is_unit_test=True) == FIXTURES + expected
 
 
-def test_an_ephemeral_model_has_no_versions() -> None:
+def test_a_version_of_an_ephemeral_model_is_not_removed() -> None:
     text = f"{FIXTURES}select s.id from __dbt__cte__src version as of 0 s"
     assert for_tables(text) == text

@@ -1,4 +1,4 @@
-"""Which units of work a rerun under the same id does again."""
+"""Which units of work a rerun with the same id repeats."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def entry(name: str, started_at: str, *failed: str, run_id: str = "night", finis
     return RunEntry(name, run_id, "dbt build", "/shop", started_at, finished=finished, result=result)
 
 
-def test_the_last_command_of_the_run_that_came_to_its_end_has_the_failures() -> None:
+def test_the_failures_are_those_of_the_last_finished_command_of_the_run() -> None:
     failed = entry("1", "2026-03-01T03:00:00", "test.shop.a")
     killed = entry("2", "2026-03-01T07:00:00", finished=False)
     other = entry("3", "2026-03-01T08:00:00", "test.shop.b", run_id="day")
@@ -29,7 +29,7 @@ def test_the_last_command_of_the_run_that_came_to_its_end_has_the_failures() -> 
     assert last_failures([killed], "night") == ()
 
 
-def test_a_command_corrects_only_what_ran_in_it() -> None:
+def test_a_command_updates_only_the_failures_of_its_own_nodes() -> None:
     failed = entry("1", "2026-03-01T03:00:00", "test.shop.a", "test.shop.b", "model.shop.late")
     results = [
         {"unique_id": "test.shop.a", "status": "pass"},
@@ -41,7 +41,7 @@ def test_a_command_corrects_only_what_ran_in_it() -> None:
     assert set(last_failures([failed, later], "night")) == {"test.shop.b", "test.shop.c", "model.shop.late"}
 
 
-def test_upstream_of_a_failure_is_what_it_is_built_from_and_nothing_beside_it() -> None:
+def test_only_ancestors_of_a_failure_are_upstream() -> None:
     parents = {"test": ["orders"], "orders": ["stg", "seed"], "stg": ["source"], "totals": ["orders"]}
     assert with_upstream(["test"], lambda each: parents.get(each, [])) == {"test", "orders", "stg", "seed", "source"}
 
@@ -68,7 +68,7 @@ def test_upstream_of_a_failure_is_what_it_is_built_from_and_nothing_beside_it() 
         ({"materialized": "incremental", "incremental_strategy": "of_the_project", "unique_key": "id"}, False),
     ],
 )
-def test_a_write_is_repeatable_if_twice_is_as_good_as_once(config: dict[str, Any], repeatable: bool) -> None:
+def test_a_write_is_repeatable_if_repeating_it_has_no_further_effect(config: dict[str, Any], repeatable: bool) -> None:
     assert is_repeatable({"config": config}) is repeatable
 
 
@@ -102,7 +102,7 @@ def test_python_that_names_its_own_table_is_not_repeatable(code: str) -> None:
     ("recorded", "asked", "version", "statements"),
     [(1, 1, 1, None), (2, 1, 1, None), (1, 2, 2, None), (3, 1, 1, 3), (3, 2, 4, 4), (4, 2, 2, 4), (4, 1, 1, 4)],
 )
-def test_a_full_refresh_follows_what_was_done_again(
+def test_the_version_of_a_unit_takes_repeated_work_into_account(
     recorded: int, asked: int, version: int, statements: int | None
 ) -> None:
     decision = usual_decision(Unit("unit", asked, "night"), recorded)

@@ -1,4 +1,4 @@
-"""The end of dbt's process: no search for cycles, and everything else as ever."""
+"""The end of dbt's process: cycles are not collected, and all other exit work is done."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ file.write("text")
 @pytest.mark.parametrize(
     ("name", "said"), [("dbt", {"registered"}), ("silt", {"registered"}), ("program.py", {"registered", "cycle"})]
 )
-def test_only_a_command_leaves_cycles_to_the_system(name: str, said: set[str], tmp_path: Path) -> None:
+def test_only_dbt_and_silt_skip_the_collection_of_cycles(name: str, said: set[str], tmp_path: Path) -> None:
     (tmp_path / name).write_text(PROGRAM)
     done = subprocess.run(
         [sys.executable, name], cwd=tmp_path, env={"PYTHONPATH": str(ROOT)}, capture_output=True, text=True, check=True

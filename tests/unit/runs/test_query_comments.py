@@ -5,6 +5,6 @@ from __future__ import annotations
 from dbt.adapters.silt.runs.query_comments import job_tags
 
 
-def test_tags_of_jobs_hold_no_comma_no_line_break_and_are_not_empty() -> None:
+def test_tags_of_jobs_contain_no_comma_or_line_break_and_are_not_empty() -> None:
     texts = ('{"app": "dbt",\n "node": "a"}', "", None, "daily", ",", " ", "daily")
     assert job_tags(texts) == ('{"app": "dbt"; "node": "a"}', "daily", ";")

@@ -13,7 +13,7 @@ UNIT = Unit("silt/shop/model.shop.orders/R1/main", 1, "R1", checksum="c0ffee")
 
 
 class TestResponse:
-    def test_of_a_change_says_what_it_did_and_where(self) -> None:
+    def test_of_a_change_has_its_counts_and_its_table(self) -> None:
         outcome = Outcome("MERGE", "silt.main.orders", 12, 4120, 310, 0, files_added=3, attempts=2)
         response = SiltResponse.of(outcome, UNIT)
         assert str(response) == "v12: 4,120 inserted, 310 updated in 3 files"
@@ -53,10 +53,10 @@ class TestResponse:
             (Outcome("DROP TABLE", "t", None), "drop table"),
         ],
     )
-    def test_is_short_where_there_is_little_to_say(self, outcome: Outcome, message: str) -> None:
+    def test_message_omits_counts_that_are_zero_or_unknown(self, outcome: Outcome, message: str) -> None:
         assert str(SiltResponse.of(outcome, None)) == message
 
-    def test_of_a_skipped_unit_says_which_commit_did_it(self) -> None:
+    def test_of_a_skipped_unit_names_the_commit_that_did_its_work(self) -> None:
         response = SiltResponse.of(Outcome("SKIP", "silt.main.orders", 12, skipped=True), UNIT)
         assert str(response) == "skipped, nothing written: run R1 has done it, as silt.main.orders@v12"
         assert response.skipped
@@ -68,7 +68,7 @@ class TestResponse:
 class TestJournalEntry:
     FACTS = CommitFacts("I1", "dev", "R1", "model.shop.orders", "20260301", UNIT.app_id, "c0ffee")
 
-    def test_of_a_commit_says_who_made_it_and_what_it_did(self) -> None:
+    def test_of_a_commit_has_its_command_and_its_counts(self) -> None:
         outcome = Outcome("MERGE", "silt.main.orders", 12, 4120, 310, 0, files_added=3, attempts=2)
         entry = journal_entry(SiltResponse.of(outcome, UNIT), self.FACTS)
         assert (entry.invocation_id, entry.run_id, entry.node_id) == ("I1", "R1", "model.shop.orders")
@@ -76,7 +76,7 @@ class TestJournalEntry:
         assert (entry.table, entry.table_version, entry.operation) == ("silt.main.orders", 12, "MERGE")
         assert (entry.rows_affected, entry.rows_inserted, entry.attempts, entry.skipped) == (4430, 4120, 2, False)
 
-    def test_of_skipped_work_counts_nothing(self) -> None:
+    def test_of_skipped_work_has_no_counts(self) -> None:
         entry = journal_entry(SiltResponse.of(Outcome("SKIP", "silt.main.orders", 12, skipped=True), UNIT), self.FACTS)
         assert (entry.skipped, entry.table_version, entry.run_id) == (True, 12, "R1")
         assert {entry.rows_affected, entry.files_added, entry.attempts, entry.statement_attempts} == {None}

@@ -1,4 +1,4 @@
-"""What a command says first, where an earlier run did not finish or another one is at work."""
+"""The first messages of a command if an earlier run did not finish or another run is in progress."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def announced(
     return list(Announcement(run, OWN, entries, lambda _: committed, selected, **fields).warnings())
 
 
-def test_a_run_after_one_that_was_killed_says_what_may_double_and_what_to_type() -> None:
+def test_a_run_after_a_killed_run_warns_of_duplicates_and_shows_the_command_to_continue() -> None:
     [said] = announced(EARLIER)
     assert said == (
         "The last run of this command, started at 2026-03-01T10:00:00+00:00, was killed after it had committed orders. "
@@ -48,7 +48,7 @@ def test_a_run_after_one_that_was_killed_says_what_may_double_and_what_to_type()
         (replace(EARLIER, ended_at=ENDED, result=ERROR), "ended with an error after"),
     ],
 )
-def test_a_run_after_one_that_did_not_finish_says_how_that_ended(earlier: RunEntry, how: str) -> None:
+def test_a_run_after_an_unfinished_run_reports_how_that_run_ended(earlier: RunEntry, how: str) -> None:
     [said] = announced(earlier)
     assert how in said
 
@@ -58,19 +58,19 @@ def test_a_run_after_one_that_did_not_finish_says_how_that_ended(earlier: RunEnt
     [((), (ORDERS,)), ((SLOW,), (ORDERS,)), ((HOOK,), (ORDERS,)), ((ORDERS,), ())],
     ids=["nothing was committed", "other models", "only a hook", "nothing is selected"],
 )
-def test_nothing_is_said_of_another_command_whose_commits_this_run_does_not_repeat(
+def test_another_command_is_not_mentioned_if_this_run_does_not_repeat_its_commits(
     committed: Sequence[str], selected: Sequence[str]
 ) -> None:
     killed = replace(EARLIER, command="dbt run --select slow")
     assert announced(killed, committed=committed, selected=selected) == []
 
 
-def test_the_hooks_of_the_same_command_are_applied_twice_too() -> None:
+def test_committed_hooks_of_the_same_command_are_mentioned() -> None:
     [said] = announced(EARLIER, committed=[HOOK], selected=[SLOW])
     assert "had committed shop-on-run-end-0." in said
 
 
-def test_many_nodes_are_counted() -> None:
+def test_only_the_first_of_many_nodes_are_named_and_the_rest_is_counted() -> None:
     nodes = [f"model.shop.m{number}" for number in range(8)]
     [said] = announced(EARLIER, committed=nodes, selected=nodes)
     assert "had committed m0, m1, m2, m3, m4 and 3 more." in said
@@ -79,12 +79,12 @@ def test_many_nodes_are_counted() -> None:
 @pytest.mark.parametrize(
     ("resume", "advice"), [("1 hour", "longer ago than the profile's `resume`, 1 hour"), ("off", "R1}'`")]
 )
-def test_a_profile_that_has_resume_is_not_told_to_set_it(resume: str, advice: str) -> None:
+def test_the_advice_does_not_suggest_resume_if_the_profile_has_it(resume: str, advice: str) -> None:
     [said] = announced(EARLIER, resume=resume)
     assert said.endswith(advice)
 
 
-def test_another_command_after_a_killed_run_says_so_too() -> None:
+def test_a_killed_run_of_another_command_is_named_with_its_command_line() -> None:
     killed = replace(EARLIER, command="dbt run --threads 8")
     before = replace(EARLIER, invocation_id="I0", started_at="2026-03-01T09:00:00+00:00", finished=True)
     [said] = announced(before, killed)
@@ -100,21 +100,21 @@ def test_another_command_after_a_killed_run_says_so_too() -> None:
     ],
     ids=["finished", "another target"],
 )
-def test_nothing_is_said_of_a_run(earlier: RunEntry) -> None:
+def test_a_finished_run_and_a_run_of_another_target_are_not_mentioned(earlier: RunEntry) -> None:
     assert announced(earlier) == []
 
 
-def test_a_killed_run_that_was_done_again_since_is_not_named() -> None:
+def test_a_killed_run_that_was_repeated_later_is_not_mentioned() -> None:
     again = replace(EARLIER, invocation_id="I2", started_at="2026-03-01T11:00:00+00:00", finished=True)
     assert announced(EARLIER, again) == []
 
 
 @pytest.mark.parametrize("origin", [Origin.VARIABLE, Origin.PROFILE, Origin.RETRY, Origin.RESUME])
-def test_a_run_whose_id_was_chosen_is_told_nothing_of_killed_ones(origin: Origin) -> None:
+def test_a_run_with_a_chosen_id_does_not_mention_killed_runs(origin: Origin) -> None:
     assert announced(EARLIER, run=LogicalRun("R9", origin)) == []
 
 
-def test_another_run_at_work_is_named_with_the_line_that_shares_its_work() -> None:
+def test_another_run_in_progress_is_named_with_the_command_that_joins_it() -> None:
     [said] = announced(replace(EARLIER, running=True))
     assert said == (
         "Another run of this project is in progress: `dbt run`, started at 2026-03-01T10:00:00+00:00 (process 7 of box)"
@@ -135,7 +135,7 @@ OTHER = replace(EARLIER, command="dbt run --select slow", running=True)
     ],
     ids=["other models", "nothing", "another target"],
 )
-def test_nothing_is_said_of_a_run_at_work_that_does_no_work_of_this_one(running: RunEntry) -> None:
+def test_a_run_in_progress_that_shares_no_work_is_not_mentioned(running: RunEntry) -> None:
     assert announced(running) == []
     assert announced(replace(running, run_id="R9"), run=LogicalRun("R9", Origin.PROFILE)) == []
 
@@ -149,23 +149,23 @@ def test_nothing_is_said_of_a_run_at_work_that_does_no_work_of_this_one(running:
     ],
     ids=["a model of both", "not known", "the same command, whose hooks both run"],
 )
-def test_a_run_at_work_that_may_do_work_of_this_one_is_named(running: RunEntry) -> None:
+def test_a_run_in_progress_that_may_share_work_is_named(running: RunEntry) -> None:
     [said] = announced(running)
     assert said.startswith("Another run of this project is in progress: ")
 
 
-def test_several_runs_at_work_are_counted() -> None:
+def test_several_runs_in_progress_are_counted() -> None:
     others = [replace(EARLIER, invocation_id=f"I{number}", running=True) for number in range(3)]
     [said] = announced(*others)
     assert "(process 7 of box), and 2 more; " in said
 
 
-def test_another_run_under_the_same_id_doubles_nothing() -> None:
+def test_another_run_with_the_same_id_is_named_without_a_warning_of_duplicates() -> None:
     [said] = announced(replace(EARLIER, run_id="R9", running=True), run=LogicalRun("R9", Origin.PROFILE))
     assert "with the same run id" in said and said.endswith("Each write is done by one of them only")
 
 
-def test_the_run_that_is_continued_comes_before_the_run_id() -> None:
+def test_the_continued_run_is_shown_before_the_run_id() -> None:
     run = LogicalRun("R1", Origin.RESUME, EARLIER)
     lines = list(Announcement(run, OWN, (EARLIER,), lambda _: (), ()).lines())
     assert lines[0].startswith("Continuing `dbt run`, started at 2026-03-01T10:00:00+00:00, which did not finish: ")

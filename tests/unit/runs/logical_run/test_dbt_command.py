@@ -1,4 +1,4 @@
-"""The line that a person types to do a dbt command again."""
+"""The command line that repeats a dbt command."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from dbt.adapters.silt.runs.logical_run.dbt_command import DbtCommand, command_l
         (["-m", "pytest", "tests"], "dbt run"),
     ],
 )
-def test_leaves_its_variables_out_and_quotes_for_a_shell(arguments: list[str], line: str) -> None:
+def test_a_command_line_omits_vars_and_is_quoted_for_a_shell(arguments: list[str], line: str) -> None:
     assert command_line("run", "dbt", arguments) == line
 
 
@@ -42,12 +42,12 @@ def test_leaves_its_variables_out_and_quotes_for_a_shell(arguments: list[str], l
         ),
     ],
 )
-def test_the_retry_of_a_command_is_of_the_same_project_and_target(line: str, retry: str) -> None:
+def test_a_retry_has_the_same_project_and_target_as_its_command(line: str, retry: str) -> None:
     assert retry_line(line) == retry
 
 
 @pytest.mark.parametrize(("folder", "program"), [("bin", "dbt"), ("elsewhere", "{started}")])
-def test_names_dbts_file_where_the_path_has_another_or_none(
+def test_dbt_is_named_by_its_file_if_the_path_does_not_find_it(
     folder: str, program: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     started = tmp_path / "bin" / "dbt"
@@ -58,7 +58,7 @@ def test_names_dbts_file_where_the_path_has_another_or_none(
     assert dbt_program() == program.format(started=started)
 
 
-def test_a_programs_own_command_line_is_not_taken_for_dbts(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_command_line_of_a_calling_program_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "argv", ["scheduler", "run", "--all"])
     seen: dict[str, Any] = {"dbt_runner_command_args": ["run", "-s", "orders"], "flags": Namespace(STATE=Path("old"))}
     with click.Context(click.Command("run"), info_name="run", obj=seen):
@@ -67,7 +67,7 @@ def test_a_programs_own_command_line_is_not_taken_for_dbts(monkeypatch: pytest.M
     assert typed.line.endswith("dbt run -s orders")
 
 
-def test_a_retry_is_known_with_its_own_state() -> None:
+def test_a_retry_is_recognized_with_its_own_state_folder() -> None:
     seen = {"dbt_runner_command_args": ["retry", "--state", "old"], "flags": Namespace(STATE=Path("old"))}
     with click.Context(click.Command("retry"), info_name="retry", obj=seen):
         typed = DbtCommand.current("build")
@@ -77,7 +77,7 @@ def test_a_retry_is_known_with_its_own_state() -> None:
 
 @contextlib.contextmanager
 def terminal(monkeypatch: pytest.MonkeyPatch, **others: Any) -> Iterator[None]:
-    """A terminal as input and output of this process, but for the streams that are given."""
+    """Makes a terminal the input and output of this process, except for the streams in `others`."""
     screen, device = os.openpty()
     with monkeypatch.context() as patch, open(device) as keys, open(device, "w", closefd=False) as shown:
         for name, stream in {"stdin": keys, "stdout": shown, **others}.items():
@@ -91,7 +91,7 @@ def typed(**seen: Any) -> DbtCommand:
         return DbtCommand.current("run")
 
 
-def test_a_command_is_a_persons_where_it_was_started_on_a_terminal_and_not_by_a_program(
+def test_a_command_on_a_terminal_is_a_persons_unless_a_program_started_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     with terminal(monkeypatch):
@@ -101,7 +101,7 @@ def test_a_command_is_a_persons_where_it_was_started_on_a_terminal_and_not_by_a_
 
 @pytest.mark.parametrize("name", ["stdin", "stdout"])
 @pytest.mark.parametrize("elsewhere", [None, io.StringIO()], ids=["closed", "a pipe"])
-def test_a_command_whose_input_or_output_is_elsewhere_is_no_persons(
+def test_a_command_whose_input_or_output_is_redirected_is_not_a_persons(
     name: str, elsewhere: io.StringIO | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with terminal(monkeypatch, **{name: elsewhere}):

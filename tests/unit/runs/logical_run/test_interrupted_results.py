@@ -1,4 +1,4 @@
-"""What is entered into dbt's results when Ctrl-C ends a run."""
+"""The entries that are added to dbt's results when Ctrl-C ends a run."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ def test_nodes_without_a_result_are_entered_as_skipped(results: Path) -> None:
     assert json.loads(results.read_text())["args"] == {"which": "run"}
 
 
-def test_the_results_of_another_command_stay_as_they_are(results: Path) -> None:
+def test_the_results_of_another_command_are_not_changed(results: Path) -> None:
     assert not enter_unfinished(results.parent, "I2", ["model.shop.days"])
     assert statuses(results) == {"model.shop.orders": "success"}
 
 
-def test_results_that_were_not_written_are_not_made(tmp_path: Path) -> None:
+def test_a_missing_results_file_is_not_created(tmp_path: Path) -> None:
     assert not enter_unfinished(tmp_path, "I1", ["model.shop.days"])
     assert not list(tmp_path.iterdir())
 
@@ -46,6 +46,6 @@ def test_results_that_were_not_written_are_not_made(tmp_path: Path) -> None:
         (False, "`dbt run --vars '{silt_run_id: R1}'` continues it"),
     ],
 )
-def test_the_advice_after_an_interrupt_is_a_line_to_type(has_results: bool, how: str) -> None:
+def test_the_advice_after_an_interrupt_is_a_command(has_results: bool, how: str) -> None:
     entry = RunEntry("I1", "R1", "dbt run", "/shop", "2026-01-01T00:00:00+00:00")
     assert advice(entry, has_results, "/shop", "Interrupted") == f"Interrupted: committed work is kept, and {how}."

@@ -1,4 +1,4 @@
-"""A dbt command as a logical run: gathered from dbt's configuration and command line, entered and marked."""
+"""A dbt command as a logical run: read from dbt's configuration and command line, and recorded in the registry."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def fresh_invocation() -> Iterator[None]:
 
 
 def config(project: Path, which: str = "run", **fields: Any) -> SimpleNamespace:
-    """What an adapter reads of dbt's configuration."""
+    """Returns the part of dbt's configuration that an adapter reads."""
     credentials = {name: fields.pop(name) for name in ("run_id", "resume") if name in fields}
     return SimpleNamespace(
         credentials=SiltCredentials(**credentials),
@@ -69,7 +69,7 @@ def write_results(project: Path, invocation_id: str, results: Sequence[dict[str,
 
 @contextlib.contextmanager
 def typed(*arguments: str, state: str | None = None) -> Iterator[None]:
-    """The command line as click has it on dbt's main thread."""
+    """Sets the command line as click does on dbt's main thread."""
     seen = {"dbt_runner_command_args": list(arguments), "flags": Namespace(STATE=state and Path(state))}
     with click.Context(click.Command(arguments[0]), info_name=arguments[0], obj=seen):
         yield
@@ -88,7 +88,7 @@ def enter(project: Path, invocation_id: str, run_id: str, command: str, started_
 
 
 def committed(project: Path, run: Invocation, node: str) -> None:
-    """A commit of that run, in the project's journal."""
+    """Adds a commit of a run to the project's journal."""
     CommitJournal(project / "target").append(
         JournalEntry(KILLED, "silt.main.t", run.id, "dev", run.run_id, node, operation="WRITE")
     )
@@ -96,13 +96,13 @@ def committed(project: Path, run: Invocation, node: str) -> None:
 
 @pytest.fixture
 def info(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The lines that are shown."""
+    """The logged lines."""
     lines: list[str] = []
     monkeypatch.setattr("dbt.adapters.silt.runs.logical_run.invocation.logger.info", lines.append)
     return lines
 
 
-def test_a_run_is_entered_and_shown_when_it_starts_and_marked_when_it_ends(tmp_path: Path, info: list[str]) -> None:
+def test_a_run_is_entered_and_shown_at_its_start_and_finished_at_its_end(tmp_path: Path, info: list[str]) -> None:
     run = invocation(config(tmp_path))
     assert run.run_id is None
     run.on_connection()
@@ -117,7 +117,7 @@ def test_a_run_is_entered_and_shown_when_it_starts_and_marked_when_it_ends(tmp_p
     assert [finished for _, finished in entered(tmp_path)] == [True]
 
 
-def test_a_run_that_an_error_ends_is_not_finished(tmp_path: Path) -> None:
+def test_an_interrupted_run_is_recorded_as_not_finished(tmp_path: Path) -> None:
     run = invocation(config(tmp_path))
     run.start()
     with pytest.raises(KeyboardInterrupt):
@@ -139,7 +139,7 @@ def test_a_run_that_an_error_ends_is_not_finished(tmp_path: Path) -> None:
         (ExceptionExit(KeyboardInterrupt()), False, CommandResult(Ending.INTERRUPTED)),
     ],
 )
-def test_a_run_leaves_its_result(
+def test_a_run_records_its_result(
     tmp_path: Path, error: Exception | None, finished: bool, expected: CommandResult
 ) -> None:
     run = invocation(config(tmp_path))
@@ -154,7 +154,7 @@ def test_a_run_leaves_its_result(
     assert (entry.finished, entry.result) == (finished, expected)
 
 
-def test_a_run_leaves_the_counts_and_the_failures_in_its_results(tmp_path: Path) -> None:
+def test_a_run_records_the_counts_and_failures_of_its_results(tmp_path: Path) -> None:
     run = invocation(config(tmp_path))
     run.start()
     results = [{"unique_id": "model.shop.late", "status": "error"}, {"unique_id": "model.shop.a", "status": "success"}]
@@ -172,7 +172,7 @@ def test_a_run_leaves_the_counts_and_the_failures_in_its_results(tmp_path: Path)
     assert kept is not None and [each["unique_id"] for each in kept["results"]] == ["model.shop.late", "model.shop.a"]
 
 
-def test_a_run_that_cannot_begin_is_on_record_as_failed_and_nothing_continues_it(tmp_path: Path) -> None:
+def test_a_run_that_fails_before_its_start_is_recorded_and_not_continued(tmp_path: Path) -> None:
     broken = invocation(config(tmp_path))
     with contextlib.suppress(ExceptionExit):
         try:
@@ -186,7 +186,7 @@ def test_a_run_that_cannot_begin_is_on_record_as_failed_and_nothing_continues_it
 
 
 @pytest.mark.parametrize("which", ["test", "run-operation"])
-def test_a_command_that_is_no_run_and_fails_leaves_no_record(tmp_path: Path, which: str) -> None:
+def test_a_failed_command_that_is_not_a_run_is_not_recorded(tmp_path: Path, which: str) -> None:
     command = invocation(config(tmp_path, which))
     with contextlib.suppress(ExceptionExit):
         try:
@@ -198,12 +198,12 @@ def test_a_command_that_is_no_run_and_fails_leaves_no_record(tmp_path: Path, whi
 
 @pytest.fixture
 def command_is_over() -> Iterator[Callable[[], None]]:
-    """What dbt fires at the end of each command."""
+    """Fires the event that dbt fires at the end of each command."""
     yield lambda: fire_event(CommandCompleted(command="run", success=True))
     cleanup_event_logger()
 
 
-def test_a_run_of_dbts_command_is_finished_when_its_results_are_written_and_not_before(
+def test_a_dbt_run_is_finished_only_after_its_results_are_written(
     tmp_path: Path, command_is_over: Callable[[], None]
 ) -> None:
     with typed("run"):
@@ -217,7 +217,7 @@ def test_a_run_of_dbts_command_is_finished_when_its_results_are_written_and_not_
     assert entered(tmp_path) == [(get_invocation_id(), True)]
 
 
-def test_a_run_within_a_programs_own_error_handling_is_finished(tmp_path: Path) -> None:
+def test_a_run_inside_the_except_block_of_a_program_is_finished(tmp_path: Path) -> None:
     try:
         raise ValueError("the program's")
     except ValueError:
@@ -227,7 +227,7 @@ def test_a_run_within_a_programs_own_error_handling_is_finished(tmp_path: Path) 
     assert entered(tmp_path) == [(get_invocation_id(), True)]
 
 
-def test_a_run_whose_end_cannot_be_marked_fails_no_more_for_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_whose_end_cannot_be_recorded_only_warns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     warnings: list[str] = []
     monkeypatch.setattr("dbt.adapters.silt.runs.logical_run.recorded_end.logger.warning", warnings.append)
     run = invocation(config(tmp_path))
@@ -237,7 +237,7 @@ def test_a_run_whose_end_cannot_be_marked_fails_no_more_for_it(tmp_path: Path, m
     assert "could not be recorded" in warnings[0] and "silt_runs.json" in warnings[0]
 
 
-def test_an_operation_is_a_run_from_its_first_statement_that_changes_something(tmp_path: Path, info: list[str]) -> None:
+def test_an_operation_is_a_run_from_its_first_changing_statement_on(tmp_path: Path, info: list[str]) -> None:
     operation = invocation(config(tmp_path, "run-operation", run_id="R1"))
     operation.on_connection()
     for looking in ("select 1", "describe history main.orders", "show tables", "vacuum main.orders dry run"):
@@ -250,7 +250,7 @@ def test_an_operation_is_a_run_from_its_first_statement_that_changes_something(t
 
 
 @pytest.mark.parametrize("which", ["test", "compile", "show", "generate"])
-def test_a_command_that_builds_nothing_is_no_run(tmp_path: Path, which: str) -> None:
+def test_a_command_that_builds_nothing_is_not_a_run(tmp_path: Path, which: str) -> None:
     command = invocation(config(tmp_path, which))
     command.on_connection()
     command.on_statement(parse("insert into main.orders values (1)"))
@@ -261,12 +261,12 @@ def test_a_command_that_builds_nothing_is_no_run(tmp_path: Path, which: str) -> 
     assert entered(tmp_path) == []
 
 
-def test_units_carry_the_profiles_run_id_and_the_commands_flags(tmp_path: Path) -> None:
+def test_units_have_the_profiles_run_id_and_the_commands_flags(tmp_path: Path) -> None:
     context = invocation(config(tmp_path, run_id="R1", empty=True)).context
     assert (context.project, context.target, context.run_id, context.suffix) == ("shop", "dev", "R1", "+empty")
 
 
-def test_a_plain_rerun_says_first_what_it_continues(tmp_path: Path, info: list[str]) -> None:
+def test_a_rerun_with_resume_first_shows_the_run_that_it_continues(tmp_path: Path, info: list[str]) -> None:
     with typed("run", "-s", "orders"):
         killed = invocation(config(tmp_path, resume="2 hours"))
         killed.start()
@@ -282,7 +282,7 @@ def test_a_plain_rerun_says_first_what_it_continues(tmp_path: Path, info: list[s
     assert info[1] == f"Run id {first} (a run that did not finish)"
 
 
-def test_a_plain_rerun_of_a_killed_run_says_so_first_with_the_line_to_type(
+def test_a_rerun_without_resume_first_warns_of_the_killed_run_with_the_command_to_continue(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     said: list[str] = []
@@ -308,7 +308,7 @@ def test_a_plain_rerun_of_a_killed_run_says_so_first_with_the_line_to_type(
 
 
 @pytest.mark.parametrize("has_committed", [False, True])
-def test_a_run_that_an_error_ended_is_continued_only_if_it_had_committed_something(
+def test_a_run_that_ended_with_an_error_is_continued_only_if_it_committed_something(
     tmp_path: Path, info: list[str], has_committed: bool
 ) -> None:
     first = invocation(config(tmp_path, resume="2 hours"))
@@ -329,9 +329,7 @@ def test_a_run_that_an_error_ended_is_continued_only_if_it_had_committed_somethi
     assert info[0].startswith("Continuing" if has_committed else "Run id ")
 
 
-def test_a_run_that_was_killed_before_it_committed_anything_is_not_warned_of(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_killed_run_without_commits_causes_no_warning(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     warnings: list[str] = []
     monkeypatch.setattr("dbt.adapters.silt.runs.logical_run.invocation.logger.warning", warnings.append)
     monkeypatch.setattr(selected_resources, "SELECTED_RESOURCES", {"model.shop.orders"})
@@ -344,7 +342,7 @@ def test_a_run_that_was_killed_before_it_committed_anything_is_not_warned_of(
 
 
 @pytest.mark.usefixtures("retry")
-def test_a_retry_works_under_the_id_of_what_it_repeats_and_says_that_the_profiles_is_not_taken(
+def test_a_retry_uses_the_id_of_the_retried_run_and_reports_the_unused_profile_id(
     tmp_path: Path, info: list[str]
 ) -> None:
     enter(tmp_path, "I1", "R1", "dbt run", LONG_AGO)
@@ -357,7 +355,7 @@ def test_a_retry_works_under_the_id_of_what_it_repeats_and_says_that_the_profile
 
 
 @pytest.mark.usefixtures("retry")
-def test_a_retry_after_a_kill_is_refused_with_the_command_that_continues(tmp_path: Path) -> None:
+def test_a_retry_after_a_killed_run_is_refused_with_the_command_to_continue(tmp_path: Path) -> None:
     enter(tmp_path, "I1", "R1", "dbt run", "2019-12-31T00:00:00+00:00")
     enter(tmp_path, "I2", "R2", "dbt run -s orders", KILLED, finished=False)
     write_results(tmp_path, "I1")
@@ -365,7 +363,7 @@ def test_a_retry_after_a_kill_is_refused_with_the_command_that_continues(tmp_pat
         invocation(config(tmp_path))
 
 
-def test_a_retry_from_a_state_folder_takes_the_id_that_is_noted_there(tmp_path: Path) -> None:
+def test_a_retry_from_a_state_folder_uses_the_id_recorded_there(tmp_path: Path) -> None:
     enter(tmp_path, "I1", "R1", "dbt run", LONG_AGO)
     write_results(tmp_path, "I1")
     (tmp_path / "target").rename(tmp_path / "state")
@@ -377,7 +375,7 @@ def test_a_retry_from_a_state_folder_takes_the_id_that_is_noted_there(tmp_path: 
 
 def test_a_profile_without_a_project_is_enough_to_connect(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    # dbt's flags are the process's: those of the last command that ran in it.
+    # dbt keeps the flags of the last command in the process.
     monkeypatch.setattr("dbt.adapters.silt.runs.logical_run.invocation.get_flags", Namespace)
     run = invocation(SimpleNamespace(credentials=SiltCredentials()))
     assert run.project_root == tmp_path

@@ -1,4 +1,4 @@
-"""Which unfinished run a command continues, by the profile's `resume` and by where it was typed."""
+"""Which unfinished run a command continues: the profile's `resume` and a terminal decide."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ STOPPED = entry("I1", "R1", has_results=True)
 
 
 class TestResume:
-    def test_continues_the_same_command_that_did_not_finish(self) -> None:
+    def test_an_unfinished_run_of_the_same_command_is_continued(self) -> None:
         killed = entry("I1", "R1", variables="{day: 2026-01-01, silt_run_id: R1}")
         assert resumable((killed,), replace(OWN, variables="{day: 2026-01-01}"), TWO_HOURS) == killed
 
@@ -65,13 +65,13 @@ class TestResume:
             ("OFF", False, []),
         ],
     )
-    def test_a_killed_run_is_continued_on_a_terminal_and_any_other_only_where_the_profile_says_so(
+    def test_a_killed_run_is_continued_on_a_terminal_and_other_runs_only_with_resume(
         self, field: str | None, is_typed: bool, continued: list[RunEntry]
     ) -> None:
         rule = ResumeRule.of(field, is_typed)
         assert [each for each in (KILLED, STOPPED) if resumable((each,), OWN, rule) == each] == continued
 
-    def test_a_killed_run_of_yesterday_is_continued_on_a_terminal_only_where_the_profile_says_so(self) -> None:
+    def test_an_old_killed_run_is_continued_on_a_terminal_only_with_resume(self) -> None:
         old = entry("I1", "R1", minutes_ago=13 * 60)
         assert resumable((old,), OWN, ResumeRule.of(None, is_typed=True)) is None
         assert resumable((old,), OWN, ResumeRule.of("1 day", is_typed=True)) == old
@@ -90,6 +90,6 @@ def test_durations_are_written_in_words(text: str, length: timedelta) -> None:
     assert parse_duration(text, "resume") == length
 
 
-def test_what_is_no_duration_is_refused_with_what_is_one() -> None:
+def test_an_invalid_duration_is_refused_with_examples_of_valid_durations() -> None:
     with pytest.raises(ValidationError, match="`2 hours` or `30 minutes`, or `off`, not `on`"):
         ResumeRule.of("on", is_typed=True)

@@ -1,4 +1,4 @@
-"""Under which run id `dbt retry` works, and when it is refused."""
+"""Which run id `dbt retry` uses, and when it is refused."""
 
 from __future__ import annotations
 
@@ -39,50 +39,50 @@ def found(given: Retry, entries: Sequence[RunEntry] = (), commits: str | None = 
 
 
 class TestRunId:
-    def test_of_a_retry_of_a_retry_is_the_first_runs(self) -> None:
+    def test_a_retry_of_a_retry_uses_the_id_of_the_first_run(self) -> None:
         assert found(retry("I2"), (entry("I1", "R1", 30), entry("I2", "R1", 20, repeats="I1"))) == "R1"
 
-    def test_is_looked_for_in_the_results_where_the_registry_is_gone(self) -> None:
+    def test_the_id_is_read_from_the_results_if_the_registry_is_missing(self) -> None:
         assert found(retry("I1", run_ids=("R1",)), commits="C") == "R1"
 
-    def test_is_that_of_the_recorded_variables_where_a_retry_replaces_them(self) -> None:
+    def test_the_id_is_read_from_the_recorded_variables_if_they_set_it(self) -> None:
         assert found(retry("I1", variables={"silt_run_id": 7}), commits="C") == "7"
 
-    def test_is_looked_for_in_the_commits_where_the_results_do_not_say(self) -> None:
+    def test_the_id_is_read_from_the_commits_if_the_results_lack_it(self) -> None:
         assert found(retry("I1"), commits="C") == "C"
 
-    def test_is_never_a_fresh_one(self) -> None:
+    def test_a_retry_is_refused_if_no_run_id_is_found(self) -> None:
         with pytest.raises(InvalidSettingError, match="run id of invocation I1") as refusal:
             found(retry("I1", command="run"))
         assert "`dbt retry --vars '{silt_run_id: I1}'`" in str(refusal.value)
 
-    def test_of_an_operation_that_changed_nothing_is_the_operations_own(self) -> None:
+    def test_a_retry_of_an_operation_without_changes_uses_its_invocation_id(self) -> None:
         assert found(retry("I1", command="run-operation")) == "I1"
         with pytest.raises(InvalidSettingError):
             found(retry("I1", command="run-operation", from_state=True))
 
 
 class TestCheck:
-    def test_refuses_where_a_later_run_left_no_results(self) -> None:
+    def test_a_retry_is_refused_if_a_later_run_was_killed_without_results(self) -> None:
         with pytest.raises(InvalidSettingError, match="killed") as refusal:
             check(retry("I1", 20), entry("I1", "R1", 30), entry("I2", "R2", 2, finished=False))
         assert "`dbt run --vars '{silt_run_id: R2}'`" in str(refusal.value)
         assert "`--state /shop/target`" in str(refusal.value)
 
-    def test_refuses_the_results_of_a_run_that_was_stopped(self) -> None:
+    def test_incomplete_results_of_a_stopped_run_are_refused(self) -> None:
         with pytest.raises(InvalidSettingError, match="lack the nodes that had not yet run") as refusal:
             check(retry("I2", 1), entry("I1", "R1", 30), entry("I2", "R2", 2, finished=False))
         assert "`dbt run --vars '{silt_run_id: R2}'`" in str(refusal.value)
 
-    def test_takes_the_results_of_an_interrupted_run_that_hold_what_had_not_run(self) -> None:
+    def test_complete_results_of_an_interrupted_run_are_accepted(self) -> None:
         check(retry("I2", 1), entry("I1", "R1", 30), entry("I2", "R2", 2, finished=False, has_results=True))
 
-    def test_says_so_where_the_later_run_is_still_running(self) -> None:
+    def test_the_refusal_reports_that_a_later_run_is_still_running(self) -> None:
         with pytest.raises(InvalidSettingError, match="is still running") as refusal:
             check(retry("I1", 20), entry("I2", "R2", 2, finished=False, running=True))
         assert "Continue" not in str(refusal.value)
 
-    def test_does_not_offer_to_continue_what_came_to_its_end(self) -> None:
+    def test_the_refusal_does_not_advise_to_continue_a_finished_run(self) -> None:
         with pytest.raises(InvalidSettingError, match="left no results") as refusal:
             check(retry("I1", 20), entry("I2", "R2", 2))
         assert "Continue" not in str(refusal.value)
@@ -97,15 +97,15 @@ class TestCheck:
         ],
         ids=["the last run left results", "killed retry of the same", "something newer left results", "its own entry"],
     )
-    def test_allows(self, given: Retry, entries: tuple[RunEntry, ...]) -> None:
+    def test_a_retry_is_allowed(self, given: Retry, entries: tuple[RunEntry, ...]) -> None:
         check(given, *entries)
 
-    def test_refuses_a_later_run_of_the_same_id_that_is_no_retry(self) -> None:
+    def test_a_later_run_with_the_same_id_that_is_not_a_retry_is_refused(self) -> None:
         with pytest.raises(InvalidSettingError, match="killed"):
             check(retry("I1", 20), entry("I1", "P", 30), entry("I2", "P", 2, command="dbt seed", finished=False))
 
 
-def test_results_without_a_file_are_none(tmp_path: Path) -> None:
+def test_missing_results_are_read_as_none(tmp_path: Path) -> None:
     assert PreviousResults.read(tmp_path) is None
 
 

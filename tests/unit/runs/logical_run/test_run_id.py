@@ -1,4 +1,4 @@
-"""Which run id a dbt command works under."""
+"""Which run id a dbt command uses."""
 
 from __future__ import annotations
 
@@ -25,24 +25,24 @@ def chosen(**fields: Any) -> LogicalRun:
 
 
 class TestChoice:
-    def test_a_variable_comes_before_everything(self) -> None:
+    def test_a_variable_takes_precedence_over_all_other_sources(self) -> None:
         given = chosen(variables={"silt_run_id": "V"}, profile_run_id="P", retried=lambda: "R1")
         assert given == LogicalRun("V", Origin.VARIABLE)
 
-    def test_a_retry_takes_the_id_of_the_run_it_repeats_before_the_profiles(self) -> None:
+    def test_the_id_of_a_retried_run_takes_precedence_over_the_profiles(self) -> None:
         assert chosen(profile_run_id="P", retried=lambda: "R1") == LogicalRun("R1", Origin.RETRY)
 
     @pytest.mark.parametrize("unset", [None, "", "  "])
-    def test_an_unset_profile_field_is_none(self, unset: str | None) -> None:
+    def test_an_unset_profile_field_is_ignored(self, unset: str | None) -> None:
         assert chosen(profile_run_id=unset) == LogicalRun("I9", Origin.INVOCATION)
 
-    def test_the_profiles_id_comes_before_an_unfinished_run(self) -> None:
+    def test_the_profiles_id_takes_precedence_over_an_unfinished_run(self) -> None:
         assert chosen(profile_run_id="P", unfinished=KILLED) == LogicalRun("P", Origin.PROFILE)
 
-    def test_an_unfinished_run_is_continued_where_there_is_one(self) -> None:
+    def test_an_unfinished_run_is_continued(self) -> None:
         assert chosen(unfinished=KILLED) == LogicalRun("R1", Origin.RESUME, KILLED)
 
-    def test_every_other_run_is_new_work(self) -> None:
+    def test_a_run_without_these_sources_uses_its_invocation_id(self) -> None:
         assert chosen() == LogicalRun("I9", Origin.INVOCATION)
 
 
@@ -61,7 +61,7 @@ class TestRunIdText:
             ("x" * 500, "x" * 500),
         ],
     )
-    def test_is_what_was_given(self, given: Any, text: str) -> None:
+    def test_is_the_value_as_a_string(self, given: Any, text: str) -> None:
         assert run_id_text(given, "it") == text
 
     @pytest.mark.parametrize(
@@ -75,7 +75,7 @@ class TestRunIdText:
             ("a\u200bb", "invisible characters"),
         ],
     )
-    def test_of_anything_else_is_refused(self, given: Any, problem: str) -> None:
+    def test_of_an_invalid_value_is_refused(self, given: Any, problem: str) -> None:
         with pytest.raises(InvalidSettingError, match=problem) as refusal:
             run_id_text(given, "the variable `silt_run_id`")
         assert "the variable `silt_run_id`" in str(refusal.value)

@@ -1,4 +1,4 @@
-"""What dbt prints of the error that ends a command."""
+"""The part of an error that dbt prints when the error ends a command."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from dbt.adapters.silt.runs.logical_run import shown_interrupts
 
 @pytest.fixture
 def streams() -> Iterator[dict[str, io.StringIO]]:
-    """The screen, and the file."""
+    """The output of dbt's loggers for the screen and for the log file."""
     cleanup_event_logger()
     found = {name: io.StringIO() for name in ("stdout_log", "file_log")}
     for name, stream in found.items():
@@ -29,7 +29,7 @@ def streams() -> Iterator[dict[str, io.StringIO]]:
 
 
 def end_by(error: BaseException) -> None:
-    """Tells the end of a command as dbt does."""
+    """Fires dbt's events for a command that an error ends."""
     try:
         raise error
     except BaseException as ended:
@@ -37,7 +37,7 @@ def end_by(error: BaseException) -> None:
         fire_event(MainStackTrace(stack_trace=traceback.format_exc()))
 
 
-def test_the_traceback_of_a_ctrl_c_is_in_the_log_file_alone(streams: dict[str, io.StringIO]) -> None:
+def test_the_traceback_of_a_ctrl_c_is_only_in_the_log_file(streams: dict[str, io.StringIO]) -> None:
     end_by(KeyboardInterrupt())
     assert streams["stdout_log"].getvalue() == ""
     assert "KeyboardInterrupt" in streams["file_log"].getvalue()
