@@ -1,4 +1,4 @@
-"""One attempt to write a version, through a storage that fails in a given order."""
+"""One attempt to write a version to a storage that raises given errors."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ ENTRY = Entry(serialize([CommitInfo(operation="WRITE", txn_id="own")]), "own")
 
 
 class Failing(FaultyStore):
-    """A store whose writes of version 1 raise the given errors, the first write the first error, and then succeed."""
+    """A store whose writes of version 1 raise the given errors in order and then succeed."""
 
     def __init__(self, errors: Sequence[Exception]) -> None:
         super().__init__(MemoryStore())
@@ -50,28 +50,28 @@ class Failing(FaultyStore):
 
 
 def attempted(*errors: Exception) -> tuple[Outcome, DeltaLog]:
-    """The outcome of an attempt to write version 1 whose first writes fail with these errors."""
+    """Attempts to write version 1 while the first writes fail with these errors; returns the outcome and the log."""
     log = new_log(Failing(errors))
     return attempt(log, log.store.pin(LOG_FOLDER), 1, ENTRY), log
 
 
-def test_a_version_that_was_created_is_not_read_again() -> None:
+def test_a_version_that_was_created_is_not_read() -> None:
     outcome, log = attempted()
     assert outcome == Committed()
     assert isinstance(log.store, Failing) and log.store.reads == 0
 
 
-def test_a_first_write_without_space_is_the_error() -> None:
+def test_a_first_write_without_space_raises_the_error() -> None:
     with pytest.raises(NoSpaceError):
         attempted(NoSpaceError("full"))
 
 
-def test_a_write_without_space_after_a_lost_answer_is_tried_again() -> None:
+def test_a_write_without_space_after_a_lost_answer_is_retried() -> None:
     outcome, _ = attempted(StorageError("lost"), NoSpaceError("full"))
     assert outcome == Committed()
 
 
-def test_a_refused_write_is_tried_again_because_an_earlier_request_may_have_been_carried_out() -> None:
+def test_a_refused_write_is_retried_because_an_earlier_request_may_have_succeeded() -> None:
     outcome, _ = attempted(StorageRefusedError("expired"))
     assert outcome == Committed()
 
@@ -111,7 +111,7 @@ def test_a_version_of_another_writer_is_a_conflict() -> None:
     assert attempt(log, log.store.pin(LOG_FOLDER), 1, ENTRY) == Conflict()
 
 
-def test_a_version_that_exists_and_cannot_be_found_has_an_unknown_outcome() -> None:
+def test_an_attempt_has_an_unknown_outcome_if_an_existing_version_cannot_be_found() -> None:
     class Hidden(FaultyStore):
         def around(self, operation: str, path: str, run: Any) -> Any:
             hidden = operation == "put_if_absent" and path == commit_path(1)

@@ -1,4 +1,4 @@
-"""Committing alone, after others, and through a storage that fails."""
+"""Commits without other writers, after other commits, and to a storage that fails."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ CREATE = Operation("CREATE TABLE")
 
 
 def written(log: DeltaLog, path: str = "a.parquet", day: str | None = None) -> AddFile:
-    """A data file that is there, and its action."""
+    """Writes a data file and returns its action."""
     log.store.put(path, b"data")
     return add(path, day)
 
@@ -75,7 +75,7 @@ def info(log: DeltaLog, version: int) -> dict[str, Any]:
     return found
 
 
-def test_a_commit_is_the_next_version_and_tells_who_made_it() -> None:
+def test_a_commit_is_the_next_version_and_records_its_operation_and_engine() -> None:
     log = new_log()
     settings = CommitSettings(commit_info={"dbt": {"node": "model.orders"}}, user_metadata="a note")
     committed = commit(log, log.snapshot(), Changes(WRITE, (written(log),)), ReadSet(), settings)
@@ -99,7 +99,7 @@ def test_a_commit_is_the_next_version_and_tells_who_made_it() -> None:
     assert [file.path for file in log.snapshot().add_files()] == ["a.parquet"]
 
 
-def test_actions_stand_in_the_references_order_and_identifiers_have_a_time() -> None:
+def test_actions_are_in_the_order_of_delta_spark_and_identifiers_have_a_time() -> None:
     log = DeltaLog(MemoryStore(), "t", FixedClock())
     log.store.make_folder(LOG_FOLDER)
     protocol = Protocol(1, 7, None, ("domainMetadata",))
@@ -134,7 +134,9 @@ def test_actions_stand_in_the_references_order_and_identifiers_have_a_time() -> 
         (ReadSet(), True, False),
     ],
 )
-def test_only_what_reads_and_removes_nothing_is_a_blind_append(reads: ReadSet, removes: bool, blind: bool) -> None:
+def test_only_a_commit_that_neither_reads_nor_removes_is_a_blind_append(
+    reads: ReadSet, removes: bool, blind: bool
+) -> None:
     log = new_log()
     append(log, "old.parquet")
     gone = log.snapshot().add_files()[0].remove(1)
@@ -143,7 +145,7 @@ def test_only_what_reads_and_removes_nothing_is_a_blind_append(reads: ReadSet, r
     assert info(log, 2)["isBlindAppend"] is blind
 
 
-def test_the_level_is_the_settings_else_the_tables_and_a_rearrangements_is_snapshot() -> None:
+def test_the_isolation_level_is_that_of_the_settings_or_the_table_and_snapshot_for_a_rearrangement() -> None:
     log = new_log(configuration={"delta.isolationLevel": "WriteSerializable"})
     append(log, "one.parquet")
     append(log, "two.parquet", isolation_level=IsolationLevel.SERIALIZABLE)
@@ -155,7 +157,7 @@ def test_the_level_is_the_settings_else_the_tables_and_a_rearrangements_is_snaps
     assert levels == ["WriteSerializable", "Serializable", "SnapshotIsolation"]
 
 
-def test_an_append_follows_the_commits_that_came_first() -> None:
+def test_an_append_is_committed_after_the_winning_commits() -> None:
     log = new_log()
     base = log.snapshot()
     for number in range(3):
@@ -166,7 +168,7 @@ def test_an_append_follows_the_commits_that_came_first() -> None:
     assert (info(log, 4)["readVersion"], info(log, 4)["commitAttempts"]) == (0, 2)
 
 
-def test_a_conflict_with_any_commit_since_the_base_stops_it() -> None:
+def test_a_conflict_with_any_commit_since_the_base_stops_a_commit() -> None:
     log = new_log()
     base = log.snapshot()
     append(reopened(log), "theirs.parquet")
@@ -178,7 +180,7 @@ def test_a_conflict_with_any_commit_since_the_base_stops_it() -> None:
 
 
 class Overtaken(FaultyStore):
-    """Before each write of a commit, someone else takes the version."""
+    """A store in which another writer takes the version before each write of a commit."""
 
     def __init__(self, inner: Store, times: int) -> None:
         super().__init__(inner)
@@ -191,7 +193,7 @@ class Overtaken(FaultyStore):
         return run()
 
 
-def test_work_that_the_base_holds_is_refused_unless_it_is_newer_or_forgotten() -> None:
+def test_recorded_work_is_refused_unless_its_version_is_newer_or_it_was_forgotten() -> None:
     log = new_log()
 
     def record(version: int) -> int:
@@ -205,7 +207,7 @@ def test_work_that_the_base_holds_is_refused_unless_it_is_newer_or_forgotten() -
     assert [record(2), record(-1), record(1)] == [2, 3, 4]
 
 
-def test_what_is_committed_during_a_wait_is_no_reason_to_wait_again() -> None:
+def test_commits_during_a_wait_cause_no_further_wait() -> None:
     log = new_log()
     base = log.snapshot()
 
@@ -213,7 +215,7 @@ def test_what_is_committed_during_a_wait_is_no_reason_to_wait_again() -> None:
         put(log, version, CommitInfo(operation="WRITE", is_blind_append=True), add(f"f{version}"))
 
     class BusyClock(FixedClock):
-        """A clock during whose first wait others commit twice."""
+        """A clock during whose first wait another writer commits twice."""
 
         def sleep(self, seconds: float) -> None:
             super().sleep(seconds)
@@ -248,7 +250,7 @@ def test_attempts_are_counted_and_bounded() -> None:
 
 
 def faulty(*faults: Fault) -> DeltaLog:
-    """A table on a storage that begins to fail after version 0."""
+    """A table in a storage that starts to fail after version 0."""
     log = new_log(FaultyStore(MemoryStore()))
     log.snapshot()
     assert isinstance(log.store, FaultyStore)
@@ -262,7 +264,7 @@ def commit_fault(kind: FaultKind, times: int | None = 1, operation: str = "put_i
 
 @pytest.mark.parametrize("kind", [FaultKind.FAIL_BEFORE, FaultKind.FAIL_AFTER])
 @pytest.mark.parametrize("times", [1, 3])
-def test_an_answer_that_is_lost_is_asked_for_until_the_version_is_known(kind: FaultKind, times: int) -> None:
+def test_a_commit_with_a_lost_answer_is_retried_until_the_version_is_known(kind: FaultKind, times: int) -> None:
     log = faulty(commit_fault(kind, times))
     assert append(log).version == 1
     assert [version for version in range(5) if log.store.status(commit_path(version))] == [0, 1]
@@ -274,18 +276,18 @@ def test_a_landed_commit_whose_answers_are_all_lost_is_found_by_reading_it() -> 
 
 
 @pytest.mark.parametrize("lost", [0, 1])
-def test_an_occupant_that_is_read_torn_is_not_taken_for_another(lost: int) -> None:
+def test_a_torn_read_of_the_own_version_is_not_taken_for_another_writer(lost: int) -> None:
     log = faulty(commit_fault(FaultKind.FAIL_AFTER, lost), commit_fault(FaultKind.TWICE), torn(2))
     assert append(log).version == 1
 
 
-def test_an_occupant_that_cannot_be_read_may_be_the_commit() -> None:
+def test_a_version_that_cannot_be_read_has_an_unknown_outcome() -> None:
     log = faulty(commit_fault(FaultKind.FAIL_AFTER), torn(None))
     with pytest.raises(CommitStateUnknownError, match="version 1"):
         append(log)
 
 
-def test_a_winner_read_torn_after_a_whole_line_is_not_taken_for_a_smaller_one() -> None:
+def test_a_winner_that_is_read_only_in_part_raises_an_error() -> None:
     class Torn(FaultyStore):
         def around(self, operation: str, path: str, run: Any) -> Any:
             result = run()
@@ -308,7 +310,7 @@ def torn(times: int | None) -> Fault:
     return Fault("read", FaultKind.TORN, commit_path(1), times)
 
 
-def test_a_storage_that_says_exists_to_its_own_retry_is_seen_through() -> None:
+def test_a_commit_succeeds_if_the_storage_reports_exists_after_its_own_retry() -> None:
     class Repeats(FaultyStore):
         def around(self, operation: str, path: str, run: Any) -> Any:
             if operation == "put_if_absent" and path == commit_path(1):
@@ -319,7 +321,7 @@ def test_a_storage_that_says_exists_to_its_own_retry_is_seen_through() -> None:
     assert append(log).version == 1
 
 
-def test_while_the_answer_is_unknown_nothing_is_put_elsewhere_and_the_error_says_so() -> None:
+def test_a_commit_with_an_unknown_outcome_tries_no_other_version_and_raises_an_error() -> None:
     log = faulty(commit_fault(FaultKind.FAIL_BEFORE, None))
     with pytest.raises(CommitStateUnknownError, match="version 1") as caught:
         append(log)
@@ -328,7 +330,7 @@ def test_while_the_answer_is_unknown_nothing_is_put_elsewhere_and_the_error_says
     assert log.store.status(commit_path(2)) is None
 
 
-def test_a_commit_that_is_lost_and_then_overtaken_is_no_commit() -> None:
+def test_a_lost_commit_whose_version_another_writer_took_raises_a_conflict() -> None:
     log = faulty(commit_fault(FaultKind.FAIL_BEFORE))
     base = log.snapshot()
     append(reopened(DeltaLog(log.store.inner, log.name)), "theirs.parquet")  # type: ignore[attr-defined]
@@ -360,7 +362,7 @@ def test_deletion_vectors_are_durable_before_the_log_names_them() -> None:
     assert log.store.status(commit_path(1)) is None
 
 
-def test_a_data_file_that_is_gone_is_not_committed() -> None:
+def test_a_missing_data_file_is_not_committed() -> None:
     log = new_log()
     with pytest.raises(DataFileMissingError):
         commit(log, log.snapshot(), Changes(WRITE, (add("gone.parquet"),)), ReadSet(), CommitSettings())
@@ -368,7 +370,7 @@ def test_a_data_file_that_is_gone_is_not_committed() -> None:
 
 
 @pytest.mark.parametrize("made_again", [False, True])
-def test_a_commit_meant_for_a_dropped_table_lands_nowhere(made_again: bool) -> None:
+def test_a_commit_to_a_dropped_table_writes_no_version(made_again: bool) -> None:
     store = MemoryStore()
     log = new_log(store.child("t"))
     base = log.snapshot()
@@ -383,9 +385,9 @@ def test_a_commit_meant_for_a_dropped_table_lands_nowhere(made_again: bool) -> N
     assert store.status(f"dropped/{commit_path(1)}") is None
 
 
-def test_a_commit_whose_answer_was_lost_does_not_count_where_a_drop_has_emptied_the_folder() -> None:
+def test_a_commit_with_a_lost_answer_has_an_unknown_outcome_if_a_drop_emptied_the_folder() -> None:
     class EmptiedAtFirst(FaultyStore):
-        """Another drops the table just ahead of the first commit, whose answer then is lost."""
+        """Another writer drops the table just before the first commit, whose answer is lost."""
 
         def put_if_absent(self, path: str, data: bytes) -> PutResult:
             if path != commit_path(1) or self.inner.status(commit_path(0)) is None:
@@ -399,7 +401,7 @@ def test_a_commit_whose_answer_was_lost_does_not_count_where_a_drop_has_emptied_
         commit(log, log.snapshot(), Changes(WRITE, (written(log),)), ReadSet(), CommitSettings())
 
 
-def test_commits_that_are_late_for_a_dropped_table_do_not_count_on_each_other() -> None:
+def test_a_late_commit_of_another_writer_does_not_hide_that_the_table_was_dropped() -> None:
     store = MemoryObjectStore().child("t").never_reused()
     log = new_log(store)
     commit(log, log.snapshot(), Changes(WRITE, (written(log),)), ReadSet(), CommitSettings())
@@ -413,7 +415,7 @@ def test_commits_that_are_late_for_a_dropped_table_do_not_count_on_each_other() 
     assert store.status(commit_path(2)) is None
 
 
-def test_the_version_that_ends_a_log_stops_every_commit() -> None:
+def test_no_commit_follows_the_version_that_drops_the_table() -> None:
     log = new_log()
     base = log.snapshot()
     put(log, 1, CommitInfo(operation="DROP TABLE"), METADATA)
@@ -498,7 +500,7 @@ BROKEN: list[tuple[str, Sequence[Action], Changes, type[SiltError]]] = [
 
 
 @pytest.mark.parametrize(("what", "head", "changes", "error"), BROKEN, ids=[case[0] for case in BROKEN])
-def test_what_breaks_the_protocol_is_never_written(
+def test_changes_that_violate_the_protocol_are_not_written(
     what: str, head: Sequence[Metadata], changes: Changes, error: type[SiltError]
 ) -> None:
     log = DeltaLog(MemoryStore(), "t", FixedClock())

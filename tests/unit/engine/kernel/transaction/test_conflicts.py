@@ -1,4 +1,4 @@
-"""The conflict checks, against the matrix in their module's docstring."""
+"""The conflict checks follow the matrix in their module's docstring."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def file(path: str, low: int, high: int, data_change: bool = True) -> AddFile:
 
 
 def vector(add: AddFile, rows: str = "x") -> AddFile:
-    """The file with some rows deleted."""
+    """Returns the file with a deletion vector."""
     return replace(add, deletion_vector=DeletionVector("u", rows, 1, 1))
 
 
@@ -80,7 +80,7 @@ BASE = Snapshot("shop.orders", 4, 0, METADATA, PROTOCOL, TableFiles(active_files
 READS = ReadSet((Comparison("<", Column.of("id"), 10),), frozenset({"one", "two"}))
 BARE = AddFile("new", {}, 10, 0)
 
-# In the matrix the table is partitioned, and only Monday is read.
+# In the matrix, the table is partitioned, and only Monday is read.
 BY_DAY = replace(BASE, metadata=replace(METADATA, partition_columns=("day",)))
 OF_MONDAY = And((*READS.predicates, Comparison("=", Column.of("day"), "mon")))
 READS_MONDAY = replace(READS, predicates=(OF_MONDAY,))
@@ -91,16 +91,16 @@ def removal(add: AddFile, data_change: bool = True) -> RemoveFile:
 
 
 def move(add: AddFile) -> tuple[Action, ...]:
-    """The file's rows are put into a new one, by a compaction."""
+    """Returns the actions of a compaction that moves the file's rows to a new file."""
     return removal(add, data_change=False), replace(add, path="moved", data_change=False)
 
 
 def moved(add: AddFile) -> RemoveFile:
-    """What that compaction has written is removed."""
+    """Returns the removal of the file that the compaction wrote."""
     return removal(replace(add, path="moved"))
 
 
-# Each row of the matrix, by what the winners have committed: the actions of one commit after the other.
+# The rows of the matrix: the actions of each winning commit, in order.
 WINNERS: dict[str, tuple[tuple[Action, ...], ...]] = {
     "nothing": ((CommitInfo(operation="DELETE"),),),
     "drop": ((CommitInfo(operation=DROP_OPERATION),),),
@@ -141,7 +141,7 @@ APPEND = Changes(
 REWRITE = replace(APPEND, removes=(removal(ONE),))
 REARRANGE = replace(APPEND, adds=(monday("mine", 0, 5, data_change=False),), removes=(removal(ONE, data_change=False),))
 ALTER = replace(APPEND, adds=(), metadata=replace(BY_DAY.metadata, name="mine"))
-# Each column of the matrix, by the ways to do it.
+# The columns of the matrix: the transactions of each kind.
 TRANSACTIONS: dict[str, tuple[tuple[Changes, ReadSet], ...]] = {
     "append": ((APPEND, ReadSet()),),
     "insert": ((APPEND, READS_MONDAY), (APPEND, replace(READS_MONDAY, paths=frozenset()))),
@@ -160,7 +160,7 @@ Case = tuple[str, str, str, "type[ConcurrentModificationError] | None"]
 
 
 def matrix() -> Iterator[Case]:
-    """WinningCommit, transaction, level, and the error that the docstring's matrix has for them."""
+    """Yields winners, transaction, level, and their error in the docstring's matrix."""
     lines = [line.strip("| ").split("|") for line in (conflicts.__doc__ or "").splitlines() if line.startswith("| ")]
     header, *rows = [[cell.strip() for cell in line] for line in lines]
     assert header[1:] == list(TRANSACTIONS)
@@ -172,7 +172,8 @@ def matrix() -> Iterator[Case]:
 
 
 def entry(cell: str) -> dict[str, type[ConcurrentModificationError]]:
-    """The errors of a cell by level: `Del SW Twice I`; without a level, of all."""
+    """Returns the errors of a cell by level, such as `Del SW Twice I`; an error without a level applies to all
+    levels."""
     if cell == "ok":
         return {}
     assert re.fullmatch(r"[A-Z][a-z]+|([A-Z][a-z]+ [SWI]+ ?)+", cell), cell
@@ -181,7 +182,9 @@ def entry(cell: str) -> dict[str, type[ConcurrentModificationError]]:
 
 
 @pytest.mark.parametrize(("winners", "transaction", "level", "error"), list(matrix()))
-def test_the_matrix_holds(winners: str, transaction: str, level: str, error: type[Exception] | None) -> None:
+def test_each_conflict_of_the_matrix_raises_its_error(
+    winners: str, transaction: str, level: str, error: type[Exception] | None
+) -> None:
     for changes, reads in TRANSACTIONS[transaction]:
         pending_commit = PendingCommit(BY_DAY, changes, reads, effective_isolation_level(LEVELS[level], changes))
         raised = outcome(lambda pending_commit=pending_commit: check_all(WINNERS[winners], pending_commit))  # type: ignore[misc]
@@ -242,7 +245,9 @@ def test_an_error_names_both_sides_and_the_files() -> None:
         (ReadSet((Comparison("=", Column.of("DAY"), "1"),)), "both read or write the same partition"),
     ],
 )
-def test_on_a_partitioned_table_the_hint_says_whether_the_predicate_can_be_narrowed(reads: ReadSet, hint: str) -> None:
+def test_the_hint_for_a_partitioned_table_depends_on_whether_the_predicate_can_be_narrowed(
+    reads: ReadSet, hint: str
+) -> None:
     pending_commit = PendingCommit(BY_DAY, APPEND, reads, IsolationLevel.SERIALIZABLE)
     with pytest.raises(ConcurrentAppendError, match=hint) as caught:
         check_conflicts(winner(replace(file("day=1/new", 8, 9), partition_values={"day": "1"})), pending_commit)
@@ -250,7 +255,7 @@ def test_on_a_partitioned_table_the_hint_says_whether_the_predicate_can_be_narro
     assert "in the partition day=1" in str(caught.value)
 
 
-def test_a_winner_that_says_nothing_of_itself_is_still_named() -> None:
+def test_a_winner_without_commit_info_is_named_another_writer() -> None:
     pending_commit = pending(READS)
     for info in (CommitInfo(), CommitInfo(timestamp=10**18)):
         with pytest.raises(MetadataChangedError, match=r"lost to another writer \(version 5, committed"):
@@ -266,12 +271,12 @@ def test_whole_table_reads_conflict_with_every_file_that_changes_data() -> None:
     assert outcome(lambda: check_conflicts(winner(file("new", 1, 1, data_change=False)), everything)) is None
 
 
-def test_an_added_file_without_statistics_might_hold_what_was_read() -> None:
+def test_an_added_file_without_statistics_conflicts_with_any_read() -> None:
     assert isinstance(outcome(lambda: check_conflicts(winner(BARE), pending(READS))), ConcurrentAppendError)
 
 
 @pytest.mark.parametrize(("predicate", "error"), [(UNKNOWN, ConcurrentAppendError), (FALSE, type(None))])
-def test_a_predicate_that_says_nothing_reads_all_and_a_false_one_none(predicate: object, error: type) -> None:
+def test_an_unknown_predicate_reads_all_files_and_a_false_predicate_reads_none(predicate: object, error: type) -> None:
     reads = ReadSet((predicate,))  # type: ignore[arg-type]
     assert type(outcome(lambda: check_conflicts(winner(file("new", 500, 501)), pending(reads)))) is error
 
@@ -283,36 +288,36 @@ def test_predicates_are_alternatives() -> None:
     assert outcome(lambda: check_conflicts(winner(file("new", 2, 499)), pending(reads))) is None
 
 
-def test_a_removed_file_counts_as_read_by_its_predicate_alone() -> None:
+def test_a_removed_file_counts_as_read_if_only_a_predicate_matches_it() -> None:
     reads = ReadSet((Comparison("=", Column.of("id"), 7),))
     assert isinstance(outcome(lambda: check_conflicts(winner(removal(TWO)), pending(reads))), ConcurrentDeleteReadError)
     assert outcome(lambda: check_conflicts(winner(removal(ONE)), pending(reads))) is None
 
 
-def test_a_file_that_came_and_went_after_the_base_was_not_read() -> None:
+def test_removing_a_file_that_was_added_after_the_base_is_no_conflict() -> None:
     passing = file("passing", 500, 501)
     assert outcome(lambda: check_conflicts(winner(removal(passing)), pending(READS))) is None
 
 
-def test_files_are_the_same_however_their_paths_are_quoted() -> None:
+def test_escaped_and_unescaped_paths_name_the_same_file() -> None:
     reads = ReadSet(paths=frozenset({"a b"}))
     removed = RemoveFile("a%20b", 1)
     assert isinstance(outcome(lambda: check_conflicts(winner(removed), pending(reads))), ConcurrentDeleteReadError)
 
 
-def test_a_protocol_that_is_beyond_this_engine_is_refused_by_the_features_name() -> None:
+def test_an_unsupported_protocol_is_refused_with_the_name_of_the_feature() -> None:
     with pytest.raises(UnsupportedFeatureError, match="catalogManaged"):
         check_conflicts(winner(Protocol(3, 7, ("catalogManaged",), ("catalogManaged",))), pending(ReadSet()))
 
 
-def test_a_missing_blind_append_flag_means_that_the_winner_has_read() -> None:
+def test_a_winner_without_the_blind_append_flag_counts_as_having_read() -> None:
     reads_under_w = pending(READS, level="W")
     assert isinstance(
         outcome(lambda: check_conflicts(WinningCommit(5, (file("new", 8, 12),)), reads_under_w)), ConcurrentAppendError
     )
 
 
-def test_winners_that_turn_features_on_one_after_the_other_are_followed() -> None:
+def test_features_that_winners_enable_in_turn_apply_to_the_transaction() -> None:
     protocol = upgraded(PROTOCOL, ["deletionVectors"])
     one = replace(METADATA, configuration={"delta.checkpointPolicy": "v2"})
     two = replace(one, configuration={**one.configuration, "delta.enableDeletionVectors": "true"})

@@ -1,4 +1,4 @@
-"""The changes of metadata after which a transaction prepared before them may commit."""
+"""Changes of metadata after which an earlier prepared transaction may still commit."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def with_properties(properties: Mapping[str, str], old: Metadata = OLD) -> Metad
 
 
 def mapped(schema: StructType, prefix: str = "") -> StructType:
-    """The schema with ids and physical names, of nested fields too."""
+    """Returns the schema with ids and physical names, also of nested fields."""
     fields = []
     for number, field in enumerate(schema, start=1):
         inner = field.type
@@ -49,7 +49,7 @@ def mapped(schema: StructType, prefix: str = "") -> StructType:
 
 
 @pytest.mark.parametrize("properties", [{}, DV, {"delta.checkpointPolicy": "v2"}, ICT, {**DV, **ICT}])
-def test_a_feature_that_is_turned_on_can_be_followed(properties: Mapping[str, str]) -> None:
+def test_a_transaction_may_commit_after_a_feature_was_enabled(properties: Mapping[str, str]) -> None:
     assert only_enables(OLD, with_properties(properties), ALL)
 
 
@@ -95,17 +95,17 @@ OTHERS: dict[str, tuple[Metadata, Metadata]] = {
 
 
 @pytest.mark.parametrize("what", sorted(OTHERS))
-def test_whatever_else_changes_cannot_be_followed(what: str) -> None:
+def test_a_transaction_may_not_commit_after_any_other_change(what: str) -> None:
     old, new = OTHERS[what]
     assert not only_enables(old, new, ALL)
 
 
-def test_column_mapping_by_the_names_that_there_are_can_be_followed() -> None:
+def test_a_transaction_may_commit_after_column_mapping_with_the_existing_names() -> None:
     new = with_properties(BY_NAME, replace(OLD, schema_string=mapped(SCHEMA).to_json()))
     assert only_enables(OLD, new, ALL)
 
 
-def test_a_moved_high_water_mark_of_an_identity_column_can_be_followed() -> None:
+def test_a_transaction_may_commit_after_an_identity_columns_high_water_mark_moved() -> None:
     def marked(mark: int, **more: Any) -> Metadata:
         field = StructField("id", LONG, metadata={"delta.identity.start": 1, "delta.identity.highWaterMark": mark})
         return replace(OLD, schema_string=StructType((field.with_metadata(**more),)).to_json())

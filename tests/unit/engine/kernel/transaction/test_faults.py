@@ -1,7 +1,7 @@
 """Every fault at every step of writing and reading a log, on each kind of store.
 
-A scenario is run once without faults, which tells its steps: the operations that it asks of the store. Then it is run
-again with a fault at one step alone, or at that step and ever after.
+A scenario runs once without faults to record its steps, which are its operations on the store. Then it runs
+again with a fault at one step only, or at that step and all later steps.
 """
 
 from __future__ import annotations
@@ -47,22 +47,22 @@ PROPERTIES = {
     "delta.logRetentionDuration": "interval 1 day",
     "delta.setTransactionRetentionDuration": "interval 3650 days",
 }
-# The files of the other stores have the time of today.
+# Files in the other stores have the present time.
 NOW_MS = time.time_ns() // 1_000_000
-# So late, all that was before the scenario has expired.
+# At this time, everything written before the scenario has expired.
 LATER_MS = NOW_MS + 10 * 86_400_000
 MINE = SetTransaction("app", 1)
 
 
 @dataclass
 class World:
-    """A table on a store that can be made to fail, and what is known to be true of it."""
+    """A table on a store with faults, and access to the store without faults."""
 
     store: FaultyStore
     clock: FixedClock
 
     def log(self) -> DeltaLog:
-        """A handle that has read nothing yet, on the store with its faults."""
+        """Returns a handle that has read nothing yet, on the store with faults."""
         return DeltaLog(self.store, "t", self.clock)
 
     def truth(self) -> DeltaLog:
@@ -73,7 +73,8 @@ Scenario = Callable[[World], None]
 
 
 def prepare(world: World) -> None:
-    """Version n adds the file fn; there is a checkpoint, and the next version is to have one."""
+    """Creates a table whose version n adds the file fn; it has a checkpoint, and the next version is due for
+    another."""
     store = world.store
     for path, data in history().items():
         store.inner.make_folder(path.rpartition("/")[0])
@@ -107,17 +108,17 @@ def expected(version: int) -> set[str]:
     return {f"f{number}" for number in range(1, version + 1)}
 
 
-# What is done while the store fails, to the end or to an error. Each checks what it is told; `settle` checks the table.
+# The scenarios run while the store fails, until the end or an error, and check results; `settle` checks the table.
 
 
 def commits(world: World) -> None:
-    """A commit after which a checksum and a checkpoint are due, and later a clean-up."""
+    """Commits a version after which a checksum and a checkpoint are due, and with a later clock a clean-up."""
     log = world.log()
     write(world, log, log.snapshot(), BASE_VERSION + 1)
 
 
 def commits_after_another(world: World) -> None:
-    """A commit that meets another one first."""
+    """Commits after another writer has committed."""
     log = world.log()
     base = log.snapshot()
     append(world.truth(), f"f{BASE_VERSION + 1}")
@@ -130,7 +131,7 @@ def write(world: World, log: DeltaLog, base: Snapshot, version: int) -> None:
     except CommitStateUnknownError:
         raise
     except SiltError:
-        # Whoever gets this deletes its data files.
+        # The caller deletes its data files after this error.
         assert world.truth().snapshot().transaction_version(MINE.app_id) is None
         raise
     snapshot = world.truth().snapshot_at(version)
@@ -139,7 +140,7 @@ def write(world: World, log: DeltaLog, base: Snapshot, version: int) -> None:
 
 
 def reads_anew(world: World) -> None:
-    """Opening the table, its history and an old version, just after another commit."""
+    """Opens the table, its history and an old version, just after another commit."""
     append(world.log(), f"f{BASE_VERSION + 1}")
     log = world.log()
     look(log.snapshot, least=BASE_VERSION + 1)
@@ -149,7 +150,7 @@ def reads_anew(world: World) -> None:
 
 
 def refreshes(world: World) -> None:
-    """Reading again and again what others have committed since."""
+    """Reads the table after each commit of another writer."""
     log = world.log()
     seen = look(log.snapshot, least=0)
     for version in range(BASE_VERSION + 1, BASE_VERSION + 3):
@@ -158,7 +159,7 @@ def refreshes(world: World) -> None:
 
 
 def look(read: Callable[[], Snapshot], least: int = 0) -> int:
-    """The version that was read, with its files and no others; -1 where there was an error."""
+    """Checks the files of the version that was read and returns the version, or -1 after an error."""
     try:
         snapshot = read()
     except SiltError as error:
@@ -179,7 +180,7 @@ SCENARIOS: Mapping[str, Scenario] = {
 
 
 def settle(world: World) -> None:
-    """Without faults: the log is whole, holds each landed commit once, and a rerun of the work ends it."""
+    """Checks without faults that the log is complete, contains each commit once, and accepts a rerun of the work."""
     world.store.faults.clear()
     log = world.truth()
     snapshot = log.snapshot()
@@ -203,7 +204,7 @@ def added(each: Any) -> Iterator[str]:
 
 
 def check_checkpoints(world: World) -> None:
-    """Every checkpoint alone gives its version."""
+    """Checks that each version can be read from its checkpoint alone."""
     store, names = world.store.inner, [file.name for file in world.store.inner.list_from(LOG_FOLDER)]
     for version in (int(name[:20]) for name in names if name.endswith(".checkpoint.parquet")):
         alone = MemoryStore()
@@ -218,7 +219,7 @@ def check_checkpoints(world: World) -> None:
 
 @dataclass(frozen=True)
 class Step:
-    """The occurrence, counted from 0, of an operation on a path."""
+    """An operation on a path, and its occurrence, counted from 0."""
 
     operation: str
     path: str
@@ -226,7 +227,7 @@ class Step:
 
 
 class Watched(FaultyStore):
-    """Notes the steps."""
+    """Records the steps."""
 
     def __init__(self, inner: Store, clock: FixedClock) -> None:
         super().__init__(inner, clock=clock)
@@ -261,7 +262,7 @@ FAULTS: Mapping[str, Fault] = {
     "wrong": Fault("", FaultKind.WRONG),
     "delay": Fault("", FaultKind.DELAY, seconds=3.0),
 }
-# How many steps of each fault in each scenario are tried, chosen by a seed; set the variable to try more, or all.
+# The number of steps tried for each fault and scenario, chosen by a seed; set the variable to try more, or all.
 STEPS = {kind: int(os.environ.get("SILT_FAULT_STEPS", few)) for kind, few in (("memory", 8), ("local", 2), ("s3", 1))}
 
 
@@ -275,7 +276,7 @@ def cases(name: str, fault: Fault) -> list[Fault]:
 
 
 def escaped(path: str) -> str:
-    """The path as a pattern of itself."""
+    """Returns a pattern that matches only the path."""
     return "".join(f"[{each}]" if each in "*?[" else each for each in path)
 
 
@@ -298,7 +299,7 @@ def new_world(kind: str, scenario: str, folder: Path, request: pytest.FixtureReq
 @pytest.mark.parametrize("fault", FAULTS)
 @pytest.mark.parametrize("scenario", SCENARIOS)
 @pytest.mark.parametrize("kind", ["memory", "local", pytest.param("s3", marks=pytest.mark.long)])
-def test_no_fault_at_any_step_makes_a_wrong_table(
+def test_no_fault_at_any_step_damages_the_table(
     kind: str, scenario: str, fault: str, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
     every = cases(scenario, FAULTS[fault])

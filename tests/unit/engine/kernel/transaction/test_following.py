@@ -1,4 +1,4 @@
-"""A transaction takes over the changes of a winner that it does not conflict with, and describes a conflict."""
+"""A transaction adopts a winner's changes that do not conflict with it, and describes conflicts."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_a_domain_that_the_winner_removes_is_missing_for_the_transaction() -> No
     assert set(followed.base.domains) == {"kept", "new"}
 
 
-def test_rows_of_a_file_that_was_read_by_its_path_count_as_read_in_the_file_that_they_move_to() -> None:
+def test_moved_rows_of_a_file_that_was_read_count_as_read_in_their_new_file() -> None:
     move = winner(READ.remove(1, data_change=False), AddFile("moved", {}, 10, 0, data_change=False))
     followed = check_conflicts(move, pending(ReadSet(paths=frozenset({"read"}))))
     assert followed.reads.paths == {"read", "moved"}
@@ -73,14 +73,14 @@ def test_only_files_that_received_moved_rows_count_as_read() -> None:
     assert check_conflicts(move, pending(reads)).reads.paths == {"read", "moved"}
 
 
-def test_a_conflict_without_files_ends_with_what_the_winner_did() -> None:
+def test_a_conflict_without_files_ends_with_the_winners_change() -> None:
     with pytest.raises(MetadataChangedError) as caught:
         check_conflicts(winner(replace(METADATA, description="new")), pending())
     assert caught.value.problem.endswith("properties or partitioning")
 
 
 @pytest.mark.parametrize(("count", "text"), [(1, ": f0"), (3, ": f0, f1, f2"), (4, ": f0, f1, f2 and 1 more")])
-def test_a_conflict_names_three_files_and_the_number_of_the_others(count: int, text: str) -> None:
+def test_a_conflict_names_three_files_and_the_number_of_further_files(count: int, text: str) -> None:
     files = [AddFile(f"f{number}", {}, 10, 0) for number in range(count)]
     with pytest.raises(ConcurrentAppendError) as caught:
         check_conflicts(winner(*files), pending(ReadSet(whole_table=True)))

@@ -37,8 +37,8 @@ def new_table(identity: Identity) -> DeltaLog:
 
 @settings(deadline=None, max_examples=60)
 @given(st.lists(st.tuples(st.integers(0, 2), st.integers(0, 3), st.booleans()), min_size=1, max_size=14))
-def test_no_number_is_given_twice(steps: list[tuple[int, int, bool]]) -> None:
-    """Each step is of one writer: it pins the table, or commits rows that it numbers after what it pinned."""
+def test_no_identity_number_is_used_twice(steps: list[tuple[int, int, bool]]) -> None:
+    """In each step, a writer pins the table, or commits rows with numbers that follow its pinned version."""
     log = new_table(Identity(1, 2))
     pinned: dict[int, Snapshot] = {}
     numbers: list[int] = []

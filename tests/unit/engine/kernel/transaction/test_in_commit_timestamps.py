@@ -1,4 +1,4 @@
-"""Commits that carry their own time: alone, after others, from a version on."""
+"""Commits with in-commit timestamps: in a new table, after other commits, and from a later version on."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def time_of(log: DeltaLog, version: int) -> int:
 
 
 def created(clock: FixedClock) -> DeltaLog:
-    """A table whose commits carry their time from the first on."""
+    """Creates a table whose commits have in-commit timestamps from version 0 on."""
     log = DeltaLog(MemoryStore(clock), "t", clock)
     log.store.make_folder(LOG_FOLDER)
     metadata = replace(METADATA, configuration=ENABLED)
@@ -85,13 +85,13 @@ def test_times_increase_however_the_clock_moves(moves: list[int]) -> None:
         log.version_at(times[0] - 1)
 
 
-def test_a_table_made_so_tells_no_enablement() -> None:
+def test_a_table_created_with_timestamps_records_no_enablement_version() -> None:
     log = created(FixedClock(NOON))
     assert log.snapshot().metadata.configuration == ENABLED
     assert log.snapshot().timestamp == time_of(log, 0)
 
 
-def test_a_commit_is_later_than_the_winners_that_came_before_it() -> None:
+def test_a_commit_has_a_later_timestamp_than_the_winners_before_it() -> None:
     clock = FixedClock(NOON)
     log = created(clock)
     base = log.snapshot()
@@ -102,7 +102,7 @@ def test_a_commit_is_later_than_the_winners_that_came_before_it() -> None:
     assert time_of(log, 3) == ahead + 6
 
 
-def test_an_existing_table_tells_from_which_version_on_commits_have_times(tmp_path: Path) -> None:
+def test_an_existing_table_records_the_first_version_with_timestamps(tmp_path: Path) -> None:
     log = new_log(LocalStore(tmp_path))
     assert isinstance(log.clock, FixedClock)
     write(log, "early")
@@ -129,7 +129,7 @@ def test_an_existing_table_tells_from_which_version_on_commits_have_times(tmp_pa
             log.version_at(outside)
 
 
-def test_an_enablement_that_was_overtaken_tells_the_version_that_it_became(tmp_path: Path) -> None:
+def test_an_enablement_after_a_winner_records_its_final_version(tmp_path: Path) -> None:
     log = new_log(LocalStore(tmp_path))
     base = log.snapshot()
     put(log, 1, CommitInfo(operation="WRITE", is_blind_append=True), add("theirs"))
@@ -141,7 +141,7 @@ def test_an_enablement_that_was_overtaken_tells_the_version_that_it_became(tmp_p
     assert int(stated) == time_of(log, 2) == file_time + 1
 
 
-def test_a_commit_that_did_not_know_of_the_enablement_carries_its_time_too() -> None:
+def test_a_commit_based_on_a_version_before_the_enablement_has_a_timestamp() -> None:
     log = new_log()
     base = log.snapshot()
     assert enable(log) == 1
@@ -150,7 +150,7 @@ def test_a_commit_that_did_not_know_of_the_enablement_carries_its_time_too() -> 
     assert lines(log, 2)[0]["commitInfo"]["readVersion"] == 0
 
 
-def test_metadata_made_anew_keeps_what_was_told_and_turning_it_off_and_on_tells_it_again() -> None:
+def test_replaced_metadata_keeps_the_enablement_version_and_reenabling_records_a_new_version() -> None:
     log = new_log()
     enable(log)
     told = dict(log.snapshot().metadata.configuration)
@@ -169,7 +169,7 @@ def test_metadata_made_anew_keeps_what_was_told_and_turning_it_off_and_on_tells_
     assert int(again["delta.inCommitTimestampEnablementTimestamp"]) == time_of(log, 4)
 
 
-def test_the_checksum_has_the_time() -> None:
+def test_the_checksum_contains_the_timestamp() -> None:
     log = created(FixedClock(NOON))
     write(log)
     assert json.loads(log.store.read(checksum_path(1)))["inCommitTimestampOpt"] == time_of(log, 1)

@@ -1,4 +1,4 @@
-"""What a writer that is killed while it writes leaves in a local table's folder."""
+"""The file that a writer leaves in a local table's folder if it is killed during a write."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from dbt.adapters.silt.engine.kernel.storage.local_store import LocalStore, is_t
 from dbt.adapters.silt.engine.kernel.table.paths import LOG_FOLDER, parse_log_name
 from tests.unit.engine.kernel.log_builder import log_of, paths
 
-# The writer ends, as by SIGKILL, in the middle of the system call that makes its file what it is to be.
+# The writer ends, as after SIGKILL, at the system call that completes its file.
 WRITER = """
 import os, sys
 from dbt.adapters.silt.engine.kernel.storage.local_store import LocalStore
@@ -35,7 +35,9 @@ CALLS = [
 
 
 @pytest.mark.parametrize(("method", "call", "name"), CALLS)
-def test_it_is_nothing_to_readers_and_vacuum_takes_it(tmp_path: Path, method: str, call: str, name: str) -> None:
+def test_readers_ignore_the_file_of_a_killed_writer_and_vacuum_deletes_it(
+    tmp_path: Path, method: str, call: str, name: str
+) -> None:
     log = log_of(2, LocalStore(tmp_path))
     before = {file.name for file in log.store.list_from(LOG_FOLDER)}
     arguments = [str(tmp_path), method, call, f"{LOG_FOLDER}/{name}"]

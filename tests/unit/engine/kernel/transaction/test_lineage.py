@@ -1,4 +1,4 @@
-"""A RESTORE undoes what came after the version that it puts a table back to, other RESTOREs among it."""
+"""A RESTORE undoes all commits after the restored version, including other RESTOREs."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ class _Commit:
 
 @st.composite
 def histories(draw: st.DrawFn) -> list[_Commit]:
-    """Commits of versions 0, 1, 2 ..., some of which are RESTOREs of an earlier one."""
+    """Draws commits of the versions 0, 1, 2 ..., some of which restore an earlier version."""
     length = draw(st.integers(1, 12))
     targets = [draw(st.none() | st.integers(0, version - 1)) if version else None for version in range(length)]
     return [_Commit(version, back_to) for version, back_to in enumerate(targets)]
 
 
 @given(histories())
-def test_what_is_left_is_what_the_versions_hold(commits: list[_Commit]) -> None:
+def test_commits_that_are_not_undone_are_those_of_the_newest_version(commits: list[_Commit]) -> None:
     held: list[set[int]] = []
     for commit in commits:
         before = held[-1] if held else set()

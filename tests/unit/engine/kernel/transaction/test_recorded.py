@@ -37,7 +37,7 @@ ON = {"delta.enableRowTracking": "true"}
 
 
 def recorded(log: DeltaLog, changes: Changes, **settings: Any) -> list[dict[str, Any]]:
-    """The lines of the commit of these changes."""
+    """Commits the changes and returns the lines of the commit."""
     version = commit(log, log.snapshot(), changes, ReadSet(), CommitSettings(**settings)).version
     return [json.loads(line) for line in log.store.read(commit_path(version)).decode().splitlines()]
 
@@ -72,7 +72,7 @@ def test_files_of_other_tables_are_not_synced() -> None:
     assert recorded(log, Changes(WRITE, (AddFile("file:///elsewhere/a.parquet", {}, 10, 1),)))
 
 
-def test_unknown_metrics_are_left_out() -> None:
+def test_unknown_metrics_are_omitted() -> None:
     assert as_strings({"numFiles": 2, "numRows": None, "zero": 0}) == {"numFiles": "2", "zero": "0"}
 
 
@@ -90,7 +90,7 @@ class TestInCommitTimestamps:
         found = self.followed(METADATA, new)
         assert found == {**self.enabled.configuration, self.version: "7", self.time: "1000"}
 
-    def test_only_the_record_of_the_first_version_is_taken_over_from_the_base(self) -> None:
+    def test_only_the_record_of_the_first_version_is_copied_from_the_base(self) -> None:
         before = {**self.enabled.configuration, self.version: "3", self.time: "900", "note": "old"}
         found = self.followed(replace(METADATA, configuration=before), self.enabled)
         assert found == {**self.enabled.configuration, self.version: "3", self.time: "900"}
@@ -125,13 +125,13 @@ class TestRowTracking:
         assert materialized_columns(replace(METADATA, configuration={**one, **ON})) is None
         assert materialized_columns(replace(METADATA, configuration=COLUMNS)) is None
 
-    def test_the_mark_is_the_last_id_of_a_file_that_brings_its_ids(self) -> None:
+    def test_the_high_water_mark_is_the_last_id_of_a_file_that_already_has_ids(self) -> None:
         brought = AddFile("a", {}, 10, 1, stats='{"numRecords":5}', base_row_id=10, default_row_commit_version=2)
         changes = with_row_ids(new_log(protocol=TRACKED).snapshot(), Changes(WRITE, (brought,)), 1)
         assert changes.adds == (brought,)
         assert high_water_mark({each.domain: each for each in changes.domains}) == 14
 
-    def test_a_commit_without_new_ids_does_not_write_the_mark(self) -> None:
+    def test_a_commit_without_new_ids_does_not_write_the_high_water_mark(self) -> None:
         base = new_log(protocol=TRACKED).snapshot()
         given = DomainMetadata(ROW_TRACKING_DOMAIN, '{"rowIdHighWaterMark":3}')
         other = DomainMetadata("other", "{}")

@@ -53,7 +53,7 @@ def put(log: DeltaLog, base: Snapshot, adds: Sequence[AddFile], removed: Sequenc
 
 
 def added(log: DeltaLog) -> dict[str, tuple[int, AddFile]]:
-    """Each file that a commit added, with the commit's version."""
+    """Returns each added file with the version of its commit."""
     found = {}
     for version in range(log.snapshot().version + 1):
         for action in next(iter(log.commits(version))).actions:
@@ -64,10 +64,10 @@ def added(log: DeltaLog) -> dict[str, tuple[int, AddFile]]:
 
 @settings(deadline=None, max_examples=40)
 @given(st.lists(st.tuples(st.lists(st.integers(1, 5), max_size=3), st.integers(0, 3), st.booleans()), max_size=8))
-def test_no_two_rows_ever_have_one_id(steps: list[tuple[list[int], int, bool]]) -> None:
+def test_no_two_rows_have_the_same_id(steps: list[tuple[list[int], int, bool]]) -> None:
     log = new_table()
     for number, (sizes, back, removes) in enumerate(steps):
-        # A base some versions back makes the commit come after winners that moved the mark.
+        # With an older base, the commit follows winners that moved the high-water mark.
         base = log.snapshot_at(max(0, log.snapshot().version - (0 if removes else back)))
         gone = base.add_files()[:1] if removes else []
         put(log, base, [file(log, f"{number}-{index}", rows) for index, rows in enumerate(sizes)], gone)
@@ -79,7 +79,7 @@ def test_no_two_rows_ever_have_one_id(steps: list[tuple[list[int], int, bool]]) 
     assert high_water_mark(log.snapshot().domains) == len(ids) - 1
 
 
-def test_a_file_that_comes_again_keeps_its_ids() -> None:
+def test_a_file_that_is_added_again_keeps_its_ids() -> None:
     log = new_table()
     put(log, log.snapshot(), [file(log, "a", 10)])
     put(log, log.snapshot(), [file(log, "b", 5)])
@@ -91,7 +91,7 @@ def test_a_file_that_comes_again_keeps_its_ids() -> None:
     assert high_water_mark(log.snapshot().domains) == 14
 
 
-def test_the_commit_tells_whether_rows_kept_their_ids() -> None:
+def test_a_commit_records_whether_rows_kept_their_ids() -> None:
     log = new_table()
     put(log, log.snapshot(), [file(log, "a", 10)])
     put(log, log.snapshot(), [file(log, "b", 9)], log.snapshot().add_files())
@@ -103,7 +103,7 @@ def test_the_commit_tells_whether_rows_kept_their_ids() -> None:
     assert told == ["true", "false", "true"]
 
 
-def test_rows_that_are_written_again_keep_their_ids_where_the_table_has_columns_for_them() -> None:
+def test_rewritten_rows_keep_their_ids_if_the_table_has_columns_for_them() -> None:
     names = {"rowTracking.materializedRowIdColumnName": "i", "rowTracking.materializedRowCommitVersionColumnName": "v"}
     for asked, keeps in (({}, "false"), (names, "false"), ({**names, "enableRowTracking": "true"}, "true")):
         log = new_table(**asked)
@@ -133,13 +133,13 @@ def test_a_file_without_a_number_of_rows_is_not_committed() -> None:
     assert log.snapshot().version == 0
 
 
-def test_a_broken_mark_is_a_damaged_log() -> None:
+def test_an_invalid_high_water_mark_raises_corrupt_log_error() -> None:
     for text in ("", "{}", '{"rowIdHighWaterMark":"many"}', "[]"):
         with pytest.raises(CorruptLogError):
             high_water_mark({ROW_TRACKING_DOMAIN: DomainMetadata(ROW_TRACKING_DOMAIN, text)})
 
 
-def test_tracking_is_switched_on_where_every_row_has_an_id() -> None:
+def test_row_tracking_is_enabled_only_if_every_row_has_an_id() -> None:
     asked = replace(METADATA, configuration={"delta.enableRowTracking": "true"})
     told = enabled(asked, [], iter("ab").__next__, "t").configuration
     assert told["delta.rowTracking.materializedRowIdColumnName"] == "_row-id-col-a"

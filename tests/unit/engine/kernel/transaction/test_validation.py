@@ -41,7 +41,7 @@ def recorded(configuration: dict[str, str] = FEED) -> Snapshot:
 
 
 def with_mapping(base: Metadata) -> Metadata:
-    """The metadata with column mapping by name, as ALTER TABLE enables it."""
+    """Returns the metadata with column mapping by name, as ALTER TABLE enables it."""
     return mapped(replace(base, configuration={**base.configuration, **BY_NAME}), base, lambda: "an-id", "t")
 
 
