@@ -1,4 +1,4 @@
-"""A build records what determined its rows; from the logs alone, the decision to reuse its table follows."""
+"""A build records the facts that determine its rows; the logs alone decide whether its table is reused."""
 
 from __future__ import annotations
 
@@ -46,14 +46,14 @@ def decided(house: House, text: str = "", at_ms: int = NOON, effect: Effect = Ef
         ("create or replace table raw as select id from range(3)", "silt.main.raw changed (v0 -> v1)"),
     ],
 )
-def test_the_decision_follows_from_the_logs(house: House, change: str, expected: str) -> None:
+def test_the_logs_decide_whether_a_table_is_reused(house: House, change: str, expected: str) -> None:
     house.sql(RAW)
     built(house, T)
     house.sql(change)
     assert decided(house) == expected
 
 
-def test_a_view_is_looked_through(house: House) -> None:
+def test_a_view_is_an_input_with_its_definition_and_its_tables(house: House) -> None:
     house.sql(RAW)
     house.sql("create view v as select id from raw")
     built(house, "create table t as select * from v")
@@ -87,7 +87,7 @@ def test_the_files_of_a_source_are_inputs(house: House, tmp_path_factory: pytest
         ("select * from sparks_own", "it reads sparks_own, which is not in the warehouse"),
     ],
 )
-def test_what_cannot_be_known_is_built(house: House, query: str, reason: str) -> None:
+def test_a_table_is_built_if_its_inputs_cannot_be_known(house: House, query: str, reason: str) -> None:
     house.sql(RAW)
     house.sql("create view chance as select rand() as x from raw")
     house.sql("create function tossed() returns double return rand()")
@@ -113,7 +113,7 @@ def test_a_write_that_reads_its_own_table_is_reused_once_it_changes_nothing(hous
     assert decided(house, effect=Effect.ADDS) == "unchanged since silt.main.t@v2"
 
 
-def test_facts_in_another_form_are_no_facts(house: House) -> None:
+def test_facts_in_an_invalid_form_are_ignored(house: House) -> None:
     house.sql(RAW)
     built(house, T)
     info = next(house.log("t").newest_commits()).info
@@ -171,7 +171,9 @@ def test_old_versions_and_changes_of_a_table_are_inputs(house: House, query: str
         ("merge into t using raw on t.day = raw.day when matched then update set day = current_date", "day"),
     ],
 )
-def test_the_conditions_of_a_write_are_searched(house: House, statement: str, reason: str) -> None:
+def test_the_conditions_of_a_write_are_searched_for_functions_that_vary(
+    house: House, statement: str, reason: str
+) -> None:
     house.sql("create table raw as select date '2026-01-01' as day")
     house.sql("create table t as select * from raw")
     built(house, statement)

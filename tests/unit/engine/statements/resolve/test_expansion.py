@@ -1,4 +1,4 @@
-"""An expanded text that is edited: what is left of it means what it meant before, wherever it moves to."""
+"""Editing an expanded query does not change the meaning of its remaining references."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ TEXT = "select (select count(*) from b) as n, a.x, o.x from a join a as o on a.x
 
 
 def expanded(sql: str) -> ExpandedQuery:
-    """The text, each reference with a child of its own, numbered in the order of the text."""
+    """Expands the text so that each reference has a separate child, numbered in the order of the text."""
     references = scanned(sql).scan.references
     children = {each: VirtualRelation(Listing(str(n), each.parts[0])) for n, each in enumerate(references)}
     return ExpandedQuery(SqlFragment(sql), children, {}, True)
 
 
-def test_references_that_are_left_keep_their_own_children() -> None:
+def test_remaining_references_keep_their_children() -> None:
     query = expanded(TEXT)
     start, end = TEXT.index("select count"), TEXT.index(") as n")
     edited = query.with_edits([Edit(start, end, "12345678901234567890123456789L")])
@@ -30,6 +30,6 @@ def test_references_that_are_left_keep_their_own_children() -> None:
     assert list(edited.children) == list(edited.text.text.scan.references)
 
 
-def test_an_edit_that_holds_all_references_leaves_none() -> None:
+def test_an_edit_that_replaces_all_references_leaves_no_children() -> None:
     query = expanded("select count(*) from b")
     assert query.with_edits([Edit(0, 22, "select 1L")]).children == {}

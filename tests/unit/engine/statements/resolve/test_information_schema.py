@@ -1,4 +1,4 @@
-"""The information schema says what tables and views have, and looks no further than a query asks."""
+"""The information schema describes tables and views, and reads only what a query needs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.unit.engine.house import House
 COLUMNS = "select column_name, ordinal_position, is_nullable, data_type from information_schema.columns"
 
 
-def test_columns_are_those_of_tables_and_views(house: House) -> None:
+def test_columns_of_tables_and_views_are_listed(house: House) -> None:
     house.sql("create table t (id bigint not null comment 'key', name varchar(5) default 'it', price decimal(12, 2))")
     house.sql("create view v (a, b comment 'text') as select id, upper(name) from t")
     rows = house.sql("select * from information_schema.columns order by table_name, ordinal_position").collect()
@@ -34,13 +34,13 @@ def test_columns_are_those_of_tables_and_views(house: House) -> None:
     assert (price["table_catalog"], price["table_schema"], price["is_generated"]) == ("silt", "main", "NEVER")
 
 
-def test_a_generated_column_says_how(house: House) -> None:
+def test_a_generated_column_has_its_expression(house: House) -> None:
     house.sql("create table t (id int, twice int generated always as (id * 2))")
     query = "select is_generated, generation_expression from information_schema.columns where column_name = 'twice'"
     assert house.rows(query) == [("ALWAYS", "id * 2")]
 
 
-def test_rows_are_counted_where_the_log_knows_them(house: House) -> None:
+def test_row_counts_are_shown_if_the_log_has_them(house: House) -> None:
     house.sql("create table t as select id from range(5)")
     house.sql("delete from t where id = 2")
     house.sql("create table unknown as select 1 as id")
@@ -53,7 +53,7 @@ def test_rows_are_counted_where_the_log_knows_them(house: House) -> None:
     assert house.rows("from information_schema.tables |> where table_name = 't' |> select row_count") == [(4,)]
 
 
-def test_only_what_is_asked_for_is_looked_up(house: House) -> None:
+def test_only_tables_that_the_query_needs_are_read(house: House) -> None:
     house.sql("create table good as select 1 as id")
     house.sql("create table bad as select 1 as id")
     house.log("bad").store.put(commit_path(0), b"{")
@@ -69,7 +69,7 @@ def test_only_what_is_asked_for_is_looked_up(house: House) -> None:
     assert house.rows("select table_name, row_count from information_schema.tables") == [("bad", None), ("good", 1)]
 
 
-def test_conditions_on_the_listing_keep_every_row_that_fulfils_them(house: House) -> None:
+def test_conditions_keep_all_matching_rows(house: House) -> None:
     house.sql("create table a (x int, y int)")
     house.sql("create table b (x int)")
     names = "select table_name, column_name from information_schema.columns"
@@ -83,7 +83,7 @@ def test_conditions_on_the_listing_keep_every_row_that_fulfils_them(house: House
 
 
 @pytest.mark.connect
-def test_a_question_that_no_row_answers_has_its_columns_all_the_same(house: House) -> None:
+def test_an_empty_result_has_its_columns(house: House) -> None:
     tables = house.sql("select table_name from information_schema.tables")
     assert (tables.collect(), tables.columns) == ([], ["table_name"])
 

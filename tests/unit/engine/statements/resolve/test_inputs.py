@@ -1,4 +1,4 @@
-"""A commit says what its statement read, so that it can be told later what has changed since."""
+"""A commit records the inputs of its statement, so that later changes of them can be listed."""
 
 from __future__ import annotations
 
@@ -58,13 +58,13 @@ def test_a_table_that_was_dropped_and_created_again_has_changed(house: House) ->
     assert changed(house) == ["silt.main.raw was replaced"]
 
 
-def test_the_table_itself_is_no_input(house: House) -> None:
+def test_the_written_table_is_not_an_input(house: House) -> None:
     house.sql("create table t as select 1L as id")
     house.sql("insert into t select max(id) + 1 from t")
     assert changed(house) == []
 
 
-def test_views_and_functions_are_inputs_through_others_too(house: House) -> None:
+def test_views_and_functions_are_inputs_also_through_other_views(house: House) -> None:
     house.sql(RAW)
     house.sql("create function twice(x bigint) returns bigint return x * 2")
     house.sql("create view inner_view as select twice(id) as id from raw")
@@ -95,7 +95,7 @@ def test_files_are_inputs_by_path_size_and_time(house: House, tmp_path: Path, pa
     assert changed(house, "select 1") == [f"the files of {path} may have changed"], "a log may name any path"
 
 
-def test_files_in_another_folder_are_no_inputs(house: House, tmp_path: Path) -> None:
+def test_files_that_the_pattern_does_not_match_are_not_inputs(house: House, tmp_path: Path) -> None:
     (tmp_path / "in").mkdir()
     (tmp_path / "in" / "a.csv").write_text("1\n")
     code = f"select * from read_files('{tmp_path}/in/*.csv', schema => 'id int')"

@@ -1,4 +1,4 @@
-"""`read_files` with a manifest: the files that it names, and no others."""
+"""`read_files` with a manifest reads exactly the files that the manifest names."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def state(folder: Path, files: list[str], pattern: str | None) -> None:
     (folder / MANIFEST).write_text(json.dumps({"files": files, "pattern": pattern}))
 
 
-def test_a_manifest_says_which_files_are_read(house: House, tmp_path: Path) -> None:
+def test_a_manifest_decides_which_files_are_read(house: House, tmp_path: Path) -> None:
     folder = tmp_path / "out é%20"
     for number in (1, 2):
         put(folder, "part-0-old.csv", number)
@@ -43,7 +43,7 @@ def test_a_manifest_says_which_files_are_read(house: House, tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("files", [["p=1/a.csv"], ["p=1/a.csv", "p=2/a.csv", "p=3/a.csv"]])
-def test_files_that_are_not_those_of_the_manifest_are_an_error(house: House, tmp_path: Path, files: list[str]) -> None:
+def test_files_that_differ_from_the_manifest_raise_an_error(house: House, tmp_path: Path, files: list[str]) -> None:
     for number in (1, 2):
         put(tmp_path / "out", "a.csv", number)
     state(tmp_path / "out", files, "*.csv")
@@ -53,7 +53,7 @@ def test_files_that_are_not_those_of_the_manifest_are_an_error(house: House, tmp
 
 
 @pytest.mark.parametrize("content", ["nonsense", "[]", '{"pattern": "x"}'])
-def test_what_is_no_manifest_is_refused(house: House, tmp_path: Path, content: str) -> None:
+def test_an_invalid_manifest_is_refused(house: House, tmp_path: Path, content: str) -> None:
     put(tmp_path / "out", "a.csv", 1)
     (tmp_path / "out" / MANIFEST).write_text(content)
     with pytest.raises(InvalidStatementError, match="is not a manifest"):

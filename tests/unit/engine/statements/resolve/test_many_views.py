@@ -1,4 +1,4 @@
-"""Views that name views: each text is expanded and rendered once for a statement, however often it is named."""
+"""Nested views: a statement expands and renders each text once, however often it is named."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ from tests.unit.engine.house import House
 
 
 def put(house: House, number: int, query: str) -> None:
-    """Stores the view so as somebody does who writes the catalog's files: nothing is checked."""
+    """Stores a view in the catalog without any check."""
     name = RelationName("silt", "main", f"v{number}")
     house.warehouse.catalog.put_view(View(name, query, current_database="silt", current_schema="main"))
 
 
 def chain(house: House, levels: int, query: str) -> None:
-    """Views v1, v2 ... of which each reads the one below, the first the table t of three rows."""
+    """Creates a table t of three rows and views v1, v2 ..., each of which reads the relation below it."""
     house.sql("create table t as select id from range(3)")
     for number in range(1, levels + 1):
         put(house, number, query.format(below="t" if number == 1 else f"v{number - 1}"))
 
 
 def counted(monkeypatch: pytest.MonkeyPatch, owner: Any, name: str, key: Callable[..., object]) -> Counter[object]:
-    """How often the function is called from now on, by the key of its arguments."""
+    """Counts the calls of a function by the key of their arguments."""
     calls: Counter[object] = Counter()
     real = getattr(owner, name)
 
@@ -68,7 +68,7 @@ def test_a_function_that_two_functions_call_is_expanded_once(house: House, monke
     assert set(expanded.values()) == {1}
 
 
-def test_the_data_behind_a_view_counts_as_often_as_the_view_is_named(
+def test_the_bytes_read_by_a_view_count_each_time_that_the_view_is_named(
     house: House, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     chain(house, 2, "select * from {below} a union all select * from {below} b")
@@ -87,7 +87,7 @@ def test_the_data_behind_a_view_counts_as_often_as_the_view_is_named(
     assert (four, six) == (4 * once, 6 * once)
 
 
-def test_one_view_from_two_schemas_means_two_things(house: House) -> None:
+def test_equal_view_texts_in_two_schemas_read_different_tables(house: House) -> None:
     for schema, value in (("one", 1), ("two", 2)):
         house.sql(f"create schema {schema}")
         house.sql(f"create table {schema}.t as select {value} as id")
@@ -96,7 +96,7 @@ def test_one_view_from_two_schemas_means_two_things(house: House) -> None:
     assert house.rows("select * from one.v union all select * from two.v") == [(1,), (2,)]
 
 
-def test_temporary_views_with_one_text_keep_their_own_columns(house: House) -> None:
+def test_temporary_views_with_the_same_text_keep_their_own_columns(house: House) -> None:
     chain(house, 0, "")
     house.sql("create temporary view a (x) as select id from t")
     house.sql("create temporary view b (y) as select id from t")
@@ -109,26 +109,26 @@ def test_views_may_be_nested_to_the_limit(house: House) -> None:
 
 
 @pytest.mark.parametrize("statement", ["select * from v299", "create table made as select * from v299"])
-def test_a_longer_chain_is_refused_by_the_name_of_its_first_view(house: House, statement: str) -> None:
+def test_a_longer_chain_is_refused_with_the_name_of_its_first_view(house: House, statement: str) -> None:
     chain(house, 299, "select * from {below}")
     with pytest.raises(UnsupportedStatementError, match=r"silt\.main\.v299: below it, .* more than 100 deep"):
         house.sql(statement)
     assert house.warehouse.catalog.find(RelationName("silt", "main", "made")) is None
 
 
-def test_a_chain_that_was_met_before_counts_whole(house: House) -> None:
+def test_a_chain_that_was_expanded_before_counts_with_its_full_depth(house: House) -> None:
     chain(house, DEEPEST + 1, "select * from {below}")
     with pytest.raises(UnsupportedStatementError, match="nested more than 100 deep"):
         house.sql(f"select * from v60 union all select * from v{DEEPEST + 1}")
 
 
-def test_a_view_that_could_not_be_read_is_not_created(house: House) -> None:
+def test_a_view_that_would_be_nested_too_deeply_is_not_created(house: House) -> None:
     chain(house, DEEPEST, "select * from {below}")
     with pytest.raises(UnsupportedStatementError, match=r"silt\.main\.top: below it"):
         house.sql(f"create view top as select * from v{DEEPEST}")
 
 
-def test_views_that_come_to_too_many_texts_are_refused_by_name(house: House) -> None:
+def test_views_with_too_many_expanded_texts_are_refused_by_name(house: House) -> None:
     chain(house, 40, "select * from {below} a union all select * from {below} b")
     with pytest.raises(UnsupportedStatementError, match=r"silt\.main\.v14: .* has 16,383 parts"):
         house.sql("select * from v40")

@@ -1,4 +1,4 @@
-"""Queries that the log answers: the rows, names and types that Spark gives, and no data file is opened."""
+"""Queries answered from the log have Spark's rows, names and types, and open no data file."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ union all select -5, null, null, null, null, null, null, 'c'
 
 @pytest.fixture(scope="module")
 def orders(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Warehouse:
-    """A table `orders`, and the same rows as `plain`, of which no log knows anything."""
+    """A warehouse with a table `orders`, and a temporary view `plain` with the same rows."""
     found = Warehouse(spark, str(tmp_path_factory.mktemp("warehouse")))
     found.sql(f"create table orders partitioned by (part) as {ROWS}")
     found.sql("create view newest as select max(id) as id, count(*) as n from orders")
@@ -61,7 +61,7 @@ def test_the_log_answers_as_spark_does_and_no_file_is_opened(orders: Warehouse, 
         ("price > (select max(price) / 2 from orders)", 3),
     ],
 )
-def test_what_follows_an_answer_is_pruned_by_it(orders: Warehouse, condition: str, files: int) -> None:
+def test_a_condition_on_an_answered_subquery_prunes_files(orders: Warehouse, condition: str, files: int) -> None:
     query = f"select id from orders where {condition}"
     found = orders.sql(query)
     assert len(found.inputFiles()) <= files
@@ -73,7 +73,7 @@ def test_a_view_of_an_answer_is_answered(orders: Warehouse) -> None:
     assert (found.inputFiles(), [tuple(row) for row in found.collect()]) == ([], [(99, 101)])
 
 
-def test_an_older_version_is_answered_as_it_was(orders: Warehouse) -> None:
+def test_an_older_version_is_answered_with_its_own_values(orders: Warehouse) -> None:
     orders.sql("create table counters as select 1 as n")
     orders.sql("insert into counters values (2)")
     orders.sql("delete from counters where n = 1")
@@ -81,7 +81,7 @@ def test_an_older_version_is_answered_as_it_was(orders: Warehouse) -> None:
     assert [tuple(row or ()) for row in versions] == [(1, 1), (2, 2), (1, 2)]
 
 
-def test_an_insert_that_rests_on_an_answer_is_no_blind_append(orders: Warehouse) -> None:
+def test_an_insert_that_uses_an_answer_is_not_a_blind_append(orders: Warehouse) -> None:
     orders.sql("create table numbered as select 1 as n")
     orders.sql("insert into numbered select max(n) + 1 from numbered")
     latest = orders.sql("describe history numbered").first()
@@ -89,7 +89,7 @@ def test_an_insert_that_rests_on_an_answer_is_no_blind_append(orders: Warehouse)
     assert orders.sql("select max(n) from numbered").collect() == [(2,)]
 
 
-def test_an_answer_inside_of_an_answer_leaves_what_follows_as_it_is(orders: Warehouse) -> None:
+def test_a_nested_answer_does_not_change_the_rest_of_the_query(orders: Warehouse) -> None:
     orders.sql("create table nobody (id bigint)")
     query = (
         "select count(*) as n from nobody where id = (select max(id) + 1000000000 from orders where part = 'a')"

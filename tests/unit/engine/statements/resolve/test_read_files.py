@@ -1,4 +1,4 @@
-"""`read_files`: files that are in no table, wherever a statement may read."""
+"""`read_files` reads files that belong to no table, anywhere in a statement."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tests.unit.engine.house import House
 
 @pytest.fixture
 def orders(tmp_path: Path) -> Path:
-    """Two files of comma-separated values, one of lines of JSON and one of Parquet's ending, in a folder."""
+    """A folder with two CSV files and a file of JSON lines."""
     folder = tmp_path / "it's files"
     folder.mkdir()
     (folder / "a.csv").write_text("id,zip,day\n1,00501,2026-03-01\n2,12345,\n")
@@ -35,7 +35,7 @@ def text_of(path: Path) -> str:
     return str(path).replace("'", "\\'")
 
 
-def test_columns_get_the_types_that_are_hinted_by_name_and_the_others_are_found_out(house: House, orders: Path) -> None:
+def test_hinted_columns_get_their_types_by_name_and_other_types_are_inferred(house: House, orders: Path) -> None:
     call = f"read_files('{text_of(orders)}/*.csv', header => true, schemaHints => 'ZIP varchar(5), id bigint')"
     frame = house.sql(f"select * from {call}")
     assert frame.dtypes == [("id", "bigint"), ("zip", "string"), ("day", "date")]
@@ -59,7 +59,7 @@ def test_a_hinted_column_may_be_absent_from_json_and_not_from_csv(house: House, 
         house.sql(f"select * from read_files('{text_of(orders)}/a.csv', header => true, schemaHints => 'note string')")
 
 
-def test_a_table_is_made_of_files_and_tables_together_and_a_view_over_files_stays(house: House, orders: Path) -> None:
+def test_tables_and_views_can_be_created_from_files_and_tables(house: House, orders: Path) -> None:
     files = f"'{text_of(orders)}/*.csv', header => 'true'"
     call = f"read_files({files}, format => 'csv', schema => 'zip string, id int, day date')"
     hinted = f"read_files({files}, schemaHints => 'zip string')"
@@ -72,12 +72,12 @@ def test_a_table_is_made_of_files_and_tables_together_and_a_view_over_files_stay
     (orders / "c.csv").write_text("id,zip,day\n4,1,\n")
     assert house.rows("select last from passing") == [(4,)]
     assert house.rows(f"select count(*) from prices where id in (select id from {hinted})") == [(1,)]
-    # The header has them in another order: Spark's default is to give the values of one under the name of the other.
+    # The header has the columns in another order; by default, Spark would return values under wrong names.
     with pytest.raises(Exception, match=r"(?i)header|schema"):
         house.rows(f"select zip from {call}")
 
 
-def test_what_is_not_there_or_cannot_be_read_is_said_with_the_call(house: House, orders: Path) -> None:
+def test_errors_about_missing_and_unreadable_files_contain_the_call(house: House, orders: Path) -> None:
     place = text_of(orders)
     with pytest.raises(FilesNotFoundError, match=r"no files to read at `.*/none\.csv`.*/\* source raw\.none \*/"):
         house.sql(f"select * from read_files('{place}/none.csv', header => true /* source raw.none */)")
@@ -91,7 +91,7 @@ def test_what_is_not_there_or_cannot_be_read_is_said_with_the_call(house: House,
         house.sql(f"select * from read_files('{place}/a.csv', schema => 'id int name')")
 
 
-def test_a_value_of_another_type_is_an_error_unless_the_options_say_otherwise(house: House, tmp_path: Path) -> None:
+def test_a_value_of_another_type_raises_an_error_unless_an_option_allows_it(house: House, tmp_path: Path) -> None:
     (tmp_path / "bad.csv").write_text("id\n1\nx\n")
     call = f"read_files('{tmp_path}/bad.csv', header => true, schemaHints => 'id int'"
     with pytest.raises(DataRejectedError, match=r"the file .*/bad\.csv cannot be read with the declared columns"):
@@ -106,12 +106,12 @@ def test_quotes_are_doubled_within_quotes(house: House, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("arguments", ["", "path", "'p', 1", "'p', header = true", "'p', header => 1 + id", "'p', "])
-def test_a_call_that_cannot_be_meant_is_refused(house: House, arguments: str) -> None:
+def test_a_call_with_invalid_arguments_is_refused(house: House, arguments: str) -> None:
     with pytest.raises(StatementSyntaxError):
         house.sql(f"select * from read_files({arguments})")
 
 
-def test_the_information_schema_says_what_the_catalog_holds(house: House) -> None:
+def test_the_information_schema_lists_the_relations_of_the_catalog(house: House) -> None:
     house.sql("create table t (id int)")
     house.sql("create view v as select * from t")
     tables = "select table_schema, table_name, table_type from silt.information_schema.tables"
@@ -149,7 +149,7 @@ def test_an_option_that_the_reader_lacks_is_refused(
         house.sql(f"select * from read_files('{text_of(orders)}/{file}', {option})")
 
 
-def test_options_of_hadoop_and_of_other_formats_are_left_to_them(house: House) -> None:
+def test_options_of_hadoop_and_of_unknown_formats_are_not_checked(house: House) -> None:
     given = {"csv": ["mode", "locale"], "json": ["prefersdecimal"], "parquet": ["mergeschema", "parquet.page.size"]}
     for file_format, names in given.items():
         check_options(file_format, names)
@@ -166,7 +166,7 @@ def test_options_of_hadoop_and_of_other_formats_are_left_to_them(house: House) -
         "create view v as select * from parquet.`/missing`",
     ],
 )
-def test_a_path_in_a_statement_that_does_not_exist_is_said_to_be_missing(house: House, statement: str) -> None:
+def test_a_missing_path_in_a_statement_raises_files_not_found_error(house: House, statement: str) -> None:
     house.sql("create table t (x int)")
     with pytest.raises(FilesNotFoundError, match=r"no files to read at `file:/missing`, which the statement names"):
         house.fetched(statement)

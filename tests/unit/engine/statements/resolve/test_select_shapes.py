@@ -1,4 +1,4 @@
-"""Which SELECTs are of the kind that a table's log may answer."""
+"""Which SELECTs a table's log may answer."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def asked(text: str) -> tuple[Question, ...]:
         "select max(`id`) from t -- the newest",
     ],
 )
-def test_a_select_of_extremes_and_counts_of_one_table_is_asked(text: str) -> None:
+def test_a_select_of_extremes_and_counts_of_one_table_may_be_answered(text: str) -> None:
     assert len(asked(text)) == 1
 
 
@@ -79,15 +79,15 @@ def test_a_select_of_extremes_and_counts_of_one_table_is_asked(text: str) -> Non
         "select 1 as one from t",
     ],
 )
-def test_any_other_select_is_not(text: str) -> None:
+def test_any_other_select_is_not_answered(text: str) -> None:
     assert asked(text) == ()
 
 
-def test_a_subquery_that_stands_for_a_value_is_told_from_one_that_stands_for_rows() -> None:
+def test_scalar_subqueries_are_distinguished_from_subqueries_that_return_rows() -> None:
     value, rows = asked("select * from other where id > (select max(id) from t) and 1 in (select max(id) from t)")
     assert (value.is_scalar, rows.is_scalar) == (True, False)
 
 
-def test_an_item_without_an_alias_keeps_the_name_that_spark_gives_it() -> None:
+def test_an_item_without_an_alias_has_sparks_name() -> None:
     (question,) = asked("select COUNT(*), max(t.ID) from t")
     assert [item.name for item in question.items] == ["`count(1)`", "`max(ID)`"]

@@ -47,13 +47,13 @@ def content(house: House) -> Counter[str]:
 
 
 def values(rows: list[dict[str, Any]], kinds: tuple[str, ...]) -> Counter[str]:
-    """The rows of these change types, without the columns of changes."""
+    """Counts the rows of these change types, without the columns of changes."""
     kept = ([(k, v) for k, v in row.items() if k[0] != "_"] for row in rows if row["_change_type"] in kinds)
     return Counter(map(repr, kept))
 
 
 def uncancelled(rows: list[dict[str, Any]]) -> Counter[str]:
-    """How often each version added a row, less how often it removed the row."""
+    """Counts for each version how often it added a row minus how often it removed the row."""
     found: Counter[str] = Counter()
     for row in rows:
         key = repr([(k, v) for k, v in row.items() if k not in ("_change_type", "_commit_timestamp")])
@@ -67,7 +67,7 @@ def properties(*given: dict[str, str]) -> str:
 
 
 def statements(seed: int) -> Iterator[str]:
-    """Random statements on rows with nulls, duplicates, zeros of both signs and maps in both orders."""
+    """Yields random statements on rows with nulls, duplicates, zeros of both signs and maps in both orders."""
     draw = random.Random(seed)
 
     def row() -> str:
@@ -110,7 +110,7 @@ def statements(seed: int) -> Iterator[str]:
     [(), (VECTORS,), (ROW_IDS,), (ROW_IDS, VECTORS), (FEED,), (FEED, VECTORS)],
     ids=["plain", "vectors", "ids", "ids and vectors", "feed", "feed and vectors"],
 )
-def test_the_changes_lead_from_each_version_to_the_next(
+def test_applying_the_changes_to_a_version_yields_the_next_version(
     house: House, kind: tuple[dict[str, str], ...], seed: int
 ) -> None:
     house.sql(f"create table t ({COLUMNS}) {properties(*kind)}")
@@ -130,7 +130,7 @@ def test_the_changes_lead_from_each_version_to_the_next(
 
 
 @pytest.mark.parametrize("kind", [(), (VECTORS,), (ROW_IDS, VECTORS)], ids=["plain", "vectors", "ids"])
-def test_the_changes_are_those_of_the_change_feed(house: House, kind: tuple[dict[str, str], ...]) -> None:
+def test_the_changes_equal_those_of_the_change_feed(house: House, kind: tuple[dict[str, str], ...]) -> None:
     """Two tables with the same history, of which one records its changes."""
     for name, recording in (("t", ()), ("f", (FEED,))):
         house.sql(f"create table {name} (id int, size int, note string) {properties(*kind, *recording)}")
@@ -203,7 +203,7 @@ def test_a_table_that_is_rebuilt_with_mostly_equal_rows_has_few_changes(house: H
     assert house.sql("select * from silt_changes('main.t', after => 0, until => 1)").count() == 200
 
 
-def test_the_newest_row_of_each_changed_key_or_that_the_key_is_gone(house: House) -> None:
+def test_upserts_are_the_newest_row_of_each_changed_key_or_its_deletion(house: House) -> None:
     house.sql("create table t (id int, region string, size int)")
     house.sql("insert into t values (1, 'n', 1), (2, 'n', 2), (3, 'n', 3), (null, 'n', 4)")
     house.sql("update t set size = size * 10 where id < 3 or id is null")
@@ -217,7 +217,7 @@ def test_the_newest_row_of_each_changed_key_or_that_the_key_is_gone(house: House
     assert house.rows(text.format("", "id")) == everything
 
 
-def test_a_program_asks_for_changes_by_name(house: House) -> None:
+def test_a_program_reads_changes_with_the_changes_method(house: House) -> None:
     house.sql("create table t (`a key` int, size int)")
     house.sql("insert into t values (1, 1), (2, 2)")
     house.sql("delete from t where size = 2")
@@ -279,7 +279,7 @@ def test_a_table_with_variants_has_all_rewritten_rows_as_changes(house: House) -
         ("main.t, after => 0", StatementSyntaxError, "the table's name as a string"),
     ],
 )
-def test_calls_that_cannot_work_are_refused_by_name(
+def test_invalid_calls_are_refused_with_the_reason(
     refusing: House, call: str, error: type[Exception], message: str
 ) -> None:
     with pytest.raises(error, match=re.escape(message)):
@@ -304,7 +304,7 @@ def test_a_column_that_became_another_column_is_refused(house: House) -> None:
         house.sql("select * from silt_changes('main.t', after => 0)")
 
 
-def test_a_log_that_was_cleaned_up_names_the_way_out(house: House) -> None:
+def test_the_error_for_a_cleaned_up_log_contains_a_remedy(house: House) -> None:
     house.sql("create table t (id int) tblproperties ('delta.checkpointInterval' = '2')")
     for _ in range(3):
         house.sql("insert into t values (1)")

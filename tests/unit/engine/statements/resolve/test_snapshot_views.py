@@ -1,4 +1,4 @@
-"""What one session sees of several warehouses, and what is left in it of those that are gone."""
+"""Several warehouses in one session, and the views that deleted warehouses leave in it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tests.unit.engine.house import House
 
 
 @pytest.mark.connect
-def test_two_warehouses_with_tables_of_the_same_names_stay_apart_in_one_session(house: House) -> None:
+def test_two_warehouses_in_one_session_keep_tables_of_the_same_name_apart(house: House) -> None:
     other = house.place.beside("other").warehouse(house.warehouse.spark)
     frames = []
     for warehouse, first in ((house.warehouse, 0), (other, 100)):
@@ -29,7 +29,7 @@ def test_two_warehouses_with_tables_of_the_same_names_stay_apart_in_one_session(
 
 
 @pytest.mark.connect
-def test_two_warehouses_on_one_folder_and_session_see_each_others_commits(house: House) -> None:
+def test_two_warehouses_on_the_same_folder_and_session_see_each_others_commits(house: House) -> None:
     house.sql("create table numbers as select id, id % 2 as part from range(10)")
     other = house.place.warehouse(house.warehouse.spark)
     for _ in range(2):

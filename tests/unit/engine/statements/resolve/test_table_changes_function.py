@@ -1,4 +1,4 @@
-"""The change data feed: what each statement records, as we and another reader read it."""
+"""The change data feed: the changes that each statement records, as silt and another reader read them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ RECORDING = "tblproperties ('delta.enableChangeDataFeed' = 'true'{more})"
 MARKING = ", 'delta.enableDeletionVectors' = 'true'"
 COMES, GOES = ("insert", "update_postimage"), ("delete", "update_preimage")
 
-# Statements, each with how many changes of which kind it makes.
+# Statements, each with the number of its changes by kind.
 STATEMENTS: list[tuple[str, dict[str, int]]] = [
     (
         "insert into t (id, kind, size) values (1, 'a', 10), (2, 'a', 20), (3, 'b', 30), (4, 'b', 40), (5, null, 50)",
@@ -73,15 +73,16 @@ def feed(house: House, start: int, end: int) -> list[dict[str, Any]]:
 
 
 def plain(rows: list[dict[str, Any]]) -> Counter[str]:
-    """Rows without the time of the commit, which another reader takes from elsewhere."""
+    """Counts rows without the commit time, which the other reader takes from another source."""
     return Counter(repr(sorted((k, v) for k, v in row.items() if k != "_commit_timestamp")) for row in rows)
 
 
 def without_removal_of_a_marked_file(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The changes of all versions but INSERT OVERWRITE's, which removes a file that has a deletion vector.
+    """Returns all changes except those of INSERT OVERWRITE, which removes a file with a deletion vector.
 
-    There delta-rs (1.6) takes the vector for the list of rows to read: it tells as deleted what an earlier version
-    deleted, and not those that this one does. The specification ("Add CDC File") and its own snapshots say otherwise.
+    For it, delta-rs (1.6) reads exactly the rows in the vector: it reports rows as deleted that an earlier version
+    deleted, instead of the rows that this version deletes. The specification ("Add CDC File") and its own snapshots
+    differ.
     """
     (version,) = (v for v, (text, _) in enumerate(STATEMENTS, start=1) if text.startswith("insert overwrite"))
     return [row for row in rows if row["_commit_version"] != version]
@@ -118,7 +119,7 @@ def test_every_statement_records_what_it_changes(house: House, marking: str, par
 
 
 @pytest.mark.connect
-def test_changes_are_recorded_from_the_version_on_that_asks_for_it(house: House) -> None:
+def test_changes_are_recorded_from_the_version_that_enables_the_feed(house: House) -> None:
     house.sql("create table t as select 1 as id")
     house.sql("alter table t set tblproperties ('delta.enableChangeDataFeed' = 'true')")
     house.sql("update t set id = 2")
@@ -172,6 +173,6 @@ def test_changes_are_read_in_views_joins_and_writes(house: House) -> None:
     assert house.rows(f"select id from table_changes_by_path('{path}', 2)") == [(1,)]
 
 
-def test_a_table_that_records_its_changes_has_no_column_named_as_the_feeds(house: House) -> None:
+def test_a_table_with_a_change_feed_may_not_have_a_column_of_the_feed(house: House) -> None:
     with pytest.raises(InvalidNameError, match="_commit_version"):
         house.sql(f"create table t (_commit_version int) {RECORDING.format(more='')}")

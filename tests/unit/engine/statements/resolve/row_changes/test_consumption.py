@@ -1,4 +1,4 @@
-"""Which changes a consumer has not consumed, decided by its log and the log of the input."""
+"""Which changes a consumer has not consumed, according to its log and the log of the input."""
 
 from __future__ import annotations
 
@@ -29,20 +29,20 @@ RECORDED = app_id_of(METADATA.id, "shop.orders")
 
 
 def consumer(*actions: Action, configuration: dict[str, str] | None = None, is_replaced: bool = False) -> Consumption:
-    """A consumer whose log has these actions."""
+    """Returns a consumer whose log contains these actions."""
     log = new_log(configuration=configuration)
     put(log, 1, CommitInfo(operation="WRITE"), *actions)
     return Consumption(DAILY, log.snapshot(), is_replaced)
 
 
 def orders() -> tuple[DeltaLog, Snapshot]:
-    """An input with the versions 0 to 9."""
+    """Returns the log and newest snapshot of an input with the versions 0 to 9."""
     log = log_of(9)
     return log, log.snapshot()
 
 
 def begin(state: Consumption, asked: Options = ALL) -> tuple[int | None, Position]:
-    """The version after which the changes begin, and the position to commit."""
+    """Returns the version after which the changes begin, and the position to commit."""
     options, position = consumed(*orders(), asked, state)
     return options.after, position
 
@@ -78,7 +78,7 @@ def test_a_consumer_that_is_created_again_begins_with_all_rows_and_may_move_its_
     assert not position.is_advanced
 
 
-def test_after_is_for_a_consumer_that_has_consumed_no_changes() -> None:
+def test_after_applies_only_to_a_consumer_that_has_consumed_no_changes() -> None:
     asked = replace(ALL, after=7)
     assert begin(consumer(add("f1")), asked)[0] == 7
     assert begin(consumer(add("f1"), SetTransaction(RECORDED, 4)), asked)[0] == 4
@@ -110,7 +110,7 @@ def test_a_consumer_that_cannot_continue_is_refused_with_the_reason(
         begin(state)
 
 
-def test_a_statement_writes_the_consumer_that_it_names() -> None:
+def test_a_statement_must_write_the_consumer_that_it_names() -> None:
     position = Position("silt.main.daily", RECORDED, 9, 4)
     check_consumer((position, position), DAILY)
     check_consumer((), None)
@@ -130,6 +130,6 @@ def test_a_position_outlives_the_retention_of_transaction_identifiers() -> None:
     assert set(reopened(log).snapshot().transactions) == {RECORDED}
 
 
-def test_a_unit_of_work_is_no_position() -> None:
+def test_a_unit_of_work_is_not_a_position() -> None:
     assert is_position(RECORDED)
     assert not is_position("silt/shop/model.shop.daily/monday/main")
