@@ -1,4 +1,4 @@
-"""What is said of a write that failed because its query has other columns than its table."""
+"""The error of a write whose query has other columns than its table."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ RETYPED = ChangedColumns("silt.main.orders", {**STORED, "id": "string"}, STORED,
 CAST = 'The value \'a1\' of the type "STRING" cannot be cast to "BIGINT" because it is malformed.'
 
 
-def test_columns_that_the_query_no_longer_gives_are_named_with_all_ways_out() -> None:
+def test_columns_that_the_query_lacks_are_named_with_all_remedies() -> None:
     failure = "[SILT_COLUMN_NOT_FOUND] [UNRESOLVED_COLUMN.WITH_SUGGESTION] `DBT_INTERNAL_SOURCE`.`name` ..."
     said = str(MISSING.explained(failure, None))
     assert said == (
@@ -66,5 +66,7 @@ def test_a_snapshot_which_is_never_rebuilt_gets_other_advice() -> None:
         (RETYPED, "[SILT_CHECK_VIOLATION] a row"),
     ],
 )
-def test_a_write_that_failed_for_another_reason_is_not_explained(columns: ChangedColumns, failure: str) -> None:
+def test_the_error_of_a_write_that_failed_for_another_reason_is_not_changed(
+    columns: ChangedColumns, failure: str
+) -> None:
     assert columns.explained(failure, None) is None

@@ -1,4 +1,4 @@
-"""Which names of configs are taken for misspelt ones, and what is said of them."""
+"""Misspelled names of configs, and the errors about them."""
 
 from __future__ import annotations
 
@@ -58,23 +58,23 @@ def test_a_name_that_is_nearly_right_is_refused_on_every_materialization(
         checked(given)
 
 
-def test_the_names_of_dbt_of_this_adapter_and_of_a_projects_own_macros_pass() -> None:
+def test_configs_of_dbt_of_this_adapter_and_of_a_projects_macros_are_accepted() -> None:
     of_dbt = {"post-hook": [1], "pre-hook": [1], "docs": {"show": True}, "access": "public", "hard_deletes": "ignore"}
     of_python = {"config_keys_used": ["a"], "config_keys_defaults": [None], "meta_keys_used": ["b"], "packages": ["c"]}
     own = {"owner": "me", "partition_column": "day", "merged_by": "us", "keys": 1, "schema_name": "a", "tag_of": "x"}
     assert checked(node(**of_dbt, **of_python, **own, sql_header="set a = 1", transient=False)) == []
 
 
-def test_a_misspelt_name_without_a_value_passes() -> None:
+def test_a_misspelled_name_without_a_value_is_accepted() -> None:
     assert checked(node(partion_by=None, unique_keys="")) == []
 
 
-def test_a_config_of_another_adapter_is_no_misspelt_one() -> None:
+def test_a_config_of_another_adapter_is_not_taken_for_a_misspelled_name() -> None:
     [said] = checked(node(properties={"format": "'ORC'"}))
     assert said.startswith("The config `properties` has no effect: put what readers need to know into `tblproperties`")
 
 
-def test_a_misspelt_name_in_a_package_is_warned_of_because_its_user_cannot_change_it() -> None:
+def test_a_misspelled_name_in_a_package_causes_a_warning_because_users_cannot_change_it() -> None:
     given = node(package="elementary", partition_key="day")
     [said] = checked(given)
     assert said == (
@@ -84,7 +84,7 @@ def test_a_misspelt_name_in_a_package_is_warned_of_because_its_user_cannot_chang
     assert check_configs(given, NAMES, "shop", []) == [], "once in a run"
 
 
-def test_all_that_is_wrong_is_said_at_once_with_what_kind_of_node_it_is() -> None:
+def test_all_problems_are_reported_together_with_the_kind_of_node() -> None:
     with pytest.raises(CompilationError) as raised:
         checked(node("incremental", partion_by="a", on_schema_change="never", target_alias=1))
     said = str(raised.value)
@@ -100,7 +100,7 @@ def test_a_snapshots_key_that_is_named_twice_is_refused() -> None:
 
 
 @pytest.mark.parametrize("materialized", ["table", "view"])
-def test_the_values_of_incremental_configs_are_those_of_incremental_models_alone(materialized: str) -> None:
+def test_values_of_incremental_configs_are_checked_only_for_incremental_models(materialized: str) -> None:
     assert checked(node(materialized, on_schema_change="never")) == []
 
 
@@ -118,16 +118,16 @@ def test_the_values_of_incremental_configs_are_those_of_incremental_models_alone
         (node("external", location=""), "location"),
     ],
 )
-def test_a_config_that_is_empty_or_has_an_empty_text_is_refused(given: dict[str, Any], name: str) -> None:
+def test_a_config_that_is_empty_or_contains_an_empty_string_is_refused(given: dict[str, Any], name: str) -> None:
     with pytest.raises(CompilationError, match=f"`{name}` is .*, which contains an empty name: leave it out"):
         checked(given)
 
 
-def test_an_empty_list_of_partitions_is_a_table_without_them() -> None:
+def test_an_empty_list_of_partitions_means_a_table_without_partitions() -> None:
     assert checked(node("table", partition_by=[], unique_key=None)) == []
 
 
-def test_a_model_that_appends_because_it_has_no_key_is_named_once_in_a_command() -> None:
+def test_a_model_that_appends_for_lack_of_a_key_is_named_once_in_a_command() -> None:
     given = node("incremental", incremental_strategy="merge")
     [said] = checked(given)
     assert said.startswith("orders: `merge` without `unique_key` cannot match rows of the table")

@@ -15,7 +15,7 @@ def sql(constraint: dict[str, Any]) -> str | None:
     return constraint_sql(ModelLevelConstraint.from_dict(constraint))
 
 
-def test_columns_come_first_and_their_constraints_are_the_table_s() -> None:
+def test_columns_come_before_constraints_and_columns_constraints_become_table_constraints() -> None:
     columns = {
         "id": {"name": "id", "data_type": "bigint", "constraints": [{"type": "not_null"}, {"type": "primary_key"}]},
         "from": {"name": "from", "data_type": "string", "description": "it's `from`"},
@@ -50,6 +50,6 @@ def test_a_constraint_is_spelled_for_spark(constraint: dict[str, Any], text: str
 
 
 @pytest.mark.parametrize("kind", ["check", "foreign_key", "custom"])
-def test_a_constraint_that_says_nothing_is_an_error_and_not_left_out(kind: str) -> None:
+def test_a_constraint_without_an_expression_raises_an_error(kind: str) -> None:
     with pytest.raises(CompilationError, match=f"`{kind}` needs its `expression`"):
         sql({"type": kind, "columns": ["a"]})

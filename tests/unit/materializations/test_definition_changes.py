@@ -1,4 +1,4 @@
-"""What ALTER TABLE has to change where a model says something else of its table than the table does."""
+"""The ALTER TABLE statements that make a table match the definition in its model."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ def test_properties_that_differ_are_set_in_one_statement() -> None:
     assert changes(there, wanted) == ["set tblproperties ('delta.appendOnly' = 'True', 'it\\'s' = '1')"]
 
 
-def test_what_a_table_has_already_changes_nothing() -> None:
+def test_properties_that_the_table_already_has_cause_no_statement() -> None:
     there = {"delta.appendOnly": "true", "team": "sales", **CHECKS}
     wanted = {"delta.appendOnly": True, "team": "sales"}
     assert changes(there, wanted, *COLUMNS, "check (id  >\n0)") == []
     assert changes(there, wanted) == [], "without a contract, constraints are nobody's"
 
 
-def test_what_asks_for_a_feature_or_is_kept_elsewhere_is_not_compared() -> None:
+def test_properties_of_features_and_comments_are_not_compared() -> None:
     wanted = {"delta.feature.deletionVectors": "supported", "delta.minReaderVersion": 3, "comment": "text"}
     assert changes({}, wanted) == []
 
@@ -58,7 +58,7 @@ def test_a_property_that_cannot_be_set_is_refused() -> None:
         (["check (id > 0)", "primary key (`id`)"], []),
     ],
 )
-def test_checks_follow_the_contract_and_a_named_one_that_it_lacks_stays(
+def test_checks_follow_the_contract_and_named_checks_that_it_lacks_are_kept(
     elements: list[str], expected: list[str]
 ) -> None:
     assert changes(CHECKS, None, *COLUMNS, *elements) == expected
@@ -70,6 +70,6 @@ def test_not_null_follows_the_contract() -> None:
     assert changes({}, None, "`name` string") == [], "a column that the contract does not have"
 
 
-def test_a_check_on_a_column_that_the_write_will_add_waits_for_it() -> None:
+def test_a_check_on_a_column_that_the_table_lacks_is_not_added_yet() -> None:
     added = (*COLUMNS, "`size` int", "check (SIZE > 0)", "check (id > 1)")
     assert changes({}, None, *added) == ["add check (id > 1\n)"]

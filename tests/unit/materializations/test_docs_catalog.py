@@ -1,4 +1,4 @@
-"""What the documentation shows of relations, and when a source last changed."""
+"""The catalog of relations in the documentation, and the time of a source's last change."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ KEY = '{"kind": "primary key", "columns": ["id"]}'
 
 @pytest.fixture
 def catalog(tmp_path: Path) -> Catalog:
-    """One table of one file, and a view."""
+    """A catalog with a table of one file, and a view."""
     made = Catalog({"silt": LocalStore(tmp_path)})
     made.create_schema("silt", "main")
     metadata = Metadata("id", SCHEMA, description="n/a", configuration={"silt.constraints.pk": KEY})
@@ -40,7 +40,7 @@ def described(catalog: Catalog, name: RelationName) -> RelationDocs:
     return describe(catalog, entry, [SiltColumn("id", "bigint", comment="null"), SiltColumn("n", "int")])
 
 
-def test_the_catalog_has_a_row_for_each_column_and_keeps_texts_as_they_are(catalog: Catalog) -> None:
+def test_the_catalog_has_a_row_for_each_column_with_unchanged_texts(catalog: Catalog) -> None:
     table = catalog_rows([described(catalog, ORDERS), described(catalog, ORDERS.sibling("seen"))])
     rows = [dict(zip(table.column_names, row, strict=True)) for row in table.rows]
     assert [(row["table_name"], row["column_name"], row["column_index"]) for row in rows] == [
@@ -55,11 +55,11 @@ def test_the_catalog_has_a_row_for_each_column_and_keeps_texts_as_they_are(catal
     assert all(rows[2][name] is None for name in table.column_names if name.startswith("stats:"))
 
 
-def test_a_catalog_of_nothing_has_no_rows() -> None:
+def test_an_empty_catalog_has_no_rows() -> None:
     assert len(catalog_rows([]).rows) == 0
 
 
-def test_a_relation_without_a_time_of_change_is_named_with_what_to_do(catalog: Catalog) -> None:
+def test_a_relation_without_a_time_of_change_is_named_with_a_remedy(catalog: Catalog) -> None:
     assert changed_at(catalog, ORDERS).timestamp() > 0
     with pytest.raises(RelationNotFoundError, match=r"it is a view.*loaded_at_field"):
         changed_at(catalog, ORDERS.sibling("seen"))

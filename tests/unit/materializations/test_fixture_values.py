@@ -1,4 +1,4 @@
-"""Fixtures' values of types that no text can be cast to."""
+"""Values of fixtures for types to which strings cannot be cast."""
 
 from __future__ import annotations
 

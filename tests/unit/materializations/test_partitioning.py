@@ -1,4 +1,4 @@
-"""`partition_by` in the forms of other adapters: what is a column, what is an expression, what is refused."""
+"""`partition_by` in the forms of other adapters: columns, expressions and refused forms."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_columns_are_partitions_of_the_table_and_keys(config: Any, columns: tupl
         ),
     ],
 )
-def test_what_is_more_than_a_column_is_a_key_and_no_partition_of_the_table(config: Any, key: str) -> None:
+def test_an_expression_is_a_key_of_insert_overwrite_and_not_a_partition_column(config: Any, key: str) -> None:
     found = partitioning(config)
     assert (found.columns, found.replaced_by(), len(found.left_out)) == ((), (key,), 1)
 
@@ -59,7 +59,7 @@ def test_what_is_more_than_a_column_is_a_key_and_no_partition_of_the_table(confi
         [7.5, {"field": "at", "granularity": "minute", "data_type": "timestamp"}],
     ],
 )
-def test_what_no_expression_stands_for_is_left_out_of_a_table_and_refused_for_insert_overwrite(config: Any) -> None:
+def test_a_form_without_an_expression_is_omitted_for_tables_and_refused_for_insert_overwrite(config: Any) -> None:
     found = partitioning(config)
     assert found.left_out
     with pytest.raises(CompilationError, match="cannot determine the partitions"):

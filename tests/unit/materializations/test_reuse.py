@@ -1,4 +1,4 @@
-"""The build of a node, as the decision to reuse it sees it."""
+"""The facts of a node's build that decide whether it is reused."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def build(model: dict[str, Any], around: Surroundings | None = None, checksum: s
         node(persist_docs={"relation": True}, user_metadata="note", group="finance"),
     ],
 )
-def test_what_determines_no_row_does_not_change_the_code(same: dict[str, Any]) -> None:
+def test_configs_that_determine_no_row_do_not_change_the_code(same: dict[str, Any]) -> None:
     assert build(same).code == build(node()).code
 
 
@@ -102,7 +102,7 @@ def test_the_defaults_of_this_machines_spark_change_the_environment(
     assert build(node()).environment != before
 
 
-def test_the_expressions_of_a_snapshot_are_searched() -> None:
+def test_the_expressions_of_a_snapshot_are_part_of_its_code() -> None:
     model = node("select * from raw", "snapshot", materialized="snapshot", unique_key=["a", "uuid()"])
     assert build(model).text == "select * from raw\n, a\n, uuid()"
 
@@ -160,7 +160,7 @@ def test_the_config_of_a_node_takes_precedence_over_the_profile() -> None:
 
 
 @pytest.mark.parametrize("config", [{"reuse": "always"}, {"reuse": True}, {"state": {"lag": 1}}, {"state": "on"}])
-def test_a_value_that_means_nothing_is_refused(config: dict[str, Any]) -> None:
+def test_an_invalid_value_of_the_config_is_refused(config: dict[str, Any]) -> None:
     with pytest.raises(CompilationError, match=r"`(reuse|state)` cannot"):
         is_reusable(node(**config), None)
 

@@ -1,4 +1,4 @@
-"""A seed's file is read to exactly what dbt reads of it, in any form that its values are written in."""
+"""A seed's file is read with exactly the values and types that dbt reads, in any notation of values."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def written(folder: Path, lines: list[list[str]]) -> Path:
 
 
 def content(table: agate.Table) -> list[Any]:
-    """What dbt sees of a table; `repr` tells apart what is equal, such as 1.50 and 1.5."""
+    """Returns the content of a table as dbt sees it; `repr` distinguishes equal values such as 1.50 and 1.5."""
     kinds = [(type(kind), kind.null_values) for kind in table.column_types]
     rows = [[repr(value) for value in row.values()] for row in table.rows]
     columns = [[repr(value) for value in column.values()] for column in table.columns]
@@ -67,7 +67,7 @@ def as_we(file: Path, text_columns: list[str], delimiter: str = ",") -> list[Any
 
 @settings(max_examples=600, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 @given(columns=st.lists(ANY_COLUMN, min_size=1, max_size=4), is_text=st.booleans())
-def test_any_file_gives_what_dbt_reads(tmp_path: Path, columns: list[list[str]], is_text: bool) -> None:
+def test_any_file_is_read_as_dbt_reads_it(tmp_path: Path, columns: list[list[str]], is_text: bool) -> None:
     names = [f"c{number}" for number in range(len(columns))]
     rows = [list(row) for row in zip(*columns, strict=False)]
     file = written(tmp_path, [names, *rows])
@@ -90,13 +90,13 @@ def test_any_file_gives_what_dbt_reads(tmp_path: Path, columns: list[list[str]],
         'a\n""\n',
     ],
 )
-def test_files_of_unusual_lines_give_what_dbt_reads(tmp_path: Path, text: str) -> None:
+def test_files_with_unusual_lines_are_read_as_dbt_reads_them(tmp_path: Path, text: str) -> None:
     file = tmp_path / "seed.csv"
     file.write_bytes(text.encode())
     assert as_we(file, []) == as_dbt(file, [])
 
 
-def test_names_are_made_distinct_and_warned_of_as_dbt_does(tmp_path: Path) -> None:
+def test_duplicate_names_are_changed_with_a_warning_as_in_dbt(tmp_path: Path) -> None:
     file = written(tmp_path, [["a", "a", "", "b"], ["1", "x", "2", "007"]])
     with warnings.catch_warnings(record=True) as of_dbt:
         warnings.simplefilter("always")
@@ -113,7 +113,7 @@ def test_names_are_made_distinct_and_warned_of_as_dbt_does(tmp_path: Path) -> No
     ("text", "delimiter"),
     [("a\n1,2\n", ","), ("\n1\n", ","), ("a\n1\n", ""), ("a\n" + "x" * 200_000, ","), ("", ","), ("a\n\0\n", ",,")],
 )
-def test_what_is_wrong_with_a_file_is_left_for_dbt_to_say(tmp_path: Path, text: str, delimiter: str) -> None:
+def test_an_invalid_file_is_left_to_dbts_reader(tmp_path: Path, text: str, delimiter: str) -> None:
     file = tmp_path / "seed.csv"
     file.write_text(text, encoding="utf-8")
     assert read_table(file, [], delimiter) is None

@@ -22,12 +22,12 @@ COLUMNS = ["id", "c`d", "unnamed: 0", "/test/column", "a.b"]
         ("lower(id) || '-'", "(lower(id) || '-')"),
     ],
 )
-def test_a_text_is_a_column_of_any_name_or_an_expression(text: str, expected: str) -> None:
+def test_a_string_is_a_column_of_any_name_or_an_expression(text: str, expected: str) -> None:
     assert expression(text, COLUMNS, "unique_key") == expected
 
 
 @pytest.mark.parametrize("text", ["idd", "/other/column", "''"])
-def test_a_text_that_names_no_column_is_refused(text: str) -> None:
+def test_a_string_that_names_no_column_is_refused(text: str) -> None:
     with pytest.raises(CompilationError, match=r"`updated_at` names .*, which is not one of the columns id, "):
         expression(text, COLUMNS, "updated_at")
 
@@ -42,7 +42,7 @@ def test_compared_columns_are_quoted_and_must_exist() -> None:
         compared_columns(["d"], COLUMNS)
 
 
-def test_dbts_columns_have_any_names_and_each_its_own() -> None:
+def test_dbts_columns_may_have_any_distinct_names() -> None:
     given = {"dbt_valid_from": "valid from", "dbt_valid_to": "`valid``to`", "dbt_scd_id": "dbt_scd_id"}
     assert plain_names(given)["dbt_valid_to"] == "valid`to"
     assert list(quoted_names(given).values()) == ["`valid from`", "`valid``to`", "`dbt_scd_id`"]

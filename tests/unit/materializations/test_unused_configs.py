@@ -1,4 +1,4 @@
-"""Configs of other warehouses: what is said of them, and how often."""
+"""Configs of other warehouses are reported once in a command."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def node(name: str, **config: Any) -> dict[str, Any]:
     return {"name": name, "config": config}
 
 
-def test_a_config_is_said_once_with_the_models_that_have_it() -> None:
+def test_a_config_is_reported_once_with_the_models_that_have_it() -> None:
     reset_invocation_id()
     nodes = [node(f"m{number}", location_root="/x") for number in range(8)] + [node("other")]
     (said,) = warnings(nodes[3], nodes)
@@ -39,7 +39,7 @@ def test_a_config_is_said_once_with_the_models_that_have_it() -> None:
         ({"partitions": ["current_date"]}, "`partitions` has no effect"),
     ],
 )
-def test_a_form_of_another_warehouse_is_said_and_stops_no_model(config: dict[str, Any], said: str) -> None:
+def test_a_form_of_another_warehouse_causes_a_warning_and_no_error(config: dict[str, Any], said: str) -> None:
     reset_invocation_id()
     (warning,) = warnings(node("m", **config), [])
     assert said in warning
@@ -53,6 +53,6 @@ def test_a_form_of_another_warehouse_is_said_and_stops_no_model(config: dict[str
         {"tblproperties": ["delta.appendOnly"]},
     ],
 )
-def test_a_form_that_the_rows_or_the_table_depend_on_is_refused(config: dict[str, Any]) -> None:
+def test_a_form_on_which_the_rows_or_the_table_depend_is_refused(config: dict[str, Any]) -> None:
     with pytest.raises(DbtRuntimeError):
         warnings(node("m", **config), [])

@@ -1,4 +1,4 @@
-"""What runs that write the same external files at the same time leave."""
+"""The files that concurrent runs with the same external location leave."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.unit.engine.house import side_by_side
 
 
 @pytest.mark.parametrize("place", ["folder", "one.parquet"])
-def test_eight_runs_at_once_leave_what_one_leaves(place: str, tmp_path: Path) -> None:
+def test_eight_concurrent_runs_leave_the_same_files_as_one_run(place: str, tmp_path: Path) -> None:
     model = {"unique_id": "model.shop.exported", "config": {}}
     (tmp_path / "out").mkdir()
 

@@ -1,4 +1,4 @@
-"""External files in an object store: what runs at once, killed runs and faults leave."""
+"""External files in an object store after concurrent runs, killed runs and faults."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def target(name: str = "out", node: str = "model.shop.exported", **config: Any) 
 
 
 def run(store: PrefixStore, to: ExternalTarget, *parts: str, rows: bytes = b"rows") -> ObjectFiles:
-    """A run that has written its files, and has not put them in place."""
+    """Returns a run that has staged its files and not yet put them in place."""
     files = ObjectFiles.of_run(store, to)
     for part in parts or ("part-00000-aa.c000.snappy.parquet",):
         store.put(f"{files._staged}/{part}", rows)
@@ -45,7 +45,7 @@ def names(store: PrefixStore) -> list[str]:
 
 
 def marked(store: PrefixStore) -> list[str]:
-    """The files that the marker names, which are all that is there."""
+    """Returns the files that the marker names, and checks that no other files exist."""
     found = json.loads(store.read(MARKER))
     assert found["node"] == "model.shop.exported"
     assert names(store) == sorted([MARKER, *(f"out/{each}" for each in found["files"])])
@@ -72,7 +72,7 @@ def test_a_folder_has_the_files_of_the_last_run_with_their_folders_and_endings()
     assert marked(store) == []
 
 
-def test_what_a_run_writes_is_beside_the_target_and_gone_when_it_fails() -> None:
+def test_a_run_stages_files_outside_the_target_and_deletes_them_if_it_fails() -> None:
     store = MemoryObjectStore()
     write(store, target())
     before = names(store)
@@ -93,7 +93,7 @@ def test_what_a_run_writes_is_beside_the_target_and_gone_when_it_fails() -> None
         ({"out": b"x"}, "it is a file"),
     ],
 )
-def test_what_is_anothers_is_left_alone(there: dict[str, bytes], said: str) -> None:
+def test_files_of_another_writer_are_not_changed(there: dict[str, bytes], said: str) -> None:
     store = MemoryObjectStore()
     for name, data in there.items():
         store.put(name, data)
@@ -102,7 +102,7 @@ def test_what_is_anothers_is_left_alone(there: dict[str, bytes], said: str) -> N
     assert {name: store.read(name) for name in names(store) if name[0] != "."} == there
 
 
-def test_what_comes_during_the_run_is_left_alone_too() -> None:
+def test_a_file_that_another_writer_adds_during_the_run_is_not_changed() -> None:
     store = MemoryObjectStore()
     files = run(store, target())
     files.check()
@@ -112,14 +112,14 @@ def test_what_comes_during_the_run_is_left_alone_too() -> None:
     assert names(store) == ["out/mine.csv"]
 
 
-def test_a_folder_is_not_taken_for_a_file() -> None:
+def test_a_folder_at_the_location_of_a_file_is_refused() -> None:
     store = MemoryObjectStore()
     store.put("rows.csv/x", b"x")
     with pytest.raises(DbtRuntimeError, match="is a folder"):
         ObjectFiles.of_run(store, target("rows.csv")).check()
 
 
-def test_marks_of_folders_and_hidden_files_are_nobodys() -> None:
+def test_folder_markers_and_hidden_files_do_not_count_as_files_of_another_writer() -> None:
     store = MemoryObjectStore()
     for name in ("out", "out/p=a", "out/_SUCCESS"):
         store.put(name, b"")
@@ -127,7 +127,7 @@ def test_marks_of_folders_and_hidden_files_are_nobodys() -> None:
     assert json.loads(store.read(MARKER))["node"] == "model.shop.exported"
 
 
-def test_a_run_that_another_one_has_overtaken_fails_and_leaves_the_others_files() -> None:
+def test_a_run_that_another_run_overtook_fails_and_keeps_the_files_of_that_run() -> None:
     store = MemoryObjectStore()
     write(store, target())
 
@@ -144,7 +144,7 @@ def test_a_run_that_another_one_has_overtaken_fails_and_leaves_the_others_files(
 
 
 @pytest.mark.parametrize("place", ["out", "rows.parquet"])
-def test_of_eight_runs_at_once_each_ends_whole_or_fails_and_the_last_is_there(place: str) -> None:
+def test_eight_concurrent_runs_leave_the_complete_files_of_one_run(place: str) -> None:
     store, failed = MemoryObjectStore(SystemClock()), []
 
     def many() -> None:
@@ -166,7 +166,7 @@ def test_of_eight_runs_at_once_each_ends_whole_or_fails_and_the_last_is_there(pl
         assert names(store) == [place] and not failed
 
 
-def test_what_killed_runs_have_copied_is_swept_by_the_next() -> None:
+def test_the_next_run_deletes_files_that_killed_runs_copied() -> None:
     store = MemoryObjectStore()
 
     class Killed(FaultyStore):
@@ -185,7 +185,7 @@ def test_what_killed_runs_have_copied_is_swept_by_the_next() -> None:
     assert len(marked(store)) == 1
 
 
-def test_a_marker_whose_answer_was_lost_is_taken_for_what_it_is() -> None:
+def test_a_lost_answer_for_the_marker_is_settled_by_reading_the_marker() -> None:
     store = MemoryObjectStore()
     for operation in ("put_if_absent", "swap_if_unchanged"):
         write(FaultyStore(store, [Fault(operation, FaultKind.FAIL_AFTER)]), target())
@@ -204,7 +204,7 @@ def test_a_marker_whose_answer_was_lost_is_taken_for_what_it_is() -> None:
     assert len(marked(store)) == 1
 
 
-def test_a_copy_that_fails_leaves_what_was_there() -> None:
+def test_a_failed_copy_keeps_the_previous_files() -> None:
     store = MemoryObjectStore()
     write(store, target())
     before = {name: store.read(name) for name in names(store)}
@@ -214,7 +214,7 @@ def test_a_copy_that_fails_leaves_what_was_there() -> None:
     assert {name: store.read(name) for name in names(store)} == before
 
 
-def test_what_killed_runs_have_left_beside_goes_after_a_week() -> None:
+def test_staged_files_of_killed_runs_are_deleted_after_a_week() -> None:
     clock = FixedClock()
     store = MemoryObjectStore(clock)
     store.put(".dbt_silt/out.old/part-0", b"x")
@@ -240,7 +240,7 @@ def test_what_killed_runs_have_left_beside_goes_after_a_week() -> None:
         ("s3://other/house", None),
     ],
 )
-def test_a_location_is_a_place_beside_the_warehouse(location: str, said: str | None) -> None:
+def test_a_location_must_be_a_path_outside_the_warehouse(location: str, said: str | None) -> None:
     model = {"unique_id": "m", "config": {}}
 
     def made() -> ExternalTarget:
@@ -253,6 +253,6 @@ def test_a_location_is_a_place_beside_the_warehouse(location: str, said: str | N
             made()
 
 
-def test_a_location_that_the_warehouse_is_in_is_refused() -> None:
+def test_a_location_that_contains_the_warehouse_is_refused() -> None:
     with pytest.raises(DbtRuntimeError, match="in the warehouse"):
         target_of({"unique_id": "m", "config": {}}, "gs://b/a", "/project", ["gs://b/a/house"])

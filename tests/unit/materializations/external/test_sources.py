@@ -1,4 +1,4 @@
-"""What a source's `external_location` becomes: the text that reads its files, or the reason why it cannot be used."""
+"""A source's `external_location` becomes SQL that reads its files, or an error with the reason."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ def source(meta: dict[str, Any], **given: Any) -> Any:
         ({"external_location": "file:///x/`t`", "format": "delta"}, "delta.`/x/``t```"),
     ],
 )
-def test_a_location_is_filled_in_and_read_as_its_format(meta: dict[str, Any], text: str) -> None:
+def test_the_placeholders_of_a_location_are_replaced_and_its_format_is_found(meta: dict[str, Any], text: str) -> None:
     found = external_of(source(meta), "/p")
     assert found is not None
     assert found.text.startswith(text)
 
 
-def test_options_and_declared_types_are_part_of_the_text() -> None:
+def test_options_and_declared_types_are_part_of_the_sql() -> None:
     meta = {"external_location": "/x.csv", "options": {"sep": ";", "maxColumns": 9, "multi.line": True}}
     found = external_of(source(meta, columns={"id": "bigint", "a b": "string", "untyped": None}), "/p")
     assert found is not None
@@ -74,7 +74,7 @@ def test_options_and_declared_types_are_part_of_the_text() -> None:
         (False, {"schemaHints": "id int"}, {}),
     ],
 )
-def test_types_of_csv_are_guessed_where_none_is_declared(
+def test_types_of_csv_columns_are_inferred_if_no_type_is_declared(
     guessed: bool, options: dict[str, Any], columns: dict[str, Any]
 ) -> None:
     found = external_of(source({"external_location": "/x.csv", "options": options}, columns=columns), "/p")
@@ -84,7 +84,7 @@ def test_types_of_csv_are_guessed_where_none_is_declared(
     assert [each.types_are_guessed for each in others if each is not None] == [False, False]
 
 
-def test_options_of_a_source_reach_the_tables_whose_format_has_them() -> None:
+def test_options_of_a_source_apply_to_tables_whose_format_has_them() -> None:
     shared = {"options": {"sep": ";", "mergeSchema": True, "spe": ";"}}
     given = source({"external_location": "/x.parquet"}, source_meta=shared)
     found = external_of(given, "/p")
@@ -97,7 +97,7 @@ def test_options_of_a_source_reach_the_tables_whose_format_has_them() -> None:
     assert "sep => ';'" in of_the_table.text
 
 
-def test_the_tables_settings_win_over_the_sources_and_config_over_meta() -> None:
+def test_table_settings_take_precedence_over_the_sources_and_config_over_meta() -> None:
     config = SimpleNamespace(extra={"format": "json"}, meta={"external_location": "/of/config"})
     given = source({"external_location": "/of/table"}, source_meta={"format": "orc"}, config=config)
     found = external_of(given, "/p")
@@ -116,7 +116,7 @@ def test_the_tables_settings_win_over_the_sources_and_config_over_meta() -> None
         ({"external_location": "/x.csv", "formatter": "jinja"}, "newstyle, oldstyle or template"),
     ],
 )
-def test_what_cannot_be_used_is_said_with_the_source(meta: dict[str, Any], reason: str) -> None:
+def test_an_invalid_location_is_refused_with_the_name_of_the_source(meta: dict[str, Any], reason: str) -> None:
     with pytest.raises(DbtRuntimeError, match=reason) as raised:
         external_of(source(meta), "/p")
     assert "source raw.orders" in str(raised.value)

@@ -1,4 +1,4 @@
-"""What an incremental model may configure, and what is said of what it may not."""
+"""The configs of an incremental model, and the errors about invalid configs."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from dbt.adapters.silt.materializations.incremental.config import problems
         {"skip_matched_step": False, "merge_update_condition": "a > 1"},
     ],
 )
-def test_a_configuration_that_can_be_used_passes(config: dict[str, Any]) -> None:
+def test_a_valid_configuration_is_accepted(config: dict[str, Any]) -> None:
     assert list(problems(config)) == []
 
 
@@ -98,7 +98,7 @@ def test_a_configuration_that_can_be_used_passes(config: dict[str, Any]) -> None
         ),
     ],
 )
-def test_what_is_wrong_is_said_in_the_users_words(config: dict[str, Any], message: str) -> None:
+def test_an_error_names_the_config_and_the_problem(config: dict[str, Any], message: str) -> None:
     assert message in "\n".join(problems(config))
 
 
@@ -111,21 +111,21 @@ def test_what_is_wrong_is_said_in_the_users_words(config: dict[str, Any], messag
     ],
 )
 @pytest.mark.parametrize("empty", ["", "  "])
-def test_an_empty_text_is_refused(name: str, empty: str) -> None:
+def test_an_empty_string_is_refused(name: str, empty: str) -> None:
     [problem, *_] = problems({name: empty})
     assert problem.startswith(f"`{name}` must be ")
     assert problem.endswith(f"but is {empty!r}: leave it out; null removes the value that the project sets")
 
 
 @pytest.mark.parametrize("name", ["unique_key", "merge_update_columns", "merge_on_using_columns"])
-def test_a_list_without_a_column_is_refused_where_it_would_mean_all_or_none(name: str) -> None:
+def test_an_empty_list_of_columns_is_refused_if_it_could_mean_all_or_no_columns(name: str) -> None:
     [problem] = problems({name: []})
     assert problem.startswith(f"`{name}` must be a string or a list of at least one string, but is []: leave it out")
     assert len(list(problems({name: ["a", " "]}))) == 1
 
 
 @pytest.mark.parametrize("name", ["partition_by", "liquid_clustered_by"])
-def test_insert_overwrite_does_not_take_no_partition_for_the_whole_table(name: str) -> None:
+def test_insert_overwrite_refuses_an_empty_list_of_partitions(name: str) -> None:
     [problem] = problems({"incremental_strategy": "insert_overwrite", name: []})
     assert "would replace the whole table" in problem
 
@@ -142,5 +142,5 @@ def test_a_clause_with_an_empty_list_or_condition_is_refused(clause: dict[str, A
     assert message in "\n".join(problems({"merge_clauses": {"when_matched": [clause]}}))
 
 
-def test_all_that_is_wrong_is_said_at_once() -> None:
+def test_all_problems_are_reported_together() -> None:
     assert len(list(problems({"target_alias": 1, "source_alias": 2}))) == 2

@@ -1,4 +1,4 @@
-"""The columns that an incremental model's configuration names, checked before its table is made."""
+"""The columns in an incremental model's configuration are checked before its table is created."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ COLUMNS = ("Id", "day of", "name")
         ("default", {}),
     ],
 )
-def test_columns_of_the_model_pass(strategy: str, config: dict[str, Any]) -> None:
+def test_columns_of_the_model_are_accepted(strategy: str, config: dict[str, Any]) -> None:
     check_columns(config, strategy, COLUMNS)
 
 
@@ -56,7 +56,7 @@ def test_columns_of_the_model_pass(strategy: str, config: dict[str, Any]) -> Non
         ("delete+insert", {"unique_key": "nope"}, "unique_key"),
     ],
 )
-def test_another_name_is_refused_with_the_config_and_the_columns_that_there_are(
+def test_an_unknown_column_is_refused_with_the_config_and_the_existing_columns(
     strategy: str, config: dict[str, Any], setting: str
 ) -> None:
     assert names_columns(config, strategy)
@@ -84,12 +84,12 @@ def test_a_column_that_is_named_twice_is_refused(config: dict[str, Any], problem
     ("strategy", "config"),
     [("append", {"unique_key": "id"}), ("default", {}), ("delete+insert", {}), ("replace_where", {"unique_key": "id"})],
 )
-def test_a_strategy_that_reads_no_named_column_asks_for_none(strategy: str, config: dict[str, Any]) -> None:
+def test_columns_are_not_checked_for_a_strategy_that_does_not_use_them(strategy: str, config: dict[str, Any]) -> None:
     assert not names_columns(config, strategy)
 
 
 @pytest.mark.parametrize("config", [{}, {"incremental_predicates": []}, {"predicates": None}])
-def test_a_table_that_replace_where_could_not_write_again_is_not_made(config: dict[str, Any]) -> None:
+def test_a_table_is_not_created_if_replace_where_could_not_rewrite_it(config: dict[str, Any]) -> None:
     with pytest.raises(CompilationError, match="'replace_where' needs `incremental_predicates`"):
         check_predicates(config, "replace_where")
     check_predicates({"predicates": "id > 1"}, "replace_where")

@@ -1,4 +1,4 @@
-"""The WHEN clauses that a model's configuration makes."""
+"""The WHEN clauses of a model's configuration."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def test_without_configuration_rows_are_updated_and_inserted() -> None:
     assert clauses() == [MergeClause("matched", UPDATE_ALL), MergeClause("not matched", INSERT_ALL)]
 
 
-def test_conditions_and_steps_of_dbt_databricks() -> None:
+def test_conditions_and_steps_of_dbt_databricks_become_clauses() -> None:
     found = clauses(
         skip_matched_step="true",
         not_matched_condition="s.id > 1",
@@ -37,16 +37,16 @@ def test_conditions_and_steps_of_dbt_databricks() -> None:
     ]
 
 
-def test_nothing_to_update_is_no_clause() -> None:
+def test_a_merge_without_columns_to_update_has_no_update_clause() -> None:
     assert clauses(merge_exclude_columns=["ID", "na`me"]) == [MergeClause("not matched", INSERT_ALL)]
 
 
-def test_expressions_take_the_place_of_the_models_values() -> None:
+def test_expressions_replace_the_models_values() -> None:
     [matched, _] = clauses(merge_update_set_expressions={"ID": "t.id + 1"})
     assert matched.action == "update set `id` = t.id + 1, `Na``me` = s.`Na``me`"
 
 
-def test_rows_that_a_clause_leaves_alone_are_not_the_later_clauses() -> None:
+def test_rows_that_a_clause_keeps_unchanged_are_excluded_from_later_clauses() -> None:
     found = clauses(
         merge_clauses={
             "when_matched": [
@@ -61,7 +61,7 @@ def test_rows_that_a_clause_leaves_alone_are_not_the_later_clauses() -> None:
     assert found == [MergeClause("matched", "delete", "(not coalesce((a) and (b), false)) and (c)")]
 
 
-def test_an_error_is_raised_by_the_row_that_is_one() -> None:
+def test_an_error_clause_raises_an_error_for_a_matching_row() -> None:
     given = [{"action": "error", "error_message": "it's there"}, {"action": "error", "by": "source"}]
     found = clauses(merge_clauses={"when_matched": given[:1], "when_not_matched": given})
     texts = [each.action for each in found]
@@ -70,7 +70,7 @@ def test_an_error_is_raised_by_the_row_that_is_one() -> None:
     assert texts[2].startswith("update set `id` = raise_error('a row was found that is not matched by source")
 
 
-def test_columns_are_taken_by_position_where_a_clause_says_so() -> None:
+def test_a_clause_may_assign_columns_by_position() -> None:
     given = {
         "when_matched": [{"action": "update", "mode": "by_position"}],
         "when_not_matched": [{"action": "do_nothing"}],
@@ -79,7 +79,7 @@ def test_columns_are_taken_by_position_where_a_clause_says_so() -> None:
     assert matched.action == "update set `id` = s.`b`, `Na``me` = s.`a`"
 
 
-def test_values_that_yaml_has_read_are_written_as_sql() -> None:
+def test_values_parsed_by_yaml_are_written_as_sql() -> None:
     insert = {"columns": ["id", "na`me"], "values": [None, True]}
     [_, found] = clauses(
         merge_clauses={"when_not_matched": [{"action": "insert", "mode": "explicit", "insert": insert}]}
@@ -110,14 +110,14 @@ def test_values_that_yaml_has_read_are_written_as_sql() -> None:
         ),
     ],
 )
-def test_what_cannot_be_done_is_refused(config: dict[str, Any], message: str) -> None:
+def test_invalid_clauses_are_refused(config: dict[str, Any], message: str) -> None:
     with pytest.raises(CompilationError) as raised:
         clauses(**config)
     assert message in str(raised.value)
 
 
 @pytest.mark.parametrize("text", ["group by", "`group by`", '"Group By"', " GROUP BY "])
-def test_a_column_is_known_however_it_is_quoted(text: str) -> None:
+def test_a_column_is_recognized_with_any_quotes(text: str) -> None:
     assert column_named(text, ["id", "group by"]) == "group by"
     assert qualified(text, ["id", "group by"], "s", "unique_key") == "s.`group by`"
 
@@ -134,19 +134,19 @@ def test_an_expressions_columns_are_qualified(text: str, expected: str) -> None:
     assert qualified(text, ["key", "at", "date"], "s", "unique_key") == expected
 
 
-def test_a_text_without_a_column_is_no_key() -> None:
+def test_a_string_without_a_column_is_not_a_key() -> None:
     with pytest.raises(CompilationError, match="`unique_key` names nowhere, which is not one of the columns id"):
         qualified("nowhere", ["id"], "s", "unique_key")
 
 
-def test_an_empty_text_is_said_to_be_one() -> None:
+def test_the_error_about_an_empty_string_names_it_as_empty() -> None:
     with pytest.raises(
         CompilationError, match="`unique_key` names an empty string, which is not one of the columns id"
     ):
         qualified(" ", ["id"], "s", "unique_key")
 
 
-def test_columns_by_position_are_as_many_as_the_tables() -> None:
+def test_columns_by_position_must_be_as_many_as_the_tables_columns() -> None:
     given = {"when_matched": [{"action": "update", "mode": "by_position"}]}
     with pytest.raises(CompilationError, match="the model returns 1 columns and the table has 2: return as many"):
         merge_clauses({"merge_clauses": given}, Sides(("id", "name"), given=("id",)))
@@ -160,11 +160,11 @@ def test_columns_by_position_are_as_many_as_the_tables() -> None:
         ("1 = 1", "1 = 1"),
     ],
 )
-def test_bare_columns_of_a_condition_are_the_tables(condition: str, expected: str) -> None:
+def test_unqualified_columns_of_a_condition_are_qualified_with_the_table(condition: str, expected: str) -> None:
     assert qualify_condition(condition, ["id", "size"], "t") == expected
 
 
-def test_keys_that_are_gone_are_deleted_and_not_inserted() -> None:
+def test_keys_of_deleted_rows_are_deleted_and_not_inserted() -> None:
     sides = replace(SIDES, gone="s.`_change_type` = 'delete'")
     assert merge_clauses({"not_matched_condition": "s.id > 1"}, sides) == [
         MergeClause("matched", "delete", "s.`_change_type` = 'delete'"),

@@ -38,11 +38,11 @@ def test_a_date_is_its_midnight() -> None:
     assert window("date", start=midnight) == "`at` >= date '2026-03-01' and `at` < date '2026-03-02'"
 
 
-def test_a_moment_of_another_zone_is_turned_into_utc() -> None:
+def test_a_time_in_another_zone_is_converted_to_utc() -> None:
     assert "timestamp_ntz '2026-02-28 23:00:00'" in window("timestamp_ntz", start="2026-03-01T01:00:00+02:00")
 
 
-def test_an_expression_is_asked_for_its_type() -> None:
+def test_an_expression_without_a_known_type_is_queried_for_its_type() -> None:
     assert window("string", "meta.at", asked="date").startswith("(meta.at) >= date '2026-03-02'")
 
 
@@ -54,7 +54,7 @@ def test_an_expression_is_asked_for_its_type() -> None:
         ({"kind": "date", "event_time": ""}, "needs `event_time`"),
     ],
 )
-def test_what_is_no_time_of_an_event_is_refused(arguments: dict[str, str], message: str) -> None:
+def test_an_invalid_event_time_is_refused(arguments: dict[str, str], message: str) -> None:
     with pytest.raises(CompilationError) as raised:
         window(**arguments)
     assert message in str(raised.value)

@@ -1,4 +1,4 @@
-"""Which incremental strategies there are, and what is said of an unknown one and of one that lacks its key."""
+"""The incremental strategies, and the errors about an unknown strategy and a missing key."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MACROS = [
 
 
 @pytest.mark.parametrize("strategy", [*STRATEGIES, "default", "only_new"])
-def test_a_strategy_that_a_macro_writes_passes(strategy: str) -> None:
+def test_a_strategy_with_a_macro_is_accepted(strategy: str) -> None:
     check_strategy(strategy, MACROS, "shop")
 
 
@@ -33,7 +33,7 @@ def test_a_strategy_that_a_macro_writes_passes(strategy: str) -> None:
         ("scd2", "."),
     ],
 )
-def test_an_unknown_one_is_refused_with_the_nearest_and_all_that_there_are(strategy: str, hint: str) -> None:
+def test_an_unknown_strategy_is_refused_with_the_nearest_name_and_all_names(strategy: str, hint: str) -> None:
     with pytest.raises(CompilationError) as raised:
         check_strategy(strategy, MACROS, "shop")
     said = str(raised.value).strip()
@@ -44,7 +44,7 @@ def test_an_unknown_one_is_refused_with_the_nearest_and_all_that_there_are(strat
 
 @pytest.mark.parametrize("strategy", ["merge", "delete+insert"])
 @pytest.mark.parametrize("key", [None, [], ""])
-def test_a_strategy_that_finds_rows_by_a_key_and_has_none_says_that_it_appends(strategy: str, key: Any) -> None:
+def test_a_strategy_that_lacks_its_key_warns_that_it_appends(strategy: str, key: Any) -> None:
     said = key_warning({"incremental_strategy": strategy, "unique_key": key})
     assert said is not None
     assert said.startswith(f"`{strategy}` without `unique_key` cannot match rows of the table: each run appends")
@@ -65,5 +65,5 @@ def test_a_strategy_that_finds_rows_by_a_key_and_has_none_says_that_it_appends(s
         {},
     ],
 )
-def test_a_strategy_that_has_its_key_or_needs_none_passes(config: dict[str, Any]) -> None:
+def test_a_strategy_that_has_its_key_or_needs_no_key_causes_no_warning(config: dict[str, Any]) -> None:
     assert key_warning(config) is None

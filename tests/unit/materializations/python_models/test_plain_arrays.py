@@ -1,4 +1,4 @@
-"""Arrays of every encoding become plain ones with the same values, also as slices, with nulls and nested."""
+"""Encoded arrays become plain arrays with the same values, also as slices, with nulls and nested."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a python model may return: each value kept, or an error that names the column."""
+"""A result of a python model keeps each value, or raises an error that names the column."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ UTC = datetime.timezone.utc
 
 
 def stored(spark: SparkSession, rows: Any, expected: str | None = None) -> tuple[str, list[tuple[Any, ...]]]:
-    """The type of the columns, and the rows; times as text, with their zone."""
+    """Returns the types of the columns, and the rows with times as strings that contain their zone."""
     frame = to_frame(spark, rows, None if expected is None else StructType.fromDDL(expected))
     texts = [
         f"cast(`{each.name}` as string) as `{each.name}`"
@@ -65,16 +65,16 @@ def test_categories_of_polars_are_text(spark: SparkSession, case: str) -> None:
     ],
     ids=["table", "batch", "reader", "polars", "lazy", "pandas", "pandas-arrow", "pandas-numpy"],
 )
-def test_frames_of_other_libraries_are_taken(spark: SparkSession, rows: Any) -> None:
+def test_frames_of_other_libraries_are_accepted(spark: SparkSession, rows: Any) -> None:
     assert stored(spark, rows) == ("struct<id:bigint,name:string>", [(1, "a"), (2, None)])
 
 
-def test_a_duckdb_relation_is_taken(spark: SparkSession) -> None:
+def test_a_duckdb_relation_is_accepted(spark: SparkSession) -> None:
     relation = duckdb.sql("select 1::bigint as id, 'a' as name, [1, 2]::utinyint[] as few")
     assert stored(spark, relation) == ("struct<id:bigint,name:string,few:array<smallint>>", [(1, "a", [1, 2])])
 
 
-def test_a_frame_of_pandas_on_spark_is_taken_without_its_index(spark: SparkSession) -> None:
+def test_a_frame_of_pandas_on_spark_is_accepted_without_its_index(spark: SparkSession) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         import pyspark.pandas as ps
@@ -83,7 +83,7 @@ def test_a_frame_of_pandas_on_spark_is_taken_without_its_index(spark: SparkSessi
     assert stored(spark, rows) == ("struct<id:bigint,name:string>", [(1, "a"), (2, None)])
 
 
-def test_a_frame_of_another_session_is_taken(spark: SparkSession) -> None:
+def test_a_frame_of_another_session_is_accepted(spark: SparkSession) -> None:
     other = spark.newSession()
     register(other, to_frame(other, spark.range(2)), "`numbers__dbt_tmp`")
     assert other.sql("select sum(id) from numbers__dbt_tmp").collect() == [(1,)]
@@ -208,11 +208,13 @@ def test_few_rows_are_one_partition(spark: SparkSession) -> None:
     ],
     ids=lambda value: value if isinstance(value, str) else type(value).__name__,
 )
-def test_what_cannot_be_stored_is_an_error_that_names_it(spark: SparkSession, rows: Any, message: str) -> None:
+def test_values_that_cannot_be_stored_raise_an_error_that_names_them(
+    spark: SparkSession, rows: Any, message: str
+) -> None:
     with pytest.raises(DbtRuntimeError, match=message):
         to_frame(spark, rows)
 
 
-def test_columns_of_spark_with_one_name_are_an_error(spark: SparkSession) -> None:
+def test_two_spark_columns_with_the_same_name_raise_an_error(spark: SparkSession) -> None:
     with pytest.raises(DbtRuntimeError, match="`id`, `ID`"):
         to_frame(spark, spark.range(1).selectExpr("id", "id as ID"))

@@ -1,4 +1,4 @@
-"""What a python model prints, what it asks for, and how its errors are shown."""
+"""The printed lines, required packages and errors of a python model."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from dbt.adapters.silt.materializations.python_models.run import check_packages
 # What is printed
 
 
-def test_each_thread_prints_to_lines_of_its_own(capsys: pytest.CaptureFixture[str]) -> None:
+def test_threads_print_separate_lines(capsys: pytest.CaptureFixture[str]) -> None:
     before, at_once = sys.stdout, threading.Barrier(3)
     lines: dict[str, list[str]] = {"a": [], "b": []}
 
@@ -43,7 +43,7 @@ def test_each_thread_prints_to_lines_of_its_own(capsys: pytest.CaptureFixture[st
     assert capsys.readouterr().out == "not a model\n" and sys.stdout is before
 
 
-def test_warnings_and_the_log_of_a_line_go_where_they_belong(capsys: pytest.CaptureFixture[str]) -> None:
+def test_warnings_are_logged_as_warnings_and_lines_name_their_node(capsys: pytest.CaptureFixture[str]) -> None:
     lines: list[str] = []
 
     def take(line: str) -> None:
@@ -58,7 +58,7 @@ def test_warnings_and_the_log_of_a_line_go_where_they_belong(capsys: pytest.Capt
     assert capsys.readouterr().out == "logged\n" * 3
 
 
-def test_streams_are_back_after_an_interruption() -> None:
+def test_streams_are_restored_after_an_interruption() -> None:
     before = (sys.stdout, sys.stderr)
     with pytest.raises(KeyboardInterrupt), printed(print, print):
         raise KeyboardInterrupt
@@ -68,11 +68,11 @@ def test_streams_are_back_after_an_interruption() -> None:
 # Packages
 
 
-def test_packages_that_are_here_are_taken_whatever_their_version() -> None:
+def test_installed_packages_are_accepted_in_any_version() -> None:
     check_packages(["pyarrow", "PyArrow", "pandas==0.1", "sklearn; python_version < '3'", "a=1"])
 
 
-def test_missing_packages_are_named_with_what_installs_them() -> None:
+def test_missing_packages_are_named_with_the_command_that_installs_them() -> None:
     with pytest.raises(DbtRuntimeError, match=r"\(no-such==2, nor-this\).*pip install 'no-such==2' 'nor-this'"):
         check_packages(["pandas", "no-such==2", "nor-this"])
 
@@ -81,7 +81,7 @@ def test_missing_packages_are_named_with_what_installs_them() -> None:
 
 
 def of_file(root: Path, text: str) -> tuple[ModelSource, ModuleType]:
-    """A model's source as dbt reads it, and the code of the file, run."""
+    """Runs a model's source as dbt reads it, with the code of its file."""
     (root / "models").mkdir()
     (root / "models" / "m.py").write_text(text)
     source = ModelSource(root, "models/m.py", text.strip())
@@ -118,13 +118,13 @@ def test_lines_of_modules_of_the_project_are_named_too(tmp_path: Path) -> None:
     )
 
 
-def test_an_error_of_ours_keeps_its_words_and_a_missing_file_its_lines(tmp_path: Path) -> None:
+def test_an_error_of_the_engine_keeps_its_message_and_a_missing_file_is_shown_with_its_lines(tmp_path: Path) -> None:
     source = ModelSource(tmp_path / "gone", "m.py", "a = 1")
     error = RelationNotFoundError("the table does not exist", table="main.t")
     assert source.error(error).msg == str(error)
     assert source.lines_before == 0 and source.last_line == 1
 
 
-def test_an_exit_is_an_error(tmp_path: Path) -> None:
+def test_an_exit_in_a_model_raises_an_error(tmp_path: Path) -> None:
     found = said(*of_file(tmp_path, "def model():\n    raise SystemExit(0)\n"))
     assert found.startswith("The model ended the process (SystemExit)") and "line 2" in found

@@ -1,4 +1,4 @@
-"""Which values of fixtures their types hold."""
+"""Which values of fixtures fit their types."""
 
 from __future__ import annotations
 
@@ -98,11 +98,11 @@ def test_a_value_fits_its_type(value: Any, kind: T.DataType) -> None:
         (1, NO_FIELD),
     ],
 )
-def test_a_value_that_would_become_null_or_another_does_not_fit(value: Any, kind: T.DataType) -> None:
+def test_a_value_that_the_cast_would_turn_into_null_or_another_value_does_not_fit(value: Any, kind: T.DataType) -> None:
     assert not fits(Cell("c", value, kind))
 
 
-def test_each_part_of_a_value_is_named_by_its_place() -> None:
+def test_each_part_of_a_nested_value_is_named_by_its_path() -> None:
     pair = T.StructType([T.StructField("A", T.IntegerType()), T.StructField("b", T.DateType())])
     kind = T.MapType(T.StringType(), T.ArrayType(pair))
     found = list(cells("m", {"k": [{"a": 1, "z": 2}, None, 3]}, kind))
