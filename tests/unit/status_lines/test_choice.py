@@ -1,4 +1,4 @@
-"""Where status lines are shown, and where not."""
+"""When status lines are shown."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def is_shown(patch: pytest.MonkeyPatch, *, terminal: bool = True, kind: str | No
 
 
 @pytest.mark.parametrize("flags", [{}, {"LOG_FORMAT": "text"}, {"USE_COLORS": False}, {"LOG_LEVEL": "debug"}])
-def test_on_a_terminal_there_are_lines(monkeypatch: pytest.MonkeyPatch, flags: dict[str, Any]) -> None:
+def test_lines_are_shown_on_a_terminal(monkeypatch: pytest.MonkeyPatch, flags: dict[str, Any]) -> None:
     monkeypatch.setenv("NO_COLOR", "1")
     assert is_shown(monkeypatch, **flags)
 
@@ -54,10 +54,10 @@ def test_on_a_terminal_there_are_lines(monkeypatch: pytest.MonkeyPatch, flags: d
         {"spark_conf": {"spark.ui.showConsoleProgress": "true"}},
     ],
 )
-def test_elsewhere_there_are_none(monkeypatch: pytest.MonkeyPatch, given: dict[str, Any]) -> None:
+def test_lines_are_not_shown_elsewhere(monkeypatch: pytest.MonkeyPatch, given: dict[str, Any]) -> None:
     assert not is_shown(monkeypatch, **given)
 
 
-def test_without_a_standard_output_there_are_none(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_lines_are_not_shown_without_a_standard_output(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stdout", None)
     assert display_of({}) is None

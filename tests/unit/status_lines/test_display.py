@@ -29,7 +29,7 @@ class Clock:
 
 
 class Shown:
-    """A display, drawn by the test alone, and the terminal that it is on."""
+    """A display that only the test draws, and its terminal."""
 
     def __init__(self) -> None:
         self.out = io.StringIO()
@@ -64,7 +64,7 @@ def test_a_statement_is_shown_once_it_has_run_for_a_second(shown: Shown) -> None
     assert shown.lines() == []
 
 
-def test_short_statements_leave_the_terminal_untouched(shown: Shown) -> None:
+def test_short_statements_write_nothing_to_the_terminal(shown: Shown) -> None:
     for _ in range(3):
         with shown.display.line(Stages).running("orders", "select 1"):
             shown.after(0.5)
@@ -89,7 +89,7 @@ def test_a_statement_that_fails_leaves_no_line(shown: Shown) -> None:
     assert shown.lines() == []
 
 
-def test_spark_is_not_asked_for_statements_that_are_not_shown(shown: Shown) -> None:
+def test_progress_of_statements_that_are_not_shown_is_not_requested(shown: Shown) -> None:
     asked: list[float] = []
 
     def stages() -> Stages:
@@ -113,7 +113,7 @@ def test_after_the_end_nothing_is_drawn_until_another_statement_begins(shown: Sh
         assert shown.after(2) == ["0:02  b: query"]
 
 
-def test_a_terminal_that_is_gone_ends_the_drawing_and_no_statement(shown: Shown) -> None:
+def test_a_closed_terminal_ends_the_drawing_but_no_statement(shown: Shown) -> None:
     line: StatusLine = shown.display.line(Stages)
     with line.running("a", "select 1"):
         shown.out.close()

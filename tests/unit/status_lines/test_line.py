@@ -1,4 +1,4 @@
-"""What a status line says."""
+"""The text of a status line."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ MERGE = Running("orders", "/* dbt */ merge into a using b", started=10.0)
         (Stages(1, 2), "31 of 80 files copied", "    0:12  orders: merge, 31 of 80 files copied, 1 of 2 tasks"),
     ],
 )
-def test_a_line_says_how_long_it_runs_what_it_is_and_how_far(stages: Stages, counted: str | None, says: str) -> None:
+def test_a_line_shows_time_name_and_progress(stages: Stages, counted: str | None, says: str) -> None:
     assert MERGE.line(22.9, stages, counted) == says
 
 
 @pytest.mark.parametrize(("seconds", "says"), [(59, "0:59"), (600, "10:00"), (3 * 3600 + 61, "3:01:01")])
-def test_the_time_is_said_in_minutes_and_hours(seconds: int, says: str) -> None:
+def test_the_time_is_shown_in_minutes_and_hours(seconds: int, says: str) -> None:
     assert Running("a", "vacuum a", 0).line(seconds, Stages()).split() == [says, "a:", "vacuum"]
 
 
@@ -39,10 +39,10 @@ def test_the_time_is_said_in_minutes_and_hours(seconds: int, says: str) -> None:
         ("", "python"),
     ],
 )
-def test_a_statement_is_called_by_its_first_word(text: str, kind: str) -> None:
+def test_a_statement_is_named_by_its_first_word(text: str, kind: str) -> None:
     assert Running("a", text, 0).line(0, Stages()).endswith(f"a: {kind}")
 
 
-def test_work_without_a_known_end_is_counted_all_the_same() -> None:
+def test_work_without_a_known_total_is_counted() -> None:
     assert counted_text("folders listed", 1234) == "1,234 folders listed"
     assert counted_text("files deleted", 3, 4000) == "3 of 4,000 files deleted"

@@ -1,4 +1,4 @@
-"""Lines at the end of a terminal: drawn below what is printed, and gone without a trace."""
+"""Lines at the end of a terminal: drawn below printed text, and removed completely."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.terminals import Terminal
 
 
 class Drawn:
-    """A screen, and the terminal that shows what it writes."""
+    """A screen, and the terminal that shows its output."""
 
     def __init__(self, columns: int = 40, rows: int = 10, encoding: str = "utf-8") -> None:
         self.terminal = Terminal(columns, rows)
@@ -41,7 +41,7 @@ class Drawn:
         self.terminal.resize(columns)
 
 
-def test_lines_are_drawn_in_place_of_those_before() -> None:
+def test_new_lines_replace_the_earlier_lines() -> None:
     drawn = Drawn()
     assert drawn.draw("a", "b") == ["a", "b"]
     assert drawn.draw("b: 2") == ["b: 2"]
@@ -57,7 +57,7 @@ def test_printed_text_remains_above_the_lines() -> None:
     assert drawn.draw() == ["one", "two", "three"]
 
 
-def test_nothing_is_drawn_into_a_line_that_has_not_ended() -> None:
+def test_nothing_is_drawn_into_an_unfinished_line() -> None:
     drawn = Drawn()
     drawn.draw("a")
     assert drawn.print("one") == ["one"]
@@ -65,7 +65,7 @@ def test_nothing_is_drawn_into_a_line_that_has_not_ended() -> None:
     assert drawn.print(" and two\n") == ["one and two", "b"]
 
 
-def test_without_lines_texts_are_written_as_they_are() -> None:
+def test_without_lines_text_is_written_unchanged() -> None:
     out = io.StringIO()
     screen = Screen(out, lambda: os.terminal_size((80, 24)))
     screen.draw([])
@@ -80,12 +80,12 @@ def test_a_line_is_cut_to_the_width(columns: int) -> None:
     assert drawn.draw() == []
 
 
-def test_letters_of_two_columns_are_counted_twice() -> None:
+def test_letters_of_double_width_count_as_two_columns() -> None:
     drawn = Drawn(columns=6)
     assert drawn.draw("注文注文") == ["注文"]
 
 
-def test_lines_that_a_narrower_window_has_broken_are_gone_too() -> None:
+def test_lines_that_a_narrower_window_wrapped_are_removed() -> None:
     drawn = Drawn(columns=40)
     drawn.print("first\n")
     drawn.draw("x" * 100, "y" * 30, "z")
@@ -95,7 +95,7 @@ def test_lines_that_a_narrower_window_has_broken_are_gone_too() -> None:
     assert drawn.draw() == ["first"]
 
 
-def test_a_terminal_that_says_no_size_has_80_columns() -> None:
+def test_a_terminal_without_a_known_size_has_80_columns() -> None:
     drawn = Drawn(columns=200)
     drawn.size = os.terminal_size((0, 0))
     assert [len(line) for line in drawn.draw("x" * 300)] == [79]
@@ -107,7 +107,7 @@ def test_lines_leave_half_of_the_rows_free() -> None:
     assert drawn.draw(*"abc") == ["a", "b", "c"]
 
 
-def test_what_the_terminal_cannot_show_is_replaced() -> None:
+def test_characters_that_the_terminal_cannot_show_are_replaced() -> None:
     assert Drawn(encoding="ascii").draw("préc\tis\x1b[2J") == ["pr?c is [2J"]
 
 
@@ -119,7 +119,7 @@ def test_a_name_cannot_move_the_cursor() -> None:
 
 
 def test_a_stream_next_to_it_is_written_above_the_lines() -> None:
-    """As standard error, which leads to the same terminal."""
+    """Like standard error on the same terminal."""
     drawn = Drawn()
     drawn.draw("a")
     other = _Same(drawn.out)
@@ -128,7 +128,7 @@ def test_a_stream_next_to_it_is_written_above_the_lines() -> None:
 
 
 class _Same(io.StringIO):
-    """Another stream to the same terminal, that writes what it has when it is flushed."""
+    """Another stream to the same terminal, which writes its buffer when it is flushed."""
 
     def __init__(self, terminal: io.TextIOWrapper) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""Streams that lead to the terminal on which lines are drawn."""
+"""Streams to the terminal on which status lines are drawn."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class OnTerminal(io.StringIO):
 
 
 def on_terminal(monkeypatch: pytest.MonkeyPatch) -> logging.StreamHandler[io.StringIO]:
-    """dbt's, on a terminal; standard output is on it too, standard error goes to a file."""
+    """dbt's output stream on a terminal; standard output is on it too, and standard error is a file."""
     out = OnTerminal()
     monkeypatch.setattr(sys, "stdout", out)
     monkeypatch.setattr(sys, "stderr", io.StringIO())
@@ -31,7 +31,7 @@ def on_terminal(monkeypatch: pytest.MonkeyPatch) -> logging.StreamHandler[io.Str
     return made
 
 
-def test_what_is_logged_and_printed_goes_above_the_lines(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_logged_and_printed_text_appears_above_the_lines(monkeypatch: pytest.MonkeyPatch) -> None:
     handler = on_terminal(monkeypatch)
     out = handler.stream
     screen = Screen(out, lambda: os.terminal_size((80, 24)))
@@ -45,7 +45,7 @@ def test_what_is_logged_and_printed_goes_above_the_lines(monkeypatch: pytest.Mon
     assert sys.stdout.isatty()
 
 
-def test_each_stream_is_put_back(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_each_stream_is_restored(monkeypatch: pytest.MonkeyPatch) -> None:
     handler = on_terminal(monkeypatch)
     out, error = sys.stdout, sys.stderr
     streams = Streams(Screen(handler.stream, lambda: os.terminal_size((80, 24))))
@@ -69,8 +69,8 @@ def test_a_stream_that_other_code_has_installed_is_kept(monkeypatch: pytest.Monk
     assert sys.stdout is other
 
 
-def test_what_stands_for_a_stream_is_not_wrapped(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As while a python model runs, whose lines dbt's logger prints: a lock within the other would be waited for."""
+def test_a_replacement_of_a_stream_is_not_wrapped(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As while a python model runs, whose lines dbt's logger prints: nested locks could deadlock."""
     handler = on_terminal(monkeypatch)
 
     class Routed:
