@@ -38,7 +38,7 @@ def test_equal_results_share_a_fingerprint() -> None:
 
 
 @pytest.mark.parametrize("other", [Fingerprint(2, 8), Fingerprint(3, 7)])
-def test_results_that_differ_are_an_error_that_names_the_case_and_both(other: Fingerprint) -> None:
+def test_different_results_raise_an_error_that_names_the_case_and_both_contestants(other: Fingerprint) -> None:
     with pytest.raises(ResultsDifferError, match=r"merge.*first.*second"):
         agreed("merge", {"first": Fingerprint(2, 7), "second": other})
 
@@ -49,7 +49,7 @@ def test_a_case_is_chosen_by_its_name() -> None:
     assert chosen(cases, [cases[2].name]) == [cases[2]]
 
 
-def test_an_unknown_case_is_an_error_that_lists_the_known_ones() -> None:
+def test_an_unknown_case_raises_an_error_that_lists_the_known_cases() -> None:
     with pytest.raises(ValueError, match=r"no case mrege; there are: create"):
         chosen(all_cases(QUICK), ["mrege"])
 
@@ -67,7 +67,7 @@ def test_the_deleted_range_lies_inside_one_file(scale: Scale) -> None:
     assert low // rows_of_a_file == (high - 1) // rows_of_a_file
 
 
-def test_the_table_shows_each_contestant_beside_the_floor() -> None:
+def test_the_table_shows_each_contestant_next_to_the_floor() -> None:
     console = Console(width=200)
     with console.capture() as printed:
         console.print(report.statements_table([MEASURED]))
@@ -75,7 +75,7 @@ def test_the_table_shows_each_contestant_beside_the_floor() -> None:
     assert [cell.strip() for cell in line.strip("│").split("│")] == ["merge", "200", "300  1.50x"]
 
 
-def test_who_takes_no_part_in_a_case_has_an_empty_cell_and_without_the_baseline_there_are_no_ratios() -> None:
+def test_an_absent_contestant_has_an_empty_cell_and_an_absent_baseline_means_no_ratios() -> None:
     alone = CaseResult("vacuum", 10, (Measurement("dbt-silt", (0.5,)),), has_baseline=False)
     assert alone.of("bare Spark") is None
     assert alone.ratio("dbt-silt") is None
@@ -92,7 +92,7 @@ class Offering:
     offers: frozenset[Need]
 
 
-def test_a_contestant_takes_part_where_it_offers_all_that_a_case_needs() -> None:
+def test_a_contestant_takes_part_if_it_has_all_capabilities_of_a_case() -> None:
     bare, repartitioned = (Offering(each.name, each.offers) for each in (BareSpark, BareSparkRepartitioned))
     cases = {type(case): case for case in all_cases(QUICK)}
     assert entrants_of(cases[ManyPartitions], [bare, repartitioned]) == [bare, repartitioned]
@@ -101,19 +101,19 @@ def test_a_contestant_takes_part_where_it_offers_all_that_a_case_needs() -> None
         entrants_of(cases[DeletePartition], [bare, repartitioned])
 
 
-def test_every_case_has_a_name_of_its_own() -> None:
+def test_every_case_has_a_unique_name() -> None:
     names = [case.name for case in all_cases(FULL)]
     assert len(set(names)) == len(names)
 
 
-def test_the_json_holds_every_time(tmp_path: Path) -> None:
+def test_the_json_contains_every_time(tmp_path: Path) -> None:
     path = report.write(report.as_json([MEASURED], [], None), tmp_path / "new", datetime.datetime(2026, 1, 2, 3, 4, 5))
     assert path.name == "2026-01-02T03-04-05.json"
     case = json.loads(path.read_text(encoding="utf-8"))["statements"][0]
     assert case["contestants"]["dbt-silt"]["seconds"] == [0.5, 0.3, 0.1]
 
 
-def test_a_folder_without_jars_is_an_error(tmp_path: Path) -> None:
+def test_a_folder_without_jars_raises_an_error(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError, match="no jar in"):
         session_settings(tmp_path)
 
@@ -124,7 +124,7 @@ def test_delta_spark_gets_every_jar_of_the_folder(tmp_path: Path) -> None:
     assert session_settings(tmp_path)["spark.jars"] == f"{tmp_path}/delta-spark.jar,{tmp_path}/delta-storage.jar"
 
 
-def test_numbers_of_rows_are_shortened_where_nothing_is_lost() -> None:
+def test_numbers_of_rows_are_abbreviated_only_without_loss() -> None:
     assert [short(number) for number in (10_000_000, 100_000, 1_500, 2_000_001, 0)] == [
         "10m",
         "100k",
@@ -145,7 +145,7 @@ def test_the_project_of_small_models_is_written(tmp_path: Path) -> None:
 
 @dataclass
 class Run:
-    """The content of a `run_results.json`, built model by model; times in seconds after a start."""
+    """Builds the content of a `run_results.json` model by model; times are in seconds after a start."""
 
     results: list[dict] = field(default_factory=list)
 
@@ -162,7 +162,7 @@ def _at(seconds: float) -> str:
     return moment.isoformat(timespec="microseconds") + "Z"
 
 
-def test_the_steady_state_leaves_out_the_first_models() -> None:
+def test_the_steady_state_omits_the_first_models() -> None:
     run = Run().model(0, 9)
     for number in range(small_models.WARMUP_MODELS - 1):
         run.model(9 + number, 10 + number)

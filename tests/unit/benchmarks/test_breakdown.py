@@ -19,7 +19,7 @@ def marks(*events: str) -> Marks:
     return found
 
 
-def test_the_first_of_an_event_is_kept_and_the_last_end_of_a_node() -> None:
+def test_the_first_time_of_an_event_and_the_last_end_of_a_node_are_kept() -> None:
     found = marks("FoundStats", "NodeStart", "NodeFinished", "NodeStart", "NodeFinished", "Formatting").moments
     assert list(found) == ["FoundStats", "NodeStart", "NodeFinished", "last NodeFinished"]
     assert found["NodeStart"] <= found["NodeFinished"] < found["last NodeFinished"]
@@ -32,7 +32,7 @@ def test_the_phases_of_a_command_add_up_to_the_whole() -> None:
     assert sum(seconds or 0 for _, seconds in phases) == whole == (len(names) - 1) ** 2
 
 
-def test_a_phase_that_a_command_has_not_is_not_told() -> None:
+def test_a_phase_that_a_command_lacks_is_not_shown() -> None:
     runs = [
         Run({"began": 0.0, "imported": each, "ended": 9.0}, {"python": each, "java": None}) for each in (1.0, 3.0, 2.0)
     ]

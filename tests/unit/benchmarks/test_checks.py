@@ -20,14 +20,14 @@ def contestants(spark: SparkSession, tmp_path: Path) -> list[Checked]:
 
 @pytest.mark.long
 @pytest.mark.parametrize("case", CASES)
-def test_both_contestants_give_the_same_rows(case: type, contestants: list[Checked]) -> None:
+def test_both_contestants_return_the_same_rows(case: type, contestants: list[Checked]) -> None:
     measured = run_case(case(3), contestants)
     assert [each.contestant for each in measured.measurements] == ["without the checks", "with the checks"]
     assert measured.rows > 0
 
 
 @pytest.mark.long
-def test_the_baseline_alone_reads_a_file_that_differs_from_the_log(contestants: list[Checked]) -> None:
+def test_only_the_baseline_reads_a_file_that_differs_from_the_log(contestants: list[Checked]) -> None:
     without, with_checks = contestants
     for each in contestants:
         each.create("t", Rows(0, 10))

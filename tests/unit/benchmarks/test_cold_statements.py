@@ -1,4 +1,4 @@
-"""Cold statements: which processes are started, and what becomes of what they print."""
+"""Cold statements: the processes that are started, and the use of their output."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def options(*arguments: str) -> argparse.Namespace:
     return parser().parse_args(["--quick", *arguments])
 
 
-def test_start_tables_are_made_first_then_the_contestants_take_turns(tmp_path: Path) -> None:
+def test_start_tables_are_created_first_and_then_the_contestants_take_turns(tmp_path: Path) -> None:
     processes = Processes()
     (result,) = measure(tmp_path, options("--case", "append 10 rows"), processes.run)
     case = ("--case", "append 10 rows")
@@ -50,7 +50,7 @@ def test_start_tables_are_made_first_then_the_contestants_take_turns(tmp_path: P
     assert result.measurements == (Measurement(bare, (3.0, 5.0, 7.0)), Measurement(silt, (4.0, 6.0, 8.0)))
 
 
-def test_who_cannot_do_a_case_has_no_process(tmp_path: Path) -> None:
+def test_a_contestant_that_cannot_run_a_case_has_no_process(tmp_path: Path) -> None:
     processes = Processes()
     asked = options("--case", "vacuum 40 files", "--peers", "delta-rs")
     (result,) = measure(tmp_path, asked, processes.run)
@@ -58,7 +58,7 @@ def test_who_cannot_do_a_case_has_no_process(tmp_path: Path) -> None:
     assert not result.has_baseline
 
 
-def test_results_that_differ_are_an_error_before_any_time_is_shown(tmp_path: Path) -> None:
+def test_different_results_raise_an_error_before_any_time_is_shown(tmp_path: Path) -> None:
     with pytest.raises(ResultsDifferError, match="append 10 rows"):
         measure(tmp_path, options("--case", "append 10 rows"), Processes(wrong="dbt-silt").run)
 

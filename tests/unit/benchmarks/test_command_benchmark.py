@@ -1,4 +1,4 @@
-"""The benchmark of the command runs, on a small warehouse that the command itself finds to be what it should be."""
+"""The benchmark of commands runs on a small warehouse, whose content the commands confirm."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from benchmarks.command.warehouse import Size, make
 from dbt.adapters.silt.cli.main import main
 
 
-def test_the_warehouse_is_what_nightly_runs_leave(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_warehouse_has_the_history_of_nightly_runs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     make(tmp_path / "house", Size(3, 2))
     assert main(["runs", "--json", "--warehouse", str(tmp_path / "house")]) == 0
     found = json.loads(capsys.readouterr().out)["runs"]
@@ -22,7 +22,7 @@ def test_the_warehouse_is_what_nightly_runs_leave(tmp_path: Path, capsys: pytest
     ]
 
 
-def test_every_call_that_is_timed_succeeds(tmp_path: Path) -> None:
+def test_every_timed_call_succeeds(tmp_path: Path) -> None:
     size = Size(1, 1)
     make(tmp_path / "house", size)
     for call in calls(size):

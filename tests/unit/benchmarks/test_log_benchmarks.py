@@ -1,4 +1,4 @@
-"""The benchmark of logs, on logs that are small."""
+"""The benchmark of logs, on small logs."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from benchmarks.long_logs.tables import LogTable
 
 
 @pytest.mark.parametrize("table", measure.QUICK_TABLES, ids=lambda table: table.name)
-def test_both_contestants_come_to_the_same_answers(table: LogTable, tmp_path: Path) -> None:
+def test_both_contestants_return_the_same_answers(table: LogTable, tmp_path: Path) -> None:
     (result,) = measure.measure(tmp_path, [table], contestant.run)
     assert set(result.seconds) == {"dbt-silt", "deltalake"}
     assert all(result.ratio(step) > 0 for step in measure.STEPS)
 
 
-def test_a_wrong_answer_is_an_error_that_names_the_contestant(tmp_path: Path) -> None:
+def test_a_wrong_answer_raises_an_error_that_names_the_contestant(tmp_path: Path) -> None:
     def run(name: str, folder: Path, key: int) -> dict[str, Any]:
         found = contestant.run(name, folder, key)
         return {**found, "answers": {**found["answers"], "prune": []}} if name == "dbt-silt" else found

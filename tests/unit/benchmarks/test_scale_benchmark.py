@@ -1,4 +1,4 @@
-"""The benchmark of scale: what it counts, and that writers in virtual time do what they would do."""
+"""The benchmark of scale: its counts, and writers in virtual time."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from benchmarks.scale.virtual import Load, simulate
 from dbt.adapters.silt.engine.kernel.storage.object_store import ObjectStore
 
 APPEND = 5
-"""The requests of an append, each after the one before: `tests/cloud/test_requests.py` counts them at a server."""
+"""The number of successive requests of an append; `tests/cloud/test_requests.py` counts them at a server."""
 
 
 @pytest.mark.parametrize("latency", [0.05, 1.0])
-def test_a_commit_of_one_writer_takes_as_long_as_its_requests_one_after_the_other(latency: float) -> None:
+def test_a_single_writers_commit_takes_as_long_as_its_successive_requests(latency: float) -> None:
     result = simulate(Load(1, latency, 40 * latency))
     assert result.seen.requests == APPEND * result.seen.commits
     assert result.seen.waits == pytest.approx([APPEND * latency] * (40 // APPEND))
@@ -27,7 +27,7 @@ def test_a_commit_of_one_writer_takes_as_long_as_its_requests_one_after_the_othe
 
 
 @pytest.mark.parametrize("writers", [2, 7, 24])
-def test_of_many_writers_every_commit_is_in_the_table_and_nothing_else(writers: int) -> None:
+def test_the_table_has_exactly_the_commits_of_all_writers(writers: int) -> None:
     result = simulate(Load(writers, 0.05, 5))
     assert result.files == result.committed
     assert len(result.files) == result.seen.commits > 10
@@ -38,7 +38,7 @@ def test_writers_that_conflict_run_their_statements_again() -> None:
     result = simulate(Load(3, 0.05, 30, is_merge=True, work=2.0))
     assert result.files == result.committed
     assert result.seen.conflicts > 0
-    # No two of them work at the same time and both commit.
+    # Of two writers that work at the same time, only one commits.
     assert result.seen.commits <= result.seen.conflicts + (30 + 3 * 2.5) / 2.0
 
 
@@ -47,7 +47,7 @@ def test_a_load_has_the_same_result_each_time() -> None:
     assert simulate(load) == simulate(load)
 
 
-def test_requests_of_a_pool_are_sixteen_at_a_time() -> None:
+def test_a_pool_sends_sixteen_requests_at_a_time() -> None:
     one, many = Request("get", "a"), Request("get", "a", is_parallel=True)
     assert depth([]) == 0
     assert depth([one, one]) == 2
@@ -55,7 +55,7 @@ def test_requests_of_a_pool_are_sixteen_at_a_time() -> None:
     assert depth([many] * 17) == 2
 
 
-def test_the_meter_counts_what_a_service_would_be_asked() -> None:
+def test_the_meter_counts_the_requests_to_a_service() -> None:
     store = ObjectStore("memory:///")
     with metered() as meter:
         store.put("f/a", b"12345")
@@ -76,7 +76,7 @@ def _of(meter: Meter, work: Callable[[], object]) -> Cost:
     return meter.cost()
 
 
-def test_a_model_costs_the_same_however_many_there_are() -> None:
+def test_the_cost_per_model_does_not_depend_on_the_number_of_models() -> None:
     few, more = models.measure(3), models.measure(30)
     assert more.models_cost.requests == 10 * few.models_cost.requests
     assert (few.look.requests, more.look.requests, more.listing.requests) == (1, 1, 1)
@@ -84,7 +84,7 @@ def test_a_model_costs_the_same_however_many_there_are() -> None:
     assert models.document_bytes(200) > models.document_bytes(100) > 0
 
 
-def test_the_tables_of_the_report_have_their_lines() -> None:
+def test_the_tables_of_the_report_have_all_lines() -> None:
     console = Console(record=True, width=200)
     console.print(steps_table("a", [Step("open", {"get": 3}, 3, 0, 10, 0.1, 100.0)]))
     console.print(runs_table([models.measure(2)]))

@@ -1,4 +1,4 @@
-"""The parts of statements: what is counted, by a session that really runs them."""
+"""The parts of statements, counted in a real session."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ TINY = Scale(large=4_000, changed=200, small=20, appended=4, parts=4, partitione
         ([Interval(0, 9)], 2),
     ],
 )
-def test_moments_that_several_jobs_share_count_once(intervals: list[Interval], seconds: float) -> None:
+def test_overlapping_intervals_of_jobs_count_once(intervals: list[Interval], seconds: float) -> None:
     assert overlap(Interval(1, 3), intervals) == seconds
 
 
-def test_every_function_of_a_phase_is_wrapped_where_it_is_bound_and_put_back() -> None:
+def test_every_function_of_a_phase_is_wrapped_and_restored() -> None:
     before = files.write
     seen = []
     with phases.wrapped(lambda phase, function: seen.append(phase) or (lambda *_: phase)):
@@ -45,7 +45,7 @@ def test_every_function_of_a_phase_is_wrapped_where_it_is_bound_and_put_back() -
     assert files.write is before
 
 
-def test_a_phase_whose_function_is_gone_is_an_error_and_leaves_nothing_wrapped(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_phase_whose_function_is_missing_raises_an_error_and_wraps_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     before = files.write
     monkeypatch.setitem(phases.PHASES, "gone", ("commands.writing.files:not_there",))
     with pytest.raises(AttributeError, match="not_there"), phases.wrapped(lambda *_: None):
@@ -78,7 +78,7 @@ def test_a_statement_without_a_job_has_none(spark: SparkSession) -> None:
     assert tracer.traces.pop().jobs == 0
 
 
-def test_a_case_in_which_bare_spark_takes_no_part_is_refused(spark: SparkSession, tmp_path: Path) -> None:
+def test_a_case_without_bare_spark_is_refused(spark: SparkSession, tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="no such statement"):
         measure(spark, tmp_path, [DeletePartition(TINY)])
 
@@ -88,7 +88,7 @@ def measured(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> l
     return measure(spark, tmp_path_factory.mktemp("parts"), small_statements(TINY), repetitions=1)
 
 
-def test_each_statement_has_its_parts_by_both_contestants(measured: list[Parts]) -> None:
+def test_each_statement_has_parts_of_both_contestants(measured: list[Parts]) -> None:
     assert [parts.case.split()[0] for parts in measured] == ["append", "merge", "merge", "insert-only", "delete"]
     for parts in measured:
         assert list(parts.contestants) == ["bare Spark", "dbt-silt"]
