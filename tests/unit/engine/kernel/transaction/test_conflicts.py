@@ -172,8 +172,7 @@ def matrix() -> Iterator[Case]:
 
 
 def entry(cell: str) -> dict[str, type[ConcurrentModificationError]]:
-    """Returns the errors of a cell by level, such as `Del SW Twice I`; an error without a level applies to all
-    levels."""
+    """Returns the errors of a cell, such as `Del SW Twice I`, by level; without a level, for all levels."""
     if cell == "ok":
         return {}
     assert re.fullmatch(r"[A-Z][a-z]+|([A-Z][a-z]+ [SWI]+ ?)+", cell), cell

@@ -73,8 +73,7 @@ Scenario = Callable[[World], None]
 
 
 def prepare(world: World) -> None:
-    """Creates a table whose version n adds the file fn; it has a checkpoint, and the next version is due for
-    another."""
+    """Creates a table whose version n adds the file fn, with a checkpoint due at the next version."""
     store = world.store
     for path, data in history().items():
         store.inner.make_folder(path.rpartition("/")[0])
