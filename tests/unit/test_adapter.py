@@ -1,4 +1,4 @@
-"""What macros may call on the adapter without a connection."""
+"""Methods of the adapter that macros may call without a connection."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from dbt.clients.jinja import get_rendered
 from dbt.adapters.silt.impl import SiltAdapter
 
 
-def test_a_name_that_is_not_known_yet_is_quoted_while_dbt_parses() -> None:
-    """Recce and packages of macros quote variables that are set when a query runs, and not when dbt parses it."""
+def test_an_undefined_name_can_be_quoted_while_dbt_parses() -> None:
+    """Recce and macro packages quote variables that are set only when a query runs, not when dbt parses it."""
     assert get_rendered("{{ quote(column) }}", {"quote": SiltAdapter.quote}) == "``"
 
 

@@ -1,4 +1,4 @@
-"""Holds docs/ARCHITECTURE.md to the code: its folders with their docstrings, and its glossary in order."""
+"""docs/ARCHITECTURE.md lists the folders of the code with their docstrings, and its glossary is in order."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ PAGE = (ROOT / "docs" / "ARCHITECTURE.md").read_text(encoding="utf-8")
 
 
 def first_sentence(folder: Path) -> str:
-    """The first line of the docstring of a folder's `__init__.py`."""
+    """Returns the first line of the docstring of a folder's `__init__.py`."""
     text = ast.get_docstring(ast.parse((folder / "__init__.py").read_text(encoding="utf-8")))
     assert text, f"{folder} needs a docstring: one sentence that says what the folder does"
     return text.splitlines()[0]
@@ -32,7 +32,7 @@ def test_the_glossary_is_alphabetical() -> None:
     assert words == sorted(words, key=str.lower)
 
 
-def test_every_file_that_the_page_names_is_there() -> None:
+def test_every_file_that_the_page_names_exists() -> None:
     named = re.findall(r"`([\w/.-]+\.(?:py|sql))`", PAGE)
     assert len(named) > 20
     assert [name for name in named if not ((PACKAGE / name).exists() or (ROOT / name).exists())] == []

@@ -1,4 +1,4 @@
-"""Columns, and values on their way between Arrow and agate."""
+"""Columns, and the conversion of values between Arrow and agate."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ NOON = datetime.datetime(2026, 3, 1, 12, 30, 15, 123456)
 
 
 def seed(tmp_path: Path, text: str, *text_columns: str) -> agate.Table:
-    """A CSV file as dbt reads it."""
+    """Reads a CSV file as dbt does."""
     path = tmp_path / "seed.csv"
     path.write_text(text, encoding="utf-8")
     return agate_helper.from_csv(path, text_columns=text_columns)
 
 
-def test_columns_carry_spark_types_and_comments() -> None:
+def test_columns_have_spark_types_and_comments() -> None:
     schema = StructType(
         [
             StructField("id", LongType(), False, {"comment": "the key"}),
@@ -52,7 +52,7 @@ def test_columns_carry_spark_types_and_comments() -> None:
 @pytest.mark.parametrize(
     ("text", "literal"), [("it's", r"'it\'s'"), ("a\\b", r"'a\\b'"), ("", "''"), ("two\nlines", "'two\nlines'")]
 )
-def test_a_text_becomes_a_literal_that_spark_reads_back(text: str, literal: str) -> None:
+def test_a_string_becomes_a_spark_literal(text: str, literal: str) -> None:
     assert string_literal(text) == literal
 
 
@@ -76,7 +76,7 @@ def test_fetched_values_keep_their_types(values: list[Any], kind: pa.DataType) -
     assert list(table.columns["a"].values()) == values
 
 
-def test_an_instant_is_fetched_as_the_wall_clock_of_the_sessions_zone() -> None:
+def test_an_instant_is_fetched_as_local_time_of_the_sessions_zone() -> None:
     instant = datetime.datetime(2026, 3, 1, 20, 0, tzinfo=datetime.timezone.utc)
     table = pa.table({"a": pa.array([instant], pa.timestamp("us", tz="America/Los_Angeles"))})
     assert rows_of(table) == [(datetime.datetime(2026, 3, 1, 12, 0),)]
@@ -117,7 +117,7 @@ def test_decimals_inside_of_other_values_keep_their_digits() -> None:
 FAR_DAY, FAR_MICROSECOND = 2_932_897, 253_402_300_800_000_000
 
 
-def test_days_and_times_that_python_lacks_are_fetched_as_text() -> None:
+def test_dates_and_times_beyond_pythons_range_are_fetched_as_strings() -> None:
     days = pa.array([FAR_DAY, None, 0], pa.int32()).cast(pa.date32())
     times = pa.array([FAR_MICROSECOND, None, 0], pa.int64()).cast(pa.timestamp("us"))
     inside = pa.StructArray.from_arrays([days, pa.array([Decimal("1.50")] * 3)], ["day", "n"])
@@ -149,7 +149,7 @@ def test_every_value_of_arrow_is_fetched(drawn: tuple[tuple[pa.DataType, Any], b
     assert second == ("[null]" if is_nested else None)
 
 
-def test_a_column_of_nulls_alone_stays_one() -> None:
+def test_a_column_with_only_nulls_is_kept() -> None:
     table = to_agate(pa.table({"a": pa.array([None, None], pa.int64())}))
     assert list(table.columns["a"].values()) == [None, None]
 
@@ -168,18 +168,18 @@ def test_a_seeds_empty_field_is_null_as_in_dbt(tmp_path: Path) -> None:
     ]
 
 
-def test_a_seeds_numbers_take_the_narrowest_type_that_holds_them(tmp_path: Path) -> None:
+def test_a_seeds_numbers_get_the_narrowest_sufficient_type(tmp_path: Path) -> None:
     table = to_arrow(seed(tmp_path, "a,b,c\n1,1.5,99999999999999999999\n2,2,1\n"))
     assert table.schema.types == [pa.int64(), pa.float64(), pa.decimal128(38)]
     assert table["c"].to_pylist()[0] == Decimal("99999999999999999999")
 
 
-def test_a_column_whose_type_is_configured_is_read_as_text(tmp_path: Path) -> None:
+def test_a_column_with_a_configured_type_is_read_as_strings(tmp_path: Path) -> None:
     table = to_arrow(seed(tmp_path, "zip\n00501\n", "zip"))
     assert table.to_pylist() == [{"zip": "00501"}]
 
 
-def test_a_seeds_times_stay_wall_clock_times_unless_the_file_names_zones(tmp_path: Path) -> None:
+def test_a_seeds_times_are_local_times_unless_the_file_contains_zones(tmp_path: Path) -> None:
     plain = to_arrow(seed(tmp_path, "at\n2026-03-01 12:30:15\n"))
     zoned = to_arrow(seed(tmp_path, "at\n2026-03-01T12:30:15+02:00\n"))
     assert plain.schema.types == [pa.timestamp("us")]
@@ -192,7 +192,7 @@ def test_a_seed_without_rows_keeps_its_columns(tmp_path: Path) -> None:
 
 
 @given(st.lists(st.one_of(st.none(), st.integers(-(10**30), 10**30)), min_size=1))
-def test_whole_numbers_survive_whatever_their_size(values: list[int | None]) -> None:
+def test_integers_of_any_size_keep_their_value(values: list[int | None]) -> None:
     table = agate.Table([[value] for value in values], ["a"], [agate_helper.Number()])
     assert to_arrow(table)["a"].to_pylist() == values
 
@@ -204,7 +204,7 @@ def test_a_seeds_integer_of_too_many_digits_is_refused_and_a_large_double_is_not
 
 
 @given(st.lists(st.none() | st.decimals(), min_size=1))
-def test_every_number_of_a_seed_is_a_number_or_is_refused(values: list[Decimal | None]) -> None:
+def test_every_number_of_a_seed_keeps_its_value_or_is_refused(values: list[Decimal | None]) -> None:
     table = agate.Table([[value] for value in values], ["a"], [agate_helper.Number()])
     try:
         found = to_arrow(table)["a"].to_pylist()
@@ -233,7 +233,7 @@ def test_every_number_of_a_seed_is_a_number_or_is_refused(values: list[Decimal |
         ("array<varchar(3)>", "array<varchar(3)>"),
     ],
 )
-def test_types_may_be_called_as_other_databases_do(written: str, known: str) -> None:
+def test_names_of_types_in_other_databases_are_translated(written: str, known: str) -> None:
     assert SiltColumn.translate_type(written) == known
 
 

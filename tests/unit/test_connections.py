@@ -1,4 +1,4 @@
-"""What is said where a statement fails."""
+"""The error of a statement that fails."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from pyspark.sql import SparkSession
 from dbt.adapters.silt.connections import SiltConnectionManager
 
 
-def test_an_error_of_sparks_is_said_without_the_plan_of_the_query(spark: SparkSession) -> None:
-    manager = object.__new__(SiltConnectionManager)  # the handler needs nothing of it
+def test_an_error_of_spark_is_shown_without_the_plan_of_the_query(spark: SparkSession) -> None:
+    manager = object.__new__(SiltConnectionManager)  # the handler does not use it
     query = "select 1 as a, 2 as b union all select 3"
     with pytest.raises(DbtDatabaseError) as caught, manager.exception_handler(query):
         spark.sql(query)

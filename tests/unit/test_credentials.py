@@ -1,4 +1,4 @@
-"""The profile: its defaults, and what is said when a field cannot be used."""
+"""The profile: its defaults, and the errors about invalid fields."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dbt.adapters.silt.credentials import SiltCredentials, isolation_level
 
 
 def credentials_of(**fields: Any) -> SiltCredentials:
-    """As dbt makes them from a profile, without its `type` and `threads`."""
+    """Creates credentials as dbt does from a profile, without its `type` and `threads`."""
     SiltCredentials.validate(fields)
     return SiltCredentials.from_dict(fields)
 
@@ -24,7 +24,7 @@ def test_a_profile_needs_no_field() -> None:
     assert (credentials.master, credentials.remote) == ("local[*]", None)
 
 
-def test_every_documented_field_is_taken() -> None:
+def test_every_documented_field_is_accepted() -> None:
     credentials = credentials_of(
         database="lake",
         schema="shop",
@@ -48,7 +48,7 @@ def test_every_documented_field_is_taken() -> None:
 @pytest.mark.parametrize(
     ("written", "meant"), [("warehose", "warehouse"), ("thread", "threads"), ("runid", "run_id"), ("masters", "master")]
 )
-def test_an_unknown_field_is_named_with_the_known_one_nearest_to_it(written: str, meant: str) -> None:
+def test_an_unknown_field_is_refused_with_the_nearest_known_field(written: str, meant: str) -> None:
     with pytest.raises(ValidationError, match=f"`{written}` is not a field of a silt profile; did you mean `{meant}`"):
         credentials_of(**{written: "x"})
 
@@ -59,7 +59,7 @@ def test_a_field_for_memory_is_refused_with_the_setting_of_spark_for_it(written:
         credentials_of(**{written: "4g"})
 
 
-def test_an_unknown_field_that_resembles_none_lists_all() -> None:
+def test_an_unknown_field_without_a_similar_field_lists_all_fields() -> None:
     with pytest.raises(ValidationError, match=r"`zzz` is not a field .*; the fields are .*, warehouse"):
         credentials_of(zzz=1)
 
@@ -70,7 +70,7 @@ def test_a_schema_name_that_could_leave_the_warehouse_is_refused(name: str) -> N
         credentials_of(schema=name)
 
 
-def test_a_database_is_not_attached_under_the_name_of_the_profiles_own() -> None:
+def test_databases_must_have_distinct_names() -> None:
     with pytest.raises(ValidationError, match="names `silt` again"):
         credentials_of(databases={"SILT": "/elsewhere"})
     with pytest.raises(ValidationError, match="names `raw` twice"):
@@ -87,7 +87,7 @@ def test_a_database_is_not_attached_under_the_name_of_the_profiles_own() -> None
         {"resume": "soon"},
     ],
 )
-def test_values_that_cannot_be_used_are_refused(fields: dict[str, Any]) -> None:
+def test_invalid_values_are_refused(fields: dict[str, Any]) -> None:
     with pytest.raises(ValidationError):
         credentials_of(**fields)
 
@@ -103,15 +103,15 @@ def test_a_new_run_id_does_not_change_what_dbt_hashes() -> None:
     assert "run_id" not in dict(first.connection_info())
 
 
-def test_dbt_debug_shows_where_the_tables_are() -> None:
+def test_dbt_debug_shows_the_location_of_the_warehouse() -> None:
     assert dict(credentials_of(warehouse="/data").connection_info())["warehouse"] == "/data"
 
 
-def test_isolation_levels_are_spelled_as_the_format_does() -> None:
+def test_isolation_levels_are_spelled_as_in_the_delta_specification() -> None:
     assert isolation_level("snapshotisolation") == "SnapshotIsolation"
 
 
-def test_what_debug_prints_of_a_profile_is_what_is_set_and_no_secret() -> None:
+def test_dbt_debug_prints_the_set_fields_without_secrets() -> None:
     credentials = credentials_of(
         remote="sc://host:15002/;use_ssl=true;token=abc;user_id=me",
         spark_conf={"spark.hadoop.fs.azure.account.key.shop": "abc", "spark.sql.ansi.enabled": "true"},
@@ -143,7 +143,7 @@ def test_what_debug_prints_of_a_profile_is_what_is_set_and_no_secret() -> None:
         ({"databases": {"raw": {"location": "s3://b", "storage": "abc"}}}, "neither a string nor a `location`"),
     ],
 )
-def test_a_place_or_a_setting_of_a_storage_that_cannot_be_is_refused_without_its_value(
+def test_an_invalid_location_or_storage_setting_is_refused_without_showing_secrets(
     fields: dict[str, Any], said: str
 ) -> None:
     with pytest.raises(ValidationError, match=said) as refused:
@@ -154,7 +154,7 @@ def test_a_place_or_a_setting_of_a_storage_that_cannot_be_is_refused_without_its
 KEY = {"spark.hadoop.fs.s3a.access.key": "abc"}
 
 
-def test_credentials_that_only_spark_would_have_are_refused_where_a_database_is_in_that_storage() -> None:
+def test_storage_credentials_in_spark_conf_are_refused_if_a_database_is_in_that_storage() -> None:
     assert credentials_of(spark_conf=KEY).spark_conf == KEY
     assert credentials_of(spark_conf=KEY, warehouse="gs://bucket/raw").spark_conf == KEY
     with pytest.raises(ValidationError, match=r"`spark_conf` sets spark\.hadoop\.fs\.s3a\.access\.key.*`storage`"):
@@ -180,7 +180,7 @@ def test_spark_ends_with_its_command_by_default(off: object) -> None:
         ({"keep_alive": "1 hour", "spark_conf": {"spark.connect.authenticate.token": "x"}}, "which sets it itself"),
     ],
 )
-def test_a_spark_that_cannot_stay_is_refused(fields: dict[str, object], said: str) -> None:
+def test_an_invalid_keep_alive_is_refused(fields: dict[str, object], said: str) -> None:
     with pytest.raises(ValidationError, match=said):
         credentials_of(**fields)
 

@@ -1,4 +1,4 @@
-"""Holds the decision records to one form: numbered once, one heading style, and paths that exist."""
+"""Decision records have consecutive numbers, the same parts, and paths that exist."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ ROOT = Path(__file__).parents[2]
 RECORDS = sorted((ROOT / "docs" / "decisions").glob("*.md"))
 
 
-def test_no_number_is_given_twice_and_none_is_left_out() -> None:
+def test_records_are_numbered_consecutively() -> None:
     numbers = [int(file.name[:4]) for file in RECORDS]
     assert numbers == list(range(1, len(RECORDS) + 1))
 
 
 @pytest.mark.parametrize("file", RECORDS, ids=lambda file: file.stem)
-def test_a_record_has_its_number_in_the_heading_and_says_why_what_and_what_follows(file: Path) -> None:
+def test_a_record_has_its_number_context_decision_and_consequences(file: Path) -> None:
     text = file.read_text(encoding="utf-8")
     heading = re.match(r"# (\d{4}): \S", text)
     assert heading is not None and heading[1] == file.name[:4]
@@ -27,7 +27,7 @@ def test_a_record_has_its_number_in_the_heading_and_says_why_what_and_what_follo
 
 
 @pytest.mark.parametrize("file", RECORDS, ids=lambda file: file.stem)
-def test_the_files_that_a_record_names_are_there(file: Path) -> None:
+def test_the_files_that_a_record_names_exist(file: Path) -> None:
     named = re.findall(r"`([\w./-]+/[\w-]+\.(?:py|sql))`", file.read_text(encoding="utf-8"))
     missing = [name for name in named if not ((ROOT / name).exists() or (ROOT / "dbt/adapters/silt" / name).exists())]
     assert not missing

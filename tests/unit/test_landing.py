@@ -1,4 +1,4 @@
-"""What the sample project's script lands, month by month."""
+"""The files that the sample project's script lands each month."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def keys(flights: pa.Table) -> set[tuple[object, ...]]:
     return {tuple(row.values()) for row in flights.select(KEY).to_pylist()}
 
 
-def test_a_month_lands_alike_every_time(landed: Path, tmp_path: Path) -> None:
+def test_a_month_lands_the_same_files_every_time(landed: Path, tmp_path: Path) -> None:
     land.land(2, tmp_path)
     land.land(2, tmp_path)
     for feed in ("flights", "weather", "planes"):
@@ -62,7 +62,7 @@ def test_a_flight_lands_once_a_month_at_most(landed: Path) -> None:
         assert len(keys(flights)) == flights.num_rows
 
 
-def test_planes_change_only_with_a_newer_time_of_update(landed: Path) -> None:
+def test_changed_planes_have_a_newer_time_of_update(landed: Path) -> None:
     january = {row["tailnum"]: row for row in read(landed, "planes", 1).to_pylist()}
     february = {row["tailnum"]: row for row in read(landed, "planes", 2).to_pylist()}
     refitted = [name for name, row in february.items() if row["seats"] != january[name]["seats"]]

@@ -1,4 +1,4 @@
-"""The floors of the house: arrows between modules point down only, and Spark and dbt stay on their own floors."""
+"""The layers of the package: modules import only from lower layers, and only some layers use Spark and dbt."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ MODULES = {
     for file in sorted((ROOT / "dbt" / "adapters" / "silt").rglob("*.py"))
 }
 
-# The folders, the lowest floor first. A module imports from its own folder and from the floors below it. A file of the
-# package's root, of the engine's, the catalog's and the kernel's stands for itself.
+# The folders, the lowest layer first. A module imports from its own folder and from lower layers. The files of the
+# package's root and of the folders in ROOTS are listed individually.
 FLOORS = (
     ("engine/kernel/near_names", "engine/kernel/owned_folders", "engine/kernel/printable"),
     ("__version__", "lazy", "engine/kernel/errors", "engine/kernel/identifiers", "engine/kernel/foreign_json"),
@@ -83,10 +83,10 @@ FLOORS = (
     ("methods",),
     ("impl",),
 )
-# The folders whose files are placed one by one.
+# The folders whose files are listed individually.
 ROOTS = ("", "engine", "engine/catalog", "engine/datasource", "engine/kernel")
 
-# Of the modules above the commands, those that hand a session on or ask it something.
+# The modules of `statements` that pass on or query a session.
 STATEMENTS_WITH_SPARK = {
     f"{PACKAGE}.engine.statements.{name}"
     for name in (
@@ -107,7 +107,7 @@ LOOK_BEHIND_SPARK = tuple(
     )
 )
 BUILD_SESSIONS = tuple(f"{PACKAGE}.session.{name}" for name in ("spark", "connect_client"))
-# Where an import inside a function is meant: the lazy Plugin, and packages that need not be installed.
+# Imports that are allowed inside functions: the lazy Plugin, and optional packages.
 LAZY_IMPORTS = {PACKAGE: ("dbt.adapters.silt.impl",)}
 OPTIONAL_PACKAGES = ("obstore",)
 
@@ -118,7 +118,7 @@ def tree(module: str) -> ast.Module:
 
 
 def imported(node: ast.AST) -> Iterator[str]:
-    """The full names that an import statement imports from: a module of the package, or whatever it names."""
+    """Yields the full names that a statement imports: modules of the package, or the names in the statement."""
     if isinstance(node, ast.Import):
         yield from (alias.name for alias in node.names)
     elif isinstance(node, ast.ImportFrom):
@@ -136,36 +136,36 @@ FLOOR_OF = {folder: height for height, folders in enumerate(FLOORS) for folder i
 
 
 def room(module: str) -> str:
-    """The folder of a module, as FLOORS names it."""
+    """Returns the folder of a module as named in FLOORS."""
     path = MODULES[module].relative_to(ROOT / "dbt" / "adapters" / "silt")
     folder = path.parent.as_posix().removeprefix(".")
     return path.with_suffix("").as_posix() if folder in ROOTS else folder
 
 
 def part(module: str) -> str | None:
-    """The part of the engine that the module belongs to; None for the glue, and for the packages themselves."""
+    """Returns the part of the engine that contains the module, or None outside of the engine."""
     inner = module.removeprefix(f"{PACKAGE}.engine.")
     return inner.split(".")[0] if inner != module else None
 
 
 def ours() -> list[str]:
-    """All modules; a package's own file stands for none of its folder's."""
+    """Returns all modules except `__init__` files."""
     return [module for module, file in MODULES.items() if file.name != "__init__.py"]
 
 
-def test_every_folder_has_its_floor_and_every_floor_its_folders() -> None:
+def test_every_folder_is_in_a_layer_and_every_listed_folder_exists() -> None:
     assert {room(module) for module in ours()} == set(FLOOR_OF)
 
 
 @pytest.mark.parametrize("module", ours())
-def test_arrows_point_down(module: str) -> None:
+def test_modules_import_only_from_lower_layers(module: str) -> None:
     here = room(module)
     for target in imports(module) & set(ours()):
         there = room(target)
         assert there == here or FLOOR_OF[there] < FLOOR_OF[here], f"{module} imports {target}, which is not below it"
 
 
-def test_no_module_imports_itself_by_way_of_others() -> None:
+def test_imports_have_no_cycles() -> None:
     graph = {module: imports(module) & set(ours()) for module in ours()}
     tuple(TopologicalSorter(graph).static_order())  # raises CycleError
 
@@ -173,7 +173,7 @@ def test_no_module_imports_itself_by_way_of_others() -> None:
 @pytest.mark.parametrize(
     "module", [module for module in ours() if part(module) in ("kernel", "catalog", "sql", "arrow", "statements")]
 )
-def test_spark_is_known_only_where_it_runs(module: str) -> None:
+def test_only_modules_that_run_spark_import_it(module: str) -> None:
     uses = {name for name in imports(module) if name.split(".")[0] in ("pyspark", "py4j")}
     assert module in STATEMENTS_WITH_SPARK or not uses
 
@@ -189,13 +189,13 @@ def _is_session(node: ast.expr) -> bool:
 
 
 @pytest.mark.parametrize("module", [module for module in ours() if module not in LOOK_BEHIND_SPARK])
-def test_only_the_session_looks_behind_sparks_public_api(module: str) -> None:
+def test_only_the_session_uses_sparks_private_api(module: str) -> None:
     used = {node.attr for node in ast.walk(tree(module)) if isinstance(node, ast.Attribute)}
     assert not used & set(PRIVATE_SPARK)
 
 
 @pytest.mark.parametrize("module", [module for module in ours() if part(module) is not None])
-def test_the_engine_knows_no_dbt(module: str) -> None:
+def test_the_engine_does_not_import_dbt(module: str) -> None:
     foreign = {
         name for name in imports(module) if name.split(".")[0] in ("dbt", "dbt_common", "dbt_semantic_interfaces")
     }
@@ -203,7 +203,7 @@ def test_the_engine_knows_no_dbt(module: str) -> None:
 
 
 @pytest.mark.parametrize("module", list(MODULES))
-def test_imports_stand_at_the_top(module: str) -> None:
+def test_imports_are_at_the_top_of_modules(module: str) -> None:
     functions = [node for node in ast.walk(tree(module)) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
     inside = {name for function in functions for node in ast.walk(function) for name in imported(node)}
     inside = {name for name in inside if name.split(".")[0] not in OPTIONAL_PACKAGES}
@@ -211,7 +211,7 @@ def test_imports_stand_at_the_top(module: str) -> None:
 
 
 @pytest.mark.parametrize("module", ours())
-def test_a_module_that_is_imported_when_it_is_first_used_is_what_checkers_see(module: str) -> None:
+def test_a_lazy_module_is_the_module_that_type_checkers_see(module: str) -> None:
     seen, lazy = {}, {}
     for branch in (node for node in tree(module).body if isinstance(node, ast.If)):
         lazy |= {ast.unparse(node.targets[0]): node.value for node in branch.orelse if isinstance(node, ast.Assign)}
@@ -221,7 +221,7 @@ def test_a_module_that_is_imported_when_it_is_first_used_is_what_checkers_see(mo
 
 
 def _aliases(node: ast.stmt) -> Iterator[tuple[str, str]]:
-    """Each name that an import binds, and the full name of what it stands for."""
+    """Yields each name that an import binds, with the full name of the imported object."""
     if isinstance(node, ast.ImportFrom):
         yield from ((alias.asname or alias.name, f"{node.module}.{alias.name}") for alias in node.names)
     elif isinstance(node, ast.Import):
@@ -254,7 +254,7 @@ except ImportError:
 """
 
 
-def test_what_needs_neither_spark_nor_dbt_imports_without_them() -> None:
+def test_modules_that_need_neither_spark_nor_dbt_import_without_them() -> None:
     packages = [
         f"{PACKAGE}.{name}"
         for name in (

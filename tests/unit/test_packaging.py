@@ -1,4 +1,4 @@
-"""What is installed: the wheel, the sdist and the wheel made from it hold the same, and dbt finds the adapter in it."""
+"""Installations: wheel and sdist have the same content, and dbt finds the adapter in it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def build(target: str, source: Path, into: Path) -> Path:
-    """Builds a distribution of a source tree; the file that came of it."""
+    """Builds a distribution of a source tree and returns its file."""
     command = [sys.executable, "-m", "hatchling", "build", "--directory", str(into), "--target", target]
     subprocess.run(command, cwd=source, check=True, capture_output=True, timeout=120)
     (built,) = into.iterdir()
@@ -33,7 +33,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder of packages that holds the wheel's content, as an installation does."""
+    """A folder of packages with the wheel's content, like an installation."""
     folder = tmp_path_factory.mktemp("site")
     with zipfile.ZipFile(wheel) as archive:
         archive.extractall(folder)
@@ -46,7 +46,7 @@ def names(wheel: Path) -> set[str]:
 
 
 def sources(folder: str, below: str) -> set[str]:
-    """The files of a folder of the project, under the names that they have in the wheel."""
+    """Returns the files of a folder of the project by their names in the wheel."""
     found = ROOT.joinpath(folder).rglob("*")
     return {f"{below}/{path.relative_to(ROOT / folder)}" for path in found if path.is_file() and path.suffix != ".pyc"}
 
@@ -74,12 +74,12 @@ def test_the_wheel_holds_the_package_the_macros_and_nothing_else(wheel: Path) ->
     assert wheel.name == f"dbt_silt-{version}-py3-none-any.whl"
 
 
-def test_the_wheel_leaves_the_packages_alone_that_it_shares_with_dbt(wheel: Path) -> None:
+def test_the_wheel_has_no_file_of_the_packages_that_it_shares_with_dbt(wheel: Path) -> None:
     shared = {"dbt/__init__.py", "dbt/adapters/__init__.py", "dbt/include/__init__.py"}
     assert not shared & names(wheel)
 
 
-def test_a_wheel_made_from_the_sdist_is_the_same(wheel: Path, tmp_path: Path) -> None:
+def test_a_wheel_built_from_the_sdist_has_the_same_files(wheel: Path, tmp_path: Path) -> None:
     sdist = build("sdist", ROOT, tmp_path / "sdist")
     with tarfile.open(sdist) as archive:
         archive.extractall(tmp_path / "source", filter="data")
@@ -132,7 +132,7 @@ def test_dbt_finds_the_adapter_and_its_macros_in_the_source_tree(tmp_path: Path)
     assert include == str(ROOT / "include")
 
 
-def test_the_newest_version_of_the_changelog_is_the_packages() -> None:
+def test_the_newest_version_in_the_changelog_is_the_packages_version() -> None:
     text = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
     assert re.findall(r"^## \[(\d+\.\d+\.\d+)\]", text, re.MULTILINE)[0] == version
 

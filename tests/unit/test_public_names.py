@@ -126,7 +126,7 @@ def test_the_front_door_has_these_methods() -> None:
     assert methods == WAREHOUSE_METHODS
 
 
-def test_the_errors_are_these_each_with_a_code_of_its_own_and_a_place_in_the_tree() -> None:
+def test_the_errors_are_these_each_with_a_unique_code_and_a_line_in_the_tree() -> None:
     classes = {
         name: found
         for name, found in vars(errors).items()
@@ -157,5 +157,5 @@ def test_importing_the_front_door_starts_no_spark_and_imports_no_dbt(tmp_path: P
     assert done.stdout == "[] None None\n"
 
 
-def test_a_name_that_is_not_public_is_no_attribute() -> None:
+def test_a_name_that_is_not_public_is_not_an_attribute() -> None:
     assert not hasattr(engine, "NoSuchName")

@@ -1,4 +1,4 @@
-"""Relations: three parts in backquotes, compared without regard to case."""
+"""Relations: three parts in backquotes, compared without case."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from dbt.adapters.silt.relation import SiltRelation
 ORDERS = SiltRelation.create("silt", "Main", "Orders", type=RelationType.Table)
 
 
-def test_all_three_parts_are_written_in_backquotes_and_in_the_catalogs_form() -> None:
+def test_all_three_parts_are_written_in_backquotes_and_lower_case() -> None:
     assert ORDERS.render() == str(ORDERS) == "`silt`.`main`.`orders`"
 
 
@@ -21,7 +21,7 @@ def test_a_schema_is_written_with_its_database() -> None:
     assert ORDERS.without_identifier().render() == "`silt`.`main`"
 
 
-def test_the_information_schema_is_that_of_the_database() -> None:
+def test_the_information_schema_is_qualified_with_the_database() -> None:
     assert str(ORDERS.information_schema()) == "`silt`.INFORMATION_SCHEMA"
     assert str(ORDERS.information_schema("tables")) == "`silt`.INFORMATION_SCHEMA.tables"
 
@@ -30,7 +30,7 @@ def test_a_backquote_in_a_name_is_doubled() -> None:
     assert quote("a`b") == "`a``b`"
 
 
-def test_a_temporary_view_is_written_by_its_name_alone() -> None:
+def test_a_temporary_view_is_written_as_its_name_only() -> None:
     view = SiltRelation.create(identifier="orders__dbt_tmp", type=RelationType.View)
     assert view.is_temporary
     assert view.render() == "`orders__dbt_tmp`"
@@ -47,12 +47,12 @@ def test_a_temporary_view_is_written_by_its_name_alone() -> None:
         SiltRelation.create("silt", identifier="tmp"),
     ],
 )
-def test_without_a_schema_a_relation_is_its_identifier_alone(relation: SiltRelation) -> None:
+def test_a_relation_without_a_schema_is_written_as_its_identifier_only(relation: SiltRelation) -> None:
     assert relation.render() == str(relation) == "`tmp`"
     assert relation.is_temporary
 
 
-def test_a_part_that_is_left_out_or_empty_is_not_written() -> None:
+def test_an_excluded_or_empty_part_is_not_written() -> None:
     assert ORDERS.include(database=False).render() == "`main`.`orders`"
     assert ORDERS.include(identifier=False).render() == "`silt`.`main`"
     assert ORDERS.include(schema=False, identifier=False).render() == "`silt`"
@@ -68,11 +68,11 @@ def test_the_schema_of_a_source_on_files_is_written_by_its_name() -> None:
 
 
 @pytest.mark.parametrize(("schema", "identifier"), [("main", "orders"), ("MAIN", "ORDERS"), ("Main", "Orders")])
-def test_names_match_whatever_their_case(schema: str, identifier: str) -> None:
+def test_names_match_in_any_case(schema: str, identifier: str) -> None:
     assert ORDERS.matches("SILT", schema, identifier)
 
 
-def test_names_match_however_their_accents_are_spelled() -> None:
+def test_names_match_in_composed_and_decomposed_unicode() -> None:
     composed, apart = "umsätze", "Umsa\u0308tze"
     assert SiltRelation.create("silt", "main", apart).matches("silt", "main", composed)
     assert SiltRelation.create("silt", "main", composed).matches("silt", "main", apart)
@@ -82,7 +82,7 @@ def test_another_name_does_not_match() -> None:
     assert not ORDERS.matches("silt", "main", "order")
 
 
-def test_the_catalogs_name_takes_the_profiles_database_for_a_missing_one() -> None:
+def test_a_missing_database_is_that_of_the_profile() -> None:
     assert SiltRelation.create(None, "Main", "Orders").relation_name("silt") == RelationName("silt", "main", "orders")
 
 

@@ -1,4 +1,4 @@
-"""SECURITY.md names tests and settings that are there."""
+"""SECURITY.md names tests and settings that exist."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ OPENS_NOTHING = {
     "database", "schema", "warehouse", "run_id", "isolation_level", "max_commit_attempts", "statement_attempts",
     "target_type", "resume",
 }  # fmt: skip
-"""Fields of a profile that say where and how, and give nobody more than the profile's user has."""
+"""Fields of a profile that give no user more access than the profile's user has."""
 
 
 @pytest.mark.parametrize("path", TESTS)
-def test_a_test_that_the_page_names_is_there(path: str) -> None:
+def test_a_test_that_the_page_names_exists(path: str) -> None:
     assert "def test_" in (ROOT / path).read_text(encoding="utf-8")
 
 
@@ -40,9 +40,9 @@ def test_each_test_of_an_attack_is_named() -> None:
 
 
 @pytest.mark.parametrize("target", sorted(set(re.findall(r"\]\(([^)#]+)\)", PAGE))))
-def test_a_page_that_is_linked_is_there(target: str) -> None:
+def test_a_linked_page_exists(target: str) -> None:
     assert (ROOT / target).exists()
 
 
-def test_the_first_page_leads_here() -> None:
+def test_the_readme_links_to_the_page() -> None:
     assert "[SECURITY.md](SECURITY.md)" in (ROOT / "README.md").read_text(encoding="utf-8")

@@ -1,4 +1,4 @@
-"""The last line of a run says which tests were skipped and why."""
+"""The last line of a run shows how many tests were skipped and why."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the documentation says of table features is what the table of features in the code says."""
+"""The table features in the documentation match the features in the code."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ PAGE = Path(__file__).parents[2] / "docs" / "reference" / "table-features.md"
 
 
 def rows() -> dict[str, tuple[str, str]]:
-    """Feature -> what the page says of reading and writing it."""
+    """Returns for each feature whether it is read and written according to the page."""
     found = {}
     for line in PAGE.read_text(encoding="utf-8").splitlines():
         cells = [cell.strip() for cell in line.strip("|").split("|")]
@@ -31,7 +31,7 @@ def test_every_feature_of_the_code_is_on_the_page() -> None:
 
 
 @pytest.mark.parametrize("name", sorted(rows()))
-def test_a_feature_that_is_not_read_is_refused_by_its_name(name: str) -> None:
+def test_an_unsupported_feature_is_refused_by_name_and_other_features_are_readable(name: str) -> None:
     protocol = Protocol(3, 7, (name,), (name,))
     if rows()[name][0] == "yes":
         check_readable(protocol, "t")
@@ -53,7 +53,7 @@ def test_the_features_that_are_read_and_not_written_are_these() -> None:
 
 
 @pytest.mark.parametrize("name", sorted(IN_USE))
-def test_a_feature_that_is_not_written_is_refused_by_its_name_where_it_is_in_use(name: str) -> None:
+def test_a_feature_that_is_not_written_is_refused_by_name_if_it_is_in_use(name: str) -> None:
     protocol = Protocol(1, 7, None, (name,))
     check_readable(protocol, "t", IN_USE[name])
     with pytest.raises(UnsupportedFeatureError, match=name):

@@ -1,4 +1,4 @@
-"""The page on versions says what pyproject.toml allows, and has a row for each lane."""
+"""The page on versions has the ranges of pyproject.toml and a row for each lane."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def dependencies() -> dict[str, Requirement]:
     return {each.name: each for each in required}
 
 
-def test_the_ranges_are_those_that_are_installed() -> None:
+def test_the_ranges_are_those_of_the_dependencies() -> None:
     said = {name: Requirement(name + text) for name, text in RANGE.findall(PAGE)}
     assert {"dbt-core", "dbt-spark", "pyspark", "pyarrow"} <= set(said)
     assert said == {name: each for name, each in dependencies().items() if name in said}

@@ -34,7 +34,7 @@ FORBIDDEN = {
     r"upkeep": "say: maintenance",
     r"marked rows?|rows? (?:is|are) marked": "say: rows deleted by a deletion vector",
 }
-"""What is not said, and what to say in its place."""
+"""The forbidden words, each with the words to use instead."""
 PATTERNS = {
     words: re.compile(rf"(?<![\w-])(?:{words.replace(' ', chr(92) + 's+')})(?![\w-])", re.I) for words in FORBIDDEN
 }
@@ -54,7 +54,7 @@ FILES = sorted(
 
 
 def texts(file: Path) -> Iterator[tuple[int, str]]:
-    """What a file says to people, each text with its first line: of Python, its strings and comments."""
+    """Yields the texts of a file with their first lines: of a Python file, its strings and comments."""
     source = file.read_text(encoding="utf-8")
     if file.suffix != ".py":
         yield 1, source
@@ -66,14 +66,14 @@ def texts(file: Path) -> Iterator[tuple[int, str]]:
 
 
 def comments(source: str) -> Iterator[tuple[int, str]]:
-    """The comments of a Python file, each with its line."""
+    """Yields the comments of a Python file with their lines."""
     for token in tokenize.generate_tokens(io.StringIO(source).readline):
         if token.type == tokenize.COMMENT:
             yield token.start[0], token.string
 
 
 def found(first_line: int, text: str) -> Iterator[str]:
-    """The forbidden words of a text, each with its line and what to say."""
+    """Yields the forbidden words of a text with their lines and the words to use instead."""
     for words, pattern in PATTERNS.items():
         for match in pattern.finditer(text):
             line = first_line + text.count("\n", 0, match.start())
@@ -81,7 +81,7 @@ def found(first_line: int, text: str) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.relative_to(ROOT).as_posix())
-def test_a_file_says_it_in_plain_words(file: Path) -> None:
+def test_a_file_has_no_forbidden_word(file: Path) -> None:
     wrong = [each for line, text in texts(file) for each in found(line, text)]
     assert not wrong, f"{file.relative_to(ROOT)}:\n" + "\n".join(wrong)
 
@@ -105,7 +105,7 @@ def test_a_forbidden_word_is_found(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["the reference to a table", "hours", "a bookkeeper", "it stands in the way"])
-def test_other_words_pass(text: str) -> None:
+def test_similar_words_are_allowed(text: str) -> None:
     assert not list(found(1, text))
 
 
@@ -151,11 +151,11 @@ ALLOWED: Final = {
     "status_lines": Figures(0.0, 1.3, 9.4, 0.0),
     "tools": Figures(0.0, 16.7, 0.0, 0.0),
 }
-"""The figures of each room when they were last lowered."""
+"""The highest allowed figures of each room; they may only be lowered."""
 
 
 def prose(folder: Path) -> str:
-    """The docstrings and comments below a folder."""
+    """Returns the docstrings and comments below a folder."""
     return "\n".join(text for file in sorted(folder.rglob("*.py")) for text in _texts(file.read_text(encoding="utf-8")))
 
 
