@@ -1,4 +1,4 @@
-"""Real dbt processes that are killed at seeded moments and continued, until every round is done.
+"""Kills real dbt processes at seeded moments and continues them, until every round is complete.
 
 python -m tests.chaos --kills 300 --seed 1 --jobs 2
 """
@@ -36,7 +36,7 @@ def _chosen(arguments: Sequence[str]) -> argparse.Namespace:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """1 if a round went wrong, else 0."""
+    """Returns 1 if a round failed, else 0."""
     chosen = _chosen(arguments)
     folder = chosen.folder or Path(tempfile.mkdtemp(prefix="silt-chaos-"))
     with contextlib.ExitStack() as servers:

@@ -1,4 +1,4 @@
-"""Stories, compared with an undisturbed one."""
+"""Runs stories and compares them with an undisturbed story."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ _printing = threading.Lock()
 
 
 class Chaos:
-    """Stories, compared with an undisturbed one.
+    """Runs stories and compares them with an undisturbed story.
 
     Args:
-        folder: where warehouses are made; those of stories that went well are removed.
-        remote: the Spark Connect server that all runs share; a killed run leaves it, with what it was doing. By
-            default each run has a Spark of its own, which is killed with it.
-        keep: a file to which the figures of each round are added when it ends.
-        cloud: where the warehouses are; by default they are in the folder.
-        variables: further ones of the environment of the runs that are killed, not of the undisturbed ones.
+        folder: of the warehouses; the warehouses of successful stories are deleted.
+        remote: the Spark Connect server that all runs share; it continues the statements of a killed run. By
+            default, each run has its own Spark, which is killed with it.
+        keep: the file to which the figures of each finished round are added.
+        cloud: the object store of the warehouses; by default, they are in the folder.
+        variables: additional environment variables of the killed runs, not of the undisturbed runs.
     """
 
     def __init__(
@@ -51,7 +51,7 @@ class Chaos:
         return KILLS_PER_ROUND if self._cloud is None else CLOUD_KILLS_PER_ROUND
 
     def story(self, story: int, kills: int) -> list[Told]:
-        """Lives the first rounds of a story, as many as it needs for so many kills, or up to one that goes wrong."""
+        """Runs the first rounds of a story, until that number of kills or a failed round."""
         folder, told = self.folder / f"story-{story}", []
         place = replace(Workplace.make(folder, self._remote, self._cloud), variables=self._variables)
         for each in self._plans(story, kills):
@@ -84,7 +84,7 @@ class Chaos:
 
 
 def stories(first: int, kills: int, per_round: int = KILLS_PER_ROUND) -> dict[int, int]:
-    """The stories, each with how many of its kills are wanted, that so many kills from one on are in."""
+    """Returns the stories that contain `kills` kills from number `first` on, each with its number of kills to run."""
     per_story = ROUNDS * per_round
     begin = first // per_story
     end = first + kills

@@ -1,9 +1,9 @@
-"""dbt's command line in a process that ends itself, and the Java that it started, at a given moment.
+"""Runs dbt's command line in a process that kills itself, and the Java process that it started, at a given moment.
 
 dbt_killed REPORT [MOMENT] -- build --vars ...
 
-REPORT gets a line of JSON: the moment that was reached, or, at the end of a run that was not ended, how often it came
-to each step. It must be the leader of a process group of its own.
+REPORT gets a line of JSON: the moment that was reached or, at the end of a complete run, how often each step occurred.
+The process must be the leader of its own process group.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _EVENTS = frozenset(("open", "os.link", "os.rename", "os.remove"))
 
 
 class Watch:
-    """Counts the steps of this process, and sends the signal when its moment has come."""
+    """Counts the steps of this process, and sends the signal at its moment."""
 
     def __init__(self, report: str, moment: Moment | None) -> None:
         self._report = report
@@ -43,7 +43,7 @@ class Watch:
         threading.Thread(target=self._wait, name="chaos", daemon=True).start()
 
     def hear(self, event: str, arguments: tuple[Any, ...]) -> None:
-        """An audit hook."""
+        """Handles an audit event."""
         if event not in _EVENTS:
             return
         if not hasattr(self._local, "places"):
@@ -65,7 +65,7 @@ class Watch:
             self._strike(moment)
 
     def end(self) -> None:
-        """The run came to its end."""
+        """Reports the steps of a complete run."""
         self._write({"steps": {step.name: times for step, times in self._reached.items()}, **self._times()})
 
     def _wait(self) -> None:
@@ -95,9 +95,9 @@ class Watch:
 
 
 def main() -> NoReturn:
-    """Runs dbt as its own command would."""
+    """Runs dbt as the `dbt` command does."""
     assert os.getpgrp() == os.getpid(), "it kills its process group: give it one of its own"
-    # What a shell starts in the background ignores Ctrl-C, and so would all that it starts.
+    # A process that a shell starts in the background ignores Ctrl-C, and its children would too.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     at = sys.argv.index("--")
     own, arguments = sys.argv[1:at], sys.argv[at + 1 :]

@@ -1,4 +1,4 @@
-"""The figures of many rounds: what was done to them, and what came of it."""
+"""The figures of many rounds: their kills and their results."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Figures:
 
     Attributes:
         kills: by kind of moment.
-        ways: kills by how the run was continued.
+        ways: kills by the way in which the run was continued.
     """
 
     kills: dict[str, int] = field(default_factory=dict)
@@ -41,14 +41,14 @@ class Figures:
 
     @classmethod
     def of(cls, told: Iterable[Told]) -> Figures:
-        """The sums over rounds."""
+        """Returns the sums over rounds."""
         figures = cls()
         for each in told:
             figures.add(each)
         return figures
 
     def add(self, told: Told) -> None:
-        """Counts a round in."""
+        """Adds the figures of a round."""
         self.kills = _sum(self.kills, Counter(kill.moment.kind for kill in told.kills))
         self.ways = _sum(self.ways, Counter({told.plan.way.value: len(told.kills)}))
         self.commands = _sum(self.commands, Counter(kill.command for kill in told.kills))
@@ -68,7 +68,7 @@ class Figures:
         self.seconds += told.seconds
 
     def merged(self, other: Figures) -> Figures:
-        """Both together."""
+        """Returns the sums of both."""
         mine, theirs = asdict(self), asdict(other)
         return Figures(
             **{
@@ -97,11 +97,11 @@ class Figures:
         )
 
     def json(self) -> str:
-        """All of them, on one line."""
+        """Returns all figures as one line of JSON."""
         return json.dumps({"kill_count": self.kill_count, **asdict(self)})
 
     def keep(self, path: Path) -> Figures:
-        """Adds itself to those in a file, which need not be there yet; the sum."""
+        """Adds the figures to those in a file, which is created if it is missing; returns the sums."""
         total = self
         if path.exists():
             total = Figures(**json.loads(path.read_text())).merged(self)

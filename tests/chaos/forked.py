@@ -1,7 +1,7 @@
-"""Starts dbt processes as forks of one that has imported dbt: to import it takes longer than most of them live.
+"""Starts dbt processes as forks of a process that has imported dbt, because most of them live shorter than the import.
 
 python -m tests.chaos.forked reads a request from each line of its standard input, and answers with a line for the
-fork's process id and one for its exit code, as `subprocess` has it. It has one thread, and runs nothing of dbt itself.
+fork's process id and a line for its exit code, as in `subprocess`. It has one thread, and does not run dbt itself.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Request:
         arguments: its command line.
         folder: its working directory.
         environment: all of its variables.
-        output: the file to which it adds what it prints.
+        output: the file to which its output is appended.
     """
 
     arguments: tuple[str, ...]
@@ -43,13 +43,13 @@ class Request:
 
 
 def run(request: Request, longest_seconds: float, started: Callable[[int], None] = lambda group: None) -> int:
-    """The exit code of the process, negative for a signal; nothing of its process group is left.
+    """Runs the process, kills the rest of its process group, and returns its exit code, negative for a signal.
 
     Args:
-        started: gets its process group.
+        started: called with the process group.
 
     Raises:
-        TimeoutError: it did not end in time; then it is killed.
+        TimeoutError: if the process did not end in time; it is killed.
     """
     parent: subprocess.Popen[str] | None = getattr(_PARENTS, "process", None)
     if parent is None or parent.poll() is not None:
@@ -87,8 +87,8 @@ def _kill(group: int) -> None:
 
 
 def main() -> None:
-    """Forks for each request; in a fork it goes on as `dbt_killed`, which ends the process."""
-    importlib.import_module("dbt.adapters.silt.impl")  # what dbt imports when it reads a profile
+    """Forks for each request; the fork runs `dbt_killed`, which ends the process."""
+    importlib.import_module("dbt.adapters.silt.impl")  # dbt imports it when it reads a profile
     for line in sys.stdin:
         request = Request(**json.loads(line))
         child = os.fork()

@@ -1,4 +1,4 @@
-"""Whether a warehouse is whole, and whether what a project's folder says of its commits is so."""
+"""Checks that a warehouse is undamaged, and that the commits recorded in a project's folder exist."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from tests.chaos.warehouses import Warehouse
 
 
 def wrong_notes(target: Path, warehouse: Warehouse) -> Iterator[str]:
-    """What `silt_commits.jsonl` says that is not so: a line that cannot be read, a commit that is not there, one twice.
+    """Yields the errors of `silt_commits.jsonl`: unreadable lines, missing commits, and commits recorded twice.
 
-    A commit that it lacks is no fault: the process may have been killed before it noted it.
+    A commit that the file lacks is not an error: the process may have been killed before it recorded the commit.
     """
     journal = CommitJournal(target).read()
     yield from (f"silt_commits.jsonl: line {number} cannot be read" for number in journal.damaged)
@@ -33,12 +33,12 @@ def wrong_notes(target: Path, warehouse: Warehouse) -> Iterator[str]:
 
 
 def skips(target: Path) -> int:
-    """How often a unit of work was found done, as the project's folder says."""
+    """Returns the number of skipped units of work, according to the project's folder."""
     return sum(each.skipped for each in CommitJournal(target).read().entries)
 
 
 def damage(warehouse: Warehouse) -> Iterator[str]:
-    """What `silt check` finds wrong: a log against its checkpoints, the files against what the log says of them."""
+    """Yields the problems that `silt check` finds: differences of logs from checkpoints, and of files from logs."""
     for kept in warehouse.tables():
         log = kept.log
         problems = [*check_log(log.store, log.name), *check_files(log.store, log.snapshot(), lambda done: None)]
@@ -46,7 +46,7 @@ def damage(warehouse: Warehouse) -> Iterator[str]:
 
 
 def _units(log: DeltaLog) -> dict[int, list[str]]:
-    """The units of work of each commit of a table."""
+    """Returns the units of work of each commit of a table."""
     return {
         commit.version: [action.app_id for action in commit.actions if isinstance(action, SetTransaction)]
         for commit in log.commits()

@@ -1,7 +1,7 @@
-"""What is done to the runs of a story, drawn from a seed: which moments, and how each is continued.
+"""Draws the plan of a story's runs from a seed: the moments of kills, and the way in which each run is continued.
 
-A story is a warehouse from its first run on: rounds, each a logical run of all commands that is killed a few times and
-continued each time. A later round builds on what the rounds before it left.
+A story is the life of a warehouse in rounds; each round is a logical run of all commands that is killed a few times and
+continued each time. Later rounds use the tables of earlier rounds.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from tests.chaos.steps import Moment, Step
 ROUNDS = 2
 KILLS_PER_ROUND = 3
 CLOUD_KILLS_PER_ROUND = 6
-"""Of a round whose warehouse is in an object store, where an undisturbed round takes some times longer."""
+"""The kills of a round whose warehouse is in an object store, where an undisturbed round takes several times longer."""
 
 _LATE_SECONDS = (2.0, 20.0)
 
 
 class Way(enum.Enum):
-    """How the command that continues a killed one gets the same run id."""
+    """How the command that continues a killed command gets the same run id."""
 
     RETRY = "retry"
-    """`dbt retry`; where it is refused, the command that it prints."""
+    """`dbt retry`, or the command that it prints if it is refused."""
     VARIABLE = "vars"
     RESUME = "resume"
     PROFILE = "profile"
@@ -46,8 +46,8 @@ class RoundPlan:
     """A round of a story.
 
     Attributes:
-        kills: the command by its number, and its moment; in the order in which they strike.
-        interrupt: when Ctrl-C is pressed, where it is.
+        kills: the number of the command and the moment of each kill, in order.
+        interrupt: the moment of Ctrl-C, or None.
     """
 
     story: int
@@ -60,16 +60,16 @@ class RoundPlan:
 
     @property
     def first_kill(self) -> int:
-        """The number of its first kill among those of all stories."""
+        """The number of its first kill among the kills of all stories."""
         return (self.story * ROUNDS + self.round - 1) * self.per_round
 
 
 @dataclass(frozen=True)
 class Life:
-    """Of one command in an undisturbed round: how often it comes to each step, and its seconds.
+    """The life of a command in an undisturbed round: how often each step occurs, and its seconds.
 
     Attributes:
-        start_seconds: until it is entered in `silt_runs.json`.
+        start_seconds: until the run is entered in `silt_runs.json`.
     """
 
     steps: dict[str, int]
@@ -85,12 +85,12 @@ def plan(
     kills: int | None = None,
     per_round: int = KILLS_PER_ROUND,
 ) -> RoundPlan:
-    """The plan of a round.
+    """Draws the plan of a round.
 
     Args:
-        lives: of the round's commands, undisturbed.
-        kills: how many of the round's are wanted: the first; else all.
-        per_round: how many each round has.
+        lives: the lives of the round's commands in an undisturbed round.
+        kills: the number of the round's first kills to keep; all by default.
+        per_round: the number of kills of each round.
     """
     chance = random.Random(f"{seed}/{story}/{round_}")
     ways = list(Way)
@@ -109,10 +109,10 @@ def plan(
 
 
 def _moments(chance: random.Random, life: Life, number: int, done: float) -> Iterator[Moment]:
-    """Moments that are spread evenly over a command's life: each is as far from the one before as their places are.
+    """Yields moments that are spread over a command's life, each relative to the moment before it.
 
     Args:
-        done: the part of the life that is over before the first.
+        done: the part of the life before the first moment.
     """
     for place, kind in _places(chance, life, number, done):
         yield _moment(chance, life, kind, place - done)
@@ -120,13 +120,13 @@ def _moments(chance: random.Random, life: Life, number: int, done: float) -> Ite
 
 
 def _places(chance: random.Random, life: Life, number: int, begin: float) -> list[tuple[float, Step]]:
-    """Parts of the life, ascending, and what is to happen there; what there is only at the end is last."""
+    """Draws ascending parts of the life with the step to kill at; a step that occurs only at the end is last."""
     places = [(chance.uniform(begin, 1.0), _kind(chance, life)) for _ in range(number)]
     return sorted(((1.0 if kind is Step.RESULTS else place, kind) for place, kind in places), key=lambda each: each[0])
 
 
 def _kind(chance: random.Random, life: Life) -> Step:
-    """One in five at any time, one in twenty in the start, the others at a step."""
+    """Draws the step: 20 % at any time, 5 % during the start, and the rest at a step."""
     drawn = chance.random()
     if drawn < 0.25:
         return Step.START if drawn < 0.05 else Step.ENTRY

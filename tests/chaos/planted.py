@@ -1,4 +1,4 @@
-"""A bug that is planted in the processes that are killed, to see that the judges find it."""
+"""Plants a bug in the processes that are killed, to test that the checks find it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Final
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
 
 FORGETS_UNITS: Final = {"CHAOS_FORGETS_UNITS": "yes"}
-"""The environment of a process that does not recognise a unit of work which a table holds."""
+"""The environment of a process that does not recognise a unit of work that a table contains."""
 
 
 class _Forgetful:
@@ -17,6 +17,6 @@ class _Forgetful:
 
 
 def plant() -> None:
-    """Plants what the environment asks for."""
+    """Plants the bug that the environment names."""
     if FORGETS_UNITS.items() <= os.environ.items():
         Snapshot.transaction_version = _Forgetful.transaction_version  # type: ignore[assignment,method-assign]

@@ -1,6 +1,6 @@
-"""The steps of a run whose warehouse is in an object store: they are told by its requests, which a proxy shows.
+"""The steps of a run whose warehouse is in an object store, recognised by its requests at a proxy.
 
-The log's client works below Python and Spark's in Java, so that Python announces none of their requests.
+The log's client is native code and Spark's is Java, so Python has no audit events of their requests.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ class Around:
     """The steps around a request.
 
     Attributes:
-        before: it has come to the proxy, and not to the server.
-        answered: the server has done it, and dbt does not know.
+        before: the proxy has the request, and the server does not.
+        answered: the server has answered, and dbt has no answer yet.
         after: dbt has the answer.
-        table: that it commits to.
+        table: the table of the commit.
     """
 
     before: tuple[Step, ...]
@@ -43,7 +43,7 @@ class Around:
 
     @classmethod
     def of(cls, passing: Passing) -> Around | None:
-        """None for one that changes nothing."""
+        """Returns the steps around a request, or None if the request changes nothing."""
         path = passing.path
         if passing.method == "DELETE" or (passing.method == "POST" and passing.query.startswith("delete")):
             return cls((Step.DELETE,), Step.DELETED)
@@ -65,7 +65,7 @@ class Around:
 
 @dataclass
 class Life:
-    """The requests of one process, and the moment at which it is struck."""
+    """The requests of one process, and the moment of its signal."""
 
     moment: Moment | None
     began: float = field(default_factory=time.monotonic)
@@ -76,7 +76,7 @@ class Life:
     ended: threading.Event = field(default_factory=threading.Event)
 
     def take(self, step: Step) -> bool:
-        """Counts a step, and says whether the moment has come."""
+        """Counts a step, and returns whether it is the moment."""
         number = self.reached[step.name] = next(self.counters[step])
         return self.moment is not None and (self.moment.step, self.moment.n) == (step.name, number)
 
@@ -88,14 +88,14 @@ class Life:
         self.struck = {"struck": self.moment.step, "table": table, "seconds": time.monotonic() - self.began}
         with contextlib.suppress(ProcessLookupError):
             os.killpg(group, self.moment.signal)
-        time.sleep(_TO_DIE)  # what is closed now is closed for nobody
+        time.sleep(_TO_DIE)  # connections that close from now on belong to a dead process
 
 
 class RequestSteps(Listener):
-    """Counts the steps of one process after the other, and kills it at its moment.
+    """Counts the steps of one process at a time, and kills it at its moment.
 
-    A request that a killed process has begun is dropped at the steps before it, and is done by the server at those
-    after it. At a late step it is done by the server when the process has been dead for the moment's seconds.
+    At a step before a request, the killed process's request is dropped; at a step after it, the server has executed it.
+    At a late step, the server executes it after the process has been dead for the moment's seconds.
     """
 
     def __init__(self) -> None:
@@ -105,10 +105,10 @@ class RequestSteps(Listener):
     def of_process(
         self, moment: Moment | None, run: Callable[[Callable[[int], None]], int]
     ) -> tuple[int, dict[str, Any]]:
-        """The exit code of a process, and the steps that it came to, with the one at which it was struck.
+        """Runs a process and returns its exit code and its steps, with the step of its signal.
 
         Args:
-            run: runs it to its end, and gives its process group to its argument when it has started.
+            run: runs the process to its end, and calls its argument with the process group after the start.
         """
         life = self._life = Life(moment)
         try:

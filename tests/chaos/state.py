@@ -1,4 +1,4 @@
-"""What a warehouse holds: the rows, as another engine reads them, and the commits with their units of work."""
+"""The content of a warehouse: the rows as another engine reads them, and the commits with their units of work."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ _CLOCK_COLUMNS = {
     "by_timestamp": ("dbt_valid_to",),
     "by_check": ("dbt_valid_from", "dbt_valid_to", "dbt_updated_at", "dbt_scd_id"),
 }
-"""What snapshots write from the clock: whether it is set is compared, not when."""
+"""Columns of snapshots with times of the clock: only whether they are null is compared."""
 _RUN_ID = 3
 
 
 @dataclass(frozen=True)
 class State:
-    """What a warehouse holds at a time.
+    """The content of a warehouse at one time.
 
     Attributes:
         rows: of each table.
         versions: the newest of each table.
-        units: of each table, how many commits have recorded each unit of work; run ids are given by number only.
+        units: for each table, the number of commits of each unit of work; run ids are replaced by numbers.
     """
 
     rows: dict[str, Counter[str]]
@@ -40,7 +40,7 @@ class State:
     def of(cls, warehouse: Warehouse) -> State:
         """
         Raises:
-            DeltaError, SiltError: a table cannot be read.
+            DeltaError, SiltError: if a table cannot be read.
         """
         tables = list(warehouse.tables())
         return cls(
@@ -56,11 +56,11 @@ class State:
 
 @dataclass(frozen=True)
 class Difference:
-    """What one state lacks, and what it has too much, compared with another.
+    """The rows and units that one state lacks or has in excess, compared with another state.
 
     Attributes:
         rows_lost, rows_doubled: numbers of rows.
-        notes: where, for a person.
+        notes: descriptions of the differences.
     """
 
     rows_lost: int
@@ -110,7 +110,7 @@ def _units(log: DeltaLog) -> Counter[str]:
 
 
 def _numbered(units: dict[str, Counter[str]]) -> dict[str, Counter[str]]:
-    """The units with their runs' ids left out: one unit has one name in every chain of runs."""
+    """Returns the units with numbers instead of run ids, so that a unit has the same name in every chain of runs."""
     return {
         name: Counter({f"{_without_run(app_id)} {n}": times for (app_id, n), times in _nth(found).items()})
         for name, found in units.items()
@@ -118,7 +118,7 @@ def _numbered(units: dict[str, Counter[str]]) -> dict[str, Counter[str]]:
 
 
 def _nth(found: Counter[str]) -> dict[tuple[str, int], int]:
-    """Each unit with its number among those of other runs' that are else the same, in the order of their commits."""
+    """Yields each unit with its number, in the order of commits, among units that differ only by their run."""
     seen: Counter[str] = Counter()
     numbered = {}
     for app_id, times in found.items():

@@ -1,8 +1,8 @@
-"""The steps of a run that can be seen from outside of the code that takes them, and a moment among them.
+"""The steps of a run that can be observed without changes to the adapter, and moments at them.
 
-A step is one of Python's audit events: each opening, linking, renaming or removing of a file announces itself before
-it happens. So a run can be ended at a step of a commit with nothing in the adapter knowing of it. Where the warehouse
-is in an object store, most steps are requests instead (`request_steps`).
+A step is a Python audit event, which precedes each opening, linking, renaming or removing of a file. So a run can be
+killed at a step of a commit without any support in the adapter. If the warehouse is in an object store, most steps are
+requests instead (`request_steps`).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ HOOKED_TABLES = frozenset(("hooked", "audit", "tally"))
 
 
 class Step(enum.Enum):
-    """Where a run is."""
+    """A step of a run."""
 
     START = "starting"
     """dbt is imported; it reads the project while Spark starts."""
@@ -33,45 +33,45 @@ class Step(enum.Enum):
     COMMIT = "before the commit"
     """The data is durable; the commit's file is about to be written."""
     LINK = "in the commit: before the link"
-    """The commit's file is whole and durable; it is about to get its name."""
+    """The commit's file is complete and durable; it is about to get its name."""
     LINKED = "in the commit: before the answer"
-    """The commit has its name; nobody has been told yet."""
+    """The commit has its name; the writer has no answer yet."""
     JOURNAL = "after the commit"
-    """The commit has returned; it is about to be noted in `silt_commits.jsonl`."""
+    """The commit has returned; it is about to be recorded in `silt_commits.jsonl`."""
     HOOK = "between commit and hook"
-    """The same, of a model with hooks or of one of its hooks' statements: the next statement is still to come."""
+    """The same, for a model with hooks or a statement of its hooks: another statement follows."""
     CHECKPOINT = "in the checkpoint"
     """A checkpoint's file is about to be written."""
     CHECKPOINT_LINK = "in the checkpoint: before its name"
-    """A checkpoint's file is whole; it is about to get its name."""
+    """A checkpoint's file is complete; it is about to get its name."""
     HINT = "after the checkpoint"
     """`_last_checkpoint` is about to be written."""
     OTHER = "other writes"
-    """Another of the warehouse's files is about to be written: a view, a schema, a checksum."""
+    """Another file of the warehouse is about to be written: a view, a schema, a checksum."""
     RESULTS = "before the results"
-    """The last commit is made; `run_results.json` is about to be written."""
+    """The last commit is complete; `run_results.json` is about to be written."""
     UPLOAD = "before an upload of data"
-    """Spark is about to write a data file, or to move one to its place."""
+    """Spark is about to write a data file, or to move it to its final path."""
     UPLOADED = "in an upload of data: before the answer"
-    """A data file is there; Spark does not know."""
+    """A data file exists; Spark has no answer yet."""
     LATE = "the commit arrives when its process is dead"
-    """The commit was sent, and is on its way when the next process has begun."""
+    """The commit was sent, and arrives after the start of the next process."""
     CHECKPOINTED = "in the checkpoint: before the answer"
-    """A checkpoint's file is there; nobody has been told yet."""
+    """A checkpoint's file exists; the writer has no answer yet."""
     NAMES = "before a change of names"
-    """`_catalog.json` is about to be replaced: a relation is made, replaced, renamed or dropped."""
+    """`_catalog.json` is about to be replaced: a relation is created, replaced, renamed or dropped."""
     NAMED = "in a change of names: before the answer"
-    """`_catalog.json` is replaced; nobody has been told yet."""
+    """`_catalog.json` is replaced; the writer has no answer yet."""
     LATE_NAMES = "a change of names arrives when its process is dead"
-    """The change was sent, and is on its way when the next process has begun."""
+    """The change was sent, and arrives after the start of the next process."""
     DEFINITION = "before a definition"
     """The text of a view or function is about to be written."""
     DEFINED = "after a definition"
-    """The text is there, under no name yet."""
+    """The text is stored, but no name refers to it yet."""
     DELETE = "before a deletion"
-    """Files are about to be deleted: Spark's temporary ones, or those of what was replaced."""
+    """Files are about to be deleted: Spark's temporary files, or files of replaced relations."""
     DELETED = "in a deletion: before the answer"
-    """They are deleted; nobody has been told yet."""
+    """Files are deleted; the writer has no answer yet."""
 
     @property
     def is_late(self) -> bool:
@@ -80,7 +80,7 @@ class Step(enum.Enum):
 
 _IN_BOTH = (Step.START, Step.ENTRY, Step.COMMIT, Step.LINKED, Step.JOURNAL, Step.HOOK, Step.CHECKPOINT, Step.HINT)
 IN_PROCESS = (Step.START, Step.ENTRY, Step.RESULTS)
-"""The steps that the process announces wherever its warehouse is."""
+"""The steps that the process announces for every kind of warehouse."""
 ANNOUNCED = (*_IN_BOTH, Step.WRITTEN, Step.LINK, Step.CHECKPOINT_LINK, Step.OTHER, Step.RESULTS)
 """The steps of a build whose warehouse is in a folder."""
 REQUESTED = (*_IN_BOTH, Step.RESULTS, *(each for each in Step if each not in (*ANNOUNCED, *_IN_BOTH)))
@@ -89,10 +89,10 @@ REQUESTED = (*_IN_BOTH, Step.RESULTS, *(each for each in Step if each not in (*A
 
 @dataclass(frozen=True)
 class Moment:
-    """When a run is disturbed: that many seconds after it comes to a step for the n-th time.
+    """The moment at which a run is disturbed: a number of seconds after the n-th occurrence of a step.
 
     Attributes:
-        signal: SIGKILL to end it, SIGINT for what Ctrl-C does.
+        signal: SIGKILL to kill the run, SIGINT for Ctrl-C.
         of_spark: whether the kept Spark is killed instead of the run, which continues.
     """
 
@@ -112,7 +112,7 @@ class Moment:
 
     @property
     def kind(self) -> str:
-        """What the figures count it as."""
+        """The kind of moment in the figures."""
         match Step[self.step]:
             case Step.ENTRY:
                 return "any time"
@@ -130,14 +130,14 @@ class Moment:
 
 
 class Places:
-    """Tells steps by audit events; one for each thread, because a commit's journal line is known by its thread."""
+    """Recognises steps by audit events; one instance for each thread, to relate journal lines to commits."""
 
     def __init__(self) -> None:
         self.table = ""
         self._has_committed = False
 
     def step(self, event: str, arguments: tuple[Any, ...]) -> Step | None:
-        """The step that an audit event is, or None."""
+        """Returns the step of an audit event, or None."""
         match event:
             case "open" if isinstance(arguments[0], str):
                 return self._opened(arguments[0], arguments[1])
@@ -168,7 +168,7 @@ class Places:
         return Step.HINT if found["name"] == "_last_checkpoint" else Step.OTHER
 
     def _noted(self) -> Step | None:
-        """Skips are noted too: they follow no commit."""
+        """Returns the step of a journal line, or None for a skip, which follows no commit."""
         committed, self._has_committed = self._has_committed, False
         if not committed:
             return None

@@ -1,4 +1,4 @@
-"""A story: runs that are killed and continued, and what they leave, compared with undisturbed runs."""
+"""A story: runs that are killed and continued, whose results are compared with undisturbed runs."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from tests.chaos.steps import Moment
 from tests.chaos.workplace import Command, Ended, Workplace
 
 _MOST_RUNS = 4
-"""How many runs in a row may be needed to end a command that nothing disturbs any more."""
+"""The most runs that may be needed to complete a command that is no longer disturbed."""
 
 
 @dataclass(frozen=True)
 class Expected:
-    """A round that nothing disturbs: the lives of its commands, and what the warehouse holds after it."""
+    """An undisturbed round: the lives of its commands, and the warehouse's content after it."""
 
     lives: tuple[Life, ...]
     state: State
@@ -27,7 +27,7 @@ class Expected:
 
 @dataclass(frozen=True)
 class Kill:
-    """A process that was killed: which of the plan's, where it was, in which command."""
+    """A killed process: the number of the kill, its moment, and its command."""
 
     number: int
     moment: Moment
@@ -38,13 +38,13 @@ class Kill:
 
 @dataclass
 class Told:
-    """What happened in a round.
+    """The events and results of a round.
 
     Attributes:
         reruns: commands that continued an earlier one.
-        missed: planned kills whose moment did not come, because the work that was left had no such step.
-        retries, refused: of `dbt retry`: how often it was used, and how often it told to type another command.
-        skips: units of work that a rerun found done.
+        missed: planned kills that did not happen, because the remaining work had no such step.
+        retries, refused: how often `dbt retry` was used, and how often it printed another command instead.
+        skips: units of work that a rerun skipped.
     """
 
     plan: RoundPlan
@@ -68,11 +68,11 @@ class Told:
 
 
 class Undisturbed:
-    """The rounds that nothing disturbs, in a warehouse of their own; each is run when it is first asked for.
+    """The undisturbed rounds, in a separate warehouse; each round runs when it is first requested.
 
     Args:
-        place: where they are run.
-        tell: gets a line for each round.
+        place: the workplace of the rounds.
+        tell: called with a line for each round.
     """
 
     def __init__(self, place: Workplace, tell: Callable[[str], None]) -> None:
@@ -82,10 +82,10 @@ class Undisturbed:
         self._lock = threading.Lock()
 
     def round(self, number: int) -> Expected:
-        """The round of that number, from 1.
+        """Returns the round with a number, counted from 1.
 
         Raises:
-            AssertionError: a command failed.
+            AssertionError: if a command failed.
         """
         with self._lock:
             while len(self._rounds) < number:
@@ -112,7 +112,7 @@ class Round:
     """One round of a story.
 
     Args:
-        tell: gets a line for each thing that happens.
+        tell: called with a line for each event.
     """
 
     def __init__(self, place: Workplace, plan: RoundPlan, tell: Callable[[str], None]) -> None:
@@ -123,7 +123,7 @@ class Round:
         self._run_id = f"story-{plan.story}-round-{plan.round}"
 
     def live(self, expected: Expected) -> Told:
-        """Runs it to its end, and judges what it leaves."""
+        """Runs the round to its end, and checks its results."""
         target = self._place.project / "target"
         began, units, skipped = time.monotonic(), State.of(self._place.warehouse).unit_count, skips(target)
         for number, command in enumerate(Command.of_round(self._plan.round)):
@@ -143,7 +143,7 @@ class Round:
         return self._plan.first if number == 0 else First.NOTHING
 
     def _command(self, command: Command, moments: list[tuple[int, Moment]], first: First) -> None:
-        """Runs a command again and again until it has come to its end without having been disturbed."""
+        """Runs a command repeatedly until it ends without a disturbance."""
         following, disturbed = self._plain(command), False
         if first is not First.NOTHING:
             self._note_first(first, self._disturbed(following, first))
@@ -161,7 +161,7 @@ class Round:
         self._to_its_end(following, disturbed)
 
     def _disturbed(self, arguments: tuple[str, ...], first: First) -> Ended:
-        """The run that `dbt retry` continues: of a failing hook it also stops at once, so that there is much left."""
+        """Runs the command that `dbt retry` continues; a failing hook ends it early, so that work remains."""
         if first is First.INTERRUPT:
             return self._run(arguments, self._plan.interrupt)
         return self._run((*arguments, "--fail-fast"), None, failing=True)
@@ -174,7 +174,7 @@ class Round:
         self._fault(f"still ends with {ended.code}", ended)
 
     def _rerun(self, arguments: tuple[str, ...], moment: Moment | None) -> Ended:
-        """Continues; where `dbt retry` tells to type another command, that command is run as it is printed."""
+        """Continues the run; if `dbt retry` prints another command, runs that command as printed."""
         self._told.reruns += 1
         if arguments != ("retry",):
             return self._run(arguments, moment)
@@ -217,7 +217,7 @@ class Round:
         self._tell(f"  kill {kill.number}: {kill.command} {moment}{where}, after {kill.seconds:.1f} s")
 
     def _note_missed(self, moments: list[Moment], ended: Ended) -> None:
-        """The work that was left had no such step: the command is at its end."""
+        """Records kills that did not happen because the command ended without their steps."""
         self._told.missed += len(moments)
         self._tell(f"  missed  {', '.join(map(str, moments))}")
         if ended.code != 0:

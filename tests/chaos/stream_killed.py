@@ -1,10 +1,10 @@
-"""A stream from table to table by `format("silt")`, in a process that is killed with its Spark at a given moment.
+"""Runs a stream between tables with `format("silt")`, in a process that is killed with its Spark at a given moment.
 
 stream_killed WAREHOUSE CHECKPOINT
 
-Rows are written, and committed, in Python processes that Spark starts. So each Python process below this one watches
-itself (`watch`, by the file `sitecustomize.py` on its path), and the one that comes to the moment kills them all.
-It must be the leader of a process group of its own.
+Python processes that Spark starts write and commit rows. So each child process watches itself (`watch`, called by
+`sitecustomize.py` on its path), and the process that reaches the moment kills all processes. This process must be the
+leader of its own process group.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from tests.chaos.steps import Places
 
 VARIABLE = "SILT_STREAM_KILLED_AT"
 PART, TIDY = "PART", "TIDY"
-"""Before a data file gets its name; after the commit, when its folder is listed and Spark has not been told."""
+"""PART: before a data file gets its name. TIDY: a listing after the commit, before Spark has an answer."""
 SITE = "from tests.chaos import stream_killed\nstream_killed.watch()\n"
 _EVENTS = frozenset(("open", "os.link", "os.rename", "os.remove", "os.scandir", "os.listdir"))
 _PART = re.compile(r"part-[^/]*\.parquet$")
@@ -30,7 +30,7 @@ _PART = re.compile(r"part-[^/]*\.parquet$")
 
 @dataclass(frozen=True)
 class Moment:
-    """When all is killed: where a process comes to a step for the n-th time in all of them.
+    """The moment at which all processes are killed: the n-th occurrence of a step in any of them.
 
     Attributes:
         step: the name of a `Step`, or PART, or TIDY.
@@ -43,7 +43,7 @@ class Moment:
 
 
 def watch() -> None:
-    """Has this process watch itself, where a moment is given."""
+    """Starts the watch in this process if its environment contains a moment."""
     given = os.environ.get(VARIABLE)
     if given is not None:
         moment, places = Moment(**json.loads(given)), _Watched()
@@ -56,7 +56,7 @@ class _Watched:
         self._has_committed = False
 
     def step(self, event: str, arguments: tuple[Any, ...]) -> str | None:
-        """The step that an audit event is, or None."""
+        """Returns the step of an audit event, or None."""
         if event in ("os.scandir", "os.listdir"):
             return TIDY if self._has_committed else None
         if event in ("os.link", "os.rename") and _PART.search(str(arguments[1])):
@@ -78,12 +78,12 @@ def _hear(moment: Moment, watched: _Watched, event: str, arguments: tuple[Any, .
 
 
 def variables(moment: Moment | None) -> dict[str, str]:
-    """What the process is given so that it is killed at a moment; nothing where it is to end by itself."""
+    """Returns the environment variables for a kill at a moment, or no variables if moment is None."""
     return {} if moment is None else {VARIABLE: json.dumps(asdict(moment))}
 
 
 def main(warehouse: str, checkpoint: str) -> None:
-    """Writes what `main.source` has more than `main.target`, a file in each batch."""
+    """Streams the new rows of `main.source` to `main.target`, one file in each batch."""
     assert os.getpgrp() == os.getpid(), "it is killed as a process group: give it one of its own"
     os.environ["SILT_STREAM_GROUP"] = str(os.getpid())
     from pyspark.sql import SparkSession  # the processes that watch need no Spark

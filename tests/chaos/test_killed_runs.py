@@ -1,4 +1,4 @@
-"""Killed runs that are continued under their run id end as if nothing had happened (`make chaos` is the long form)."""
+"""Killed runs that are continued with their run id have the result of undisturbed runs (`make chaos` runs more)."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ def chaos_of_clients(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chaos
 
 class TestRunsWithASparkOfTheirOwn:
     @pytest.mark.parametrize(("story", "kills"), stories(0, KILLS).items())
-    def test_killed_with_it_and_continued_they_leave_what_undisturbed_runs_leave(
+    def test_runs_killed_with_their_spark_and_continued_have_the_result_of_undisturbed_runs(
         self, chaos: Chaos, story: int, kills: int
     ) -> None:
         live(chaos, story, kills)
 
     @pytest.mark.long
-    def test_a_round_that_is_repeated_changes_nothing_with_its_run_id_and_adds_rows_with_another(
+    def test_repeating_a_round_changes_nothing_with_its_run_id_and_adds_rows_with_another_id(
         self, chaos: Chaos
     ) -> None:
         chaos.undisturbed.round(1)
@@ -57,16 +57,16 @@ class TestRunsWithASparkOfTheirOwn:
         appended = ("run", "--select", "as_append")
         assert place.dbt(Command(appended, 1).given("another")).code == 0
         found = Difference.of(before, State.of(place.warehouse))
-        # The model's rows again, two that the hooks of the run note, and a tally that has another number.
+        # The model's rows again, two rows of the run's hooks, and a tally with another number.
         assert (found.rows_lost, found.rows_doubled) == (1, 60 + 2 + 1)
 
 
 @pytest.mark.long
 class TestRunsThatShareAServer:
-    """What a killed run had asked of Spark goes on there, while the run is continued."""
+    """The server continues the statements of a killed run while the run is continued."""
 
     @pytest.mark.parametrize(("story", "kills"), stories(0, MANY_KILLS).items())
-    def test_killed_and_continued_they_leave_what_undisturbed_runs_leave(
+    def test_killed_and_continued_runs_have_the_result_of_undisturbed_runs(
         self, chaos_of_clients: Chaos, story: int, kills: int
     ) -> None:
         live(chaos_of_clients, story, kills)

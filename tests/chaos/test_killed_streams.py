@@ -1,4 +1,4 @@
-"""A process that writes a stream by `format("silt")` is killed, again and again, and each row is written once."""
+"""A process that writes a stream with `format("silt")` is killed repeatedly, and each row is written once."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from tests.unit.cli.house import House, rows
 
 ROOT = Path(__file__).resolve().parents[2]
 MOMENTS = (
-    *((PART, 1), ("COMMIT", 1), ("LINKED", 1)),  # of the batch that makes the table
+    *((PART, 1), ("COMMIT", 1), ("LINKED", 1)),  # of the batch that creates the table
     *(("COMMIT", 2), ("LINK", 1), ("LINKED", 2), (TIDY, 1)),
 )
 FILES, EACH = 2 * len(MOMENTS), 10
 _SECONDS = 300
 _TOO_LATE = "Python worker failed to connect back"
-"""Spark gives a stream's Python ten seconds to start, which a busy machine may not keep."""
+"""Spark allows a stream's Python process ten seconds to start, which a busy machine may exceed."""
 
 
 def run(folder: Path, moment: Moment | None) -> int:
-    """Runs the stream; its exit code."""
+    """Runs the stream and returns its exit code."""
     path = os.pathsep.join([str(folder / "site"), str(ROOT)])
     environment = {**os.environ, **variables(moment), "PYTHONPATH": path, "PYSPARK_PYTHON": sys.executable}
     command = [sys.executable, "-m", "tests.chaos.stream_killed", str(folder / "house"), str(folder / "checkpoint")]
@@ -48,7 +48,7 @@ def run(folder: Path, moment: Moment | None) -> int:
 
 @pytest.mark.long
 @pytest.mark.skipif(not has_limits(), reason="this PySpark reads all files in one batch")
-def test_each_row_of_a_stream_that_is_killed_at_each_of_its_steps_is_written_once(tmp_path: Path) -> None:
+def test_each_row_is_written_once_if_the_stream_is_killed_at_each_step(tmp_path: Path) -> None:
     (tmp_path / "site").mkdir()
     (tmp_path / "site" / "sitecustomize.py").write_text(SITE)
     (tmp_path / "house").mkdir()

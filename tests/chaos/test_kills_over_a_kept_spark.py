@@ -56,7 +56,7 @@ def undisturbed(place: Workplace) -> State:
 
 @pytest.fixture
 def empty(place: Workplace, undisturbed: State) -> Workplace:
-    """The same, with nothing built; Spark has been used before."""
+    """The same project without tables; its Spark has been used before."""
     place.warehouse.remove()
     shutil.rmtree(place.project / "target")
     return place
@@ -74,20 +74,20 @@ def assert_a_rerun_ends_it(place: Workplace, undisturbed: State) -> None:
 
 
 def assert_it_said_so(killed: Ended) -> None:
-    """A run under which Spark was killed has done all that it was to do without it, or says why not."""
+    """Checks that a run whose Spark was killed succeeded, or reports that Spark ended."""
     assert killed.code == 0 or "SILT_SPARK_ENDED" in killed.output, killed.output
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("phase", PHASES)
-def test_the_run_is_killed(empty: Workplace, undisturbed: State, phase: str) -> None:
+def test_a_rerun_completes_a_killed_run(empty: Workplace, undisturbed: State, phase: str) -> None:
     assert run(empty, PHASES[phase]).killed
     assert_a_rerun_ends_it(empty, undisturbed)
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("phase", PHASES)
-def test_spark_is_killed(empty: Workplace, undisturbed: State, phase: str) -> None:
+def test_a_rerun_completes_a_run_whose_spark_was_killed(empty: Workplace, undisturbed: State, phase: str) -> None:
     moment = PHASES[phase]
     killed = run(empty, Moment(moment.step, moment.n, moment.seconds, of_spark=True))
     assert killed.struck, killed.output
@@ -97,10 +97,12 @@ def test_spark_is_killed(empty: Workplace, undisturbed: State, phase: str) -> No
 
 @pytest.mark.long
 @pytest.mark.parametrize("of_spark", [False, True], ids=["the run", "Spark"])
-def test_it_is_killed_while_spark_writes(empty: Workplace, undisturbed: State, of_spark: bool) -> None:
+def test_a_rerun_completes_a_run_that_was_killed_while_spark_writes(
+    empty: Workplace, undisturbed: State, of_spark: bool
+) -> None:
     with ThreadPoolExecutor(1) as pool:
         killing = pool.submit(kill_while_spark_writes, empty, of_spark)
-        killed = run(empty)  # here: a thread that ends would leave the process that dbt is forked from
+        killed = run(empty)  # in the main thread, which keeps the process from which dbt is forked
         killing.result()
     assert killed.killed != of_spark
     assert not list((folder_of(empty) / "main" / "slow" / "_delta_log").glob("*.json"))
@@ -124,7 +126,7 @@ def kill_while_spark_writes(place: Workplace, of_spark: bool) -> None:
 
 
 def wait_until_spark_writes(table: Path) -> None:
-    """Until the folder of a statement's files is there, which Spark makes before its tasks begin."""
+    """Waits until the folder of a statement's files exists, which Spark creates before its tasks start."""
     end = time.monotonic() + _LONGEST_SECONDS
     while not list(table.rglob("_temporary")):
         assert time.monotonic() < end

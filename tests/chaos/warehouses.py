@@ -1,4 +1,4 @@
-"""Where a workplace keeps its tables: in a folder, or in an object store behind a proxy that kills."""
+"""The warehouse of a workplace: in a folder, or in an object store behind a proxy that kills processes."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ _DATABASE = "silt"
 
 @dataclass(frozen=True)
 class Kept:
-    """A table: its log, and how another engine opens it.
+    """A table: its log, and the options with which another engine opens it.
 
     Attributes:
-        name: with its schema.
+        name: of the table, with its schema.
         options: of delta-rs.
     """
 
@@ -39,27 +39,27 @@ class Kept:
 
 
 class Warehouse(Protocol):
-    """What a workplace's project builds."""
+    """The warehouse that a workplace's project builds."""
 
     @property
     def url(self) -> str: ...
 
     @property
     def steps(self) -> tuple[Step, ...]:
-        """Those that a build comes to."""
+        """The steps of a build."""
 
     @property
     def requests(self) -> RequestSteps | None:
-        """What sees the steps that its process does not announce."""
+        """The listener for steps that the process does not announce."""
 
     def storage(self) -> dict[str, Any]:
         """The profile's `storage`."""
 
     def tables(self) -> Iterator[Kept]:
-        """Sorted by their names."""
+        """Returns the tables, sorted by name."""
 
     def remove(self) -> None:
-        """Removes all of it."""
+        """Deletes the warehouse."""
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,7 @@ class Folder:
 
 @dataclass(frozen=True)
 class Prefix:
-    """A warehouse in an object store; dbt reaches it by the proxy, the judges directly."""
+    """A warehouse in an object store, which dbt accesses through the proxy and the checks directly."""
 
     server: ObjectServer
     name: str

@@ -1,4 +1,4 @@
-"""A copy of the project, and dbt commands on it in processes of their own."""
+"""A copy of the project, and dbt commands on it in separate processes."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ _FIRST_DAY = 1
 
 @dataclass(frozen=True)
 class Command:
-    """A dbt command of a round, without what gives it its run id.
+    """A dbt command of a round, without its run id.
 
     Attributes:
-        arguments: of dbt, the command's name first.
+        arguments: of dbt, beginning with the command's name.
     """
 
     arguments: tuple[str, ...]
@@ -40,7 +40,7 @@ class Command:
 
     @classmethod
     def of_round(cls, round_: int) -> tuple[Command, ...]:
-        """The commands of a round: all nodes are built, some tables are cloned, an operation writes."""
+        """Returns the commands of a round: a build, clones of some tables, and an operation that writes."""
         first, last = (f"2024-01-{_FIRST_DAY + round_ + days:02}" for days in (0, 4))
         build = ("build", "--event-time-start", first, "--event-time-end", last)
         clone = ("clone", "--full-refresh", "--target", "clone", "--state", "built", "--select", "as_append", "hooked")
@@ -48,7 +48,7 @@ class Command:
         return (cls(build, round_), cls(clone, round_), cls(operation, round_))
 
     def given(self, run_id: str | None = None) -> tuple[str, ...]:
-        """Its arguments, with the run id among its variables if there is one."""
+        """Returns the arguments, with the run id in the variables if it is set."""
         variables: dict[str, Any] = {"round": self.round}
         if run_id is not None:
             variables["silt_run_id"] = run_id
@@ -61,8 +61,8 @@ class Ended:
 
     Attributes:
         code: its exit code, negative for a signal.
-        output: what it printed.
-        facts: what `dbt_killed` reported: the step that was struck, or the steps that were taken.
+        output: its standard output and standard error.
+        facts: the report of `dbt_killed`: the step of the signal, or all steps.
     """
 
     code: int
@@ -79,7 +79,7 @@ class Ended:
 
     @property
     def printed_command(self) -> tuple[str, ...] | None:
-        """The arguments of the dbt command that the output tells to type, to continue the run."""
+        """The arguments of the dbt command that the output names to continue the run."""
         found = _PRINTED.search(self.output)
         return tuple(shlex.split(found[1])[1:]) if found else None
 
@@ -89,7 +89,7 @@ class Workplace:
     """A folder with a copy of the project in `project`, and the warehouse that it builds.
 
     Attributes:
-        variables: further ones of the environment of its runs.
+        variables: additional environment variables of its runs.
     """
 
     root: Path
@@ -101,8 +101,8 @@ class Workplace:
         """Copies the project.
 
         Args:
-            remote: the Spark Connect server that its runs share; else each run starts a Spark of its own.
-            cloud: where its warehouse is; else it is in the folder `warehouse`.
+            remote: the Spark Connect server that its runs share; by default, each run starts its own Spark.
+            cloud: the object store of its warehouse; by default, it is in the folder `warehouse`.
         """
         shutil.copytree(PROJECT, root / "project")
         if remote is not None:
@@ -132,11 +132,11 @@ class Workplace:
     def dbt(
         self, arguments: tuple[str, ...], moment: Moment | None = None, run_id: str = "", failing: bool = False
     ) -> Ended:
-        """Runs a dbt command to its end, or to that moment.
+        """Runs a dbt command to its end, or until a moment.
 
         Args:
-            run_id: the profile's.
-            failing: whether the hook of a model fails, behind the model's commit.
+            run_id: of the profile.
+            failing: whether a hook fails after its model's commit.
         """
         number = len(list(self.root.glob("*.log"))) + 1
         log, report = self.root / f"{number:03}.log", self.root / f"{number:03}.json"
@@ -165,12 +165,12 @@ class Workplace:
         return Ended(code, log.read_text(errors="replace"), _facts(json.loads(lines[0]) if lines else {}, seen))
 
     def runs_entered(self) -> int:
-        """How many runs are in `silt_runs.json`."""
+        """Returns the number of runs in `silt_runs.json`."""
         registry = self.project / "target" / "silt_runs.json"
         return len(json.loads(registry.read_text())["runs"]) if registry.exists() else 0
 
     def keep_manifest(self) -> None:
-        """Keeps what dbt knows of the tables that are built, for `dbt clone`."""
+        """Keeps dbt's manifest of the built tables, for `dbt clone`."""
         (self.project / "built").mkdir(exist_ok=True)
         shutil.copy(self.project / "target" / "manifest.json", self.project / "built")
 
@@ -180,7 +180,7 @@ class Workplace:
 
 
 def _facts(announced: dict[str, Any], seen: dict[str, Any]) -> dict[str, Any]:
-    """What the process reported, with the steps that its requests showed in the place of those that it cannot know."""
+    """Returns the report of the process, with the steps of its requests, which it cannot observe itself."""
     if not seen:
         return announced
     own = {step.name: announced.get("steps", {}).get(step.name, 0) for step in IN_PROCESS}
