@@ -1,9 +1,9 @@
 """Simulates processes that create, replace, rename and drop relations of one schema, from a seed.
 
-Each answer must be one that some order of the operations explains, whatever was cut off, lost or came late.
+Some order of the operations must explain all answers, whatever was interrupted, lost or late.
 
 python -m tests.simulation.catalog_simulation --seeds 2000
-python -m tests.simulation.catalog_simulation --seed 17      that one, with its schedule
+python -m tests.simulation.catalog_simulation --seed 17      one seed, with its schedule
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _TABLE_SCHEMA = '{"type":"struct","fields":[{"name":"id","type":"long","nullable
 
 
 class CatalogSimulation:
-    """The processes of one seed, and the record of what they did."""
+    """The processes of one seed, and the record of their operations."""
 
     def __init__(self, seed: int) -> None:
         self.seed = seed
@@ -57,10 +57,10 @@ class CatalogSimulation:
         self._numbers = iter(range(1_000_000))
 
     def run(self) -> None:
-        """Runs everything that the seed determines.
+        """Runs all operations of the seed, and checks the answers.
 
         Raises:
-            Violation: with the schedule.
+            Violation: if a check fails; the message has the schedule.
         """
         self._draw_theme()
         processes = [Process(self.world, f"p{number}") for number in range(PROCESSES)]
@@ -80,7 +80,7 @@ class CatalogSimulation:
             raise self._violation("no order explains the answers:\n" + "\n".join(map(_line, self.operations)))
 
     def _draw_theme(self) -> None:
-        """In most seeds the processes do few kinds of things to few names, so that they get in each other's way."""
+        """Limits most seeds to few kinds of operations and few names, so that processes conflict."""
         chance = self.world.random
         self._names = tuple(chance.sample(NAMES, chance.choice((1, 2, 2, 3))))
         self._kinds = list(STATEMENT_KINDS)
@@ -134,7 +134,7 @@ class CatalogSimulation:
                 Metadata(id=str(number), schema_string=_TABLE_SCHEMA),
                 AddFile("part-0.parquet", {}, size=1, modification_time=1),
             ]
-            log.store.put_if_absent(commit_path(0), serialize(actions))  # where it exists, it is this one
+            log.store.put_if_absent(commit_path(0), serialize(actions))  # an existing file is this commit
             process.catalog.publish_table(_named(name), log, over_view)
             return "ok"
 
@@ -217,7 +217,7 @@ class CatalogSimulation:
         self._run(process, f"find {name}", _sees(name, lambda found: found.split()[0] if found else "nothing"), body)
 
     def read(self, process: Process) -> None:
-        """Reads the view, or the table's id, of a name; a table may be dropped between its look-up and its reading."""
+        """Reads the view of a name; a table is not read, since it may be dropped after it was found."""
         name = process.random.choice(self._names)
 
         def body() -> str:
@@ -231,7 +231,7 @@ class CatalogSimulation:
         )
 
     def _look_at_the_end(self) -> None:
-        """What everybody sees in the end is what some order leaves."""
+        """Records the final state as operations, and checks that it can be read and that it equals the listing."""
         looker = Catalog({DATABASE: self.world.storage})
         for name in NAMES:
             try:
@@ -271,7 +271,7 @@ class OneAfterTheOther(Executor):
     """An executor without threads, so that a seed determines the order."""
 
     def __init__(self, max_workers: int) -> None:
-        """Takes what ThreadPoolExecutor takes."""
+        """Has the signature of ThreadPoolExecutor."""
 
     def map(self, fn: Callable[..., Any], *iterables: Iterable[Any], **options: Any) -> Iterator[Any]:
         return map(fn, *iterables)
@@ -281,7 +281,7 @@ def simulate(seed: int) -> CatalogSimulation:
     """Runs one seed.
 
     Raises:
-        Violation: no order of the operations explains what was answered; the message has the schedule.
+        Violation: if no order of the operations explains the answers; the message has the schedule.
     """
     with _quiet():
         simulation = CatalogSimulation(seed)
@@ -291,7 +291,7 @@ def simulate(seed: int) -> CatalogSimulation:
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Without warnings, and without the garbage collection that would depend on earlier seeds."""
+    """Disables warnings, and garbage collection, which would depend on earlier seeds."""
     gc.disable()
     logging.disable(logging.WARNING)
     try:
@@ -324,7 +324,7 @@ def _without(state: dict[str, str], name: str) -> dict[str, str]:
 
 
 def _sees(name: str, answer: Callable[[str], str]) -> Effect:
-    """The effect of an operation that only reads a name."""
+    """Returns the effect of an operation that only reads a name."""
     return lambda state, outcome: state if answer(state.get(name, "")) == outcome else None
 
 

@@ -1,7 +1,7 @@
-"""Runs tasks one at a time and switches only at operations of a store, in an order that can be chosen.
+"""Runs tasks one at a time and switches between them only at operations of a store, in a chosen order.
 
-A task is a thread that waits for its turn before each operation at which the store yields. So an order of turns
-determines the whole run, and all orders of a few small tasks can be tried.
+A task is a thread that waits for its turn before each operation at which the store yields. An order of turns
+thus determines the whole run, and all orders of a few small tasks can be tested.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class YieldingStore(FaultyStore):
 
 
 class Scheduler:
-    """Gives one task at a time its turn. A task gives its turn up by itself: the next task is chosen where it waits."""
+    """Gives one task at a time its turn. A task yields by itself; the next task is chosen while it waits."""
 
     def __init__(self) -> None:
         self._mine = threading.local()
@@ -47,10 +47,10 @@ class Scheduler:
         """Runs the tasks to their end.
 
         Args:
-            choose: gets the number of waiting tasks; returns the index of the one whose turn it is.
+            choose: gets the number of waiting tasks, and returns the index of the task to run.
 
         Returns:
-            The result of each task, or the exception that it ended with.
+            The result of each task, or the exception that ended it.
         """
         self._choose, self._begun = choose, False
         self._lanes = lanes = [Lane(task) for task in tasks]
@@ -84,7 +84,7 @@ class Scheduler:
             self._back.release()
 
     def _pass_on(self, own: Lane | None) -> bool:
-        """Lets the chosen task continue, and waits where it is another one; whether there was any."""
+        """Lets the chosen task continue, waits if it is another task, and returns whether a task was waiting."""
         waiting = self._lanes
         if not waiting:
             return False
@@ -119,7 +119,7 @@ def _first(options: int) -> int:
 
 
 def every_order() -> Iterator[Choose]:
-    """Yields a chooser for each possible order of turns: run all tasks again with each."""
+    """Yields a chooser for each possible order of turns; the caller runs all tasks again with each chooser."""
     plan: list[list[int]] = []
     while True:
         taken = iter(range(1 << 30))
@@ -140,6 +140,6 @@ def every_order() -> Iterator[Choose]:
 
 
 def random_order(seed: int) -> Choose:
-    """A random chooser."""
+    """Returns a random chooser."""
     chance = random.Random(seed)
     return lambda options: chance.randrange(options)

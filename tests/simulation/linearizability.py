@@ -1,7 +1,8 @@
-"""Checks that operations on names, which overlapped, took effect one after the other in some order.
+"""Checks that overlapping operations on names took effect in some sequential order.
 
-An operation takes effect at one instant between its beginning and its end; one that crashed, or whose outcome is not
-known, at an instant after its beginning, or never (Herlihy and Wing, "Linearizability", 1990). The search is that of
+An operation takes effect at one instant between its start and its end; an operation that crashed, or whose outcome is
+not
+known, at an instant after its start, or never (Herlihy and Wing, "Linearizability", 1990). The search is that of
 Wing and Gong, "Testing and Verifying Concurrent Objects" (1993).
 """
 
@@ -11,19 +12,19 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 State = frozenset[tuple[str, str]]
-"""What each name is: `table <id>` or `view <text>`; absent names have no entry."""
+"""The relation of each name: `table <id>` or `view <text>`; absent names have no entry."""
 
 Effect = Callable[[dict[str, str], str], dict[str, str] | None]
-"""The state after an operation with that outcome; None where it cannot have that outcome in that state."""
+"""Returns the state after an operation with an outcome, or None if that outcome is impossible in the state."""
 
 
 @dataclass(frozen=True)
 class Operation:
-    """An operation that was begun.
+    """An operation that was started.
 
     Attributes:
-        outcome: what it answered; None where it gave no answer.
-        success: the outcome that it has if it takes effect without an answer.
+        outcome: the answer, or None without an answer.
+        success: the outcome if it takes effect without an answer.
     """
 
     what: str
@@ -35,7 +36,7 @@ class Operation:
 
 
 def order_of(operations: Sequence[Operation], first: State = frozenset()) -> list[int] | None:
-    """An order in which the operations may have taken effect, by their numbers; None where there is none."""
+    """Returns an order in which the operations may have taken effect, as their numbers, or None if no order exists."""
     seen: set[tuple[frozenset[int], State]] = set()
 
     def search(done: tuple[int, ...], state: State) -> list[int] | None:

@@ -1,7 +1,7 @@
-"""Checks what must hold of a world, whatever happened in it, by a replay that shares no code with the engine's.
+"""Checks the invariants of a world by a replay that shares no code with the engine.
 
-The commits are applied one after the other, as plain JSON, to dictionaries. What the processes did and read is
-compared with that.
+The commits are applied in order, as plain JSON, to dictionaries. The reads and writes of the processes are compared
+with the result.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ class Attempt:
     """One run of a statement, from its snapshot to its end.
 
     Attributes:
-        outcome: COMMITTED, FAILED, UNKNOWN or CRASHED; None while it runs, and where there was nothing to do.
-        version: the one that it reported.
+        outcome: COMMITTED, FAILED, UNKNOWN or CRASHED; None while it runs, and if it had nothing to do.
+        version: the reported version.
     """
 
     number: int
@@ -44,7 +44,7 @@ class Attempt:
 
 @dataclass(frozen=True)
 class Seen:
-    """What a process read from a table: the version of the log with that id, rows and transaction identifiers."""
+    """The content that a process read from a table: version, rows and transaction identifiers."""
 
     table_id: str
     version: int
@@ -54,10 +54,10 @@ class Seen:
 
 @dataclass(frozen=True)
 class Look:
-    """What one statement read from one or more tables, between two steps of the world.
+    """The content that one statement read from one or more tables, between two steps of the world.
 
     Attributes:
-        is_newest: whether it asked for the newest versions, and no fault hid them.
+        is_newest: whether it requested the newest versions, and no fault hid them.
     """
 
     seen: tuple[Seen, ...]
@@ -97,7 +97,7 @@ def check(world: World, attempts: Sequence[Attempt], looks: Sequence[Look]) -> l
         The versions of each log, in the order of the logs.
 
     Raises:
-        Violation: names the broken one.
+        Violation: if an invariant is broken.
     """
     histories = [list(_replayed(world, log)) for log in sorted({landing.log for landing in world.landings})]
     _check_attempts(histories, attempts, world.storage.has_folders)
@@ -110,10 +110,10 @@ def check(world: World, attempts: Sequence[Attempt], looks: Sequence[Look]) -> l
 
 
 def check_retained(world: World, tables: Collection[str], since_ms: int) -> None:
-    """Checks that all files exist of the versions that were the newest since that time, in these tables.
+    """Checks that all files exist of the versions of these tables that were the newest at or after a time.
 
     Raises:
-        Violation: a file is missing.
+        Violation: if a file is missing.
     """
     for log in sorted({landing.log for landing in world.landings if landing.table in tables}):
         history = list(_replayed(world, log))
@@ -126,7 +126,7 @@ def check_retained(world: World, tables: Collection[str], since_ms: int) -> None
 
 
 def _replayed(world: World, log: int) -> Iterator[Version]:
-    """The versions of one log, each checked against the one before."""
+    """Yields the versions of one log, each checked against the previous version."""
     landings = sorted(_until_drop(each for each in world.landings if each.log == log), key=lambda each: each.version)
     _require(
         [each.version for each in landings] == list(range(len(landings))),
@@ -140,9 +140,9 @@ def _replayed(world: World, log: int) -> Iterator[Version]:
 
 
 def _until_drop(landings: Iterable[Landing]) -> Iterator[Landing]:
-    """The commits of one log as they were written, up to its end.
+    """Yields the commits of one log in the order of their writes, up to the drop.
 
-    A later one came into an emptied folder, where nothing reads it, which its writer is told.
+    A later commit was written into an emptied folder, is never read, and raised an error in its writer.
     """
     for landing in landings:
         yield landing
@@ -174,9 +174,9 @@ def _next(world: World, landing: Landing, last: Version | None) -> Version:
 
 
 def _check_attempts(histories: Sequence[Sequence[Version]], attempts: Sequence[Attempt], has_folders: bool) -> None:
-    """Each attempt was committed at most once, and as it reports.
+    """Checks that each attempt was committed at most once, and as reported.
 
-    Without folders, a writer whose table is dropped right after its commit is told of the drop alone.
+    Without folders, a writer whose table is dropped right after its commit gets only the error about the drop.
     """
     landed: dict[int, Version] = {}
     gone: set[int] = set()
@@ -200,7 +200,7 @@ def _check_attempts(histories: Sequence[Sequence[Version]], attempts: Sequence[A
 
 
 def _check_serial(history: Sequence[Version], attempts: Sequence[Attempt]) -> None:
-    """Each version is what its statement makes of the one before, as far as its isolation level requires."""
+    """Checks that each version is its statement's result on the previous one, as the isolation level requires."""
     for before, after in itertools.pairwise(history):
         number = after.info.get(ATTEMPT)
         if number is None:
@@ -226,7 +226,7 @@ def _check_step(before: Version, after: Version, attempt: Attempt) -> None:
 
 
 def _check_files(after: Version, statement: Statement, what: str) -> None:
-    """Under the lower levels, the rows of the files that it rewrote are changed as the statement says."""
+    """Checks, for the lower levels, that the statement's effect is right on the rows of the files that it rewrote."""
     old = _merged(after.removed)
     expected = statement.apply(old)
     _require(_merged(after.added) == expected, f"rows of its own files went wrong: {what}")
@@ -237,7 +237,7 @@ def _merged(files: Mapping[str, Mapping[int, int]]) -> dict[int, int]:
 
 
 def _check_look(look: Look, by_id: Mapping[str, Sequence[Version]]) -> None:
-    """All versions that were read were the newest at one moment while the statement ran."""
+    """Checks that all versions that were read were the newest at one moment while the statement ran."""
     first, last = (look.began, look.ended) if look.is_newest else (0, look.ended)
     for seen in look.seen:
         history = by_id[seen.table_id]

@@ -1,4 +1,4 @@
-"""Runs real processes, and threads of one, that write to one table in a local folder at the same time.
+"""Runs real processes, or threads of one process, that write to one table in a local folder at the same time.
 
 python -m tests.simulation.processes --writers 4 --commits 200
 """
@@ -43,10 +43,10 @@ class Outcome:
 
     Attributes:
         commits: the units of work, each in its own commit.
-        attempts: to commit, of all those that ended.
-        reruns: of statements that lost to another commit.
+        attempts: to commit, of all writers that ended.
+        reruns: of statements after a conflict with another commit.
         kills: processes that were killed while they ran.
-        most_reruns: of one unit.
+        most_reruns: the most reruns of one unit.
     """
 
     commits: int
@@ -64,14 +64,14 @@ class Outcome:
 
 
 def create(folder: Path) -> None:
-    """The table: accounts with a balance, a few in each file."""
+    """Creates the table: accounts with a balance, a few in each file."""
     table = _open(folder)
     table.log.store.make_folder(LOG_FOLDER)
     table.create(*(dict.fromkeys(range(first, ACCOUNTS, _FILES), BALANCE) for first in range(_FILES)))
 
 
 def work(table: RowsTable, writer: int, commits: int, report: Path) -> None:
-    """The units of one writer, in order; those that are already recorded are skipped.
+    """Runs the units of one writer in order; units that are already recorded are skipped.
 
     Args:
         report: gets a line of JSON for each unit: its number, attempts, reruns.
@@ -86,7 +86,7 @@ def work(table: RowsTable, writer: int, commits: int, report: Path) -> None:
 
 
 def run_threads(folder: Path, writers: int, commits: int) -> Outcome:
-    """Threads that share one handle of the table."""
+    """Runs threads that share one handle of the table."""
     create(folder)
     table, began = _open(folder), time.monotonic()
     on_threads(writers, lambda writer: work(table, writer, commits, _report(folder, writer)))
@@ -94,7 +94,7 @@ def run_threads(folder: Path, writers: int, commits: int) -> Outcome:
 
 
 def on_threads(writers: int, live: Callable[[int], None]) -> None:
-    """Runs each writer, by its number, on a thread of its own; raises what the first that failed raised."""
+    """Runs each writer, by its number, on its own thread, and raises the error of the first writer that failed."""
     failures: list[BaseException] = []
 
     def run(writer: int) -> None:
@@ -114,10 +114,10 @@ def on_threads(writers: int, live: Callable[[int], None]) -> None:
 
 
 def run_processes(folder: Path, writers: int, commits: int, kill_seed: int | None = None) -> Outcome:
-    """Processes, each with its own handle.
+    """Runs processes, each with its own handle.
 
     Args:
-        kill_seed: where given, processes are killed at random moments, and started again; each completes some units
+        kill_seed: if set, processes are killed at random moments and restarted; each completes some units
             before it is killed again, so that the run ends.
     """
     create(folder)
@@ -149,7 +149,7 @@ def run_processes(folder: Path, writers: int, commits: int, kill_seed: int | Non
 
 
 def _judged(folder: Path, writers: int, commits: int, kills: int, seconds: float) -> Outcome:
-    """Every unit is there once, no money was made or lost, and no version is missing."""
+    """Checks that every unit was applied once, the sum of balances is unchanged, and no version is missing."""
     table = _open(folder)
     snapshot = table.log.snapshot()
     rows = table.rows()
@@ -168,7 +168,7 @@ def _judged(folder: Path, writers: int, commits: int, kills: int, seconds: float
 
 
 def _until_it_lands(table: RowsTable, writer: int, unit: int) -> tuple[CommitResult | None, int]:
-    """One unit: every other is a blind append, the rest are transfers, which read what they change."""
+    """Runs one unit: alternately a blind append, and a transfer, which reads the rows that it changes."""
     reruns = 0
     while True:
         try:
@@ -206,7 +206,7 @@ def keep_in(folder: Path, url: str, options: Mapping[str, str], plain_puts: bool
     """Puts the table of a run into an object store; the reports stay in the folder.
 
     Args:
-        plain_puts: plants a bug: a commit overwrites what is there.
+        plain_puts: plants a bug: a commit overwrites an existing file.
     """
     (folder / _PLACE).write_text(json.dumps([url, dict(options), plain_puts]))
 
@@ -219,7 +219,7 @@ def _store(folder: Path) -> Store:
 
 
 class _PlainPuts(ObjectStore):
-    """Leaves the condition of a conditional write out."""
+    """Omits the condition of a conditional write."""
 
     def put_if_absent(self, path: str, data: bytes) -> PutResult:
         self.put(path, data)
@@ -231,7 +231,7 @@ def _report(folder: Path, writer: int) -> Path:
 
 
 def _units(folder: Path, writer: int) -> int:
-    """How many units the writer has reported."""
+    """Returns the number of units that the writer has reported."""
     report = _report(folder, writer)
     return report.read_bytes().count(b"\n") if report.exists() else 0
 

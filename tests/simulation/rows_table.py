@@ -29,7 +29,7 @@ Change = Callable[[int, int], int | None]
 
 
 class RowTwice(Exception):
-    """Two files of one version hold the same row."""
+    """Two files of one version contain the same row."""
 
 
 @dataclass
@@ -40,7 +40,7 @@ class RowsTable:
     settings: CommitSettings = field(default_factory=CommitSettings)
 
     def create(self, *files: Rows, configuration: Mapping[str, str] | None = None) -> CommitResult:
-        """Makes version 0 in an existing folder."""
+        """Creates version 0 in an existing folder."""
         configuration = configuration or {}
         metadata = Metadata(self.log.clock.new_id(), SCHEMA.to_json(), configuration=configuration)
         adds = tuple(map(self._write, files))
@@ -49,11 +49,11 @@ class RowsTable:
         return self._commit(None, changes, ReadSet())
 
     def snapshot(self) -> Snapshot:
-        """The snapshot that a statement is based on: the newest."""
+        """Returns the newest snapshot, on which a statement is based."""
         return self.log.snapshot()
 
     def rows(self, snapshot: Snapshot | None = None) -> dict[int, int]:
-        """The rows of a snapshot, the newest by default, each id once."""
+        """Returns the rows of a snapshot, by default the newest; each id occurs once."""
         return self._read((snapshot or self.log.snapshot()).add_files())
 
     def append(self, rows: Rows, txn: SetTransaction | None = None) -> CommitResult:
@@ -73,7 +73,7 @@ class RowsTable:
     def rewrite_all(
         self, predicate: Expression, change: Callable[[Rows], Rows], name: str, txn: SetTransaction | None = None
     ) -> CommitResult:
-        """Changes the rows for which the predicate holds, all at once; those left out are deleted."""
+        """Changes the rows for which the predicate holds together; rows that the result lacks are deleted."""
         base = self.snapshot()
         files = [(add, self._read([add])) for add in base.add_files(skipping.prune(base, predicate))]
         chosen = {key: amount for _, rows in files for key, amount in rows.items() if _holds(predicate, key, amount)}
@@ -104,7 +104,7 @@ class RowsTable:
         return self._commit(base, Changes(Operation("WRITE"), (self._write(new),), transactions=transactions), reads)
 
     def compact(self, files: slice = ALL) -> CommitResult | None:
-        """Moves the rows of those files into one."""
+        """Moves the rows of the files into one file."""
         base = self.snapshot()
         adds = base.add_files()[files]
         rows = self._read(adds)
@@ -116,7 +116,7 @@ class RowsTable:
         return self._commit(base, Changes(Operation("OPTIMIZE"), (new,), removes), reads)
 
     def set_property(self, name: str, value: Callable[[Rows], str] | str) -> CommitResult:
-        """Sets a property of the table; a value that is a function gets the rows."""
+        """Sets a property of the table; a function as its value is called with the rows."""
         base = self.snapshot()
         found = value if isinstance(value, str) else value(self.rows(base))
         metadata = replace(base.metadata, configuration={**base.metadata.configuration, name: found})
@@ -149,7 +149,7 @@ class Writer(RowsTable):
 
     Args:
         seed: of the clock, which also gives the ids.
-        level: None takes the table's.
+        level: of the statements; None means that of the table.
     """
 
     def __init__(self, store: Store, seed: int, level: IsolationLevel | None = None) -> None:

@@ -1,7 +1,7 @@
-"""Simulates one history of a warehouse from a seed: runs processes, and checks everything that they did.
+"""Simulates one history of a warehouse from a seed: runs processes, and checks all of their operations.
 
 python -m tests.simulation.simulation --seeds 2000
-python -m tests.simulation.simulation --seed 17      that one, with its schedule
+python -m tests.simulation.simulation --seed 17      one seed, with its schedule
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ from tests.simulation.statements import Statement
 from tests.simulation.world import DATABASE, FAIR, FOUL, ROUGH, SCHEMA, Crash, Process, World
 
 ACCOUNTS, LEDGER, QUEUE = (RelationName(DATABASE, SCHEMA, name) for name in ("accounts", "ledger", "queue"))
-"""The queue is dropped and re-created; the others stay."""
+"""Only the queue is dropped and re-created."""
 
 KEYS = 9
 PROCESSES = 4
@@ -82,7 +82,7 @@ class History:
 
 
 class Simulation:
-    """The processes of one seed, and the record of what they did."""
+    """The processes of one seed, and the record of their operations."""
 
     def __init__(self, seed: int, has_folders: bool = True) -> None:
         self.seed = seed
@@ -96,10 +96,10 @@ class Simulation:
         self._violation: Violation | None = None
 
     def run(self) -> History:
-        """Runs everything that the seed determines.
+        """Runs all operations of the seed, and checks the invariants.
 
         Raises:
-            Violation: with the schedule.
+            Violation: if a check fails; the message has the schedule.
         """
         try:
             with _turns_for_locks(self.world):
@@ -141,7 +141,7 @@ class Simulation:
         check_retained(self.world, tuple(f"{name.schema}/{name.identifier}" for name in (ACCOUNTS, LEDGER)), began_ms)
 
     def _draw_theme(self) -> None:
-        """In some rounds all processes run similar statements on one table, so that they conflict."""
+        """Limits some rounds to similar statements on one table, so that processes conflict."""
         chance = self.world.random
         self._kinds, self._targets = frozenset(statements.KINDS), (ACCOUNTS, ACCOUNTS, LEDGER, QUEUE)
         if chance.random() < 0.7:
@@ -149,7 +149,7 @@ class Simulation:
             self._targets = (chance.choice(NAMES),)
 
     def change(self, process: Process) -> None:
-        """A statement on one of the tables, run again after conflicts."""
+        """Runs a statement on one of the tables, and again after conflicts."""
         name = process.random.choice(self._targets)
         if name is QUEUE and self._makes_queue(process):
             return
@@ -160,7 +160,7 @@ class Simulation:
             pass
 
     def _ends(self, process: Process, name: RelationName, statement: Statement, settings: CommitSettings) -> bool:
-        """Whether the statement is done, after some runs; the process may have been restarted in between."""
+        """Runs the statement a few times and returns whether it is finished; the process may restart in between."""
         is_unit = statement.txn is not None and name is not QUEUE
         for _ in range(RERUNS):
             try:
@@ -207,15 +207,15 @@ class Simulation:
         return attempt.outcome
 
     def read(self, process: Process) -> None:
-        """The newest version of one table."""
+        """Reads the newest version of one table."""
         self._look(process, (process.random.choice(NAMES),), _cut)
 
     def read_together(self, process: Process) -> None:
-        """One cut of several tables."""
+        """Reads a consistent cut of several tables."""
         self._look(process, process.random.choice(((ACCOUNTS, LEDGER), NAMES)), _cut)
 
     def read_old(self, process: Process) -> None:
-        """An earlier version of a table."""
+        """Reads an earlier version of a table."""
 
         name = process.random.choice((ACCOUNTS, LEDGER))
         versions = sum(landing.table == f"{name.schema}/{name.identifier}" for landing in self.world.landings)
@@ -244,7 +244,7 @@ class Simulation:
         self.counts["read"] += 1
 
     def _is_old(self, name: RelationName, version: int) -> bool:
-        """Whether the version has not been the newest for so long that clean-ups may have removed it."""
+        """Returns whether the version was replaced so long ago that clean-ups may have removed it."""
         oldest = self.world.now_ms - _BETWEEN_ROUNDS_MS + _DAY_MS
         return any(
             landing.table == f"{name.schema}/{name.identifier}"
@@ -266,7 +266,7 @@ class Simulation:
         try:
             work(process.catalog.table(name))
         except (MissingLogVersionError, VersionNotFoundError) as error:
-            # A clean-up was faster; maintenance may be tried again.
+            # A clean-up was faster; maintenance may be retried.
             self.world.note(f"{process.name}: {error!r}")
         except (SiltError, ObjectMissing) as error:
             self._judge(process, (name,), error, strikes)
@@ -281,7 +281,7 @@ class Simulation:
         self._makes_queue(process)
 
     def _makes_queue(self, process: Process) -> bool:
-        """Makes the queue where it does not exist; whether it did."""
+        """Creates the queue if it does not exist; returns whether it tried to."""
         strikes = process.strikes
         try:
             if process.catalog.find(QUEUE) is not None:
@@ -323,7 +323,7 @@ class Simulation:
         error: Exception,
         strikes: int,
     ) -> None:
-        """Accepts an error where a fault occurred, or where the table may be gone."""
+        """Accepts an error if a fault occurred, or if the table may have been dropped."""
         self.world.note(f"{process.name}: {error!r}")
         self.counts[type(error).__name__] += 1
         if isinstance(error, ConcurrentModificationError):
@@ -335,7 +335,7 @@ class Simulation:
         raise Violation(f"an error without a cause: {error!r}") from error
 
     def _look_back(self) -> None:
-        """Reads, at the end, all versions that can still be read."""
+        """Reads the final version of each table."""
         catalog = Catalog({DATABASE: self.world.storage})
         for name in NAMES:
             if catalog.find(name) is None:
@@ -364,9 +364,10 @@ def simulate(seed: int, has_folders: bool = True) -> History:
     """Runs one seed, on a storage with folders or on an object store.
 
     Raises:
-        Violation: an invariant is broken; the message has the schedule.
+        Violation: if an invariant is broken; the message has the schedule.
     """
-    # Otherwise garbage collection would depend on earlier seeds, and a snapshot that lives on saves reading the log.
+    # Otherwise, garbage collection would depend on earlier seeds, and a snapshot that is still alive saves reading the
+    # log.
     gc.disable()
     logging.disable(logging.WARNING)
     try:
@@ -378,7 +379,7 @@ def simulate(seed: int, has_folders: bool = True) -> History:
 
 
 def remove_garbage(log: DeltaLog) -> None:
-    """Does what VACUUM does."""
+    """Deletes the files that VACUUM deletes."""
     snapshot = log.snapshot()
     cutoff = log.clock.now_ms() - snapshot.properties.deleted_file_retention_ms
     garbage = vacuum.untracked(log.store, snapshot, vacuum.needed(log, snapshot, cutoff), cutoff)
@@ -387,7 +388,7 @@ def remove_garbage(log: DeltaLog) -> None:
 
 
 def _live(process: Process, todo: list[Callable[[], None]]) -> None:
-    """Runs actions one after the other; a crash ends the current one, and the process starts again."""
+    """Runs actions in order; a crash ends the current action, and the process restarts."""
     for act in todo:
         try:
             act()
@@ -406,7 +407,7 @@ def _seen(log: DeltaLog, snapshot: Snapshot) -> Seen:
 
 @contextlib.contextmanager
 def _turns_for_locks(world: World) -> Iterator[None]:
-    """Lets other tasks continue while one waits for a lock of the catalog."""
+    """Lets other tasks continue while a task waits for a lock of the catalog."""
     with mock.patch.object(locks, "_held_changed", _Turns(world)), mock.patch.object(locks, "_held", set()):
         yield
 

@@ -35,12 +35,12 @@ _POLL = 0.05
 
 
 def create(warehouse: Warehouse) -> None:
-    """The table: accounts with a balance, in one file, so that transfers between them conflict."""
+    """Creates the table: accounts with a balance, in one file, so that transfers between them conflict."""
     warehouse.sql(f"create table accounts as select id, {BALANCE}L as balance from range(0, {ACCOUNTS}, 1, 1)")
 
 
 def work(warehouse: Warehouse, writer: int, statements: int, report: Path) -> None:
-    """Runs one writer's statements from the first on, whatever was done before.
+    """Runs all statements of one writer, including those that an earlier process has committed.
 
     Args:
         report: gets a line of JSON for each: its number, the attempts to commit it, its runs, whether it was skipped.
@@ -55,7 +55,7 @@ def work(warehouse: Warehouse, writer: int, statements: int, report: Path) -> No
 
 
 def run_threads(warehouse: Warehouse, folder: Path, writers: int, statements: int) -> Outcome:
-    """Threads that share one session.
+    """Runs threads that share one session.
 
     Args:
         warehouse: at `folder / "warehouse"`.
@@ -67,7 +67,7 @@ def run_threads(warehouse: Warehouse, folder: Path, writers: int, statements: in
 
 
 def run_processes(folder: Path, writers: int, statements: int, kills: int = 0, seed: int = 0) -> Outcome:
-    """Processes, each with its own Spark, on a table that `create` has made.
+    """Runs processes, each with its own Spark, on a table that `create` has created.
 
     Args:
         kills: how many times one of them, with its Spark, is killed at a random moment of a statement, and started
@@ -97,14 +97,14 @@ def run_processes(folder: Path, writers: int, statements: int, kills: int = 0, s
 
 
 def _may_be_killed(folder: Path, writer: int, number: int, kills: int, statements: int) -> bool:
-    """Whether the kill with that number is due, so that kills are spread over all of the writer's statements."""
+    """Returns whether a kill is due; kills are spread over all of the writer's statements."""
     lines = [json.loads(line) for line in _lines(folder, writer)]
     furthest = max((line[0] for line in lines), default=0)
     return bool(furthest * (kills + 1) >= number * statements and lines[-1][0] == furthest < statements)
 
 
 def _judged(folder: Path, writers: int, statements: int, kills: int, seconds: float) -> Outcome:
-    """Every statement is there once: in the rows, in the log and in the reports."""
+    """Checks that every statement was applied once, by the rows, the log and the reports."""
     units = [(writer, unit) for writer in range(writers) for unit in range(1, statements + 1)]
     path = folder / "warehouse" / "main" / "accounts"
     reader = deltalake.QueryBuilder().register("t", deltalake.DeltaTable(path))
@@ -122,7 +122,7 @@ def _judged(folder: Path, writers: int, statements: int, kills: int, seconds: fl
 
 
 def _statement(writer: int, unit: int) -> str:
-    """In turn an append, a transfer between two accounts, and the deletion of the append two statements before."""
+    """Returns, in turn, an append, a transfer between two accounts, and a deletion of the last append."""
     if unit % 3 == 1:
         return f"insert into accounts values ({_row(writer, unit)}, {unit})"
     if unit % 3 == 0:
@@ -135,7 +135,7 @@ def _statement(writer: int, unit: int) -> str:
 
 
 def _expected(units: list[tuple[int, int]]) -> dict[int, int]:
-    """The rows after all statements, in any order of the writers."""
+    """Returns the rows after all statements, which do not depend on the order of the writers."""
     rows, last = dict.fromkeys(range(ACCOUNTS), BALANCE), max(unit for _, unit in units)
     for writer, unit in units:
         if unit % 3 == 1 and unit + 2 > last:
@@ -164,7 +164,7 @@ def _report(folder: Path, writer: int) -> Path:
 
 
 def _lines(folder: Path, writer: int) -> list[str]:
-    """The lines of the writer's report, each written at once."""
+    """Returns the lines of the writer's report, each of which is written immediately."""
     report = _report(folder, writer)
     return report.read_text().splitlines() if report.exists() else []
 

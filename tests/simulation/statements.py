@@ -1,4 +1,4 @@
-"""The statements of the simulation's processes, each with its effect where it runs alone."""
+"""The statements of the simulation's processes, each with its effect if it runs alone."""
 
 from __future__ import annotations
 
@@ -38,11 +38,11 @@ class Statement:
 
     Attributes:
         run: runs it on the table.
-        apply: its effect on the rows where it runs alone.
+        apply: its effect on the rows if it runs alone.
         by_row: whether its effect on a row does not depend on other rows.
-        keeps_total: whether the amounts have the same sum before and after.
-        txn: the transaction identifier of a unit of work, which a rerun does not do again.
-        property: the property of the table that it sets.
+        keeps_total: whether it keeps the sum of the amounts.
+        txn: the transaction identifier of a unit of work, which a rerun skips.
+        property: the table property that it sets.
     """
 
     name: str
@@ -63,7 +63,7 @@ def append(rows: Rows) -> Statement:
 
 
 def append_once(app_id: str, rows: Rows) -> Statement:
-    """A unit of work: done where it is not recorded yet."""
+    """A unit of work, which runs only if it is not recorded yet."""
 
     def run(table: RowsTable) -> CommitResult | None:
         if table.log.snapshot().transaction_version(app_id) is not None:
@@ -99,7 +99,7 @@ def delete(low: int, high: int) -> Statement:
 
 
 def transfer(source: int, target: int, amount: int) -> Statement:
-    """Moves an amount between two accounts, where both exist."""
+    """Moves an amount between two accounts if both exist."""
 
     def moved(before: Rows) -> dict[int, int]:
         if not {source, target} <= set(before):
@@ -137,10 +137,10 @@ def count_rows() -> Statement:
 
 
 def by_chance(chance: random.Random, new_key: Callable[[], int], keys: int, kinds: frozenset[str]) -> Statement:
-    """A statement on a table that began with the keys from 0 to `keys`; new keys are from NEW on.
+    """Draws a statement on a table that started with the keys from 0 to `keys`; new keys start at NEW.
 
     Args:
-        kinds: those of KINDS to choose from.
+        kinds: the kinds of KINDS to choose from.
     """
     low = chance.randrange(keys)
     high = low + chance.randrange(4)

@@ -1,4 +1,4 @@
-"""Seeds of the simulated catalog of an object store, and bugs that it must find: each breaks one rule on purpose."""
+"""Seeds of the simulated catalog of an object store, and planted bugs that the simulation must find."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ SEEDS = 700
 
 class TestNames:
     @pytest.mark.parametrize("chunk", range(3))
-    def test_some_order_explains_every_answer(self, chunk: int) -> None:
+    def test_a_sequential_order_explains_every_answer(self, chunk: int) -> None:
         for seed in range(chunk * CHUNK, (chunk + 1) * CHUNK):
             catalog_simulation.simulate(seed)
 
-    def test_much_of_all_kinds_happens(self) -> None:
+    def test_all_kinds_of_operations_occur_often(self) -> None:
         counts = sum((catalog_simulation.simulate(seed).counts for seed in range(100)), Counter[str]())
         for kind in ("create", "drop", "put", "rename"):
             assert counts[f"{kind}: ok"] > 10, counts
             assert counts[f"{kind}: None"] > 3, counts
 
-    def test_a_seed_gives_the_same_history_each_time(self) -> None:
+    def test_a_seed_has_the_same_history_each_time(self) -> None:
         first, again = catalog_simulation.simulate(4), catalog_simulation.simulate(4)
         assert first.world.schedule == again.world.schedule
 
@@ -44,13 +44,13 @@ class TestNames:
 @pytest.mark.long
 class TestMoreNames:
     @pytest.mark.parametrize("chunk", range(3, 40))
-    def test_some_order_explains_every_answer(self, chunk: int) -> None:
+    def test_a_sequential_order_explains_every_answer(self, chunk: int) -> None:
         for seed in range(chunk * CHUNK, (chunk + 1) * CHUNK):
             catalog_simulation.simulate(seed)
 
 
 class TestTablesInAnObjectStore:
-    def test_what_must_hold_holds(self) -> None:
+    def test_all_invariants_hold(self) -> None:
         for seed in range(45):
             simulation.simulate(seed, has_folders=False)
 
@@ -58,13 +58,13 @@ class TestTablesInAnObjectStore:
 @pytest.mark.long
 class TestMoreTablesInAnObjectStore:
     @pytest.mark.parametrize("chunk", range(1, 20))
-    def test_what_must_hold_holds(self, chunk: int) -> None:
+    def test_all_invariants_hold(self, chunk: int) -> None:
         for seed in range(chunk * CHUNK, (chunk + 1) * CHUNK):
             simulation.simulate(seed, has_folders=False)
 
 
 def finds(owner: Any, rule: str, broken: Callable[..., Any], start: int = 0) -> None:
-    """Passes where a seed fails while the rule is broken; a rare one is looked for shortly before it failed last."""
+    """Checks that a seed fails while a rule is broken; `start` is just before a seed of a rare failure."""
     with mock.patch.object(owner, rule, broken):
         for seed in range(start, start + SEEDS):
             try:
@@ -106,19 +106,19 @@ class TestBugs:
     def test_a_mark_that_is_not_set_before_a_table_ends_is_found(self) -> None:
         finds(TableEnds, "marked", lambda self, names, name, entry: names, 240)
 
-    def test_a_mark_that_is_not_looked_at_before_a_table_ends_is_found(self) -> None:
+    def test_a_mark_that_is_not_checked_before_a_table_ends_is_found(self) -> None:
         finds(TableEnds, "end", end_without_a_look)
 
-    def test_a_rename_that_does_not_take_the_version_of_a_drop_under_way_is_found(self) -> None:
+    def test_a_rename_that_does_not_take_the_version_of_a_drop_in_progress_is_found(self) -> None:
         finds(TableEnds, "stop", stop_without_a_commit, 100)
 
-    def test_a_view_that_is_forgotten_when_its_statement_is_cut_off_is_found(self) -> None:
+    def test_a_view_that_is_lost_when_its_statement_is_interrupted_is_found(self) -> None:
         finds(TableEnds, "_successor", lambda self, name, entry: None, 70)
 
     def test_a_change_that_is_not_recognised_after_a_lost_answer_is_found(self) -> None:
         finds(Names, "with_change", lambda self, id_: self, 40)
 
-    def test_a_drop_that_comes_late_into_an_emptied_folder_is_found(self) -> None:
+    def test_a_late_write_of_a_drop_into_an_emptied_folder_is_found(self) -> None:
         finds(UniqueFolder, "_is_witness_unchanged", lambda self: True)
 
 
@@ -132,7 +132,7 @@ class TestOrders:
         assert order_of(both) is None
         assert order_of([both[0], replace(both[1], outcome=None, ended=None)]) is not None
 
-    def test_an_operation_takes_effect_after_those_that_ended_before_it_began(self) -> None:
+    def test_an_operation_takes_effect_after_all_operations_that_ended_before_its_start(self) -> None:
         seen = Operation("look", lambda state, _: state if not state else None, 5, 6, "nothing")
         assert order_of([Operation("a", _takes("a"), 0, 4, "ok"), seen]) is None
         assert order_of([Operation("a", _takes("a"), 0, 6, "ok"), seen]) == [1, 0]

@@ -35,7 +35,7 @@ class Warehouse:
 
     Args:
         inputs, consumers: the stores of the two tables.
-        seed: of the process; each has another one.
+        seed: of the process; each process has a different seed.
     """
 
     def __init__(self, inputs: Any, consumers: Any, seed: int) -> None:
@@ -146,7 +146,7 @@ def test_each_version_of_the_consumer_has_the_rows_of_its_position(seed: int) ->
     assert warehouse.consumer.rows() == warehouse.input.rows()
 
 
-def test_a_position_in_a_commit_of_its_own_is_found() -> None:
+def test_a_position_in_a_separate_commit_is_found() -> None:
     """A planted bug: the rows and the position are two commits."""
 
     def apart(consumer: Writer, changes: Changes, position: Position) -> Changes:

@@ -1,7 +1,7 @@
 """Several writers with mixed statements and lost answers, in random orders of turns.
 
-The statements are functions of the table's rows, so serializability can be checked from outside: applied one after the
-other, in the order of the versions they became, they must give the rows that the table has.
+The statements are functions of the table's rows, so serializability can be checked from outside: applied in the order
+of their versions, they must produce the rows of the table.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ STATEMENTS = 3
 
 @dataclass(frozen=True)
 class Statement:
-    """A statement, and its effect on the rows where it runs alone."""
+    """A statement, and its effect on the rows if it runs alone."""
 
     run: Callable[[Writer], CommitResult | None]
     apply: Callable[[dict[int, int]], dict[int, int]]
@@ -78,7 +78,7 @@ def statements(chance: random.Random, writer: int) -> list[Statement]:
 
 
 @pytest.mark.parametrize("seed", range(25))
-def test_what_landed_is_the_same_as_one_after_the_other(seed: int) -> None:
+def test_committed_statements_have_the_result_of_a_sequential_run(seed: int) -> None:
     chance = random.Random(seed)
     memory, scheduler = MemoryStore(), Scheduler()
     Writer(memory, seed=0).create(*START)
@@ -108,7 +108,7 @@ def test_what_landed_is_the_same_as_one_after_the_other(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(10))
-def test_the_same_unit_of_work_is_committed_once_by_any_writer(seed: int) -> None:
+def test_a_unit_of_work_of_several_writers_is_committed_once(seed: int) -> None:
     memory, scheduler = MemoryStore(), Scheduler()
     Writer(memory, seed=0).create(*START)
     fault = Fault("put_if_absent", FaultKind.FAIL_AFTER, "*.json", times=3, probability=0.5)

@@ -20,6 +20,6 @@ def test_units_of_processes_are_applied_once(tmp_path: Path) -> None:
 
 
 @pytest.mark.long
-def test_units_of_processes_that_are_killed_and_run_again_are_applied_once(tmp_path: Path) -> None:
+def test_units_of_killed_and_restarted_processes_are_applied_once(tmp_path: Path) -> None:
     outcome = run_processes(tmp_path, writers=4, commits=25, kill_seed=1)
     assert outcome.kills > 0

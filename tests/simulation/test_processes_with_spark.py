@@ -23,9 +23,7 @@ def test_statements_of_threads_that_share_a_session_are_applied_once(warehouse: 
 
 
 @pytest.mark.long
-def test_statements_of_processes_that_are_killed_and_run_again_are_applied_once(
-    warehouse: Warehouse, tmp_path: Path
-) -> None:
+def test_statements_of_killed_and_restarted_processes_are_applied_once(warehouse: Warehouse, tmp_path: Path) -> None:
     create(warehouse)
     outcome = run_processes(tmp_path, writers=2, statements=6, kills=1)
     assert outcome.kills == 1

@@ -26,7 +26,7 @@ def _restore(writer: Writer) -> Outcome:
 
 
 def _record_only(writer: Writer) -> CommitResult:
-    """A statement that found nothing to change, and recorded that it ran."""
+    """Commits a statement that changed nothing, and records that it ran."""
     changes = Changes(Operation("MERGE"), transactions=(UNIT,))
     return commit(writer.log, writer.log.snapshot(), changes, ReadSet(), CommitSettings())
 
@@ -56,7 +56,7 @@ def test_a_commit_between_the_restores_read_and_its_own_is_a_conflict(other, lev
 
 
 @pytest.mark.parametrize("other", [_append, _update, _compact, _record_only])
-def test_the_table_is_what_some_order_of_the_two_gives(other) -> None:  # type: ignore[no-untyped-def]
+def test_the_table_is_the_result_of_a_sequential_order_of_both(other) -> None:  # type: ignore[no-untyped-def]
     for seed in range(10):
         memory, scheduler = MemoryStore(), Scheduler()
         _setup(memory, 0)
@@ -79,7 +79,7 @@ def _setup(memory: MemoryStore, seed: int, level: IsolationLevel | None = None) 
 
 
 def _serial_results(other, landed: list[object]) -> list[tuple[dict[int, int], int | None]]:  # type: ignore[no-untyped-def]
-    """Rows, and the unit's version, after each serial order of the statements that landed."""
+    """Returns rows and the unit's version after each sequential order of the committed statements."""
     did_restore = any(isinstance(each, Outcome) for each in landed)
     did_other = any(isinstance(each, CommitResult) for each in landed)
     both = did_restore and did_other

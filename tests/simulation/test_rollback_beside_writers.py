@@ -33,7 +33,7 @@ def _run_b(works: Works) -> None:
 
 
 def _together(seed: int, *tasks: Callable[[Works], Callable[[], Any]]) -> tuple[Works, list[Any]]:
-    """Runs each task in its own process, in a random order of turns; returns the warehouse after it."""
+    """Runs each task in its own process, in a random order of turns; returns the final warehouse and the results."""
     memory, scheduler = MemoryStore(), Scheduler()
     _setup(memory)
     processes = [Works(YieldingStore(memory, scheduler), number) for number, _ in enumerate(tasks, 2)]
@@ -46,7 +46,7 @@ def _roll_back(works: Works) -> Callable[[], Rollback]:
 
 
 def _roll_back_what_was_found(works: Works) -> Callable[[], Rollback]:
-    """The other writer commits after the check."""
+    """Rolls back work that was found earlier, so that the other writer may commit after the check."""
     found = works.find("B")
     return lambda: rollback.roll_back(works.catalog, found, work_of("B"), settings_of("B"))
 
@@ -86,7 +86,7 @@ def test_no_row_of_another_writer_is_lost(seed: int, undo: Undo) -> None:
 
 @each_way
 @each_order
-def test_of_two_rollbacks_of_the_same_work_each_table_is_put_back_by_one(seed: int, undo: Undo) -> None:
+def test_two_rollbacks_of_the_same_work_restore_each_table_once(seed: int, undo: Undo) -> None:
     works, results = _together(seed, undo, undo)
     assert all(isinstance(each, Rollback) or _is_conflict(each) for each in results), results
     works.roll_back("B")
@@ -98,7 +98,7 @@ def test_of_two_rollbacks_of_the_same_work_each_table_is_put_back_by_one(seed: i
 
 @each_way
 @each_order
-def test_a_rerun_of_the_work_beside_its_rollback_neither_loses_nor_doubles_a_row(seed: int, undo: Undo) -> None:
+def test_a_rerun_of_work_during_its_rollback_neither_loses_nor_duplicates_a_row(seed: int, undo: Undo) -> None:
     works, (rolled_back, rerun) = _together(seed, undo, _rerun)
     assert isinstance(rolled_back, Rollback) or _is_conflict(rolled_back), rolled_back
     assert rerun is None or _is_conflict(rerun), rerun

@@ -1,4 +1,4 @@
-"""The simulation fails where a rule of the kernel is broken on purpose: each test breaks the rule in its name."""
+"""The simulation fails if a rule of the kernel is broken on purpose; each test breaks the rule in its name."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ SEEDS = 300
 
 
 def first_violation(start: int = 100) -> str:
-    """The violation of the first seed that fails, of 300; raises where no seed fails.
+    """Returns the violation of the first of 300 seeds that fails; fails if no seed does.
 
-    A rare one is looked for from a seed that is shortly before the one that failed last.
+    For rare violations, `start` is just before the last failing seed.
     """
     for seed in range(start, start + SEEDS):
         try:
@@ -40,7 +40,7 @@ def first_violation(start: int = 100) -> str:
 
 
 def passed(*_: object) -> None:
-    """A check that checks nothing."""
+    """A check that always passes."""
 
 
 @pytest.mark.parametrize(
@@ -53,18 +53,18 @@ def passed(*_: object) -> None:
         ("check_transactions", 330),
     ],
 )
-def test_a_conflict_check_that_is_left_out_is_found(check: str, start: int) -> None:
+def test_a_missing_conflict_check_is_found(check: str, start: int) -> None:
     with mock.patch.object(conflicts, check, passed):
         first_violation(start)
 
 
-def test_a_rule_for_all_rows_at_the_tables_own_level_is_found() -> None:
+def test_a_rule_for_all_rows_that_is_committed_at_the_tables_level_is_found() -> None:
     with mock.patch.object(commit, "effective_isolation_level", lambda level, _: level):
         assert "rows were overlooked" in first_violation(140)
 
 
 def test_an_unknown_answer_taken_for_a_conflict_is_found() -> None:
-    """After a lost answer the transaction moves on to the next version, and lands twice."""
+    """After a lost answer, the transaction tries the next version and is committed twice."""
 
     def hasty(log: DeltaLog, folder: PinnedFolder, version: int, entry: attempt.Entry) -> attempt.Outcome:
         try:
@@ -86,7 +86,7 @@ def test_a_put_that_overwrites_is_found() -> None:
         assert "has gaps, or a version twice" in first_violation()
 
 
-def test_a_commit_that_lands_in_the_log_of_a_table_made_anew_is_found() -> None:
+def test_a_commit_to_the_log_of_a_re_created_table_is_found() -> None:
     original: Callable[..., PutResult] = MemoryFolder.put_if_absent
 
     def unpinned(self: MemoryFolder, name: str, data: bytes) -> PutResult:
@@ -96,7 +96,7 @@ def test_a_commit_that_lands_in_the_log_of_a_table_made_anew_is_found() -> None:
         first_violation(180)
 
 
-def test_tables_that_are_pinned_without_another_look_are_found() -> None:
+def test_tables_that_are_pinned_without_a_second_check_are_found() -> None:
     def hasty_cut(logs: Iterable[DeltaLog]) -> dict[DeltaLog, Snapshot]:
         return {log: log.snapshot() for log in logs}
 
@@ -114,7 +114,7 @@ def test_a_checkpoint_that_lacks_a_file_is_found() -> None:
         first_violation()
 
 
-def test_a_vacuum_that_keeps_the_newest_version_alone_is_found() -> None:
+def test_a_vacuum_that_keeps_only_the_newest_version_is_found() -> None:
     def newest(log: DeltaLog, snapshot: Snapshot, cutoff_ms: int) -> vacuum.Needed:
         return vacuum.Needed(frozenset(add.path for add in snapshot.add_files()), frozenset())
 

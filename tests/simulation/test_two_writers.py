@@ -55,13 +55,13 @@ def races(
     of_table: IsolationLevel | None = None,
     faults: Callable[[], tuple[Fault, ...]] = tuple,
 ) -> Iterator[tuple[Race, list[object]]]:
-    """For each order of turns: the table after it, and the outcome of both."""
+    """Yields for each order of turns the race after it, and the results of both writers."""
     for choose in every_order():
         race = Race(level, of_table, faults())
         yield race, race.scheduler.run([lambda race=race: left(race.left), lambda race=race: right(race.right)], choose)
 
 
-def test_updates_of_disjoint_files_both_land_without_a_rerun() -> None:
+def test_updates_of_disjoint_files_are_both_committed_without_a_rerun() -> None:
     orders = 0
     for race, results in races(
         lambda writer: writer.rewrite(between(1, 2), lambda _, amount: amount + 1),
@@ -73,7 +73,7 @@ def test_updates_of_disjoint_files_both_land_without_a_rerun() -> None:
     assert orders > 10
 
 
-def test_erased_rows_never_come_back() -> None:
+def test_deleted_rows_never_reappear() -> None:
     conflicts = 0
     for race, results in races(
         lambda writer: writer.rewrite(Comparison("=", ID, 1), lambda *_: None, "DELETE"),
@@ -90,7 +90,7 @@ def test_erased_rows_never_come_back() -> None:
     assert conflicts > 0
 
 
-def test_rerun_after_a_conflict_both_statements_take_effect() -> None:
+def test_both_statements_take_effect_with_a_rerun_after_a_conflict() -> None:
     for race, results in races(
         lambda writer: until_it_lands(lambda: writer.rewrite(Comparison("=", ID, 1), lambda *_: None, "DELETE")),
         lambda writer: until_it_lands(lambda: writer.rewrite(between(1, 2), lambda _, amount: amount + 1)),
@@ -100,14 +100,14 @@ def test_rerun_after_a_conflict_both_statements_take_effect() -> None:
 
 
 def insert_while_few(writer: Writer) -> object:
-    """Together the two inserts would break the condition that each of them has checked."""
+    """Inserts a row if the table has few rows; two such inserts together break the condition that each has checked."""
     new_id = 200 + writer.seed
     return writer.insert_if(TRUE, lambda rows: {new_id: 0} if len(rows) < 5 else None)
 
 
 @pytest.mark.parametrize("of_table", [None, *IsolationLevel])
 @pytest.mark.parametrize("of_statement", [None, *IsolationLevel])
-def test_write_skew_is_kept_out_but_where_table_or_statement_asks_for_snapshot_isolation(
+def test_write_skew_occurs_only_under_snapshot_isolation_of_statement_or_table(
     of_table: IsolationLevel | None, of_statement: IsolationLevel | None
 ) -> None:
     most = max(len(race.rows()) for race, _ in races(insert_while_few, insert_while_few, of_statement, of_table))
@@ -118,7 +118,7 @@ def count_of(rows: Rows) -> str:
     return str(len(rows))
 
 
-def test_a_rule_for_all_rows_counts_them_all_whatever_the_level() -> None:
+def test_a_rule_for_all_rows_applies_to_all_rows_at_any_level() -> None:
     for race, results in races(
         lambda writer: until_it_lands(lambda: writer.set_property("rows", count_of)),
         lambda writer: writer.append({5: 5}),
@@ -129,7 +129,7 @@ def test_a_rule_for_all_rows_counts_them_all_whatever_the_level() -> None:
         assert race.left.log.snapshot().metadata.configuration["rows"] == str(len(rows))
 
 
-def test_rows_that_a_compaction_moved_and_a_delete_removed_were_read_all_the_same() -> None:
+def test_rows_that_were_read_then_compacted_and_deleted_cause_a_conflict() -> None:
     race = Race()
 
     def overtaken(rows: Rows) -> Rows:
@@ -142,7 +142,7 @@ def test_rows_that_a_compaction_moved_and_a_delete_removed_were_read_all_the_sam
     assert race.rows() == {}
 
 
-def test_compaction_and_update_of_the_same_file_never_double_or_lose_a_row() -> None:
+def test_compaction_and_update_of_the_same_file_never_duplicate_or_lose_a_row() -> None:
     for race, results in races(
         lambda writer: writer.compact(),
         lambda writer: writer.rewrite(between(1, 1), lambda _, amount: amount + 1),
@@ -153,7 +153,7 @@ def test_compaction_and_update_of_the_same_file_never_double_or_lose_a_row() -> 
         assert race.rows() == {**LOW, **HIGH, 1: 10 + updated}
 
 
-def test_compaction_does_not_disturb_a_statement_that_only_reads_and_inserts() -> None:
+def test_compaction_does_not_conflict_with_a_statement_that_only_reads_and_inserts() -> None:
     for race, results in races(
         lambda writer: writer.compact(),
         lambda writer: writer.insert_if(between(1, 2), lambda rows: {50: sum(rows.values())}),
@@ -174,7 +174,7 @@ def test_a_lost_answer_changes_nothing_in_any_order(kind: FaultKind) -> None:
         assert race.rows() == {**LOW, **HIGH, 3: 3, 103: 4}
 
 
-def test_of_two_creators_one_wins() -> None:
+def test_only_one_of_two_creations_succeeds() -> None:
     for choose in every_order():
         memory, scheduler = MemoryStore(), Scheduler()
         writers = [Writer(YieldingStore(memory, scheduler), seed) for seed in (1, 2)]

@@ -1,7 +1,7 @@
-"""World: processes that share one storage, with all randomness from one seed.
+"""The simulated world: processes that share one storage, with all randomness from one seed.
 
 At each operation of a process on its store, another process may continue instead, a fault may occur, or the process may
-crash. Time passes only here.
+crash. Time passes only in these operations.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ _BEGINNING_MS = 1_700_000_000_000
 _MODE_STEPS = 40
 
 
-# The writes that may arrive after their sender has given up: under their condition they do no harm then.
+# The writes that may arrive after their sender has given up; their conditions keep them harmless.
 _CONDITIONAL = ("put_if_absent", "swap_if_unchanged")
 
 
 class Crash(BaseException):
-    """The process is gone. No code of the engine may catch it."""
+    """The process has crashed. No code of the engine may catch it."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class Landing:
 
     @property
     def table(self) -> str:
-        """Schema and name of the table, as they were when its folder was made."""
+        """Schema and name of the table when its folder was created."""
         return "/".join(self.folder.split("/")[:2])
 
 
@@ -97,12 +97,12 @@ FOUL = Weather(
 
 
 class World:
-    """The storage, the time, the order of turns, and a record of all that happened.
+    """The storage, the time, the order of turns, and a record of all events.
 
     Attributes:
         step: counts the operations of all processes.
-        landings: the commits in the order in which they were written, those of dropped tables too.
-        contents: of the data files, by the last part of their path, those deleted since too.
+        landings: the commits in the order of their writes, also of dropped tables.
+        contents: of the data files, also deleted files, by the last part of their path.
         schedule: the operations of each process, with their outcomes.
     """
 
@@ -120,14 +120,14 @@ class World:
         self._mode = 0.0
 
     def run(self, tasks: list[Task]) -> list[object]:
-        """Runs tasks of processes to their end, and the writes that they have left in flight."""
+        """Runs tasks of processes to their end, and then their writes that are still in flight."""
         results = self._scheduler.run(tasks, self._choose)
         while self._in_flight:
             self._arrive(0)
         return results
 
     def point(self, process: Process, what: str) -> None:
-        """A point at which other processes may continue."""
+        """Lets other processes continue, and counts a step."""
         self._scheduler.turn()
         self.step += 1
         self.now_ms += 1
@@ -136,21 +136,21 @@ class World:
             self._arrive(self.random.randrange(len(self._in_flight)))
 
     def let_others_go_on(self) -> None:
-        """A point at which the caller only waits."""
+        """Lets other processes continue while the caller only waits."""
         self._scheduler.turn()
 
     def note(self, what: str) -> None:
         self.schedule.append(f"    {what}")
 
     def send(self, what: str, write: Callable[[], object]) -> None:
-        """A write that arrives after its sender has given up."""
+        """Schedules a write that arrives after its sender has given up."""
         self._in_flight.append((what, write))
 
     def record(self, path: str, data: bytes, log_of: Callable[[str], int]) -> None:
-        """Keeps a file that is written, if it is a commit or a data file.
+        """Records a written file if it is a commit or a data file.
 
         Args:
-            log_of: the number of a log's folder.
+            log_of: returns the number of a log's folder.
         """
         folder, _, name = path.rpartition("/")
         parsed = parse_log_name(name) if folder.endswith(LOG_FOLDER) else None
@@ -169,7 +169,7 @@ class World:
             self.note(f"and fails: {error!r}")
 
     def _choose(self, options: int) -> int:
-        """Mostly at random; at times some processes wait for long, or one continues for long."""
+        """Chooses mostly at random; sometimes some processes wait for long, or one process continues for long."""
         if self.step % _MODE_STEPS == 0:
             self._mode = self.random.choice((0.0, 0.0, 0.7, 0.95))
         if self.random.random() < self._mode:
@@ -178,7 +178,7 @@ class World:
 
 
 class RecordingStore(MemoryStore):
-    """The storage; it keeps all commits and data files that ever were."""
+    """The storage, which records all commits and data files ever written."""
 
     def __init__(self, world: World) -> None:
         super().__init__(WorldClock(world))
@@ -192,7 +192,7 @@ class RecordingStore(MemoryStore):
 
 
 class RecordingObjectStore(MemoryObjectStore):
-    """The same without folders, where a table's folder is its own for ever."""
+    """The same for an object store, where no table's folder is used again."""
 
     def __init__(self, world: World) -> None:
         super().__init__(WorldClock(world))
@@ -201,7 +201,7 @@ class RecordingObjectStore(MemoryObjectStore):
         def record(key: str, data: bytes) -> Tag:
             if key in self._bucket.objects or written.get(key) != data:
                 world.record(key, data, lambda folder: logs.setdefault(folder, len(logs)))
-            # else the same commit arrives once more, after its folder was emptied: it is the one that was there
+            # else the same commit arrives again after its folder was emptied, and is already recorded
             written[key] = data
             return write(key, data)
 
@@ -237,7 +237,7 @@ class WorldClock:
 
 
 class Process:
-    """A program with its own handles, which may crash at any of its operations and be started again.
+    """A program with its own handles, which may crash at any of its operations and be restarted.
 
     Attributes:
         strikes: how many faults have occurred in it.
