@@ -66,7 +66,5 @@ def test_a_snapshot_which_is_never_rebuilt_gets_other_advice() -> None:
         (RETYPED, "[SILT_CHECK_VIOLATION] a row"),
     ],
 )
-def test_the_error_of_a_write_that_failed_for_another_reason_is_not_changed(
-    columns: ChangedColumns, failure: str
-) -> None:
+def test_a_write_that_failed_for_another_reason_gets_no_explanation(columns: ChangedColumns, failure: str) -> None:
     assert columns.explained(failure, None) is None

@@ -15,7 +15,7 @@ def sql(constraint: dict[str, Any]) -> str | None:
     return constraint_sql(ModelLevelConstraint.from_dict(constraint))
 
 
-def test_columns_come_before_constraints_and_columns_constraints_become_table_constraints() -> None:
+def test_columns_come_before_the_constraints_of_columns_and_table() -> None:
     columns = {
         "id": {"name": "id", "data_type": "bigint", "constraints": [{"type": "not_null"}, {"type": "primary_key"}]},
         "from": {"name": "from", "data_type": "string", "description": "it's `from`"},

@@ -67,7 +67,7 @@ def test_models_that_cannot_consume_changes_are_refused(
         call(options, **config)
 
 
-def test_samples_and_texts_are_refused() -> None:
+def test_samples_strings_and_ephemeral_models_are_refused() -> None:
     with pytest.raises(CompilationError, match="a sample of the changes"):
         call(ref=relation("orders", event_time_filter=object()))
     with pytest.raises(CompilationError, match="needs a relation"):

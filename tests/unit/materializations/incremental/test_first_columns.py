@@ -89,7 +89,7 @@ def test_columns_are_not_checked_for_a_strategy_that_does_not_use_them(strategy:
 
 
 @pytest.mark.parametrize("config", [{}, {"incremental_predicates": []}, {"predicates": None}])
-def test_a_table_is_not_created_if_replace_where_could_not_rewrite_it(config: dict[str, Any]) -> None:
+def test_a_table_for_replace_where_is_refused_without_predicates(config: dict[str, Any]) -> None:
     with pytest.raises(CompilationError, match="'replace_where' needs `incremental_predicates`"):
         check_predicates(config, "replace_where")
     check_predicates({"predicates": "id > 1"}, "replace_where")

@@ -43,7 +43,9 @@ def test_threads_print_separate_lines(capsys: pytest.CaptureFixture[str]) -> Non
     assert capsys.readouterr().out == "not a model\n" and sys.stdout is before
 
 
-def test_warnings_are_logged_as_warnings_and_lines_name_their_node(capsys: pytest.CaptureFixture[str]) -> None:
+def test_warnings_are_passed_on_as_lines_and_the_loggers_own_output_is_printed(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     lines: list[str] = []
 
     def take(line: str) -> None:
@@ -118,7 +120,7 @@ def test_lines_of_modules_of_the_project_are_named_too(tmp_path: Path) -> None:
     )
 
 
-def test_an_error_of_the_engine_keeps_its_message_and_a_missing_file_is_shown_with_its_lines(tmp_path: Path) -> None:
+def test_a_missing_model_file_keeps_the_engines_message_and_the_line_numbers_of_the_code(tmp_path: Path) -> None:
     source = ModelSource(tmp_path / "gone", "m.py", "a = 1")
     error = RelationNotFoundError("the table does not exist", table="main.t")
     assert source.error(error).msg == str(error)
