@@ -1,9 +1,8 @@
 """Checks that overlapping operations on names took effect in some sequential order.
 
-An operation takes effect at one instant between its start and its end; an operation that crashed, or whose outcome is
-not
-known, at an instant after its start, or never (Herlihy and Wing, "Linearizability", 1990). The search is that of
-Wing and Gong, "Testing and Verifying Concurrent Objects" (1993).
+An operation takes effect at one instant between its start and its end. An operation that crashed, or whose outcome is
+unknown, takes effect at an instant after its start, or never (Herlihy and Wing, "Linearizability", 1990). The search is
+that of Wing and Gong, "Testing and Verifying Concurrent Objects" (1993).
 """
 
 from __future__ import annotations
