@@ -24,7 +24,7 @@ from benchmarks.projects import breakdown, cold_build, small_models
 from dbt.adapters.silt.session.spark import stop_spark
 
 WIDTH = 180
-"""Of the tables, in characters, where they go to a file."""
+"""The width of the tables in characters if the output is not a terminal."""
 
 RESULTS = Path(__file__).resolve().parent / "results"
 
@@ -72,7 +72,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def parser() -> argparse.ArgumentParser:
-    """The options."""
+    """Returns the parser of the options."""
     options = argparse.ArgumentParser(
         prog="python -m benchmarks", description="Times the statements of dbt-silt and runs of dbt."
     )
@@ -93,7 +93,7 @@ def parser() -> argparse.ArgumentParser:
 
 
 def run_statements(options: argparse.Namespace, work: Path, console: Console) -> list[CaseResult]:
-    """Runs the statement cases, all in one session."""
+    """Runs all statement cases in one session."""
     scale = QUICK if options.quick else FULL
     cases = chosen(all_cases(scale), options.case)
     spark = entrants.session(options, with_delta_spark=options.delta_jars is not None)
@@ -109,7 +109,7 @@ def run_statements(options: argparse.Namespace, work: Path, console: Console) ->
 
 
 def run_parts(options: argparse.Namespace, work: Path) -> list[Parts]:
-    """Says where the time of small statements goes."""
+    """Measures the parts of the time of small statements."""
     try:
         spark = entrants.session(options, with_delta_spark=False)
         scale = QUICK if options.quick else FULL

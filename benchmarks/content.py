@@ -1,4 +1,4 @@
-"""Fingerprints the rows of a result, in any order, to compare two results."""
+"""Computes fingerprints of rows, independent of their order, to compare two results."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Fingerprint:
 
 
 def fingerprint(rows: DataFrame) -> Fingerprint:
-    """The fingerprint of a bag of rows; columns count in the order of their names."""
+    """Returns the fingerprint of a bag of rows, with columns in the order of their names."""
     columns = ", ".join(f"`{name}`" for name in sorted(rows.columns))
     hashes = rows.selectExpr(f"cast(xxhash64({columns}) as decimal(20, 0)) as hash")
     row = hashes.selectExpr("count(*) as rows", "coalesce(sum(hash), 0) as hash_sum").collect()[0]

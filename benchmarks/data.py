@@ -7,18 +7,18 @@ from dataclasses import dataclass
 from pyspark.sql import DataFrame, SparkSession
 
 _EXTRA = ("{id}", "concat('value ', {id})", "({id}) / 7")
-"""The values of columns beyond the usual five: whole numbers, texts and fractions in turn."""
+"""The values of columns beyond the usual five: integers, strings and fractions in turn."""
 
 
 @dataclass(frozen=True)
 class Rows:
-    """One row for each key `low <= id < high`, or for every so many of them.
+    """One row for each key `low <= id < high`, or for every `step`-th key.
 
     Attributes:
-        parts: how many files a table made of them has.
+        parts: the number of files of a table of these rows.
         revision: rows of different revisions have different amounts.
-        step: from one key to the next.
-        extra: how many columns a row has in addition to the usual five.
+        step: the difference between successive keys.
+        extra: the number of columns in addition to the usual five.
     """
 
     low: int
@@ -30,7 +30,7 @@ class Rows:
 
     @property
     def sql(self) -> str:
-        """A query that returns the rows."""
+        """Returns a query that returns the rows."""
         return (
             "select id, cast(id % 1000 as int) as category, concat('customer ', id % 100000) as customer, "
             f"((id * 7919 + {self.revision}) % 1000003) / 100 as amount, timestamp_seconds(1700000000 + id) as at"
@@ -43,16 +43,16 @@ class Rows:
         )
 
     def frame(self, spark: SparkSession) -> DataFrame:
-        """The rows as a DataFrame."""
+        """Returns the rows as a DataFrame."""
         return spark.sql(self.sql)
 
 
 @dataclass(frozen=True)
 class Layout:
-    """How a table is kept.
+    """The layout of a table.
 
     Attributes:
-        deletion_vectors: whether its rows are deleted by deletion vectors, by who can; others rewrite its files.
+        deletion_vectors: whether rows are deleted by deletion vectors; contestants without them rewrite files.
         partition_by: the column that it is partitioned by.
     """
 
@@ -67,14 +67,14 @@ PARTITIONED = Layout(partition_by="category")
 
 @dataclass(frozen=True)
 class Each:
-    """The rows with `id % step = remainder`: scattered over all files."""
+    """The rows with `id % step = remainder`, which are scattered over all files."""
 
     step: int
     remainder: int
 
     @property
     def condition(self) -> str:
-        """In SQL."""
+        """The condition in SQL."""
         return f"id % {self.step} = {self.remainder}"
 
 
@@ -83,14 +83,14 @@ HUNDREDTH = Each(100, 7)
 
 @dataclass(frozen=True)
 class Scale:
-    """How large the cases are, in rows.
+    """The sizes of the cases, in rows.
 
     Attributes:
         parts: the number of files of the large table.
-        partitioned: of the partitioned table, which has a partition for each of them, up to 1,000.
-        fragments: the number of small files that are compacted, of as many rows in all as `partitioned`.
-        appends: how often each of several threads appends.
-        extra: how many columns the wide table has in addition to the usual five.
+        partitioned: the rows of the partitioned table, which has a partition for each row, up to 1,000.
+        fragments: the number of small files to compact, with `partitioned` rows in total.
+        appends: the number of appends of each of several threads.
+        extra: the number of columns of the wide table in addition to the usual five.
     """
 
     large: int
@@ -120,7 +120,7 @@ class Scale:
 
     @property
     def newest_wide(self) -> Rows:
-        """Rows around the wide table's end: half of the keys are in it, half are new."""
+        """Rows around the wide table's end: half of the keys exist, half are new."""
         return Rows(95, 105, revision=1, extra=self.extra)
 
     @property
@@ -135,17 +135,17 @@ class Scale:
 
     @property
     def newest(self) -> Rows:
-        """Rows around the large table's end: half of the keys are in it, half are new."""
+        """Rows around the large table's end: half of the keys exist, half are new."""
         return Rows(self.large - self.changed // 2, self.large + self.changed // 2, revision=1)
 
     @property
     def scattered(self) -> Rows:
-        """Rows for every part of the large table: half of the keys are in it, half are new."""
+        """Rows for every part of the large table: half of the keys exist, half are new."""
         return Rows(0, 2 * self.large, revision=1, step=2 * self.large // self.changed)
 
     @property
     def middle(self) -> tuple[int, int]:
-        """The first key, and the one after the last, of a range inside one file of the large table."""
+        """The first key, and the key after the last, of a range inside one file of the large table."""
         rows_of_a_file = self.large // self.parts
         low = (self.parts // 2) * rows_of_a_file + rows_of_a_file // 4
         return low, low + min(self.changed, rows_of_a_file // 2)
@@ -158,7 +158,7 @@ QUICK = Scale(
 
 
 def short(number: int) -> str:
-    """A number of rows in short form: 10m, 100k, 250."""
+    """Returns a number of rows in short form, such as 10m, 100k or 250."""
     for size, letter in ((1_000_000, "m"), (1_000, "k")):
         if number >= size and number % size == 0:
             return f"{number // size}{letter}"

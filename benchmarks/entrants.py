@@ -21,22 +21,22 @@ Kind: TypeAlias = type[BareSpark] | type[Silt] | type[DeltaSpark] | type[DeltaRs
 CONTESTANTS: Mapping[str, Kind] = {
     each.name: each for each in (BareSpark, Silt, BareSparkRepartitioned, DeltaSpark, DeltaRs)
 }
-"""Each with how it is made of a session and a folder of its own; the baseline first."""
+"""Each contestant with its constructor from a session and a folder; the baseline is the first."""
 
 
 def names(options: argparse.Namespace) -> list[str]:
-    """The contestants that the options ask for, in the order of `CONTESTANTS`."""
+    """Returns the contestants in the options, in the order of `CONTESTANTS`."""
     left_out = {DeltaSpark.name: not options.delta_jars, DeltaRs.name: DeltaRs.name not in options.peers}
     return [name for name in CONTESTANTS if not left_out.get(name)]
 
 
 def contestant(name: str, spark: SparkSession, work: Path) -> Contestant:
-    """The contestant of that name, whose folder is below `work`."""
+    """Returns the contestant with a name; its folder is below `work`."""
     return CONTESTANTS[name](spark, work / name.replace(", ", "_").replace(" ", "_"))
 
 
 def session(options: argparse.Namespace, with_delta_spark: bool) -> SparkSession:
-    """A session with the settings of dbt's sessions."""
+    """Returns a session with the settings of dbt's sessions."""
     conf = {"spark.driver.memory": options.memory} if options.memory else {}
     if with_delta_spark:
         conf |= session_settings(options.delta_jars)
@@ -44,7 +44,7 @@ def session(options: argparse.Namespace, with_delta_spark: bool) -> SparkSession
 
 
 def add_session_options(parser: argparse.ArgumentParser) -> None:
-    """The options that `session` reads, and the scale's."""
+    """Adds the options that `session` reads, and those of the scale."""
     parser.add_argument("--quick", action="store_true", help="small tables: for trying the harness, not for figures")
     parser.add_argument(
         "--delta-jars", type=Path, metavar="FOLDER", help="includes delta-spark, with the jars in this folder"
@@ -54,7 +54,7 @@ def add_session_options(parser: argparse.ArgumentParser) -> None:
 
 
 def session_arguments(options: argparse.Namespace) -> list[str]:
-    """The same options, for another process."""
+    """Returns the same options as arguments for another process."""
     given = ["--master", options.master]
     given += ["--quick"] if options.quick else []
     given += ["--delta-jars", str(options.delta_jars)] if options.delta_jars else []

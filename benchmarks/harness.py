@@ -1,7 +1,7 @@
-"""Runs cases: every contestant does the same operation in turn, and times count only if the results are equal.
+"""Runs cases: every contestant runs the same operation in turn, and times count only if the results are equal.
 
 A *contestant* is one way to keep a table (bare Spark, dbt-silt, ...). A *case* is one operation on it. In each
-repetition each contestant does it once (A B A B ...), so that a slow minute of the machine affects all of them.
+repetition, each contestant runs it once (A B A B ...), so that a slow minute of the machine affects all contestants.
 """
 
 from __future__ import annotations
@@ -27,19 +27,19 @@ class Case(Protocol):
     repetitions: int
 
     def prepare(self, contestant: Contestant) -> None:
-        """Makes the start tables; once, not timed."""
+        """Creates the start tables, once; not timed."""
 
     def before(self, contestant: Contestant, repetition: int) -> None:
         """Prepares one repetition; not timed."""
 
     def work(self, contestant: Contestant, repetition: int) -> None:
-        """Runs the operation; this is timed."""
+        """Runs the operation; timed."""
 
     def result(self, contestant: Contestant, repetition: int) -> DataFrame:
-        """The rows that the operation wrote or returned."""
+        """Returns the rows that the operation wrote or returned."""
 
     def expected(self) -> DataFrame | None:
-        """The rows that the result must be; None where it is enough that all contestants' are the same."""
+        """Returns the rows that the result must equal, or None if equal results of all contestants are sufficient."""
 
     def finish(self, contestant: Contestant, repetition: int) -> None:
         """Removes the tables of the last repetition."""
@@ -69,11 +69,11 @@ class Measurement:
 
 @dataclass(frozen=True)
 class CaseResult:
-    """The times of those contestants that take part in one case.
+    """The times of the contestants that take part in one case.
 
     Attributes:
-        measurements: of the baseline first, where it takes part.
-        has_baseline: whether it does.
+        measurements: of each contestant, the baseline first if it takes part.
+        has_baseline: whether the baseline takes part.
     """
 
     case: str
@@ -82,11 +82,11 @@ class CaseResult:
     has_baseline: bool = True
 
     def of(self, contestant: str) -> Measurement | None:
-        """The contestant's times; None where it does not take part."""
+        """Returns the contestant's times, or None if it does not take part."""
         return next((each for each in self.measurements if each.contestant == contestant), None)
 
     def ratio(self, contestant: str) -> float | None:
-        """The contestant's median divided by the baseline's; None where either does not take part."""
+        """Returns the contestant's median divided by the baseline's, or None if either does not take part."""
         measured = self.of(contestant)
         return measured.median / self.measurements[0].median if self.has_baseline and measured else None
 
@@ -97,11 +97,11 @@ def run_case(
     """Runs the warm-ups, then the repetitions in turn, and compares the results of the last repetition.
 
     Args:
-        contestants: the baseline first. Those that do not offer what the case needs are left out.
+        contestants: the baseline first. Contestants without the capabilities that the case needs are omitted.
 
     Raises:
-        ResultsDifferError: the contestants' results are not the same rows.
-        ValueError: no contestant can take part.
+        ResultsDifferError: if the contestants' results have different rows.
+        ValueError: if no contestant can take part.
     """
     entrants = entrants_of(case, contestants)
     for contestant in entrants:
@@ -125,10 +125,10 @@ def run_case(
 
 
 def entrants_of(case: Case, contestants: Sequence[Contestant]) -> list[Contestant]:
-    """The contestants that offer what the case needs, in their order.
+    """Returns the contestants with the capabilities that the case needs, in order.
 
     Raises:
-        ValueError: none does.
+        ValueError: if no contestant has them.
     """
     entrants = [each for each in contestants if case.needs <= each.offers]
     if not entrants:
@@ -137,10 +137,10 @@ def entrants_of(case: Case, contestants: Sequence[Contestant]) -> list[Contestan
 
 
 def agreed(case: str, prints: Mapping[str, Fingerprint]) -> Fingerprint:
-    """The one fingerprint that all contestants share.
+    """Returns the fingerprint that all contestants share.
 
     Raises:
-        ResultsDifferError: their fingerprints differ.
+        ResultsDifferError: if their fingerprints differ.
     """
     if len(set(prints.values())) != 1:
         told = ", ".join(f"{name}: {value}" for name, value in prints.items())
@@ -149,10 +149,10 @@ def agreed(case: str, prints: Mapping[str, Fingerprint]) -> Fingerprint:
 
 
 def chosen(cases: Iterable[Case], names: Sequence[str]) -> list[Case]:
-    """The cases of those names, in the order of `cases`; all if no name is given.
+    """Returns the cases with these names, in the order of `cases`, or all cases without names.
 
     Raises:
-        ValueError: there is no case of a name.
+        ValueError: if no case has a name.
     """
     by_name = {case.name: case for case in cases}
     unknown = sorted(set(names) - set(by_name))

@@ -24,7 +24,7 @@ PACKAGES = ("pyspark", "pyarrow", "dbt-core", "deltalake")
 
 
 def statements_table(warm: Sequence[CaseResult], cold: Sequence[CaseResult] = ()) -> Table:
-    """One line per case: each contestant's median, and its ratio to the baseline's; empty where it takes no part.
+    """Returns a line per case: each contestant's median and its ratio to the baseline's, or empty cells.
 
     Warm is the median in one session that has run the statement before; cold is the tenth statement of a process, on a
     table that the process has not opened yet.
@@ -55,7 +55,7 @@ def _cell(result: CaseResult | None, contestant: str) -> str:
 
 
 def projects_table(runs: Sequence[ProjectRun]) -> Table:
-    """One line per run of dbt on the project of small models."""
+    """Returns a line per run of dbt on the project of small models."""
     table = Table(title="dbt: seconds, second run of a project of small incremental merge models")
     for column in ("models", "threads", "first model", "steady, per model", "whole process"):
         table.add_column(column, justify="right")
@@ -66,7 +66,7 @@ def projects_table(runs: Sequence[ProjectRun]) -> Table:
 
 
 def cold_table(result: CaseResult) -> Table:
-    """The cold build and the bare start."""
+    """Returns the times of the cold build and the bare start."""
     table = Table(title="Cold: seconds, from a new process to its end")
     for measurement in result.measurements:
         table.add_column(measurement.contestant, justify="right")
@@ -77,7 +77,7 @@ def cold_table(result: CaseResult) -> Table:
 
 
 def breakdown_table(results: Sequence[Breakdown]) -> Table:
-    """One column per command: its phases, what goes on beside them, and processor time."""
+    """Returns a column per command: its phases, work in the background, and processor time."""
     table = Table(title="Cold: where the median seconds of a command go")
     table.add_column("phase", no_wrap=True)
     for result in results:
@@ -93,7 +93,7 @@ def breakdown_table(results: Sequence[Breakdown]) -> Table:
 
 
 def logs_table(results: Sequence[LogResult]) -> Table:
-    """One line per table and step: the milliseconds of dbt-silt and deltalake, their ratio; then the peak memory."""
+    """Returns a line per table and step: milliseconds of dbt-silt and deltalake, and ratio; then peak memory."""
     table = Table(title="Logs: median milliseconds, each in a new process, and times deltalake")
     table.add_column("table", no_wrap=True)
     table.add_column("step")
@@ -117,7 +117,7 @@ def as_json(
     parts: Sequence[Parts] = (),
     cold_cases: Sequence[CaseResult] = (),
 ) -> dict[str, Any]:
-    """All figures, with the machine and the versions."""
+    """Returns all figures, with the machine and the versions."""
     return {
         "machine": {"cpus": os.cpu_count(), "platform": platform.platform(), "python": platform.python_version()},
         "packages": {name: version(name) for name in PACKAGES},
@@ -132,7 +132,7 @@ def as_json(
 
 
 def write(results: dict[str, Any], folder: Path, now: datetime.datetime) -> Path:
-    """Writes the results to a file named by the time; returns its path."""
+    """Writes the results to a file named after the time, and returns its path."""
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{now:%Y-%m-%dT%H-%M-%S}.json"
     path.write_text(json.dumps(results, indent=2), encoding="utf-8")
@@ -140,7 +140,7 @@ def write(results: dict[str, Any], folder: Path, now: datetime.datetime) -> Path
 
 
 def milliseconds(seconds: float) -> str:
-    """Seconds as whole milliseconds."""
+    """Returns seconds as whole milliseconds."""
     return f"{seconds * 1000:,.0f}"
 
 

@@ -14,7 +14,7 @@ from benchmarks.harness import Case
 
 
 def all_cases(scale: Scale) -> list[Case]:
-    """Every case of statements, at a scale."""
+    """Returns every statement case at a scale."""
     return [
         Create(scale),
         SmallAppends(scale),

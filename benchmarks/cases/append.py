@@ -1,4 +1,4 @@
-"""Appends a few rows to one table, many times, by one thread and by several at once."""
+"""Appends a few rows to one table many times, in one thread and in several threads."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class SmallAppends(TableCase):
 
 
 class ThreadedAppends(TableCase):
-    """The same by threads that append to one table, each as fast as it can."""
+    """The same in threads that append to one table, each as fast as possible."""
 
     start = "small"
     warmups = 1

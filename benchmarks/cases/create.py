@@ -1,4 +1,4 @@
-"""Creates the large table, and one of many partitions."""
+"""Creates the large table, and a table of many partitions."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Create(TableCase):
 
 
 class ManyPartitions(Create):
-    """A table of 1,000 partitions, of rows that come in any order."""
+    """A table of 1,000 partitions, from unordered rows."""
 
     needs = frozenset((Need.PARTITIONED_WRITE,))
     repetitions = 2

@@ -1,4 +1,4 @@
-"""Deletes and updates rows: a range of keys, scattered ones, a partition."""
+"""Deletes and updates rows: a range of keys, scattered keys, a partition."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class DeleteRange(TableCase):
 
 
 class DeleteScattered(TableCase):
-    """One row of each hundred, in every file."""
+    """One row in a hundred, in every file."""
 
     warmups = 1
     repetitions = 3
@@ -51,7 +51,7 @@ class UpdateScattered(DeleteScattered):
 
 
 class DeletePartition(TableCase):
-    """One of many partitions. Bare Spark has no statement for it: there is no moment at which all readers see it."""
+    """One of many partitions. Bare Spark has no statement for it, because it has no atomic deletion."""
 
     start = "partitioned"
     needs = frozenset((Need.PARTITION_DELETE,))

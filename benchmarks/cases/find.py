@@ -1,4 +1,4 @@
-"""Looks up one row, and reads all rows."""
+"""Finds one row, and reads all rows."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from benchmarks.data import HUNDREDTH, PLAIN, VECTORS, Layout, Scale, short
 
 
 class _Query(TableCase):
-    """A query of one table that never changes; its result is the rows that it returns."""
+    """A query of one table that never changes; the returned rows are its result."""
 
     def __init__(self, scale: Scale, layout: Layout = PLAIN) -> None:
         super().__init__(scale.large_table, layout)
@@ -29,7 +29,7 @@ class _Query(TableCase):
 
 
 class PointQuery(_Query):
-    """`select * ... where id = ...`; another key each time."""
+    """`select * ... where id = ...` with another key each time."""
 
     warmups = 5
     repetitions = 15
@@ -55,7 +55,7 @@ class FullScan(_Query):
 
 
 class FullScanOfDeletedRows(FullScan):
-    """The same where deletion vectors delete one row of each hundred. Bare Spark has files of just the other rows."""
+    """The same, with one row in a hundred deleted by deletion vectors. Bare Spark has files without these rows."""
 
     def __init__(self, scale: Scale) -> None:
         super().__init__(scale, VECTORS)

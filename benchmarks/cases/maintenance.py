@@ -1,4 +1,4 @@
-"""Compacts small files, and deletes the files that a table uses no longer."""
+"""Compacts small files, and deletes unused files of a table."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from benchmarks.data import Scale, short
 
 
 class Optimize(TableCase):
-    """Many small files become few."""
+    """Rewrites many small files as few files."""
 
     start = "fragments"
     needs = frozenset((Need.MAINTENANCE,))
@@ -33,7 +33,7 @@ class Optimize(TableCase):
 
 
 class Vacuum(Optimize):
-    """The small files, which are compacted already, are deleted."""
+    """Deletes the small files after they were compacted."""
 
     start = "compacted"
 

@@ -1,4 +1,4 @@
-"""Merges into a small table and into a large one, merges that only insert, and rows replaced by their keys."""
+"""Merges into a small and a large table, merges that only insert, and replaces rows by key."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from benchmarks.data import PLAIN, Layout, Rows, Scale, short
 
 
 class SmallMerge(TableCase):
-    """As many rows as the table has, half of them new: like a small model."""
+    """As many rows as the table has, half of them new, like a small model."""
 
     start = "small"
     warmups = 5
@@ -62,7 +62,7 @@ class InsertOnlyMerge(LargeMerge):
 
 
 class ReplaceByKey(LargeMerge):
-    """Clustered keys: the rows that have them go, and the new ones are inserted."""
+    """Clustered keys: rows with these keys are deleted, and the new rows are inserted."""
 
     def __init__(self, scale: Scale) -> None:
         super().__init__(scale)

@@ -1,4 +1,4 @@
-"""TableCase, the base of the cases: a start table, made once, of which each repetition gets a copy."""
+"""TableCase, the base of the cases: each repetition gets a copy of a start table that is created once."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ class TableCase:
     """An operation on a fresh copy of a start table. A case implements `work`.
 
     Attributes:
-        needs: what a contestant must offer to take part.
-        start: the start table's name; cases that name the same one share the cost of making it.
+        needs: the capabilities that a contestant must have to take part.
+        start: the start table's name; cases with the same name share the table.
         given: the input rows, if any.
     """
 
@@ -37,7 +37,7 @@ class TableCase:
             contestant.settle(self.start)
 
     def make(self, contestant: Contestant) -> None:
-        """Makes the start table."""
+        """Creates the start table."""
         contestant.create(self.start, self._start_rows, self._layout)
 
     def before(self, contestant: Contestant, repetition: int) -> None:
@@ -51,22 +51,22 @@ class TableCase:
         return contestant.contents(self.table(repetition))
 
     def expected(self) -> DataFrame | None:
-        """The result as Spark computes it from the input; None where the baseline's is enough."""
+        """Returns the result as Spark computes it from the input, or None if the baseline's result is sufficient."""
         return None
 
     def finish(self, contestant: Contestant, repetition: int) -> None:
         contestant.remove(self.table(repetition))
 
     def table(self, repetition: int) -> str:
-        """The name of a repetition's table."""
+        """Returns the name of a repetition's table."""
         return f"{type(self).__name__.lower()}_{repetition}"
 
 
 def start_of(layout: Layout) -> str:
-    """The name of the large start table."""
+    """Returns the name of the large start table."""
     return "large_with_vectors" if layout.deletion_vectors else "large"
 
 
 def named(name: str, layout: Layout) -> str:
-    """The name of a case on a table of the layout."""
+    """Returns the name of a case on a table of the layout."""
     return f"{name}, by vectors" if layout.deletion_vectors else name

@@ -1,4 +1,4 @@
-"""Changes few rows of a table that has few rows and very many columns."""
+"""Changes few rows of a table with few rows and very many columns."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from benchmarks.data import HUNDREDTH, Scale
 
 
 class WideMerge(TableCase):
-    """`update set *` and `insert *`: each column is a value of its own in both."""
+    """`update set *` and `insert *`, each of which assigns every column separately."""
 
     start = "wide"
     repetitions = 5

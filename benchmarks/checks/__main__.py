@@ -1,6 +1,7 @@
 """Measures the cost of the checks of paths and rules: `python -m benchmarks.checks [--quick]`.
 
-Both contestants are dbt-silt, in turn in one process; the baseline omits the checks. The check of a file includes its
+Both contestants are dbt-silt, which take turns in one process; the baseline omits the checks. A file's check includes
+its
 location, links, size and modification time, because one call to the system returns all of them.
 """
 
@@ -38,21 +39,21 @@ from dbt.adapters.silt.session.spark import stop_spark
 
 
 class Checked(Silt):
-    """dbt-silt as it is."""
+    """Unchanged dbt-silt."""
 
     name = "with the checks"
 
     def read(self, table: str) -> pa.Table:
-        """The rows of a table, without Spark."""
+        """Reads the rows of a table without Spark."""
         return silt.read(str(self.folder_of(table)))
 
     def folder_of(self, table: str) -> Path:
-        """The folder of a table."""
+        """Returns the folder of a table."""
         return self._folder / table
 
 
 class Unchecked(Checked):
-    """dbt-silt that neither checks the paths of data files nor the text of rules."""
+    """dbt-silt without the checks of data file paths and rule texts."""
 
     name = "without the checks"
 
@@ -100,7 +101,7 @@ class _CheckCase:
 
 
 class _OfManyFiles(_CheckCase):
-    """The table's files are links to one file, so that they cost no space."""
+    """A table whose files are links to one file, so that they need no space."""
 
     def prepare(self, contestant: Checked) -> None:
         contestant.create(self.table, Rows(0, 10))
@@ -145,7 +146,7 @@ class SmallMerge(_OfManyFiles):
 
 
 class WriteWithRules(_CheckCase):
-    """An insert into a table with constraints, generated columns and defaults; each text was checked before."""
+    """An insert into a table with constraints, generated columns and defaults, whose texts were checked before."""
 
     is_first = False
 
@@ -180,7 +181,7 @@ CASES: tuple[type[_CheckCase], ...] = (*OF_FILES, *OF_RULES)
 
 
 def _repeat_the_file(contestant: Checked, table: str, count: int) -> None:
-    """Commits links to the table's only file, as data files of their own."""
+    """Commits links to the table's only file as separate data files."""
     log = DeltaLog(LocalStore(str(contestant.folder_of(table))), table)
     base = log.snapshot()
     (add,) = base.add_files()

@@ -1,4 +1,4 @@
-"""Runs each contestant in a process of its own for each case, in turn, and compares their results."""
+"""Runs each case by each contestant in turn, each in a separate process, and compares the results."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from benchmarks.harness import Case, CaseResult, Measurement, agreed, chosen
 ROUNDS = 3
 
 Process = Callable[[str, str, Sequence[str]], dict[str, Any]]
-"""Runs a step of a contestant (`process.py`) with more arguments; returns the document that it prints."""
+"""Runs a step of a contestant (`process.py`) with additional arguments, and returns the document that it prints."""
 
 
 def measure(folder: Path, options: argparse.Namespace, process: Process | None = None) -> list[CaseResult]:
-    """Makes the start tables, then runs every case by every contestant that can, A B A B.
+    """Creates the start tables, then runs every case by its contestants in turn (A B A B).
 
     Raises:
-        ResultsDifferError: the contestants' results are not the same rows.
-        RuntimeError: a process failed; the message is what it printed.
+        ResultsDifferError: if the contestants' results have different rows.
+        RuntimeError: if a process failed; the message is its output.
     """
     names = entrants.names(options)
     cases = chosen(all_cases(QUICK if options.quick else FULL), options.case)

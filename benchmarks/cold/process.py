@@ -1,7 +1,7 @@
-"""One contestant in a process of its own: makes start tables, or runs one case as the tenth statement.
+"""Runs one contestant in a separate process: creates start tables, or runs one case as the tenth statement.
 
 python -m benchmarks.cold.process prepare|run CONTESTANT FOLDER --case NAME ...; the last line that it prints is a
-document: the seconds, and with `--check` the fingerprints of the result and of what is expected.
+document: the seconds, and with `--check` the fingerprints of the actual and the expected result.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from dbt.adapters.silt.session.spark import stop_spark
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Does one of the two."""
+    """Creates the start tables or runs the case."""
     options = _parser().parse_args(arguments)
     cases = chosen(all_cases(QUICK if options.quick else FULL), options.case)
     spark = entrants.session(options, with_delta_spark=options.contestant == DeltaSpark.name)
@@ -43,7 +43,7 @@ def main(arguments: Sequence[str]) -> None:
 
 
 def nine_statements(contestant: Contestant) -> None:
-    """Runs nine small statements on a table of their own: what a process has done before its tenth."""
+    """Runs nine small statements on a separate table, before the process's tenth statement."""
     table, first = "earlier", Rows(0, 1000)
     appended = [Rows(1000 + 100 * each, 1100 + 100 * each) for each in range(3)]
     merged = [Rows(500, 1500, revision=1), Rows(600, 1600, revision=2)]
@@ -63,7 +63,7 @@ def nine_statements(contestant: Contestant) -> None:
 
 
 def run(case: Case, contestant: Contestant, check: bool) -> dict[str, Any]:
-    """Runs the case once, on a copy of a start table that another process has made."""
+    """Runs the case once, on a copy of a start table that another process created."""
     case.prepare(contestant)
     seconds = timed(case, contestant, 0, time.perf_counter)
     prints = {}

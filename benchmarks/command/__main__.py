@@ -1,4 +1,4 @@
-"""Times the subcommands of `silt`, each in a process of its own: `python -m benchmarks.command`."""
+"""Times the subcommands of `silt`, each in a separate process: `python -m benchmarks.command`."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ REPETITIONS = 5
 
 @dataclass(frozen=True)
 class Timing:
-    """One call: seconds on the clock, and seconds of processor time, which depends less on other load."""
+    """The elapsed seconds of one call, and its seconds of processor time, which depend less on other load."""
 
     clock: float
     processor: float
@@ -50,14 +50,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def calls(size: Size) -> list[list[str]]:
-    """The subcommands to time on a warehouse of that size."""
+    """Returns the subcommands to time on a warehouse of a size."""
     of_all = [["runs"], ["run", run_id(size.runs - 1)]]
     of_one = [["history", "main.table_00000"], ["show", "main.table_00000"]]
     return [*of_all, *of_one]
 
 
 def timed(call: Sequence[str], warehouse: Path) -> Timing:
-    """Runs the command once, as a shell does."""
+    """Runs the command once, as a shell does, and returns its times."""
     command = [sys.executable, "-m", "dbt.adapters.silt.cli", *call, "--warehouse", str(warehouse)]
     before, began = os.times(), time.perf_counter()
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL)

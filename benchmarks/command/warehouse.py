@@ -1,4 +1,4 @@
-"""Writes a warehouse of many tables after nightly runs: only logs, because the command reads no rows."""
+"""Writes a warehouse of many tables after nightly runs, with logs only, because the command reads no rows."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _STATS = (
 
 @dataclass(frozen=True)
 class Size:
-    """How many tables there are, and how many nightly runs have committed to each of them."""
+    """The number of tables, and of nightly runs that committed to each table."""
 
     tables: int
     runs: int
@@ -53,7 +53,7 @@ def make(folder: Path, size: Size) -> None:
 
 
 def run_id(version: int) -> str:
-    """The id of the run that made a version of every table."""
+    """Returns the id of the run that committed a version of every table."""
     return f"nightly-{version:04d}"
 
 

@@ -1,4 +1,4 @@
-"""The baseline: Parquet files without a log. It knows which files have which keys, and rewrites only those."""
+"""The baseline: Parquet files without a log. It knows each file's keys and rewrites only changed files."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class BareSpark:
         self._numbers = itertools.count()
 
     def provide(self, *inputs: Rows) -> None:
-        return  # Spark makes the rows itself.
+        return  # Spark generates the rows itself.
 
     def has(self, table: str) -> bool:
         if table not in self._files and self._settled(table).exists():
@@ -152,14 +152,14 @@ class BareSpark:
         return sum(1 for _ in (self._folder / table).rglob("*.parquet"))
 
     def _arranged(self, frame: DataFrame, partition_by: str) -> DataFrame:
-        """The rows as they are written to a partitioned table: each task writes a file to each partition it has."""
+        """Returns the rows to write to a partitioned table: each task writes a file to each of its partitions."""
         return frame
 
     def _settled(self, table: str) -> Path:
         return self._folder / f"{table}.json"
 
     def _split(self, table: str, low: int, high: int) -> tuple[tuple[DataFile, ...], tuple[DataFile, ...]]:
-        """The table's files with a key of `low <= id < high`, and the others."""
+        """Returns the table's files with a key of `low <= id < high`, and its other files."""
         files = self._files[table]
         touched = tuple(file for file in files if file.low < high and low <= file.high)
         return touched, tuple(file for file in files if file not in touched)
@@ -173,13 +173,13 @@ class BareSpark:
         self._new_folders.setdefault(table, []).append(target)
 
     def _index(self, table: str) -> None:
-        """Records the files written since, by their footers; never timed, because the baseline needs no log."""
+        """Records new files by their footers; not timed, because the baseline needs no log."""
         for folder in self._new_folders.pop(table, []):
             self._files[table] += tuple(_data_file(path) for path in sorted(folder.glob("*.parquet")))
 
 
 class BareSparkRepartitioned(BareSpark):
-    """The same with the rows of each partition brought together first, so that it gets one file."""
+    """The same, but the rows of each partition are shuffled to one task first, so that it gets one file."""
 
     name = "bare Spark, repartitioned"
     offers = frozenset((Need.PARTITIONED_WRITE,))

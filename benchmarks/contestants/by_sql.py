@@ -15,7 +15,7 @@ from benchmarks.data import PLAIN, Each, Layout, Rows
 
 
 class BySql(ABC):
-    """Tables in one folder each, changed by statements."""
+    """Tables, each in its own folder, changed by statements."""
 
     offers = frozenset(Need)
 
@@ -28,24 +28,24 @@ class BySql(ABC):
 
     @abstractmethod
     def query(self, statement: str) -> DataFrame:
-        """The rows of a query."""
+        """Returns the rows of a query."""
 
     @abstractmethod
     def reference(self, table: str) -> str:
-        """The table's name in a statement."""
+        """Returns the table's name in a statement."""
 
     @abstractmethod
     def for_thread(self) -> Self:
-        """The same, for one thread among several."""
+        """Returns the same contestant for one of several threads."""
 
     def provide(self, *inputs: Rows) -> None:
-        return  # A statement makes the rows itself.
+        return  # A statement generates the rows itself.
 
     def has(self, table: str) -> bool:
         return (self._folder / table).exists()
 
     def settle(self, table: str) -> None:
-        return  # All that is known of a table is in its folder.
+        return  # A table's folder contains all of its state.
 
     def create(self, table: str, rows: Rows, layout: Layout = PLAIN) -> None:
         vectors = str(layout.deletion_vectors).lower()

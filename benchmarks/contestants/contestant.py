@@ -11,7 +11,7 @@ from benchmarks.data import PLAIN, Each, Layout, Rows
 
 
 class Need(Enum):
-    """What a case asks of a contestant; one that does not offer it is left out of the case."""
+    """A capability that a case needs; contestants without it do not take part in the case."""
 
     ROWS = "reads and changes the rows of a table"
     DELETION_VECTORS = "changes rows of a table that asks for deletion vectors"
@@ -30,28 +30,28 @@ class Contestant(Protocol):
         """Prepares, before the timing, the inputs that a statement cannot read from `rows` itself."""
 
     def has(self, table: str) -> bool:
-        """Whether the table exists; it may be of an earlier process, which has settled it."""
+        """Returns whether the table exists; an earlier process may have created and settled it."""
 
     def settle(self, table: str) -> None:
-        """Writes what another process has to know of the table, which does not change any more."""
+        """Writes the state of the table, which no longer changes, for another process."""
 
     def for_thread(self) -> Contestant:
-        """The same contestant with the same tables, for one thread among several."""
+        """Returns the same contestant with the same tables, for one of several threads."""
 
     def create(self, table: str, rows: Rows, layout: Layout = PLAIN) -> None:
-        """Makes a table of the rows."""
+        """Creates a table of the rows."""
 
     def create_in_parts(self, table: str, rows: Rows) -> None:
-        """Makes a table of the rows in exactly `rows.parts` files; never timed."""
+        """Creates a table of the rows in exactly `rows.parts` files; not timed."""
 
     def append(self, table: str, rows: Rows) -> None:
         """Adds the rows."""
 
     def merge(self, table: str, rows: Rows, insert_only: bool = False) -> None:
-        """Inserts the rows whose key is new, and updates the others unless `insert_only`."""
+        """Inserts the rows whose key is new, and updates the other rows unless `insert_only`."""
 
     def replace(self, table: str, rows: Rows) -> None:
-        """Deletes the rows that have a key of these, and inserts these."""
+        """Deletes the rows with a key of the given rows, and inserts the given rows."""
 
     def delete(self, table: str, low: int, high: int) -> None:
         """Deletes the rows with `low <= id < high`."""
@@ -69,29 +69,29 @@ class Contestant(Protocol):
         """Rewrites small files as few large ones."""
 
     def vacuum(self, table: str) -> None:
-        """Deletes the data files that the table uses no longer, whatever their age."""
+        """Deletes the data files that the table no longer uses, of any age."""
 
     def find(self, table: str, key: int) -> list[Row]:
-        """The rows of one key."""
+        """Returns the rows of one key."""
 
     def totals(self, table: str) -> list[Row]:
-        """One row of aggregates over all columns of all rows (`TOTALS`)."""
+        """Returns one row of aggregates over all columns of all rows (`TOTALS`)."""
 
     def copy(self, table: str, new: str) -> None:
-        """Makes a table of the same rows, in the same files, at little cost."""
+        """Creates a table of the same rows, in the same files, at little cost."""
 
     def remove(self, table: str) -> None:
-        """Removes a table; a missing one is no error."""
+        """Removes a table if it exists."""
 
     def contents(self, table: str) -> DataFrame:
-        """All rows."""
+        """Returns all rows."""
 
     def num_files(self, table: str) -> int:
-        """How many data files are in the table's folder, those that it uses no longer among them."""
+        """Returns the number of data files in the table's folder, including unused files."""
 
 
 TOTALS = (
     "count(*) as row_count, sum(id) as ids, sum(category) as categories, sum(length(customer)) as letters, "
     "min(amount) as least, max(amount) as most, max(at) as latest"
 )
-"""Aggregates that are the same in whatever order rows are added up, and not to be answered from statistics alone."""
+"""Aggregates that do not depend on the order of rows, and that statistics alone cannot answer."""

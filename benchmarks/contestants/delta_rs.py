@@ -1,4 +1,4 @@
-"""delta-rs, without Spark. Spark makes its input rows as Arrow data before the timing."""
+"""delta-rs, without Spark. Spark generates its input rows as Arrow data before the timing."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from benchmarks.data import PLAIN, Each, Layout, Rows
 
 
 class DeltaRs:
-    """Tables by path. It reads deletion vectors and writes none."""
+    """Tables by path. It reads deletion vectors and does not write them."""
 
     name = "delta-rs"
     offers = frozenset(Need) - {Need.DELETION_VECTORS}
@@ -33,7 +33,7 @@ class DeltaRs:
         return (self._folder / table).exists()
 
     def settle(self, table: str) -> None:
-        return  # All that is known of a table is in its folder.
+        return  # A table's folder contains all of its state.
 
     def for_thread(self) -> DeltaRs:
         return self

@@ -12,10 +12,10 @@ from benchmarks.data import Rows
 
 
 def session_settings(jars: Path) -> dict[str, str]:
-    """The session settings that it needs.
+    """Returns the session settings that delta-spark needs.
 
     Raises:
-        FileNotFoundError: there is no jar in the folder.
+        FileNotFoundError: if the folder contains no jar.
     """
     found = sorted(str(path) for path in jars.glob("*.jar"))
     if not found:
@@ -26,7 +26,7 @@ def session_settings(jars: Path) -> dict[str, str]:
         "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
         "spark.databricks.delta.snapshotPartitions": "2",
         "spark.databricks.delta.retentionDurationCheck.enabled": "false",
-        # VACUUM lists folders with so many tasks, of which ten thousand are the default.
+        # The number of tasks with which VACUUM lists folders; the default is ten thousand.
         "spark.sql.sources.parallelPartitionDiscovery.parallelism": "4",
     }
 
@@ -44,7 +44,7 @@ class DeltaSpark(BySql):
         return self
 
     def replace(self, table: str, rows: Rows) -> None:
-        # It takes no query in the condition of a DELETE, so it is given the range of the keys.
+        # It allows no subquery in the condition of a DELETE, so the condition is the range of the keys.
         self.delete(table, rows.low, rows.high)
         self.append(table, rows)
 

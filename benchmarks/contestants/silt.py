@@ -37,7 +37,7 @@ class Silt(BySql):
         self.execute(f"insert into {self.reference(table)} replace using (id) {rows.sql}")
 
     def snapshot(self, table: str) -> Snapshot:
-        """The newest one of a table."""
+        """Returns the newest snapshot of a table."""
         return self._warehouse.snapshot(RelationName("silt", SCHEMA, table))
 
     def execute(self, statement: str) -> None:

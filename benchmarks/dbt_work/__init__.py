@@ -1,1 +1,1 @@
-"""Times what dbt does beside statements, and the care for tables, each next to the least that does the same."""
+"""Times dbt's work next to statements, and maintenance of tables, compared with minimal work for the same result."""

@@ -1,7 +1,7 @@
-"""Times what dbt does beside statements, and prints a table for each part: `python -m benchmarks.dbt_work [PART ...]`.
+"""Times dbt's work next to statements, and prints a table for each part: `python -m benchmarks.dbt_work [PART ...]`.
 
-Each part is a process of its own, in which dbt and Spark stay warm; the first round of each way is not counted. On a
-machine that has other work, look at the processor time.
+Each part is a separate process, in which dbt and Spark are warm; the first round of each way is not counted. On a
+machine with other work, compare the processor time.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ PARTS = {
 
 
 def main() -> int:
-    """Measures one part here, or each of several in a process of its own; returns the number of those that failed."""
+    """Measures one part in this process, or several in separate processes; returns the number of failed parts."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.dbt_work", description=__doc__)
     parser.add_argument("parts", nargs="*", metavar="PART", help=f"of {', '.join(PARTS)}; all by default")
     parser.add_argument("--rounds", type=int, default=4)

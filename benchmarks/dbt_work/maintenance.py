@@ -20,7 +20,7 @@ _ROWS = (
 
 
 class _Table:
-    """A table of small files, which is made anew for each round, and a copy of its files."""
+    """A table of small files, which is re-created for each round, and a copy of its files."""
 
     def __init__(self, folder: Path, rows: int) -> None:
         self._spark: SparkSession = open_session(SessionSettings(master="local[*]", spark_conf={}))
@@ -31,7 +31,7 @@ class _Table:
         self._house.sql("create schema if not exists main")
 
     def make(self) -> None:
-        """Makes the table, and copies its files."""
+        """Creates the table, and copies its files."""
         self._house.sql("drop table if exists main.small")
         self._house.sql(f"create table main.small as {self._rows}")
         shutil.rmtree(self._copy, ignore_errors=True)
@@ -52,7 +52,7 @@ class _Table:
         self._count(self._small, FILES + 1)
 
     def delete(self) -> None:
-        """Deletes the files that the rewriting left, by Python alone."""
+        """Deletes the files that the rewrite left, by Python alone."""
         for file in self._copy.glob("*.parquet"):
             file.unlink()
 
@@ -68,7 +68,7 @@ class _Table:
 
 
 def measure(folder: Path, share: float, rounds: int) -> list[Compared]:
-    """Times the two statements, one after the other, on a table that is made anew for each round."""
+    """Times the two statements, in order, on a table that is re-created for each round."""
     table = _Table(folder / "maintenance", int(ROWS * share))
     ways = {
         "rewrite": table.rewrite,

@@ -1,4 +1,4 @@
-"""A warehouse of many small tables: how long its names take, and which logs a command reads."""
+"""A warehouse of many small tables: the time to list names, and the logs that a command reads."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _LOG_FILE = re.compile(r"([^/]+)/_delta_log(?:/|$)")
 
 
 def measure(folder: Path, share: float, rounds: int) -> list[Compared]:
-    """Times listing one schema, and a command among few tables and among many, which must read as many logs."""
+    """Times listing one schema, and a command among few and many tables, which must read the same number of logs."""
     tables = int(TABLES * share)
     few, many = (_made(folder / name) for name in ("few_tables", "many_tables"))
     _copy(many / "warehouse", tables)
@@ -38,7 +38,7 @@ def measure(folder: Path, share: float, rounds: int) -> list[Compared]:
 
 
 def _made(folder: Path) -> Path:
-    """A project that has made the table `t0000`, and now reads it."""
+    """Creates a project that has created the table `t0000`, and now reads it."""
     made = project.make(folder, {"models/t0000.sql": "{{ config(materialized='table') }} select 1 as id"})
     project.run(made, "run")
     (made / "models" / "t0000.sql").unlink()
@@ -58,7 +58,7 @@ def _copy(warehouse: Path, tables: int) -> None:
 
 
 def _check_logs(made: Path) -> None:
-    """Raises RuntimeError where a run opens the log of a table that no model of it names."""
+    """Raises RuntimeError if a run opens the log of a table that none of its models names."""
     opened: set[str] = set()
     is_on = True
 

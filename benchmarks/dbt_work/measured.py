@@ -1,4 +1,4 @@
-"""What a piece of work takes: seconds on the clock, and of processor time of this process and of Spark's Java."""
+"""The cost of work: elapsed seconds, and processor time of this process and of Spark's Java."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from rich.table import Table
 
 @dataclass(frozen=True)
 class Cost:
-    """What one run took, in seconds.
+    """The cost of one run, in seconds.
 
     Attributes:
-        clock: on the clock, which says more of the machine's other work the more of that there is.
-        processor: of processor time.
+        clock: elapsed time, which also depends on other work of the machine.
+        processor: processor time.
     """
 
     clock: float
@@ -27,13 +27,13 @@ class Cost:
 
 @dataclass(frozen=True)
 class Compared:
-    """The costs of several ways to one result, which took turns; the first way is what the others are compared with."""
+    """The costs of several ways to the same result, run in turn; the others are compared with the first way."""
 
     case: str
     ways: Mapping[str, Sequence[Cost]]
 
     def rows(self) -> list[tuple[str, ...]]:
-        """Cells of a table: the case, the way, the least of its seconds, and their share of the first way's."""
+        """Returns cells of a table: the case, the way, its least seconds, and their ratio to the first way's."""
         least = {way: _least(costs) for way, costs in self.ways.items()}
         first = next(iter(least.values()))
         return [
@@ -50,7 +50,7 @@ class Compared:
 
 
 def in_turn(case: str, ways: Mapping[str, Callable[[], object]], rounds: int) -> Compared:
-    """Runs each way once for each round, one after the other; the first round is left out where there are others."""
+    """Runs each way once in each round, in turn; the first of several rounds is not counted."""
     costs: dict[str, list[Cost]] = {way: [] for way in ways}
     for _ in range(rounds):
         for way, work in ways.items():
@@ -59,14 +59,14 @@ def in_turn(case: str, ways: Mapping[str, Callable[[], object]], rounds: int) ->
 
 
 def cost_of(work: Callable[[], object]) -> Cost:
-    """Runs the work, and says what it took."""
+    """Runs the work and returns its cost."""
     clock, processor = time.perf_counter(), _processor_seconds()
     work()
     return Cost(time.perf_counter() - clock, _processor_seconds() - processor)
 
 
 def table_of(found: Sequence[Compared]) -> Table:
-    """The table that is printed."""
+    """Returns the table to print."""
     table = Table("case", "way", "seconds", "processor", "times the first", "in processor time")
     for compared in found:
         for row in compared.rows():
@@ -80,7 +80,7 @@ def _least(costs: Sequence[Cost]) -> Cost:
 
 
 def _processor_seconds() -> float:
-    """The processor time of this process, its threads and Spark's Java so far; Java counts on Linux alone."""
+    """Returns the processor time so far of this process, its threads and, on Linux only, Spark's Java."""
     pyspark = sys.modules.get("pyspark")
     gateway = None if pyspark is None else pyspark.SparkContext._gateway
     stat = Path("/proc", str(getattr(getattr(gateway, "proc", None), "pid", "")), "stat")

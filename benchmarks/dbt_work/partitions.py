@@ -27,17 +27,17 @@ class _Writers:
         self._house.sql("create schema if not exists main")
 
     def bare(self) -> None:
-        """By Spark alone."""
+        """Writes the rows by Spark alone."""
         shutil.rmtree(self._bare, ignore_errors=True)
         self._spark.sql(self._rows).write.partitionBy("p").parquet(str(self._bare))
 
     def silt(self) -> None:
-        """As a table."""
+        """Writes the rows as a table."""
         self._house.sql(f"create or replace table main.written partitioned by (p) as {self._rows}")
 
 
 def measure(folder: Path, share: float, rounds: int) -> list[Compared]:
-    """Times rows whose partitions are spread over all tasks, and rows that lie by partition."""
+    """Times rows whose partitions are spread over all tasks, and rows that are grouped by partition."""
     rows = int(ROWS * share)
     spread = {"scattered": f"id % {PARTITIONS}", "in order": f"id div {rows // PARTITIONS}"}
     found = []

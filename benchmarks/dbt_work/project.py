@@ -1,4 +1,4 @@
-"""Makes dbt projects, and runs their commands in this process, in which dbt and Spark stay warm."""
+"""Creates dbt projects, and runs their commands in this process, in which dbt and Spark are warm."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def make(folder: Path, files: Mapping[str, str]) -> Path:
     """Writes a project with its own profile, and returns its folder.
 
     Args:
-        files: their texts, by their paths in the project.
+        files: their content by their paths in the project.
     """
     for path, text in {"dbt_project.yml": _PROJECT, "profiles.yml": _PROFILE, **files}.items():
         file = folder / path
@@ -30,7 +30,7 @@ def run(folder: Path, command: str, **variables: Any) -> Mapping[str, Any]:
     """Runs a command that has one node, and returns the adapter's response.
 
     Raises:
-        RuntimeError: it failed.
+        RuntimeError: if the command failed.
     """
     folders = ["--project-dir", str(folder), "--profiles-dir", str(folder)]
     outcome = dbtRunner().invoke([command, *folders, "--quiet", "--vars", json.dumps(variables)])

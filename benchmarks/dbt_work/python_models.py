@@ -1,4 +1,4 @@
-"""A python model that returns rows that it has, next to writing them as one Parquet file."""
+"""A python model that returns rows from memory, compared with writing the rows as one Parquet file."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def model(dbt, session):
     return python_models.given["rows"]
 """
 given: dict[str, Any] = {}
-"""What the model returns, as `rows`."""
+"""The rows that the model returns, as `rows`."""
 
 
 def measure(folder: Path, share: float, rounds: int) -> list[Compared]:

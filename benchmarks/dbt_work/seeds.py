@@ -1,4 +1,4 @@
-"""`dbt seed` of one large file, next to dbt's own reading of the file alone."""
+"""`dbt seed` of one large file, compared with dbt's own reading of the file."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _TEXTS = ("Zürich", "naïve", "O'Hara", 'say "hi"', "comma, text", "日本語",
 
 
 def measure(folder: Path, share: float, rounds: int) -> list[Compared]:
-    """Times the reading, and the whole command, which writes the table anew each time."""
+    """Times the reading, and the whole command, which re-creates the table each time."""
     rows = int(ROWS * share)
     made = project.make(folder / "seeds", {"seeds/readme.md": ""})
     file = made / "seeds" / "large.csv"

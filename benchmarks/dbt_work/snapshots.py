@@ -1,4 +1,4 @@
-"""A snapshot of which one row in a hundred has changed, next to the MERGE of these changes alone, known beforehand."""
+"""A snapshot after one row in a hundred has changed, compared with only a MERGE of these changes."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ when not matched and s.kind = 'insert' then insert
 
 
 class _Changing:
-    """Two equal tables of changing rows, and how far each has come."""
+    """Two equal tables of changing rows, and the current state of each."""
 
     def __init__(self, folder: Path, rows: int) -> None:
         query = _ROWS.format(changed="{{ var('changed') }}", rows=rows)
@@ -60,7 +60,7 @@ class _Changing:
         self.know()
 
     def know(self) -> None:
-        """Makes the table of the changes that the next MERGE takes."""
+        """Creates the table of the changes for the next MERGE."""
         changed = self._merged + 1
         self._house.sql(_CHANGES.format(query=_ROWS.format(changed=changed, rows=self._rows), changed=changed))
 
@@ -83,7 +83,7 @@ class _Changing:
 
 
 def measure(folder: Path, share: float, rounds: int) -> list[Compared]:
-    """Times the whole command, and the one statement."""
+    """Times the whole command, and the statement alone."""
     rows = int(ROWS * share)
     changing = _Changing(folder, rows)
     ways = {"MERGE alone": changing.merge, "dbt snapshot": changing.snapshot, "(the changes made known)": changing.know}

@@ -1,7 +1,7 @@
 """Measures a project on tables of growing size: `python -m benchmarks.growing [--rows N ...]`.
 
 The project has an incremental model that merges orders by their key, and a table of totals for each customer and day.
-Each command is a process of its own, with an embedded Spark: the first build, a merge of corrected orders (0.1 % of the
+Each command is a separate process with an embedded Spark: the first build, a merge of corrected orders (0.1 % of the
 rows, in every file), and a table that joins all rows with themselves.
 """
 
@@ -53,7 +53,7 @@ group by o.customer, o.day
 
 @dataclass
 class Peak:
-    """The most that was seen while a command ran, in bytes: memory of its processes, and files for rows in transit."""
+    """The peaks while a command ran, in bytes: memory of its processes, and files for rows in transit."""
 
     memory: int = 0
     scratch: int = 0
@@ -61,7 +61,7 @@ class Peak:
 
 @dataclass(frozen=True)
 class Measured:
-    """A command: its seconds on the clock, and its peak."""
+    """A command: its elapsed seconds, and its peaks."""
 
     name: str
     clock: float
@@ -87,7 +87,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def measure(folder: Path, rows: int, memory: str) -> Iterator[Measured]:
-    """Builds the project in a new folder, and brings a day of changes."""
+    """Builds the project in a new folder, then runs it with a day of changes."""
     scratch = folder / "scratch"
     files = {**MODELS, "profiles.yml": PROFILE.format(memory=memory, scratch=scratch)}
     for name, text in files.items():
@@ -130,7 +130,7 @@ def _watched(pid: int, scratch: Path) -> Iterator[Peak]:
 
 
 def _family(pid: int) -> Iterator[int]:
-    """A process and all that descend from it."""
+    """Returns a process and all of its descendants."""
     yield pid
     for thread in Path(f"/proc/{pid}/task").glob("*/children"):
         for child in _content(thread).split():

@@ -38,13 +38,13 @@ NEW_ROWS = pa.table(
 
 
 class Contestant(Protocol):
-    """The steps that are timed; each continues from the one before."""
+    """The timed steps, each of which continues from the previous step."""
 
     def open(self) -> int:
         """Opens the table; returns its number of files."""
 
     def prune(self, key: int) -> list[str]:
-        """The files that may have the key."""
+        """Returns the files that may have the key."""
 
     def append(self) -> int:
         """Appends a row; returns its version."""
@@ -91,7 +91,7 @@ class DeltaRs:
         return int(self._files().num_rows)
 
     def prune(self, key: int) -> list[str]:
-        # Its dataset makes an object per file, which takes minutes for a million.
+        # Its dataset creates an object per file, which takes minutes for a million files.
         may_hold = (pc.field("min.id") <= key) & (pc.field("max.id") >= key)
         paths: list[str] = self._files().filter(may_hold)["path"].to_pylist()
         return paths
@@ -112,7 +112,7 @@ CONTESTANTS: dict[str, Callable[[Path], Contestant]] = {"dbt-silt": Silt, "delta
 
 
 def run(name: str, folder: Path, key: int) -> dict[str, Any]:
-    """All steps in order: for each its seconds and its answer, and the process' peak memory after each, in MiB."""
+    """Runs all steps; returns the seconds and answer of each, and the process' peak memory after it, in MiB."""
     contestant = CONTESTANTS[name](folder)
     steps: dict[str, Callable[[], Any]] = {
         "open": contestant.open,
@@ -137,7 +137,7 @@ def _commit_of_somebody(folder: Path) -> None:
 
 
 def _peak_mib() -> float:
-    """The peak of this process alone: that of `getrusage` includes the peak of the process that started it."""
+    """Returns the peak of this process only; `getrusage` would include the peak of its parent process."""
     status = Path("/proc/self/status")
     if status.exists():
         lines = status.read_text(encoding="utf-8").splitlines()

@@ -39,21 +39,21 @@ class LogResult:
     peak_mib: Mapping[str, float]
 
     def ratio(self, step: str, ours: str = "dbt-silt", peer: str = "deltalake") -> float:
-        """The time of dbt-silt divided by the other's."""
+        """Returns the time of dbt-silt divided by the other contestant's."""
         return self.seconds[ours][step] / self.seconds[peer][step]
 
 
 def measure(folder: Path, tables: Sequence[LogTable], run: Run | None = None) -> list[LogResult]:
-    """Makes each table and runs the contestants on copies of it, A B A B.
+    """Creates each table and runs the contestants in turn (A B A B) on copies of it.
 
     Raises:
-        ResultsDifferError: an answer of a contestant is wrong.
+        ResultsDifferError: if an answer of a contestant is wrong.
     """
     return [_measure(table, folder / table.name.replace(" ", "_"), run or in_own_process) for table in tables]
 
 
 def in_own_process(contestant: str, folder: Path, key: int) -> dict[str, Any]:
-    """The contestant's run (`contestant.run`) in a new process."""
+    """Runs a contestant (`contestant.run`) in a new process."""
     command = [sys.executable, "-m", "benchmarks.long_logs.contestant", contestant, str(folder), str(key)]
     done = subprocess.run(command, cwd=Path(__file__).parents[2], capture_output=True, text=True, check=True)
     found: dict[str, Any] = json.loads(done.stdout)

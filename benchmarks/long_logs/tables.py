@@ -1,4 +1,4 @@
-"""Writes tables that are only logs: the data files that they name do not exist.
+"""Writes tables that consist only of logs, whose data files do not exist.
 
 They are written with plain Python and pyarrow, so that no contestant reads its own output.
 """
@@ -53,12 +53,12 @@ _TYPES = {
 
 @dataclass(frozen=True)
 class LogTable:
-    """A table to make.
+    """A table to create.
 
     Args:
         name: in reports.
         files: active files, each with the next `ROWS_PER_FILE` keys.
-        in_checkpoint: how many of them a checkpoint has; each further one is a commit. 0 means no checkpoint.
+        in_checkpoint: the number of files in a checkpoint; each further file is a commit. 0 means no checkpoint.
     """
 
     name: str
@@ -67,7 +67,7 @@ class LogTable:
 
     @property
     def version(self) -> int:
-        """The newest version: version 0, with a checkpoint or a file, and a commit for each further file."""
+        """The newest version: version 0 has a checkpoint or a file, and each further file is a commit."""
         return self.files - (self.in_checkpoint or 1)
 
     @property
@@ -77,7 +77,7 @@ class LogTable:
 
     @property
     def file_of_key(self) -> str:
-        """That file."""
+        """The name of the file that has `key`."""
         return path(self.key // ROWS_PER_FILE)
 
 
@@ -95,12 +95,12 @@ def make(table: LogTable, folder: Path) -> None:
 
 
 def path(number: int) -> str:
-    """The name of a file."""
+    """Returns the name of a file."""
     return f"part-{number:07}-4d3b8a52-7d0c-4e50-9e0d-53b8f61e9a1c-c000.snappy.parquet"
 
 
 def stats(number: int) -> str:
-    """The statistics of a file."""
+    """Returns the statistics of a file."""
     low, high = number * ROWS_PER_FILE, (number + 1) * ROWS_PER_FILE - 1
     return (
         f'{{"numRecords":{ROWS_PER_FILE},'
@@ -141,7 +141,7 @@ def _write_commit(log: Path, version: int, actions: list[dict[str, Any]]) -> Non
 
 
 def _write_checkpoint(log: Path, files: int) -> None:
-    """A classic checkpoint of version 0, as if that commit had added the files."""
+    """Writes a classic checkpoint of version 0, as if that commit had added the files."""
     actions = list(_head())[1:]
     head = [_rows(key, pa.array([body], _TYPES[key])) for action in actions for key, body in action.items()]
     rows = pa.concat_tables([*head, _rows("add", _adds(files))])
@@ -151,7 +151,7 @@ def _write_checkpoint(log: Path, files: int) -> None:
 
 
 def _rows(key: str, bodies: pa.Array) -> pa.Table:
-    """Rows of one kind of action: null in the columns of the others."""
+    """Returns rows of one kind of action, with nulls in the columns of other kinds."""
     return pa.table({name: bodies if name == key else pa.nulls(len(bodies), kind) for name, kind in _TYPES.items()})
 
 

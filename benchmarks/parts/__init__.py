@@ -1,1 +1,1 @@
-"""Where the time of a small statement goes, measured from outside of the engine."""
+"""The parts of a small statement's time, measured from outside of the engine."""

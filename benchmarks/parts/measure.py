@@ -1,6 +1,6 @@
-"""Runs small statements by dbt-silt and by bare Spark in turn, and says where the time of each went.
+"""Runs small statements by dbt-silt and by bare Spark in turn, and measures the parts of their time.
 
-The statements are cases of the benchmarks, on tables of the same size, and their results are compared as there.
+The statements are cases of the benchmarks, on tables of the same size, with the same comparison of results.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from benchmarks.parts.trace import Spent, Trace, Tracer
 
 @dataclass(frozen=True)
 class Parts:
-    """Where the time of one statement went, of each contestant; the baseline is the first.
+    """The parts of one statement's time for each contestant; the baseline is the first.
 
     Attributes:
         contestants: by name, the mean of the middle half of its repetitions, so that the phases add up.
-        jobs: by name, how many jobs Spark ran for one statement.
+        jobs: by name, the number of Spark's jobs for one statement.
         methods: by name, the calls to Spark, by `phase: method`.
     """
 
@@ -81,19 +81,19 @@ class _Traced:
 
 
 def small_statements(scale: Scale) -> list[Case]:
-    """The statements that are traced unless others are named."""
+    """The statements that are traced by default."""
     return [SmallAppends(scale), SmallMerge(scale), LargeMerge(scale), InsertOnlyMerge(scale), DeleteRange(scale)]
 
 
 def measure(spark: SparkSession, folder: Path, cases: Sequence[Case], repetitions: int | None = None) -> list[Parts]:
-    """Traces each case that dbt-silt and bare Spark both take part in.
+    """Traces each case in which both dbt-silt and bare Spark take part.
 
     Args:
-        repetitions: in place of half of those that are usual for a case.
+        repetitions: of each case; by default, half of its usual repetitions.
 
     Raises:
-        ResultsDifferError: the contestants' results are not the same rows.
-        ValueError: they take part in none of the cases together.
+        ResultsDifferError: if the contestants' results have different rows.
+        ValueError: if no case has both contestants.
     """
     contestants = [BareSpark(spark, folder / "bare"), Silt(spark, folder / "silt")]
     both = [case for case in cases if len(entrants_of(case, contestants)) == len(contestants)]

@@ -1,4 +1,4 @@
-"""The phases of a statement: what each is called, and the functions whose time it is."""
+"""The phases of a statement: their names, and the functions whose time they are."""
 
 from __future__ import annotations
 
@@ -58,17 +58,17 @@ PHASES: dict[str, tuple[str, ...]] = {
     "checksum and checkpoint": ("kernel.log.log:DeltaLog.after_commit",),
     "rows that say what was done": ("statements.steps.context:Result.rows",),
 }
-"""Each phase with its functions. A function's time is what it takes less what functions inside it take."""
+"""The functions of each phase. A function's time excludes the time of functions inside it."""
 
 Wrap = Callable[[str, Callable[..., Any]], Callable[..., Any]]
 
 
 @contextmanager
 def wrapped(wrap: Wrap) -> Iterator[None]:
-    """Replaces the functions of all phases, wherever they were imported, by what `wrap(phase, function)` makes of them.
+    """Replaces the functions of all phases, in all modules that import them, by `wrap(phase, function)`.
 
     Raises:
-        ImportError, AttributeError: the engine has no such function any more: the phases have to follow it.
+        ImportError, AttributeError: if the engine no longer has a function; the phases must be updated.
     """
     undo: list[tuple[Any, str, Any]] = []
     try:
@@ -87,7 +87,7 @@ def wrapped(wrap: Wrap) -> Iterator[None]:
 
 
 def _owner(name: str) -> tuple[Any, str]:
-    """The module or class that has a function, and the function's name in it."""
+    """Returns the module or class that has a function, and the function's name in it."""
     module, _, path = name.partition(":")
     owner: Any = importlib.import_module(module if module.startswith("pyspark.") else f"{ENGINE}.{module}")
     *classes, attribute = path.split(".")
@@ -97,7 +97,7 @@ def _owner(name: str) -> tuple[Any, str]:
 
 
 def _holders(owner: Any, attribute: str, function: Any) -> Iterator[tuple[Any, str]]:
-    """Where a function is bound: its owner, and the modules of the engine that imported it by name."""
+    """Yields the places where a function is bound: its owner, and the modules of the engine that import it by name."""
     yield owner, attribute
     for name, module in list(sys.modules.items()):
         if module is not owner and name.startswith(ENGINE):

@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 
 @dataclass(frozen=True)
 class Interval:
-    """From one moment to another, in seconds since 1970."""
+    """An interval between two times, in seconds since 1970."""
 
     start: float
     end: float
@@ -21,7 +21,7 @@ class Interval:
 
 
 class SparkJobs:
-    """What the embedded Spark's status store says of the jobs that ran since the last question."""
+    """The jobs since the last call, from the embedded Spark's status store."""
 
     def __init__(self, spark: SparkSession) -> None:
         self._context: Any = spark.sparkContext._jsc.sc()
@@ -29,10 +29,10 @@ class SparkJobs:
         self.new()
 
     def new(self) -> list[Interval]:
-        """The jobs that ran since, in the order in which they began.
+        """Returns the jobs since the last call, in the order of their starts.
 
         Raises:
-            RuntimeError: one has not ended.
+            RuntimeError: if a job has not ended.
         """
         self._context.listenerBus().waitUntilEmpty()
         jobs = self._context.statusStore().jobsList(None)  # the newest is the first
@@ -52,7 +52,7 @@ class SparkJobs:
 
 
 def overlap(within: Interval, intervals: list[Interval]) -> float:
-    """How many of the seconds of `within` lie in at least one of the intervals, which are ordered by their starts."""
+    """Returns the seconds of `within` that at least one of the intervals covers; they are ordered by their starts."""
     seconds, reached = 0.0, within.start
     for each in intervals:
         start, end = max(each.start, reached), min(each.end, within.end)

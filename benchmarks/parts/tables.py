@@ -15,7 +15,7 @@ _CALLS_SHOWN = 12
 
 
 def parts_table(parts: Parts) -> Table:
-    """One line per phase of dbt-silt's statement, next to the baseline's; then the sums."""
+    """Returns a line per phase of dbt-silt's statement and of the baseline's, then the sums."""
     baseline, name = parts.contestants
     spent, bare = parts.contestants[name], parts.contestants[baseline]
     table = Table(title=f"{parts.case}: mean milliseconds of the middle half of the repetitions")
@@ -32,7 +32,7 @@ def parts_table(parts: Parts) -> Table:
 
 
 def calls_table(parts: Parts) -> Table:
-    """The calls to Spark that took dbt-silt longest outside of jobs."""
+    """Returns dbt-silt's longest calls to Spark outside of jobs."""
     _, name = parts.contestants
     table = Table(title=f"{parts.case}: calls to Spark that take longest outside of jobs, milliseconds")
     table.add_column("phase: method", no_wrap=True)
@@ -45,7 +45,7 @@ def calls_table(parts: Parts) -> Table:
 
 
 def summary_table(every: list[Parts]) -> Table:
-    """One line per phase, one column per statement: dbt-silt's milliseconds; then the sums, and the baseline's."""
+    """Returns a line per phase and a column per statement: dbt-silt's milliseconds, sums and the baseline's."""
     table = Table(title="Where the milliseconds of a statement go (Python, analysis and jobs together)")
     table.add_column("phase", no_wrap=True)
     for parts in every:

@@ -19,13 +19,13 @@ from benchmarks.parts.spark_jobs import Interval, SparkJobs, overlap
 
 @dataclass
 class Spent:
-    """Seconds of a phase, but for the phases inside it.
+    """Seconds of a phase without the phases inside it.
 
     Attributes:
         python: outside of calls to Spark.
         spark: in calls to Spark, while no job ran: analysis, optimization, scheduling, what a committer does.
         jobs: while a job ran.
-        calls: to Spark; what only releases an object is none.
+        calls: the number of calls to Spark, without calls that only release an object.
     """
 
     python: float = 0.0
@@ -43,8 +43,8 @@ class Trace:
     """One statement.
 
     Attributes:
-        phases: what each phase took; those that the statement had not are missing.
-        jobs: how many jobs it ran.
+        phases: the seconds of each phase of the statement.
+        jobs: the number of its jobs.
         methods: the calls to Spark, by `phase: method`.
     """
 
@@ -59,7 +59,7 @@ class Trace:
 
 @dataclass(frozen=True)
 class _Call:
-    """A call to Spark: in which phase, of which method, when; `method` is empty where an object is only released."""
+    """A call to Spark: its phase, method and times; `method` is empty if the call only releases an object."""
 
     phase: str
     method: str
@@ -68,7 +68,7 @@ class _Call:
 
 @dataclass
 class _Running:
-    """A statement that is being traced, by the one thread that runs it."""
+    """The trace of a statement while its thread runs it."""
 
     thread: int = field(default_factory=threading.get_ident)
     began: float = field(default_factory=time.time)
@@ -79,23 +79,23 @@ class _Running:
     in_call: bool = False
 
     def enter(self, phase: str) -> None:
-        """Begins a phase inside the one that is on."""
+        """Starts a phase inside the current phase."""
         self.count()
         self.phases.append(phase)
 
     def leave(self) -> None:
-        """Ends it."""
+        """Ends the current phase."""
         self.count()
         self.phases.pop()
 
     def count(self) -> None:
-        """Gives the seconds since the last change to the phase that is on top."""
+        """Adds the seconds since the last change to the current phase."""
         now = time.time()
         self.seconds[self.phases[-1]] = self.seconds.get(self.phases[-1], 0.0) + now - self.since
         self.since = now
 
     def ended(self, jobs: list[Interval]) -> Trace:
-        """What it took, now that it has ended and is known when jobs ran."""
+        """Returns the trace after the end of the statement, when the times of its jobs are known."""
         spent = {phase: Spent(python=seconds) for phase, seconds in self.seconds.items()}
         methods: dict[str, Spent] = {}
         for call in self.calls:
@@ -110,7 +110,7 @@ class _Running:
 
 
 class Tracer:
-    """Traces statements that one thread runs one after the other, while it is installed."""
+    """Traces successive statements of one thread, while it is installed."""
 
     def __init__(self, jobs: SparkJobs) -> None:
         self._jobs = jobs
@@ -131,7 +131,7 @@ class Tracer:
 
     @contextmanager
     def statement(self) -> Iterator[None]:
-        """Traces what runs within, and keeps the trace."""
+        """Traces a statement that runs inside the context, and keeps the trace."""
         self._jobs.new()
         running = self._running = _Running()
         try:
@@ -177,7 +177,7 @@ class Tracer:
 
 
 def _method(function: str, command: str = "") -> str:
-    """The method that a command of Py4J's protocol calls, such as `c\\no12\\nanalyze\\n...`."""
+    """Returns the method that a command of Py4J's protocol calls, such as `c\\no12\\nanalyze\\n...`."""
     kind, *words = command.split("\n")
     if not words:
         return function

@@ -1,1 +1,1 @@
-"""Times dbt itself: each run is its own process, as a user starts it."""
+"""Times dbt itself: each run is a separate process, like a user's."""

@@ -1,4 +1,4 @@
-"""A script that starts Python, dbt and Spark, runs one query, and ends: the least that every run of dbt needs."""
+"""Starts Python, dbt and Spark, runs one query, and ends: the minimum of every run of dbt."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where the seconds of a cold dbt command go: imports, parsing, Java, session, first node, other nodes, end."""
+"""The phases of a cold dbt command's time: imports, parsing, Java, session, first node, other nodes, end."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ PHASES = (
     ("end of the process", "CommandCompleted", "ended"),
     ("the whole process", "began", "ended"),
 )
-"""What comes one after the other, each with the marks between which it is."""
+"""The successive phases, each with its first and last mark."""
 
 BESIDE = (
     ("Java starts", "Java is started", "Java answers"),
     ("Spark starts in it", "Java answers", "Spark runs"),
     ("session and warehouse", "Spark runs", "the warehouse is open"),
 )
-"""What the adapter does in the background meanwhile."""
+"""The adapter's work in the background."""
 
 
 @dataclass(frozen=True)
@@ -41,15 +41,15 @@ class Run:
     """One run.
 
     Attributes:
-        moments: seconds since the process was asked for, by the name of the mark.
-        processor: seconds of processor time of `python` and of `java`; None where the system does not say.
+        moments: seconds since the process was requested, by the name of the mark.
+        processor: seconds of processor time of `python` and of `java`, or None if unknown.
     """
 
     moments: Mapping[str, float]
     processor: Mapping[str, float | None]
 
     def seconds(self, phase: tuple[str, str, str]) -> float | None:
-        """How long a phase took; None where the run had none."""
+        """Returns the seconds of a phase, or None if the run lacks it."""
         _, start, end = phase
         if start not in self.moments or end not in self.moments:
             return None
@@ -58,12 +58,12 @@ class Run:
 
 @dataclass(frozen=True)
 class Breakdown:
-    """Median seconds by phase; None where no run had it.
+    """Median seconds by phase; None if no run had the phase.
 
     Attributes:
-        phases: one after the other.
-        beside: in the background.
-        processor: of Python and of Java.
+        phases: the successive phases.
+        beside: the phases in the background.
+        processor: processor time of Python and of Java.
     """
 
     command: str
@@ -76,7 +76,7 @@ def measure(folder: Path, repetitions: int = 3) -> list[Breakdown]:
     """Runs the commands on the sample project, each in turn.
 
     Raises:
-        RuntimeError: a run failed.
+        RuntimeError: if a run failed.
     """
     commands = {"build": ["build"], "run of one model, built before": ["run", "-s", "stg_planes"], "parse": ["parse"]}
     runs: dict[str, list[Run]] = {name: [] for name in commands}
@@ -90,7 +90,7 @@ def measure(folder: Path, repetitions: int = 3) -> list[Breakdown]:
 
 
 def run(arguments: Sequence[str], project: Path) -> Run:
-    """Runs dbt once, in a process of its own."""
+    """Runs dbt once, in a separate process."""
     marks = project / "marks.json"
     began = time.time()
     folders = ["--project-dir", str(project), "--profiles-dir", str(project)]
@@ -98,12 +98,12 @@ def run(arguments: Sequence[str], project: Path) -> Run:
     ended = time.time() - began
     found = json.loads(marks.read_text(encoding="utf-8"))
     moments = {"began": 0.0, **found["moments"], "ended": ended}
-    moments.setdefault("FoundStats", moments["CommandCompleted"])  # `dbt parse` ends with its parsing
+    moments.setdefault("FoundStats", moments["CommandCompleted"])  # `dbt parse` ends after parsing
     return Run(moments, found["processor"])
 
 
 def summary(command: str, runs: Sequence[Run]) -> Breakdown:
-    """The medians of runs of one command."""
+    """Returns the medians of the runs of one command."""
     phases = {phase[0]: _median([each.seconds(phase) for each in runs]) for phase in PHASES}
     beside = {phase[0]: _median([each.seconds(phase) for each in runs]) for phase in BESIDE}
     processor = {name: _median([each.processor[name] for each in runs]) for name in runs[0].processor}

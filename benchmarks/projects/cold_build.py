@@ -21,7 +21,7 @@ def measure(folder: Path, repetitions: int = 3) -> CaseResult:
     """Builds January of the sample project from nothing in each repetition.
 
     Raises:
-        RuntimeError: a build failed.
+        RuntimeError: if a build failed.
     """
     starts, builds = [], []
     for repetition in range(repetitions):

@@ -1,4 +1,4 @@
-"""Runs dbt as its own command does, and writes when each phase of the run ended, and what it had cost.
+"""Runs dbt as the `dbt` command does, and writes the end and the cost of each phase of the run.
 
 `python marked_dbt.py FILE BEGAN ARGUMENT ...`: the marks go to the file, in seconds since the moment BEGAN, at which
 the process was asked for; the arguments are dbt's.
@@ -25,17 +25,17 @@ EVENTS = ("AdapterRegistered", "FoundStats", "CommandCompleted")
 
 @dataclass
 class Marks:
-    """The moments of a run, by name; of those that come repeatedly the first, and the last as `last ...`."""
+    """The moments of a run, by name; for repeated moments, the first, and the last as `last ...`."""
 
     began: float
     moments: dict[str, float] = field(default_factory=dict)
 
     def note(self, name: str) -> None:
-        """Notes that this moment is now, if it was not there yet."""
+        """Records the present time as a moment that is not recorded yet."""
         self.moments.setdefault(name, time.time() - self.began)
 
     def on_event(self, event: Any) -> None:
-        """Takes an event of dbt's."""
+        """Handles an event of dbt."""
         name = event.info.name
         if name in EVENTS or name in FIRST_OF:
             self.note(name)
@@ -44,7 +44,7 @@ class Marks:
 
 
 class Listener(logging.Handler):
-    """Takes what the package itself says of its start."""
+    """Handles the log messages of the package about its start."""
 
     def __init__(self, marks: Marks) -> None:
         super().__init__(logging.DEBUG)
@@ -55,7 +55,7 @@ class Listener(logging.Handler):
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Runs dbt; 0 if it succeeded."""
+    """Runs dbt, and returns 0 if it succeeded."""
     file, began, *of_dbt = arguments
     marks = Marks(float(began))
     marks.note("imported")
@@ -70,8 +70,8 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _java_seconds() -> float | None:
-    """The processor time of Spark's Java; None where the system does not say."""
-    pyspark = sys.modules.get("pyspark")  # which this module does not import: the adapter may have no use for it
+    """Returns the processor time of Spark's Java, or None if unknown."""
+    pyspark = sys.modules.get("pyspark")  # this module does not import it, because the adapter may not need it
     process = None if pyspark is None else getattr(pyspark.SparkContext._gateway, "proc", None)
     stat = Path("/proc", str(getattr(process, "pid", "")), "stat")
     if process is None or not stat.is_file():

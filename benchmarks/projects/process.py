@@ -1,4 +1,4 @@
-"""Starts processes as a user would."""
+"""Starts processes as a user does."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 
 
 def dbt(arguments: Sequence[str], project: Path) -> None:
-    """Runs dbt on a project that brings its own profile.
+    """Runs dbt on a project with its own profile.
 
     Raises:
         RuntimeError: it failed; the message is what it printed.
@@ -19,7 +19,7 @@ def dbt(arguments: Sequence[str], project: Path) -> None:
 
 
 def python(arguments: Sequence[str]) -> None:
-    """Runs this Python on a script.
+    """Runs a script with this Python.
 
     Raises:
         RuntimeError: it failed; the message is what it printed.

@@ -49,7 +49,7 @@ class ProjectRun:
 
     Attributes:
         first_model: of the first model to start.
-        steady_per_model: the time between two models' ends, once the first few are done: less with more threads.
+        steady_per_model: the time between the ends of two models after the first few; less with more threads.
         median_model: of a model in the steady state, from its start to its end.
         wall: of the whole process.
     """
@@ -66,7 +66,7 @@ def measure(folder: Path, threads: Sequence[int] = (1, 4)) -> list[ProjectRun]:
     """Builds the project once, and runs a copy of it for each number of threads.
 
     Raises:
-        RuntimeError: a run failed, or did not merge the rows that it should have.
+        RuntimeError: if a run failed, or did not merge the expected rows.
     """
     built = folder / "built"
     make(built)
@@ -85,7 +85,7 @@ def make(folder: Path, models: int = MODELS, rows: int = ROWS) -> None:
 
 
 def times(results: Mapping[str, Any], threads: int, wall: float) -> ProjectRun:
-    """The times in the content of a `run_results.json`."""
+    """Returns the times in the content of a `run_results.json`."""
     spans = sorted((_span(result) for result in results["results"]), key=lambda span: span[1])
     steady = spans[WARMUP_MODELS:]
     between = (steady[-1][1] - spans[WARMUP_MODELS - 1][1]).total_seconds()

@@ -1,6 +1,6 @@
 """Measures `silt report` without Spark: `python -m benchmarks.report_page [--tables N] [--commits N] [--times N]`.
 
-The machine's other work is in the seconds that pass, and not in the seconds of the processor.
+Elapsed seconds depend on other work of the machine; seconds of processor time do not.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from benchmarks.report_page.warehouse import Plan, make
 
 @dataclass(frozen=True)
 class Cost:
-    """What one page cost.
+    """The cost of one page.
 
     Attributes:
-        seconds: that passed.
-        processor: seconds of all processes together.
+        seconds: elapsed.
+        processor: seconds of processor time of all processes.
         size: bytes of the page.
     """
 
@@ -33,7 +33,7 @@ class Cost:
 
 
 def measured(folder: Path) -> Cost:
-    """Writes the page of a project's folder once, in a process of its own."""
+    """Writes the page of a project's folder once, in a separate process, and returns its cost."""
     page = folder / "page.html"
     command = [sys.executable, "-m", "dbt.adapters.silt.cli", "report", "--warehouse", str(folder / "warehouse")]
     before, started = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()

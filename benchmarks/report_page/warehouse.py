@@ -1,4 +1,4 @@
-"""Makes a dbt project's warehouse and artifacts of which only logs and documents are there, without Spark and dbt."""
+"""Writes a dbt project's logs and artifacts without data files, and without Spark and dbt."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ _TYPES = ("long", "string", "decimal(12,2)", "string", "timestamp", "string")
 
 @dataclass(frozen=True)
 class Plan:
-    """What is made.
+    """The content of the warehouse.
 
     Attributes:
-        tables: how many models, each with a table.
-        commits: of all tables together.
+        tables: the number of models, each with a table.
+        commits: the number of commits of all tables.
     """
 
     tables: int
@@ -33,7 +33,7 @@ class Plan:
 
     @property
     def versions(self) -> int:
-        """Of each table; each is written by a run of its own."""
+        """The number of versions of each table, each of which a separate run writes."""
         return self.commits // self.tables
 
 

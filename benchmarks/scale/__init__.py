@@ -1,1 +1,1 @@
-"""Counts what a table of a million files, a log of 100,000 commits and a run of 2,000 models ask of an object store."""
+"""Counts requests to an object store: a million files, a log of 100,000 commits, a run of 2,000 models."""

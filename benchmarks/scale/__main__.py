@@ -30,7 +30,7 @@ def _in_own_process(case: str, folder: str) -> list[Step]:
 
 
 def steps_table(title: str, steps: Iterable[Step]) -> Table:
-    """A line for each step."""
+    """Returns a line for each step."""
     shown = (
         "requests",
         "one after the other",
@@ -56,7 +56,7 @@ def steps_table(title: str, steps: Iterable[Step]) -> Table:
 
 
 def runs_table(runs: Iterable[models.Run]) -> Table:
-    """A line for each number of models."""
+    """Returns a line for each number of models."""
     shown = (
         "names, bytes",
         "requests to create",
@@ -73,7 +73,7 @@ def runs_table(runs: Iterable[models.Run]) -> Table:
 
 
 def limits_table(title: str, results: Iterable[Result]) -> Table:
-    """A line for each load."""
+    """Returns a line for each load."""
     shown = (
         "latency",
         "work",
@@ -137,7 +137,7 @@ PARTS: Mapping[str, Callable[[Console], None]] = {
 
 
 def main() -> None:
-    """Runs the parts that are asked for."""
+    """Runs the chosen parts."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.scale", description=__doc__)
     parser.add_argument("--only", choices=sorted(PARTS), action="append")
     console = Console(width=160)

@@ -1,4 +1,4 @@
-"""How many commits a second one table takes, in virtual time (`virtual`)."""
+"""The number of commits per second to one table, in virtual time (`virtual`)."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ _MERGES = 20
 
 
 def appends(writers: tuple[int, ...] = WRITERS) -> Iterator[Result]:
-    """Appends, one after the other, for as long as 800 requests take."""
+    """Successive appends for the duration of 800 requests."""
     for latency in LATENCIES:
         for count in writers:
             yield simulate(Load(count, latency, _REQUESTS * latency))
 
 
 def merges(writers: tuple[int, ...] = WRITERS[:5]) -> Iterator[Result]:
-    """Merges that have read the whole table, of 2 and of 20 seconds of work."""
+    """Merges that read the whole table, with 2 and with 20 seconds of work."""
     for work in (2.0, 20.0):
         for count in writers:
             yield simulate(Load(count, 0.05, _MERGES * work, is_merge=True, work=work))

@@ -1,8 +1,8 @@
-"""Counts the requests that `ObjectStore` sends, and how many of them come one after the other.
+"""Counts the requests of `ObjectStore`, and how many of them are sequential.
 
-The store is the product's own, in obstore's memory or on a local disk: what is counted is each call of the client,
-which is one request to a service, and one for each thousand names of a listing. Requests of a pool of threads overlap:
-sixteen at a time, and their caller waits, so `n` of them between two of the caller's count as `n / 16`, rounded up.
+The store is the product's own, in obstore's memory or on a local disk. Each call of the client counts as one request to
+a service, and a listing as one request for each thousand names. A pool of threads sends sixteen requests at a time
+while its caller waits, so `n` of its requests between two of the caller's count as `n / 16`, rounded up.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Request:
         kind: `get`, `head`, `put`, `list`, `delete` or `copy`.
         key: of the object, or the prefix of a listing.
         sent: bytes that were sent.
-        received: bytes that came back, without those of listings.
+        received: bytes of the response, except of listings.
         is_parallel: whether a thread of a pool sent it.
     """
 
@@ -49,11 +49,11 @@ class Request:
 
 @dataclass(frozen=True)
 class Cost:
-    """What was asked of the store.
+    """The requests to the store.
 
     Attributes:
-        kinds: how many requests of each kind.
-        depth: how many requests come one after the other.
+        kinds: the number of requests of each kind.
+        depth: the number of sequential requests.
     """
 
     kinds: Counter[str]
@@ -66,12 +66,12 @@ class Cost:
         return self.kinds.total()
 
     def seconds(self, latency: float) -> float:
-        """The time of waiting where each request takes `latency` seconds, the bytes none."""
+        """Returns the waiting time if each request takes `latency` seconds and bytes take no time."""
         return self.depth * latency
 
 
 class Meter:
-    """The requests since it was made or reset, in their order."""
+    """The requests since its creation or last reset, in order."""
 
     def __init__(self) -> None:
         self.requests: list[Request] = []
@@ -87,7 +87,7 @@ class Meter:
             listener(request)
 
     def tell(self, listener: Listener) -> None:
-        """Calls the listener at each request, in the thread that sends it, before it is carried out."""
+        """Calls the listener before each request, in the thread that sends it."""
         self._listeners.append(listener)
 
     def reset(self) -> None:
@@ -104,7 +104,7 @@ class Meter:
 
 
 def depth(requests: Sequence[Request]) -> int:
-    """How many of the requests come one after the other."""
+    """The number of sequential requests."""
     serial, burst = 0, 0
     for request in requests:
         if request.is_parallel:
@@ -123,7 +123,7 @@ def metered() -> Iterator[Meter]:
 
 
 class _Client:
-    """The module obstore, each of whose calls is noted before it is carried out."""
+    """The module obstore, each of whose calls is recorded before it runs."""
 
     def __init__(self, meter: Meter) -> None:
         self._meter = meter
@@ -132,7 +132,7 @@ class _Client:
         return getattr(obstore, name)
 
     def get(self, client: Any, key: str, options: Any = None) -> Any:
-        # What comes back is known only afterwards, and a listener must be called before.
+        # The response is known only afterwards, but the listener must be called before.
         self._meter.note("get", key)
         found = obstore.get(client, key, options=options)
         first, end = found.range
@@ -163,7 +163,7 @@ class _Client:
         obstore.delete(client, keys)
 
     def list(self, client: Any, prefix: str | None = None, *, offset: str | None = None, chunk_size: int) -> Any:
-        """A page is asked for when the one before it has been taken; the last one may be empty."""
+        """Each page is requested after the previous page was consumed; the last page may be empty."""
         chunks = iter(obstore.list(client, prefix, offset=offset, chunk_size=chunk_size))
         size = PAGE
         while size == PAGE:
@@ -179,7 +179,7 @@ class _Client:
         return found
 
     def _received(self, key: str, length: int) -> None:
-        """Adds to this thread's last request of the key what came back."""
+        """Adds the response's bytes to this thread's last request of the key."""
         requests = self._meter.requests
         for place in range(len(requests) - 1, -1, -1):
             each = requests[place]
@@ -189,7 +189,7 @@ class _Client:
 
 
 def _merged(ranges: Sequence[tuple[int, int]]) -> Iterator[int]:
-    """The lengths of the ranges that are asked for: those that lie near one another are one."""
+    """Returns the lengths of the requested ranges; ranges near each other are combined."""
     start, end = ranges[0]
     for first, last in ranges[1:]:
         if first - end > _BYTES_BETWEEN_RANGES:

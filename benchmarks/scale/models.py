@@ -1,4 +1,4 @@
-"""What a dbt run of many incremental models asks of an object store beside Spark: names, logs and commits.
+"""The requests of a dbt run of many incremental models to an object store, without Spark's: names, logs and commits.
 
 Each model does what its statement does without Spark: the names are looked up once, the table is opened, and a file is
 appended with the unit's transaction identifier. The engine's own request for the footer of the file is added, as
@@ -32,11 +32,11 @@ class Run:
     """A run of many models.
 
     Attributes:
-        models: how many tables there are.
+        models: the number of tables.
         document: the size of `_catalog.json`, bytes.
         creation: of all tables, in the first run.
         listing: of the schema, once for a dbt command.
-        look: for a statement's names, where nothing has changed.
+        look: for a statement's names, if nothing has changed.
         models_cost: of all models of a run in a new process.
     """
 
@@ -48,12 +48,12 @@ class Run:
     models_cost: Cost
 
     def seconds(self, latency: float, threads: int) -> float:
-        """How long the requests of the models take in so many threads, the processor's and Spark's time left out."""
+        """Returns the time of the models' requests in a number of threads, without processor and Spark time."""
         return self.models_cost.depth * latency / min(threads, self.models)
 
 
 def measure(models: int) -> Run:
-    """Creates so many tables, and appends to each in a process that knows none of them."""
+    """Creates a number of tables, and appends to each in a process that has not opened them."""
     store = ObjectStore("memory:///").child("shop")
     names = [RelationName(_DATABASE, _SCHEMA, f"incremental_model_{number:05}") for number in range(models)]
     with metered() as meter:
@@ -74,7 +74,7 @@ def _cost(meter: Meter, work: Callable[[], object]) -> Cost:
 
 
 def document_bytes(relations: int) -> int:
-    """The size of a document with the names of so many tables."""
+    """Returns the size of a document with the names of a number of tables."""
     entries = {
         f"incremental_model_{number:05}": TableEntry(
             new_location(RelationName(_DATABASE, _SCHEMA, f"incremental_model_{number:05}"), SystemClock())

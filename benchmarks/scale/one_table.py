@@ -1,4 +1,4 @@
-"""What steps on one large table cost; run in a process of its own, so that its peak memory is the step's.
+"""Measures steps on one large table, in a separate process so that its peak memory is that of the step.
 
 Usage: `python -m benchmarks.scale.one_table CASE FOLDER`.
 """
@@ -35,7 +35,7 @@ class Step:
 
     Attributes:
         requests: by kind.
-        depth: how many of them come one after the other.
+        depth: the number of sequential requests.
         busy: seconds of this machine.
         peak_mib: of the process so far.
     """
@@ -50,7 +50,7 @@ class Step:
 
 
 class Steps:
-    """Measures one step after the other."""
+    """Measures successive steps."""
 
     def __init__(self, meter: Meter) -> None:
         self._meter = meter
@@ -118,7 +118,7 @@ def _commit(log: DeltaLog, base: Any) -> None:
 
 
 def measure(case: str, folder: Path) -> Iterator[Step]:
-    """The steps of a case: `files` on a table in the folder; `commits`, `units` and `sidecars` on one in memory."""
+    """Measures the steps of a case: `files` in the folder, and `commits`, `units` and `sidecars` in memory."""
     store = ObjectStore(f"file://{folder}").never_reused() if case == "files" else _in_memory(case)
     with metered() as meter:
         steps = Steps(meter)

@@ -1,4 +1,4 @@
-"""Makes tables of which only the log is there: of many files on a local disk, of many commits in memory."""
+"""Creates tables that consist only of a log: with many files on a local disk, and with many commits in memory."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _CHECKPOINT_EVERY = 10
 
 
 def many_files(files: int, folder: Path, is_v2: bool) -> ObjectStore:
-    """A table with a checkpoint of so many files: one classic file, or sidecars of 50,000 files each."""
+    """Creates a table with a checkpoint of many files: one classic file, or sidecars of 50,000 files each."""
     make(LogTable("many files", files, files), folder)
     store = ObjectStore(f"file://{folder}").never_reused()
     if is_v2:
@@ -42,11 +42,11 @@ def many_files(files: int, folder: Path, is_v2: bool) -> ObjectStore:
 
 
 def many_commits(commits: int, units: int, sidecars: int = 0) -> ObjectStore:
-    """A table of one file with a log of so many commits within the retention, with their checksums and checkpoints.
+    """Creates a table of one file with many commits within the retention, with checksums and checkpoints.
 
     Args:
-        units: how many transaction identifiers the log has recorded; the newest checkpoint holds them.
-        sidecars: how many sidecars lie next to the log.
+        units: the number of recorded transaction identifiers, which the newest checkpoint contains.
+        sidecars: the number of sidecars next to the log.
     """
     store = ObjectStore("memory:///").child("t").never_reused()
     units_done = [SetTransaction(f"silt/shop/model.shop.orders/{number:032x}/main", 1, 1) for number in range(units)]
@@ -60,7 +60,7 @@ def many_commits(commits: int, units: int, sidecars: int = 0) -> ObjectStore:
         _put(store, f"{version:020}.json", entry)
         _put(store, f"{version:020}.crc", checksum)
         if version % _CHECKPOINT_EVERY == 0:
-            # Only the newest is read; with the units it would not fit into memory so often.
+            # Only the newest checkpoint is read; older ones are empty, since they would not fit into memory.
             _put(
                 store,
                 f"{version:020}.checkpoint.parquet",
@@ -74,12 +74,12 @@ def many_commits(commits: int, units: int, sidecars: int = 0) -> ObjectStore:
 
 
 def new_file(number: int) -> AddFile:
-    """A file with statistics, as `LogTable` has them."""
+    """Returns a file with the statistics of `LogTable`."""
     return AddFile(path(number), {}, 10_000, 1_700_000_000_000, stats=stats(number))
 
 
 def commit_of_others(store: ObjectStore, first: int, count: int) -> None:
-    """Commits of another writer, each of a file."""
+    """Writes commits of another writer, each with one file."""
     for version in range(first, first + count):
         store.put_if_absent(commit_path(version), serialize([_info(), new_file(10_000_000 + version)]))
 

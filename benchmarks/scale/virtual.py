@@ -1,8 +1,8 @@
-"""Writers on one table in virtual time: each request takes as long as it is told to, and nobody waits.
+"""Writers on one table in virtual time: each request takes a given time, without real waiting.
 
-The commits are the kernel's own. A writer is a task that runs alone until its next request; the writer whose clock is
-least goes on, so each request takes effect at the moment of its clock. Requests that a writer sends side by side take
-effect at their beginning, and take as long as sixteen at a time do.
+The commits are the kernel's own. A writer is a task that runs alone until its next request; then the writer with the
+earliest clock continues, so that each request takes effect at the time of its clock. Parallel requests of a writer take
+effect at their start, and take the time of sixteen requests at a time.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ _WRITE = Operation("WRITE")
 
 @dataclass(frozen=True)
 class Load:
-    """What writers do.
+    """The work of the writers.
 
     Args:
-        writers: how many, each one statement after the other.
-        latency: of a request, in seconds.
-        seconds: for how long they begin statements.
+        writers: the number of writers, each of which runs successive statements.
+        latency: of a request, seconds.
+        seconds: the time during which they start statements.
         is_merge: whether a statement has read the whole table, so that any other commit conflicts with it, and it is
             run again from a new snapshot.
         work: how long a statement works before it commits, in seconds, each time it is run.
@@ -51,16 +51,16 @@ class Load:
 
 @dataclass
 class Seen:
-    """What happened.
+    """The results of the writers.
 
     Attributes:
-        commits: how many.
-        in_time: how many of them before the writers stopped to begin statements.
-        attempts: how many versions were tried.
+        commits: the number of commits.
+        in_time: the number of commits before the writers stopped starting statements.
+        attempts: the number of attempted versions.
         exhausted: statements that ended with CommitAttemptsExhausted.
         conflicts: runs of a statement that ended with a conflict.
-        waits: how long each statement took, from its first snapshot to its commit, in seconds.
-        requests: how many.
+        waits: the seconds of each statement from its first snapshot to its commit.
+        requests: the number of requests.
     """
 
     commits: int = 0
@@ -77,7 +77,7 @@ class Seen:
 
 
 class VirtualTime:
-    """The clocks of the writers, in seconds; the writer that has its turn is `current`."""
+    """The clocks of the writers, in seconds; `current` is the writer whose turn it is."""
 
     def __init__(self, latency: float) -> None:
         self.latency = latency
@@ -87,7 +87,7 @@ class VirtualTime:
         self.requests = 0
 
     def on_request(self, request: Request) -> None:
-        """Lets time pass for the writer that sends it, and then whoever is behind go on."""
+        """Advances the clock of the sending writer, and then lets the writer with the earliest clock continue."""
         writer = self.current
         if writer is None:
             return
@@ -103,13 +103,13 @@ class VirtualTime:
         self.current = writer
 
     def choose(self, options: int) -> int:
-        """The writer whose clock is least; of several the first."""
+        """Returns the first writer with the earliest clock."""
         assert options == len(self.waiting)
         return min(range(options), key=lambda index: self.waiting[index].now)
 
 
 class Writer:
-    """A writer with its own clock and handle; it is the kernel's `Clock`, too."""
+    """A writer with its own clock and handle, which also serves as the kernel's `Clock`."""
 
     def __init__(self, time: VirtualTime, number: int, store: ObjectStore) -> None:
         self.time = time
@@ -132,7 +132,7 @@ class Writer:
         return self._random.random()
 
     def ended_burst(self, latency: float) -> float:
-        """How long the requests took that were sent side by side since."""
+        """Ends a burst of parallel requests and returns its seconds."""
         burst, self.burst = self.burst, 0
         return math.ceil(burst / AT_ONCE) * latency
 
@@ -141,7 +141,7 @@ class Writer:
         return commit(self.log, self.log.snapshot(), changes, ReadSet(), CommitSettings())
 
     def merge(self, file: str, work: float) -> CommitResult:
-        """Adds a file by a statement that depends on all rows."""
+        """Adds a file with a statement that depends on all rows."""
         base = self.log.snapshot()
         self.sleep(work)
         changes = Changes(Operation("MERGE"), (AddFile(file, {}, 1, self.now_ms(), stats='{"numRecords":1}'),))
@@ -150,7 +150,7 @@ class Writer:
 
 @dataclass(frozen=True)
 class Result:
-    """What was seen, the files that writers believe to be committed, and the table's files."""
+    """The results, the files that the writers report as committed, and the table's files."""
 
     load: Load
     seen: Seen
@@ -163,10 +163,10 @@ class Result:
 
 
 def simulate(load: Load, runs: int = 5) -> Result:
-    """Runs the writers until the time is over and their last statements have ended.
+    """Runs the writers until the time has passed and their last statements have ended.
 
     Args:
-        runs: how often a statement is run at most, as `statement_attempts` says; without the waits between them.
+        runs: the most runs of a statement, like `statement_attempts`, but without waits between them.
     """
     store, time = ObjectStore("memory:///").child("t").never_reused(), VirtualTime(load.latency)
     with metered() as meter:
@@ -195,7 +195,7 @@ def _create(writer: Writer) -> None:
 
 
 def _task(writer: Writer, number: int, load: Load, runs: int, seen: Seen, committed: set[str]) -> Callable[[], None]:
-    """The statements of one writer."""
+    """Returns the task of one writer: its statements."""
 
     def run() -> None:
         writer.time.scheduler.turn()
@@ -215,7 +215,7 @@ def _task(writer: Writer, number: int, load: Load, runs: int, seen: Seen, commit
 
 
 def _lands(writer: Writer, file: str, load: Load, runs: int, seen: Seen) -> bool:
-    """Whether the statement is committed, after as many runs as are allowed."""
+    """Runs a statement up to the allowed number of times, and returns whether it was committed."""
     for _ in range(runs):
         try:
             done = writer.merge(file, load.work) if load.is_merge else writer.append(file)

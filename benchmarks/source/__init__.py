@@ -1,1 +1,1 @@
-"""Measures the data source of PySpark, in rows per second, next to `Warehouse`."""
+"""Measures the PySpark data source in rows per second, compared with `Warehouse`."""

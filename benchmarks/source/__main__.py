@@ -22,7 +22,7 @@ ROWS = "select id, id % 1000 as kind, id / 7 as x, concat('label ', id % 5000) a
 
 
 class Measured:
-    """One table, and the two ways to it."""
+    """One table, read and written in two ways."""
 
     def __init__(self, spark: SparkSession, folder: Path, rows: int) -> None:
         self.spark, self.folder, self.count = spark, str(folder), rows
@@ -42,7 +42,7 @@ class Measured:
         self.house.write(self.rows, "main.written", mode="overwrite")
 
     def ways(self) -> dict[str, dict[str, Callable[[], object]]]:
-        """What is measured, by either way."""
+        """Returns the measured operations of both ways."""
         return {
             "read all columns": {
                 "silt": lambda: consumed(self.by_source()),

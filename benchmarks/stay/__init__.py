@@ -1,1 +1,1 @@
-"""Times dbt commands by themselves and by `silt dbt`, with a breakdown of where the time goes."""
+"""Times `dbt` and `silt dbt` commands, with a breakdown of the time."""

@@ -1,7 +1,8 @@
-"""Times what a person waits for at a prompt: `python -m benchmarks.stay PROJECT --model NAME`.
+"""Times the waits of a user at a prompt: `python -m benchmarks.stay PROJECT --model NAME`.
 
-Each way runs on a copy of the project of its own. Its first run of a command, which starts what stays and builds the
-tables, is shown apart; the others are whole processes, as a user starts them, and all ways must leave as many rows.
+Each way runs on its own copy of the project. Its first run of a command, which starts kept processes and builds the
+tables, is shown separately. The other runs are whole processes like a user's, and all ways must leave the same number
+of rows.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ LEFT_BY_RUNS = shutil.ignore_patterns("warehouse", "target", "logs", "dbt_packag
 
 @dataclass(frozen=True)
 class Way:
-    """How a command is typed, and what its profile has."""
+    """The form of a command, and the settings of its profile."""
 
     name: str
     words: tuple[str, ...]
@@ -54,7 +55,7 @@ WAYS = (
 
 @dataclass(frozen=True)
 class Wait:
-    """Seconds of one command in one way: of its first run, and of each of the others."""
+    """Seconds of one command in one way: of its first run, and of each later run."""
 
     way: str
     command: str
@@ -77,12 +78,12 @@ def measure(
 
     Args:
         project: with its own dbt_project.yml.
-        commands: what is shown of each -> its words after `dbt`.
+        commands: name of each command -> its arguments of `dbt`.
         scratch: an empty folder.
         repetitions: of each command, after its first run.
 
     Raises:
-        RuntimeError: a command failed, or the ways left different numbers of rows.
+        RuntimeError: if a command failed, or the ways left different numbers of rows.
     """
     waits, left, of_parts = [], [], {}
     for number, way in enumerate(WAYS):
@@ -102,7 +103,7 @@ def measure(
 
 
 def breakdown(measured: Measured) -> Table:
-    """A line for each part of each command, in seconds."""
+    """Returns a line for each part of each command, in seconds."""
     table = Table("command", "part", "seconds", title="where the time of `silt dbt` goes")
     for command, found in measured.parts.items():
         for each in found:
@@ -112,7 +113,7 @@ def breakdown(measured: Measured) -> Table:
 
 
 def shown(waits: Iterable[Wait], title: str) -> Table:
-    """A line for each command, a column for each way: the median of the later runs, and the first in brackets."""
+    """Returns a line per command and a column per way: the median of later runs, and the first in brackets."""
     table = Table(title=title)
     table.add_column("seconds: median of later runs (first)", no_wrap=True)
     lines: dict[str, list[str]] = {}
@@ -139,7 +140,7 @@ def _seconds(words: Sequence[str], folder: Path) -> float:
 
 
 def _wait_until_warm() -> None:
-    """Waits until no command server takes processor time any more: the first has answered before it was ready."""
+    """Waits until no command server uses processor time; the first answers before it is ready."""
     used, end = -1.0, time.monotonic() + _WARM_SECONDS
     while time.monotonic() < end:
         now = sum(_processor_seconds(each.process) for each in control.status())
@@ -169,7 +170,7 @@ def _write_profile(folder: Path, way: Way) -> None:
 
 
 def _rows(folder: Path) -> dict[str, int | None]:
-    """How many rows each table of the project's warehouse has."""
+    """Returns the number of rows of each table of the project's warehouse."""
     catalog = Catalog({"silt": LocalStore(folder / "warehouse")})
     return {str(name): row_count(catalog.table(name).snapshot().files) for name in catalog.all_tables()}
 
@@ -185,7 +186,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     commands = {"build": ("build",), "run": ("run",), f"run -s {given.model}": one, "parse": ("parse",)}
     console = Console()
     with tempfile.TemporaryDirectory() as folder:
-        # What stays is of this benchmark alone, and so is what ends with it.
+        # With its own folders, the benchmark keeps and stops only its own processes.
         os.environ.update(XDG_CACHE_HOME=folder, XDG_RUNTIME_DIR="")
         measured = measure(given.project, commands, Path(folder, "project"), given.repetitions)
         console.print(shown(measured.waits, given.project.name))

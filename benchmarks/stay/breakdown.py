@@ -1,4 +1,4 @@
-"""Reads from one `silt dbt` command when each of its parts began: from its own log, and from its client's clock."""
+"""Measures the parts of one `silt dbt` command by its own log and its client's clock."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ _MILESTONES = {
     **dict.fromkeys(("LogModelResult", "LogSeedResult", "LogSnapshotResult", "LogTestResult"), "nodes"),
     "CommandCompleted": "the parse, where nothing is run; artifacts",
 }
-"""dbt's events, each with what comes before it."""
+"""dbt's events, each with the part that ends with it."""
 
 
 @dataclass(frozen=True)
 class Part:
-    """A part of a command, and its seconds on the clock."""
+    """A part of a command, and its elapsed seconds."""
 
     name: str
     seconds: float
 
 
 def parts(project: Path, command: Sequence[str]) -> Iterator[Part]:
-    """Runs the command once more, and yields its parts in their order."""
+    """Runs the command again, and yields its parts in order."""
     bare = _seconds([sys.executable, "-c", "pass"])
     light = _seconds([sys.executable, "-c", "import dbt.adapters.silt.command_server.submission"])
     yield Part("Python's start (within the next)", bare)
