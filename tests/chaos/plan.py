@@ -34,7 +34,7 @@ class Way(enum.Enum):
 
 
 class First(enum.Enum):
-    """What happens to a round before it is killed."""
+    """The event in a round before its kills."""
 
     NOTHING = "nothing"
     FAILING_HOOK = "failing hook"

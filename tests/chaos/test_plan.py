@@ -1,4 +1,4 @@
-"""What is drawn from a seed, and what the judges of a story make of what they find."""
+"""The plans that seeds determine, and the checks of a story's results."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ def state(rows: dict[str, int], units: dict[str, int]) -> State:
     return State({"main.orders": Counter(rows)}, {"main.orders": 3}, {"main.orders": Counter(units)})
 
 
-def test_a_seed_gives_the_same_plan_each_time_and_fewer_kills_are_the_first_of_more() -> None:
+def test_a_seed_has_the_same_plan_each_time_and_fewer_kills_are_its_first_kills() -> None:
     assert plan(7, 3, 2, LIVES) == plan(7, 3, 2, LIVES)
     assert plan(7, 3, 2, LIVES) != plan(8, 3, 2, LIVES)
     assert plan(7, 3, 2, LIVES, kills=2).kills == plan(7, 3, 2, LIVES).kills[:2]
 
 
-def test_three_hundred_kills_come_at_every_kind_of_moment_and_are_continued_in_every_way() -> None:
+def test_three_hundred_kills_cover_every_step_command_and_way_to_continue() -> None:
     plans = [
         plan(1, story, round_, LIVES, min(KILLS_PER_ROUND, kills - first))
         for story, kills in stories(0, 300).items()
@@ -46,7 +46,7 @@ def test_three_hundred_kills_come_at_every_kind_of_moment_and_are_continued_in_e
     assert {each.way for each in plans} == set(Way)
 
 
-def test_the_kills_of_a_round_are_spread_over_the_life_of_its_commands() -> None:
+def test_the_kills_of_a_round_are_spread_over_the_duration_of_its_commands() -> None:
     seconds = [
         sum(
             moment.seconds for number, moment in plan(seed, 0, 1, LIVES).kills if moment.step == "ENTRY" and number == 0
@@ -57,7 +57,7 @@ def test_the_kills_of_a_round_are_spread_over_the_life_of_its_commands() -> None
     assert max(seconds) <= LIVES[0].seconds - LIVES[0].start_seconds + 0.01
 
 
-def test_a_part_of_the_kills_is_of_the_stories_that_hold_them() -> None:
+def test_a_range_of_kills_belongs_to_the_stories_that_contain_it() -> None:
     whole = ROUNDS * KILLS_PER_ROUND
     assert stories(0, whole + 5) == {0: whole, 1: 5}
     assert stories(2 * whole, whole) == {2: whole}
@@ -114,7 +114,7 @@ def test_the_steps_of_a_run_in_an_object_store_are_recognized_by_its_requests(
     assert tuple(step.name for step in found if step) == steps
 
 
-def test_figures_add_up() -> None:
+def test_figures_are_summed_over_rounds() -> None:
     told = Told(plan(1, 0, 1, LIVES), kills=[Kill(0, Moment("COMMIT"), "build", "orders", 1.0)], runs=3, reruns=2)
     figures = Figures.of([told, told])
     assert (figures.kill_count, figures.kills, figures.runs) == (2, {Step.COMMIT.value: 2}, 6)
