@@ -14,7 +14,7 @@ State = frozenset[tuple[str, str]]
 """The relation of each name: `table <id>` or `view <text>`; absent names have no entry."""
 
 Effect = Callable[[dict[str, str], str], dict[str, str] | None]
-"""Returns the state after an operation with an outcome, or None if that outcome is impossible in the state."""
+"""A function that returns the state after an outcome of an operation, or None if the outcome is impossible."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Tables that consume the changes of another table, and other processes taking turns: each change is consumed once."""
+"""Tables that consume another table's changes alternate with other processes: each change is consumed once."""
 
 from __future__ import annotations
 

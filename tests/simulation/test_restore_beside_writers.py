@@ -1,4 +1,4 @@
-"""A RESTORE and another writer taking turns."""
+"""A RESTORE alternates with another writer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The rollback of a run and other processes taking turns."""
+"""The rollback of a run alternates with other processes."""
 
 from __future__ import annotations
 
