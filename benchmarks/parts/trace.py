@@ -23,7 +23,7 @@ class Spent:
 
     Attributes:
         python: outside of calls to Spark.
-        spark: in calls to Spark, while no job ran: analysis, optimization, scheduling, what a committer does.
+        spark: in calls to Spark, while no job ran: analysis, optimization, scheduling, work of committers.
         jobs: while a job ran.
         calls: the number of calls to Spark, without calls that only release an object.
     """

@@ -12,7 +12,7 @@ def dbt(arguments: Sequence[str], project: Path) -> None:
     """Runs dbt on a project with its own profile.
 
     Raises:
-        RuntimeError: it failed; the message is what it printed.
+        RuntimeError: if it failed; the message is its output.
     """
     folders = ["--project-dir", str(project), "--profiles-dir", str(project)]
     python([str(Path(sys.executable).parent / "dbt"), *arguments, *folders])
@@ -22,7 +22,7 @@ def python(arguments: Sequence[str]) -> None:
     """Runs a script with this Python.
 
     Raises:
-        RuntimeError: it failed; the message is what it printed.
+        RuntimeError: if it failed; the message is its output.
     """
     ended = subprocess.run([sys.executable, *arguments], capture_output=True, text=True, check=False)
     if ended.returncode != 0:

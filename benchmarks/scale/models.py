@@ -1,6 +1,6 @@
 """The requests of a dbt run of many incremental models to an object store, without Spark's: names, logs and commits.
 
-Each model does what its statement does without Spark: the names are looked up once, the table is opened, and a file is
+Each model does the work of its statement without Spark: the names are read once, the table is opened, and a file is
 appended with the unit's transaction identifier. The engine's own request for the footer of the file is added, as
 `docs/running/object-store-requests.md` counts it.
 """

@@ -97,7 +97,7 @@ def test_resume_may_be_off_however_yaml_reads_it(given: Any) -> None:
     assert credentials_of(resume=given).resume == "off"
 
 
-def test_a_new_run_id_does_not_change_what_dbt_hashes() -> None:
+def test_a_new_run_id_does_not_change_the_values_that_dbt_hashes() -> None:
     first, second = credentials_of(run_id="R1"), credentials_of(run_id="R2")
     assert list(first.connection_info()) == list(second.connection_info())
     assert "run_id" not in dict(first.connection_info())

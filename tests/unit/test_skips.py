@@ -44,5 +44,5 @@ def test_the_last_line_counts_the_skipped_tests_by_reason(tmp_path: Path, option
     assert last_line(tmp_path, TWO_REASONS, *options) == "skipped: 2 (no jars); 1 (too early)"
 
 
-def test_the_last_line_says_that_nothing_was_skipped(tmp_path: Path) -> None:
+def test_the_last_line_shows_that_no_test_was_skipped(tmp_path: Path) -> None:
     assert last_line(tmp_path, "def test_that_runs(): pass") == "skipped: nothing"

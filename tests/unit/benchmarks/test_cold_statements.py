@@ -19,7 +19,7 @@ from benchmarks.harness import CaseResult, Measurement, ResultsDifferError
 
 @dataclass
 class Processes:
-    """Takes the place of the processes; each has its own time, and all find the same rows but those of `wrong`."""
+    """Replaces the processes; each has its own time, and all except `wrong` return the same rows."""
 
     wrong: str = ""
     started: list[tuple[str, str, tuple[str, ...]]] = field(default_factory=list)

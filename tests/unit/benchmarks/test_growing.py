@@ -1,4 +1,4 @@
-"""The benchmark of growing data runs, on few rows: its merge corrects rows and adds none."""
+"""The benchmark of growing data, on few rows: its merge corrects rows and adds no rows."""
 
 from __future__ import annotations
 

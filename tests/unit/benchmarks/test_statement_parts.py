@@ -71,7 +71,7 @@ def test_a_statement_is_divided_into_python_calls_and_jobs(spark: SparkSession) 
     assert all(part >= 0 for spent in trace.phases.values() for part in (spent.python, spent.spark))
 
 
-def test_a_statement_without_a_job_has_none(spark: SparkSession) -> None:
+def test_a_statement_without_a_job_counts_no_jobs(spark: SparkSession) -> None:
     tracer = Tracer(SparkJobs(spark))
     with tracer.installed(), tracer.statement():
         assert spark.sql("select 1 as one").columns == ["one"]

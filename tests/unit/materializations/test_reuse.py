@@ -172,6 +172,6 @@ def test_the_variable_switches_reuse_off() -> None:
         is_switched_off({"silt_reuse": "no"})
 
 
-def test_hooks_run_if_the_config_says_so() -> None:
+def test_hooks_run_if_the_config_requires_it() -> None:
     assert runs_hooks(node(state={"execute_hooks_on_any_reuse": True}))
     assert not runs_hooks(node())

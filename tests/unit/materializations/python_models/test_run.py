@@ -17,7 +17,7 @@ from dbt.adapters.silt.materializations.python_models.errors import ModelSource
 from dbt.adapters.silt.materializations.python_models.output import printed
 from dbt.adapters.silt.materializations.python_models.run import check_packages
 
-# What is printed
+# Output
 
 
 def test_threads_print_separate_lines(capsys: pytest.CaptureFixture[str]) -> None:
@@ -49,7 +49,7 @@ def test_warnings_are_passed_on_as_lines_and_the_loggers_own_output_is_printed(
     lines: list[str] = []
 
     def take(line: str) -> None:
-        print("logged")  # as a log on standard output does
+        print("logged")  # like a log on standard output
         lines.append(line)
 
     with warnings.catch_warnings(), printed(take, take):

@@ -293,7 +293,7 @@ def test_a_removed_file_counts_as_read_if_only_a_predicate_matches_it() -> None:
     assert outcome(lambda: check_conflicts(winner(removal(ONE)), pending(reads))) is None
 
 
-def test_removing_a_file_that_was_added_after_the_base_is_no_conflict() -> None:
+def test_removing_a_file_that_was_added_after_the_base_is_not_a_conflict() -> None:
     passing = file("passing", 500, 501)
     assert outcome(lambda: check_conflicts(winner(removal(passing)), pending(READS))) is None
 

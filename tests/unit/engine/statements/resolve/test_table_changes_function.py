@@ -98,7 +98,7 @@ def content(house: House) -> Counter[str]:
 
 
 @pytest.mark.parametrize(("marking", "partitioning"), [("", "partitioned by (kind)"), (MARKING, "")])
-def test_every_statement_records_what_it_changes(house: House, marking: str, partitioning: str) -> None:
+def test_every_statement_records_its_changes(house: House, marking: str, partitioning: str) -> None:
     recording = RECORDING.format(more=marking)
     house.sql(f"create table t (kind string, id int, size int, note string) {partitioning} {recording}")
     before = content(house)
