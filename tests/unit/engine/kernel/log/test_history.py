@@ -219,3 +219,14 @@ def test_if_in_commit_timestamps_were_enabled_later_each_part_of_the_log_has_its
     log = reopened(log)
     assert [log.version_at(NOON + delay) for delay in (-10_001, -10_000, -1, 0, 9, 10)] == [0, 1, 1, 2, 2, 3]
     assert PROTOCOL.writer_features is None
+
+
+def test_the_newest_commits_are_read_as_far_as_they_are_needed() -> None:
+    store = ReadsCounted(MemoryStore())
+    log = busy(range(200), store)
+    assert log.snapshot().version == 200
+    store.reads.clear()
+    commits = log.newest_commits()
+    assert next(commits).version == 200
+    assert len(store.reads) <= 3
+    assert [commit.version for commit in commits] == list(range(199, -1, -1))

@@ -53,7 +53,9 @@ _logger = logging.getLogger(__name__)
 T = TypeVar("T")
 
 _CLOCKS_DIFFER_MS = 86_400_000
-_WINDOW = 50
+_FIRST_WINDOW, _WINDOW = 3, 50
+"""How many commits are read at a time by a reader that may stop at any commit."""
+
 _READS = 20
 
 
@@ -203,9 +205,9 @@ class DeltaLog:
 
     def newest_commits(self) -> Iterator[Commit]:
         """Yields the commits whose files still exist, newest first, and reads them lazily."""
-        end = self.snapshot().version
+        end, size = self.snapshot().version, _FIRST_WINDOW
         while end >= 0:
-            start = max(end - _WINDOW + 1, 0)
+            start, size = max(end - size + 1, 0), _WINDOW
             window = list(self.commits(start, end))
             yield from reversed(window)
             if not window or window[0].version > start:
