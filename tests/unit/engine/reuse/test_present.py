@@ -113,10 +113,10 @@ def test_only_changes_of_data_count_as_the_last_change() -> None:
     put(log, file("a"))
     put(log, file("b", data_change=False))
     put(log)
-    assert last_change(log, 0) == 1
-    assert last_change(log, 1) == 1
-    assert last_change(log, 3) == 3
-    assert last_change(log, 4) is None
+    assert last_change(log, log.snapshot().version, 0) == 1
+    assert last_change(log, log.snapshot().version, 1) == 1
+    assert last_change(log, log.snapshot().version, 3) == 3
+    assert last_change(log, log.snapshot().version, 4) is None
 
 
 def test_a_cleaned_up_log_gives_no_answer_about_its_beginning() -> None:
@@ -127,8 +127,8 @@ def test_a_cleaned_up_log_gives_no_answer_about_its_beginning() -> None:
     for version in (0, 1):
         log.store.delete(f"_delta_log/{version:020d}.json")
     again = DeltaLog(log.store, log.name)
-    assert last_change(again, 0) is None
-    assert last_change(again, 1) == 1
+    assert last_change(again, again.snapshot().version, 0) is None
+    assert last_change(again, again.snapshot().version, 1) == 1
 
 
 def test_the_columns_of_a_table_are_equal_despite_other_comments_and_defaults() -> None:

@@ -92,7 +92,7 @@ def _table(catalog: Catalog, name: str, read: TableState) -> PresentTable | None
     snapshot = log.snapshot()
     state = TableState.of(snapshot.metadata, snapshot.version)
     is_same = state.table_id == read.table_id
-    return PresentTable(state, last_change(log, read.version) if is_same else None)
+    return PresentTable(state, last_change(log, snapshot.version, read.version) if is_same else None)
 
 
 def _texts(catalog: Catalog, definitions: Iterable[str]) -> Iterable[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import json
 from collections.abc import Mapping
@@ -18,6 +19,9 @@ INFO_KEY: Final = "build"
 
 _NOT_CONTENT: Final = ("comment", "CURRENT_DEFAULT", "delta.generationExpression", "delta.invariants")
 _IDENTITY: Final = "delta.identity."
+
+_SCHEMAS: Final = 1_000
+"""How many hashes are kept: each node that reads a table compares the table's schema."""
 
 
 class Effect(Enum):
@@ -147,6 +151,7 @@ def local_day(zone: str | None, at_ms: int) -> str | None:
         return None
 
 
+@functools.lru_cache(maxsize=_SCHEMAS)
 def content_schema(schema_string: str) -> str:
     """Returns a hash of a schema without the parts that change no row: comments, defaults, rules and counters."""
     kept = json.dumps(_content(json.loads(schema_string)), sort_keys=True)

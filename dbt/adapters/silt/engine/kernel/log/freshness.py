@@ -25,12 +25,14 @@ def last_data_change(log: DeltaLog) -> int:
     return found
 
 
-def last_change(log: DeltaLog, after: int) -> int | None:
+def last_change(log: DeltaLog, newest: int, after: int) -> int | None:
     """Returns the newest version after `after` that changed data, else `after` itself.
 
     Returns None if the table has no such version, or its log no longer contains every later commit.
+
+    Args:
+        newest: version of the snapshot in use; changes in later versions count too.
     """
-    newest = log.snapshot().version
     if newest <= after:
         return after if newest == after else None
     oldest = newest + 1

@@ -199,16 +199,19 @@ class DeltaLog:
 
     def commits(self, start: int = 0, end: int | None = None) -> Iterator[Commit]:
         """Reads the remaining commits from `start` to `end`, both included, oldest first."""
-        snapshot = self.snapshot()
+        return self._commits(self.snapshot(), start, end)
+
+    def _commits(self, snapshot: Snapshot, start: int, end: int | None) -> Iterator[Commit]:
         listing = with_unlisted(self.store, list_log(self.store, self.name), snapshot.version)
         return history.commits(self.store, listing, snapshot.properties, start, end, self.name)
 
     def newest_commits(self) -> Iterator[Commit]:
         """Yields the commits whose files still exist, newest first, and reads them lazily."""
-        end, size = self.snapshot().version, _FIRST_WINDOW
+        snapshot = self.snapshot()
+        end, size = snapshot.version, _FIRST_WINDOW
         while end >= 0:
             start, size = max(end - size + 1, 0), _WINDOW
-            window = list(self.commits(start, end))
+            window = list(self._commits(snapshot, start, end))
             yield from reversed(window)
             if not window or window[0].version > start:
                 return  # the log was cleaned up to here

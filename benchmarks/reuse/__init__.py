@@ -1,0 +1,1 @@
+"""Times the decision which nodes of a project are reused, from the logs of a warehouse."""
