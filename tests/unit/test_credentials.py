@@ -163,8 +163,8 @@ def test_storage_credentials_in_spark_conf_are_refused_if_a_database_is_in_that_
 
 @pytest.mark.parametrize("off", [None, False, "off", "never", ""])
 def test_spark_ends_with_its_command_by_default(off: object) -> None:
-    assert credentials_of(keep_alive=off).stays is None
-    assert credentials_of().stays is None
+    assert credentials_of(keep_alive=off).keep_alive_time is None
+    assert credentials_of().keep_alive_time is None
 
 
 @pytest.mark.parametrize(
@@ -199,5 +199,5 @@ def test_a_catalog_that_tables_cannot_be_registered_in_is_refused(fields: dict[s
 
 
 def test_spark_is_kept_for_the_time_in_the_profile() -> None:
-    assert credentials_of(keep_alive="15 minutes").stays == timedelta(minutes=15)
-    assert credentials_of(keep_alive="1 day", master="local").stays == timedelta(days=1)
+    assert credentials_of(keep_alive="15 minutes").keep_alive_time == timedelta(minutes=15)
+    assert credentials_of(keep_alive="1 day", master="local").keep_alive_time == timedelta(days=1)

@@ -56,7 +56,7 @@ class SiltConnectionManager(SQLConnectionManager):
     def __init__(self, profile: Any, mp_context: Any) -> None:
         super().__init__(profile, mp_context)
         self.invocation = Invocation(profile, lambda previous: run_id_of_commits(self.catalog, previous))
-        idle_time.send(cast("SiltCredentials", profile.credentials).stays)
+        idle_time.send(cast("SiltCredentials", profile.credentials).keep_alive_time)
         self._lock = threading.Lock()
         self._runner: statement_runner.StatementRunner | None = None
         self._registration: registration.Registration | None = None

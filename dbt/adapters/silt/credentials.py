@@ -133,7 +133,7 @@ class SiltCredentials(Credentials):
         )
 
     @property
-    def stays(self) -> timedelta | None:
+    def keep_alive_time(self) -> timedelta | None:
         """For how long Spark keeps running after the last command; None if it ends with its command."""
         return None if not self.keep_alive or is_off(self.keep_alive) else parse_duration(self.keep_alive, "keep_alive")
 
@@ -289,13 +289,13 @@ _OF_STORAGE = {
 
 def check_keep_alive(credentials: SiltCredentials) -> None:
     """Raises ValidationError if `keep_alive` is set with a profile or settings that a kept Spark does not support."""
-    if credentials.stays is None:
+    if credentials.keep_alive_time is None:
         return
     if credentials.remote:
         raise ValidationError("`keep_alive` is for a Spark that dbt starts, and must not be set together with `remote`")
     if not _LOCAL_MASTER.fullmatch(credentials.master or ""):
         raise ValidationError(f"`keep_alive` is for a Spark on this machine, `local[*]`, not on `{credentials.master}`")
-    if credentials.stays < timedelta(seconds=1):
+    if credentials.keep_alive_time < timedelta(seconds=1):
         raise ValidationError("`keep_alive` must be at least 1 second, or `off`")
     given = next((name for name in credentials.spark_conf if name.startswith(_OF_KEPT_SPARK)), None)
     if given is not None:

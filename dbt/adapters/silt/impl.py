@@ -296,7 +296,7 @@ class SiltAdapter(  # type: ignore[misc]  # dbt hands an adapter relations of it
     def config_warnings(
         self, model: Mapping[str, Any], nodes: Mapping[str, Mapping[str, Any]], selected: Iterable[str]
     ) -> list[str]:
-        """Returns warnings of configs without effect, each once in a run; fails if the place or a config is invalid."""
+        """Returns warnings of configs without effect, each once in a run; fails if a schema or config is invalid."""
         self.check_place(model)
         others = [nodes[each] for each in selected if each in nodes]
         return check_configs(model, _CONFIG_NAMES, str(self.config.project_name), others)
@@ -362,9 +362,11 @@ class SiltAdapter(  # type: ignore[misc]  # dbt hands an adapter relations of it
     def debug_query(self) -> None:
         """Logs versions and databases for `dbt debug`; fails if the warehouse cannot be written."""
         with self.connections.exception_handler("look at the connection"):
-            session, place = self.connections.handle.session, self.connections.environment
+            session, environment = self.connections.handle.session, self.connections.environment
             own = self._own_database
-            for name, text in diagnosis.diagnose(session, place.catalog, own, place.locations, place.storages):
+            for name, text in diagnosis.diagnose(
+                session, environment.catalog, own, environment.locations, environment.storages
+            ):
                 logger.info(f"{name}: {text}")
 
     def run_sql_for_tests(self, sql: str, fetch: str, conn: Any) -> Any:

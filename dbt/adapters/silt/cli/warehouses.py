@@ -241,8 +241,8 @@ def _path(text: str) -> str | None:
     return text if is_path else None
 
 
-def _at(place: str, arguments: Namespace) -> OpenWarehouse:
-    location = table_location(place if is_url(place) else os.path.expanduser(place))
+def _at(location: str, arguments: Namespace) -> OpenWarehouse:
+    location = table_location(location if is_url(location) else os.path.expanduser(location))
     if is_local(location) and not os.path.isdir(location):
         raise InvalidSettingError(f"the folder {location} does not exist", remedy=_NO_WAREHOUSE)
     database, schema = profile_locations.DATABASE, profile_locations.SCHEMA

@@ -105,8 +105,8 @@ class Registration:
                 yield self.settle(name)
 
     def _ours(self, database: str, schema: str) -> list[RegisteredTable]:
-        metastore, place = self._opened(), self._locations[database]
-        return [each for each in metastore.tables(schema) if each.warehouse == place] if metastore else []
+        metastore, location = self._opened(), self._locations[database]
+        return [each for each in metastore.tables(schema) if each.warehouse == location] if metastore else []
 
     def _wanted(self, metastore: HiveMetastore, name: RelationName) -> RegisteredTable | None:
         entry = self._catalog.find(name)

@@ -41,7 +41,7 @@ def check_master(master: str) -> None:
     found = _STANDALONE.fullmatch(master)
     if found is None:
         return
-    failures = [_not_reached(place) for place in found["places"].split(",")]
+    failures = [_not_reached(address) for address in found["places"].split(",")]
     if all(failures):
         raise SparkUnavailableError(
             f"no Spark master answers at {master} ({failures[0]})",
@@ -101,15 +101,15 @@ def _waited(asked: Future[list[str]], master: str, longest_seconds: float) -> li
             logger.info(f"{master} has provided no executor yet, after {waited:.0f} seconds")
 
 
-def _not_reached(place: str) -> str:
+def _not_reached(address: str) -> str:
     """Returns why the address cannot be reached, or an empty string if it can."""
-    host, _, port = place.rpartition(":")
+    host, _, port = address.rpartition(":")
     try:
         socket.create_connection((host.strip("[]"), int(port)), _CONNECT_SECONDS).close()
     except ValueError:
         return "the URL of a master is spark://host:port"
     except OSError as error:
-        return f"{place}: {error.strerror or error}"
+        return f"{address}: {error.strerror or error}"
     return ""
 
 

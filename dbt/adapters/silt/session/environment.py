@@ -145,7 +145,9 @@ class Environment:
         conf = {name: str(value) for name, value in given.spark_conf.items()}
         if given.remote or not given.master:  # a profile without `remote` has a `master`
             return SessionSettings(remote=given.remote, spark_conf=conf)
-        return SessionSettings(master=given.master, spark_conf=conf, keep_alive=given.stays, storage=self._of_spark())
+        return SessionSettings(
+            master=given.master, spark_conf=conf, keep_alive=given.keep_alive_time, storage=self._of_spark()
+        )
 
     def _of_spark(self) -> SparkStorage:
         """Returns the jars and settings with which a Spark of dbt reaches the databases and files next to them."""

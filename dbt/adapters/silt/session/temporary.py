@@ -25,16 +25,16 @@ _UNLOCKED_SECONDS = 86_400
 """The age after which a folder without the file is deleted: until then, its process may be about to create the file."""
 
 
-def make(place: str | None = None) -> str:
+def make(parent: str | None = None) -> str:
     """Creates a folder for this process, which only this user can read; deletes folders of ended processes.
 
     Args:
-        place: the parent folder, which is created if it is missing; by default the system's temporary folder.
+        parent: the parent folder, which is created if it is missing; by default the system's temporary folder.
 
     Raises:
         OSError: if the folder cannot be created.
     """
-    above = Path(tempfile.gettempdir() if place is None else place)
+    above = Path(tempfile.gettempdir() if parent is None else parent)
     above.mkdir(parents=True, exist_ok=True)
     _sweep(above)
     folder = tempfile.mkdtemp(prefix=_PREFIX, dir=above)  # of mode 0700

@@ -121,7 +121,7 @@ def warehouse_of(project: Project, arguments: Namespace) -> Warehouse:
         raise InvalidSettingError(
             f"{project.root / _PROJECT_FILE} names no profile", remedy=f"Name a profile with `--profile`, {_NAMED}"
         )
-    wanted, fields = _target(_read(path), name, arguments.target or _environment("TARGET"), path)
+    target_name, fields = _target(_read(path), name, arguments.target or _environment("TARGET"), path)
     if fields.get("type") != "silt":
         raise InvalidSettingError(
             f"the profile {name} in {path} is of the type {fields.get('type')}, not silt",
@@ -137,7 +137,7 @@ def warehouse_of(project: Project, arguments: Namespace) -> Warehouse:
         _field(fields, "schema", profile_locations.SCHEMA),
         _field(fields, "external_paths", "false").lower() == "true",
         profile_locations.storages_of(locations, _all_rendered(fields.get("storage")), databases),
-        _for_spark(project, profiles_dir, (name, wanted), fields),
+        _for_spark(project, profiles_dir, (name, target_name), fields),
     )
 
 
@@ -194,13 +194,14 @@ def _target(profiles: Mapping[str, Any], name: str, target: str | None, path: Pa
             remedy=f"Name another profile with `--profile` or `--profiles-dir`, {_NAMED}",
         )
     outputs = profile["outputs"]
-    wanted = target or _rendered(profile.get("target")) or "default"
-    if not isinstance(outputs.get(wanted), Mapping):
+    target_name = target or _rendered(profile.get("target")) or "default"
+    if not isinstance(outputs.get(target_name), Mapping):
         raise InvalidSettingError(
-            f"the profile {name} in {path} has no target {wanted}; its targets are: {', '.join(map(str, outputs))}",
+            f"the profile {name} in {path} has no target {target_name}; its targets are: "
+            f"{', '.join(map(str, outputs))}",
             remedy=f"Name one of them with `--target`, {_NAMED}",
         )
-    return wanted, dict(outputs[wanted])
+    return target_name, dict(outputs[target_name])
 
 
 def _field(fields: Mapping[str, Any], name: str, default: str) -> str:

@@ -162,20 +162,20 @@ class _FileRead:
 
     def _table_batch(self, found: pa.RecordBatch) -> pa.RecordBatch:
         pairs = zip(self.scan.read_columns, self.places, strict=True)
-        arrays = [self._column(column, place, found) for column, place in pairs]
+        arrays = [self._column(column, index, found) for column, index in pairs]
         return pa.RecordBatch.from_arrays(arrays, names=[column.field.name for column in self.scan.read_columns])
 
-    def _column(self, column: ScanColumn, place: int | None, found: pa.RecordBatch) -> pa.Array:
-        stored = self._as_stored(column, place, found)
+    def _column(self, column: ScanColumn, index: int | None, found: pa.RecordBatch) -> pa.Array:
+        stored = self._as_stored(column, index, found)
         return fitted(stored, padded_type(column.field)) if has_char(column.field) else stored
 
-    def _as_stored(self, column: ScanColumn, place: int | None, found: pa.RecordBatch) -> pa.Array:
+    def _as_stored(self, column: ScanColumn, index: int | None, found: pa.RecordBatch) -> pa.Array:
         if column.is_partition:
             text = self.file.partition_values.get(column.field.physical_name)
             return partition_column(text, column.field, found.num_rows)
-        if place is None:
+        if index is None:
             return pa.nulls(found.num_rows, arrow_type(column.field.type))
-        name = self.parquet.schema_arrow.field(place).name
+        name = self.parquet.schema_arrow.field(index).name
         try:
             return to_table(found.column(name), column.field.type, column.stored.type, self.traits)
         except pa.ArrowException as error:

@@ -78,13 +78,13 @@ class DataSource(api.DataSource):
         given.check(*options.READ)
         source = given.table
         log = source.log()
-        place = TableLocation.of(source, log.store)
+        location = TableLocation.of(source, log.store)
         if given.flag("readChangeFeed"):
-            return self._feed_reader(given, log, place)
+            return self._feed_reader(given, log, location)
         snapshot = snapshot_read(log, given) if self.pinned is None else log.snapshot_at(self.pinned)
         names = schemas.chosen(snapshot.schema, schema, log.name)
         rows = condition(given.text("where"), snapshot, source.name, given.time_zone)
-        return (FilteringReader if is_pushing() else TableReader)(snapshot, place, names, rows)
+        return (FilteringReader if is_pushing() else TableReader)(snapshot, location, names, rows)
 
     def writer(self, schema: StructType, overwrite: bool) -> api.DataSourceWriter:
         """Plans a write of rows with these columns."""
@@ -105,8 +105,8 @@ class DataSource(api.DataSource):
         check(given)
         return StreamReader(given, schema)
 
-    def _feed_reader(self, given: Options, log: DeltaLog, place: TableLocation) -> FeedReader:
+    def _feed_reader(self, given: Options, log: DeltaLog, location: TableLocation) -> FeedReader:
         newest = log.snapshot() if self.pinned is None else log.snapshot_at(self.pinned)
         found = feed_range(log, given, newest)
         files = [file for each in found.changes(log) for file in changed_files(log, each, found.end)]
-        return FeedReader(FeedScan.of(found.end, found.end.schema.names), place, files)
+        return FeedReader(FeedScan.of(found.end, found.end.schema.names), location, files)

@@ -40,5 +40,5 @@ class TableLocation:
 
 
 @functools.lru_cache(maxsize=64)
-def _opened(place: TableLocation) -> Store:
-    return open_location(place.root, Storages(place.storage or StorageSettings()), place.allowed)
+def _opened(location: TableLocation) -> Store:
+    return open_location(location.root, Storages(location.storage or StorageSettings()), location.allowed)

@@ -9,18 +9,18 @@ _MOST = 3
 _SIMILAR = 0.6
 
 
-def near_names(wanted: str, known: Iterable[str], most: int = _MOST) -> list[str]:
-    """Returns the names whose spelling is near the wanted name, in any case, the nearest first.
+def near_names(name: str, known: Iterable[str], most: int = _MOST) -> list[str]:
+    """Returns the names whose spelling is similar to a name, in any case, the nearest first.
 
     Args:
         most: greatest number of names.
     """
-    by_lower = {name.lower(): name for name in known}
-    near = difflib.get_close_matches(wanted.lower(), list(by_lower), n=most, cutoff=_SIMILAR)
+    by_lower = {each.lower(): each for each in known}
+    near = difflib.get_close_matches(name.lower(), list(by_lower), n=most, cutoff=_SIMILAR)
     return [by_lower[each] for each in near]
 
 
-def nearest(wanted: str, known: Iterable[str]) -> str | None:
-    """Returns the name whose spelling is nearest to the wanted name, or None if no name is similar."""
-    found = near_names(wanted, known, 1)
+def nearest(name: str, known: Iterable[str]) -> str | None:
+    """Returns the name whose spelling is most similar to a name, or None if no name is similar."""
+    found = near_names(name, known, 1)
     return found[0] if found else None

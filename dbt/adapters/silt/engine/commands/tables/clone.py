@@ -187,10 +187,10 @@ def _difference(adds: tuple[AddFile, ...], there: pa.Table | None) -> tuple[tupl
         return adds, None
     wanted = {active_files.file_key(add.path, add.deletion_vector): add for add in adds}
     held = active_files.keys_of(there).to_pylist()
-    stays = pa.array([key in wanted for key in held], pa.bool_())
+    is_kept = pa.array([key in wanted for key in held], pa.bool_())
     present = set(held)
     new = tuple(add for key, add in wanted.items() if key not in present)
-    return new, there.filter(pc.invert(stays))
+    return new, there.filter(pc.invert(is_kept))
 
 
 def _domains(source: Snapshot, base: Snapshot | None) -> tuple[DomainMetadata, ...]:

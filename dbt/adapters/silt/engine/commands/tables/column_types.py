@@ -45,8 +45,8 @@ def needs_rewrite(change: ColumnChange, target: Target) -> bool:
     schema, typed = target.snapshot.schema, column_type(change.type, target.name)
     path, typed = schema_edits.with_type(schema, change.path, typed, target.name)
     field = schema_edits.require(distributed(schema), path, target.name)
-    stays = schema_edits.is_same_type(field, typed) or schema_edits.has_room_for(field, typed)
-    return not stays and not is_void(field.type) and _widened(path, field, typed, target) is None
+    keeps_values = schema_edits.is_same_type(field, typed) or schema_edits.has_room_for(field, typed)
+    return not keeps_values and not is_void(field.type) and _widened(path, field, typed, target) is None
 
 
 def _widened(path: Name, field: StructField, typed: StructField, target: Target) -> StructField | None:

@@ -38,10 +38,10 @@ class TableReader(DataSourceReader):
     """
 
     def __init__(
-        self, snapshot: Snapshot, place: TableLocation, names: Sequence[str], condition: Expression = TRUE
+        self, snapshot: Snapshot, location: TableLocation, names: Sequence[str], condition: Expression = TRUE
     ) -> None:
         self._snapshot = snapshot
-        self._place = place
+        self._location = location
         self._names = tuple(names)
         self._plan(condition)
 
@@ -53,7 +53,7 @@ class TableReader(DataSourceReader):
         return file_parts.of_files(self._files)
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        return file_rows(self._scan, self._place, partition)
+        return file_rows(self._scan, self._location, partition)
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in self.__dict__.items() if name not in ("_snapshot", "_files")}
@@ -78,33 +78,33 @@ class FeedReader(DataSourceReader):
         files: files with the changes.
     """
 
-    def __init__(self, scan: FeedScan, place: TableLocation, files: Sequence[ChangedFile]) -> None:
-        self._scan, self._place, self._files = scan, place, files
+    def __init__(self, scan: FeedScan, location: TableLocation, files: Sequence[ChangedFile]) -> None:
+        self._scan, self._location, self._files = scan, location, files
 
     def partitions(self) -> Sequence[InputPartition]:
         return file_parts.of_changes(self._files)
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        return changed_rows(self._scan, self._place, partition)
+        return changed_rows(self._scan, self._location, partition)
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in self.__dict__.items() if name != "_files"}
 
 
-def file_rows(scan: ArrowScan, place: TableLocation, part: InputPartition) -> Iterator[pa.RecordBatch]:
+def file_rows(scan: ArrowScan, location: TableLocation, part: InputPartition) -> Iterator[pa.RecordBatch]:
     """Yields the rows of a task's files; Spark may also create a task without files.
 
     Raises:
         As in `file_read.read_file`.
     """
-    store = place.open()
+    store = location.open()
     for file in part.files if isinstance(part, FilePart) else ():
         _guard(store.root).check_file(store, file, scan.metadata, scan.table, scan.version)
         yield from read_file(scan, file, store)
 
 
-def changed_rows(scan: FeedScan, place: TableLocation, part: InputPartition) -> Iterator[pa.RecordBatch]:
+def changed_rows(scan: FeedScan, location: TableLocation, part: InputPartition) -> Iterator[pa.RecordBatch]:
     """Yields the changes in a task's files; raises the errors of `file_rows`."""
-    store = place.open()
+    store = location.open()
     for changed in part.files if isinstance(part, FeedPart) else ():
         yield from scan.batches(changed, store)

@@ -46,7 +46,7 @@ class StreamPart(api.InputPartition):
 
     part: api.InputPartition
     scan: ArrowScan | FeedScan
-    place: TableLocation
+    location: TableLocation
 
 
 class StreamReader(api.DataSourceStreamReader, SupportsTriggerAvailableNow):
@@ -86,15 +86,15 @@ class StreamReader(api.DataSourceStreamReader, SupportsTriggerAvailableNow):
         files = [file for _, file in self._files(begin, last)]
         if not files:
             return []
-        place = TableLocation.of(self._options.table, self._log.store)
+        location = TableLocation.of(self._options.table, self._log.store)
         scan, parts = self._scan(snapshot), self._parts(files)
-        return [StreamPart(part, scan, place) for part in parts]
+        return [StreamPart(part, scan, location) for part in parts]
 
     def read(self, partition: api.InputPartition) -> Iterator[pa.RecordBatch]:
         if not isinstance(partition, StreamPart):
             return iter(())
-        scan, place, part = partition.scan, partition.place, partition.part
-        return changed_rows(scan, place, part) if isinstance(scan, FeedScan) else file_rows(scan, place, part)
+        scan, location, part = partition.scan, partition.location, partition.part
+        return changed_rows(scan, location, part) if isinstance(scan, FeedScan) else file_rows(scan, location, part)
 
     def _files(self, begin: Offset, end: Offset) -> Iterator[tuple[Offset, StreamFile]]:
         """Yields the files between two offsets, each with the offset after it."""

@@ -80,7 +80,7 @@ class Finished:
 
     def _create(self) -> None:
         target, metadata = self.asked.target, self.plan.metadata
-        log = target.handle(self.plan.place.root)
+        log = target.handle(self.plan.location.root)
         protocol = protocol_for(StructType.from_json(metadata.schema_string), metadata.configuration)
         parameters = {"partitionBy": json.dumps(list(metadata.partition_columns), ensure_ascii=False)}
         operation = Operation("CREATE TABLE AS SELECT", parameters, self._metrics(()))
@@ -181,7 +181,7 @@ class _Folder:
 
 def discard(plan: WritePlan) -> None:
     """Deletes the folder of a write with all its uncommitted files; a failure leaves them for VACUUM."""
-    _Folder(plan.folder).discard(DeltaLog(plan.place.open(), plan.table))
+    _Folder(plan.folder).discard(DeltaLog(plan.location.open(), plan.table))
 
 
 def abort(messages: Sequence[Written | None], plan: WritePlan) -> None:

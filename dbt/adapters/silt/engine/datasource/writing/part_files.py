@@ -63,7 +63,7 @@ def begin(plan: WritePlan) -> None:
     Raises:
         StorageError: if the storage failed.
     """
-    plan.place.open().make_folder(plan.folder)
+    plan.location.open().make_folder(plan.folder)
 
 
 def write(plan: WritePlan, batches: Iterable[pa.RecordBatch]) -> Written:
@@ -82,7 +82,7 @@ def write(plan: WritePlan, batches: Iterable[pa.RecordBatch]) -> Written:
 class _Task:
     def __init__(self, plan: WritePlan, form: StoredRows) -> None:
         self._plan, self._form = plan, form
-        self._store = plan.place.open()
+        self._store = plan.location.open()
         self._kept: defaultdict[PartitionKey, _Kept] = defaultdict(_Kept)
         self._adds: list[AddFile] = []
         self._rows = 0

@@ -91,8 +91,8 @@ class Asked:
         check_columns(snapshot.schema, columns, log.name)
         self._check_partitioning(snapshot)
         predicate = condition(self.replace_where, snapshot, self.options.table.name, self.options.time_zone)
-        place = TableLocation.of(self.options.table, log.store)
-        return WritePlan(log.name, place, metadata, snapshot.version, log.clock.new_id(), predicate)
+        location = TableLocation.of(self.options.table, log.store)
+        return WritePlan(log.name, location, metadata, snapshot.version, log.clock.new_id(), predicate)
 
     def _of_new_table(self, columns: StructType) -> WritePlan:
         log = self.target.new()
@@ -104,8 +104,8 @@ class Asked:
         clock = log.clock
         metadata = Metadata(clock.new_id(), schema.to_json(), partitioning, created_time=clock.now_ms())
         check_supported(metadata, log.name)
-        place = TableLocation.of(self.options.table, log.store)
-        return WritePlan(log.name, place, metadata, None, clock.new_id(), TRUE)
+        location = TableLocation.of(self.options.table, log.store)
+        return WritePlan(log.name, location, metadata, None, clock.new_id(), TRUE)
 
     def _check_partitioning(self, snapshot: Snapshot) -> None:
         wanted = self.options.names("partitionBy")

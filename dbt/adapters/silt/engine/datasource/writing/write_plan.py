@@ -49,7 +49,7 @@ class WritePlan:
     """
 
     table: str
-    place: TableLocation
+    location: TableLocation
     metadata: Metadata
     base_version: int | None
     folder: str

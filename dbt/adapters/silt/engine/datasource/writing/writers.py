@@ -75,7 +75,7 @@ class StreamWriter(DataSourceStreamArrowWriter):
         parameters = {"outputMode": mode, "queryId": self._app_id, "epochId": str(batchId)}
         plan: WritePlan = messages[0].plan if messages else self._plan
         operation = ("STREAMING UPDATE", parameters)
-        if plan.folder != self._plan.folder and self._plan.place.open().has_folders:
+        if plan.folder != self._plan.folder and self._plan.location.open().has_folders:
             committing.discard(self._plan)
         Finished(self._asked, plan, messages, operation, (self._app_id, batchId)).commit()
 

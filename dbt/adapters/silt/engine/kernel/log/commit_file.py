@@ -75,40 +75,40 @@ def corrupt_commit(version: int, what: str, table: str) -> CorruptLogError:
     return CorruptLogError(f"{commit_name(version)}: {what}", table=table, version=version)
 
 
-def read_commits(store: Store, first: int, seen: Sequence[FileStatus], table: str) -> Iterator[CommitFile]:
+def read_commits(store: Store, first: int, statuses: Sequence[FileStatus], table: str) -> Iterator[CommitFile]:
     """Reads consecutive commits; from an object store, many at a time.
 
     Args:
         first: the version of the first commit.
-        seen: the statuses of the commits' files in a listing.
+        statuses: the statuses of the commits' files in a listing.
 
     Raises:
         As `read_commit`.
     """
-    versions = range(first, first + len(seen))
-    readers = min(_READERS, store.files_at_once, len(seen))
-    if len(seen) < _FEW or store.has_folders or readers == 1:
-        yield from (read_commit(store, version, table, file) for version, file in zip(versions, seen, strict=True))
+    versions = range(first, first + len(statuses))
+    readers = min(_READERS, store.files_at_once, len(statuses))
+    if len(statuses) < _FEW or store.has_folders or readers == 1:
+        yield from (read_commit(store, version, table, file) for version, file in zip(versions, statuses, strict=True))
         return
     with ThreadPoolExecutor(readers) as pool:
-        yield from pool.map(functools.partial(_read_in, store, table), versions, seen)
+        yield from pool.map(functools.partial(_read_in, store, table), versions, statuses)
 
 
-def _read_in(store: Store, table: str, version: int, seen: FileStatus) -> CommitFile:
-    return read_commit(store, version, table, seen)
+def _read_in(store: Store, table: str, version: int, status: FileStatus) -> CommitFile:
+    return read_commit(store, version, table, status)
 
 
-def read_commit(store: Store, version: int, table: str, seen: FileStatus | None = None) -> CommitFile:
+def read_commit(store: Store, version: int, table: str, status: FileStatus | None = None) -> CommitFile:
     """Reads a whole commit file.
 
     Args:
-        seen: the file's status in a listing, which saves a request for it.
+        status: the file's status in a listing, which saves a request for it.
 
     Raises:
         MissingLogVersionError: if the file is missing.
         StorageError: if the file cannot be read, or only in part.
     """
     try:
-        return CommitFile(version, read_whole(store, commit_path(version), seen))
+        return CommitFile(version, read_whole(store, commit_path(version), status))
     except ObjectMissing as error:
         raise missing_version(version, table) from error

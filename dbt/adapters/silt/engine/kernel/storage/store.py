@@ -416,11 +416,11 @@ def joined(folder: str, name: str) -> str:
     return f"{folder}/{name}" if folder and name else folder or name
 
 
-def read_whole(store: Store, path: str, seen: FileStatus | None = None) -> bytes:
+def read_whole(store: Store, path: str, status: FileStatus | None = None) -> bytes:
     """Reads a file of lines, a part of which could pass for the whole, and checks the file's size.
 
     Args:
-        seen: the file as a listing showed it, which saves a request for its status.
+        status: the file as a listing showed it, which saves a request for its status.
 
     Raises:
         ObjectMissing: if the file does not exist.
@@ -428,11 +428,11 @@ def read_whole(store: Store, path: str, seen: FileStatus | None = None) -> bytes
     """
     for _ in range(_READS):
         data = store.read(path)
-        if seen is None or seen.size != len(data):
-            seen = store.status(path)
-        if seen is not None and seen.size == len(data):
+        if status is None or status.size != len(data):
+            status = store.status(path)
+        if status is not None and status.size == len(data):
             return data
-    size = "gone" if seen is None else f"{seen.size} bytes long"
+    size = "gone" if status is None else f"{status.size} bytes long"
     raise StorageError(f"{len(data)} bytes of {path} could be read, but it is {size}")
 
 

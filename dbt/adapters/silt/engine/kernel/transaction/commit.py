@@ -182,24 +182,24 @@ def _create(log: DeltaLog, folder: PinnedFolder, changes: Changes, info: CommitI
 def _commit_after_winners(
     log: DeltaLog, folder: PinnedFolder, pending: PendingCommit, info: CommitInfo, max_attempts: int
 ) -> CommitResult:
-    base, pending, place = pending.base, pending, _AttemptPoint(pending.base.version + 1, pending.base.timestamp)
+    base, pending, point = pending.base, pending, _AttemptPoint(pending.base.version + 1, pending.base.timestamp)
     began_ms = log.clock.now_ms()
     winners: Counter[str] = Counter()
     for attempts in range(1, max_attempts + 1):
-        _check_not_cleaned_up(log, pending, place.version - 1)
-        outcome = attempt(log, folder, place.version, _entry(log, pending.base, pending.changes, info, place))
+        _check_not_cleaned_up(log, pending, point.version - 1)
+        outcome = attempt(log, folder, point.version, _entry(log, pending.base, pending.changes, info, point))
         if isinstance(outcome, Committed):
-            log.after_commit(place.version)
-            return CommitResult(place.version, attempts, base)
+            log.after_commit(point.version)
+            return CommitResult(point.version, attempts, base)
         if isinstance(outcome, Unknown):
-            raise _state_unknown(log, place.version, outcome)
+            raise _state_unknown(log, point.version, outcome)
         # The wait precedes reading the winners, so that the next attempt follows all commits made during the wait.
         back_off(log.clock, attempts, _FIRST_WAIT, _LONGEST_WAIT)
-        for winner in _winners(log, place.version):
+        for winner in _winners(log, point.version):
             pending = check_conflicts(winner, pending)
             winners[winner.info.operation or "another writer"] += 1
-            place = _AttemptPoint(winner.version + 1, _committed_at(log, winner, pending), attempts + 1)
-    raise _exhausted(pending, max_attempts, place.version - 1, winners, log.clock.now_ms() - began_ms)
+            point = _AttemptPoint(winner.version + 1, _committed_at(log, winner, pending), attempts + 1)
+    raise _exhausted(pending, max_attempts, point.version - 1, winners, log.clock.now_ms() - began_ms)
 
 
 def _check_not_cleaned_up(log: DeltaLog, pending: PendingCommit, version: int) -> None:
@@ -296,17 +296,17 @@ def _commit_info(
     )
 
 
-def _entry(log: DeltaLog, base: Snapshot | None, changes: Changes, info: CommitInfo, place: _AttemptPoint) -> Entry:
+def _entry(log: DeltaLog, base: Snapshot | None, changes: Changes, info: CommitInfo, point: _AttemptPoint) -> Entry:
     """Returns the commit's bytes for an attempt."""
     metadata = None if base is None else base.metadata
-    info = replace(info, commit_attempts=place.attempt)
+    info = replace(info, commit_attempts=point.attempt)
     if needs_in_commit_timestamp(metadata, changes):
-        time = in_commit_timestamp(log.clock.now_ms(), place.previous_ms)
+        time = in_commit_timestamp(log.clock.now_ms(), point.previous_ms)
         info = replace(info, in_commit_timestamp=time)
-        changes = with_enablement(metadata, changes, place.version, time)
+        changes = with_enablement(metadata, changes, point.version, time)
     if tracks_rows(base, changes):
         info = replace(info, extra={**info.extra, "tags": preserved_tags(base, changes, info.extra.get("tags") or {})})
-        changes = with_row_ids(base, changes, place.version)
+        changes = with_row_ids(base, changes, point.version)
     return Entry(serialize((info, *changes.actions())), info.txn_id or "")
 
 

@@ -38,9 +38,13 @@ def with_defaults(query: str, columns: Sequence[str], schema: StructType, table:
     if any(len(row) != len(columns) for row in rows):
         return query, tuple(columns)
     fields = [schema.require(name, table) for name in columns]
-    kept = [place for place, field in enumerate(fields) if not _is_computed(field, [row[place] for row in rows], table)]
-    texts = (", ".join(_written(row[place], fields[place], table) for place in kept) for row in rows)
-    return "VALUES " + ", ".join(f"({text})" for text in texts), tuple(columns[place] for place in kept)
+    kept = [
+        position
+        for position, field in enumerate(fields)
+        if not _is_computed(field, [row[position] for row in rows], table)
+    ]
+    texts = (", ".join(_written(row[position], fields[position], table) for position in kept) for row in rows)
+    return "VALUES " + ", ".join(f"({text})" for text in texts), tuple(columns[position] for position in kept)
 
 
 def with_named_defaults(query: str, schema: StructType, table: str) -> str:
@@ -51,13 +55,13 @@ def with_named_defaults(query: str, schema: StructType, table: str) -> str:
     """
     edits = []
     items = _list(query)
-    for place, item in enumerate(items):
+    for position, item in enumerate(items):
         if item.is_default:
             if item.alias is None:
                 raise _not_placed("a DEFAULT has no name", table)
             field = schema.require(item.alias, table)
             edits.append(
-                _left_out(items, place)
+                _left_out(items, position)
                 if field.is_computed
                 else Edit(item.start, item.value_end, rules.typed_default(field, table))
             )
@@ -69,19 +73,19 @@ def _with_defaults_in_list(
 ) -> tuple[str, tuple[str, ...]]:
     items = _list(query)
     edits, kept = [], list(columns)
-    for place, item in reversed(list(enumerate(items))):
+    for position, item in reversed(list(enumerate(items))):
         if not item.is_default:
             continue
-        if any(before.is_star for before in items[:place]):
+        if any(before.is_star for before in items[:position]):
             raise _not_placed("there is a star before DEFAULT", table)
-        if place >= len(columns):
+        if position >= len(columns):
             return query, tuple(columns)
-        field = schema.require(columns[place], table)
+        field = schema.require(columns[position], table)
         if not field.is_computed:
             edits.append(Edit(item.start, item.value_end, rules.typed_default(field, table)))
         else:
-            edits.append(_left_out(items, place))
-            del kept[place]
+            edits.append(_left_out(items, position))
+            del kept[position]
     return edited(query, edits), tuple(kept)
 
 
@@ -125,12 +129,12 @@ def _item(tokens: Tokens) -> _Item:
     return _Item(first.start, last.end, value_end, is_default, is_star, alias)
 
 
-def _left_out(items: Sequence[_Item], place: int) -> Edit:
+def _left_out(items: Sequence[_Item], position: int) -> Edit:
     """Removes an item from the list, with the comma next to it."""
-    item = items[place]
-    if place + 1 < len(items):
-        return Edit(item.start, items[place + 1].start, "")
-    return Edit(items[place - 1].end if place else item.start, item.end, "")
+    item = items[position]
+    if position + 1 < len(items):
+        return Edit(item.start, items[position + 1].start, "")
+    return Edit(items[position - 1].end if position else item.start, item.end, "")
 
 
 def _not_placed(problem: str, table: str) -> InvalidStatementError:

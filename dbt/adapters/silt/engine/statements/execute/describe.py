@@ -57,10 +57,10 @@ def describe_detail(context: Context, statement: ast.DescribeDetail) -> Result:
 
 def describe_schema(context: Context, statement: ast.DescribeSchema) -> Result:
     """Runs DESCRIBE SCHEMA."""
-    place = named_schema(context, statement.name)
-    if place is None:
+    schema = named_schema(context, statement.name)
+    if schema is None:
         return pass_to_spark(context, statement)
-    rows = (("Catalog Name", place[0]), ("Namespace Name", place[1]))
+    rows = (("Catalog Name", schema[0]), ("Namespace Name", schema[1]))
     return answer(context, Answer(rows, "info_name string, info_value string"))
 
 

@@ -16,29 +16,29 @@ _NOTHING = Result()
 
 def create_schema(context: Context, statement: ast.CreateSchema) -> Result:
     """Runs CREATE SCHEMA in a database of the catalog."""
-    place = _schema_place(context, statement.name)
-    if place is None:
+    schema = _schema_name(context, statement.name)
+    if schema is None:
         return pass_to_spark(context, statement)
     if statement.location is not None:
         raise UnsupportedStatementError(
             "a schema's location is its folder in the warehouse",
-            table=".".join(place),
+            table=".".join(schema),
             remedy="Leave LOCATION out, or attach another warehouse as a database",
         )
-    context.catalog.create_schema(*place, if_not_exists=statement.mode is CreateMode.CREATE_IF_NOT_EXISTS)
+    context.catalog.create_schema(*schema, if_not_exists=statement.mode is CreateMode.CREATE_IF_NOT_EXISTS)
     return _NOTHING
 
 
 def drop_schema(context: Context, statement: ast.DropSchema) -> Result:
     """Runs DROP SCHEMA; this engine raises the error for a schema that neither the catalog nor Spark has."""
-    place = _schema_place(context, statement.name)
-    if place is None or (not context.catalog.has_schema(*place) and _is_spark_schema(context, statement.name)):
+    schema = _schema_name(context, statement.name)
+    if schema is None or (not context.catalog.has_schema(*schema) and _is_spark_schema(context, statement.name)):
         return pass_to_spark(context, statement)
-    context.catalog.drop_schema(*place, cascade=statement.cascade, if_exists=statement.if_exists)
+    context.catalog.drop_schema(*schema, cascade=statement.cascade, if_exists=statement.if_exists)
     return _NOTHING
 
 
-def _schema_place(context: Context, name: ast.Name) -> tuple[str, str] | None:
+def _schema_name(context: Context, name: ast.Name) -> tuple[str, str] | None:
     """Returns database and schema, or None if the catalog lacks the database. Unqualified: the current database."""
     if len(name) == 1:
         return context.namespace.database, name[0]

@@ -35,22 +35,22 @@ def show(context: Context, statement: ast.Show) -> Result:
 
 
 def _tables(context: Context, statement: ast.Show) -> Answer | None:
-    place = named_schema(context, statement.name)
-    if place is None:
+    schema = named_schema(context, statement.name)
+    if schema is None:
         return None
     temporary = dict.fromkeys(context.namespace.temporary, True)
-    entries = {each.name.identifier: False for each in context.catalog.relations(*place)} | temporary
-    rows = tuple(("" if entries[n] else place[1], n, entries[n]) for n in _like(entries, statement.pattern))
+    entries = {each.name.identifier: False for each in context.catalog.relations(*schema)} | temporary
+    rows = tuple(("" if entries[n] else schema[1], n, entries[n]) for n in _like(entries, statement.pattern))
     return Answer(rows, "namespace string, tableName string, isTemporary boolean")
 
 
 def _tables_extended(context: Context, statement: ast.Show) -> Answer | None:
-    place = named_schema(context, statement.name)
-    if place is None:
+    schema = named_schema(context, statement.name)
+    if schema is None:
         return None
-    entries = {each.name.identifier: each for each in context.catalog.relations(*place)}
+    entries = {each.name.identifier: each for each in context.catalog.relations(*schema)}
     found = ((name, _information(context, entries[name])) for name in _like(entries, statement.pattern))
-    rows = tuple((place[1], name, False, text) for name, text in found if text is not None)
+    rows = tuple((schema[1], name, False, text) for name, text in found if text is not None)
     return Answer(rows, "namespace string, tableName string, isTemporary boolean, information string")
 
 
@@ -66,11 +66,11 @@ def _information(context: Context, entry: RelationEntry) -> str | None:
 
 
 def _views(context: Context, statement: ast.Show) -> Answer | None:
-    place = named_schema(context, statement.name)
-    if place is None:
+    schema = named_schema(context, statement.name)
+    if schema is None:
         return None
-    found = [e.name.identifier for e in context.catalog.relations(*place) if e.kind is RelationKind.VIEW]
-    rows = tuple((place[1], name, False) for name in _like(found, statement.pattern))
+    found = [e.name.identifier for e in context.catalog.relations(*schema) if e.kind is RelationKind.VIEW]
+    rows = tuple((schema[1], name, False) for name in _like(found, statement.pattern))
     return Answer(rows, "namespace string, viewName string, isTemporary boolean")
 
 
@@ -140,10 +140,10 @@ def _or_null(partition_value: str | None) -> str:
 
 def _functions(context: Context, statement: ast.Show) -> Answer | None:
     """Returns the catalog's functions of a schema, and Spark's; the session's functions represent the catalog's."""
-    place = named_schema(context, statement.name)
-    if place is None or statement.scope == "system":
+    schema = named_schema(context, statement.name)
+    if schema is None or statement.scope == "system":
         return None
-    kept = {each.identifier: str(each) for each in context.catalog.functions(*place)}
+    kept = {each.identifier: str(each) for each in context.catalog.functions(*schema)}
     rows = [kept[name] for name in _like(kept, statement.pattern)]
     if statement.scope != "user":
         spark = [row[0] for row in context.spark.sql("show system functions").collect()]
