@@ -12,6 +12,7 @@ from deltalake import DeltaTable, QueryBuilder
 
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.table.actions import SetTransaction
+from dbt.adapters.silt.engine.kernel.transaction.positions import is_position
 from tests.chaos.warehouses import Kept, Warehouse
 
 _CLOCK_COLUMNS = {
@@ -29,7 +30,8 @@ class State:
     Attributes:
         rows: of each table.
         versions: the newest of each table.
-        units: for each table, the number of commits of each unit of work; run ids are replaced by numbers.
+        units: for each table, the number of commits of each unit of work, and of each position in the changes of
+            another table; run ids are replaced by numbers, and other tables are identified by name only.
     """
 
     rows: dict[str, Counter[str]]
@@ -128,6 +130,8 @@ def _nth(found: Counter[str]) -> dict[tuple[str, int], int]:
 
 
 def _without_run(app_id: str) -> str:
+    if is_position(app_id):
+        return app_id.rpartition(":")[2]
     parts = app_id.split("/")
     return "/".join((*parts[:_RUN_ID], "*", *parts[_RUN_ID + 1 :]))
 
