@@ -21,6 +21,9 @@
     {%- do silt_warn_of_losses(existing_relation, target_relation) -%}
     {%- set temp_relation = make_temp_relation(target_relation) -%}
     {%- set query = silt_model_query(temp_relation) -%}
+    {%- if not rebuild and config.get('on_missing_changes') == 'full_refresh' -%}
+      {%- set rebuild = adapter.must_read_all_rows(model, silt_with_header(query)) -%}
+    {%- endif -%}
 
     {%- if rebuild -%}
       {%- if silt_is_own_strategy(strategy, strategy_macro) -%}

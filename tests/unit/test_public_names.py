@@ -44,6 +44,7 @@ WAREHOUSE_METHODS = [
 ]
 ERRORS = [
     "ChangeDataNotRecordedError",
+    "ChangesMissingError",
     "CheckViolationError",
     "ColumnNotFoundError",
     "CommitAttemptsExhaustedError",

@@ -129,3 +129,35 @@ class TestRefused:
             ["run", "--sample", window, "--select", "sampled", "--vars", f"{{orders: '{FIRST}'}}"], expect_pass=False
         )
         assert "cannot read a sample" in results[0].message
+
+
+REBUILT = """
+{{ config(
+    materialized='incremental', incremental_strategy='append', on_missing_changes=var('missing', 'full_refresh')
+) }}
+select id, size from {{ silt_changes(ref('orders')) }}
+"""
+PROTECTED = "{{ config(full_refresh=false) }}" + REBUILT
+DEPENDENT = REBUILT + " {% if is_incremental() %} where id > 0 {% endif %}"
+
+
+class TestMissingChanges:
+    @pytest.fixture(scope="class")
+    def models(self) -> dict[str, str]:
+        return {"orders.sql": ORDERS, "rebuilt.sql": REBUILT, "protected.sql": PROTECTED, "dependent.sql": DEPENDENT}
+
+    def test_a_table_whose_changes_are_missing_is_built_again_if_the_config_says_so(self, project: Any) -> None:
+        run_dbt(["run", "--vars", f"{{orders: '{FIRST}'}}"])
+        project.run_sql("drop table {schema}.orders")
+        run_dbt(["run", "--vars", f"{{orders: '{SECOND}'}}", "--select", "orders"])
+        results = run_dbt(["run", "--vars", "{missing: fail, orders: ''}", "--select", "rebuilt"], expect_pass=False)
+        assert "SILT_CHANGES_MISSING" in results[0].message
+        results, said = run_dbt_and_capture(["run", "--vars", "{orders: ''}", "--exclude", "orders"], expect_pass=False)
+        messages = {each.node.name: each.message for each in results}
+        assert "Built again from all rows: rebuilt" in said
+        assert "its config is `full_refresh: false`" in messages["protected"]
+        assert "depends on `is_incremental()`" in messages["dependent"]
+        rows = project.run_sql("select * from {schema}.rebuilt order by id", fetch="all")
+        assert list(map(tuple, rows)) == [(1, 1), (2, 20), (4, 4)]
+        run_dbt(["run", "--vars", f"{{orders: '{FIRST}'}}", "--select", "orders", "rebuilt"])
+        assert project.run_sql("select count(*) from {schema}.rebuilt", fetch="one")[0] == 7

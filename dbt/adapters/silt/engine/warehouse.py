@@ -352,9 +352,10 @@ class Warehouse:
                 type `upsert`, or `delete` if the key is gone.
 
         Raises:
-            VersionNotFoundError: if a version does not exist, or the log no longer has it.
-            UnsupportedStatementError: if it is a view, or the columns of a version cannot be read together with the
-                columns of the last version.
+            ChangesMissingError: if the needed commits or files no longer exist, or the columns of a version cannot be
+                read together with the columns of the last version.
+            UnsupportedStatementError: if it is a view.
+            VersionNotFoundError: if a version does not exist yet.
             DataFileMissingError: if VACUUM has deleted a data file that is needed, when the rows are computed.
 
         Example:

@@ -7,14 +7,17 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from dbt.adapters.base.meta import AdapterMeta, available
+from dbt.adapters.events.logging import AdapterLogger
 from dbt_common.exceptions import CompilationError, DbtDatabaseError
 
+from dbt.adapters.silt.engine.kernel.errors import ChangesMissingError
 from dbt.adapters.silt.engine.kernel.identifiers import quote
 from dbt.adapters.silt.materializations.incremental.config_columns import qualified, qualify_condition
 from dbt.adapters.silt.materializations.incremental.consumed_changes import (
     CHANGE_TYPE,
     ChangesOptions,
     changes_call,
+    check_rebuild,
     takes_upserts,
 )
 from dbt.adapters.silt.materializations.incremental.first_columns import check_columns, check_predicates, names_columns
@@ -31,6 +34,8 @@ from dbt.adapters.silt.materializations.incremental.strategies import STRATEGIES
 if TYPE_CHECKING:
     from dbt.adapters.silt.column import SiltColumn
     from dbt.adapters.silt.connections import SiltConnectionManager
+
+logger = AdapterLogger("Silt")
 
 
 class IncrementalMethods(metaclass=AdapterMeta):
@@ -109,6 +114,23 @@ class IncrementalMethods(metaclass=AdapterMeta):
             CompilationError: if the model cannot consume changes.
         """
         return changes_call(model, relation, this, ChangesOptions(form, tuple(as_list(key)), after))
+
+    @available.parse(lambda *_, **__: False)
+    def must_read_all_rows(self, model: Mapping[str, Any], query: str) -> bool:
+        """Returns whether the changes that a model would read are missing, so that its table is built again.
+
+        Raises:
+            CompilationError: if the model's query is another query in a full refresh.
+        """
+        try:
+            self.get_column_schema_from_query(query)
+        except DbtDatabaseError as error:
+            if not isinstance(error.__cause__, ChangesMissingError):
+                return False  # the write fails for the same reason
+            check_rebuild(model, error.__cause__)
+            logger.info(f"Built again from all rows: {model['name']}: {error.__cause__.problem}")
+            return True
+        return False
 
     @available.parse(lambda *_, **__: False)
     def takes_upserts(self, query: str) -> bool:

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from dbt.adapters.silt.engine.kernel.errors import InvalidStatementError, SiltError, VersionNotFoundError
+from dbt.adapters.silt.engine.kernel.errors import ChangesMissingError, InvalidStatementError, SiltError
 from dbt.adapters.silt.engine.kernel.table.actions import SetTransaction
 from dbt.adapters.silt.engine.kernel.table.paths import commit_path
 from tests.unit.engine.house import House, side_by_side
@@ -202,7 +202,7 @@ def test_a_table_that_was_dropped_and_created_again_is_not_the_consumed_table(co
     consuming.sql(APPEND)
     consuming.sql("drop table t")
     consuming.sql("create table t (id int, size int)")
-    with pytest.raises(InvalidStatementError, match="dropped and created again"):
+    with pytest.raises(ChangesMissingError, match="dropped and created again"):
         consuming.sql(APPEND)
 
 
@@ -214,5 +214,5 @@ def test_changes_that_the_log_no_longer_has_are_refused_with_the_way_out(house: 
         house.sql("insert into t values (3, 3)")
     for version in (0, 1):
         house.log("t").store.delete(commit_path(version))
-    with pytest.raises(VersionNotFoundError, match="after version 0 are not known"):
+    with pytest.raises(ChangesMissingError, match="after version 0 cannot be read any more"):
         house.another().sql(APPEND)

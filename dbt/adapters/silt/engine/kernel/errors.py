@@ -32,6 +32,7 @@
         VersionNotFoundError
         RunNotFoundError
         ChangeDataNotRecordedError
+        ChangesMissingError
         RollbackRefusedError
         RuleNotAllowedError
         StoredCodeError
@@ -333,6 +334,16 @@ class VersionNotFoundError(InvalidStatementError):
 
     code = "SILT_VERSION_NOT_FOUND"
     remedy = "Choose one of the versions that `describe history` shows"
+
+
+class ChangesMissingError(InvalidStatementError):
+    """The changes of a table after a version cannot be read any more."""
+
+    code = "SILT_CHANGES_MISSING"
+    remedy = (
+        "Read the whole table once, without `after`, and continue from its newest version; build a model again with "
+        "`dbt run --full-refresh`"
+    )
 
 
 class RunNotFoundError(InvalidStatementError):

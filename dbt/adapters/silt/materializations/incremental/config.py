@@ -27,6 +27,8 @@ class IncrementalConfig(AdapterConfig):
         predicates: dbt's older key for `incremental_predicates`.
         merge_update_columns: the columns that are updated; by default all columns.
         merge_exclude_columns: the columns that are not updated.
+        on_missing_changes: `fail` (the default) or `full_refresh`, if the changes that `silt_changes` would read cannot
+            be read any more.
 
         matched_condition: the condition for updating a matched row.
         not_matched_condition: the condition for inserting a row of the model that matches no row of the table.
@@ -52,6 +54,7 @@ class IncrementalConfig(AdapterConfig):
     incremental_predicates: list[str] | str | None = None
     merge_update_columns: list[str] | str | None = None
     merge_exclude_columns: list[str] | str | None = None
+    on_missing_changes: str | None = None
 
     matched_condition: str | None = None
     not_matched_condition: str | None = None
@@ -97,6 +100,7 @@ _INSTEAD_OF_CLAUSES = (
     "merge_update_set_expressions",
 )
 _ON_SCHEMA_CHANGE = ("ignore", "fail", "append_new_columns", "sync_all_columns")
+_ON_MISSING_CHANGES = ("fail", "full_refresh")
 
 
 def problems(config: Mapping[str, Any]) -> Iterator[str]:
@@ -218,6 +222,7 @@ _TAKEN_BACK = ": leave it out; null removes the value that the project sets"
 
 _SHAPES: Mapping[str, tuple[Callable[[Any], bool], str]] = {
     "on_schema_change": (lambda value: value in _ON_SCHEMA_CHANGE, f"one of {listed(_ON_SCHEMA_CHANGE)}"),
+    "on_missing_changes": (lambda value: value in _ON_MISSING_CHANGES, f"one of {listed(_ON_MISSING_CHANGES)}"),
     "unique_key": _FILLED_LIST,
     "predicates": _LIST,
     "incremental_predicates": _LIST,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from dbt_common.exceptions import CompilationError
 
+from dbt.adapters.silt.engine.kernel.errors import SiltError
 from dbt.adapters.silt.engine.kernel.identifiers import quote, string_literal
 from dbt.adapters.silt.lazy import lazy_module
 
@@ -73,6 +74,22 @@ def changes_call(model: Mapping[str, Any], relation: Any, this: Any, options: Ch
         arguments.append(f"as => '{_UPSERTS}', key => {string_literal(key)}")
     call = f"silt_changes({', '.join(arguments)})"
     return f"(select * from {call} where false)" if is_empty else call
+
+
+def check_rebuild(model: Mapping[str, Any], reason: SiltError) -> None:
+    """Checks that a model may be built again from all rows in a run without `--full-refresh`.
+
+    Raises:
+        CompilationError: if the config is `full_refresh: false`, or the query depends on `is_incremental()`.
+    """
+    name = model.get("name")
+    if (model.get("config") or {}).get("full_refresh") is False:
+        raise CompilationError(f"`{name}` must be built again, but its config is `full_refresh: false`: {reason}")
+    if "is_incremental" in (model.get("raw_code") or ""):
+        raise CompilationError(
+            f"`{name}` must be built again, but its query depends on `is_incremental()`: run it with `--full-refresh`. "
+            f"{reason}"
+        )
 
 
 def takes_upserts(query: str) -> bool:

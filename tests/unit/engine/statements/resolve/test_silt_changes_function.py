@@ -14,6 +14,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from dbt.adapters.silt.engine.kernel.errors import (
+    ChangesMissingError,
     ColumnNotFoundError,
     DataFileMissingError,
     InvalidStatementError,
@@ -300,7 +301,7 @@ def refusing(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> H
 def test_a_column_that_became_another_column_is_refused(house: House) -> None:
     house.sql("create table t (id int, size int)")
     house.sql("create or replace table t (id int, size string)")
-    with pytest.raises(UnsupportedStatementError, match="the column `size` of version 1 is another column"):
+    with pytest.raises(ChangesMissingError, match="the column `size` of version 1 is another column"):
         house.sql("select * from silt_changes('main.t', after => 0)")
 
 
@@ -311,7 +312,7 @@ def test_the_error_for_a_cleaned_up_log_contains_a_remedy(house: House) -> None:
     for version in (0, 1):
         house.log("t").store.delete(commit_path(version))
     assert house.another().sql("select * from silt_changes('main.t', after => 2)").count() == 1
-    with pytest.raises(VersionNotFoundError, match="after version 0 are not known") as refused:
+    with pytest.raises(ChangesMissingError, match="after version 0 cannot be read any more") as refused:
         house.another().sql("select * from silt_changes('main.t', after => 0)")
     assert "without `after`" in str(refused.value)
 
@@ -326,3 +327,15 @@ def test_data_files_that_vacuum_deleted_are_named(house: House) -> None:
     house.log("t").store.delete(removed.path)
     with pytest.raises(DataFileMissingError, match="VACUUM may have deleted"):
         house.another().fetched("select * from silt_changes('main.t', after => 1)")
+
+
+def test_data_files_that_are_old_and_missing_are_noticed_before_anything_is_read(house: House) -> None:
+    house.sql("create table t (id int) tblproperties ('delta.deletedFileRetentionDuration' = 'interval 0 hours')")
+    house.sql("insert into t values (1), (2)")
+    house.sql("update t set id = 3 where id = 1")
+    (removed, *_) = (
+        action for commit in house.log("t").commits(2) for action in commit.actions if action.key == "remove"
+    )
+    house.log("t").store.delete(removed.path)
+    with pytest.raises(ChangesMissingError, match="VACUUM has deleted 1 of their files"):
+        house.another().sql("select * from silt_changes('main.t', after => 1)")

@@ -17,6 +17,7 @@ from dbt.adapters.silt.engine.kernel.errors import (
     UnsupportedStatementError,
     VersionNotFoundError,
 )
+from dbt.adapters.silt.engine.kernel.files import data_files, deletion_vectors
 from dbt.adapters.silt.engine.kernel.log.history import Commit
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
@@ -137,6 +138,25 @@ def changes_after(log: DeltaLog, after: int, end: Snapshot) -> ChangedVersions:
             _check_columns(StructType.from_json(metadata.schema_string), end, commit.version)
             described.append(metadata)
     return ChangedVersions(end, tuple(changes_of(commit) for commit in found), tuple(described))
+
+
+def missing_files(log: DeltaLog, changed: ChangedVersions) -> list[str]:
+    """Returns the missing files among those that the changes need, of versions from which VACUUM may delete files.
+
+    Raises:
+        StorageError: if the storage failed.
+    """
+    limit = log.clock.now_ms() - changed.end.properties.deleted_file_retention_ms
+    old = (each for each in changed.versions if each.timestamp_ms < limit)
+    return data_files.missing(log.store, [*dict.fromkeys(name for each in old for name in _file_names(each))])
+
+
+def _file_names(changes: VersionChanges) -> Iterator[str]:
+    revised = [file for each in changes.revised for file in (each.before, each.after)]
+    rows = [*changes.inserted, *changes.deleted, *revised]
+    yield from (decode_path(each.path) for each in (*changes.change_files, *rows))
+    vectors = (deletion_vectors.file_name(each.deletion_vector) for each in rows if each.deletion_vector is not None)
+    yield from (name for name in vectors if name is not None)
 
 
 def _check_order(table: str, first: int, end: Snapshot) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from dbt.adapters.silt.engine.catalog.names import RelationName
 from dbt.adapters.silt.engine.kernel.clock import FixedClock
-from dbt.adapters.silt.engine.kernel.errors import InvalidStatementError, VersionNotFoundError
+from dbt.adapters.silt.engine.kernel.errors import ChangesMissingError, InvalidStatementError
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
 from dbt.adapters.silt.engine.kernel.table.actions import Action, CommitInfo, SetTransaction
@@ -97,10 +97,10 @@ def test_a_consumer_of_other_inputs_begins_with_all_rows_of_a_new_input() -> Non
         (consumer(add("f1"), SetTransaction(RECORDED, -1)), InvalidStatementError, "does not record which changes"),
         (
             consumer(add("f1"), SetTransaction(app_id_of("another-id", "shop.orders"), 4)),
-            InvalidStatementError,
+            ChangesMissingError,
             "consumed up to version 4: it was dropped and created again",
         ),
-        (consumer(SetTransaction(RECORDED, 12)), VersionNotFoundError, "up to version 12, after version 9"),
+        (consumer(SetTransaction(RECORDED, 12)), ChangesMissingError, "up to version 12, after version 9"),
     ],
 )
 def test_a_consumer_that_cannot_continue_is_refused_with_the_reason(

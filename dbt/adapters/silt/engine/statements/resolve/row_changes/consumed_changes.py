@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from dbt.adapters.silt.engine.catalog.names import RelationName
-from dbt.adapters.silt.engine.kernel.errors import InvalidStatementError, VersionNotFoundError
+from dbt.adapters.silt.engine.kernel.errors import ChangesMissingError, InvalidStatementError
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
 from dbt.adapters.silt.engine.kernel.transaction.positions import (
@@ -47,9 +47,9 @@ def consumed(log: DeltaLog, latest: Snapshot, asked: Options, state: Consumption
     """Returns the options of the changes that the consumer has not consumed, and the position to commit with them.
 
     Raises:
-        InvalidStatementError: if the table is another table than the consumed one, or if the consumer has rows but has
-            consumed no table.
-        VersionNotFoundError: if the position is after the last version.
+        ChangesMissingError: if the table is another table than the consumed one, or the position is after its last
+            version.
+        InvalidStatementError: if the consumer has rows but has consumed no table.
     """
     last = latest.version if asked.until is None else asked.until
     table_id = latest.metadata.id
@@ -62,7 +62,7 @@ def consumed(log: DeltaLog, latest: Snapshot, asked: Options, state: Consumption
         _check_first(state.snapshot, log.name, table_id, asked)
         return asked, position
     if recorded.version > last:
-        raise VersionNotFoundError(
+        raise ChangesMissingError(
             f"{state.name} has already consumed the changes up to version {recorded.version}, after version {last}",
             remedy=_REBUILD,
             table=log.name,
@@ -95,7 +95,7 @@ def _check_first(consumer: Snapshot, table: str, table_id: str, asked: Options) 
     """Checks that a consumer without a position may begin with all rows."""
     earlier = position_in_replaced(consumer, table_id, table)
     if earlier is not None:
-        raise InvalidStatementError(
+        raise ChangesMissingError(
             f"{table} is another table than the one whose changes were consumed up to version {earlier.version}: "
             "it was dropped and created again",
             remedy=_REBUILD,

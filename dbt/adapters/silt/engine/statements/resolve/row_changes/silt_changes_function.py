@@ -6,13 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from dbt.adapters.silt.engine.kernel.errors import (
+    ChangesMissingError,
     InvalidStatementError,
     UnsupportedStatementError,
     VersionNotFoundError,
 )
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
-from dbt.adapters.silt.engine.kernel.scan.change_feed import ChangedVersions, changes_after
+from dbt.adapters.silt.engine.kernel.scan.change_feed import ChangedVersions, changes_after, missing_files
 from dbt.adapters.silt.engine.kernel.table.schema import CHANGE_TYPE, COMMIT_TIMESTAMP, COMMIT_VERSION, MapType
 
 _FEED_NAMES = (CHANGE_TYPE, COMMIT_VERSION, COMMIT_TIMESTAMP)
@@ -46,11 +47,12 @@ def difference(log: DeltaLog, latest: Snapshot, asked: Options) -> Difference:
     """Returns the versions that a call asks for, up to the version `latest` at most.
 
     Raises:
+        ChangesMissingError: if the needed commits or files no longer exist, or a version's columns cannot be read in
+            the schema of the last version.
         ColumnNotFoundError: if a column of the key does not exist.
         InvalidStatementError: if the last version is before `after`, or a column of the key is a map.
-        UnsupportedStatementError: if the table has a column with the name of a column of changes, or a version's
-            columns cannot be read in the schema of the last version.
-        VersionNotFoundError: if a version does not exist, or the log no longer has it.
+        UnsupportedStatementError: if the table has a column with the name of a column of changes.
+        VersionNotFoundError: if a version does not exist yet.
     """
     for number in (asked.after, asked.until):
         if number is not None and number > latest.version:
@@ -61,15 +63,22 @@ def difference(log: DeltaLog, latest: Snapshot, asked: Options) -> Difference:
     if asked.after is None:
         return Difference(end, None, keys)
     try:
-        return Difference(end, changes_after(log, asked.after, end), keys)
-    except VersionNotFoundError as error:
-        raise VersionNotFoundError(
-            f"the changes after version {asked.after} are not known: {error.problem}",
-            remedy="Read the whole table once, without `after`, and continue from its newest version; to keep the log "
-            "longer, set the table property `delta.logRetentionDuration`",
-            table=error.table,
-            version=error.version,
-        ) from error
+        changed = changes_after(log, asked.after, end)
+    except (VersionNotFoundError, UnsupportedStatementError) as error:
+        raise _missing(log, asked.after, error.problem) from error
+    deleted = missing_files(log, changed)
+    if deleted:
+        raise _missing(log, asked.after, f"VACUUM has deleted {len(deleted)} of their files, such as {deleted[0]}")
+    return Difference(end, changed, keys)
+
+
+def _missing(log: DeltaLog, after: int, why: str) -> ChangesMissingError:
+    return ChangesMissingError(
+        f"the changes after version {after} cannot be read any more: {why}",
+        remedy=f"{ChangesMissingError.remedy}; to keep them longer, set the table properties "
+        "`delta.logRetentionDuration` and `delta.deletedFileRetentionDuration`",
+        table=log.name,
+    )
 
 
 def _check_columns(end: Snapshot) -> None:
