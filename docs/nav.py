@@ -42,7 +42,7 @@ FIRST: Mapping[str, Sequence[str]] = {
         "report",
         "tools",
     ),
-    "engine": ("python", "arrow", "data-source", "other-engines"),
+    "engine": ("python", "transactions", "arrow", "data-source", "other-engines"),
     "reference": ("profile", "configs", "errors", "statements", "table-properties", "table-features"),
 }
 """The pages of a folder that come before the others."""

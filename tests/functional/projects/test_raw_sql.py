@@ -184,5 +184,10 @@ class TestRawSql:
         )
         assert project.run_sql("select id from {schema}.`a model` order by id", fetch="all") == [(1,), (2,)]
 
+    def test_a_transaction_is_refused_because_statements_are_units_of_work(self, project: Any) -> None:
+        arguments = json.dumps({"query": "begin"})
+        _, output = run_dbt_and_capture(["run-operation", "ask", "--args", arguments], expect_pass=False)
+        assert "dbt's statements are units of work, which are committed one by one" in output
+
     def _described(self, project: Any) -> list[tuple[Any, ...]]:
         return project.run_sql("describe table extended {schema}.`a model`", fetch="all")

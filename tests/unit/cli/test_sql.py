@@ -376,6 +376,19 @@ def test_results_before_a_failure_are_shown(orders: House, capsys: pytest.Captur
     assert json.loads(capsys.readouterr().out) == [{"n": 15}]
 
 
+def test_in_a_transaction_all_statements_go_to_spark(orders: House, silt: Silt, to_spark: list[str]) -> None:
+    silt("sql", "begin; delete from orders; select count(*) from orders; commit")
+    assert to_spark == ["begin", "delete from orders", "select count(*) from orders", "commit"]
+
+
+def test_statements_that_end_within_a_transaction_fail(orders: House, capsys: pytest.CaptureFixture[str]) -> None:
+    open_at_the_end = "begin; delete from orders"
+    assert main(["sql", "--warehouse", str(orders.folder), open_at_the_end]) == 2
+    assert "the statements end within a transaction, of which nothing was applied" in capsys.readouterr().err
+    for ended in ("begin; delete from orders; rollback", "start transaction; commit work"):
+        assert main(["sql", "--warehouse", str(orders.folder), ended]) == 0
+
+
 def test_a_damaged_table_has_its_own_exit_code(orders: House, capsys: pytest.CaptureFixture[str]) -> None:
     for file in (orders.folder / "main" / "orders").rglob("*.parquet"):
         file.unlink()

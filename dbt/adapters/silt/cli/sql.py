@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from dbt.adapters.silt.cli.options import Subparsers, subcommand
 from dbt.adapters.silt.cli.rendering import complain
 from dbt.adapters.silt.cli.warehouses import OpenWarehouse, open_warehouse
-from dbt.adapters.silt.engine.kernel.errors import InvalidArgumentError
+from dbt.adapters.silt.engine.kernel.errors import InvalidArgumentError, InvalidStatementError
 from dbt.adapters.silt.lazy import lazy_module
 
 if TYPE_CHECKING:
@@ -169,6 +169,10 @@ def _run_all(texts: list[str], opened: Statements, arguments: Namespace) -> int:
     finally:
         if arguments.json and found:
             print(output.json_text(found), flush=True)
+    if opened.is_in_transaction:
+        raise InvalidStatementError(
+            "the statements end within a transaction, of which nothing was applied", remedy="Add `commit` at the end"
+        )
     return 0
 
 

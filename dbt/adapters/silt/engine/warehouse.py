@@ -30,7 +30,8 @@ Each table records its own application ids. Skipped writes are named in the log 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Mapping, Sequence
+import contextlib
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -55,6 +56,7 @@ from dbt.adapters.silt.engine.kernel.identifiers import quote, string_literal
 from dbt.adapters.silt.engine.kernel.log.builds import Build
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
 from dbt.adapters.silt.engine.kernel.progress import Progress, silent
+from dbt.adapters.silt.engine.kernel.publication.publish import PublishSettings
 from dbt.adapters.silt.engine.kernel.storage.settings import StorageSettings, storages
 from dbt.adapters.silt.engine.kernel.table.property_values import IsolationLevel
 from dbt.adapters.silt.engine.kernel.transaction.commit import CommitSettings
@@ -76,6 +78,7 @@ from dbt.adapters.silt.engine.statements.resolve.stored_code import Allowed
 from dbt.adapters.silt.engine.statements.retry_queue import RetryQueue
 from dbt.adapters.silt.engine.statements.steps import session_reuse, skips
 from dbt.adapters.silt.engine.statements.steps.context import Context, Result
+from dbt.adapters.silt.engine.statements.steps.transactions import SessionTransaction
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -83,6 +86,7 @@ if TYPE_CHECKING:
 __all__ = ["Result", "Warehouse", "WarehouseSettings"]
 
 _CHANGED_SESSION = "a statement before it changed its session"
+_SKIPPED = "TRANSACTION"
 _USER_METADATA = "spark.databricks.delta.commitInfo.userMetadata"
 
 
@@ -196,6 +200,7 @@ class Warehouse:
         databases.catalog.open_schema(*current)
         self._storage = SharedStorage(tuple(databases.stores.values()))
         self._retry_queue = RetryQueue()
+        self._transaction = SessionTransaction(databases.catalog)
         self._open(Namespace(spark, databases.catalog, *current), None)
 
     def for_session(self, spark: SparkSession, one_cut: bool = False, progress: Progress | None = None) -> Warehouse:
@@ -211,14 +216,15 @@ class Warehouse:
             2
         """
         seen = self._seen_by(spark, ReadHistory() if one_cut else None)
+        seen._transaction = SessionTransaction(self._databases.catalog)
         if progress is not None:
             seen.settings = replace(self.settings, progress=progress)
         return seen
 
     @property
     def catalog(self) -> Catalog:
-        """The relations of the warehouse, without Spark."""
-        return self._databases.catalog
+        """The relations of the warehouse, or of the open transaction, without Spark."""
+        return self._transaction.catalog
 
     def sql(self, text: str, txn: tuple[str, int] | None = None, *, user_metadata: str | None = None) -> DataFrame:
         """Runs a statement, and returns a query's rows, or a row with the results of a change.
@@ -307,6 +313,59 @@ class Warehouse:
             41
         """
         return dataframe_write.recorded_version(self._looking(), self._read(table), app_id)
+
+    @contextlib.contextmanager
+    def transaction(self, txn: tuple[str, int] | None = None) -> Iterator[Warehouse]:
+        """Returns a context manager for a transaction: all its statements take effect at one moment, or none does.
+
+        Its value is the same warehouse, as the transaction sees it: tables as of the moment when the transaction first
+        uses them, with its own changes. The end of the block commits; an exception rolls back. The statements change
+        rows and columns of existing tables of the current database; other changes are refused.
+
+        Args:
+            txn: application id and version that each changed table records: a statement whose table has recorded this
+                or a later version before the transaction is skipped.
+
+        Raises:
+            InvalidStatementError: if this warehouse is in a transaction.
+            ConcurrentModificationError: at the end, if another writer has changed what the transaction has read or
+                changed; nothing is applied. The block can be run again.
+            CommitStateUnknownError: at the end, if it is not known whether everything was applied, or nothing.
+            ReadOnlyStorageError: if the warehouse is read-only.
+
+        Example:
+            >>> with warehouse.transaction() as together:
+            ...     done = together.sql("insert into orders values (7, 1.00)")
+            ...     done = together.sql("update orders set amount = 2 where id = 7")
+            >>> warehouse.sql("select amount from orders where id = 7").first()[0]
+            Decimal('2.00')
+        """
+        if self._transaction.is_open:
+            self._transaction.begin(self._namespace.database, PublishSettings())  # raises
+        within = self._seen_by(self.spark, self._read_history)
+        within._namespace.temporary = self._namespace.temporary
+        within._transaction = SessionTransaction(self._databases.catalog)
+        settings = PublishSettings(skips.checked(txn), self.settings.isolation_level)
+        within._transaction.begin(self._namespace.database, settings)
+        try:
+            yield within
+        except BaseException:
+            within.roll_back()
+            raise
+        if within._transaction.is_open:
+            within._transaction.commit()
+
+    @property
+    def is_in_transaction(self) -> bool:
+        """Whether a transaction has begun and has not ended."""
+        return self._transaction.is_open
+
+    def roll_back(self) -> bool:
+        """Drops the changes of the open transaction, if any; returns whether a transaction was open."""
+        was_open = self._transaction.is_open
+        if was_open:
+            self._transaction.rollback()
+        return was_open
 
     def query(self, text: str, parameters: dict[str, Any] | list[Any]) -> DataFrame:
         """Returns the rows of a query with named (`:name`) or positional (`?`) parameters, as in `SparkSession.sql`.
@@ -405,7 +464,8 @@ class Warehouse:
         )
         if build is not None and self._session_changes:
             build = replace(build, unknown=(*build.unknown, _CHANGED_SESSION))
-        if build is None and txn is None and isinstance(parsed, CreateTable):
+        may_be_reused = build is None and txn is None and not self._transaction.is_open
+        if may_be_reused and isinstance(parsed, CreateTable):
             context, now = self._context(settings), self.settings.clock.now_ms()
             build = session_reuse.session_build(context, parsed, self._session_changes, now)
             done = None if build is None else session_reuse.reused(context, parsed, build)
@@ -542,7 +602,7 @@ class Warehouse:
         given = self.settings
         allowed = Allowed(given.python_functions, given.stored_code, given.external_paths, given.file_locations)
         resolver = Resolver(namespace, self._snapshot_views, time_zone, allowed, self._read_history)
-        return Context(self.spark, namespace, resolver, settings)
+        return Context(self.spark, namespace, resolver, settings, self._transaction)
 
     def _looking(self) -> Namespace:
         """Returns the namespace for a statement, with the catalog's present names."""
@@ -553,4 +613,12 @@ class Warehouse:
         retry = ConflictRetry(self.settings.statement_attempts, self.settings.clock, self._retry_queue)
         if statement.changes_session:
             self._session_changes += (statement,)
-        return retry.run(statement, settings, self._context)
+        if not self._transaction.is_open:
+            return retry.run(statement, settings, self._context)
+        log = self._transaction.check(statement, self._looking())
+        if log is not None and self._transaction.holds(log):
+            return Result(outcome=Outcome(_SKIPPED, log.name, None, skipped=True))
+        # A build's facts are versions of its inputs, and versions on the branch are not the tables' later versions.
+        result = retry.run(statement, replace(settings, build=None), self._context)
+        # Its version on the branch is not the version that the table will have.
+        return result if result.outcome is None else replace(result, outcome=replace(result.outcome, version=None))

@@ -10,8 +10,9 @@ from dbt_common.events.contextvars import get_node_info
 
 from dbt.adapters.silt.engine.catalog.catalog import Catalog
 from dbt.adapters.silt.engine.catalog.names import RelationName
+from dbt.adapters.silt.engine.kernel.errors import UnsupportedStatementError
 from dbt.adapters.silt.engine.kernel.table.property_values import IsolationLevel
-from dbt.adapters.silt.engine.sql.ast import Statement
+from dbt.adapters.silt.engine.sql.ast import Begin, Statement
 from dbt.adapters.silt.engine.statements.execute.written import Written
 from dbt.adapters.silt.engine.warehouse import Result, Warehouse
 from dbt.adapters.silt.records.commit_facts import CommitFacts
@@ -84,6 +85,11 @@ class StatementRunner:
             SiltError: if the warehouse refuses the statement or cannot run it.
         """
         statement = warehouse.parsed(text)
+        if isinstance(statement, Begin):
+            raise UnsupportedStatementError(
+                "dbt's statements are units of work, which are committed one by one, not in a transaction",
+                remedy="Leave `begin` and `commit` out",
+            )
         self._invocation.on_statement(statement)
         change = None if own_unit is not None else self._change(warehouse, statement)
         unit = own_unit or self._unit_by_text(text, change)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from dbt.adapters.silt.engine.commands.commit import commit, merged
+from dbt.adapters.silt.engine.commands.commit import commit
 from dbt.adapters.silt.engine.commands.target import WriteSettings
 from dbt.adapters.silt.engine.commands.writing import files
 from dbt.adapters.silt.engine.kernel.clock import FixedClock
 from dbt.adapters.silt.engine.kernel.errors import CommitStateUnknownError, ConcurrentDeleteReadError
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.table.expressions import TRUE, UNKNOWN
-from dbt.adapters.silt.engine.kernel.transaction.changes import Changes, Operation, ReadSet
+from dbt.adapters.silt.engine.kernel.transaction.changes import Changes, Operation, ReadSet, merged_reads
 from tests.faulty_store import Fault, FaultKind, FaultyStore
 from tests.unit.engine.commands.spark_tables import PLAIN, Tables
 
@@ -19,7 +19,7 @@ WRITE = Operation("WRITE")
 
 
 def test_read_sets_are_merged() -> None:
-    both = merged(ReadSet((TRUE,), frozenset("a")), ReadSet((UNKNOWN,), frozenset("b"), whole_table=True))
+    both = merged_reads(ReadSet((TRUE,), frozenset("a")), ReadSet((UNKNOWN,), frozenset("b"), whole_table=True))
     assert both == ReadSet((TRUE, UNKNOWN), frozenset("ab"), whole_table=True)
 
 

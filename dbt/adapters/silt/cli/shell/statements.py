@@ -46,7 +46,7 @@ _CHANGE_NO_ANSWER: Final = (
 
 _CHANGE_SESSION = (
     *(ast.SetSetting, ast.ResetSetting, ast.Use, ast.CreateViewUsing, ast.CreateFunction),
-    *(ast.Unrecognised, ast.Call),
+    *(ast.Unrecognised, ast.Call, ast.Begin),
 )
 
 
@@ -80,6 +80,8 @@ class Statements:
 
     context: ShellContext
     spark: SparkProcess = field(init=False)
+    is_in_transaction: bool = field(default=False, init=False)
+    """Whether a transaction has begun and has not ended."""
     _is_plain: bool = field(init=False)
     _sessions_ended: int = field(default=0, init=False)
 
@@ -106,7 +108,10 @@ class Statements:
         if answer is not None:
             return RowsFound(uniform(answer.rows))
         self._is_plain = self._is_plain and not _changes_session(statement)
+        if isinstance(statement, (ast.Commit, ast.Rollback)):
+            self.is_in_transaction = False  # also if it fails
         found = self.spark.run(text, most, may_commit=statement is None or statement.changes_something)
+        self.is_in_transaction = self.is_in_transaction or isinstance(statement, ast.Begin)
         return RowsFound(uniform(found.rows)) if isinstance(found, RowsFound) else found
 
     @property
@@ -125,8 +130,11 @@ class Statements:
         if ended == self._sessions_ended or self._is_plain == self._begins_plain:
             return
         self._is_plain = self._begins_plain
+        was_open, self.is_in_transaction = self.is_in_transaction, False
+        lost = "the open transaction, of which nothing was applied, and " if was_open else ""
         raise SparkEndedError(
-            "the statement was not run: Spark has ended, and the session's SET, USE and temporary views are lost",
+            f"the statement was not run: Spark has ended, and {lost}"
+            "the session's SET, USE and temporary views are lost",
             remedy="Run those again, then this statement",
         )
 

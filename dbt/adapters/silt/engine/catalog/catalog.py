@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from copy import copy
 from typing import cast
 
+from dbt.adapters.silt.engine.catalog.branches import Branch, BranchDatabase, delete_old_branches
 from dbt.adapters.silt.engine.catalog.database import Database
 from dbt.adapters.silt.engine.catalog.documents import Function, View
 from dbt.adapters.silt.engine.catalog.folders.folder_database import FolderDatabase
@@ -26,6 +27,7 @@ from dbt.adapters.silt.engine.kernel.errors import (
     UnsupportedStatementError,
 )
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
+from dbt.adapters.silt.engine.kernel.publication.publications import Publications
 from dbt.adapters.silt.engine.kernel.storage.opening import open_store
 from dbt.adapters.silt.engine.kernel.storage.store import PrefixStore, Store
 
@@ -49,8 +51,10 @@ class Catalog:
         open_store: Callable[[str], Store] = open_store,
     ) -> None:
         self._open_store = open_store
-        self._tables = OpenTables(clock := clock or SystemClock())
+        clock = clock or SystemClock()
         named = {check_identifier(name, "database"): store for name, store in databases.items()}
+        self._registers = {name: Publications(store, clock) for name, store in named.items()}
+        self._tables = OpenTables(clock, tuple(self._registers.values()))
         self._databases = {name: _database(name, store, clock, self._tables) for name, store in named.items()}
 
     def for_statement(self) -> Catalog:
@@ -60,6 +64,28 @@ class Catalog:
         """
         same = copy(self)
         same._databases = {name: each.for_statement() for name, each in self._databases.items()}
+        return same
+
+    def new_branch(self, database: str) -> Branch:
+        """Returns a new branch of a database, and deletes old branches.
+
+        Raises:
+            ReadOnlyStorageError: if the database is read-only.
+        """
+        store = self._database(database).store
+        store.check_writable()
+        register = self._registers[check_identifier(database, "database")]
+        delete_old_branches(store, register.clock)
+        return Branch(register)
+
+    def branch(self, database: str, branch_id: str) -> Branch:
+        """Returns the branch of a database that another process has begun."""
+        return Branch(self._registers[check_identifier(database, "database")], branch_id)
+
+    def on_branch(self, database: str, branch: Branch) -> Catalog:
+        """Returns the same catalog with the tables of a database on a branch."""
+        same = copy(self)
+        same._databases = {**self._databases, database: BranchDatabase(self._database(database), branch)}
         return same
 
     def databases(self) -> list[str]:

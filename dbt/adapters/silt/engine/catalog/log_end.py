@@ -81,6 +81,9 @@ def end_log(log: DeltaLog, clock: Clock, end: End | None = None) -> EndResult:
     while True:
         newest = newest_version(log.store)
         snapshot = readable(log)
+        if snapshot is not None and snapshot.version < newest:  # before the commit of an undecided publication
+            log.settle_publication()
+            snapshot = readable(log)
         if snapshot is not None and is_last(snapshot):
             is_own = snapshot.metadata.configuration.get(_END_ID_PROPERTY) == end_id  # its answer was lost
             return EndResult.ENDED if is_own else EndResult.ENDED_BEFORE

@@ -16,7 +16,7 @@ from dbt.adapters.silt.engine.kernel.table.actions import SetTransaction
 from dbt.adapters.silt.engine.kernel.table.features import needed_features, upgraded
 from dbt.adapters.silt.engine.kernel.table.schema import StructType
 from dbt.adapters.silt.engine.kernel.transaction import commit as transaction
-from dbt.adapters.silt.engine.kernel.transaction.changes import NOT_DONE, Changes, ReadSet
+from dbt.adapters.silt.engine.kernel.transaction.changes import NOT_DONE, Changes, ReadSet, merged_reads
 from dbt.adapters.silt.engine.kernel.transaction.commit import CommitResult
 from dbt.adapters.silt.engine.kernel.transaction.positions import is_position
 
@@ -73,7 +73,7 @@ def commit(
             log,
             base,
             with_transaction(log, _with_protocol(base, changes), settings),
-            merged(reads, settings.reads),
+            merged_reads(reads, settings.reads),
             settings.commit,
         )
     except CommitStateUnknownError:
@@ -94,16 +94,6 @@ def replaced_whole(base: Snapshot | None, changes: Changes, settings: WriteSetti
         if each.version >= 0 and (settings.is_forgotten_on_replace(each.app_id) or is_position(each.app_id))
     ]
     return replace(changes, forgotten=tuple(SetTransaction(each.app_id, NOT_DONE) for each in gone))
-
-
-def merged(first: ReadSet, second: ReadSet) -> ReadSet:
-    """Returns the union of two read sets."""
-    return ReadSet(
-        predicates=(*first.predicates, *second.predicates),
-        paths=first.paths | second.paths,
-        whole_table=first.whole_table or second.whole_table,
-        transactions=first.transactions or second.transactions,
-    )
 
 
 def with_transaction(log: DeltaLog, changes: Changes, settings: WriteSettings) -> Changes:

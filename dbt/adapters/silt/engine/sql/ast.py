@@ -767,6 +767,21 @@ class ResetSetting(Statement, effect=None):
         return True
 
 
+@dataclass(frozen=True, kw_only=True)
+class Begin(Statement, effect=None):
+    """BEGIN [TRANSACTION | WORK], or START TRANSACTION."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Commit(Statement, effect=Effect.OTHER):
+    """COMMIT [TRANSACTION | WORK]."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rollback(Statement, effect=None):
+    """ROLLBACK [TRANSACTION | WORK]."""
+
+
 # Maintenance
 
 

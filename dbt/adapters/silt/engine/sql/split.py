@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from dbt.adapters.silt.engine.sql.byte_order_marks import without_byte_order_marks
-from dbt.adapters.silt.engine.sql.tokens import Kind, tokenize
+from dbt.adapters.silt.engine.sql.tokens import Kind, Token, tokenize
 
 
 def split_statements(text: str) -> list[str]:
@@ -14,7 +16,7 @@ def split_statements(text: str) -> list[str]:
     """
     text = without_byte_order_marks(text)
     tokens = tokenize(text)
-    if tokens[0].word == "BEGIN":
+    if begins_script(tokens):
         return [text]
     statements, first = [], None
     for index, token in enumerate(tokens):
@@ -25,3 +27,9 @@ def split_statements(text: str) -> list[str]:
         elif first is None:
             first = token.start
     return statements
+
+
+def begins_script(tokens: Sequence[Token]) -> bool:
+    """Returns whether the text is a script, whose BEGIN is followed by its first statement, not by a semicolon."""
+    following = [token for token in tokens[1:] if token.word not in ("TRANSACTION", "WORK")][:1]
+    return tokens[0].word == "BEGIN" and not (following[0].word == ";" or following[0].kind is Kind.END)

@@ -28,6 +28,7 @@ from dbt_common.dataclass_schema import ValidationError
 from dbt_common.exceptions import DbtBaseException
 
 from dbt.adapters.silt.credentials import SiltCredentials
+from dbt.adapters.silt.engine.catalog.names import RelationName
 from dbt.adapters.silt.engine.commands.spark.errors import SPARKS
 from dbt.adapters.silt.engine.kernel.errors import (
     CommitStateUnknownError,
@@ -175,6 +176,8 @@ class _Statements:
     answers: _Answers
     entries: MetastoreEntries
     line: StatusLine | None
+    _affected: tuple[RelationName, ...] = ()
+    """The tables of the open transaction whose entries in a metastore may change."""
     _idle: threading.Event = field(default_factory=threading.Event)
     _cancelled: threading.Event = field(default_factory=threading.Event)
 
@@ -204,6 +207,8 @@ class _Statements:
             self._cancelled.clear()
             threading.Thread(target=self._run, args=(request["run"], request["most"]), daemon=True).start()
         self._cancel()
+        if self.warehouse.roll_back():
+            print("silt: the open transaction was rolled back", file=sys.stderr, flush=True)
 
     def _cancel(self) -> None:
         """Stops the running statement. Repeatedly: it runs several Spark jobs, and another may start after the last."""
@@ -229,10 +234,14 @@ class _Statements:
 
     def _answer(self, text: str, most: int | None) -> tuple[Mapping[str, Any], pa.Table | None]:
         statement = self.warehouse.parsed(text)
-        affected = self.entries.names(statement)
+        affected = (*self._affected, *self.entries.names(statement))
+        self._affected = ()
         result = self.warehouse.execute(statement)
-        for warning in self.entries.settle(affected):
-            print(f"silt: {warning}", file=sys.stderr, flush=True)
+        if self.warehouse.is_in_transaction:
+            self._affected = affected
+        else:
+            for warning in self.entries.settle(affected):
+                print(f"silt: {warning}", file=sys.stderr, flush=True)
         frame = result.dataframe
         if frame is not None and frame.columns:
             rows = fetchable(frame if most is None else frame.limit(most), local_times=False).toArrow()

@@ -44,6 +44,7 @@ from dbt.adapters.silt.engine.kernel.log.log_segment import (
 )
 from dbt.adapters.silt.engine.kernel.log.replay import TableState, advance, replay, tombstones
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
+from dbt.adapters.silt.engine.kernel.publication_marks import PublicationRegister, marked, publication_of
 from dbt.adapters.silt.engine.kernel.storage.store import FileStatus, ObjectMissing, PinnedFolder, Store
 from dbt.adapters.silt.engine.kernel.table.paths import LOG_FOLDER, commit_path
 from dbt.adapters.silt.engine.kernel.table.properties import TableProperties
@@ -94,6 +95,7 @@ class DeltaLog:
         self.name = name
         self.clock: Clock = clock or SystemClock()
         self.guard = FileGuard()
+        self.publications: PublicationRegister | None = None
         self._lock = threading.RLock()
         self._newest: _Loaded | None = None
         self._compared: tuple[TableState, str | None] | None = None
@@ -120,7 +122,8 @@ class DeltaLog:
     def snapshot(self) -> Snapshot:
         """Reads the newest version; the state of the previous call is kept, so only later commits are read.
 
-        A version that its checksum contradicts is read with a warning; its `doubt` describes the contradiction.
+        A version that its checksum contradicts is read with a warning; its `doubt` describes the contradiction. If a
+        publication in the log is not published, the newest version is the version before its commit.
 
         Raises:
             NotATableError: if the log does not exist.
@@ -130,6 +133,8 @@ class DeltaLog:
         """
         with self._lock:
             loaded, folder = self._of_one_log(self._refreshed)
+            if (before := self._before_undecided(loaded)) is not None:
+                return self.snapshot_at(before)
             handed_out = self._handed_out()
             if handed_out is not None and _is_same(handed_out, loaded.snapshot, folder):
                 return handed_out
@@ -458,6 +463,34 @@ class DeltaLog:
         yield from listing.segments(version)
         if listing.start > 0:
             yield from list_log(self.store, self.name).segments(version)
+
+    def settle_publication(self) -> None:
+        """Completes or undoes the newest publication in the log, before a commit that is based on no snapshot.
+
+        Raises:
+            As `snapshot`.
+        """
+        with self._lock:
+            loaded, _ = self._of_one_log(self._refreshed)
+        publication = marked(loaded.state.transactions)
+        if publication is not None and self.publications is not None:
+            self.publications.settle(publication)
+
+    def _before_undecided(self, newest: _Loaded) -> int | None:
+        """Returns the version before the commit of a publication that is not published, if the log has such a commit.
+
+        A publication whose commit was cleaned up was decided long ago.
+        """
+        publication = marked(newest.state.transactions)
+        if publication is None or self.publications is None or self.publications.is_published(publication):
+            return None
+        for version in range(newest.snapshot.version, 0, -1):
+            status = self._commit_status(version)
+            if status is None:
+                return None
+            if publication_of(read_info(self.store, version, status, self.name)) == publication:
+                return version - 1
+        return None
 
     def _commit_status(self, version: int) -> FileStatus | None:
         return self.store.status(commit_path(version))

@@ -79,6 +79,16 @@ class ReadSet:
         return not (self.predicates or self.paths or self.whole_table or self.transactions)
 
 
+def merged_reads(first: ReadSet, second: ReadSet) -> ReadSet:
+    """Returns the union of two read sets."""
+    return ReadSet(
+        predicates=(*first.predicates, *(each for each in second.predicates if each not in first.predicates)),
+        paths=first.paths | second.paths,
+        whole_table=first.whole_table or second.whole_table,
+        transactions=first.transactions or second.transactions,
+    )
+
+
 @dataclass(frozen=True)
 class Changes:
     """The actions of one commit, besides `commitInfo`.

@@ -30,12 +30,14 @@ from dbt.adapters.silt.engine.kernel.files import deletion_vectors
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.log.log_segment import list_log
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
+from dbt.adapters.silt.engine.kernel.publication_marks import MARK, SETTLED, marked, publication_of, undone_by
 from dbt.adapters.silt.engine.kernel.storage.store import ObjectMissing, PinnedFolder
 from dbt.adapters.silt.engine.kernel.table.actions import (
     AddCDCFile,
     AddFile,
     CommitInfo,
     Json,
+    Protocol,
     SetTransaction,
     serialize,
 )
@@ -43,6 +45,7 @@ from dbt.adapters.silt.engine.kernel.table.paths import LOG_FOLDER, commit_path,
 from dbt.adapters.silt.engine.kernel.table.properties import TableProperties
 from dbt.adapters.silt.engine.kernel.table.property_values import IsolationLevel
 from dbt.adapters.silt.engine.kernel.transaction.attempt import Committed, Conflict, Entry, Unknown, attempt
+from dbt.adapters.silt.engine.kernel.transaction.branch_log import BranchLog
 from dbt.adapters.silt.engine.kernel.transaction.changes import DROPPED_PROPERTY, ENGINE_INFO, Changes, ReadSet
 from dbt.adapters.silt.engine.kernel.transaction.competing_commits import PendingCommit, WinningCommit
 from dbt.adapters.silt.engine.kernel.transaction.conflicts import check_conflicts, effective_isolation_level
@@ -82,7 +85,7 @@ class CommitSettings:
 
 
 @dataclass(frozen=True)
-class _AttemptPoint:
+class AttemptPoint:
     """The target of an attempt: the version, the time of the commit before it, and the number of the attempt."""
 
     version: int
@@ -138,13 +141,15 @@ def commit(
     if base is not None:
         base.check_undoubted()
         _check_not_dropped(base)
-    folder = _log_folder(log, base)
-    _make_durable(log, changes, folder)
-    pending = _stamped(log, changes)
-    info = _commit_info(log, base, pending, reads, settings)
+    folder = log_folder_of(log, base)
+    make_durable(log, changes, folder)
+    pending = stamped(log, changes)
+    info = commit_info_of(log, base, pending, reads, settings)
     if base is None:
         return _create(log, folder, pending, info)
-    level = _isolation_level(base, pending, settings)
+    level = isolation_level_of(base, pending, settings)
+    if isinstance(log, BranchLog):
+        log.note(reads)
     return _commit_after_winners(log, folder, PendingCommit(base, pending, reads, level), info, settings.max_attempts)
 
 
@@ -168,11 +173,11 @@ def _check_not_recorded(changes: Changes, base: Snapshot | None) -> None:
 
 
 def _create(log: DeltaLog, folder: PinnedFolder, changes: Changes, info: CommitInfo) -> CommitResult:
-    entry = _entry(log, None, changes, info, _AttemptPoint(0, 0))
+    entry = entry_at(log, None, changes, info, AttemptPoint(0, 0))
     # The first versions of an old log may have been cleaned up, so that version 0 is free.
     outcome = Conflict() if log.exists() else attempt(log, folder, 0, entry)
     if isinstance(outcome, Unknown):
-        raise _state_unknown(log, 0, outcome)
+        raise state_unknown(log, 0, outcome)
     if isinstance(outcome, Conflict):
         raise ConcurrentCreateError("another writer created the table first", table=log.name)
     log.after_commit(0)
@@ -182,27 +187,27 @@ def _create(log: DeltaLog, folder: PinnedFolder, changes: Changes, info: CommitI
 def _commit_after_winners(
     log: DeltaLog, folder: PinnedFolder, pending: PendingCommit, info: CommitInfo, max_attempts: int
 ) -> CommitResult:
-    base, pending, point = pending.base, pending, _AttemptPoint(pending.base.version + 1, pending.base.timestamp)
+    base, pending, point = pending.base, pending, AttemptPoint(pending.base.version + 1, pending.base.timestamp)
     began_ms = log.clock.now_ms()
     winners: Counter[str] = Counter()
     for attempts in range(1, max_attempts + 1):
-        _check_not_cleaned_up(log, pending, point.version - 1)
-        outcome = attempt(log, folder, point.version, _entry(log, pending.base, pending.changes, info, point))
+        check_not_cleaned_up(log, pending, point.version - 1)
+        outcome = attempt(log, folder, point.version, entry_at(log, pending.base, pending.changes, info, point))
         if isinstance(outcome, Committed):
             log.after_commit(point.version)
             return CommitResult(point.version, attempts, base)
         if isinstance(outcome, Unknown):
-            raise _state_unknown(log, point.version, outcome)
+            raise state_unknown(log, point.version, outcome)
         # The wait precedes reading the winners, so that the next attempt follows all commits made during the wait.
         back_off(log.clock, attempts, _FIRST_WAIT, _LONGEST_WAIT)
-        for winner in _winners(log, point.version):
+        for winner in winners_from(log, point.version):
             pending = check_conflicts(winner, pending)
             winners[winner.info.operation or "another writer"] += 1
-            point = _AttemptPoint(winner.version + 1, _committed_at(log, winner, pending), attempts + 1)
+            point = AttemptPoint(winner.version + 1, committed_at(log, winner, pending), attempts + 1)
     raise _exhausted(pending, max_attempts, point.version - 1, winners, log.clock.now_ms() - began_ms)
 
 
-def _check_not_cleaned_up(log: DeltaLog, pending: PendingCommit, version: int) -> None:
+def check_not_cleaned_up(log: DeltaLog, pending: PendingCommit, version: int) -> None:
     """Raises an error if the log was cleaned up past the base, because a free version may be a deleted version."""
     if not log.may_be_cleaned_up(pending.base) or log.store.status(commit_path(version)) is not None:
         return
@@ -216,16 +221,33 @@ def _check_not_cleaned_up(log: DeltaLog, pending: PendingCommit, version: int) -
     )
 
 
-def _winners(log: DeltaLog, version: int) -> Iterator[WinningCommit]:
-    """Yields the commits from a version on, oldest first."""
+def winners_from(log: DeltaLog, version: int) -> Iterator[WinningCommit]:
+    """Yields the commits from a version on, oldest first, after settling the publications among them.
+
+    Of the commit of an aborted publication, and of the commit that undoes it, only the protocol counts.
+    """
     try:
         for commit in log.read_ahead(version):
-            yield WinningCommit(commit.version, commit.actions(log.name))
+            yield _settled(log, WinningCommit(commit.version, commit.actions(log.name)))
     except MissingLogVersionError:
         return  # the table was dropped, which the next attempt detects
 
 
-def _committed_at(log: DeltaLog, winner: WinningCommit, pending: PendingCommit) -> int:
+def _settled(log: DeltaLog, winner: WinningCommit) -> WinningCommit:
+    publication = publication_of(winner.info)
+    if log.publications is None or (publication is None and undone_by(winner.info) is None):
+        return winner
+    if publication is not None and log.publications.settle(publication):
+        return winner
+    return without_effect(winner)
+
+
+def without_effect(winner: WinningCommit) -> WinningCommit:
+    """Returns a commit of an aborted publication, or its undoing, without what the two cancel out."""
+    return replace(winner, actions=tuple(each for each in winner.actions if isinstance(each, (CommitInfo, Protocol))))
+
+
+def committed_at(log: DeltaLog, winner: WinningCommit, pending: PendingCommit) -> int:
     """Returns the winner's time, or 0 if this commit has no in-commit timestamp and does not need it."""
     if winner.info.in_commit_timestamp is not None:
         return winner.info.in_commit_timestamp
@@ -235,7 +257,7 @@ def _committed_at(log: DeltaLog, winner: WinningCommit, pending: PendingCommit) 
     return 0 if status is None else status.modified_ms
 
 
-def _log_folder(log: DeltaLog, base: Snapshot | None) -> PinnedFolder:
+def log_folder_of(log: DeltaLog, base: Snapshot | None) -> PinnedFolder:
     """Returns the folder of the log that the commit is for, even if another log replaces it later."""
     if base is not None and base.log_folder is not None:
         return base.log_folder
@@ -245,7 +267,7 @@ def _log_folder(log: DeltaLog, base: Snapshot | None) -> PinnedFolder:
         raise ConcurrentDropError("the folder of the table's log is missing", table=log.name) from error
 
 
-def _make_durable(log: DeltaLog, changes: Changes, folder: PinnedFolder) -> None:
+def make_durable(log: DeltaLog, changes: Changes, folder: PinnedFolder) -> None:
     """Syncs data files before the log is written, so that no crash leaves a version with lost files."""
     files: tuple[AddFile | AddCDCFile, ...] = (*changes.adds, *changes.change_files)
     vectors = (add.deletion_vector for add in changes.adds)
@@ -264,7 +286,7 @@ def _make_durable(log: DeltaLog, changes: Changes, folder: PinnedFolder) -> None
         raise DataFileMissingError("a data file to be committed is missing", table=log.name) from error
 
 
-def _stamped(log: DeltaLog, changes: Changes) -> Changes:
+def stamped(log: DeltaLog, changes: Changes) -> Changes:
     """Adds a time to every transaction identifier, which might otherwise expire at once. Positions never expire."""
     now = log.clock.now_ms()
 
@@ -276,7 +298,7 @@ def _stamped(log: DeltaLog, changes: Changes) -> Changes:
     )
 
 
-def _commit_info(
+def commit_info_of(
     log: DeltaLog, base: Snapshot | None, changes: Changes, reads: ReadSet, settings: CommitSettings
 ) -> CommitInfo:
     return CommitInfo(
@@ -284,7 +306,7 @@ def _commit_info(
         operation=changes.operation.name,
         operation_parameters=changes.operation.parameters,
         read_version=None if base is None else base.version,
-        isolation_level=_isolation_level(base, changes, settings).value,
+        isolation_level=isolation_level_of(base, changes, settings).value,
         is_blind_append=changes.is_blind_append(reads),
         operation_metrics=changes.operation.metrics,
         user_metadata=settings.user_metadata,
@@ -296,7 +318,7 @@ def _commit_info(
     )
 
 
-def _entry(log: DeltaLog, base: Snapshot | None, changes: Changes, info: CommitInfo, point: _AttemptPoint) -> Entry:
+def entry_at(log: DeltaLog, base: Snapshot | None, changes: Changes, info: CommitInfo, point: AttemptPoint) -> Entry:
     """Returns the commit's bytes for an attempt."""
     metadata = None if base is None else base.metadata
     info = replace(info, commit_attempts=point.attempt)
@@ -307,10 +329,18 @@ def _entry(log: DeltaLog, base: Snapshot | None, changes: Changes, info: CommitI
     if tracks_rows(base, changes):
         info = replace(info, extra={**info.extra, "tags": preserved_tags(base, changes, info.extra.get("tags") or {})})
         changes = with_row_ids(base, changes, point.version)
-    return Entry(serialize((info, *changes.actions())), info.txn_id or "")
+    return Entry(serialize((info, *_with_settled_mark(log, base, changes).actions())), info.txn_id or "")
 
 
-def _isolation_level(base: Snapshot | None, changes: Changes, settings: CommitSettings) -> IsolationLevel:
+def _with_settled_mark(log: DeltaLog, base: Snapshot | None, changes: Changes) -> Changes:
+    """Adds that no publication before this commit is undecided, if the base names a publication: all were settled."""
+    is_set = any(each.app_id == MARK for each in changes.transactions)
+    if log.publications is None or base is None or marked(base.transactions) is None or is_set:
+        return changes
+    return replace(changes, transactions=(*changes.transactions, SetTransaction(MARK, SETTLED, log.clock.now_ms())))
+
+
+def isolation_level_of(base: Snapshot | None, changes: Changes, settings: CommitSettings) -> IsolationLevel:
     metadata = changes.metadata if base is None else base.metadata
     configured = TableProperties({} if metadata is None else metadata.configuration).isolation_level
     return effective_isolation_level(settings.isolation_level or configured, changes)
@@ -338,7 +368,7 @@ def _exhausted(
     )
 
 
-def _state_unknown(log: DeltaLog, version: int, outcome: Unknown) -> CommitStateUnknownError:
+def state_unknown(log: DeltaLog, version: int, outcome: Unknown) -> CommitStateUnknownError:
     then = f"; then {outcome.refused.problem}" if outcome.refused else ""
     error = CommitStateUnknownError(
         f"it is not known whether version {version} was committed: {outcome.error.problem}{then}",

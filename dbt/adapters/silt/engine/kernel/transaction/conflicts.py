@@ -74,6 +74,7 @@ from dbt.adapters.silt.engine.kernel.errors import (
     ProtocolChangedError,
 )
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
+from dbt.adapters.silt.engine.kernel.publication_marks import MARK
 from dbt.adapters.silt.engine.kernel.scan import skipping
 from dbt.adapters.silt.engine.kernel.table import active_files
 from dbt.adapters.silt.engine.kernel.table.actions import (
@@ -160,7 +161,7 @@ def check_domains(winner: WinningCommit, pending: PendingCommit) -> None:
 
 def check_transactions(winner: WinningCommit, pending: PendingCommit) -> None:
     set_by_pending = {each.app_id for each in (*pending.changes.transactions, *pending.changes.forgotten)}
-    set_by_winner = {transaction.app_id for transaction in winner.of(SetTransaction)}
+    set_by_winner = {transaction.app_id for transaction in winner.of(SetTransaction)} - {MARK}
     both = sorted(set_by_winner if pending.reads.transactions else set_by_pending & set_by_winner)
     if both:
         what = f"recorded the transaction identifier {', '.join(both)} too"

@@ -22,6 +22,7 @@ from dbt.adapters.silt.engine.kernel.files.deletion_vectors import file_name
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
 from dbt.adapters.silt.engine.kernel.maintenance import vacuum
+from dbt.adapters.silt.engine.kernel.publication_marks import MARK
 from dbt.adapters.silt.engine.kernel.table import active_files
 from dbt.adapters.silt.engine.kernel.table.actions import AddFile, DomainMetadata, Json, Metadata, SetTransaction
 from dbt.adapters.silt.engine.kernel.table.clustering import CLUSTERING_DOMAIN
@@ -136,6 +137,8 @@ def forgotten_after(now: Snapshot, then: Snapshot) -> tuple[SetTransaction, ...]
     """Returns the transaction identifiers recorded between two snapshots, with the versions to reset them to."""
     changes = []
     for app_id, recorded in now.transactions.items():
+        if app_id == MARK:
+            continue
         earlier = then.transactions.get(app_id)
         version = NOT_DONE if earlier is None else earlier.version
         if recorded != earlier and recorded.version != version:

@@ -19,16 +19,20 @@ from dbt.adapters.silt.engine.sql.grammar.dml import delete, merge, truncate, up
 from dbt.adapters.silt.engine.sql.grammar.insert import insert, refuse_multi_insert
 from dbt.adapters.silt.engine.sql.grammar.maintenance import analyze, convert, optimize, restore, vacuum
 from dbt.adapters.silt.engine.sql.grammar.session import (
+    begin,
     cache,
     call,
     clear_cache,
+    commit,
     refresh,
     reset_setting,
+    rollback,
     set_setting,
     uncache,
     use,
 )
 from dbt.adapters.silt.engine.sql.grammar.show import describe, show
+from dbt.adapters.silt.engine.sql.split import begins_script
 from dbt.adapters.silt.engine.sql.tokens import Kind, Token, syntax_error, tokenize
 
 
@@ -50,7 +54,7 @@ def parse(text: str) -> Statement:
 
 def _only_statement(text: str) -> tuple[Token, ...]:
     tokens = tokenize(text)
-    if tokens[0].word == "BEGIN":
+    if begins_script(tokens):
         raise UnsupportedStatementError("SQL scripts cannot be run", remedy="Send its statements one at a time")
     for index, token in enumerate(tokens):
         if token.word == ";":
@@ -170,6 +174,10 @@ _FAMILIES: Mapping[str, Callable[[Cursor], Statement | None]] = {
     "USE": use,
     "SET": set_setting,
     "RESET": reset_setting,
+    "BEGIN": begin,
+    "START": begin,
+    "COMMIT": commit,
+    "ROLLBACK": rollback,
     "CALL": call,
     "CACHE": cache,
     "UNCACHE": uncache,

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from dbt.adapters.silt.engine.sql.ast import (
+    Begin,
     Cache,
     Call,
+    Commit,
     ObjectKind,
     Refresh,
     ResetSetting,
+    Rollback,
     SetSetting,
     Statement,
     Uncache,
@@ -17,6 +20,7 @@ from dbt.adapters.silt.engine.sql.cursor import Cursor
 from dbt.adapters.silt.engine.sql.tokens import Kind
 
 TIME_ZONE = "spark.sql.session.timeZone"
+_OF_TRANSACTION = ("TRANSACTION", "WORK")
 
 
 def use(cursor: Cursor) -> Statement:
@@ -54,6 +58,29 @@ def reset_setting(cursor: Cursor) -> Statement:
     """Parses RESET [key]."""
     cursor.expect("RESET")
     return ResetSetting(text=cursor.statement, key=None if cursor.at_end else _key(cursor))
+
+
+def begin(cursor: Cursor) -> Statement | None:
+    """Parses BEGIN [TRANSACTION | WORK] or START TRANSACTION; None for other statements with START."""
+    if cursor.take("START"):
+        return Begin(text=cursor.statement) if cursor.take("TRANSACTION") else None
+    cursor.expect("BEGIN")
+    cursor.take_any(*_OF_TRANSACTION)
+    return Begin(text=cursor.statement)
+
+
+def commit(cursor: Cursor) -> Statement:
+    """Parses COMMIT [TRANSACTION | WORK]."""
+    cursor.expect("COMMIT")
+    cursor.take_any(*_OF_TRANSACTION)
+    return Commit(text=cursor.statement)
+
+
+def rollback(cursor: Cursor) -> Statement:
+    """Parses ROLLBACK [TRANSACTION | WORK]."""
+    cursor.expect("ROLLBACK")
+    cursor.take_any(*_OF_TRANSACTION)
+    return Rollback(text=cursor.statement)
 
 
 def call(cursor: Cursor) -> Statement:

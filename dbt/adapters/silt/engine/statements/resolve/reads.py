@@ -10,13 +10,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from dbt.adapters.silt.engine.catalog.file_lists import fingerprint
-from dbt.adapters.silt.engine.commands.commit import merged
 from dbt.adapters.silt.engine.commands.spark.file_source import FileSource
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
 from dbt.adapters.silt.engine.kernel.table.actions import Json, Metadata
 from dbt.adapters.silt.engine.kernel.table.expressions import TRUE, Expression
-from dbt.adapters.silt.engine.kernel.transaction.changes import ReadSet
+from dbt.adapters.silt.engine.kernel.transaction.changes import ReadSet, merged_reads
 from dbt.adapters.silt.engine.kernel.transaction.positions import Position
 from dbt.adapters.silt.engine.statements.resolve.expansion import ExpandedQuery
 
@@ -132,7 +131,7 @@ class ReadHistory:
         for log in {read.log for read in reads if read.is_latest}:
             own = [read for read in reads if read.log is log and read.is_latest]
             snapshot, earlier = self.first.get(log, (own[0].snapshot, ReadSet()))
-            self.first[log] = (snapshot, merged(earlier, read_set(own)))
+            self.first[log] = (snapshot, merged_reads(earlier, read_set(own)))
 
     def forget(self, log: DeltaLog) -> None:
         """Forgets the reads of a table that the unit itself has written."""

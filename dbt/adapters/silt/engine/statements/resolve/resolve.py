@@ -15,7 +15,6 @@ from typing import Final
 
 from dbt.adapters.silt.engine.catalog.documents import Function
 from dbt.adapters.silt.engine.catalog.names import RelationName
-from dbt.adapters.silt.engine.commands.commit import merged
 from dbt.adapters.silt.engine.commands.spark.errors import SPARKS, condition, syntax_remedy
 from dbt.adapters.silt.engine.commands.spark.failures.causes import first_line
 from dbt.adapters.silt.engine.commands.spark.failures.conditions import SYNTAX
@@ -32,7 +31,8 @@ from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
 from dbt.adapters.silt.engine.kernel.scan.consistent_cut import consistent_cut
 from dbt.adapters.silt.engine.kernel.table.schema import StructType
-from dbt.adapters.silt.engine.kernel.transaction.changes import ReadSet
+from dbt.adapters.silt.engine.kernel.transaction.branch_log import BranchLog
+from dbt.adapters.silt.engine.kernel.transaction.changes import ReadSet, merged_reads
 from dbt.adapters.silt.engine.sql.query.stored_texts import HIDDEN_SELECT
 from dbt.adapters.silt.engine.sql.tokens import syntax_error
 from dbt.adapters.silt.engine.statements.resolve.answering import Answering
@@ -121,12 +121,13 @@ class Resolver:
             expanded=tuple(named),
             positions=tuple(renderer.positions),
         )
+        _note_on_branch(reads)
         if target is None:
             if self.read_history is not None:
                 self.read_history.note(reads, inputs)
             return resolved
         own = [read for read in reads if read.log is target and read.is_latest]
-        return replace(resolved, target=cut[target], target_reads=merged(earlier, read_set(own)))
+        return replace(resolved, target=cut[target], target_reads=merged_reads(earlier, read_set(own)))
 
     def query(self, sql: str, view: RelationName | None = None) -> Resolved:
         """Resolves a single query."""
@@ -187,6 +188,13 @@ class Resolver:
             return ReadSet()
         cut[target], reads = self.read_history.first[target]
         return reads
+
+
+def _note_on_branch(reads: Sequence[Read]) -> None:
+    """Notes the reads of tables on a branch, which are checked when the branch is published."""
+    for read in reads:
+        if isinstance(read.log, BranchLog) and read.is_latest:
+            read.log.note(read_set([read]))
 
 
 def _first_mistake(namespace: Namespace, sql: str, *, is_query: bool) -> StatementSyntaxError | None:

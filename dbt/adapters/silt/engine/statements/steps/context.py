@@ -16,6 +16,7 @@ from dbt.adapters.silt.engine.sql.query.quotes import at_rest
 from dbt.adapters.silt.engine.statements.resolve.namespace import Namespace
 from dbt.adapters.silt.engine.statements.resolve.reads import Resolved
 from dbt.adapters.silt.engine.statements.resolve.resolve import Resolver
+from dbt.adapters.silt.engine.statements.steps.transactions import SessionTransaction
 
 _COUNTS: Final = ("version", "num_affected_rows", "num_inserted_rows", "num_updated_rows", "num_deleted_rows")
 
@@ -36,12 +37,13 @@ class Result:
 
 @dataclass(frozen=True)
 class Context:
-    """The environment of a statement: the session, the namespace, and the settings of a write."""
+    """The environment of a statement: the session, the namespace, the settings of a write, and the transaction."""
 
     spark: SparkSession
     namespace: Namespace
     resolver: Resolver
     settings: WriteSettings
+    transaction: SessionTransaction
 
     @property
     def catalog(self) -> Catalog:

@@ -12,7 +12,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
-from dbt.adapters.silt.engine.commands.commit import merged
 from dbt.adapters.silt.engine.commands.target import Outcome, Target, WriteSettings
 from dbt.adapters.silt.engine.kernel.errors import (
     InternalError,
@@ -22,6 +21,7 @@ from dbt.adapters.silt.engine.kernel.errors import (
 )
 from dbt.adapters.silt.engine.kernel.log import transaction_ids
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
+from dbt.adapters.silt.engine.kernel.transaction.changes import merged_reads
 from dbt.adapters.silt.engine.sql.ast import MakesTable, Name, OnObject, OnTable, Statement
 from dbt.adapters.silt.engine.statements.resolve.build_facts import facts_of
 from dbt.adapters.silt.engine.statements.resolve.expansion import SqlFragment
@@ -224,12 +224,13 @@ def is_applied(context: Context, statement: Statement) -> bool:
 
 def settings_with(context: Context, resolved: Resolved) -> WriteSettings:
     """Returns the statement's settings, with the reads of its texts: of its table, and of all tables."""
+    context.transaction.check_consumed(resolved.positions)
     commit, build = context.settings.commit, context.settings.build
     facts = {} if build is None else facts_of(build, resolved, context.resolver.time_zone).commit_info()
     return replace(
         context.settings,
         positions=resolved.positions,
-        reads=merged(context.settings.reads, resolved.target_reads),
+        reads=merged_reads(context.settings.reads, resolved.target_reads),
         commit=replace(
             commit,
             read_versions=resolved.inputs.versions,

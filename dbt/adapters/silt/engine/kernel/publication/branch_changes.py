@@ -1,0 +1,158 @@
+"""Returns the changes of a table on a branch as the changes of a single commit."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Final, TypeVar
+
+from dbt.adapters.silt.engine.kernel.errors import UnsupportedStatementError
+from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
+from dbt.adapters.silt.engine.kernel.table.actions import (
+    AddCDCFile,
+    AddFile,
+    DomainMetadata,
+    Json,
+    Metadata,
+    Protocol,
+    RemoveFile,
+    SetTransaction,
+)
+from dbt.adapters.silt.engine.kernel.table.active_files import file_key
+from dbt.adapters.silt.engine.kernel.table.paths import decode_path, is_absolute
+from dbt.adapters.silt.engine.kernel.transaction.branch_log import BranchLog
+from dbt.adapters.silt.engine.kernel.transaction.changes import Changes, Operation, as_json
+from dbt.adapters.silt.engine.kernel.transaction.competing_commits import WinningCommit
+from dbt.adapters.silt.engine.kernel.transaction.row_tracking import tracks_rows
+
+T = TypeVar("T")
+
+TRANSACTION_OPERATION: Final = "TRANSACTION"
+"""The operation of a commit that holds the changes of several statements."""
+
+_REMEDY: Final = "Run it outside of the transaction"
+
+
+@dataclass(frozen=True)
+class BranchChanges:
+    """The changes of a table on a branch.
+
+    Attributes:
+        changes: their net result.
+        commit_info: fields of `commitInfo` of their commits without attributes in `CommitInfo`.
+        user_metadata: the last note of the user on them.
+    """
+
+    changes: Changes
+    commit_info: dict[str, Json] = field(default_factory=dict)
+    user_metadata: str | None = None
+
+
+def changes_on(log: BranchLog) -> BranchChanges | None:
+    """Returns the net changes of a table on a branch, or None if the branch only reads it.
+
+    Raises:
+        UnsupportedStatementError: if a single commit cannot hold them (see `check_can_change`).
+        CorruptLogError, StorageError: if the branch's log cannot be read.
+    """
+    commits = commits_on(log)
+    if not commits:
+        return None
+    extra = {name: value for commit in commits for name, value in commit.info.extra.items()}
+    notes = [commit.info.user_metadata for commit in commits if commit.info.user_metadata is not None]
+    changes = _net(commits)
+    _check(log.base(), changes, [commit for commit in commits if _changes_rows(commit)])
+    return BranchChanges(changes, extra, notes[-1] if notes else None)
+
+
+def commits_on(log: BranchLog) -> list[WinningCommit]:
+    """Returns the commits of a table on a branch, oldest first."""
+    found = log.read_ahead(log.base().version + 1)
+    return [WinningCommit(each.version, each.actions(log.name)) for each in found]
+
+
+def new_files(log: BranchLog) -> list[str]:
+    """Returns the data files that the branch has added to the table's folder, relative to it."""
+    actions = (action for commit in commits_on(log) for action in commit.actions)
+    paths = (decode_path(each.path) for each in actions if isinstance(each, (AddFile, AddCDCFile)))
+    old = {decode_path(file.path) for file in log.base().add_files()}
+    return sorted({path for path in paths if path is not None and path not in old and not is_absolute(path)})
+
+
+def check_can_change(log: BranchLog) -> None:
+    """Checks that a statement may change the table on its branch, before it writes anything.
+
+    Raises:
+        UnsupportedStatementError: if the table tracks its rows, whose ids a later commit on the table would use too,
+            or it records its changes and another statement has changed its rows: a version has one set of changes.
+    """
+    snapshot = log.snapshot()
+    changes = Changes(Operation(TRANSACTION_OPERATION))
+    rows = [commit for commit in commits_on(log) if _changes_rows(commit)]
+    if snapshot.properties.enable_change_data_feed and rows:
+        raise _feed(log.name)
+    _check(snapshot, changes, [])
+
+
+def _check(base: Snapshot, changes: Changes, rows: Sequence[WinningCommit]) -> None:
+    if tracks_rows(base, changes):
+        raise UnsupportedStatementError(
+            "it tracks its rows (`delta.enableRowTracking`), which a transaction does not support",
+            table=base.table,
+            remedy=_REMEDY,
+        )
+    if changes.change_files and len(rows) > 1:
+        raise _feed(base.table)
+
+
+def _feed(table: str) -> UnsupportedStatementError:
+    return UnsupportedStatementError(
+        "it records its changes (`delta.enableChangeDataFeed`), so only one statement of a transaction can change its "
+        "rows",
+        table=table,
+        remedy="Combine the statements, for example in a MERGE, or run them outside of the transaction",
+    )
+
+
+def _changes_rows(commit: WinningCommit) -> bool:
+    return bool(commit.of(AddFile) or commit.of(RemoveFile))
+
+
+def _net(commits: Sequence[WinningCommit]) -> Changes:
+    adds: dict[str, AddFile] = {}
+    removes: dict[str, RemoveFile] = {}
+    for commit in commits:
+        for remove in commit.of(RemoveFile):
+            if adds.pop(_key(remove), None) is None:
+                removes[_key(remove)] = remove
+        for add in commit.of(AddFile):
+            if removes.pop(_key(add), None) is None:
+                adds[_key(add)] = add
+    return Changes(
+        _operation(commits),
+        tuple(adds.values()),
+        tuple(removes.values()),
+        _last(commits, Metadata),
+        _last(commits, Protocol),
+        tuple({each.app_id: each for commit in commits for each in commit.of(SetTransaction)}.values()),
+        tuple({each.domain: each for commit in commits for each in commit.of(DomainMetadata)}.values()),
+        tuple(each for commit in commits for each in commit.of(AddCDCFile)),
+    )
+
+
+def _operation(commits: Sequence[WinningCommit]) -> Operation:
+    """Returns the operation of the only commit, or an operation that lists the operations of all commits."""
+    info = commits[-1].info
+    if len(commits) == 1:
+        return Operation(info.operation or "", info.operation_parameters, info.operation_metrics or {})
+    names = [commit.info.operation for commit in commits]
+    return Operation(TRANSACTION_OPERATION, {"operations": as_json(names)})
+
+
+def _key(file: AddFile | RemoveFile) -> str:
+    return file_key(file.path, file.deletion_vector)
+
+
+def _last(commits: Sequence[WinningCommit], kind: type[T]) -> T | None:
+    found = [each for commit in commits for each in commit.of(kind)]
+    return found[-1] if found else None

@@ -1,0 +1,203 @@
+"""Publications: completes or undoes the publications of a database, by whichever process meets them.
+
+    put the commit of each table  ->  check the tables that were only read  ->  decide  ->  finish, or undo
+
+The protocol, and why each step is needed, is decision 0088; `tests/publication/model.py` explores its states.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+from typing import Final, cast
+
+from dbt.adapters.silt.engine.kernel.clock import Clock
+from dbt.adapters.silt.engine.kernel.errors import ConcurrentModificationError, SiltError
+from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
+from dbt.adapters.silt.engine.kernel.publication.documents import Begun, Decision, Documents, Status, began_ms
+from dbt.adapters.silt.engine.kernel.publication.placing import Prepared, Settle, checked, prepared_of, put
+from dbt.adapters.silt.engine.kernel.publication.undo import undo
+from dbt.adapters.silt.engine.kernel.storage.store import PrefixStore, Store
+
+_AT_ONCE: Final = 16
+_PATIENCE_MS: Final = 10_000
+"""How long a reader leaves a publication to the process that began it, in milliseconds."""
+
+
+class _Beaten(Exception):
+    """A publication was decided while a process was waiting to continue it."""
+
+    def __init__(self, publication: int) -> None:
+        super().__init__(publication)
+        self.publication = publication
+
+
+@dataclass(frozen=True)
+class Completed:
+    """The end of a publication: its decision, and the conflict for which it was aborted, if this process found it."""
+
+    decision: Decision
+    conflict: ConcurrentModificationError | None = None
+
+
+class Publications:
+    """The publications of a database. Thread-safe.
+
+    Args:
+        store: the database's store.
+        clock: gives the time and new ids.
+        at_once: how many commits are put at the same time.
+    """
+
+    def __init__(self, store: Store, clock: Clock, at_once: int = _AT_ONCE) -> None:
+        self.store = store
+        self.clock = clock
+        self.documents = Documents(store, clock)
+        self._at_once = at_once
+        self._published: set[int] = set()
+        self._lock = threading.Lock()
+
+    def is_published(self, publication: int) -> bool:
+        """Returns whether readers may see the commits of a publication; one request, and none if it is known.
+
+        A publication that its process seems to have left is settled first, if the storage can be written.
+
+        Raises:
+            CorruptLogError: if its document cannot be read.
+            StorageError: if its document cannot be read.
+        """
+        if publication in self._published:
+            return True
+        found = self._found(publication)
+        if found is None or (isinstance(found, Decision) and self._noted(found)):
+            return True
+        if self.clock.now_ms() - began_ms(publication) < _PATIENCE_MS:
+            return False
+        try:
+            return self.settle(publication)
+        except SiltError:
+            return False
+
+    def settle(self, publication: int, waiting: tuple[int, ...] = ()) -> bool:
+        """Completes a publication, or undoes it; returns whether it is published.
+
+        Args:
+            waiting: the publications that wait for this one, the first outermost.
+
+        Raises:
+            CorruptLogError: if a log or a document cannot be read.
+            StorageError: if the storage failed before it was settled.
+        """
+        if publication in self._published:
+            return True
+        found = self._found(publication)
+        if found is None:
+            return True
+        if isinstance(found, Decision):
+            self._finish(found)
+            return self._noted(found)
+        return self._noted(self._continued(found, waiting).decision)
+
+    def complete(self, begun: Begun, tables: Sequence[Prepared], waiting: tuple[int, ...] = ()) -> Completed:
+        """Puts the commits of a publication that has begun, and decides it, unless another process does so first.
+
+        Raises:
+            CommitStateUnknownError, StorageError: if the storage failed; the publication is not decided.
+        """
+        settle = partial(self._settle_for, begun.publication, waiting)
+        try:
+            versions = self._put_all([each for each in tables if each.info is not None], settle)
+            for each in tables:
+                if each.info is None:
+                    checked(each, settle, begun.publication)
+        except ConcurrentModificationError as error:
+            return self._aborted(begun, error)
+        except _Beaten as beaten:
+            if beaten.publication != begun.publication:
+                raise
+            return self._aborted(begun)
+        decision = self.documents.decide(begun, Status.PUBLISHED, versions)
+        self._finish(decision)
+        self._noted(decision)
+        return Completed(decision)
+
+    def abort(self, begun: Begun) -> Decision:
+        """Decides that a publication is aborted, unless it is decided, and undoes its commits.
+
+        Raises:
+            CommitStateUnknownError, StorageError: if the storage failed; the publication may not be decided.
+        """
+        decision = self.documents.decide(begun, Status.ABORTED, {})
+        self._finish(decision)
+        return decision
+
+    def location_of(self, log: DeltaLog) -> str:
+        """Returns the folder of a table, relative to the database's root."""
+        return log.store.root.removeprefix(self.store.root.rstrip("/")).lstrip("/")
+
+    def _continued(self, begun: Begun, waiting: tuple[int, ...]) -> Completed:
+        try:
+            tables = [prepared_of(self._log(part.location, part.table), part) for part in begun.parts]
+        except ConcurrentModificationError as error:
+            return self._aborted(begun, error)
+        return self.complete(begun, tables, waiting)
+
+    def _settle_for(self, own: int, waiting: tuple[int, ...], other: int) -> bool:
+        """Settles a publication that `own` met; of publications that wait for each other, aborts the latest.
+
+        Raises:
+            _Beaten: if one of them is decided thereby, up to the call that completes it.
+        """
+        circle = (*waiting, own)
+        if other in circle:
+            latest = max(circle[circle.index(other) :])
+            begun = self.documents.begun(latest)
+            if begun is not None:
+                self.documents.decide(begun, Status.ABORTED, {})
+            raise _Beaten(latest)
+        is_published = self.settle(other, circle)
+        if self.documents.decision(own) is not None:
+            raise _Beaten(own)
+        return is_published
+
+    def _put_all(self, tables: Sequence[Prepared], settle: Settle) -> Mapping[str, int]:
+        names = [each.log.name for each in tables]
+        at_once = min(self._at_once, len(tables))
+        if at_once < 2:
+            return dict(zip(names, [put(each, settle) for each in tables], strict=True))
+        with ThreadPoolExecutor(at_once) as pool:
+            return dict(zip(names, pool.map(partial(put, settle=settle), tables), strict=True))
+
+    def _aborted(self, begun: Begun, conflict: ConcurrentModificationError | None = None) -> Completed:
+        decision = self.abort(begun)
+        self._noted(decision)
+        return Completed(decision, conflict if decision.status is Status.ABORTED else None)
+
+    def _finish(self, decision: Decision) -> None:
+        """Does what follows a decision: undoes the commits of an aborted publication, deletes its first document."""
+        for each in decision.tables if decision.status is Status.ABORTED else ():
+            undo(self._log(each.location, each.table), decision.publication, each.table_id, each.base)
+        self.documents.forget_beginning(decision.publication)
+
+    def _noted(self, decision: Decision) -> bool:
+        if decision.status is Status.PUBLISHED:
+            with self._lock:
+                self._published.add(decision.publication)
+        return decision.status is Status.PUBLISHED
+
+    def _found(self, publication: int) -> Decision | Begun | None:
+        """Returns the decision, or else the beginning, or None if the documents of an old publication were deleted."""
+        decision = self.documents.decision(publication)
+        if decision is not None:
+            return decision
+        # The decision replaces the beginning, possibly between these requests.
+        return self.documents.begun(publication) or self.documents.decision(publication)
+
+    def _log(self, location: str, table: str) -> DeltaLog:
+        """Returns a handle of a table that reads its log as it is."""
+        child = self.store.child(location)
+        store = child if child.has_folders else cast(PrefixStore, child).never_reused()
+        return DeltaLog(store, table, self.clock)

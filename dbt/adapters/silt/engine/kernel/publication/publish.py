@@ -1,0 +1,178 @@
+"""Publishes the changes of a branch: each changed table gets one commit, and readers see all of them or none."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from typing import Final
+
+from dbt.adapters.silt.engine.kernel.errors import (
+    CommitAttemptsExhaustedError,
+    CommitStateUnknownError,
+    ConcurrentTransactionError,
+    DataFileMissingError,
+    SiltError,
+    StorageError,
+)
+from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
+from dbt.adapters.silt.engine.kernel.publication.branch_changes import changes_on
+from dbt.adapters.silt.engine.kernel.publication.documents import Begun, Decision, Status, new_publication
+from dbt.adapters.silt.engine.kernel.publication.placing import Prepared, checked, marked_with, part_of
+from dbt.adapters.silt.engine.kernel.publication.publications import Publications
+from dbt.adapters.silt.engine.kernel.table.actions import AddCDCFile, AddFile, SetTransaction
+from dbt.adapters.silt.engine.kernel.table.paths import decode_path, is_absolute
+from dbt.adapters.silt.engine.kernel.table.property_values import IsolationLevel
+from dbt.adapters.silt.engine.kernel.transaction.branch_log import BranchLog
+from dbt.adapters.silt.engine.kernel.transaction.changes import Changes, Operation
+from dbt.adapters.silt.engine.kernel.transaction.commit import (
+    CommitSettings,
+    commit,
+    commit_info_of,
+    isolation_level_of,
+    log_folder_of,
+    make_durable,
+    stamped,
+)
+from dbt.adapters.silt.engine.kernel.transaction.competing_commits import PendingCommit
+from dbt.adapters.silt.engine.kernel.transaction.validation import check_changes
+
+_ATTEMPTS: Final = 5
+
+
+@dataclass(frozen=True)
+class PublishSettings:
+    """The settings of a publication.
+
+    Attributes:
+        txn: application id and version that each commit records.
+        isolation_level: the isolation level; None for each table's.
+    """
+
+    txn: tuple[str, int] | None = None
+    isolation_level: IsolationLevel | None = None
+
+
+def publish(register: Publications, logs: Sequence[BranchLog], settings: PublishSettings) -> dict[str, int]:
+    """Publishes the changes of the tables of a branch; returns the new version of each changed table, by its name.
+
+    Args:
+        register: the publications of the tables' database.
+        logs: the tables that the branch has read or changed.
+
+    Raises:
+        ConcurrentModificationError: if another commit conflicts with a change or a read; nothing was applied.
+        CommitAttemptsExhaustedError: if other publications came first in every attempt; nothing was applied.
+        CommitStateUnknownError: if it is not known whether the changes were applied: all of them, or none.
+        DataFileMissingError: if a file of the branch was deleted; nothing was applied.
+        StorageError: if the storage failed; nothing was applied.
+    """
+    tables = [_prepared(log, settings) for log in logs]
+    changed = [each for each in tables if each.info is not None]
+    if not changed:
+        return {}
+    for each in changed:
+        _check_files(each)
+    if len(tables) == 1:
+        return _committed(logs[0], tables[0], settings)
+    for _ in range(_ATTEMPTS):
+        decision = _attempt(register, tables)
+        if decision.status is Status.PUBLISHED:
+            for each in changed:
+                each.log.after_commit(decision.versions[each.log.name])
+            return decision.versions
+    raise CommitAttemptsExhaustedError(
+        f"{_ATTEMPTS} attempts to publish the transaction lost to other publications", table=changed[0].log.name
+    )
+
+
+def _prepared(log: BranchLog, settings: PublishSettings) -> Prepared:
+    base, found = log.base(), changes_on(log)
+    if found is None or (not found.changes.actions() and settings.txn is None):
+        reads_only = PendingCommit(base, Changes(Operation("")), log.reads, IsolationLevel.SERIALIZABLE)
+        return Prepared(log.main, reads_only, None)
+    commits = CommitSettings(settings.isolation_level, commit_info=found.commit_info, user_metadata=found.user_metadata)
+    changes = stamped(log, _with_txn(base.table, found.changes, settings.txn))
+    check_changes(changes, base, base.table)
+    base.check_undoubted()
+    pending = PendingCommit(base, changes, log.reads, isolation_level_of(base, changes, commits))
+    return Prepared(log.main, pending, commit_info_of(log, base, changes, log.reads, commits))
+
+
+def _with_txn(table: str, changes: Changes, txn: tuple[str, int] | None) -> Changes:
+    if txn is None:
+        return changes
+    if any(each.app_id == txn[0] for each in changes.transactions):
+        raise ConcurrentTransactionError(f"the transaction identifier {txn[0]} is set twice", table=table)
+    return replace(changes, transactions=(*changes.transactions, SetTransaction(*txn)))
+
+
+def _attempt(register: Publications, tables: Sequence[Prepared]) -> Decision:
+    """Checks all tables, and publishes them; an aborted publication may be tried again if there was no conflict."""
+    newest = [checked(each, register.settle) for each in tables]
+    publication = new_publication(register.clock)
+    marked = [marked_with(each, publication) for each in newest]
+    parts = tuple(part_of(each, register.location_of(each.log)) for each in marked)
+    begun = Begun(publication, register.clock.now_ms(), parts)
+    register.documents.begin(begun)
+    try:
+        completed = register.complete(begun, marked)
+    except BaseException as error:
+        decision = _decided_after(error, register, begun)
+        if decision.status is Status.PUBLISHED and isinstance(error, SiltError):
+            return decision  # another process has completed it
+        if isinstance(error, CommitStateUnknownError):
+            raise StorageError(f"{error.problem}; the transaction was aborted", table=error.table) from error
+        raise
+    if completed.conflict is not None:
+        raise completed.conflict
+    return completed.decision
+
+
+def _decided_after(error: BaseException, register: Publications, begun: Begun) -> Decision:
+    """Aborts a publication that failed, so that its outcome is known; returns the decision.
+
+    Raises:
+        CommitStateUnknownError: if that fails too.
+    """
+    try:
+        decision = register.documents.decide(begun, Status.ABORTED, {})
+    except SiltError as failure:
+        raise _unknown(begun, failure) from error
+    with contextlib.suppress(SiltError):  # the next process that meets its commits undoes them
+        register.settle(begun.publication)
+    return decision
+
+
+def _unknown(begun: Begun, error: SiltError) -> CommitStateUnknownError:
+    names = ", ".join(part.table for part in begun.written)
+    problem = f"it is not known whether the transaction over {names} was committed: {error.problem}"
+    return CommitStateUnknownError(problem)
+
+
+def _committed(log: BranchLog, table: Prepared, settings: PublishSettings) -> dict[str, int]:
+    """Commits the changes of the only table of a branch, which needs no publication."""
+    assert table.info is not None
+    own = CommitSettings(settings.isolation_level, commit_info=table.info.extra, user_metadata=table.info.user_metadata)
+    result = commit(log.main, table.pending.base, table.pending.changes, log.reads, own)
+    return {log.name: result.version}
+
+
+def _check_files(table: Prepared) -> None:
+    """Makes the new files of a table durable, and checks that no other program has deleted any of them."""
+    log, changes = table.log, table.pending.changes
+    make_durable(log, changes, log_folder_of(log, table.pending.base))
+    if log.store.has_folders:
+        return
+    files: tuple[AddFile | AddCDCFile, ...] = (*changes.adds, *changes.change_files)
+    decoded = (decode_path(each.path) for each in files)
+    paths = [path for path in decoded if path is not None and not is_absolute(path)]
+    with ThreadPoolExecutor(log.store.files_at_once) as pool:
+        for path, status in zip(paths, pool.map(log.store.status, paths), strict=True):
+            if status is None:
+                raise _missing(log, path)
+
+
+def _missing(log: DeltaLog, path: str) -> DataFileMissingError:
+    return DataFileMissingError(f"{path}, which the transaction has written, is missing", table=log.name)

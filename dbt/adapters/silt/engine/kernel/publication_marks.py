@@ -1,0 +1,70 @@
+"""The marks of publications in the logs of tables (decision 0088).
+
+The commit of a publication states the publication's id in its `commitInfo`, and sets the transaction identifier `MARK`
+to that id, so that a checkpoint of another engine keeps the mark. The next commit of this package sets it to `SETTLED`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final, Protocol
+
+from dbt.adapters.silt.engine.kernel.table.actions import CommitInfo, SetTransaction
+
+MARK: Final = "silt.publication"
+"""The application id whose version is the id of the newest publication in the log."""
+SETTLED: Final = 0
+"""The version of `MARK` when no publication in the log can be undecided."""
+
+_PUBLICATION: Final = "publication"
+_UNDONE: Final = "undonePublication"
+
+
+class PublicationRegister(Protocol):
+    """The publications of a database."""
+
+    def is_published(self, publication: int) -> bool:
+        """Returns whether readers may see the commits of a publication.
+
+        Raises:
+            StorageError: if its document cannot be read.
+        """
+        ...
+
+    def settle(self, publication: int) -> bool:
+        """Completes a publication, or undoes it; returns whether it is published.
+
+        Raises:
+            StorageError: if the storage failed before it was settled.
+        """
+        ...
+
+
+def marked(transactions: Mapping[str, SetTransaction]) -> int | None:
+    """Returns the publication that a table's transaction identifiers name, or None if it need not be looked up."""
+    mark = transactions.get(MARK)
+    return None if mark is None or mark.version <= SETTLED else mark.version
+
+
+def publication_of(info: CommitInfo) -> int | None:
+    """Returns the publication that made a commit, if any."""
+    return _number(info.extra.get(_PUBLICATION))
+
+
+def undone_by(info: CommitInfo) -> int | None:
+    """Returns the aborted publication whose commit this commit undoes, if any."""
+    return _number(info.extra.get(_UNDONE))
+
+
+def made_by(publication: int) -> dict[str, str]:
+    """Returns the field of `commitInfo` of a commit of a publication."""
+    return {_PUBLICATION: str(publication)}
+
+
+def undoes(publication: int) -> dict[str, str]:
+    """Returns the field of `commitInfo` of a commit that undoes the commit of an aborted publication."""
+    return {_UNDONE: str(publication)}
+
+
+def _number(value: object) -> int | None:
+    return int(value) if isinstance(value, str) and value.isascii() and value.isdigit() else None

@@ -1,0 +1,93 @@
+"""BranchLog: the log of a table on a branch, which begins at a version of the table."""
+
+from __future__ import annotations
+
+import json
+from typing import Final
+
+from dbt.adapters.silt.engine.kernel import foreign_json
+from dbt.adapters.silt.engine.kernel.errors import CorruptLogError
+from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
+from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
+from dbt.adapters.silt.engine.kernel.storage.store import DOCUMENT_BYTES, ObjectMissing, Store
+from dbt.adapters.silt.engine.kernel.transaction.branched_store import BranchedStore
+from dbt.adapters.silt.engine.kernel.transaction.changes import ReadSet, merged_reads
+
+_BASE: Final = "base.json"
+
+
+class BranchLog(DeltaLog):
+    """The log of a table on a branch.
+
+    The branch begins at the version that is the newest when the branch first uses the table. Each process that opens
+    the same folder sees the same log. Commits are read and written as in any log, and only this branch sees them.
+
+    Args:
+        main: the table.
+        folder: the folder of the branch for this table.
+    """
+
+    def __init__(self, main: DeltaLog, folder: Store) -> None:
+        self._branched = BranchedStore(main.store, folder)
+        super().__init__(self._branched, main.name, main.clock)
+        self.main = main
+        self.guard = main.guard
+        self.reads = ReadSet()
+        self._base: Snapshot | None = None
+
+    def base(self) -> Snapshot:
+        """Returns the snapshot of the table at which the branch begins.
+
+        Raises:
+            As `DeltaLog.snapshot`.
+        """
+        with self._lock:
+            if self._base is None:
+                self._base = self._begun()
+                self._branched.base = self._base.version
+                self._newest = self.main._at(self._base.version)
+            return self._base
+
+    @property
+    def is_used(self) -> bool:
+        """Whether this process has read or changed the table on the branch."""
+        return self._base is not None
+
+    def snapshot(self) -> Snapshot:
+        """Reads the newest version on the branch; see `DeltaLog.snapshot`."""
+        with self._lock:
+            self.base()
+            return super().snapshot()
+
+    def snapshot_at(self, version: int) -> Snapshot:
+        """Reads a version on the branch; see `DeltaLog.snapshot_at`."""
+        with self._lock:
+            self.base()
+            return super().snapshot_at(version)
+
+    def note(self, reads: ReadSet) -> None:
+        """Adds to the part of the table that statements on the branch have read."""
+        with self._lock:
+            self.reads = merged_reads(self.reads, reads)
+
+    def after_commit(self, version: int) -> None:
+        """Does nothing: checksums and checkpoints belong to the table."""
+
+    def _begun(self) -> Snapshot:
+        """Returns the base that the branch has recorded, or records the newest version as its base."""
+        recorded = self._recorded()
+        if recorded is not None:
+            return self.main.snapshot_at(recorded)
+        newest = self.main.snapshot()
+        self._branched.branch.make_folder("")
+        self._branched.branch.put_if_absent(_BASE, json.dumps({"version": newest.version}).encode())
+        first = self._recorded()
+        return newest if first is None or first == newest.version else self.main.snapshot_at(first)
+
+    def _recorded(self) -> int | None:
+        try:
+            return int(foreign_json.loads(self._branched.branch.read(_BASE, DOCUMENT_BYTES))["version"])
+        except ObjectMissing:
+            return None
+        except (ValueError, KeyError, TypeError) as error:
+            raise CorruptLogError(f"the base of the branch cannot be read ({error!r})", table=self.name) from error

@@ -1,0 +1,169 @@
+"""The transaction of a session: the branch on which its statements work until it is committed or rolled back."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from dbt.adapters.silt.engine.catalog.branches import Branch
+from dbt.adapters.silt.engine.catalog.catalog import Catalog
+from dbt.adapters.silt.engine.kernel.errors import (
+    CommitStateUnknownError,
+    InvalidStatementError,
+    RelationNotFoundError,
+    SiltError,
+    StorageError,
+    UnsupportedStatementError,
+)
+from dbt.adapters.silt.engine.kernel.publication.branch_changes import check_can_change
+from dbt.adapters.silt.engine.kernel.publication.publish import PublishSettings
+from dbt.adapters.silt.engine.kernel.transaction.branch_log import BranchLog
+from dbt.adapters.silt.engine.kernel.transaction.positions import Position
+from dbt.adapters.silt.engine.sql import ast
+from dbt.adapters.silt.engine.sql.ast import Effect, Name, Statement
+from dbt.adapters.silt.engine.statements.resolve.namespace import Meaning, Namespace, WarehouseTable
+
+_REFUSED = (ast.Restore, ast.Clone)
+_OUTSIDE = "Run it before the transaction begins, or after it"
+
+
+@dataclass
+class SessionTransaction:
+    """The transaction of a session, if one has begun.
+
+    Args:
+        main: the catalog outside of the transaction.
+    """
+
+    main: Catalog
+    _branch: Branch | None = field(default=None, init=False)
+    _catalog: Catalog | None = field(default=None, init=False)
+    _settings: PublishSettings = field(default_factory=PublishSettings, init=False)
+
+    @property
+    def catalog(self) -> Catalog:
+        """The catalog in which statements find their tables."""
+        return self._catalog or self.main
+
+    @property
+    def is_open(self) -> bool:
+        """Whether a transaction has begun and has not ended."""
+        return self._branch is not None
+
+    def begin(self, database: str, settings: PublishSettings) -> None:
+        """Begins a transaction over the tables of a database.
+
+        Raises:
+            InvalidStatementError: if a transaction is open.
+            ReadOnlyStorageError: if the database is read-only.
+        """
+        if self.is_open:
+            raise InvalidStatementError(
+                "a transaction is open, and a transaction cannot contain another",
+                remedy="Run `commit` or `rollback` first",
+            )
+        branch = self.main.new_branch(database)
+        self._branch, self._catalog, self._settings = branch, self.main.on_branch(database, branch), settings
+
+    def commit(self) -> dict[str, int]:
+        """Publishes the changes; returns the new version of each changed table, by its name.
+
+        After an error the transaction has ended as well.
+
+        Raises:
+            InvalidStatementError: if no transaction is open.
+            SiltError: see `publish`; nothing is applied unless the error states otherwise.
+        """
+        branch = self._ended("commit")
+        try:
+            return branch.publish(self._settings)
+        except (CommitStateUnknownError, StorageError):
+            raise  # a commit of a request whose answer was lost may still arrive, and needs its files
+        except SiltError:
+            branch.discard()
+            raise
+
+    def rollback(self) -> None:
+        """Drops the changes.
+
+        Raises:
+            InvalidStatementError: if no transaction is open.
+        """
+        self._ended("roll back").discard()
+
+    def check(self, statement: Statement, namespace: Namespace) -> BranchLog | None:
+        """Checks that a statement can be part of the open transaction; returns the table that it changes, if any.
+
+        Raises:
+            UnsupportedStatementError: if a transaction cannot contain the statement.
+            RelationNotFoundError: if the statement's table does not exist.
+        """
+        name = statement.changed_table
+        if (
+            statement.effect is None
+            or isinstance(statement, (ast.Commit, ast.Unrecognised))
+            or _is_temporary(statement)
+        ):
+            return None
+        if statement.effect is Effect.OTHER or isinstance(statement, _REFUSED) or name is None:
+            raise UnsupportedStatementError(f"{_words(statement)} cannot be part of a transaction", remedy=_OUTSIDE)
+        meaning = _meaning(statement, name, namespace)
+        log = meaning.log if isinstance(meaning, WarehouseTable) else None
+        if not isinstance(log, BranchLog):
+            raise UnsupportedStatementError(
+                "a transaction can only change tables of its database, named by their names, not this relation",
+                table=".".join(name),
+                remedy=_OUTSIDE,
+            )
+        check_can_change(log)
+        return log
+
+    def check_consumed(self, positions: Sequence[Position]) -> None:
+        """Checks that a statement of the open transaction consumes no changes.
+
+        Raises:
+            UnsupportedStatementError: if it does: a position is a version of a table's own log.
+        """
+        if self.is_open and positions:
+            raise UnsupportedStatementError(
+                "a transaction cannot consume the changes of a table (`consumer`)",
+                table=positions[0].consumer,
+                remedy=f"{_OUTSIDE}, or give `after` instead of `consumer`",
+            )
+
+    def holds(self, log: BranchLog) -> bool:
+        """Returns whether the table had the transaction's own identifier before the transaction."""
+        return self._settings.txn is not None and log.base().holds(self._settings.txn)
+
+    @property
+    def txn(self) -> tuple[str, int] | None:
+        """The identifier that the transaction records in each table that it changes."""
+        return self._settings.txn
+
+    def _ended(self, what: str) -> Branch:
+        branch, self._branch, self._catalog = self._branch, None, None
+        if branch is None:
+            raise InvalidStatementError(f"there is no transaction to {what}", remedy="Run `begin` first")
+        return branch
+
+
+def _meaning(statement: Statement, name: Name, namespace: Namespace) -> Meaning:
+    try:
+        return namespace.meaning(name)
+    except RelationNotFoundError as error:
+        if not isinstance(statement, (ast.MakesTable, ast.WriteRows)):
+            raise
+        raise UnsupportedStatementError(
+            "a table cannot be created in a transaction", table=".".join(name), remedy=_OUTSIDE
+        ) from error
+
+
+def _is_temporary(statement: Statement) -> bool:
+    if isinstance(statement, ast.CreateView):
+        return statement.scope is not ast.ViewScope.PERSISTENT
+    return isinstance(statement, ast.CreateViewUsing)
+
+
+def _words(statement: Statement) -> str:
+    """Returns the first words of a statement, which name its kind."""
+    return " ".join(statement.text.split()[:2]).upper()

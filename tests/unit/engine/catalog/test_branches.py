@@ -1,0 +1,116 @@
+"""Branches of a database: their tables, their publication by another process, and names, which they cannot change."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from dbt.adapters.silt.engine.catalog.branches import FOLDER
+from dbt.adapters.silt.engine.catalog.catalog import Catalog
+from dbt.adapters.silt.engine.catalog.names import RelationName
+from dbt.adapters.silt.engine.kernel.clock import FixedClock
+from dbt.adapters.silt.engine.kernel.errors import UnsupportedStatementError
+from dbt.adapters.silt.engine.kernel.publication.publish import PublishSettings
+from dbt.adapters.silt.engine.kernel.storage.memory_store import MemoryStore
+from dbt.adapters.silt.engine.kernel.storage.store import Store
+from dbt.adapters.silt.engine.kernel.transaction.changes import Changes, Operation, ReadSet
+from dbt.adapters.silt.engine.kernel.transaction.commit import CommitSettings, commit
+from tests.memory_object_store import MemoryObjectStore
+from tests.unit.engine.kernel.log_builder import METADATA, PROTOCOL, add, paths
+
+NAMES = [RelationName("silt", "main", name) for name in ("a", "b")]
+CREATE = Changes(Operation("CREATE TABLE"), protocol=PROTOCOL, metadata=METADATA)
+WEEK_MS = 7 * 24 * 60 * 60 * 1000
+
+
+@pytest.fixture(params=[MemoryStore, MemoryObjectStore], ids=["folders", "objects"])
+def store(request: pytest.FixtureRequest) -> Store:
+    """A database with two empty tables."""
+    found: Store = request.param()
+    catalog = opened(found)
+    catalog.create_schema("silt", "main")
+    for name in NAMES:
+        log = catalog.new_table(name)
+        commit(log, None, CREATE, ReadSet(), CommitSettings())
+        catalog.publish_table(name, log)
+    return found
+
+
+def opened(store: Store, seed: int = 0, later_ms: int = 0) -> Catalog:
+    """The catalog as another process opens it."""
+    return Catalog({"silt": store}, FixedClock(1_700_000_000_000 + seed * 1_000 + later_ms, seed=seed))
+
+
+def append(catalog: Catalog, name: RelationName, path: str) -> None:
+    log = catalog.table(name)
+    log.store.put(path, b"data")
+    commit(log, log.snapshot(), Changes(Operation("WRITE"), (add(path),)), ReadSet(), CommitSettings())
+
+
+def files(catalog: Catalog) -> list[set[str]]:
+    return [paths(catalog.table(name)) for name in NAMES]
+
+
+def test_tables_change_on_the_branch_and_then_everywhere_at_once(store: Store) -> None:
+    catalog = opened(store)
+    branch = catalog.new_branch("silt")
+    inside = catalog.on_branch("silt", branch)
+    for name in NAMES:
+        append(inside, name, "new")
+    assert (files(inside), files(catalog)) == ([{"new"}] * 2, [set()] * 2)
+    assert branch.publish(PublishSettings()) == {"silt.main.a": 1, "silt.main.b": 1}
+    assert files(catalog) == files(opened(store, 1)) == [{"new"}] * 2
+    assert not store.files_below(FOLDER)
+
+
+def test_a_process_that_knows_the_id_reads_writes_and_publishes_the_branch(store: Store) -> None:
+    catalog, other = opened(store), opened(store, 1)
+    branch = catalog.new_branch("silt")
+    for name in NAMES:
+        append(catalog.on_branch("silt", branch), name, "first")
+    again = other.branch("silt", branch.id)
+    inside = other.on_branch("silt", again)
+    for name in NAMES:
+        append(inside, name, "second")
+    assert files(inside) == files(catalog.on_branch("silt", branch)) == [{"first", "second"}] * 2
+    again.publish(PublishSettings())
+    assert files(opened(store, 2)) == [{"first", "second"}] * 2
+
+
+def test_a_branch_that_is_dropped_leaves_no_file(store: Store) -> None:
+    catalog = opened(store)
+    before = {file.path for file in store.files_below("")}
+    branch = catalog.new_branch("silt")
+    append(catalog.on_branch("silt", branch), NAMES[0], "new")
+    branch.discard()
+    assert {file.path for file in store.files_below("")} == before
+
+
+def test_branches_that_were_left_are_deleted_after_a_week(store: Store) -> None:
+    catalog = opened(store)
+    append(catalog.on_branch("silt", catalog.new_branch("silt")), NAMES[0], "new")
+    opened(store, 1, WEEK_MS // 2).new_branch("silt")
+    assert store.files_below(FOLDER)
+    opened(store, 1, WEEK_MS + 60_000).new_branch("silt")
+    assert not store.files_below(FOLDER)
+
+
+CHANGES: list[Callable[[Catalog], object]] = [
+    lambda catalog: catalog.create_schema("silt", "other"),
+    lambda catalog: catalog.drop_schema("silt", "main", cascade=True),
+    lambda catalog: catalog.rename(NAMES[0], RelationName("silt", "main", "c")),
+    lambda catalog: catalog.new_table(RelationName("silt", "main", "c")),
+    lambda catalog: catalog.drop_table(NAMES[0]),
+    lambda catalog: catalog.drop_view(RelationName("silt", "main", "v"), if_exists=True),
+    lambda catalog: catalog.drop_function(RelationName("silt", "main", "v"), if_exists=True),
+]
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_names_cannot_be_changed_on_a_branch(store: Store, change: Callable[[Catalog], object]) -> None:
+    catalog = opened(store)
+    inside = catalog.on_branch("silt", catalog.new_branch("silt"))
+    with pytest.raises(UnsupportedStatementError, match="in a transaction"):
+        change(inside)
+    assert [entry.name for entry in catalog.relations("silt", "main")] == NAMES

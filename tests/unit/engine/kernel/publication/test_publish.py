@@ -1,0 +1,176 @@
+"""Changes of a branch as commits of their tables: what they contain, and what is refused."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from dbt.adapters.silt.engine.kernel.errors import (
+    CommitStateUnknownError,
+    ConcurrentModificationError,
+    DataFileMissingError,
+    StorageError,
+)
+from dbt.adapters.silt.engine.kernel.publication.branch_changes import changes_on
+from dbt.adapters.silt.engine.kernel.publication.publish import PublishSettings, publish
+from dbt.adapters.silt.engine.kernel.storage.memory_store import MemoryStore
+from dbt.adapters.silt.engine.kernel.storage.store import Store
+from dbt.adapters.silt.engine.kernel.table.actions import SetTransaction
+from dbt.adapters.silt.engine.kernel.table.paths import commit_path
+from dbt.adapters.silt.engine.kernel.transaction.branch_log import BranchLog
+from dbt.adapters.silt.engine.kernel.transaction.changes import Changes, Operation, ReadSet
+from dbt.adapters.silt.engine.kernel.transaction.commit import CommitSettings, commit
+from tests.faulty_store import Fault, FaultKind, FaultyStore
+from tests.memory_object_store import MemoryObjectStore
+from tests.publication.tables import Process, create
+from tests.unit.engine.kernel.log_builder import add, paths
+
+WRITE = Operation("WRITE", {"mode": "Append"}, {"numFiles": "1"})
+
+
+def process(*faults: Fault, store: Store | None = None) -> Process:
+    inner = store or MemoryStore()
+    create(inner)
+    return Process(FaultyStore(inner, faults), 1)
+
+
+def append(log: BranchLog, path: str) -> None:
+    log.store.put(path, b"data")
+    commit(log, log.snapshot(), Changes(WRITE, (add(path),)), ReadSet(), CommitSettings())
+
+
+def replace_all(log: BranchLog, path: str) -> None:
+    log.store.put(path, b"data")
+    base = log.snapshot()
+    removes = tuple(each.remove(1) for each in base.add_files())
+    commit(log, base, Changes(WRITE, (add(path),), removes), ReadSet(whole_table=True), CommitSettings())
+
+
+def info(running: Process, name: str, version: int) -> dict[str, Any]:
+    line = running.store.read(f"main/{name}/{commit_path(version)}").splitlines()[0]
+    found: dict[str, Any] = json.loads(line)["commitInfo"]
+    return found
+
+
+def test_the_only_table_of_a_branch_gets_an_ordinary_commit() -> None:
+    running = process()
+    log = running.branch()["a"]
+    append(log, "x")
+    assert publish(running.register, [log], PublishSettings(("app", 3))) == {"a": 2}
+    assert (info(running, "a", 2)["operation"], "publication" in info(running, "a", 2)) == ("WRITE", False)
+    assert running.logs["a"].snapshot().holds(("app", 3))
+
+
+def test_files_that_a_later_statement_removes_are_not_in_the_commit() -> None:
+    running = process()
+    log = running.branch()["a"]
+    append(log, "x")
+    replace_all(log, "y")
+    found = changes_on(log)
+    assert found is not None
+    assert [each.path for each in found.changes.adds] == ["y"]
+    assert [each.path for each in found.changes.removes] == ["old"]
+    assert found.changes.operation == Operation("TRANSACTION", {"operations": '["WRITE","WRITE"]'})
+
+
+def test_another_process_sees_the_branch_by_its_folder() -> None:
+    running = process()
+    log = running.branch()["a"]
+    append(log, "x")
+    other = BranchLog(Process(running.store, 2).logs["a"], log._branched.branch)
+    running.write("a", "mains")
+    append(other, "z")
+    assert paths(log) == paths(other) == {"old", "x", "z"}
+    assert paths(running.logs["a"]) == {"old", "mains"}
+
+
+def test_a_published_table_records_the_units_of_work_of_its_statements() -> None:
+    running = process()
+    branch = running.branch()
+    for log in branch.values():
+        changes = Changes(WRITE, transactions=(SetTransaction("unit", 5),))
+        commit(log, log.snapshot(), changes, ReadSet(), CommitSettings(commit_info={"dbt": {"run": "r"}}))
+    publish(running.register, list(branch.values()), PublishSettings())
+    assert all(log.snapshot().holds(("unit", 5)) for log in running.logs.values())
+    assert info(running, "b", 2)["dbt"] == {"run": "r"}
+
+
+@pytest.mark.parametrize("store", [MemoryStore(), MemoryObjectStore()], ids=["folders", "objects"])
+def test_a_missing_file_is_found_before_anything_is_put(store: Store) -> None:
+    running = process(store=store)
+    branch = running.branch()
+    for name, log in branch.items():
+        append(log, f"new-{name}")
+    branch["b"].store.delete("new-b")
+    with pytest.raises(DataFileMissingError):
+        publish(running.register, list(branch.values()), PublishSettings())
+    assert {log.snapshot().version for log in running.logs.values()} == {1}
+
+
+@pytest.mark.parametrize("kind", [FaultKind.FAIL_BEFORE, FaultKind.FAIL_AFTER])
+def test_a_commit_that_cannot_be_put_applies_nothing(kind: FaultKind) -> None:
+    running = process()
+    branch = running.branch()
+    for log in branch.values():
+        append(log, "new")
+    assert isinstance(running.store, FaultyStore)
+    running.store.faults.append(Fault("put_if_absent", kind, "*00000000000000000002.json", skip=1, times=8))
+    running.store.faults.append(Fault("read", FaultKind.FAIL_BEFORE, "*00000000000000000002.json", times=8))
+    with pytest.raises(StorageError):
+        publish(running.register, list(branch.values()), PublishSettings())
+    running.store.faults.clear()
+    for name in branch:
+        Process(running.store, 3).write(name, "next")
+    assert set(Process(running.store, 4).rows().values()) == {frozenset({"old", "next"})}
+
+
+def test_an_outcome_that_cannot_be_found_out_is_unknown() -> None:
+    running = process(Fault("put_if_absent", FaultKind.FAIL_BEFORE, "_publications/???????????????????.json"))
+    branch = running.branch()
+    for log in branch.values():
+        append(log, "new")
+    with pytest.raises(CommitStateUnknownError, match="a, b"):
+        publish(running.register, list(branch.values()), PublishSettings())
+    assert set(Process(running.store, 2).rows().values()) == {frozenset({"old"})}
+
+
+def test_two_branches_that_replace_the_same_rows_conflict() -> None:
+    running = process()
+    branches = [running.branch(), running.branch()]
+    for branch in branches:
+        for log in branch.values():
+            replace_all(log, "new")
+    publish(running.register, list(branches[0].values()), PublishSettings())
+    with pytest.raises(ConcurrentModificationError):
+        publish(running.register, list(branches[1].values()), PublishSettings())
+
+
+def test_publishing_twice_finds_its_own_files_replaced() -> None:
+    running = process()
+    branch = running.branch()
+    for log in branch.values():
+        replace_all(log, "new")
+    publish(running.register, list(branch.values()), PublishSettings())
+    with pytest.raises(ConcurrentModificationError):
+        publish(running.register, list(branch.values()), PublishSettings())
+
+
+def test_what_is_undone_leaves_the_table_as_it_was_with_times_for_its_units_of_work() -> None:
+    running = process()
+    for log in running.logs.values():
+        changes = Changes(WRITE, transactions=(SetTransaction("unit", 4),))
+        commit(log, log.snapshot(), changes, ReadSet(), CommitSettings())
+    branch = running.branch()
+    for name, log in branch.items():
+        replace_all(log, f"new-{name}")
+    assert isinstance(running.store, FaultyStore)
+    put = Fault("put_if_absent", FaultKind.FAIL_BEFORE, "*00000000000000000003.json", skip=1, times=8)
+    running.store.faults.append(put)
+    with pytest.raises(StorageError):
+        publish(running.register, list(branch.values()), PublishSettings(("unit", 5)))
+    after = Process(running.store, 6).logs["a"].snapshot()
+    assert (info(running, "a", after.version)["operation"], after.version) == ("UNDO TRANSACTION", 4)
+    assert ({each.path for each in after.add_files()}, after.transaction_version("unit")) == ({"old"}, 4)
+    assert all(each.last_updated for each in after.transactions.values())
