@@ -142,7 +142,8 @@ def transactions_of(requests: Sequence[Request], index: int, lines: Iterable[str
             continue
         known = None if end is None or answer is Answer.UNKNOWN else end["at"]
         identity = (index + 1) * 10_000_000 + number
-        found.append(Transaction(identity, f"client {index}", (*reads, *request.writes), start, known, answer))
+        operations, together = (*reads, *request.writes), bool(request.statements)
+        found.append(Transaction(identity, f"client {index}", operations, start, known, answer, together))
     return found
 
 

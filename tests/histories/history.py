@@ -132,6 +132,8 @@ class Transaction:
         client: the name of the thread or process.
         start: when the client first asked for it, in the history's one clock.
         end: when the client knew the answer; None if it never knew.
+        checks_other_reads: whether its reads of tables that it does not write are checked when it commits, as those of
+            a transaction of several statements are.
     """
 
     number: int
@@ -140,6 +142,7 @@ class Transaction:
     start: int
     end: int | None
     answer: Answer
+    checks_other_reads: bool = False
 
     @property
     def reads(self) -> tuple[Read, ...]:

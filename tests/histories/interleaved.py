@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from itertools import count
 from typing import Final, TypeVar
 
 from dbt.adapters.silt.engine.kernel.clock import FixedClock
-from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.storage.memory_store import MemoryStore
 from dbt.adapters.silt.engine.kernel.storage.store import Store
 from tests.faulty_store import Fault, FaultKind
 from tests.histories.client import Client, Door, Journal, stored_reads, transactions_of
 from tests.histories.history import Answer, History, Level
 from tests.histories.kernel_door import KernelDoor
-from tests.histories.workload import Workload
+from tests.histories.workload import WITH_TRANSACTIONS, Workload
 from tests.memory_object_store import MemoryObjectStore
 from tests.simulation.interleaving import Scheduler, YieldingStore, random_order
 
@@ -65,8 +64,8 @@ class Run:
         """Executes all clients, and then the final reads."""
         memory: Store = MemoryStore() if self.has_folders else MemoryObjectStore()
         scheduler, clock = Scheduler(), count()
-        logs, rows = self._logs(memory.child, 0), self.workload.rows_to_delete()
-        KernelDoor(logs, rows).create(self.workload)
+        door = KernelDoor.over(memory, self.workload, _clock(0))
+        door.create(self.workload)
         journals: list[list[str]] = [[] for _ in range(self.workload.clients)]
 
         def life(index: int, twin: int) -> Callable[[], None]:
@@ -76,32 +75,30 @@ class Run:
         for result in scheduler.run(lives, random_order(self.workload.seed)):
             if isinstance(result, Exception):
                 raise result
-        return history_of(self.workload, KernelDoor(logs, rows), journals, lambda: next(clock))
+        return history_of(self.workload, door, journals, lambda: next(clock))
 
     def _live(
         self, memory: Store, scheduler: Scheduler, who: tuple[int, int], lines: list[str], now: Callable[[], int]
     ) -> None:
         """Lets a client live, as often as it is killed."""
         index, twin = who
-        requests, rows = self.workload.requests(index), self.workload.rows_to_delete()
+        requests = self.workload.requests(index)
+        faults = [Fault("put_if_absent", FaultKind.FAIL_AFTER, "*.json", probability=self.lost)]
         for life in count(1):
             seed = life + 1000 * twin + 10_000 * index + 1_000_000 * self.workload.seed
-
-            def store(folder: str, seed: int = seed) -> Store:
-                faults = [Fault("put_if_absent", FaultKind.FAIL_AFTER, "*.json", probability=self.lost)]
-                faulty = TurnStore(memory.child(folder), scheduler, faults, seed)
-                faulty.chance, faulty.killed = random.Random(seed), self.killed
-                return faulty
-
-            door = KernelDoor(self._logs(store, seed), rows)
+            faulty = TurnStore(memory, scheduler, faults, seed)
+            faulty.chance, faulty.killed = random.Random(seed), self.killed
+            door = KernelDoor.over(faulty, self.workload, _clock(seed))
             try:
                 Client(index, requests, door, Journal(lines.append, now)).live(lines if life > 1 else ())
             except Killed:
                 continue
             return
 
-    def _logs(self, store: Callable[[str], Store], seed: int) -> Mapping[str, DeltaLog]:
-        return {table: DeltaLog(store(table), f"bank.{table}", FixedClock(seed=seed)) for table in self.workload.tables}
+
+def _clock(seed: int) -> FixedClock:
+    """The clock of one life of a client, which differs from those of others: ids of publications contain the time."""
+    return FixedClock(1_700_000_000_000 + seed % 1_000_000, seed=seed)
 
 
 def history_of(workload: Workload, door: Door, journals: list[list[str]], now: Callable[[], int]) -> History:
@@ -121,7 +118,7 @@ def workload(seed: int, clients: int = 4, length: int = 50, tables: int = 2) -> 
     """A workload over tables whose levels depend on the seed."""
     chance = random.Random(seed)
     levels = {f"t{number}": chance.choice(list(Level)) for number in range(tables)}
-    return Workload(seed, clients, length, levels)
+    return Workload(seed, clients, length, levels, weights=WITH_TRANSACTIONS)
 
 
 def theme(seed: int, kinds: Iterable[str], level: Level) -> Workload:

@@ -11,19 +11,26 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Final
 
+from dbt.adapters.silt.engine.catalog.branches import Branch
+from dbt.adapters.silt.engine.kernel.clock import Clock
 from dbt.adapters.silt.engine.kernel.errors import (
     CommitAttemptsExhaustedError,
     CommitStateUnknownError,
     ConcurrentModificationError,
     SiltError,
+    StorageError,
 )
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
+from dbt.adapters.silt.engine.kernel.publication.publications import Publications
+from dbt.adapters.silt.engine.kernel.publication.publish import PublishSettings
 from dbt.adapters.silt.engine.kernel.scan import consistent_cut, skipping
-from dbt.adapters.silt.engine.kernel.storage.store import ObjectMissing
+from dbt.adapters.silt.engine.kernel.storage.store import ObjectMissing, Store
 from dbt.adapters.silt.engine.kernel.table.actions import SetTransaction
 from dbt.adapters.silt.engine.kernel.table.expressions import And, Column, Comparison, Expression, Or
 from dbt.adapters.silt.engine.kernel.table.paths import LOG_FOLDER
+from dbt.adapters.silt.engine.kernel.transaction.branch_log import BranchLog
+from dbt.adapters.silt.engine.kernel.transaction.changes import ReadSet
 from dbt.adapters.silt.engine.kernel.transaction.commit import CommitSettings
 from tests.histories.client import NotApplied, NotKnown, Unit, reads_of_rows
 from tests.histories.history import Add, Append, Declare, Delete, Insert, Key, Read, Transfer, from_json, to_json
@@ -68,10 +75,21 @@ class KernelDoor:
 
     Attributes:
         rows_to_delete: the rows that a set of deleted rows has in the beginning.
+        register: the publications of the tables' database.
     """
 
     logs: Mapping[str, DeltaLog]
     rows_to_delete: Mapping[Key, Sequence[int]]
+    register: Publications
+
+    @classmethod
+    def over(cls, store: Store, workload: Workload, clock: Clock) -> KernelDoor:
+        """The door to the tables of a workload, each in the folder of its name."""
+        register = Publications(store, clock, at_once=1)
+        logs = {table: DeltaLog(store.child(table), f"bank.{table}", clock) for table in workload.tables}
+        for log in logs.values():
+            log.publications = register
+        return cls(logs, workload.rows_to_delete(), register)
 
     def create(self, workload: Workload) -> None:
         """Creates the tables, with the rows of all lists, counters and accounts, and the rows to delete."""
@@ -96,6 +114,9 @@ class KernelDoor:
         raise NotApplied
 
     def _run(self, request: Request, unit: Unit | None) -> Observed:
+        if request.kind == "transaction":
+            self._run_together(request, unit)
+            return Observed()
         tables = (request.table, *(key.table for key in request.keys), *(key.table for key in request.counters))
         logs = [self.logs[table] for table in dict.fromkeys((*tables, *request.totals))]
         cut = consistent_cut.consistent_cut(logs)
@@ -105,6 +126,23 @@ class KernelDoor:
         if unit is None or (cut[self.logs[request.table]].transaction_version(unit[0]) or 0) < unit[1]:
             _Statement(request, pins, unit, self.rows_to_delete).run()
         return Observed()
+
+    def _run_together(self, request: Request, unit: Unit | None) -> None:
+        """Executes the statements of a transaction on a branch, and publishes it."""
+        branch = Branch(self.register)
+        pins = {table: Pinned(branch.log(log), _SETTINGS) for table, log in self.logs.items()}
+        try:
+            for each in request.statements:
+                log = pins[each.table].log
+                assert isinstance(log, BranchLog)
+                if unit is None or not log.base().holds(unit):
+                    _Statement(each, pins, None, self.rows_to_delete).run()
+            branch.publish(PublishSettings(unit))
+        except (CommitStateUnknownError, StorageError):
+            raise  # a late commit may still arrive, and needs its files
+        except SiltError:
+            branch.discard()
+            raise
 
 
 @dataclass(frozen=True)
@@ -210,15 +248,15 @@ class _Statement:
         return Read(key, tuple(elements), is_list=key in self.request.lists)
 
     def _read_elsewhere(self) -> tuple[Read, ...]:
-        own, keys = set(self._own_keys()), self.request.keys
-        return tuple(
-            read
-            for table in dict.fromkeys(key.table for key in keys if key not in own)
-            for read in self._reads(
-                [key for key in keys if key.table == table],
-                _rows_of(self.pins[table], [key for key in keys if key.table == table]),
-            )
-        )
+        own = set(self._own_keys())
+        found: list[Read] = []
+        for table in dict.fromkeys(key.table for key in self.request.keys if key not in own):
+            keys = [key for key in self.request.keys if key.table == table]
+            log = self.pins[table].log
+            if isinstance(log, BranchLog):
+                log.note(ReadSet((_of_keys(keys),)))
+            found += self._reads(keys, _rows_of(self.pins[table], keys))
+        return tuple(found)
 
     def _change_amounts(self) -> None:
         (write,) = self.request.writes

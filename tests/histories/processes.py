@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Final
 
 from dbt.adapters.silt.engine.kernel.clock import SystemClock
-from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.storage.local_store import LocalStore
 from dbt.adapters.silt.engine.kernel.storage.object_store import ObjectStore
 from dbt.adapters.silt.engine.kernel.storage.store import Store
@@ -55,14 +54,12 @@ class Place:
         return cls(**{**json.loads((folder / _PLACE).read_text()), "folder": folder})
 
     def door(self, lost: float = 0.0) -> KernelDoor:
-        asked = workload(self.seed, self.clients, self.length)
-        logs = {table: DeltaLog(self._store(table, lost), f"bank.{table}", SystemClock()) for table in asked.tables}
-        return KernelDoor(logs, asked.rows_to_delete())
+        return KernelDoor.over(self._store(lost), workload(self.seed, self.clients, self.length), SystemClock())
 
-    def _store(self, table: str, lost: float) -> Store:
-        store: Store = LocalStore(self.folder / table)
+    def _store(self, lost: float) -> Store:
+        store: Store = LocalStore(self.folder)
         if self.url:
-            store = ObjectStore(f"{self.url}/{table}", dict(self.options or {})).never_reused()
+            store = ObjectStore(self.url, dict(self.options or {})).never_reused()
         faults = [Fault("put_if_absent", FaultKind.FAIL_AFTER, "*.json", probability=lost)]
         return FaultyStore(store, faults, seed=os.getpid(), clock=SystemClock()) if lost else store
 

@@ -11,6 +11,8 @@ import pytest
 
 from dbt.adapters.silt.engine.kernel.clock import FixedClock
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
+from dbt.adapters.silt.engine.kernel.publication import publications, publish
+from dbt.adapters.silt.engine.kernel.publication.placing import Prepared, Settle, checked
 from dbt.adapters.silt.engine.kernel.storage.memory_store import MemoryStore
 from dbt.adapters.silt.engine.kernel.storage.store import Store
 from dbt.adapters.silt.engine.kernel.transaction import commit, conflicts
@@ -66,7 +68,7 @@ class MeanwhileStore(FaultyStore):
 def history_with_a_moved_row() -> History:
     """A row is moved to another file and then deleted, while a statement that has read it runs."""
     asked = Workload(0, 1, 1, {"t": Level.SERIALIZABLE}, weights={"delete": 1.0})
-    memory, time, rows = MemoryStore(), count(), asked.rows_to_delete()
+    memory, time = MemoryStore(), count()
     (delete,) = asked.requests(0)
     list_key, deleted_key = Key("t", 0), delete.writes[0].key
     append = Request("append", "t", (Append(list_key, 1),), sets=(deleted_key,))
@@ -75,18 +77,18 @@ def history_with_a_moved_row() -> History:
 
     def run(client: int, request: Request, store: Store) -> list[Transaction]:
         lines[client] = []
-        door = KernelDoor({"t": DeltaLog(store, "t", FixedClock(seed=client))}, rows)
+        door = KernelDoor.over(store, asked, FixedClock(seed=client))
         Client(client, [request], door, Journal(lines[client].append, lambda: next(time))).live()
         return transactions_of([request], client, lines[client])
 
     transactions: list[Transaction] = []
 
     def meanwhile() -> None:
-        table = Writer(memory, seed=9)
+        table = Writer(memory.child("t"), seed=9)
         table.compact(slice(-1, None))
         transactions.extend([*run(1, delete, memory), *run(2, read, memory)])
 
-    KernelDoor({"t": DeltaLog(memory, "t", FixedClock())}, rows).create(asked)
+    KernelDoor.over(memory, asked, FixedClock()).create(asked)
     transactions += run(0, append, MeanwhileStore(memory, meanwhile))
     transactions += run(3, read, memory)
     return asked.history(transactions, stored_reads([line for each in lines.values() for line in each]))
@@ -117,3 +119,27 @@ def test_a_change_of_the_metadata_at_the_level_of_the_table() -> None:
     with mock.patch.object(commit, "effective_isolation_level", lambda level, _: level):
         kinds = ("insert", "append", "declare and read", "read")
         assert first_anomalies(kinds, level=Level.SNAPSHOT) == {"G2"}
+
+
+def first_anomalies_of_transactions() -> set[str]:
+    """The names of the anomalies of the first seed of transactions over two tables that has any."""
+    for seed in range(SEEDS):
+        asked = Workload(
+            seed, 4, 12, dict.fromkeys(("t0", "t1"), Level.SERIALIZABLE), weights={"transaction": 3.0, "read": 2.0}
+        )
+        if found := names(check(Run(asked).history())):
+            return found
+    pytest.fail(f"{SEEDS} seeds have no anomaly")
+
+
+def test_commits_of_a_publication_that_readers_see_before_its_decision() -> None:
+    with mock.patch.object(DeltaLog, "_before_undecided", lambda log, loaded: None):
+        assert first_anomalies_of_transactions() == {"G2"}
+
+
+def test_reads_of_a_transaction_in_tables_that_it_does_not_write() -> None:
+    def unchecked(prepared: Prepared, settle: Settle, publication: int | None = None) -> Prepared:
+        return prepared if prepared.info is None else checked(prepared, settle, publication)
+
+    with mock.patch.object(publications, "checked", unchecked), mock.patch.object(publish, "checked", unchecked):
+        assert first_anomalies_of_transactions() == {"G2"}

@@ -39,12 +39,13 @@ class Request:
     """The request of a client in a statement.
 
     Attributes:
-        kind: `append`, `insert`, `delete`, `declare`, `add`, `transfer`, `read`, or one of MAINTENANCE.
-        table: the table that it changes; of a read, one of its tables.
+        kind: `append`, `insert`, `delete`, `declare`, `add`, `transfer`, `read`, `transaction`, or one of MAINTENANCE.
+        table: the table that it changes; of a read, one of its tables; of a transaction, the first that it changes.
         writes: what it writes.
         lists, sets: what it reads, in the same statement.
         counters: what it reads, only by a `read`.
         totals: the tables whose accounts a `read` sums up.
+        statements: the statements of a `transaction`, which write `writes` together.
     """
 
     kind: str
@@ -54,6 +55,7 @@ class Request:
     sets: tuple[Key, ...] = ()
     counters: tuple[Key, ...] = ()
     totals: tuple[str, ...] = ()
+    statements: tuple[Request, ...] = ()
 
     @property
     def keys(self) -> tuple[Key, ...]:
@@ -87,6 +89,13 @@ WEIGHTS: Final[Mapping[str, float]] = {
     **dict.fromkeys(MAINTENANCE, 0.3),
 }
 """How often each kind of request is drawn by default; `and read` also reads keys in the same statement."""
+
+WITH_TRANSACTIONS: Final[Mapping[str, float]] = {**WEIGHTS, "transaction": 4}
+"""The same with transactions of several statements, on several tables."""
+
+_IN_TRANSACTIONS: Final = ("append", "append and read", "insert", "insert and read", "delete", "add", "transfer")
+_MOST_WRITES: Final = 2
+"""The number of elements that a statement writes at most."""
 
 
 @dataclass(frozen=True)
@@ -199,19 +208,33 @@ class _Draw:
             return self._read(table)
         if kind in MAINTENANCE:
             return Request(kind, table)
+        return self._transaction() if kind == "transaction" else self._statement(kind, table)
+
+    def _transaction(self) -> Request:
+        """Two or three statements, each on any table."""
+        tables = self.workload.tables
+        statements = tuple(
+            self._statement(self.chance.choice(_IN_TRANSACTIONS), self.chance.choice(tables), _MOST_WRITES * number)
+            for number in range(self.chance.choice((2, 2, 3)))
+        )
+        writes = tuple(write for each in statements for write in each.writes)
+        return Request("transaction", statements[0].table, writes, statements=statements)
+
+    def _statement(self, kind: str, table: str, first: int = 0) -> Request:
+        """A statement that writes; `first` is the number of its first element among those of the request."""
         if kind in ("add", "transfer"):
             return Request(kind, table, (self._of_numbers(kind, table),))
         lists, sets = self._read_beside(table) if kind.endswith("read") else ((), ())
         kind = kind.partition(" ")[0]
-        return Request(kind, table, tuple(self._writes(kind, table)), lists, sets)
+        return Request(kind, table, tuple(self._writes(kind, table, first)), lists, sets)
 
-    def _writes(self, kind: str, table: str) -> Iterator[Operation]:
+    def _writes(self, kind: str, table: str, first: int) -> Iterator[Operation]:
         if kind in ("delete", "declare"):
             number = 10 * self.window + (_DELETED if kind == "delete" else _DECLARED)
-            yield (Delete if kind == "delete" else Declare)(Key(table, number), self._element(0))
+            yield (Delete if kind == "delete" else Declare)(Key(table, number), self._element(first))
             return
-        keys = self._lists(table) if kind == "append" else self._sets(table)[:1] * 2
-        for place, key in enumerate(self.chance.sample(keys, self.chance.choice((1, 1, 2)))):
+        keys = self._lists(table) if kind == "append" else self._sets(table)[:1] * _MOST_WRITES
+        for place, key in enumerate(self.chance.sample(keys, self.chance.choice((1, 1, _MOST_WRITES))), first):
             yield (Append if kind == "append" else Insert)(key, self._element(place))
 
     def _element(self, place: int) -> int:
