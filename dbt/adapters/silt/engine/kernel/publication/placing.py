@@ -23,15 +23,14 @@ from dbt.adapters.silt.engine.kernel.table.actions import (
     serialize,
 )
 from dbt.adapters.silt.engine.kernel.table.property_values import IsolationLevel
-from dbt.adapters.silt.engine.kernel.transaction.attempt import Committed, Unknown, attempt
+from dbt.adapters.silt.engine.kernel.transaction.attempt import Committed, Unknown
 from dbt.adapters.silt.engine.kernel.transaction.changes import Changes, Operation, ReadSet
+from dbt.adapters.silt.engine.kernel.transaction.checked_attempt import checked_attempt, state_unknown
 from dbt.adapters.silt.engine.kernel.transaction.commit import (
     AttemptPoint,
-    check_not_cleaned_up,
     committed_at,
     entry_at,
     log_folder_of,
-    state_unknown,
     without_effect,
 )
 from dbt.adapters.silt.engine.kernel.transaction.competing_commits import PendingCommit, WinningCommit
@@ -127,8 +126,8 @@ def put(prepared: Prepared, settle: Settle) -> int:
     log, pending, info = prepared.log, prepared.pending, prepared.info
     folder, place = log_folder_of(log, pending.base), AttemptPoint(pending.base.version + 1, pending.base.timestamp)
     while True:
-        check_not_cleaned_up(log, pending, place.version - 1)
-        outcome = attempt(log, folder, place.version, entry_at(log, pending.base, pending.changes, info, place))
+        entry = entry_at(log, pending.base, pending.changes, info, place)
+        outcome = checked_attempt(log, folder, pending, place.version, entry)
         if isinstance(outcome, Committed):
             return place.version
         if isinstance(outcome, Unknown):

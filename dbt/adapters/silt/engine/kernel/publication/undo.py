@@ -25,6 +25,7 @@ from dbt.adapters.silt.engine.kernel.table.actions import (
 from dbt.adapters.silt.engine.kernel.table.active_files import file_key
 from dbt.adapters.silt.engine.kernel.transaction.attempt import Committed, Unknown, attempt
 from dbt.adapters.silt.engine.kernel.transaction.changes import DROPPED_PROPERTY, NOT_DONE, Changes, Operation, ReadSet
+from dbt.adapters.silt.engine.kernel.transaction.checked_attempt import state_unknown
 from dbt.adapters.silt.engine.kernel.transaction.commit import (
     AttemptPoint,
     CommitSettings,
@@ -32,7 +33,6 @@ from dbt.adapters.silt.engine.kernel.transaction.commit import (
     entry_at,
     log_folder_of,
     stamped,
-    state_unknown,
 )
 from dbt.adapters.silt.engine.kernel.transaction.competing_commits import WinningCommit
 

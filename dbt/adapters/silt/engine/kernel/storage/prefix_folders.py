@@ -52,7 +52,8 @@ class PrefixFolder(_Prefix):
         A drop deletes until the folder is empty, so an object that the drop did not see was written after the
         identifying file was deleted. Then the second check fails, and the object is deleted again if it still has this
         content; an object that a new table has written at the same path is kept. No service deletes conditionally, so
-        a new table's commit of the same version is lost if it is written between that read and the deletion.
+        a new table's commit of the same version is lost if it is written between that read and the deletion. The
+        identifying file must be a file that no clean-up of the log deletes, because that looks the same as a drop.
         """
         if not self.is_current():
             raise ObjectMissing(joined(self.store.root, self.folder))
@@ -80,7 +81,8 @@ class UniqueFolder(_Prefix):
         Other files have no effect without a commit. A drop ends the log with a commit, which a late commit conflicts
         with, and then deletes the files. A commit that is written after that finds the witness missing, or replaced by
         another late commit, and is deleted again: no other writer can have written it. A commit that already existed is
-        kept, as this writer may have written it in a try whose answer was lost.
+        kept, as this writer may have written it in a try whose answer was lost. The witness must be a file that no
+        clean-up of the log deletes, because that looks the same as a drop.
         """
         path = joined(self.folder, name)
         result = self.store.put_if_absent(path, data)

@@ -18,17 +18,14 @@ from dataclasses import dataclass, field, replace
 from dbt.adapters.silt.engine.kernel.clock import back_off
 from dbt.adapters.silt.engine.kernel.errors import (
     CommitAttemptsExhaustedError,
-    CommitStateUnknownError,
     ConcurrentCreateError,
     ConcurrentDropError,
-    ConcurrentModificationError,
     ConcurrentTransactionError,
     DataFileMissingError,
     MissingLogVersionError,
 )
 from dbt.adapters.silt.engine.kernel.files import deletion_vectors
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
-from dbt.adapters.silt.engine.kernel.log.log_segment import list_log
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
 from dbt.adapters.silt.engine.kernel.publication_marks import MARK, SETTLED, marked, publication_of, undone_by
 from dbt.adapters.silt.engine.kernel.storage.store import ObjectMissing, PinnedFolder
@@ -47,6 +44,7 @@ from dbt.adapters.silt.engine.kernel.table.property_values import IsolationLevel
 from dbt.adapters.silt.engine.kernel.transaction.attempt import Committed, Conflict, Entry, Unknown, attempt
 from dbt.adapters.silt.engine.kernel.transaction.branch_log import BranchLog
 from dbt.adapters.silt.engine.kernel.transaction.changes import DROPPED_PROPERTY, ENGINE_INFO, Changes, ReadSet
+from dbt.adapters.silt.engine.kernel.transaction.checked_attempt import checked_attempt, state_unknown
 from dbt.adapters.silt.engine.kernel.transaction.competing_commits import PendingCommit, WinningCommit
 from dbt.adapters.silt.engine.kernel.transaction.conflicts import check_conflicts, effective_isolation_level
 from dbt.adapters.silt.engine.kernel.transaction.in_commit_timestamps import (
@@ -191,8 +189,8 @@ def _commit_after_winners(
     began_ms = log.clock.now_ms()
     winners: Counter[str] = Counter()
     for attempts in range(1, max_attempts + 1):
-        check_not_cleaned_up(log, pending, point.version - 1)
-        outcome = attempt(log, folder, point.version, entry_at(log, pending.base, pending.changes, info, point))
+        entry = entry_at(log, pending.base, pending.changes, info, point)
+        outcome = checked_attempt(log, folder, pending, point.version, entry)
         if isinstance(outcome, Committed):
             log.after_commit(point.version)
             return CommitResult(point.version, attempts, base)
@@ -205,20 +203,6 @@ def _commit_after_winners(
             winners[winner.info.operation or "another writer"] += 1
             point = AttemptPoint(winner.version + 1, committed_at(log, winner, pending), attempts + 1)
     raise _exhausted(pending, max_attempts, point.version - 1, winners, log.clock.now_ms() - began_ms)
-
-
-def check_not_cleaned_up(log: DeltaLog, pending: PendingCommit, version: int) -> None:
-    """Raises an error if the log was cleaned up past the base, because a free version may be a deleted version."""
-    if not log.may_be_cleaned_up(pending.base) or log.store.status(commit_path(version)) is not None:
-        return
-    if (list_log(log.store, log.name).newest or 0) <= version:
-        return  # the table has a checkpoint but no commit
-    raise ConcurrentModificationError(
-        f"{pending.changes.operation.name}, based on version {pending.base.version}, ran for longer than the log is "
-        "kept (`delta.logRetentionDuration`): the commits after that version can no longer be read",
-        table=pending.base.table,
-        version=pending.base.version,
-    )
 
 
 def winners_from(log: DeltaLog, version: int) -> Iterator[WinningCommit]:
@@ -366,14 +350,3 @@ def _exhausted(
             "milliseconds": took_ms,
         },
     )
-
-
-def state_unknown(log: DeltaLog, version: int, outcome: Unknown) -> CommitStateUnknownError:
-    then = f"; then {outcome.refused.problem}" if outcome.refused else ""
-    error = CommitStateUnknownError(
-        f"it is not known whether version {version} was committed: {outcome.error.problem}{then}",
-        table=log.name,
-        details={"version": version},
-    )
-    error.__cause__ = outcome.error
-    return error
