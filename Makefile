@@ -96,8 +96,8 @@ ON_STORAGE = tests/cloud tests/unit/engine --ignore tests/unit/engine/sql --igno
 bench: $(SHARED) ## run the benchmarks against bare Spark
 	@$(WITH_JAVA) $(BIN)/python -m benchmarks
 
-simulate: $(STAMP) ## simulate SEEDS histories of the kernel (2000), or show the history of SEED with its schedule
-	@$(BIN)/python -m tests.simulation.simulation --seeds $(or $(SEEDS),2000) $(if $(SEED),--seed $(SEED))
+simulate: $(STAMP) ## simulate SEEDS histories (1000) OF folders, objects or the catalog, or show the history of SEED with its schedule
+	@$(BIN)/python -m tests.simulation --of $(or $(OF),folders) --seeds $(or $(SEEDS),1000) $(if $(SEED),--seed $(SEED))
 
 processes: $(STAMP) ## write one table from threads, processes and killed processes, 200 commits each
 	@$(BIN)/python -m tests.simulation.processes

@@ -48,7 +48,7 @@ from tests.histories.workload import (
     is_deleted,
 )
 from tests.simulation.rows_table import Rows, RowsTable, RowTwice
-from tests.simulation.simulation import remove_garbage
+from tests.simulation.warehouse.actions import remove_garbage
 
 _WIDTH: Final = 10**12
 _RUNS: Final = 5

@@ -2,28 +2,17 @@
 
 Some order of the operations must explain all answers, whatever was interrupted, lost or late.
 
-python -m tests.simulation.catalog_simulation --seeds 2000
-python -m tests.simulation.catalog_simulation --seed 17      one seed, with its schedule
+`python -m tests.simulation --of catalog` runs many seeds.
 """
 
 from __future__ import annotations
 
-import argparse
-import gc
-import logging
-import sys
-import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Executor
-from contextlib import contextmanager
-from typing import Any
-from unittest import mock
+from collections.abc import Callable
 
 from dbt.adapters.silt.engine.catalog.catalog import Catalog
 from dbt.adapters.silt.engine.catalog.documents import View
 from dbt.adapters.silt.engine.catalog.names import RelationName
-from dbt.adapters.silt.engine.catalog.objects import object_database
 from dbt.adapters.silt.engine.catalog.relations import RelationKind
 from dbt.adapters.silt.engine.kernel.errors import (
     ConcurrentModificationError,
@@ -36,9 +25,12 @@ from dbt.adapters.silt.engine.kernel.errors import (
 from dbt.adapters.silt.engine.kernel.storage.store import ObjectMissing
 from dbt.adapters.silt.engine.kernel.table.actions import AddFile, CommitInfo, Metadata, Protocol, serialize
 from dbt.adapters.silt.engine.kernel.table.paths import commit_path
-from tests.simulation.linearizability import Effect, Operation, order_of
-from tests.simulation.oracle import Violation
-from tests.simulation.world import DATABASE, FAIR, FOUL, ROUGH, SCHEMA, Crash, Process, World
+from tests.simulation.warehouse.linearizability import Effect, Operation, order_of
+from tests.simulation.warehouse.oracle import Violation
+from tests.simulation.warehouse.process import Crash, Process
+from tests.simulation.warehouse.seeded import seeded
+from tests.simulation.warehouse.weather import FAIR, FOUL, ROUGH
+from tests.simulation.warehouse.world import DATABASE, SCHEMA, World
 
 NAMES = ("a", "b", "c")
 PROCESSES = 3
@@ -70,8 +62,7 @@ class CatalogSimulation:
         for name in self._names:
             self.create(founder, name)
         self.world.weather = fair
-        with mock.patch.object(object_database, "ThreadPoolExecutor", OneAfterTheOther):
-            results = self.world.run([self._life(process) for process in processes])
+        results = self.world.run([self._life(process) for process in processes])
         broken = next((each for each in results if isinstance(each, BaseException)), None)
         if broken is not None:
             raise self._violation(f"it broke: {broken!r}") from broken
@@ -267,39 +258,16 @@ _ENDS = [CatalogSimulation.create, CatalogSimulation.drop_table, CatalogSimulati
 _RENAMES = [CatalogSimulation.create, CatalogSimulation.drop_table, CatalogSimulation.rename, CatalogSimulation.find]
 
 
-class OneAfterTheOther(Executor):
-    """An executor without threads, so that a seed determines the order."""
-
-    def __init__(self, max_workers: int) -> None:
-        """Has the signature of ThreadPoolExecutor."""
-
-    def map(self, fn: Callable[..., Any], *iterables: Iterable[Any], **options: Any) -> Iterator[Any]:
-        return map(fn, *iterables)
-
-
 def simulate(seed: int) -> CatalogSimulation:
     """Runs one seed.
 
     Raises:
         Violation: if no order of the operations explains the answers; the message has the schedule.
     """
-    with _quiet():
+    with seeded():
         simulation = CatalogSimulation(seed)
         simulation.run()
     return simulation
-
-
-@contextmanager
-def _quiet() -> Iterator[None]:
-    """Disables warnings, and garbage collection, which would depend on earlier seeds."""
-    gc.disable()
-    logging.disable(logging.WARNING)
-    try:
-        yield
-    finally:
-        logging.disable(logging.NOTSET)
-        gc.enable()
-        gc.collect(0)
 
 
 def _named(identifier: str) -> RelationName:
@@ -330,27 +298,3 @@ def _sees(name: str, answer: Callable[[str], str]) -> Effect:
 
 def _line(operation: Operation) -> str:
     return f"  {operation.began:5}-{operation.ended or '':5} {operation.what}: {operation.outcome}"
-
-
-def main() -> int:
-    arguments = argparse.ArgumentParser(description=__doc__)
-    arguments.add_argument("--seeds", type=int, default=2000)
-    arguments.add_argument("--seed", type=int)
-    chosen = arguments.parse_args()
-    if chosen.seed is not None:
-        print("\n".join(simulate(chosen.seed).world.schedule))
-        return 0
-    began, counts = time.monotonic(), Counter[str]()
-    for seed in range(chosen.seeds):
-        counts += simulate(seed).counts
-    for what, count in sorted(counts.items()):
-        print(f"{count:8} {what}")
-    print(f"{sum(counts.values()):8} operations in {chosen.seeds} seeds, {time.monotonic() - began:.0f} s")
-    return 0
-
-
-if __name__ == "__main__":
-    try:
-        sys.exit(main())
-    except Violation as violation:
-        sys.exit(str(violation))

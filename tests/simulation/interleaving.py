@@ -77,7 +77,7 @@ class Scheduler:
         self._mine.lane = lane
         try:
             lane.result = lane.task()
-        except Exception as error:
+        except BaseException as error:
             lane.result = error
         self._lanes = [other for other in self._lanes if other is not lane]
         if not self._begun or not self._pass_on(None):

@@ -6,15 +6,18 @@ import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
+from pyroaring import BitMap64
+
 from dbt.adapters.silt.engine.kernel.clock import FixedClock
 from dbt.adapters.silt.engine.kernel.errors import ConcurrentModificationError
+from dbt.adapters.silt.engine.kernel.files import deletion_vectors
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
 from dbt.adapters.silt.engine.kernel.scan import skipping
 from dbt.adapters.silt.engine.kernel.storage.store import Store
 from dbt.adapters.silt.engine.kernel.table.actions import AddFile, Metadata, SetTransaction
 from dbt.adapters.silt.engine.kernel.table.expressions import TRUE, Expression, evaluate
-from dbt.adapters.silt.engine.kernel.table.features import protocol_for
+from dbt.adapters.silt.engine.kernel.table.features import needed_features, protocol_for, upgraded
 from dbt.adapters.silt.engine.kernel.table.paths import LOG_FOLDER
 from dbt.adapters.silt.engine.kernel.table.property_values import IsolationLevel
 from dbt.adapters.silt.engine.kernel.table.schema import PrimitiveType, StructField, StructType
@@ -26,6 +29,8 @@ SCHEMA = StructType((StructField("id", PrimitiveType("long")), StructField("amou
 ALL = slice(None)
 Rows = Mapping[int, int]
 Change = Callable[[int, int], int | None]
+DELETED, VECTOR_FILE = "deleted", "vector"
+"""The tags of a file with a deletion vector: the positions that it should delete, and the name of its file."""
 
 
 class RowTwice(Exception):
@@ -83,7 +88,7 @@ class RowsTable:
             new = {key: after.get(key, amount) for key, amount in rows.items() if key not in chosen or key in after}
             if new != rows:
                 removes.append(add.remove(self.log.clock.now_ms()))
-                adds += [self._write(new)] if new else []
+                adds += self._changed(base, add, rows, new)
         reads = ReadSet((predicate,), frozenset(add.path for add, _ in files), whole_table=predicate == TRUE)
         transactions = () if txn is None else (txn,)
         changes = Changes(Operation(name), tuple(adds), tuple(removes), transactions=transactions)
@@ -123,6 +128,33 @@ class RowsTable:
         reads = ReadSet(whole_table=not isinstance(value, str))
         return self._commit(base, Changes(Operation("SET TBLPROPERTIES"), metadata=metadata), reads)
 
+    def turn_on(self, key: str, value: str) -> CommitResult:
+        """Turns on a table feature by its property."""
+        base = self.snapshot()
+        metadata = replace(base.metadata, configuration={**base.metadata.configuration, key: value})
+        protocol = upgraded(base.protocol, needed_features(SCHEMA, metadata.configuration))
+        changes = Changes(
+            Operation("SET TBLPROPERTIES"),
+            metadata=metadata,
+            protocol=None if protocol == base.protocol else protocol,
+        )
+        return self._commit(base, changes, ReadSet())
+
+    def _changed(self, base: Snapshot, add: AddFile, old: Rows, new: Rows) -> list[AddFile]:
+        """Returns the files that replace a file: itself with a deletion vector, if the table has them."""
+        if not new:
+            return []
+        if not base.properties.enable_deletion_vectors or not (old.items() & new.items()):
+            return [self._write(new)]
+        changed = {key: amount for key, amount in new.items() if old.get(key) != amount}
+        kept = new.keys() - changed.keys()
+        content = json.loads(self.log.store.read(add.path))
+        positions = [position for position, (key, _) in enumerate(content) if key not in kept]
+        (vector,) = deletion_vectors.write(self.log.store, self.log.clock, [BitMap64(positions)])
+        tags = {DELETED: json.dumps(positions), VECTOR_FILE: deletion_vectors.file_name(vector)}
+        marked = replace(add, deletion_vector=vector, data_change=True, tags=tags)
+        return [marked, *([self._write(changed)] if changed else [])]
+
     def _commit(self, base: Snapshot | None, changes: Changes, reads: ReadSet) -> CommitResult:
         return commit.commit(self.log, base, changes, reads, self.settings)
 
@@ -136,8 +168,14 @@ class RowsTable:
 
     def _read(self, adds: Iterable[AddFile]) -> dict[int, int]:
         found: dict[int, int] = {}
+        adds = list(adds)
+        vectors = [add.deletion_vector for add in adds if add.deletion_vector is not None]
+        deleted = deletion_vectors.read(self.log.store, vectors, self.log.name) if vectors else {}
         for add in adds:
-            for key, amount in json.loads(self.log.store.read(add.path)):
+            positions = () if add.deletion_vector is None else deleted[add.deletion_vector.unique_id]
+            for position, (key, amount) in enumerate(json.loads(self.log.store.read(add.path))):
+                if position in positions:
+                    continue
                 if key in found:
                     raise RowTwice(f"row {key} is there twice")
                 found[key] = amount

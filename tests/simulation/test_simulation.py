@@ -1,53 +1,34 @@
-"""Seeds of the simulation. `make simulate` runs more of them, or one with its schedule."""
+"""Seeds of the simulation. `make simulate` runs more seeds, or a single seed with its schedule."""
 
 from __future__ import annotations
 
-from collections import Counter
-
 import pytest
 
-from tests.simulation.simulation import History, simulate
+from tests.simulation.simulation import simulate
 
 CHUNK = 50
 
 
-def run(chunk: int) -> list[History]:
-    return [simulate(seed) for seed in range(chunk * CHUNK, (chunk + 1) * CHUNK)]
+def run(chunk: int) -> None:
+    for seed in range(chunk * CHUNK, (chunk + 1) * CHUNK):
+        simulate(seed)
 
 
-# The tests are in classes, which are distributed over workers.
+# The tests are in classes, which are distributed over workers. `test_rare_states.py` runs the first two chunks.
 class TestFirstHalf:
-    @pytest.mark.parametrize("chunk", range(6))
+    @pytest.mark.parametrize("chunk", range(2, 5))
     def test_all_invariants_hold(self, chunk: int) -> None:
         run(chunk)
 
 
 class TestSecondHalf:
-    @pytest.mark.parametrize("chunk", range(6, 12))
+    @pytest.mark.parametrize("chunk", range(5, 8))
     def test_all_invariants_hold(self, chunk: int) -> None:
         run(chunk)
 
 
 @pytest.mark.long
-class TestTheOthers:
-    @pytest.mark.parametrize("chunk", range(12, 40))
+class TestMoreSeeds:
+    @pytest.mark.parametrize("chunk", range(8, 40))
     def test_all_invariants_hold(self, chunk: int) -> None:
         run(chunk)
-
-
-class TestSeeds:
-    @pytest.mark.parametrize("seed", [1, 2, 3])
-    def test_a_seed_has_the_same_history_each_time(self, seed: int) -> None:
-        first, again = simulate(seed), simulate(seed)
-        assert first.schedule == again.schedule
-        assert [[version.rows for version in log] for log in first.logs] == [
-            [version.rows for version in log] for log in again.logs
-        ]
-
-    def test_all_kinds_of_statements_occur_often(self) -> None:
-        counts = sum((history.counts for history in run(1)), Counter[str]())
-        kinds = ("append", "append once", "transfer", "update", "delete", "insert the total", "compact")
-        for kind in kinds:
-            assert counts[f"{kind}: committed"] > 5, counts
-            assert counts[f"{kind}: failed"] > 0, counts
-        assert counts["read"] > 50

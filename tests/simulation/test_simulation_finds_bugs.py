@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 from unittest import mock
 
 import pytest
+from pyroaring import BitMap64
 
+from dbt.adapters.silt.engine.catalog import log_end
+from dbt.adapters.silt.engine.kernel.clock import Clock
 from dbt.adapters.silt.engine.kernel.errors import StorageError
+from dbt.adapters.silt.engine.kernel.files import deletion_vectors
 from dbt.adapters.silt.engine.kernel.files.table_files import TableFiles
 from dbt.adapters.silt.engine.kernel.log import log
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
@@ -18,22 +22,23 @@ from dbt.adapters.silt.engine.kernel.maintenance import vacuum
 from dbt.adapters.silt.engine.kernel.scan import consistent_cut
 from dbt.adapters.silt.engine.kernel.storage.memory_store import MemoryFolder
 from dbt.adapters.silt.engine.kernel.storage.store import PinnedFolder, PutResult, Store
+from dbt.adapters.silt.engine.kernel.table.actions import DeletionVector
 from dbt.adapters.silt.engine.kernel.table.paths import commit_name
-from dbt.adapters.silt.engine.kernel.transaction import attempt, commit, conflicts
-from tests.simulation.oracle import Violation
+from dbt.adapters.silt.engine.kernel.transaction import attempt, checked_attempt, commit, conflicts
 from tests.simulation.simulation import simulate
+from tests.simulation.warehouse.oracle import Violation
 
 SEEDS = 300
 
 
-def first_violation(start: int = 100) -> str:
+def first_violation(start: int = 0, has_folders: bool = True) -> str:
     """Returns the violation of the first of 300 seeds that fails; fails if no seed does.
 
     For rare violations, `start` is just before the last failing seed.
     """
     for seed in range(start, start + SEEDS):
         try:
-            simulate(seed)
+            simulate(seed, has_folders)
         except Violation as violation:
             return str(violation).rpartition("\n")[2]
     pytest.fail(f"{SEEDS} seeds passed")
@@ -46,11 +51,11 @@ def passed(*_: object) -> None:
 @pytest.mark.parametrize(
     ("check", "start"),
     [
-        ("check_added_files", 100),
-        ("check_removed_files_were_not_read", 600),
-        ("check_removed_files_are_not_removed_again", 100),
-        ("check_metadata", 220),
-        ("check_transactions", 330),
+        ("check_added_files", 91),
+        ("check_removed_files_were_not_read", 149),
+        ("check_removed_files_are_not_removed_again", 0),
+        ("check_metadata", 105),
+        ("check_transactions", 156),
     ],
 )
 def test_a_missing_conflict_check_is_found(check: str, start: int) -> None:
@@ -60,7 +65,7 @@ def test_a_missing_conflict_check_is_found(check: str, start: int) -> None:
 
 def test_a_rule_for_all_rows_that_is_committed_at_the_tables_level_is_found() -> None:
     with mock.patch.object(commit, "effective_isolation_level", lambda level, _: level):
-        assert "rows were overlooked" in first_violation(140)
+        assert "rows were overlooked" in first_violation(467)
 
 
 def test_an_unknown_answer_taken_for_a_conflict_is_found() -> None:
@@ -73,7 +78,7 @@ def test_an_unknown_answer_taken_for_a_conflict_is_found() -> None:
             return attempt.Conflict()
         return attempt.Committed() if put is PutResult.CREATED else attempt.Conflict()
 
-    with mock.patch.object(commit, "attempt", hasty):
+    with mock.patch.object(checked_attempt, "attempt", hasty):
         first_violation()
 
 
@@ -101,7 +106,7 @@ def test_tables_that_are_pinned_without_a_second_check_are_found() -> None:
         return {log: log.snapshot() for log in logs}
 
     with mock.patch.object(consistent_cut, "consistent_cut", hasty_cut):
-        assert "no moment" in first_violation(140)
+        assert "no moment" in first_violation(357)
 
 
 def test_a_checkpoint_that_lacks_a_file_is_found() -> None:
@@ -119,4 +124,56 @@ def test_a_vacuum_that_keeps_only_the_newest_version_is_found() -> None:
         return vacuum.Needed(frozenset(add.path for add in snapshot.add_files()), frozenset())
 
     with mock.patch.object(vacuum, "needed", newest):
+        assert "deleted" in first_violation()
+
+
+def test_a_commit_at_a_version_that_was_cleaned_up_is_found() -> None:
+    with mock.patch.multiple(checked_attempt, _not_cleaned_up=lambda log, folder, *_: folder, _check_was_free=passed):
+        assert "and did not land" in first_violation()
+
+
+def test_a_commit_that_does_not_look_for_a_clean_up_after_its_write_is_found() -> None:
+    with mock.patch.object(checked_attempt, "_check_was_free", passed):
+        assert "and did not land" in first_violation()
+
+
+def test_a_log_that_is_known_by_a_version_that_is_cleaned_up_is_found() -> None:
+    def kept(log: DeltaLog, folder: PinnedFolder, *rest: Any) -> PinnedFolder:
+        real(log, folder, *rest)
+        return folder
+
+    real = checked_attempt._not_cleaned_up
+    with mock.patch.object(checked_attempt, "_not_cleaned_up", kept):
+        first_violation(64, has_folders=False)
+
+
+def test_an_in_commit_timestamp_by_the_clock_alone_is_found() -> None:
+    with mock.patch.object(commit, "in_commit_timestamp", lambda now_ms, previous_ms: now_ms):
+        assert "not later than the version before it" in first_violation()
+
+
+def test_a_drop_without_an_in_commit_timestamp_is_found() -> None:
+    with mock.patch.object(log_end, "has_in_commit_timestamps", lambda metadata: False):
+        assert "no in-commit timestamp" in first_violation()
+
+
+def test_a_deletion_vector_that_deletes_fewer_rows_is_found() -> None:
+    real = deletion_vectors.write
+
+    def fewer(store: Store, clock: Clock, bitmaps: Sequence[BitMap64]) -> tuple[DeletionVector, ...]:
+        return real(store, clock, [BitMap64(list(bitmap)[1:]) for bitmap in bitmaps])
+
+    with mock.patch.object(deletion_vectors, "write", fewer):
+        violation = first_violation()
+    assert "read other rows" in violation or "is there twice" in violation
+
+
+def test_a_vacuum_that_does_not_know_deletion_vectors_is_found() -> None:
+    real = vacuum.needed
+
+    def without_vectors(log: DeltaLog, snapshot: Snapshot, cutoff_ms: int) -> vacuum.Needed:
+        needed = real(log, snapshot, cutoff_ms)
+        return replace(needed, paths=frozenset(path for path in needed.paths if not path.endswith(".bin")))
+
+    with mock.patch.object(vacuum, "needed", without_vectors):
         assert "deleted" in first_violation()

@@ -67,7 +67,7 @@ def file(path: str, low: int, high: int, data_change: bool = True) -> AddFile:
 
 def vector(add: AddFile, rows: str = "x") -> AddFile:
     """Returns the file with a deletion vector."""
-    return replace(add, deletion_vector=DeletionVector("u", rows, 1, 1))
+    return replace(add, deletion_vector=DeletionVector("i", rows, 1, 1))
 
 
 def monday(path: str, low: int, high: int, data_change: bool = True) -> AddFile:

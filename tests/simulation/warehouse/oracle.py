@@ -13,11 +13,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from dbt.adapters.silt.engine.kernel.table.property_values import IsolationLevel
-from tests.simulation.statements import COUNT, Statement
-from tests.simulation.world import Landing, World
+from tests.simulation.rows_table import DELETED, VECTOR_FILE
+from tests.simulation.warehouse.statements import COUNT, Statement
+from tests.simulation.warehouse.world import Landing, World
 
 ATTEMPT = "attempt"
 """The field of `commitInfo` that names the attempt at a statement."""
+
+IN_COMMIT = "delta.enableInCommitTimestamps"
 
 COMMITTED, FAILED, UNKNOWN, CRASHED = "committed", "failed", "unknown", "crashed"
 
@@ -68,7 +71,12 @@ class Look:
 
 @dataclass
 class Version:
-    """A table at one version: rows by file, and the rest of the log's state."""
+    """A table at one version: rows by file, and the rest of the log's state.
+
+    Attributes:
+        vectors: the files of deletion vectors, by data file.
+        vectors_removed: the data files whose deletion vector this version has removed or replaced.
+    """
 
     landing: Landing
     info: Mapping[str, Any]
@@ -76,6 +84,9 @@ class Version:
     files: dict[str, dict[int, int]]
     configuration: Mapping[str, str]
     transactions: frozenset[str]
+    features: frozenset[str] = frozenset()
+    vectors: dict[str, str] = field(default_factory=dict)
+    vectors_removed: set[str] = field(default_factory=set)
     added: dict[str, dict[int, int]] = field(default_factory=dict)
     removed: dict[str, dict[int, int]] = field(default_factory=dict)
 
@@ -120,14 +131,15 @@ def check_retained(world: World, tables: Collection[str], since_ms: int) -> None
         for version, after in itertools.zip_longest(history, history[1:]):
             if after is not None and after.landing.at_ms < since_ms:
                 continue
-            for path in version.files:
+            for path in (*version.files, *version.vectors.values()):
                 there = world.storage.status(f"{version.landing.folder}/{path}") is not None
                 _require(there, f"{path}, which {version.name} needs, is deleted")
 
 
 def _replayed(world: World, log: int) -> Iterator[Version]:
     """Yields the versions of one log, each checked against the previous version."""
-    landings = sorted(_until_drop(each for each in world.landings if each.log == log), key=lambda each: each.version)
+    found = _until_drop(each for each in world.landings if each.log == log and not each.is_stray)
+    landings = sorted(found, key=lambda each: each.version)
     _require(
         [each.version for each in landings] == list(range(len(landings))),
         f"log {log} has gaps, or a version twice: {[each.version for each in landings]}",
@@ -146,31 +158,69 @@ def _until_drop(landings: Iterable[Landing]) -> Iterator[Landing]:
     """
     for landing in landings:
         yield landing
-        if b'"silt.dropped"' in landing.data:
+        if is_end(landing):
             return
+
+
+def is_end(landing: Landing) -> bool:
+    """Returns whether the commit dropped its table."""
+    return b'"silt.dropped"' in landing.data
 
 
 def _next(world: World, landing: Landing, last: Version | None) -> Version:
     version = Version(landing, {}, "", {}, {}, frozenset())
     if last is not None:
         version = Version(landing, {}, last.table_id, dict(last.files), last.configuration, last.transactions)
-    for line in landing.data.decode().splitlines():
-        ((kind, action),) = json.loads(line).items()
+        version.features, version.vectors = last.features, dict(last.vectors)
+    actions = [next(iter(json.loads(line).items())) for line in landing.data.decode().splitlines()]
+    for kind, action in sorted(actions, key=lambda each: each[0] == "add"):  # a new vector removes and adds a file
         if kind == "commitInfo":
             version.info = action
+        elif kind == "protocol":
+            version.features = frozenset(action.get("writerFeatures") or ())
         elif kind == "metaData":
             version.table_id, version.configuration = action["id"], action["configuration"]
         elif kind == "txn":
             _require(action["appId"] not in version.transactions, f"{action['appId']} is applied twice")
             version.transactions |= {action["appId"]}
         elif kind == "remove":
-            _require(action["path"] in version.files, f"{action['path']} is not there to remove: {version.name}")
-            version.removed[action["path"]] = version.files.pop(action["path"])
+            _remove(version, action)
         elif kind == "add":
-            _require(action["path"] not in version.files, f"{action['path']} is added twice: {version.name}")
-            rows = dict(json.loads(world.contents[action["path"]]))
-            version.files[action["path"]] = version.added[action["path"]] = rows
+            _add(version, action, json.loads(world.contents[action["path"]]))
+    _check_time(version, last, actions)
     return version
+
+
+def _remove(version: Version, action: Mapping[str, Any]) -> None:
+    path = action["path"]
+    _require(path in version.files, f"{path} is not there to remove: {version.name}")
+    version.removed[path] = version.files.pop(path)
+    vector = version.vectors.pop(path, None)
+    if vector is not None:
+        version.vectors_removed.add(path)
+
+
+def _add(version: Version, action: Mapping[str, Any], rows: Sequence[tuple[int, int]]) -> None:
+    """Adds a file, without the rows that its deletion vector should delete."""
+    path, tags = action["path"], action.get("tags") or {}
+    _require(path not in version.files, f"{path} is added twice: {version.name}")
+    if action.get("deletionVector"):
+        version.vectors[path] = tags[VECTOR_FILE]
+    deleted = json.loads(tags.get(DELETED, "[]"))
+    version.files[path] = version.added[path] = dict(row for at, row in enumerate(rows) if at not in deleted)
+
+
+def _check_time(version: Version, last: Version | None, actions: Sequence[tuple[str, Any]]) -> None:
+    """Each commit of a table with in-commit timestamps has one, later than the version before it."""
+    if version.configuration.get(IN_COMMIT) != "true":
+        return
+    time = version.info.get("inCommitTimestamp") or 0
+    _require(actions[0][0] == "commitInfo" and time > 0, f"no in-commit timestamp: {version.name}")
+    before = 0 if last is None else last.info.get("inCommitTimestamp") or 0
+    _require(time > before, f"not later than the version before it: {version.name}")
+    if last is not None and last.configuration.get(IN_COMMIT) != "true":
+        stated = version.configuration.get("delta.inCommitTimestampEnablementVersion")
+        _require(stated == str(version.landing.version), f"states the version {stated}: {version.name}")
 
 
 def _check_attempts(histories: Sequence[Sequence[Version]], attempts: Sequence[Attempt], has_folders: bool) -> None:
@@ -178,18 +228,11 @@ def _check_attempts(histories: Sequence[Sequence[Version]], attempts: Sequence[A
 
     Without folders, a writer whose table is dropped right after its commit gets only the error about the drop.
     """
-    landed: dict[int, Version] = {}
-    gone: set[int] = set()
-    for history in histories:
-        for version in history:
-            number = version.info.get(ATTEMPT)
-            if number is not None:
-                _require(number not in landed, f"attempt {number} landed twice")
-                landed[number] = version
-                if not has_folders and "silt.dropped" in history[-1].configuration:
-                    gone.add(number)
+    by_attempt = landed(histories)
+    dropped = [history for history in histories if "silt.dropped" in history[-1].configuration]
+    gone = set() if has_folders else landed(dropped).keys()
     for attempt in attempts:
-        found = landed.get(attempt.number)
+        found = by_attempt.get(attempt.number)
         what = f"{attempt.statement.name} (attempt {attempt.number})"
         if attempt.outcome == COMMITTED:
             _require(found is not None, f"{what} says it is version {attempt.version}, and did not land")
@@ -197,6 +240,17 @@ def _check_attempts(histories: Sequence[Sequence[Version]], attempts: Sequence[A
             _require(found.landing.version == attempt.version, f"{what} is not the version that it says: {found.name}")
         elif attempt.outcome in (FAILED, None) and attempt.number not in gone:
             _require(found is None, f"{what} said that nothing landed")
+
+
+def landed(histories: Iterable[Sequence[Version]]) -> dict[int, Version]:
+    """Returns the version of each attempt that was committed, by its number."""
+    found: dict[int, Version] = {}
+    for version in itertools.chain.from_iterable(histories):
+        number = version.info.get(ATTEMPT)
+        if number is not None:
+            _require(number not in found, f"attempt {number} landed twice")
+            found[number] = version
+    return found
 
 
 def _check_serial(history: Sequence[Version], attempts: Sequence[Attempt]) -> None:
@@ -215,9 +269,11 @@ def _check_step(before: Version, after: Version, attempt: Attempt) -> None:
         _require(sum(before.rows.values()) == sum(after.rows.values()), f"the sum changed by {what}")
     if statement.txn is not None:
         _require(statement.txn in after.transactions, f"no identifier is recorded by {what}")
-    if statement.property == COUNT:
+    if COUNT in statement.properties:
         _require(after.configuration[COUNT] == str(len(before.rows)), f"rows were overlooked by {what}")
-    others = [{k: v for k, v in each.configuration.items() if k != statement.property} for each in (before, after)]
+    others = [
+        {k: v for k, v in each.configuration.items() if k not in statement.properties} for each in (before, after)
+    ]
     _require(others[0] == others[1], f"other properties changed by {what}")
     if attempt.level is IsolationLevel.SERIALIZABLE:
         _require(after.rows == statement.apply(before.rows), f"not as if it ran alone: {what}")

@@ -8,12 +8,19 @@ from dataclasses import dataclass
 
 from dbt.adapters.silt.engine.kernel.table.actions import SetTransaction
 from dbt.adapters.silt.engine.kernel.table.expressions import TRUE, And, Column, Comparison, Expression
+from dbt.adapters.silt.engine.kernel.table.properties import ENABLEMENT_TIMESTAMP, ENABLEMENT_VERSION
 from dbt.adapters.silt.engine.kernel.transaction.commit import CommitResult
 from tests.simulation.rows_table import Rows, RowsTable
 
 NEW, SHARED = 1000, 5000
 Apply = Callable[[Rows], dict[int, int]]
 COUNT, NOTE = "silt.rows", "silt.note"
+FEATURES: Mapping[str, str] = {
+    "delta.enableDeletionVectors": "true",
+    "delta.checkpointPolicy": "v2",
+    "delta.enableInCommitTimestamps": "true",
+}
+"""The properties that turn on table features."""
 
 
 KINDS: Mapping[str, float] = {
@@ -28,6 +35,7 @@ KINDS: Mapping[str, float] = {
     "count the rows": 0.5,
     "append once": 1,
     "append shared": 1,
+    "turn on a feature": 0.5,
 }
 """The kinds to choose from, with weights."""
 
@@ -42,7 +50,7 @@ class Statement:
         by_row: whether its effect on a row does not depend on other rows.
         keeps_total: whether it keeps the sum of the amounts.
         txn: the transaction identifier of a unit of work, which a rerun skips.
-        property: the table property that it sets.
+        properties: the table properties that it may set.
     """
 
     name: str
@@ -51,7 +59,7 @@ class Statement:
     by_row: bool = True
     keeps_total: bool = False
     txn: str | None = None
-    property: str | None = None
+    properties: frozenset[str] = frozenset()
 
 
 def between(low: int, high: int) -> Expression:
@@ -122,7 +130,7 @@ def describe(text: str) -> Statement:
         lambda table: table.set_property(NOTE, text),
         lambda before: dict(before),
         keeps_total=True,
-        property=NOTE,
+        properties=frozenset({NOTE}),
     )
 
 
@@ -132,7 +140,17 @@ def count_rows() -> Statement:
         lambda table: table.set_property(COUNT, lambda rows: str(len(rows))),
         lambda before: dict(before),
         keeps_total=True,
-        property=COUNT,
+        properties=frozenset({COUNT}),
+    )
+
+
+def turn_on(key: str, value: str) -> Statement:
+    return Statement(
+        "turn on a feature",
+        lambda table: table.turn_on(key, value),
+        lambda before: dict(before),
+        keeps_total=True,
+        properties=frozenset({key, ENABLEMENT_VERSION, ENABLEMENT_TIMESTAMP}),
     )
 
 
@@ -155,6 +173,7 @@ def by_chance(chance: random.Random, new_key: Callable[[], int], keys: int, kind
         "set a property": lambda: describe(f"note {chance.randrange(1000)}"),
         "count the rows": count_rows,
         "append once": lambda: append_once(f"silt/run/{(key := new_key())}", {key: 7}),
+        "turn on a feature": lambda: turn_on(*chance.choice(list(FEATURES.items()))),
         "append shared": lambda: append_once("silt/shared", {SHARED: 7}),
     }
     chosen = sorted(kinds)

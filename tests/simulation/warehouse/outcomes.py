@@ -1,0 +1,89 @@
+"""Records the outcomes of a simulation's operations, and decides whether an error has a cause."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from dbt.adapters.silt.engine.catalog.names import RelationName
+from dbt.adapters.silt.engine.kernel.errors import (
+    CommitAttemptsExhaustedError,
+    ConcurrentDropError,
+    ConcurrentModificationError,
+    DataFileMissingError,
+    NotATableError,
+    RelationExistsError,
+    RelationNotFoundError,
+    SiltError,
+)
+from dbt.adapters.silt.engine.kernel.storage.store import ObjectMissing
+from tests.simulation.warehouse.oracle import Attempt, Look, Violation, is_end
+from tests.simulation.warehouse.process import Process
+from tests.simulation.warehouse.world import DATABASE, SCHEMA, World
+
+ACCOUNTS, LEDGER, QUEUE = (RelationName(DATABASE, SCHEMA, name) for name in ("accounts", "ledger", "queue"))
+"""Only the queue is dropped and re-created."""
+
+NAMES = (ACCOUNTS, LEDGER, QUEUE)
+
+_CONFLICTS = (ConcurrentModificationError, CommitAttemptsExhaustedError)
+_GONE = (
+    ConcurrentDropError,
+    RelationNotFoundError,
+    RelationExistsError,
+    NotATableError,
+    DataFileMissingError,
+    ObjectMissing,
+)
+_VERSION_GONE = "exists, and then that it does not"
+"""A writer was refused because its version existed, and a drop deleted that version before its `txnId` could be read.
+
+An earlier copy of the same request may have written the version, so the writer does not know.
+"""
+_OLDER_VERSION = "the newest version in the storage is"
+"""In an object store, a late writer has put a version into an emptied log, and deleted it after it was read."""
+
+
+class Outcomes:
+    """The outcomes of the operations in one world.
+
+    Attributes:
+        attempts: the runs of statements, by number.
+        looks: the contents that were read.
+        counts: the operations by kind and outcome.
+    """
+
+    def __init__(self, world: World) -> None:
+        self.world = world
+        self.attempts: list[Attempt] = []
+        self.looks: list[Look] = []
+        self.counts: Counter[str] = Counter()
+
+    def judge(
+        self,
+        process: Process,
+        names: tuple[RelationName, ...],
+        error: Exception,
+        strikes: int,
+    ) -> None:
+        """Accepts a conflict, an error after a fault, and an error that a drop explains.
+
+        Args:
+            strikes: the faults of the process before the operation.
+
+        Raises:
+            Violation: if the error has no cause.
+        """
+        self.world.note(f"{process.name}: {error!r}")
+        self.counts[type(error).__name__] += 1
+        is_conflict = isinstance(error, _CONFLICTS) and not isinstance(error, ConcurrentDropError)
+        if is_conflict or (QUEUE in names and self._is_of_drop(error)):
+            return
+        if process.strikes > strikes and isinstance(error, SiltError):
+            return
+        raise Violation(f"an error without a cause: {error!r}") from error
+
+    def _is_of_drop(self, error: Exception) -> bool:
+        """Returns whether the error is one that a drop of the queue causes, and the queue was dropped."""
+        was_dropped = any(is_end(landing) for landing in self.world.landings)
+        is_older = _OLDER_VERSION in str(error) and not self.world.storage.has_folders
+        return was_dropped and (isinstance(error, _GONE) or _VERSION_GONE in str(error) or is_older)
