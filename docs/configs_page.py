@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import fields
 
 from dbt.adapters.silt.impl import SiltConfig
+from dbt.adapters.silt.materializations.incremental.changed_keys import CONFIGS as CHANGED_KEYS
 from dbt.adapters.silt.materializations.incremental.config import DATABRICKS, DUCKDB, IncrementalConfig
 from dbt.adapters.silt.materializations.unused_configs import UNUSED
 from docs.markdown import GENERATED, described_attributes, kind_of, sentence, table
@@ -27,7 +28,7 @@ DBT_CONFIGS: Mapping[str, Mapping[str, str]] = {
         "begin": "The start of the first batch of `microbatch`.",
         "concurrent_batches": "Whether batches of `microbatch` run in parallel.",
         "event_time": "The column that assigns a row to a batch of `microbatch`.",
-        "incremental_strategy": "`append`, `merge`, `delete+insert`, `insert_overwrite`, "
+        "incremental_strategy": "`changed_keys`, `append`, `merge`, `delete+insert`, `insert_overwrite`, "
         "`replace_where`, `microbatch`, or a strategy of the project; by default `merge` with a "
         "`unique_key` and `append` without.",
         "lookback": "The number of batches before the newest that `microbatch` processes again.",
@@ -72,7 +73,8 @@ def configs_page() -> str:
     groups = {
         "Every model": [name for name in own if name not in incremental and name not in _EXTERNAL],
         "The materialization `external`": _EXTERNAL,
-        "The strategy `merge`": [name for name in incremental if name not in (*DATABRICKS, *DUCKDB)],
+        "The strategy `changed_keys`": CHANGED_KEYS,
+        "The strategy `merge`": [name for name in incremental if name not in (*CHANGED_KEYS, *DATABRICKS, *DUCKDB)],
         "`merge` with the configs of dbt-databricks": DATABRICKS,
         "`merge` with the configs of dbt-duckdb": DUCKDB,
     }

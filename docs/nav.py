@@ -18,7 +18,18 @@ SECTIONS: Mapping[str, str] = {
 
 FIRST: Mapping[str, Sequence[str]] = {
     "models": (
-        *("index", "table", "view", "incremental", "changes", "append", "merge", "delete-insert", "insert-overwrite"),
+        *(
+            "index",
+            "table",
+            "view",
+            "incremental",
+            "changed-keys",
+            "changes",
+            "append",
+            "merge",
+            "delete-insert",
+            "insert-overwrite",
+        ),
         *("replace-where", "microbatch", "own-strategy", "snapshot", "seed", "python", "external", "function"),
         "unit-tests",
     ),

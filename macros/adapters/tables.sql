@@ -22,8 +22,17 @@
   {{- silt_comment_clause() }}
   {{- silt_partition_clause() }}
   {{- silt_properties_clause() }}
+  {{- silt_changed_keys_clause() }}
   as
   {{ sql }}
+{%- endmacro %}
+
+
+{#-- The table of the strategy `changed_keys` records which changes of its inputs it contains. --#}
+{% macro silt_changed_keys_clause() -%}
+  {%- if model.config.materialized == 'incremental' and config.get('incremental_strategy') == 'changed_keys' and not flags.EMPTY %}
+  {{ adapter.changed_keys_clause(model) }}
+  {%- endif -%}
 {%- endmacro %}
 
 

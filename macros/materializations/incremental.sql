@@ -78,6 +78,7 @@
     'delete+insert': adapter.dispatch('get_incremental_delete_insert_sql', 'dbt'),
     'insert_overwrite': adapter.dispatch('get_incremental_insert_overwrite_sql', 'dbt'),
     'replace_where': adapter.dispatch('get_incremental_replace_where_sql', 'dbt'),
+    'changed_keys': adapter.dispatch('get_incremental_changed_keys_sql', 'dbt'),
     'microbatch': adapter.dispatch('get_incremental_microbatch_sql', 'dbt'),
     'default': adapter.dispatch('get_incremental_default_sql', 'dbt'),
   } -%}

@@ -114,6 +114,32 @@
 {%- endmacro %}
 
 
+{#-- Replaces the rows of the keys that changed in some input of the query since the last run, or all rows; the engine decides
+     (decision 0089). The statement contains the query as the first run writes it, because another query replaces all rows. --#}
+{% macro get_incremental_changed_keys_sql(arg_dict) %}
+  {{ return(adapter.dispatch('get_incremental_changed_keys_sql', 'dbt')(arg_dict)) }}
+{% endmacro %}
+
+
+{% macro silt__get_incremental_changed_keys_sql(arg_dict) -%}
+  {%- if flags.EMPTY -%}
+    {{ return(get_incremental_append_sql(arg_dict)) }}
+  {%- endif -%}
+  {%- set query = silt_query(arg_dict) -%}
+  {%- set wanted = arg_dict['dest_columns'] | map(attribute='name') | map('lower') | sort -%}
+  {%- set given = adapter.get_column_schema_from_query(query) | map(attribute='name') | map('lower') | sort -%}
+  {{ silt_insert_into(arg_dict) }}
+  replace {{ adapter.changed_keys_clause(model) }}
+  {% if config.get('contract').enforced -%}
+    {{ get_select_subquery(query) }}
+  {%- elif wanted == given -%}
+    {{ query }}
+  {%- else -%}
+    {{ silt_rows(arg_dict) }}
+  {%- endif -%}
+{%- endmacro %}
+
+
 {#-- Replaces the rows in the batch's window. dbt's filter on the refs already limits the query to the window. --#}
 {% macro silt__get_incremental_microbatch_sql(arg_dict) -%}
   {%- set window = adapter.batch_window(model, arg_dict['dest_columns'], silt_query(arg_dict)) -%}

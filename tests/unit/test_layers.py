@@ -52,7 +52,7 @@ FLOORS = (
     ("engine/catalog/database", "engine/catalog/folders", "engine/catalog/objects"),
     ("engine/catalog/branches",),
     ("engine/catalog/catalog",),
-    ("engine/catalog/open_databases", "engine/catalog/rollback_plan", "engine/reuse"),
+    ("engine/catalog/open_databases", "engine/catalog/rollback_plan", "engine/changed_keys", "engine/reuse"),
     ("engine/catalog/rollback", "engine/arrow"),
     ("engine/commands/writing",),
     ("engine/commands/reading",),
@@ -96,6 +96,7 @@ STATEMENTS_WITH_SPARK = {
         "resolve.namespace",
         "resolve.snapshot_views",
         "resolve.table_changes_function",
+        "steps.changed_keys",
         "steps.context",
     )
 }

@@ -12,6 +12,7 @@ from dbt_common.exceptions import CompilationError, DbtDatabaseError
 
 from dbt.adapters.silt.engine.kernel.errors import ChangesMissingError
 from dbt.adapters.silt.engine.kernel.identifiers import quote
+from dbt.adapters.silt.materializations.incremental.changed_keys import changed_keys_clause
 from dbt.adapters.silt.materializations.incremental.config_columns import qualified, qualify_condition
 from dbt.adapters.silt.materializations.incremental.consumed_changes import (
     CHANGE_TYPE,
@@ -93,6 +94,15 @@ class IncrementalMethods(metaclass=AdapterMeta):
                 raise
             return f"{error.msg}; a run without --full-refresh needs a valid value"
         return None
+
+    @available.parse(lambda *_, **__: "")
+    def changed_keys_clause(self, model: Mapping[str, Any]) -> str:
+        """Returns the clause CHANGED KEYS of a model's statement.
+
+        Raises:
+            CompilationError: if the model is not a plain SELECT.
+        """
+        return changed_keys_clause(model)
 
     @available.parse_list
     def merge_clauses(

@@ -46,7 +46,7 @@ class SiltResponse(AdapterResponse):
         skipped: whether an earlier commit had done this unit of work; `table_version` is then that commit's.
         reused: whether the node was not built, because its table holds what the build would write; `table_version`
             and `run_id` are then of the commit that built it.
-        reason: why a node that may be reused was reused or built.
+        reason: why a node that may be reused was reused or built, or why `changed_keys` replaced all rows.
     """
 
     run_id: str | None = None
@@ -97,6 +97,7 @@ class SiltResponse(AdapterResponse):
         known = [rows for rows in changes if rows is not None]
         return cls(
             _message=_skip_message(outcome, unit) if outcome.skipped else _message(outcome),
+            reason=outcome.rebuilt,
             code=outcome.operation,
             rows_affected=sum(known) if known else None,
             run_id=unit.run_id if unit else None,
@@ -136,7 +137,8 @@ def _message(outcome: Outcome) -> str:
     """Returns a message such as "v12: 4,120 inserted, 310 updated in 3 files"."""
     files = f" in {_files(outcome.files_added)}" if outcome.files_added else ""
     version = "" if outcome.version is None else f"v{outcome.version}: "
-    return f"{version}{_changed_rows(outcome)}{files}"
+    rebuilt = "" if outcome.rebuilt is None else f"; all rows replaced: {outcome.rebuilt}"
+    return f"{version}{_changed_rows(outcome)}{files}{rebuilt}"
 
 
 def _changed_rows(outcome: Outcome) -> str:

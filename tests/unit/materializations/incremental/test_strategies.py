@@ -38,7 +38,7 @@ def test_an_unknown_strategy_is_refused_with_the_nearest_name_and_all_names(stra
         check_strategy(strategy, MACROS, "shop")
     said = str(raised.value).strip()
     assert f'an incremental strategy macro with the name "get_incremental_{strategy}_sql" in shop{hint} ' in said
-    known = "append, merge, delete+insert, insert_overwrite, replace_where, microbatch, only_new"
+    known = "append, merge, delete+insert, insert_overwrite, replace_where, microbatch, changed_keys, only_new"
     assert said.endswith(f"Set `incremental_strategy` to one of {known}, or define that macro in the project")
 
 

@@ -108,6 +108,7 @@ class Outcome:
         unchanged: whether a replaced table had the same rows, so that the commit changes none.
         emptied_at: if skipped, the later version that deleted all rows of the table and kept the transaction
             identifier (TRUNCATE, DELETE without a condition).
+        rebuilt: why a statement with CHANGED KEYS replaced all rows.
 
     Example:
         >>> outcome = Outcome("MERGE", "main.orders", 12, rows_inserted=2, rows_updated=40, attempts=2)
@@ -131,3 +132,4 @@ class Outcome:
     recorded: int | None = None
     emptied_at: int | None = None
     unchanged: bool = False
+    rebuilt: str | None = None

@@ -10,7 +10,7 @@ from dbt.adapters.silt.engine.catalog.file_lists import fingerprint
 from dbt.adapters.silt.engine.catalog.names import RelationName
 from dbt.adapters.silt.engine.catalog.relations import RelationKind
 from dbt.adapters.silt.engine.kernel.errors import InvalidNameError
-from dbt.adapters.silt.engine.kernel.log.builds import Build, BuildFacts, TableState, local_day
+from dbt.adapters.silt.engine.kernel.log.builds import INFO_KEY, Build, BuildFacts, TableState, local_day
 from dbt.adapters.silt.engine.kernel.log.freshness import last_change
 from dbt.adapters.silt.engine.kernel.log.history import Commit
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
@@ -34,11 +34,15 @@ def decide_now(catalog: Catalog, log: DeltaLog, build: Build, code: str) -> Deci
     return decide(build, last, replace(present(catalog, last.facts, log.name, code), day=day))
 
 
-def last_build(log: DeltaLog, owner: str) -> LastBuild | None:
-    """Finds the newest commit with facts of a build by the owner, if the log still has it."""
+def last_build(log: DeltaLog, owner: str, key: str = INFO_KEY) -> LastBuild | None:
+    """Finds the newest commit with facts of a build by the owner, if the log still has it.
+
+    Args:
+        key: the field of `commitInfo` for the facts.
+    """
     later: list[Commit] = []
     for commit in log.newest_commits():
-        facts = BuildFacts.of_info(commit.info)
+        facts = BuildFacts.of_info(commit.info, key)
         if facts is not None and facts.owner == owner:
             run_id = _run_id(commit.info.extra.get("dbt"))
             since = _changed_since(log, commit, later)

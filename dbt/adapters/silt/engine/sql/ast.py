@@ -227,6 +227,21 @@ class Position:
 # Tables, views, schemas, functions
 
 
+@dataclass(frozen=True)
+class ChangedKeys:
+    """CHANGED KEYS (columns) [MAPPED TO input (columns), ...] [OR REPLACE ALL] (decision 0089).
+
+    Attributes:
+        columns: the columns of the query's result that are the key.
+        inputs: the columns of inputs that hold the key, by the input's name.
+        or_all: whether a query that cannot be evaluated for single keys replaces all rows, instead of an error.
+    """
+
+    columns: tuple[str, ...]
+    inputs: tuple[tuple[Name, tuple[str, ...]], ...] = ()
+    or_all: bool = False
+
+
 @dataclass(frozen=True, kw_only=True)
 class CreateTable(MakesTable, effect=Effect.ROWS):
     """CREATE [OR REPLACE] TABLE, with or without a query.
@@ -244,6 +259,7 @@ class CreateTable(MakesTable, effect=Effect.ROWS):
     options: Mapping[str, str] = field(default_factory=dict)
     location: str | None = None
     query: str | None = None
+    changed_keys: ChangedKeys | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -478,6 +494,7 @@ class InsertMode(Enum):
     REPLACE_WHERE = "replace where"
     REPLACE_USING = "replace using"
     REPLACE_ON = "replace on"
+    REPLACE_CHANGED = "replace changed keys"
 
 
 @dataclass(frozen=True)
@@ -492,7 +509,8 @@ class PartitionValue:
 class Insert(OnTable, effect=Effect.ROWS):
     """INSERT; `query` is a complete query (a leading WITH is part of it, VALUES and TABLE are queries too).
 
-    `condition` belongs to REPLACE WHERE and REPLACE ON, `using` to REPLACE USING, `source_alias` to REPLACE ON.
+    `condition` belongs to REPLACE WHERE and REPLACE ON, `using` to REPLACE USING, `source_alias` to REPLACE ON,
+    `changed_keys` to REPLACE CHANGED KEYS.
     """
 
     query: str
@@ -505,6 +523,7 @@ class Insert(OnTable, effect=Effect.ROWS):
     condition: str | None = None
     using: tuple[str, ...] = ()
     source_alias: str | None = None
+    changed_keys: ChangedKeys | None = None
     schema_evolution: bool = False
 
 

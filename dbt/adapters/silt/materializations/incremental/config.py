@@ -9,6 +9,7 @@ from typing import Any
 from dbt.adapters.protocol import AdapterConfig
 
 from dbt.adapters.silt.engine.kernel.identifiers import listed
+from dbt.adapters.silt.materializations.incremental.changed_keys import UNSUPPORTED_CHOICES, changed_keys_problems
 from dbt.adapters.silt.materializations.incremental.config_columns import without_quotes
 from dbt.adapters.silt.materializations.incremental.merge_clause_checks import as_list, clause_problems
 from dbt.adapters.silt.materializations.incremental.merge_clauses import is_on
@@ -48,6 +49,12 @@ class IncrementalConfig(AdapterConfig):
         merge_update_set_expressions: column -> expression for its new value.
         merge_on_using_columns: the columns on which rows match, instead of `unique_key`.
         merge_returning_columns: no effect, since a run shows no rows.
+
+        group_key: the columns of the key of `changed_keys` if several rows may have the same key; else `unique_key`.
+        key_columns: the name of a table -> the column, or the list of columns, that holds the key of `changed_keys`. It
+            is found in the query, and this is checked.
+        on_unsupported_query: `fail` (the default) or `full_refresh`, if `changed_keys` cannot compute the rows of some
+            keys alone.
     """
 
     predicates: list[str] | str | None = None
@@ -72,6 +79,10 @@ class IncrementalConfig(AdapterConfig):
     merge_update_set_expressions: dict[str, Any] | None = None
     merge_on_using_columns: list[str] | str | None = None
     merge_returning_columns: list[str] | str | None = None
+
+    group_key: list[str] | str | None = None
+    key_columns: dict[str, Any] | None = None
+    on_unsupported_query: str | None = None
 
 
 DATABRICKS = (
@@ -115,6 +126,7 @@ def problems(config: Mapping[str, Any]) -> Iterator[str]:
             yield f"`{name}` must be {what}, but is {given[name]!r}{_TAKEN_BACK if _is_empty(given[name]) else ''}"
     yield from _mixed(given)
     yield from _of_no_partition(given)
+    yield from changed_keys_problems(given)
     if "merge_clauses" in given:
         yield from clause_problems(given["merge_clauses"])
 
@@ -212,6 +224,10 @@ def _is_expressions(value: Any) -> bool:
     )
 
 
+def _is_key_columns(value: Any) -> bool:
+    return isinstance(value, Mapping) and all(_is_text(name) and _is_filled_list(each) for name, each in value.items())
+
+
 _TEXT = (_is_text, "a condition in SQL")
 _LIST = (_is_list, "a string or a list of strings")
 _FILLED_LIST = (_is_filled_list, "a string or a list of at least one string")
@@ -243,4 +259,7 @@ _SHAPES: Mapping[str, tuple[Callable[[Any], bool], str]] = {
     "merge_update_set_expressions": (_is_expressions, "a dictionary of columns and their expressions"),
     "merge_on_using_columns": _FILLED_LIST,
     "merge_returning_columns": _LIST,
+    "group_key": _FILLED_LIST,
+    "key_columns": (_is_key_columns, "a dictionary of tables, each with a column or a list of columns"),
+    "on_unsupported_query": (lambda value: value in UNSUPPORTED_CHOICES, f"one of {listed(UNSUPPORTED_CHOICES)}"),
 }

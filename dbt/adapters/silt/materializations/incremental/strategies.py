@@ -11,7 +11,7 @@ from dbt_common.exceptions import CompilationError
 
 from dbt.adapters.silt.materializations.incremental.merge_clauses import is_on
 
-STRATEGIES = ("append", "merge", "delete+insert", "insert_overwrite", "replace_where", "microbatch")
+STRATEGIES = ("append", "merge", "delete+insert", "insert_overwrite", "replace_where", "microbatch", "changed_keys")
 
 _MACRO = re.compile(r"get_incremental_(\w+)_sql")
 _LIKE_ENOUGH = 0.6

@@ -6,7 +6,7 @@ with rows to replace are rewritten, in the same job as the new rows.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import pyarrow as pa
@@ -36,6 +36,9 @@ from dbt.adapters.silt.engine.kernel.table.expressions import And
 from dbt.adapters.silt.engine.kernel.table.schema import StructType
 from dbt.adapters.silt.engine.kernel.transaction.changes import ReadSet
 from dbt.adapters.silt.engine.sql.query.rule_texts import one_line
+
+_MOST_SENT_BYTES = 32 << 20
+"""The size up to which the keys to replace are sent to every task that reads an input."""
 
 _OVERWRITE = "Overwrite"
 _OUTSIDE = "__silt_outside"
@@ -108,6 +111,32 @@ def replace_using(
     plan = _equal_columns(names)
     source = _source(target, placed.df, plan)
     placed, replacement = replace(placed, df=source.frame), Replacement(_OVERWRITE, parameters=parameters)
+    return _replace_rows(target, placed, source, plan, replacement, settings)
+
+
+def replace_keys(
+    target: Target,
+    query: Callable[[DataFrame], DataFrame],
+    placement: Placement,
+    keys: DataFrame,
+    settings: WriteSettings,
+) -> Outcome:
+    """Deletes the rows that have one of the keys, with null as a value, and inserts a query's rows.
+
+    Args:
+        query: returns the query from the keys, which are computed once.
+        keys: the keys; their columns have the names of columns of the table.
+
+    Raises:
+        As `insert.append`, and ConcurrentModificationError: if another writer changed rows of the table.
+    """
+    names = tuple(target.snapshot.schema.require(name, target.name).name for name in keys.columns)
+    plan = _equal_columns(names, null_safe=True)
+    source = _source(target, keys, plan)
+    is_small = source.size is not None and source.size <= _MOST_SENT_BYTES
+    kept = F.broadcast(source.frame) if is_small else source.frame
+    placed = place(query(kept), target, placement).with_numbers()
+    replacement = Replacement(_OVERWRITE, parameters={"replaceChangedKeys": f"({', '.join(names)})"})
     return _replace_rows(target, placed, source, plan, replacement, settings)
 
 
@@ -198,11 +227,14 @@ def _replace_files(
     return insertion.finish(target, placed, written, done, settings)
 
 
-def _equal_columns(names: Sequence[str]) -> MergePlan:
-    """Returns the condition of REPLACE USING on a row of the table and a row of the query."""
+def _equal_columns(names: Sequence[str], null_safe: bool = False) -> MergePlan:
+    """Returns the condition that a row of the table and a row of the query are equal in some columns."""
     sides = [(f"{quote(_TARGET)}.{quote(name)}", f"{quote(_SOURCE)}.{quote(name)}") for name in names]
-    keys = tuple(KeyEquality(expressions.Column.of(name), given) for name, (_, given) in zip(names, sides, strict=True))
-    condition = " and ".join(f"{column} = {given}" for column, given in sides)
+    keys = tuple(
+        KeyEquality(expressions.Column.of(name), given, null_safe)
+        for name, (_, given) in zip(names, sides, strict=True)
+    )
+    condition = " and ".join(f"{column} {'<=>' if null_safe else '='} {given}" for column, given in sides)
     return MergePlan(_TARGET, _SOURCE, condition, clauses=(), keys=keys, keys_only=True)
 
 

@@ -17,6 +17,9 @@ from dbt.adapters.silt.engine.kernel.table.actions import CommitInfo, Json, Meta
 INFO_KEY: Final = "build"
 """The field of `commitInfo` for the facts."""
 
+KEYS_INFO_KEY: Final = "changedKeys"
+"""The field of `commitInfo` for the facts of a statement with CHANGED KEYS."""
+
 _NOT_CONTENT: Final = ("comment", "CURRENT_DEFAULT", "delta.generationExpression", "delta.invariants")
 _IDENTITY: Final = "delta.identity."
 
@@ -109,9 +112,9 @@ class BuildFacts:
     files: Mapping[str, str | None] = field(default_factory=dict)
 
     @classmethod
-    def of_info(cls, info: CommitInfo) -> BuildFacts | None:
+    def of_info(cls, info: CommitInfo, key: str = INFO_KEY) -> BuildFacts | None:
         """Returns the facts in a commitInfo, or None if it has none or another form of them."""
-        body = info.extra.get(INFO_KEY)
+        body = info.extra.get(key)
         if not isinstance(body, Mapping) or not all(isinstance(body.get(each), str) for each in _REQUIRED):
             return None
         tables = {name: _state(each) for name, each in _mapping(body, "tables").items()}
@@ -128,7 +131,7 @@ class BuildFacts:
             files=_texts(info, "readFiles"),
         )
 
-    def commit_info(self) -> dict[str, Json]:
+    def commit_info(self, key: str = INFO_KEY) -> dict[str, Json]:
         """Returns the field for a commit's commitInfo; definitions and files have fields of their own there."""
         tables = {
             name: {"id": at.table_id, "version": at.version, "schema": at.schema} for name, at in self.tables.items()
@@ -137,7 +140,7 @@ class BuildFacts:
         body |= {"tables": tables} if tables else {}
         body |= {"unknown": list(self.unknown)} if self.unknown else {}
         body |= {} if self.day is None else {"day": self.day, "zone": self.zone}
-        return {INFO_KEY: body}
+        return {key: body}
 
 
 _REQUIRED: Final = ("owner", "code", "environment")

@@ -7,6 +7,7 @@ from dataclasses import replace
 from dbt.adapters.silt.engine.kernel.errors import UnsupportedStatementError
 from dbt.adapters.silt.engine.sql.ast import Insert, InsertDirectory, InsertMode, Statement
 from dbt.adapters.silt.engine.sql.cursor import Cursor
+from dbt.adapters.silt.engine.sql.grammar.changed_keys import changed_keys
 from dbt.adapters.silt.engine.sql.spans import after_group, starts_query, starts_query_in_parentheses
 from dbt.adapters.silt.engine.sql.tokens import Kind
 
@@ -77,13 +78,15 @@ def _at_column_list(cursor: Cursor) -> bool:
 
 
 def _replacement(cursor: Cursor, statement: Insert) -> Insert:
-    """Parses [REPLACE WHERE condition | REPLACE USING (columns) | REPLACE ON condition], before or after BY NAME."""
+    """Parses REPLACE WHERE condition, USING (columns), CHANGED KEYS (columns) or ON condition, or nothing."""
     if statement.mode is not InsertMode.INTO or not cursor.take("REPLACE"):
         return statement
     if cursor.take("USING"):
         return replace(statement, mode=InsertMode.REPLACE_USING, using=cursor.listed(Cursor.column))
     if cursor.take("WHERE"):
         return replace(statement, mode=InsertMode.REPLACE_WHERE, condition=_condition(cursor))
+    if cursor.take("CHANGED", "KEYS"):
+        return replace(statement, mode=InsertMode.REPLACE_CHANGED, changed_keys=changed_keys(cursor))
     cursor.expect("ON")
     return replace(statement, mode=InsertMode.REPLACE_ON, condition=_condition(cursor))
 

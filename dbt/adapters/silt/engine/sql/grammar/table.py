@@ -19,6 +19,7 @@ from dbt.adapters.silt.engine.sql.ast import (
     TimeTravel,
 )
 from dbt.adapters.silt.engine.sql.cursor import Cursor
+from dbt.adapters.silt.engine.sql.grammar.changed_keys import changed_keys
 from dbt.adapters.silt.engine.sql.spans import closing, starts_query
 
 
@@ -298,6 +299,7 @@ _CLAUSES: Mapping[tuple[str, ...], Callable[[Cursor, CreateTable], CreateTable]]
     ("COMMENT",): lambda cursor, statement: replace(statement, comment=cursor.string()),
     ("LOCATION",): lambda cursor, statement: replace(statement, location=cursor.string()),
     ("TBLPROPERTIES",): lambda cursor, statement: replace(statement, properties=cursor.properties()),
+    ("CHANGED", "KEYS"): lambda cursor, statement: replace(statement, changed_keys=changed_keys(cursor)),
     ("OPTIONS",): lambda cursor, statement: replace(statement, options=cursor.properties()),
 }
 

@@ -9,6 +9,7 @@ from dbt.adapters.silt.engine.commands.spark.types import kernel_schema
 from dbt.adapters.silt.engine.commands.tables import create
 from dbt.adapters.silt.engine.commands.tables.create import Definition
 from dbt.adapters.silt.engine.commands.tables.table_location import TableLocation
+from dbt.adapters.silt.engine.commands.target import WriteSettings
 from dbt.adapters.silt.engine.kernel.errors import UnsupportedStatementError
 from dbt.adapters.silt.engine.kernel.identifiers import quote
 from dbt.adapters.silt.engine.kernel.table.schema import StructType
@@ -16,9 +17,12 @@ from dbt.adapters.silt.engine.sql import ast
 from dbt.adapters.silt.engine.statements.execute.constraints import kept, named
 from dbt.adapters.silt.engine.statements.execute.functions import refuse_calls
 from dbt.adapters.silt.engine.statements.resolve.expansion import SqlFragment
+from dbt.adapters.silt.engine.statements.resolve.reads import Resolved
 from dbt.adapters.silt.engine.statements.resolve.row_changes.consumed_changes import check_consumer
+from dbt.adapters.silt.engine.statements.steps.changed_keys import settings_of
 from dbt.adapters.silt.engine.statements.steps.context import Context, Result
 from dbt.adapters.silt.engine.statements.steps.create_target import CreateTarget, create_target_of
+from dbt.adapters.silt.engine.statements.steps.keyed_query import keyed_query
 from dbt.adapters.silt.engine.statements.steps.on_table import Maker, Verb, make_table, settings_with
 from dbt.adapters.silt.engine.statements.steps.pass_to_spark import pass_to_spark, pass_with_query
 
@@ -43,7 +47,7 @@ def create_table(context: Context, statement: ast.CreateTable) -> Result:
         resolved = context.resolver.resolve(texts, target=target.log, replaces_target=True)
         check_consumer(resolved.positions, target.name)
         query = context.frame(resolved) if texts else None
-        settings = settings_with(context, resolved)
+        settings = _settings(context, statement, resolved, target)
         return lambda log: create.create(
             context.spark,
             TableLocation(log, resolved.target, is_managed=target.path is None),
@@ -80,6 +84,21 @@ def create_table_like(context: Context, statement: ast.CreateTableLike) -> Resul
 
     refuse = partial(_refuse, statement)
     return make_table(context, statement, Verb(_OPERATION, refuse), target, define)
+
+
+def _settings(context: Context, statement: ast.CreateTable, resolved: Resolved, target: CreateTarget) -> WriteSettings:
+    """Returns the settings of the commit; with CHANGED KEYS, it records which changes of the inputs the table contains.
+
+    Raises:
+        UnsupportedStatementError: if CHANGED KEYS is given without a query, or as `keyed_query`.
+    """
+    settings = settings_with(context, resolved)
+    if statement.changed_keys is None:
+        return settings
+    if statement.query is None:
+        raise UnsupportedStatementError("CHANGED KEYS needs a query", table=target.label, remedy="Leave it out")
+    query = keyed_query(context, statement.changed_keys, resolved)
+    return settings_of(context, query, resolved, resolved.target, target.label, settings)
 
 
 def _like(schema: StructType, statement: ast.CreateTableLike) -> Definition:

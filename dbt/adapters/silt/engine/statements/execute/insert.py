@@ -19,6 +19,7 @@ from dbt.adapters.silt.engine.sql.ast import InsertMode
 from dbt.adapters.silt.engine.statements.execute.default_values import with_defaults, with_named_defaults
 from dbt.adapters.silt.engine.statements.resolve.merge_keys import MergeSides, merge_keys
 from dbt.adapters.silt.engine.statements.resolve.namespace import WarehouseTable
+from dbt.adapters.silt.engine.statements.steps.changed_keys import replace_changed_keys
 from dbt.adapters.silt.engine.statements.steps.context import Context, Result
 from dbt.adapters.silt.engine.statements.steps.on_table import Change, Texts, Verb, change_table
 from dbt.adapters.silt.engine.statements.steps.qualifiers import SOURCE_ALIAS, identifier, qualifiers, rows_of
@@ -27,7 +28,7 @@ _OVERWRITE_MODE = "spark.sql.sources.partitionOverwriteMode"
 
 
 def insert(context: Context, statement: ast.Insert) -> Result:
-    """Runs INSERT INTO, OVERWRITE, REPLACE WHERE, REPLACE USING and REPLACE ON."""
+    """Runs INSERT INTO, OVERWRITE, REPLACE WHERE, REPLACE USING, REPLACE ON and REPLACE CHANGED KEYS."""
     condition = _condition(statement)
 
     def refuse(table: str) -> None:
@@ -41,6 +42,8 @@ def insert(context: Context, statement: ast.Insert) -> Result:
         return Texts(statement.query, expressions, qualifiers(table, statement.alias))
 
     def run(change: Change) -> Outcome:
+        if statement.mode is InsertMode.REPLACE_CHANGED:
+            return replace_changed_keys(context, statement, change, _placement(statement))
         sql, placement = _with_defaults(change.resolved.texts[0], _placement(statement), change.target)
         query = context.spark.sql(sql)
         if condition is None:

@@ -88,6 +88,7 @@ class Resolved:
         inputs: inputs of the texts, and of earlier queries of the same unit.
         expanded: the texts, expanded but not pinned.
         positions: positions in the changes that the texts consume, to commit with the statement's change.
+        cut: the newest snapshot of each table.
     """
 
     texts: tuple[str, ...]
@@ -99,6 +100,7 @@ class Resolved:
     inputs: Inputs = field(default_factory=Inputs)
     expanded: tuple[ExpandedQuery, ...] = ()
     positions: tuple[Position, ...] = ()
+    cut: Mapping[DeltaLog, Snapshot] = field(default_factory=dict)
 
     @property
     def bytes_read(self) -> int | None:

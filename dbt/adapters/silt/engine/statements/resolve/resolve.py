@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -37,7 +37,7 @@ from dbt.adapters.silt.engine.sql.query.stored_texts import HIDDEN_SELECT
 from dbt.adapters.silt.engine.sql.tokens import syntax_error
 from dbt.adapters.silt.engine.statements.resolve.answering import Answering
 from dbt.adapters.silt.engine.statements.resolve.expander import Expander
-from dbt.adapters.silt.engine.statements.resolve.expansion import ExpandedQuery, SqlFragment
+from dbt.adapters.silt.engine.statements.resolve.expansion import ExpandedQuery, SqlFragment, Table
 from dbt.adapters.silt.engine.statements.resolve.namespace import Namespace
 from dbt.adapters.silt.engine.statements.resolve.reads import (
     Inputs,
@@ -120,6 +120,7 @@ class Resolver:
             inputs=inputs,
             expanded=tuple(named),
             positions=tuple(renderer.positions),
+            cut=cut,
         )
         _note_on_branch(reads)
         if target is None:
@@ -128,6 +129,15 @@ class Resolver:
             return resolved
         own = [read for read in reads if read.log is target and read.is_latest]
         return replace(resolved, target=cut[target], target_reads=merged_reads(earlier, read_set(own)))
+
+    def rendered_around(self, resolved: Resolved, around: Callable[[Table, str], str]) -> str:
+        """Returns the first resolved text, a query, with another query for each of its tables.
+
+        Args:
+            around: as in `Renderer`; called in the same order each time.
+        """
+        renderer = replace(self._renderer(resolved.cut, []), around=around)
+        return renderer.queries(resolved.expanded[:1])[0]
 
     def query(self, sql: str, view: RelationName | None = None) -> Resolved:
         """Resolves a single query."""

@@ -110,6 +110,10 @@ class SnapshotViews:
         """Returns the quoted name of a session view over rows of the engine itself."""
         return self._named("rows", lambda: arrow_rows.frame(self.spark, rows))
 
+    def of_frame(self, name: str, rows: DataFrame) -> str:
+        """Returns the quoted name of a session view over the rows of a command."""
+        return self._named(name, lambda: rows)
+
     def schema(self, query: str) -> StructType:
         """Returns the columns of a query over session views, which is analysed and not run.
 

@@ -1,0 +1,228 @@
+"""Replaces the rows of the keys that changed in the inputs of a query: INSERT ... REPLACE CHANGED KEYS.
+
+The rows of a key depend only on the rows of its inputs with that key (decision 0089). So the query is evaluated over
+the inputs restricted to the keys that changed since the table's last such commit. If that cannot be done, all rows are
+replaced, and the outcome says why.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from functools import reduce
+from typing import Final
+
+from pyspark.sql import DataFrame
+
+from dbt.adapters.silt.engine.commands.insert import insertion
+from dbt.adapters.silt.engine.commands.insert import replace as replace_command
+from dbt.adapters.silt.engine.commands.insert.placement import Placement
+from dbt.adapters.silt.engine.commands.reading import difference
+from dbt.adapters.silt.engine.commands.target import Outcome, WriteSettings
+from dbt.adapters.silt.engine.kernel.errors import (
+    DataFileMissingError,
+    InvalidStatementError,
+    UnsupportedStatementError,
+    VersionNotFoundError,
+)
+from dbt.adapters.silt.engine.kernel.identifiers import quote
+from dbt.adapters.silt.engine.kernel.log.builds import KEYS_INFO_KEY, BuildFacts
+from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
+from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
+from dbt.adapters.silt.engine.kernel.scan.change_feed import changes_after
+from dbt.adapters.silt.engine.kernel.transaction.changes import ReadSet, merged_reads
+from dbt.adapters.silt.engine.kernel.transaction.positions import (
+    Position,
+    app_id_of,
+    has_positions,
+    recorded_position,
+)
+from dbt.adapters.silt.engine.reuse.present import last_build
+from dbt.adapters.silt.engine.sql import ast
+from dbt.adapters.silt.engine.statements.resolve.expansion import Table
+from dbt.adapters.silt.engine.statements.resolve.reads import Resolved
+from dbt.adapters.silt.engine.statements.steps.context import Context
+from dbt.adapters.silt.engine.statements.steps.keyed_query import OWNER, KeyedQuery, keyed_query
+from dbt.adapters.silt.engine.statements.steps.on_table import Change
+
+_ROWS: Final = "__silt_rows"
+_KEYS: Final = "__silt_keys"
+
+
+class _MustRebuild(Exception):
+    """All rows must be replaced; the text says why."""
+
+
+def _restricted(query: KeyedQuery, keys: str) -> Callable[[Table, str], str]:
+    """Returns a function that restricts each table of a query to the rows with a changed key, if the table has the key.
+
+    It takes the tables in the order of their numbers.
+    """
+    numbers = itertools.count()
+
+    def around(_: Table, view: str) -> str:
+        columns = query.roles.get(next(numbers))
+        return view if columns is None else f"(select * from {view} as {_ROWS} {_semi_join(columns, query.key, keys)})"
+
+    return around
+
+
+def _semi_join(columns: Iterable[str], key: Iterable[str], keys: str) -> str:
+    """Returns the clause that keeps the rows of `_ROWS` with a changed key, null included."""
+    equal = (f"{_ROWS}.{quote(column)} <=> {_KEYS}.{quote(name)}" for column, name in zip(columns, key, strict=True))
+    return f"left semi join {keys} as {_KEYS} on {' and '.join(equal)}"
+
+
+def replace_changed_keys(context: Context, statement: ast.Insert, change: Change, placement: Placement) -> Outcome:
+    """Replaces the rows of the changed keys, or all rows.
+
+    Raises:
+        InvalidStatementError: if a column of the key is inserted into a column with another name.
+        As `keyed_query`, `replace.replace_keys` and `insertion.overwrite`.
+    """
+    clause, target = statement.changed_keys, change.target
+    assert clause is not None
+    schema = target.snapshot.schema
+    query = keyed_query(context, clause, change.resolved, schema)
+    _check_placement(query, context.spark.sql(change.resolved.texts[0]).columns, placement, schema.names)
+    settings = settings_of(context, query, change.resolved, target.snapshot, str(change.table.name), change.settings)
+
+    def evaluated(kept: DataFrame) -> DataFrame:
+        return context.spark.sql(_restricted_sql(context, query, change.resolved, kept))
+
+    guarded = replace(settings, reads=merged_reads(settings.reads, ReadSet(whole_table=True, transactions=True)))
+    try:
+        keys = _changed_keys(context, query, change)
+        return replace_command.replace_keys(target, evaluated, placement, keys, guarded)
+    except _MustRebuild as error:
+        reason = str(error)
+    except DataFileMissingError as error:
+        # If the file is one that the query needs, replacing all rows fails, too.
+        reason = f"the changes are not known: {error.problem}"
+    whole = context.spark.sql(change.resolved.texts[0])
+    outcome = insertion.overwrite(target, whole, placement, settings.with_commit_info({"rebuilt": reason}))
+    return replace(outcome, rebuilt=reason)
+
+
+def settings_of(
+    context: Context,
+    query: KeyedQuery,
+    resolved: Resolved,
+    base: Snapshot | None,
+    consumer: str,
+    settings: WriteSettings,
+) -> WriteSettings:
+    """Returns the settings of a commit, with the positions in the changes of the inputs and the facts of the query.
+
+    Args:
+        base: the table that is written, if it exists.
+        consumer: its name.
+
+    Raises:
+        InvalidStatementError: if the query reads the table.
+        UnsupportedStatementError: if the statement is part of a transaction.
+    """
+    if any(each.log.name == consumer for each in query.inputs):
+        raise InvalidStatementError(
+            "the query reads the table whose rows it determines",
+            table=consumer,
+            remedy="Write a plain SELECT from the inputs: the statement itself finds the rows to replace",
+        )
+    snapshots = {each.log: resolved.cut[each.log] for each in query.inputs if each.fixed is None}
+    positions = tuple(_position(log, snapshot, base, consumer) for log, snapshot in snapshots.items())
+    context.transaction.check_consumed(positions)
+    return replace(settings, positions=positions).with_commit_info(query.facts.commit_info(KEYS_INFO_KEY))
+
+
+def _position(log: DeltaLog, snapshot: Snapshot, base: Snapshot | None, consumer: str) -> Position:
+    recorded = None if base is None else recorded_position(base, snapshot.metadata.id)
+    app_id = app_id_of(snapshot.metadata.id, log.name) if recorded is None else recorded.app_id
+    return Position(consumer, app_id, snapshot.version, None if recorded is None else recorded.version)
+
+
+def _check_placement(query: KeyedQuery, columns: list[str], placement: Placement, names: Iterable[str]) -> None:
+    if placement.by_name:
+        return
+    filled = [name.lower() for name in placement.columns or names]
+    for name in query.key:
+        at = columns.index(name)
+        if at >= len(filled) or filled[at] != name.lower():
+            raise InvalidStatementError(
+                f"the column `{name}` of the key is inserted into a column with another name",
+                remedy="Give the columns of the query the names of the table's columns, and write BY NAME",
+            )
+
+
+def _changed_keys(context: Context, query: KeyedQuery, change: Change) -> DataFrame:
+    """Returns the keys that changed in some input since the table's last commit.
+
+    Raises:
+        _MustRebuild: if the rows of other keys may have changed, or the changes are not known.
+    """
+    if query.problem is not None:
+        raise _MustRebuild(f"the query {query.problem}")
+    recorded = _recorded(query, change)
+    frames = [
+        _keys_in(context, query, change.resolved.cut[table.log], recorded, number)
+        for number, table in enumerate(query.inputs)
+    ]
+    found = [each for each in frames if each is not None]
+    if not found:
+        raise _MustRebuild("no input of the query has the key")
+    return reduce(DataFrame.unionAll, found).distinct()
+
+
+def _recorded(query: KeyedQuery, change: Change) -> BuildFacts:
+    """Returns the facts that determined the rows of the table.
+
+    Raises:
+        _MustRebuild: if they are not the rows of this query at the recorded versions of its inputs.
+    """
+    target = change.target
+    if not has_positions(target.snapshot):
+        raise _MustRebuild("the table does not record which changes it contains")
+    last = last_build(target.log, OWNER, KEYS_INFO_KEY)
+    if last is None:
+        raise _MustRebuild("the log no longer has the commit that recorded which changes the table contains")
+    if last.changed_since is not None:
+        raise _MustRebuild(last.changed_since)
+    before, now = last.facts, query.facts
+    read = {each.log.name for each in query.inputs}
+    if before.code != now.code:
+        raise _MustRebuild("the query has changed")
+    if not before.tables.keys() == now.tables.keys() == read:
+        raise _MustRebuild(f"the query now reads {', '.join(sorted(read))}")
+    if before.environment != now.environment:
+        raise _MustRebuild("the version of Spark, or the time zone or ANSI mode of the session, has changed")
+    for name, state in now.tables.items():
+        if before.tables[name].table_id != state.table_id:
+            raise _MustRebuild(f"{name} was dropped and created again")
+        if before.tables[name].schema != state.schema:
+            raise _MustRebuild(f"the columns of {name} have changed")
+        position = recorded_position(target.snapshot, state.table_id)
+        if position is None or position.version != before.tables[name].version:
+            raise _MustRebuild(f"another statement has consumed changes of {name}")
+    return before
+
+
+def _keys_in(context: Context, query: KeyedQuery, end: Snapshot, recorded: BuildFacts, number: int) -> DataFrame | None:
+    """Returns the keys that changed in an input, if the input has the key."""
+    log, columns = query.inputs[number].log, query.roles.get(number)
+    try:
+        changed = changes_after(log, recorded.tables[log.name].version, end)
+        rows = difference.read(context.spark, log, changed)
+        if columns is not None:
+            named = zip(columns, query.key, strict=True)
+            return rows.select(*(rows[quote(column)].alias(name) for column, name in named))
+        if rows.limit(1).count():
+            raise _MustRebuild(f"{log.name}, of which the query needs all rows, has changed")
+    except (VersionNotFoundError, UnsupportedStatementError) as error:
+        raise _MustRebuild(f"the changes of {log.name} are not known: {error.problem}") from error
+    return None
+
+
+def _restricted_sql(context: Context, query: KeyedQuery, resolved: Resolved, keys: DataFrame) -> str:
+    view = context.resolver.snapshot_views.of_frame("keys", keys)
+    restricted = context.resolver.rendered_around(resolved, _restricted(query, view))
+    return f"select {_ROWS}.* from (\n{restricted}\n) as {_ROWS} {_semi_join(query.key, query.key, view)}"

@@ -1,0 +1,112 @@
+"""What is proved of a plan: which inputs have the key, and which are needed as a whole."""
+
+from __future__ import annotations
+
+import pytest
+
+from dbt.adapters.silt.engine.changed_keys.plan_text import PlanNode, resolved_plan
+from dbt.adapters.silt.engine.changed_keys.proof import NotProved, roles
+
+T = "+- SubqueryAlias t\n   +- Project [k#0, v#1L]\n      +- SubqueryAlias __silt_input_0\n         +- View (x)"
+U = "+- SubqueryAlias u\n   +- Project [k#3, d#4]\n      +- SubqueryAlias __silt_input_1\n         +- View (x)"
+
+
+def below(*inputs: str, depth: int = 1) -> str:
+    """The lines of inputs below an operator of a depth."""
+    lines = []
+    for at, text in enumerate(inputs):
+        is_last = at == len(inputs) - 1
+        for number, line in enumerate(text.split("\n")):
+            prefix = "   " if is_last or not number else ":  "
+            mark = line.replace("+- ", ":- ", 1) if not number and not is_last else line
+            lines.append("   " * (depth - 1) + (mark if not number else prefix + line[3:]))
+    return "\n".join(lines)
+
+
+def plan(*lines: str) -> PlanNode:
+    found = resolved_plan("== Analyzed Logical Plan ==\nk: int\n" + "\n".join(lines) + "\n\n== Optimized")
+    assert found is not None
+    return found
+
+
+def proved(*lines: str, columns: int = 2) -> dict[int, tuple[str, ...] | None]:
+    return {number: next(iter(found)) for number, found in roles(plan(*lines), [0], columns).items()}
+
+
+def test_an_aggregate_by_the_key_needs_the_rows_of_the_key() -> None:
+    assert proved("Aggregate [k#0], [k#0, sum(v#1L) AS s#6L]", T) == {0: ("k",)}
+
+
+@pytest.mark.parametrize("kind", ["Inner", "LeftOuter", "LeftSemi", "LeftAnti"])
+def test_both_sides_of_a_join_by_the_key_need_only_its_rows(kind: str) -> None:
+    found = proved("Project [k#0, v#1L]", f"+- Join {kind}, (k#0 = k#3)", below(T, U, depth=2))
+    assert found == {0: ("k",), 1: ("k",)}
+
+
+@pytest.mark.parametrize("condition", ["(v#1L = d#4)", "((k#0 = k#3) OR (d#4 > 1))", "(cast(k#0 as bigint) = k#3)"])
+@pytest.mark.parametrize("kind", ["Inner", "LeftOuter", "LeftSemi", "LeftAnti"])
+def test_the_other_side_of_any_other_join_is_needed_as_a_whole(kind: str, condition: str) -> None:
+    found = proved("Project [k#0, v#1L]", f"+- Join {kind}, {condition}", below(T, U, depth=2))
+    assert found == {0: ("k",), 1: None}
+
+
+@pytest.mark.parametrize("kind", ["LeftOuter", "FullOuter"])
+def test_the_key_of_the_side_that_an_outer_join_fills_with_nulls_is_refused(kind: str) -> None:
+    with pytest.raises(NotProved):
+        proved("Project [k#3, v#1L]", f"+- Join {kind}, (k#0 = k#3)", below(T, U, depth=2))
+
+
+def test_the_keys_of_a_full_join_are_both() -> None:
+    join = ("+- Join FullOuter, (k#0 = k#3)", below(T, U, depth=2))
+    assert proved("Project [coalesce(k#0, k#3) AS k#9, v#1L]", *join) == {0: ("k",), 1: ("k",)}
+    with pytest.raises(NotProved, match="full join"):
+        proved("Project [coalesce(k#0, d#4) AS k#9, v#1L]", *join)
+
+
+def test_a_condition_after_a_join_pairs_rows_like_the_condition_of_the_join() -> None:
+    found = proved("Filter ((k#0 = k#3) AND (v#1L > 1))", "+- Join Cross", below(T, U, depth=2), columns=4)
+    assert found == {0: ("k",), 1: ("k",)}
+
+
+@pytest.mark.parametrize(
+    ("operator", "why"),
+    [
+        ("GlobalLimit 3", "LIMIT"),
+        ("Offset 3", "OFFSET"),
+        ("Sample 0.0, 0.1, false, 5", "TABLESAMPLE"),
+        ("Deduplicate [v#1L]", "Deduplicate"),
+        ("Aggregate [k#0 AS k#0]", "over all keys"),
+        ("Aggregate [v#1L], [first(k#0) AS k#0, v#1L]", "computes the column `k`"),
+        ("Aggregate [v#1L], [k#0, v#1L]", "group by the key"),
+        ("Window [rank() windowspecdefinition(v#1L) AS r#7], [v#1L ASC NULLS FIRST]", "window"),
+        ("Window [rank() windowspecdefinition(v#1L) AS r#7], [v#1L], [k#0 ASC NULLS FIRST]", "window"),
+        ("Project [(k#0 + 1) AS k#8, v#1L]", "computes the column `k`"),
+        ("Project [k#0, v]", "unknown form"),
+    ],
+)
+def test_what_is_not_proved_is_refused_by_name(operator: str, why: str) -> None:
+    with pytest.raises(NotProved, match=why):
+        proved(operator, T, columns=3 if operator.startswith("Window") else 1 if "AS k#0]" in operator else 2)
+
+
+def test_a_window_of_the_key_needs_the_rows_of_the_key() -> None:
+    window = "Window [rank() windowspecdefinition(v#1L, k#0) AS r#7], [v#1L, k#0], [v#1L ASC NULLS FIRST]"
+    assert proved(window, T, columns=3) == {0: ("k",)}
+
+
+def test_subqueries_are_needed_as_a_whole() -> None:
+    inner = ":  +- SubqueryAlias u\n   :     +- Project [k#3, d#4]\n   :        +- SubqueryAlias __silt_input_1"
+    outer = "\n".join("   " + line for line in T.split("\n"))
+    assert proved("Project [k#0, v#1L]", "+- Filter k#0 IN (list#5 [])", f"   {inner}", outer) == {0: ("k",), 1: None}
+
+
+def test_a_limit_in_a_part_that_has_no_key_is_refused_too() -> None:
+    limited = "+- GlobalLimit 1\n" + "\n".join("   " + line for line in U.split("\n"))
+    with pytest.raises(NotProved, match="LIMIT"):
+        proved("Project [k#0, v#1L]", "+- Join Inner", below(T, limited, depth=2))
+
+
+def test_an_input_that_is_read_by_its_key_and_otherwise_is_needed_as_a_whole() -> None:
+    again = T.replace("k#0", "k#7").replace("v#1L", "v#8L")
+    with pytest.raises(NotProved):
+        proved("Project [k#0, v#1L]", "+- Join Inner, (v#1L = v#8L)", below(T, again, depth=2))

@@ -1,0 +1,345 @@
+"""A table whose rows are replaced by key: after each statement it holds what a full build would write."""
+
+from __future__ import annotations
+
+import pytest
+
+from dbt.adapters.silt.engine.kernel.errors import (
+    ColumnNotFoundError,
+    InvalidStatementError,
+    SiltError,
+    UnsupportedStatementError,
+)
+from dbt.adapters.silt.engine.kernel.table.paths import commit_path
+from tests.unit.engine.house import House, side_by_side
+
+TOTALS = "select customer, sum(amount) as total, count(*) as orders from orders group by customer"
+
+
+@pytest.fixture
+def shop(house: House) -> House:
+    house.sql("create table orders (id int, customer int, amount bigint)")
+    house.sql("insert into orders values (1, 1, 10), (2, 1, 20), (3, 2, 5), (4, null, 7)")
+    house.sql("create table customers (customer int, name string, country string)")
+    house.sql("insert into customers values (1, 'ann', 'no'), (2, 'bob', 'se'), (5, 'eve', 'no')")
+    house.sql("create table countries (country string, label string)")
+    house.sql("insert into countries values ('no', 'Norway'), ('se', 'Sweden')")
+    return house
+
+
+def reason(house: House, table: str = "totals") -> str | None:
+    """Why the last commit replaced all rows."""
+    commit = next(iter(house.log(table).newest_commits()))
+    found = commit.info.extra.get("rebuilt")
+    return found if isinstance(found, str) else None
+
+
+class Model:
+    """A table that is maintained by key, and its query."""
+
+    def __init__(self, house: House, query: str, key: str = "customer", more: str = "", table: str = "totals") -> None:
+        self.house, self.query, self.clause, self.table = house, query, f"changed keys ({key}) {more}", table
+        house.sql(f"create or replace table {table} {self.clause} as {query}")
+
+    def run(self, txn: tuple[str, int] | None = None) -> str | None:
+        """Runs the statement, checks the table, and returns why all rows were replaced."""
+        self.house.sql(f"insert into {self.table} by name replace {self.clause} {self.query}", txn)
+        assert self.house.rows(f"select * from {self.table}") == self.house.rows(self.query), self.query
+        return reason(self.house, self.table)
+
+
+def test_the_rows_of_changed_keys_are_replaced(shop: House) -> None:
+    model = Model(shop, TOTALS)
+    shop.sql("insert into orders values (5, 2, 100), (6, 3, 1)")
+    assert model.run() is None
+    shop.sql("update orders set customer = 3 where id = 1")
+    shop.sql("delete from orders where customer = 2")
+    assert model.run() is None
+    shop.sql("update orders set amount = 8 where customer is null")
+    assert model.run() is None
+    shop.sql("delete from orders where customer is null")
+    assert model.run() is None
+    assert model.run() is None
+
+
+def test_only_the_files_of_changed_keys_are_rewritten(shop: House) -> None:
+    model = Model(shop, TOTALS)
+    shop.sql("insert into orders values (7, 9, 1)")
+    model.run()
+    kept = set(shop.log("totals").snapshot().files["path"].to_pylist())
+    shop.sql("insert into orders values (8, 9, 1)")
+    model.run()
+    assert kept & set(shop.log("totals").snapshot().files["path"].to_pylist())
+
+
+JOINED = (
+    "select c.customer, c.name, t.total from customers c left join "
+    f"({TOTALS}) t on t.customer = c.customer where c.country <> 'dk'"
+)
+
+
+def test_a_join_of_inputs_with_the_key_follows_changes_of_each(shop: House) -> None:
+    model = Model(shop, JOINED)
+    shop.sql("insert into orders values (5, 5, 100)")
+    assert model.run() is None
+    shop.sql("update customers set country = 'dk' where customer = 2")
+    shop.sql("insert into customers values (7, 'kim', 'no')")
+    shop.sql("insert into orders values (9, 7, 3)")
+    assert model.run() is None
+    shop.sql("delete from customers where customer = 1")
+    assert model.run() is None
+
+
+SUPPORTED = (
+    "select customer, amount, name from orders join customers using (customer)",
+    "select customer, amount, name from orders full join customers using (customer)",
+    "select coalesce(o.customer, c.customer) as customer, amount from orders o full join customers c "
+    "on o.customer = c.customer",
+    "select c.customer, amount from orders o right join customers c on o.customer = c.customer and amount > 5",
+    "select customer from customers c left anti join orders o on o.customer = c.customer",
+    "select customer, name from customers c left semi join orders o on o.customer = c.customer",
+    "select o.customer, amount, name from orders o left join customers c on o.customer <=> c.customer",
+    "select customer, amount from orders union all select customer, length(name) from customers",
+    "select customer from orders union select customer from customers",
+    "select distinct customer, amount from orders",
+    "with o as (select * from orders where amount > 5), c as (select o.customer, count(*) n from o group by all) "
+    "select o.customer, o.id, c.n from o join c on o.customer = c.customer",
+    "select customer, id, sum(amount) over (partition by customer order by id) as running from orders",
+    "select customer, id from orders qualify row_number() over (partition by customer order by id desc) = 1",
+    "select a.customer, a.id, b.id as other from orders a join orders b on a.customer = b.customer and a.id < b.id",
+    "select customer, x from orders lateral view explode(sequence(1, amount)) e as x",
+    "select customer, sum(amount) s from orders group by customer having sum(amount) > 10 order by s",
+    "from orders |> where amount > 5 |> aggregate count(*) as n group by customer",
+)
+
+
+def test_each_supported_form_follows_changes(shop: House) -> None:
+    models = [Model(shop, query, table=f"t{number}") for number, query in enumerate(SUPPORTED)]
+    shop.sql("insert into orders values (5, 5, 100), (6, null, 2), (10, 1, 1)")
+    shop.sql("delete from orders where id = 3")
+    shop.sql("update customers set name = 'anna' where customer = 1")
+    shop.sql("insert into customers values (null, 'nil', 'no')")
+    shop.sql("update orders set customer = 2 where id = 2")
+    assert [model.run() for model in models] == [None] * len(models)
+
+
+WITH_COUNTRY = (
+    "select o.customer, n.label, o.amount from orders o join customers c on c.customer = o.customer "
+    "join countries n on n.country = c.country"
+)
+
+
+def test_a_changed_input_without_the_key_replaces_all_rows(shop: House) -> None:
+    model = Model(shop, WITH_COUNTRY)
+    shop.sql("insert into orders values (5, 5, 100)")
+    assert model.run() is None
+    shop.sql("update countries set label = 'Norge' where country = 'no'")
+    assert "silt.main.countries, of which the query needs all rows, has changed" in str(model.run())
+    shop.sql("create or replace table countries as select * from countries")
+    shop.sql("optimize countries")
+    assert model.run() is None
+
+
+def test_a_table_joined_by_another_column_is_needed_as_a_whole(shop: House) -> None:
+    model = Model(shop, "select a.customer, b.amount from orders a join orders b on a.id = b.customer")
+    shop.sql("insert into orders values (5, 5, 100)")
+    assert "needs all rows" in str(model.run())
+
+
+UNSUPPORTED = {
+    "select customer, amount from orders order by id limit 2": "LIMIT",
+    "select customer, amount from orders limit 2 offset 1": "LIMIT",
+    "select customer, amount from orders tablesample (50 percent)": "TABLESAMPLE",
+    "select customer, row_number() over (order by id) n from orders": "not partitioned by the key",
+    "select customer, amount / sum(amount) over () share from orders": "not partitioned by the key",
+    "select customer, rand() r from orders": "rand()",
+    "select customer, current_date() d from orders": "current_date",
+    "select customer, now() d from orders": "now()",
+    "select customer + 1 as customer from orders": "computes the column `customer`",
+    "select max(customer) as customer from orders": "over all keys",
+    "select max(customer) as customer from orders group by id": "computes the column `customer`",
+    "select customer, sum(amount) s from orders group by rollup (customer)": "ROLLUP",
+    "select customer from orders except select customer from customers": "EXCEPT",
+    "select customer, '(k#1 = k#2)' as x from orders": "a string",
+    "select customer from orders version as of 1": "newest version",
+    "select cast(customer as int) customer from (select cast(customer as bigint) customer from orders)": "computes",
+    "select o.customer from orders o full join customers c on o.id = c.customer": "full join",
+    "select customer from doubles": "type double",
+}
+
+
+def test_what_is_not_proved_is_refused_by_name(shop: House) -> None:
+    shop.sql("create table doubles (customer double)")
+    for query, why in UNSUPPORTED.items():
+        with pytest.raises(UnsupportedStatementError) as refused:
+            shop.sql(f"create table totals changed keys (customer) as {query}")
+        assert why in str(refused.value), query
+
+
+def test_what_is_not_proved_replaces_all_rows_if_that_is_allowed(shop: House) -> None:
+    query = "select customer, amount from orders where id > (select 1) order by id limit 2"
+    model = Model(shop, query, more="or replace all")
+    assert model.run() == "the query uses LIMIT"
+
+
+def test_bad_keys_are_refused_by_name(shop: House) -> None:
+    def refused(clause: str, query: str = TOTALS) -> str:
+        with pytest.raises(SiltError) as error:
+            shop.sql(f"create table bad changed keys {clause} as {query}")
+        assert isinstance(error.value, ColumnNotFoundError | InvalidStatementError | UnsupportedStatementError)
+        return str(error.value)
+
+    assert "`region`" in refused("(region)")
+    assert "is a map" in refused("(m)", "select map('a', customer) as m from orders")
+    assert "`buyer`" in refused("(customer) mapped to orders (buyer)")
+    assert "does not read a table `sales`" in refused("(customer) mapped to sales (customer)")
+    assert "does not take its key from `id`" in refused("(customer) mapped to main.orders (id)")
+    assert "as many columns" in refused("(customer) mapped to orders (customer, id)")
+
+
+def test_a_query_that_reads_its_own_table_is_refused(shop: House) -> None:
+    Model(shop, TOTALS)
+    with pytest.raises(InvalidStatementError, match="plain SELECT"):
+        shop.sql(
+            "insert into totals by name replace changed keys (customer) or replace all "
+            "select * from orders where id > (select max(total) from totals)"
+        )
+
+
+def test_a_transaction_cannot_replace_changed_keys(shop: House) -> None:
+    model = Model(shop, TOTALS)
+    shop.sql("begin")
+    with pytest.raises(UnsupportedStatementError, match="transaction"):
+        shop.sql(f"insert into totals by name replace {model.clause} {model.query}")
+    shop.sql("rollback")
+
+
+def test_a_given_mapping_is_checked_against_the_query(shop: House) -> None:
+    shop.sql("create table sales (buyer int, amount bigint)")
+    shop.sql("insert into sales values (1, 1), (2, 2)")
+    query = "select s.buyer as customer, sum(s.amount) as total from sales s group by s.buyer"
+    model = Model(shop, query, more="mapped to main.sales (buyer)")
+    shop.sql("insert into sales values (1, 5)")
+    assert model.run() is None
+
+
+def test_a_key_of_several_columns_with_nulls(shop: House) -> None:
+    shop.sql("create table visits (region string, day date, n int)")
+    shop.sql("insert into visits values ('a', date'2025-01-01', 1), (null, date'2025-01-01', 2), (null, null, 3)")
+    model = Model(shop, "select region, day, n from visits where n < 9", "region, day")
+    shop.sql("insert into visits values ('a', null, 4), ('a', date'2025-01-01', 5)")
+    shop.sql("update visits set n = 10 where region is null and day is null")
+    assert model.run() is None
+
+
+def test_a_view_between_is_followed_until_its_definition_changes(shop: House) -> None:
+    shop.sql("create view large as select * from orders where amount >= 10")
+    model = Model(shop, "select customer, count(*) as n from large group by customer")
+    shop.sql("insert into orders values (5, 1, 100), (6, 1, 1)")
+    assert model.run() is None
+    shop.sql("create or replace view large as select * from orders where amount >= 1")
+    assert model.run() == "the query has changed"
+    assert model.run() is None
+
+
+def test_whatever_else_determines_the_rows_replaces_all_of_them(shop: House) -> None:
+    model = Model(shop, TOTALS)
+    shop.sql("insert into totals values (99, 99, 99)")
+    assert "was changed by v1" in str(model.run())
+    shop.sql("alter table orders add column note string")
+    assert model.run() == "the columns of silt.main.orders have changed"
+    shop.sql("drop table orders")
+    shop.sql("create table orders (id int, customer int, amount bigint, note string)")
+    shop.sql("insert into orders values (1, 1, 1, 'x')")
+    assert "dropped and created again" in str(model.run())
+    model.query = "select customer, max(amount) as total, count(*) as orders from orders group by customer"
+    assert model.run() == "the query has changed"
+    shop.sql("optimize totals")
+    shop.sql("insert into orders values (2, 1, 5, 'x')")
+    assert model.run() is None
+    shop.sql("create or replace table totals as select customer, amount as total, 1L as orders from orders")
+    assert "does not record" in str(model.run())
+
+
+def test_a_restored_table_is_built_from_all_rows(shop: House) -> None:
+    model = Model(shop, TOTALS)
+    shop.sql("insert into orders values (5, 2, 100)")
+    model.run()
+    shop.sql("insert into orders values (6, 2, 100)")
+    shop.sql("restore table totals to version as of 0")
+    assert "RESTORE" in str(model.run())
+    assert model.run() is None
+    shop.sql("restore table orders to version as of 1")
+    assert model.run() is None
+
+
+def test_changes_that_the_log_no_longer_has_replace_all_rows(shop: House) -> None:
+    shop.sql("create or replace table orders tblproperties ('delta.checkpointInterval' = '2') as select * from orders")
+    model = Model(shop, TOTALS)
+    first = shop.log("orders").snapshot().version
+    for _ in range(4):
+        shop.sql("insert into orders values (5, 2, 100)")
+    for version in range(first + 2):
+        shop.log("orders").store.delete(commit_path(version))
+    model.house = shop.another()
+    assert "the changes of silt.main.orders are not known" in str(model.run())
+
+
+def test_changes_whose_data_files_are_deleted_replace_all_rows(shop: House) -> None:
+    model = Model(shop, TOTALS)
+    before = set(shop.log("orders").snapshot().files["path"].to_pylist())
+    shop.sql("update orders set amount = amount + 1")
+    for path in before - set(shop.log("orders").snapshot().files["path"].to_pylist()):
+        shop.log("orders").store.delete(path)
+    assert "the changes are not known" in str(model.run())
+
+
+def test_a_statement_with_a_txn_that_is_recorded_changes_nothing(shop: House) -> None:
+    model = Model(shop, TOTALS)
+    shop.sql("insert into orders values (5, 2, 100)")
+    model.run(("run", 1))
+    shop.sql("insert into orders values (6, 2, 100)")
+    before = shop.rows("select * from totals")
+    text = f"insert into totals by name replace {model.clause} {model.query}"
+    assert shop.sql(text, ("run", 1)).first().skipped  # type: ignore[union-attr]
+    assert shop.rows("select * from totals") == before
+    assert model.run(("run", 2)) is None
+
+
+def test_a_statement_that_fails_leaves_its_changes_for_the_next(shop: House) -> None:
+    model = Model(shop, TOTALS)
+    shop.sql("alter table totals add constraint few check (total < 1000)")
+    model.run()
+    shop.sql("insert into orders values (5, 2, 1000)")
+    with pytest.raises(SiltError):
+        model.run()
+    shop.sql("update orders set amount = 999 where id = 5")
+    shop.sql("delete from orders where customer = 2 and amount < 10")
+    assert model.run() is None
+
+
+def test_writers_beside_each_other_leave_the_rows_of_a_full_build(patient_house: House) -> None:
+    house = patient_house
+    house.sql("create table orders (id int, customer int, amount bigint)")
+    house.sql("insert into orders values (1, 1, 10), (2, 2, 20)")
+    model = Model(house, TOTALS)
+    text = f"insert into totals by name replace {model.clause} {model.query}"
+    house.sql("insert into orders values (3, 1, 1)")
+    writers = [house.another() for _ in range(3)]
+    tasks = [lambda writer=writer: writer.sql(text) for writer in writers]
+    side_by_side([*tasks, lambda: house.another().sql("insert into orders values (4, 3, 1)")])
+    model.run()
+    assert model.run() is None
+
+
+def test_a_table_that_records_its_changes_records_those_of_the_changed_keys(shop: House) -> None:
+    shop.sql(
+        "create or replace table orders tblproperties (delta.enableDeletionVectors = true) as select * from orders"
+    )
+    model = Model(shop, TOTALS)
+    shop.sql("alter table totals set tblproperties (delta.enableChangeDataFeed = true)")
+    model.run()
+    shop.sql("delete from orders where id = 1")
+    assert model.run() is None
+    version = shop.log("totals").snapshot().version
+    assert {row.customer for row in shop.fetched(f"select * from table_changes('totals', {version})")} == {1}
