@@ -11,8 +11,8 @@ explains every answer, and that real time allows:
 - SnapshotIsolation: it reads at one moment and writes at a later moment; between them nothing that it writes changes.
 
 Reads of other tables than the written table are of one moment, before the commit. A statement that only reads is one
-moment for all of its tables. A transaction of several statements takes effect at one moment in all tables that it
-writes, and its reads of other tables are still valid then.
+moment for all of its tables. A transaction of several statements takes effect at one moment in all of its tables, at
+every level.
 """
 
 from __future__ import annotations

@@ -133,15 +133,12 @@ def _is_promised(history: History, reader: Transaction, writer: Transaction, tab
     """Whether the level promises that the reader took effect, as a whole, before the writer.
 
     A statement that only reads is one moment. A statement that writes a table commits after it has read: the level of
-    the table decides whether its reads of that table are still valid then; its reads of other tables need not be,
-    unless it is a transaction of several statements. A change of the metadata applies to the rows of all writers, so it
-    is serializable at every level.
+    the table decides whether its reads of that table are still valid then; its reads of other tables need not be. A
+    change of the metadata applies to the rows of all writers, so it is serializable at every level.
     """
-    if not reader.written_tables or reader.declares_in(table):
+    if not reader.written_tables or reader.is_serializable or reader.declares_in(table):
         return True
-    if table not in reader.written_tables:
-        return reader.checks_other_reads
-    if history.level(table) is Level.SNAPSHOT:
+    if table not in reader.written_tables or history.level(table) is Level.SNAPSHOT:
         return False
     return not (history.level(table) is Level.WRITE_SERIALIZABLE and writer.is_blind_in(table))
 

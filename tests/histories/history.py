@@ -132,8 +132,8 @@ class Transaction:
         client: the name of the thread or process.
         start: when the client first asked for it, in the history's one clock.
         end: when the client knew the answer; None if it never knew.
-        checks_other_reads: whether its reads of tables that it does not write are checked when it commits, as those of
-            a transaction of several statements are.
+        is_serializable: whether it is serializable whatever the levels of its tables are, as a transaction of several
+            statements is.
     """
 
     number: int
@@ -142,7 +142,7 @@ class Transaction:
     start: int
     end: int | None
     answer: Answer
-    checks_other_reads: bool = False
+    is_serializable: bool = False
 
     @property
     def reads(self) -> tuple[Read, ...]:

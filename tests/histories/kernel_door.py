@@ -23,7 +23,6 @@ from dbt.adapters.silt.engine.kernel.errors import (
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
 from dbt.adapters.silt.engine.kernel.publication.publications import Publications
-from dbt.adapters.silt.engine.kernel.publication.publish import PublishSettings
 from dbt.adapters.silt.engine.kernel.scan import consistent_cut, skipping
 from dbt.adapters.silt.engine.kernel.storage.store import ObjectMissing, Store
 from dbt.adapters.silt.engine.kernel.table.actions import SetTransaction
@@ -137,7 +136,7 @@ class KernelDoor:
                 assert isinstance(log, BranchLog)
                 if unit is None or not log.base().holds(unit):
                     _Statement(each, pins, None, self.rows_to_delete).run()
-            branch.publish(PublishSettings(unit))
+            branch.publish(unit)
         except (CommitStateUnknownError, StorageError):
             raise  # a late commit may still arrive, and needs its files
         except SiltError:

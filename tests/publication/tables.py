@@ -10,7 +10,7 @@ from dbt.adapters.silt.engine.kernel.clock import FixedClock
 from dbt.adapters.silt.engine.kernel.errors import ConcurrentModificationError
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.publication.publications import Publications
-from dbt.adapters.silt.engine.kernel.publication.publish import PublishSettings, publish
+from dbt.adapters.silt.engine.kernel.publication.publish import publish
 from dbt.adapters.silt.engine.kernel.publication_marks import publication_of
 from dbt.adapters.silt.engine.kernel.scan.consistent_cut import consistent_cut
 from dbt.adapters.silt.engine.kernel.storage.store import PutResult, Store
@@ -119,13 +119,13 @@ class Process:
         branch = self.branch()
         for name in names:
             _write(branch[name], row, replaces=name in replaces)
-        return publish(self.register, [branch[name] for name in names], PublishSettings())
+        return publish(self.register, [branch[name] for name in names])
 
     def publish_with_read(self, branch: Mapping[str, BranchLog], row: str) -> dict[str, int]:
         """Adds a row to the table `b`, because of all rows of the table `a`, which the branch has read."""
         branch["a"].note(ReadSet(whole_table=True))
         _write(branch["b"], row, replaces=False)
-        return publish(self.register, list(branch.values()), PublishSettings())
+        return publish(self.register, list(branch.values()))
 
     def write(self, name: str, row: str, *, replaces: bool = False) -> None:
         """Adds a row to a table, as a statement of this package, which is repeated after a conflict."""

@@ -56,7 +56,6 @@ from dbt.adapters.silt.engine.kernel.identifiers import quote, string_literal
 from dbt.adapters.silt.engine.kernel.log.builds import Build
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
 from dbt.adapters.silt.engine.kernel.progress import Progress, silent
-from dbt.adapters.silt.engine.kernel.publication.publish import PublishSettings
 from dbt.adapters.silt.engine.kernel.storage.settings import StorageSettings, storages
 from dbt.adapters.silt.engine.kernel.table.property_values import IsolationLevel
 from dbt.adapters.silt.engine.kernel.transaction.commit import CommitSettings
@@ -341,12 +340,11 @@ class Warehouse:
             Decimal('2.00')
         """
         if self._transaction.is_open:
-            self._transaction.begin(self._namespace.database, PublishSettings())  # raises
+            self._transaction.begin(self._namespace.database)  # raises
         within = self._seen_by(self.spark, self._read_history)
         within._namespace.temporary = self._namespace.temporary
         within._transaction = SessionTransaction(self._databases.catalog)
-        settings = PublishSettings(skips.checked(txn), self.settings.isolation_level)
-        within._transaction.begin(self._namespace.database, settings)
+        within._transaction.begin(self._namespace.database, skips.checked(txn))
         try:
             yield within
         except BaseException:

@@ -11,7 +11,6 @@ from dbt.adapters.silt.engine.catalog.catalog import Catalog
 from dbt.adapters.silt.engine.catalog.names import RelationName
 from dbt.adapters.silt.engine.kernel.clock import FixedClock
 from dbt.adapters.silt.engine.kernel.errors import UnsupportedStatementError
-from dbt.adapters.silt.engine.kernel.publication.publish import PublishSettings
 from dbt.adapters.silt.engine.kernel.storage.memory_store import MemoryStore
 from dbt.adapters.silt.engine.kernel.storage.store import Store
 from dbt.adapters.silt.engine.kernel.transaction.changes import Changes, Operation, ReadSet
@@ -59,7 +58,7 @@ def test_tables_change_on_the_branch_and_then_everywhere_at_once(store: Store) -
     for name in NAMES:
         append(inside, name, "new")
     assert (files(inside), files(catalog)) == ([{"new"}] * 2, [set()] * 2)
-    assert branch.publish(PublishSettings()) == {"silt.main.a": 1, "silt.main.b": 1}
+    assert branch.publish() == {"silt.main.a": 1, "silt.main.b": 1}
     assert files(catalog) == files(opened(store, 1)) == [{"new"}] * 2
     assert not store.files_below(FOLDER)
 
@@ -74,7 +73,7 @@ def test_a_process_that_knows_the_id_reads_writes_and_publishes_the_branch(store
     for name in NAMES:
         append(inside, name, "second")
     assert files(inside) == files(catalog.on_branch("silt", branch)) == [{"first", "second"}] * 2
-    again.publish(PublishSettings())
+    again.publish()
     assert files(opened(store, 2)) == [{"first", "second"}] * 2
 
 

@@ -22,7 +22,7 @@ from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.publication.branch_changes import new_files
 from dbt.adapters.silt.engine.kernel.publication.documents import began_ms, new_publication
 from dbt.adapters.silt.engine.kernel.publication.publications import Publications
-from dbt.adapters.silt.engine.kernel.publication.publish import PublishSettings, publish
+from dbt.adapters.silt.engine.kernel.publication.publish import Txn, publish
 from dbt.adapters.silt.engine.kernel.storage.store import ObjectMissing, Store
 from dbt.adapters.silt.engine.kernel.transaction.branch_log import BranchLog
 
@@ -56,13 +56,13 @@ class Branch:
                 self._logs[location] = BranchLog(main, folder)
             return self._logs[location]
 
-    def publish(self, settings: PublishSettings) -> dict[str, int]:
+    def publish(self, txn: Txn = None) -> dict[str, int]:
         """Publishes the changes of the branch, and deletes it; returns the new versions, by the tables' names.
 
         Raises:
             SiltError: see `publish`; the branch exists until `discard`.
         """
-        versions = publish(self._register, self._used(), settings)
+        versions = publish(self._register, self._used(), txn)
         self._delete()
         return versions
 

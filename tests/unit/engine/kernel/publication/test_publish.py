@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -14,7 +15,7 @@ from dbt.adapters.silt.engine.kernel.errors import (
     StorageError,
 )
 from dbt.adapters.silt.engine.kernel.publication.branch_changes import changes_on
-from dbt.adapters.silt.engine.kernel.publication.publish import PublishSettings, publish
+from dbt.adapters.silt.engine.kernel.publication.publish import publish
 from dbt.adapters.silt.engine.kernel.storage.memory_store import MemoryStore
 from dbt.adapters.silt.engine.kernel.storage.store import Store
 from dbt.adapters.silt.engine.kernel.table.actions import SetTransaction
@@ -58,7 +59,7 @@ def test_the_only_table_of_a_branch_gets_an_ordinary_commit() -> None:
     running = process()
     log = running.branch()["a"]
     append(log, "x")
-    assert publish(running.register, [log], PublishSettings(("app", 3))) == {"a": 2}
+    assert publish(running.register, [log], ("app", 3)) == {"a": 2}
     assert (info(running, "a", 2)["operation"], "publication" in info(running, "a", 2)) == ("WRITE", False)
     assert running.logs["a"].snapshot().holds(("app", 3))
 
@@ -92,7 +93,7 @@ def test_a_published_table_records_the_units_of_work_of_its_statements() -> None
     for log in branch.values():
         changes = Changes(WRITE, transactions=(SetTransaction("unit", 5),))
         commit(log, log.snapshot(), changes, ReadSet(), CommitSettings(commit_info={"dbt": {"run": "r"}}))
-    publish(running.register, list(branch.values()), PublishSettings())
+    publish(running.register, list(branch.values()))
     assert all(log.snapshot().holds(("unit", 5)) for log in running.logs.values())
     assert info(running, "b", 2)["dbt"] == {"run": "r"}
 
@@ -105,7 +106,7 @@ def test_a_missing_file_is_found_before_anything_is_put(store: Store) -> None:
         append(log, f"new-{name}")
     branch["b"].store.delete("new-b")
     with pytest.raises(DataFileMissingError):
-        publish(running.register, list(branch.values()), PublishSettings())
+        publish(running.register, list(branch.values()))
     assert {log.snapshot().version for log in running.logs.values()} == {1}
 
 
@@ -119,7 +120,7 @@ def test_a_commit_that_cannot_be_put_applies_nothing(kind: FaultKind) -> None:
     running.store.faults.append(Fault("put_if_absent", kind, "*00000000000000000002.json", skip=1, times=8))
     running.store.faults.append(Fault("read", FaultKind.FAIL_BEFORE, "*00000000000000000002.json", times=8))
     with pytest.raises(StorageError):
-        publish(running.register, list(branch.values()), PublishSettings())
+        publish(running.register, list(branch.values()))
     running.store.faults.clear()
     for name in branch:
         Process(running.store, 3).write(name, "next")
@@ -132,7 +133,7 @@ def test_an_outcome_that_cannot_be_found_out_is_unknown() -> None:
     for log in branch.values():
         append(log, "new")
     with pytest.raises(CommitStateUnknownError, match="a, b"):
-        publish(running.register, list(branch.values()), PublishSettings())
+        publish(running.register, list(branch.values()))
     assert set(Process(running.store, 2).rows().values()) == {frozenset({"old"})}
 
 
@@ -142,9 +143,9 @@ def test_two_branches_that_replace_the_same_rows_conflict() -> None:
     for branch in branches:
         for log in branch.values():
             replace_all(log, "new")
-    publish(running.register, list(branches[0].values()), PublishSettings())
+    publish(running.register, list(branches[0].values()))
     with pytest.raises(ConcurrentModificationError):
-        publish(running.register, list(branches[1].values()), PublishSettings())
+        publish(running.register, list(branches[1].values()))
 
 
 def test_publishing_twice_finds_its_own_files_replaced() -> None:
@@ -152,9 +153,9 @@ def test_publishing_twice_finds_its_own_files_replaced() -> None:
     branch = running.branch()
     for log in branch.values():
         replace_all(log, "new")
-    publish(running.register, list(branch.values()), PublishSettings())
+    publish(running.register, list(branch.values()))
     with pytest.raises(ConcurrentModificationError):
-        publish(running.register, list(branch.values()), PublishSettings())
+        publish(running.register, list(branch.values()))
 
 
 def test_what_is_undone_leaves_the_table_as_it_was_with_times_for_its_units_of_work() -> None:
@@ -169,8 +170,22 @@ def test_what_is_undone_leaves_the_table_as_it_was_with_times_for_its_units_of_w
     put = Fault("put_if_absent", FaultKind.FAIL_BEFORE, "*00000000000000000003.json", skip=1, times=8)
     running.store.faults.append(put)
     with pytest.raises(StorageError):
-        publish(running.register, list(branch.values()), PublishSettings(("unit", 5)))
+        publish(running.register, list(branch.values()), ("unit", 5))
     after = Process(running.store, 6).logs["a"].snapshot()
     assert (info(running, "a", after.version)["operation"], after.version) == ("UNDO TRANSACTION", 4)
     assert ({each.path for each in after.add_files()}, after.transaction_version("unit")) == ({"old"}, 4)
     assert all(each.last_updated for each in after.transactions.values())
+
+
+def test_reads_of_a_branch_are_still_valid_at_the_end_if_the_level_of_a_table_is_snapshot_isolation() -> None:
+    running = process()
+    base = running.logs["a"].snapshot()
+    metadata = replace(base.metadata, configuration={"delta.isolationLevel": "SnapshotIsolation"})
+    commit(running.logs["a"], base, Changes(Operation("SET"), metadata=metadata), ReadSet(), CommitSettings())
+    branch = running.branch()
+    branch["a"].note(ReadSet(whole_table=True))
+    for log in branch.values():
+        append(log, "new")
+    replace_all(running.logs["a"], "other")
+    with pytest.raises(ConcurrentModificationError):
+        publish(running.register, list(branch.values()))

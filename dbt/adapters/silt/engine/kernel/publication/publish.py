@@ -5,8 +5,8 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
-from typing import Final
+from dataclasses import replace
+from typing import Final, TypeAlias
 
 from dbt.adapters.silt.engine.kernel.errors import (
     CommitAttemptsExhaustedError,
@@ -39,23 +39,18 @@ from dbt.adapters.silt.engine.kernel.transaction.competing_commits import Pendin
 from dbt.adapters.silt.engine.kernel.transaction.validation import check_changes
 
 _ATTEMPTS: Final = 5
+_LEVEL: Final = IsolationLevel.SERIALIZABLE
 
 
-@dataclass(frozen=True)
-class PublishSettings:
-    """The settings of a publication.
-
-    Attributes:
-        txn: application id and version that each commit records.
-        isolation_level: the isolation level; None for each table's.
-    """
-
-    txn: tuple[str, int] | None = None
-    isolation_level: IsolationLevel | None = None
+Txn: TypeAlias = tuple[str, int] | None
+"""The application id and version that each commit of a publication records, if any."""
 
 
-def publish(register: Publications, logs: Sequence[BranchLog], settings: PublishSettings) -> dict[str, int]:
+def publish(register: Publications, logs: Sequence[BranchLog], txn: Txn = None) -> dict[str, int]:
     """Publishes the changes of the tables of a branch; returns the new version of each changed table, by its name.
+
+    The isolation level is Serializable in all tables: the branch has read each table as of another moment, so its reads
+    are only of one moment if all of them are still valid at the end.
 
     Args:
         register: the publications of the tables' database.
@@ -68,14 +63,14 @@ def publish(register: Publications, logs: Sequence[BranchLog], settings: Publish
         DataFileMissingError: if a file of the branch was deleted; nothing was applied.
         StorageError: if the storage failed; nothing was applied.
     """
-    tables = [_prepared(log, settings) for log in logs]
+    tables = [_prepared(log, txn) for log in logs]
     changed = [each for each in tables if each.info is not None]
     if not changed:
         return {}
     for each in changed:
         _check_files(each)
     if len(tables) == 1:
-        return _committed(logs[0], tables[0], settings)
+        return _committed(logs[0], tables[0])
     for _ in range(_ATTEMPTS):
         decision = _attempt(register, tables)
         if decision.status is Status.PUBLISHED:
@@ -87,20 +82,20 @@ def publish(register: Publications, logs: Sequence[BranchLog], settings: Publish
     )
 
 
-def _prepared(log: BranchLog, settings: PublishSettings) -> Prepared:
+def _prepared(log: BranchLog, txn: Txn) -> Prepared:
     base, found = log.base(), changes_on(log)
-    if found is None or (not found.changes.actions() and settings.txn is None):
-        reads_only = PendingCommit(base, Changes(Operation("")), log.reads, IsolationLevel.SERIALIZABLE)
+    if found is None or (not found.changes.actions() and txn is None):
+        reads_only = PendingCommit(base, Changes(Operation("")), log.reads, _LEVEL)
         return Prepared(log.main, reads_only, None)
-    commits = CommitSettings(settings.isolation_level, commit_info=found.commit_info, user_metadata=found.user_metadata)
-    changes = stamped(log, _with_txn(base.table, found.changes, settings.txn))
+    settings = CommitSettings(_LEVEL, commit_info=found.commit_info, user_metadata=found.user_metadata)
+    changes = stamped(log, _with_txn(base.table, found.changes, txn))
     check_changes(changes, base, base.table)
     base.check_undoubted()
-    pending = PendingCommit(base, changes, log.reads, isolation_level_of(base, changes, commits))
-    return Prepared(log.main, pending, commit_info_of(log, base, changes, log.reads, commits))
+    pending = PendingCommit(base, changes, log.reads, isolation_level_of(base, changes, settings))
+    return Prepared(log.main, pending, commit_info_of(log, base, changes, log.reads, settings))
 
 
-def _with_txn(table: str, changes: Changes, txn: tuple[str, int] | None) -> Changes:
+def _with_txn(table: str, changes: Changes, txn: Txn) -> Changes:
     if txn is None:
         return changes
     if any(each.app_id == txn[0] for each in changes.transactions):
@@ -151,10 +146,10 @@ def _unknown(begun: Begun, error: SiltError) -> CommitStateUnknownError:
     return CommitStateUnknownError(problem)
 
 
-def _committed(log: BranchLog, table: Prepared, settings: PublishSettings) -> dict[str, int]:
+def _committed(log: BranchLog, table: Prepared) -> dict[str, int]:
     """Commits the changes of the only table of a branch, which needs no publication."""
     assert table.info is not None
-    own = CommitSettings(settings.isolation_level, commit_info=table.info.extra, user_metadata=table.info.user_metadata)
+    own = CommitSettings(_LEVEL, commit_info=table.info.extra, user_metadata=table.info.user_metadata)
     result = commit(log.main, table.pending.base, table.pending.changes, log.reads, own)
     return {log.name: result.version}
 

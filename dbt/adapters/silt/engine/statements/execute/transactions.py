@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dbt.adapters.silt.engine.kernel.publication.publish import PublishSettings
 from dbt.adapters.silt.engine.sql import ast
 from dbt.adapters.silt.engine.statements.steps.context import Context, Result
 
@@ -12,8 +11,7 @@ _VERSIONS = "table string, version bigint"
 
 def begin(context: Context, statement: ast.Begin) -> Result:  # noqa: ARG001
     """Runs BEGIN: the following statements are published together by COMMIT."""
-    isolation_level = context.settings.commit.isolation_level
-    context.transaction.begin(context.namespace.database, PublishSettings(isolation_level=isolation_level))
+    context.transaction.begin(context.namespace.database)
     return _NOTHING
 
 

@@ -16,7 +16,7 @@ from dbt.adapters.silt.engine.kernel.errors import (
     UnsupportedStatementError,
 )
 from dbt.adapters.silt.engine.kernel.publication.branch_changes import check_can_change
-from dbt.adapters.silt.engine.kernel.publication.publish import PublishSettings
+from dbt.adapters.silt.engine.kernel.publication.publish import Txn
 from dbt.adapters.silt.engine.kernel.transaction.branch_log import BranchLog
 from dbt.adapters.silt.engine.kernel.transaction.positions import Position
 from dbt.adapters.silt.engine.sql import ast
@@ -38,7 +38,7 @@ class SessionTransaction:
     main: Catalog
     _branch: Branch | None = field(default=None, init=False)
     _catalog: Catalog | None = field(default=None, init=False)
-    _settings: PublishSettings = field(default_factory=PublishSettings, init=False)
+    _txn: Txn = field(default=None, init=False)
 
     @property
     def catalog(self) -> Catalog:
@@ -50,8 +50,11 @@ class SessionTransaction:
         """Whether a transaction has begun and has not ended."""
         return self._branch is not None
 
-    def begin(self, database: str, settings: PublishSettings) -> None:
+    def begin(self, database: str, txn: Txn = None) -> None:
         """Begins a transaction over the tables of a database.
+
+        Args:
+            txn: the identifier that the transaction records in each table that it changes.
 
         Raises:
             InvalidStatementError: if a transaction is open.
@@ -63,7 +66,7 @@ class SessionTransaction:
                 remedy="Run `commit` or `rollback` first",
             )
         branch = self.main.new_branch(database)
-        self._branch, self._catalog, self._settings = branch, self.main.on_branch(database, branch), settings
+        self._branch, self._catalog, self._txn = branch, self.main.on_branch(database, branch), txn
 
     def commit(self) -> dict[str, int]:
         """Publishes the changes; returns the new version of each changed table, by its name.
@@ -76,7 +79,7 @@ class SessionTransaction:
         """
         branch = self._ended("commit")
         try:
-            return branch.publish(self._settings)
+            return branch.publish(self._txn)
         except (CommitStateUnknownError, StorageError):
             raise  # a commit of a request whose answer was lost may still arrive, and needs its files
         except SiltError:
@@ -133,12 +136,12 @@ class SessionTransaction:
 
     def holds(self, log: BranchLog) -> bool:
         """Returns whether the table had the transaction's own identifier before the transaction."""
-        return self._settings.txn is not None and log.base().holds(self._settings.txn)
+        return self._txn is not None and log.base().holds(self._txn)
 
     @property
     def txn(self) -> tuple[str, int] | None:
         """The identifier that the transaction records in each table that it changes."""
-        return self._settings.txn
+        return self._txn
 
     def _ended(self, what: str) -> Branch:
         branch, self._branch, self._catalog = self._branch, None, None
