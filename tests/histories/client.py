@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -112,15 +113,21 @@ class Entries:
     """The lines of a client's journal, by the number of the request.
 
     If a request was executed twice, its first beginning and its first success count.
+
+    Attributes:
+        unended: how many executions of each request have no end, because the client was killed.
     """
 
     begins: dict[int, int] = field(default_factory=dict)
     ends: dict[int, Mapping[str, Any]] = field(default_factory=dict)
+    unended: Counter[int] = field(default_factory=Counter)
 
     @classmethod
     def of(cls, lines: Iterable[str]) -> Entries:
         found = cls()
         for line in map(json.loads, lines):
+            number = line.get("begin", line.get("end"))
+            found.unended[number] += 1 if "begin" in line else -1
             if "begin" in line:
                 found.begins.setdefault(line["begin"], line["at"])
             elif found.ends.get(line["end"], {}).get("answer") != Answer.OK.value:
@@ -137,6 +144,8 @@ def transactions_of(requests: Sequence[Request], index: int, lines: Iterable[str
         if request.kind in MAINTENANCE:
             continue
         answer = Answer.UNKNOWN if end is None else Answer(end["answer"])
+        if answer is Answer.FAILED and entries.unended[number]:
+            answer = Answer.UNKNOWN  # a twin of the client may have applied it before it was killed
         reads = () if end is None else from_json(end["reads"])
         if not request.writes and not reads:
             continue

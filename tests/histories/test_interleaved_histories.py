@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.histories.checker import check
+from tests.histories.history import Answer
 from tests.histories.interleaved import Run, workload
 
 
@@ -17,6 +18,12 @@ def test_transactions_on_tables_of_any_level_have_no_anomaly(seed: int, has_fold
 def test_transactions_that_two_clients_repeat_at_the_same_time_have_no_anomaly(seed: int) -> None:
     history = Run(workload(seed, clients=2, length=15), twins=2).history()
     assert check(history) == [], f"seed {seed}"
+
+
+def test_a_transaction_that_failed_is_unknown_if_a_twin_was_killed_after_applying_it() -> None:
+    history = Run(workload(2025, length=15), has_folders=False, twins=2).history()
+    assert check(history) == []
+    assert any(each.answer is Answer.UNKNOWN and each.written for each in history.transactions)
 
 
 def test_a_seed_gives_the_same_history_again_with_all_that_statements_have_read() -> None:
