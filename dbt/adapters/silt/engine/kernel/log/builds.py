@@ -154,6 +154,11 @@ def local_day(zone: str | None, at_ms: int) -> str | None:
         return None
 
 
+def facts_hash(value: object) -> str:
+    """Returns a hash of a value of strings, numbers and lists: of code, or of the settings that determine rows."""
+    return hashlib.sha256(json.dumps(value).encode()).hexdigest()[:32]
+
+
 @functools.lru_cache(maxsize=_SCHEMAS)
 def content_schema(schema_string: str) -> str:
     """Returns a hash of a schema without the parts that change no row: comments, defaults, rules and counters."""

@@ -123,11 +123,11 @@ def _net(commits: Sequence[WinningCommit]) -> Changes:
     removes: dict[str, RemoveFile] = {}
     for commit in commits:
         for remove in commit.of(RemoveFile):
-            if adds.pop(_key(remove), None) is None:
-                removes[_key(remove)] = remove
+            if adds.pop(key_of(remove), None) is None:
+                removes[key_of(remove)] = remove
         for add in commit.of(AddFile):
-            if removes.pop(_key(add), None) is None:
-                adds[_key(add)] = add
+            if removes.pop(key_of(add), None) is None:
+                adds[key_of(add)] = add
     return Changes(
         _operation(commits),
         tuple(adds.values()),
@@ -149,7 +149,8 @@ def _operation(commits: Sequence[WinningCommit]) -> Operation:
     return Operation(TRANSACTION_OPERATION, {"operations": as_json(names)})
 
 
-def _key(file: AddFile | RemoveFile) -> str:
+def key_of(file: AddFile | RemoveFile) -> str:
+    """Returns the key of a logical file; see `file_key`."""
     return file_key(file.path, file.deletion_vector)
 
 

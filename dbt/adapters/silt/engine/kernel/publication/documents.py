@@ -8,9 +8,10 @@ The decision is written if it does not exist, so that only one decision is ever 
 
 from __future__ import annotations
 
+import contextlib
 import enum
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Final
 
@@ -158,7 +159,7 @@ class Documents:
             return Begun(publication, int(body["time_ms"]), tuple(map(_part, body["parts"])))
 
     def decide(self, begun: Begun, status: Status, versions: Mapping[str, int]) -> Decision:
-        """Writes the decision if there is none, and returns the decision.
+        """Writes the decision if it is missing, and returns it.
 
         Raises:
             StorageError: if it is not known whether a decision was written.
@@ -242,18 +243,13 @@ def _decided(body: Mapping[str, Any]) -> DecidedTable:
     )
 
 
-class _named:
+@contextlib.contextmanager
+def _named(path: str) -> Iterator[None]:
     """Raises CorruptLogError with the path of a document that cannot be read."""
-
-    def __init__(self, path: str) -> None:
-        self._path = path
-
-    def __enter__(self) -> None:
-        """Does nothing."""
-
-    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        if isinstance(error, (ValueError, KeyError, TypeError, AttributeError)):
-            raise CorruptLogError(f"{self._path} cannot be read ({error!r})") from error
+    try:
+        yield
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise CorruptLogError(f"{path} cannot be read ({error!r})") from error
 
 
 def _path(publication: int) -> str:

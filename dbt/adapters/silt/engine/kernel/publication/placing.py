@@ -162,7 +162,7 @@ def _winners(log: DeltaLog, version: int, settle: Settle, publication: int | Non
             winner = WinningCommit(commit.version, commit.actions(log.name))
             other = publication_of(winner.info)
             is_undone = undone_by(winner.info) is not None
-            if other not in (None, publication) and other is not None:
+            if other is not None and other != publication:
                 is_undone = not settle(other)
             yield without_effect(winner) if is_undone else winner
     except MissingLogVersionError:

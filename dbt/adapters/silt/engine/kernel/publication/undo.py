@@ -14,6 +14,7 @@ from dbt.adapters.silt.engine.kernel.errors import (
 from dbt.adapters.silt.engine.kernel.log.commit_file import read_commit
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
+from dbt.adapters.silt.engine.kernel.publication.branch_changes import key_of
 from dbt.adapters.silt.engine.kernel.publication_marks import MARK, SETTLED, publication_of, undoes, undone_by
 from dbt.adapters.silt.engine.kernel.table.actions import (
     AddFile,
@@ -22,7 +23,6 @@ from dbt.adapters.silt.engine.kernel.table.actions import (
     RemoveFile,
     SetTransaction,
 )
-from dbt.adapters.silt.engine.kernel.table.active_files import file_key
 from dbt.adapters.silt.engine.kernel.transaction.attempt import Committed, Unknown, attempt
 from dbt.adapters.silt.engine.kernel.transaction.changes import DROPPED_PROPERTY, NOT_DONE, Changes, Operation, ReadSet
 from dbt.adapters.silt.engine.kernel.transaction.checked_attempt import state_unknown
@@ -43,7 +43,7 @@ _OPERATION: Final = Operation("UNDO TRANSACTION")
 
 
 def undo(log: DeltaLog, publication: int, table_id: str, base: int) -> None:
-    """Undoes the publication's commit in a table, unless there is none or it is undone; a dropped table is left out.
+    """Undoes the publication's commit in a table, unless it is missing or undone; a dropped table is left out.
 
     If another engine has rewritten rows of the commit meanwhile, the commit is not undone: nothing can separate its
     rows from theirs.
@@ -99,8 +99,8 @@ def _is_undone_after(log: DeltaLog, newest: Snapshot, undone: WinningCommit, pub
 
 def _reversed(newest: Snapshot, before: Snapshot, undone: WinningCommit) -> Changes:
     """Returns the changes after which the table is as if the commit had not been made."""
-    active = {_key(each): each for each in newest.add_files()}
-    added, removed = [_key(each) for each in undone.of(AddFile)], set(map(_key, undone.of(RemoveFile)))
+    active = {key_of(each): each for each in newest.add_files()}
+    added, removed = [key_of(each) for each in undone.of(AddFile)], set(map(key_of, undone.of(RemoveFile)))
     rewritten = [key for key in added if key not in active]
     if rewritten:
         _logger.warning(
@@ -113,16 +113,12 @@ def _reversed(newest: Snapshot, before: Snapshot, undone: WinningCommit) -> Chan
     metadata = next(iter(undone.of(Metadata)), None)
     return Changes(
         _OPERATION,
-        adds=tuple(replace(each, data_change=True) for each in before.add_files() if _key(each) in removed),
+        adds=tuple(replace(each, data_change=True) for each in before.add_files() if key_of(each) in removed),
         removes=tuple(active[key].remove(newest.timestamp) for key in added),
         metadata=before.metadata if metadata is not None and newest.metadata == metadata else None,
         transactions=tuple(_transactions(before, undone)),
         domains=tuple(_domains(before, undone)),
     )
-
-
-def _key(file: AddFile | RemoveFile) -> str:
-    return file_key(file.path, file.deletion_vector)
 
 
 def _transactions(before: Snapshot, undone: WinningCommit) -> Iterator[SetTransaction]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
@@ -13,7 +11,7 @@ from dbt.adapters.silt.engine.changed_keys.proof import INPUT, NotProved, roles
 from dbt.adapters.silt.engine.commands.spark.types import query_schema
 from dbt.adapters.silt.engine.kernel.errors import InvalidStatementError, UnsupportedStatementError
 from dbt.adapters.silt.engine.kernel.identifiers import quote
-from dbt.adapters.silt.engine.kernel.log.builds import Build, BuildFacts, content_schema
+from dbt.adapters.silt.engine.kernel.log.builds import Build, BuildFacts, content_schema, facts_hash
 from dbt.adapters.silt.engine.kernel.table.schema import (
     DataType,
     DecimalType,
@@ -97,7 +95,7 @@ def keyed_query(
         types = dict(zip(key, (columns.fields[at].type for at in positions), strict=True))
         _check_types(types)
         for number, names in found.items():
-            _check_same(dict(zip(names or (), types.values(), strict=False)), schemas[number], _shown(inputs[number]))
+            _check_same(dict(zip(names or (), types.values(), strict=False)), schemas[number], inputs[number].log.name)
         if target is not None:
             _check_same(types, target, "the table")
         _check_mapped(clause, inputs, found)
@@ -133,7 +131,7 @@ def _facts(context: Context, clause: ChangedKeys, resolved: Resolved, columns: S
     settings = [context.spark.version, *(context.spark.conf.get(name, None) for name in _SETTINGS)]
     # Earlier queries of the same unit of work do not determine the rows of this query.
     own = replace(resolved, inputs=Inputs(versions_of(resolved.reads), metadata=metadata_of(resolved.reads)))
-    return facts_of(Build(OWNER, _hash(code), _hash(settings)), own, context.resolver.time_zone)
+    return facts_of(Build(OWNER, facts_hash(code), facts_hash(settings)), own, context.resolver.time_zone)
 
 
 def _check_relations(resolved: Resolved, facts: BuildFacts) -> None:
@@ -225,17 +223,9 @@ def _check_mapped(clause: ChangedKeys, inputs: tuple[Table, ...], found: Mapping
         for number, given in found.items():
             if _is_named(inputs[number], name) and [each.lower() for each in given or ()] != wanted:
                 named = ", ".join(map(quote, columns))
-                raise NotProved(f"does not take its key from {named} of {_shown(inputs[number])}")
+                raise NotProved(f"does not take its key from {named} of {inputs[number].log.name}")
 
 
 def _is_named(table: Table, name: Name) -> bool:
     own, given = ([part.lower() for part in each] for each in (full_name(table.meaning.name), name))
     return own[-len(given) :] == given
-
-
-def _shown(table: Table) -> str:
-    return table.log.name
-
-
-def _hash(value: object) -> str:
-    return hashlib.sha256(json.dumps(value).encode()).hexdigest()[:32]

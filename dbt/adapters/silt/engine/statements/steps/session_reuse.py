@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Iterable
-from typing import Any, Final
+from typing import Final
 
 from dbt.adapters.silt.engine.catalog.relations import RelationKind
 from dbt.adapters.silt.engine.commands.target import Outcome
 from dbt.adapters.silt.engine.kernel.errors import InvalidSettingError
-from dbt.adapters.silt.engine.kernel.log.builds import Build
+from dbt.adapters.silt.engine.kernel.log.builds import Build, facts_hash
 from dbt.adapters.silt.engine.kernel.transaction.changes import ENGINE_INFO
 from dbt.adapters.silt.engine.reuse.decision import Reused
 from dbt.adapters.silt.engine.reuse.present import decide_now
@@ -51,8 +49,8 @@ def session_build(
     here, spark = context.namespace, context.spark
     given = {name: value for name, value in spark.conf.getAll.items() if name.startswith(_OF_SPARK)}
     settings = sorted((given | {name: spark.conf.get(name, None) for name in _OF_THE_MACHINE}).items())
-    environment = _hash([ENGINE_INFO, spark.version, here.database, here.schema, settings])
-    code = _hash(normal_text(statement.text))
+    environment = facts_hash([ENGINE_INFO, spark.version, here.database, here.schema, settings])
+    code = facts_hash(normal_text(statement.text))
     names = not all(isinstance(each, ast.SetSetting | ast.ResetSetting | ast.Use) for each in before)
     unknown = ("a statement before it changed the session's variables or functions",) if names else ()
     return Build(_OWNER, code, environment, at_ms, unknown=unknown)
@@ -70,7 +68,3 @@ def reused(context: Context, statement: ast.Statement, build: Build) -> Outcome 
     if not isinstance(decision, Reused):
         return None
     return Outcome(_OPERATION, log.name, decision.version, rows_inserted=0, attempts=0, skipped=True)
-
-
-def _hash(value: Any) -> str:
-    return hashlib.sha256(json.dumps(value).encode()).hexdigest()[:32]
