@@ -70,7 +70,7 @@ class SiltConnectionManager(SQLConnectionManager):
         self._new_folders = self._find_new_folders() if self.invocation.queries else {}
         if self.invocation.queries:
             # Spark needs as long as dbt needs to read a project, and nothing of it.
-            threading.Thread(target=lambda: self.environment.warm_up(), name="silt-warm-up", daemon=True).start()
+            threading.Thread(target=self._warm_up, name="silt-warm-up", daemon=True).start()
 
     # Loaded with the first statement
 
@@ -78,6 +78,10 @@ class SiltConnectionManager(SQLConnectionManager):
     def environment(self) -> environments.Environment:
         credentials = cast("SiltCredentials", self.profile.credentials)
         return environments.environment_of(credentials, self.invocation.project_root)
+
+    def _warm_up(self) -> None:
+        if not self.invocation.may_need_no_spark or not self.environment.can_answer:
+            self.environment.warm_up()
 
     @property
     def runner(self) -> statement_runner.StatementRunner:
@@ -133,11 +137,13 @@ class SiltConnectionManager(SQLConnectionManager):
         return self.environment.catalog
 
     def open(self, connection: Connection) -> Connection:  # type: ignore[override]
-        """Gives the connection a session; the first starts Spark."""
+        """Gives the connection a session; the first starts Spark, unless the command may need none."""
         if connection.state == ConnectionState.OPEN:
             return connection
         with self.exception_handler("open a session"):
-            connection.handle = self.environment.open(self.runner, self._display, self.declared_files())
+            connection.handle = self.environment.open(
+                self.runner, self._display, self.declared_files(), self.invocation.may_need_no_spark
+            )
         connection.state = ConnectionState.OPEN
         return connection
 

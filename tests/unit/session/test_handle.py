@@ -5,6 +5,7 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 from dbt_common.exceptions import DbtRuntimeError
@@ -14,14 +15,14 @@ from dbt.adapters.silt.engine.warehouse import Result, Warehouse
 from dbt.adapters.silt.records.units import Unit
 from dbt.adapters.silt.runs.response import SiltResponse
 from dbt.adapters.silt.session.fetch import fetchable
-from dbt.adapters.silt.session.handle import SiltHandle, Submission
+from dbt.adapters.silt.session.handle import OpenSession, SiltHandle, Submission
 from dbt.adapters.silt.session.spark import SessionPool, SessionSettings
 
 
 @pytest.mark.connect
 def test_jobs_are_tagged_during_a_statement_only(spark: SparkSession, tmp_path: Path) -> None:
     warehouse = Warehouse(spark, str(tmp_path))
-    handle = SiltHandle(SessionPool(SessionSettings()), spark, warehouse, TaggedRunner(("model.shop.orders", "daily")))
+    handle = handle_of(spark, warehouse, TaggedRunner(("model.shop.orders", "daily")))
     with handle.busy("select 1"):
         assert spark.getTags() == {"model.shop.orders", "daily"}
     assert spark.getTags() == set()
@@ -30,7 +31,7 @@ def test_jobs_are_tagged_during_a_statement_only(spark: SparkSession, tmp_path: 
 def test_a_cancelled_connection_stops_its_jobs_and_runs_nothing_more(spark: SparkSession, tmp_path: Path) -> None:
     session = spark.newSession()
     warehouse = Warehouse(session, str(tmp_path))
-    handle = SiltHandle(SessionPool(SessionSettings()), session, warehouse, TaggedRunner(()))
+    handle = handle_of(session, warehouse, TaggedRunner(()))
     cursor = handle.cursor()
     cursor.execute("select count(*) from range(100000000000000) where hash(id) = 0")
     with ThreadPoolExecutor(1) as thread:
@@ -44,7 +45,7 @@ def test_a_cancelled_connection_stops_its_jobs_and_runs_nothing_more(spark: Spar
 
 def test_a_submitted_statement_is_run_unchanged_whatever_dbt_logs_of_it() -> None:
     runner = RememberingRunner()
-    cursor = SiltHandle(SessionPool(SessionSettings()), None, None, runner).cursor()
+    cursor = handle_of(None, None, runner).cursor()
     unit = Unit("silt/shop/model.shop.orders/R1/main", 1, "R1")
     given = Submission("set a = 1; begin select 1; end", unit, replace_tables=True)
     cursor.execute(f"/* opens /* another */\n{given.text}", given)
@@ -56,7 +57,7 @@ def test_a_submitted_statement_is_run_unchanged_whatever_dbt_logs_of_it() -> Non
 def test_values_for_parameters_of_a_statement_are_refused() -> None:
     runner = RememberingRunner()
     with pytest.raises(DbtRuntimeError, match="no bindings"):
-        SiltHandle(SessionPool(SessionSettings()), None, None, runner).cursor().execute("select ?", (1,))
+        handle_of(None, None, runner).cursor().execute("select ?", (1,))
     assert runner.ran == []
 
 
@@ -66,6 +67,10 @@ def test_arrays_and_maps_without_a_type_are_fetched_as_text(spark: SparkSession)
     frame = spark.sql("select map() as m, array() as a, array(map()) as l, named_struct('x', null) as s, null as n")
     assert fetchable(frame).toArrow().to_pylist() == [{"m": "{}", "a": "[]", "l": "[{}]", "s": "{}", "n": None}]
     assert fetchable(frame.limit(0)).toArrow().to_pylist() == []
+
+
+def handle_of(session: Any, warehouse: Any, runner: Any) -> SiltHandle:
+    return SiltHandle(lambda: OpenSession(SessionPool(SessionSettings()), session, warehouse), runner)
 
 
 class RememberingRunner:

@@ -14,9 +14,11 @@ from dbt.adapters.events.logging import AdapterLogger
 from pyspark.sql import SparkSession
 
 from dbt.adapters.silt.credentials import SiltCredentials
+from dbt.adapters.silt.engine.answers.connection import AnswersWithoutSpark, answers_of
 from dbt.adapters.silt.engine.catalog.catalog import Catalog
 from dbt.adapters.silt.engine.catalog.locations import check_locations
 from dbt.adapters.silt.engine.catalog.open_databases import open_databases, open_location
+from dbt.adapters.silt.engine.commands.spark import required_settings
 from dbt.adapters.silt.engine.commands.spark.storage import hadoop_storage
 from dbt.adapters.silt.engine.kernel.errors import SiltError
 from dbt.adapters.silt.engine.kernel.storage.store import Store
@@ -29,8 +31,8 @@ from dbt.adapters.silt.records.units import is_forgotten_on_replace
 from dbt.adapters.silt.registration.hive_metastore import HiveMetastore
 from dbt.adapters.silt.registration.registration import Registration
 from dbt.adapters.silt.session import class_archive
-from dbt.adapters.silt.session.handle import Runner, SiltHandle
-from dbt.adapters.silt.session.spark import SessionPool, SessionSettings
+from dbt.adapters.silt.session.handle import OpenSession, Runner, SiltHandle
+from dbt.adapters.silt.session.spark import SessionPool, SessionSettings, has_only_own_spark
 from dbt.adapters.silt.session.storage.jars import SparkStorage
 
 if TYPE_CHECKING:
@@ -79,23 +81,59 @@ class Environment:
         """
         return open_location(location, self.storages)
 
-    def open(self, runner: Runner, shown_on: Display | None = None, file_locations: Container[str] = ()) -> SiltHandle:
+    def open(
+        self,
+        runner: Runner,
+        shown_on: Display | None = None,
+        file_locations: Container[str] = (),
+        only_reads: bool = False,
+    ) -> SiltHandle:
         """Returns a handle on a session of its own, and starts Spark if it is not running.
 
         Args:
             shown_on: the display of the progress of its statements; None shows nothing.
             file_locations: the files and folders that views may read.
+            only_reads: whether Spark may start later, with the first statement that needs it.
 
         Raises:
             SiltError: if Spark cannot be started, or the warehouse cannot be used.
         """
+        answers = self.answers() if only_reads else None
+        handle = SiltHandle(lambda: self._session(shown_on, file_locations), runner, answers)
+        if answers is None:
+            handle.opened()
+        return handle
+
+    def answers(self) -> AnswersWithoutSpark | None:
+        """Returns the answers to queries without Spark, if the profile's Spark would certainly give the same.
+
+        Raises:
+            InvalidSettingError: if Spark could not be started with these settings, or the locations are invalid.
+        """
+        given = self._credentials
+        is_own = bool(given.master) and not given.remote and (bool(given.keep_alive) or has_only_own_spark())
+        if not is_own:
+            return None
+        check_locations(self._locations)
+        required_settings.check({name: str(value) for name, value in given.spark_conf.items()})
+        return answers_of(given.spark_conf, self.catalog, given.database, given.schema)
+
+    @property
+    def can_answer(self) -> bool:
+        """Whether any query can be answered without Spark."""
+        try:
+            return self.answers() is not None
+        except SiltError:  # the first connection raises it
+            return False
+
+    def _session(self, shown_on: Display | None, file_locations: Container[str]) -> OpenSession:
         pool = self._started()
         session = pool.acquire()
         assert self._warehouse is not None
         line = None if shown_on is None else shown_on.line(find.stages_of(session))
         warehouse = self._warehouse.for_session(session, one_cut=True, progress=None if line is None else line.report)
         warehouse.settings = replace(warehouse.settings, file_locations=file_locations)
-        return SiltHandle(pool, session, warehouse, runner, line)
+        return OpenSession(pool, session, warehouse, line)
 
     def warehouse(self, file_locations: Container[str] = ()) -> Warehouse:
         """Returns the warehouse for a new session, whose statements are independent of each other; else as `open`."""

@@ -1,11 +1,12 @@
-"""The handle and the cursor of a dbt connection: a Spark session of its own over a shared warehouse."""
+"""The handle and the cursor of a dbt connection: answers without Spark, or a session of its own."""
 
 from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 import agate
@@ -13,7 +14,10 @@ import pyarrow as pa
 from dbt_common.exceptions import DbtRuntimeError
 from pyspark.sql import DataFrame, SparkSession
 
+from dbt.adapters.silt.engine.answers.connection import AnswersWithoutSpark
+from dbt.adapters.silt.engine.answers.quick import Prepared
 from dbt.adapters.silt.engine.commands.spark.errors import SPARKS
+from dbt.adapters.silt.engine.kernel.errors import SiltError
 from dbt.adapters.silt.engine.sql.split import split_statements
 from dbt.adapters.silt.engine.warehouse import Result, Warehouse
 from dbt.adapters.silt.records.units import Unit
@@ -46,29 +50,75 @@ class Runner(Protocol):
         ...
 
 
+@dataclass(frozen=True)
+class OpenSession:
+    """A session of Spark that belongs to a single connection.
+
+    Attributes:
+        line: the status line that shows running statements, if any.
+    """
+
+    pool: SessionPool
+    spark: SparkSession
+    warehouse: Warehouse
+    line: StatusLine | None = None
+
+
 class SiltHandle:
-    """An open connection.
+    """An open connection. Its session opens, and Spark starts, with the first statement that needs it.
 
     Args:
-        line: the status line that shows running statements; None shows nothing.
+        opening: opens the session; raises what `Environment.open` raises.
+        answers: answers queries without a session, until it is open, if the command only reads.
     """
 
     def __init__(
-        self,
-        pool: SessionPool,
-        session: SparkSession,
-        warehouse: Warehouse,
-        runner: Runner,
-        line: StatusLine | None = None,
+        self, opening: Callable[[], OpenSession], runner: Runner, answers: AnswersWithoutSpark | None = None
     ) -> None:
-        self.session = session
-        self.warehouse = warehouse
         self.runner = runner
-        self._pool = pool
-        self._line = line
+        self._opening = opening
+        self._opened: OpenSession | None = None
+        self._answers = answers
+        self._answered: list[str] = []
         self._cancelled = threading.Event()
         self._idle = threading.Event()
         self._idle.set()
+
+    @property
+    def session(self) -> SparkSession:
+        return self.opened().spark
+
+    @property
+    def warehouse(self) -> Warehouse:
+        return self.opened().warehouse
+
+    def opened(self) -> OpenSession:
+        """Returns the session, which is opened if it is not open yet; raises as `Environment.open`."""
+        if self._opened is None:
+            self._opened = self._opening()
+            for text in self._answered:
+                # A later write depends on what these queries have read; their rows are not computed again.
+                with contextlib.suppress(SiltError):
+                    self.runner.run(self._opened.warehouse, text)
+        return self._opened
+
+    def prepared(self, text: str) -> Prepared | None:
+        """Returns the query, if it can be answered without the session, and nothing may have changed the session."""
+        return None if self._answers is None or self._opened is not None else self._answers.prepared(text)
+
+    def answer(self, query: Prepared, text: str, most: int | None = None) -> pa.Table | None:
+        """Returns the rows of a prepared query as `SiltCursor.arrow`, unless Spark has to run it.
+
+        Args:
+            text: the query.
+            most: the number of rows that are needed; by default all.
+        """
+        assert self._answers is not None
+        self._check_not_cancelled()
+        rows = self._answers.rows(query, most)
+        if rows is not None:
+            self._answered.append(text)
+        return rows
 
     def cursor(self) -> SiltCursor:
         return SiltCursor(self)
@@ -84,7 +134,8 @@ class SiltHandle:
 
     def close(self) -> None:
         """Returns the session to the pool, and discards its temporary views and settings."""
-        self._pool.release(self.session)
+        if self._opened is not None:
+            self._opened.pool.release(self._opened.spark)
 
     def rollback(self) -> None:
         """Does nothing: a failed statement has committed nothing."""
@@ -111,7 +162,8 @@ class SiltHandle:
             self._idle.set()
 
     def _shown(self, text: str) -> AbstractContextManager[None]:
-        return contextlib.nullcontext() if self._line is None else self._line.running(self.runner.label(), text)
+        line = self.opened().line
+        return contextlib.nullcontext() if line is None else line.running(self.runner.label(), text)
 
     @contextlib.contextmanager
     def _tagged(self, tags: tuple[str, ...]) -> Iterator[None]:
@@ -131,7 +183,8 @@ class SiltHandle:
         # Repeatedly: a statement runs several Spark jobs, and the next may start after the last was stopped.
         with contextlib.suppress(*SPARKS):  # a Spark that has ended runs no jobs
             while not self._idle.wait(_INTERRUPT_SECONDS):
-                self.session.interruptAll()
+                if self._opened is not None:
+                    self._opened.spark.interruptAll()
 
 
 _INTERRUPT_SECONDS = 0.1
@@ -143,6 +196,7 @@ class SiltCursor:
     def __init__(self, handle: SiltHandle) -> None:
         self._handle = handle
         self._frame: DataFrame | None = None
+        self._prepared: Prepared | None = None
         self._rows: Iterator[tuple[Any, ...]] | None = None
         self._text = ""
         self.response = SiltResponse("OK", code="OK")
@@ -164,14 +218,33 @@ class SiltCursor:
         for statement in split_statements(current_text(given.text)):
             self.drain()
             self._text = statement
-            with self._handle.busy(statement):
-                result, self.response = self._handle.runner.run(
-                    self._handle.warehouse, statement, given.unit, replace_tables=given.replace_tables
-                )
-            self._frame = result.dataframe
+            self._prepared = self._handle.prepared(statement) if given.unit is None else None
+            if self._prepared is None:
+                self._run(statement, given)
+            else:
+                self.response = SiltResponse("OK", code="OK")
+
+    def _run(self, statement: str, given: Submission) -> None:
+        with self._handle.busy(statement):
+            result, self.response = self._handle.runner.run(
+                self._handle.warehouse, statement, given.unit, replace_tables=given.replace_tables
+            )
+        self._frame = result.dataframe
+
+    def _answer(self, limit: int | None) -> pa.Table | None:
+        """Returns the rows of a query that is answered without Spark; without them, Spark's frame is the result."""
+        query, self._prepared = self._prepared, None
+        if query is None:
+            return None
+        rows = self._handle.answer(query, self._text, limit)
+        if rows is None:
+            self._run(self._text, Submission(self._text))
+        return rows
 
     def drain(self) -> None:
         """Runs a query whose rows were not fetched, so that its errors are seen (Spark would never run it)."""
+        if self._answer(None) is not None:
+            return
         frame, self._frame = self._frame, None
         if frame is not None:
             with self._handle.busy(self._text):
@@ -179,6 +252,9 @@ class SiltCursor:
 
     def arrow(self, limit: int | None = None) -> pa.Table:
         """Fetches the rows of the last statement; without rows, the table has no columns either."""
+        answer = self._answer(limit)
+        if answer is not None:
+            return answer
         frame, self._frame = self._frame, None
         if frame is None:
             return pa.table({})
@@ -192,6 +268,9 @@ class SiltCursor:
 
     @property
     def description(self) -> list[tuple[str, str]] | None:
+        if self._prepared is not None:
+            self._prepared = None
+            self._run(self._text, Submission(self._text))
         if self._frame is None:
             return None
         return [(field.name, field.dataType.simpleString()) for field in self._frame.schema.fields]

@@ -98,6 +98,12 @@ def open_session(settings: SessionSettings) -> SparkSession:
     return session
 
 
+def has_only_own_spark() -> bool:
+    """Returns whether this process runs no Spark that its program has started."""
+    context = SparkContext._active_spark_context
+    return context is None or (_running is not None and _running.context is context)
+
+
 def stop_spark() -> None:
     """Stops the Spark that this module has started, with its sessions, and waits for its Java to end."""
     global _running

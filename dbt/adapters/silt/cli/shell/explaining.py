@@ -8,9 +8,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from dbt.adapters.silt.cli.queries.explained import Explained, TableRead
 from dbt.adapters.silt.cli.shell.results import Explanation
 from dbt.adapters.silt.cli.tables.column_statistics import ends
+from dbt.adapters.silt.engine.answers.explained import Explained, TableRead
 from dbt.adapters.silt.engine.kernel.files.bounds import column_bounds
 from dbt.adapters.silt.engine.kernel.identifiers import quote
 from dbt.adapters.silt.engine.kernel.printable import line

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any
 
-from dbt.adapters.silt.cli.queries.explained import explained
-from dbt.adapters.silt.cli.queries.names import Names
-from dbt.adapters.silt.cli.queries.quick import Quick
-from dbt.adapters.silt.cli.queries.select_text import table_select
 from dbt.adapters.silt.cli.shell.explaining import explanation
 from dbt.adapters.silt.cli.shell.results import Explanation, Result, RowsFound
 from dbt.adapters.silt.cli.shell.spark_process import STARTS, SparkProcess
+from dbt.adapters.silt.engine.answers.explained import explained
+from dbt.adapters.silt.engine.answers.names import Names
+from dbt.adapters.silt.engine.answers.quick import Quick
+from dbt.adapters.silt.engine.answers.select_text import table_select
+from dbt.adapters.silt.engine.answers.sessions import change_no_answer, changes_session, known_zone
 from dbt.adapters.silt.engine.arrow.types import uniform
 from dbt.adapters.silt.engine.catalog.catalog import Catalog
 from dbt.adapters.silt.engine.kernel.errors import (
@@ -26,28 +27,6 @@ from dbt.adapters.silt.engine.sql.ast import Statement
 from dbt.adapters.silt.engine.sql.grammar.immediate import immediate
 from dbt.adapters.silt.engine.sql.grammar.parse import parse
 from dbt.adapters.silt.engine.sql.query.scanned_text import scanned
-
-_ZONE: Final = "spark.sql.session.timeZone"
-UNKNOWN_ZONE: Final = "(not known)"
-"""Not a zone: a literal that needs a zone is then left to Spark."""
-
-_CHANGE_NO_ANSWER: Final = (
-    *(
-        "spark.sql.codegen.",
-        "spark.sql.shuffle.",
-        "spark.sql.adaptive.",
-        "spark.sql.files.",
-        "spark.sql.execution.arrow.",
-    ),
-    *("spark.sql.sources.parallelPartitionDiscovery.", "spark.sql.autoBroadcastJoinThreshold", "spark.sql.ui."),
-    *("spark.sql.parquet.compression.codec", "spark.sql.ansi.enabled", "spark.sql.warehouse.dir", _ZONE),
-)
-"""Settings of Spark's SQL, or their prefixes, that do not affect answers given without Spark."""
-
-_CHANGE_SESSION = (
-    *(ast.SetSetting, ast.ResetSetting, ast.Use, ast.CreateViewUsing, ast.CreateFunction),
-    *(ast.Unrecognised, ast.Call, ast.Begin),
-)
 
 
 @dataclass(frozen=True)
@@ -107,7 +86,7 @@ class Statements:
         answer = None if quick is None or statement is None else quick.answer(statement, most)
         if answer is not None:
             return RowsFound(uniform(answer.rows))
-        self._is_plain = self._is_plain and not _changes_session(statement)
+        self._is_plain = self._is_plain and not changes_session(statement)
         if isinstance(statement, (ast.Commit, ast.Rollback)):
             self.is_in_transaction = False  # also if it fails
         found = self.spark.run(text, most, may_commit=statement is None or statement.changes_something)
@@ -116,8 +95,7 @@ class Statements:
 
     @property
     def _begins_plain(self) -> bool:
-        settings = [name for name in self.context.spark_conf if name.startswith("spark.sql.")]
-        return all(name.startswith(_CHANGE_NO_ANSWER) for name in settings)
+        return change_no_answer(self.context.spark_conf)
 
     def _check_session(self) -> None:
         """Checks that statements still have the same meaning.
@@ -158,8 +136,7 @@ class Statements:
         return Names(given.catalog.for_statement(), given.database, given.schema, given.has_own_spark)
 
     def _quick(self) -> Quick | None:
-        zone = str(self.context.spark_conf.get(_ZONE, UNKNOWN_ZONE))
-        return Quick(self.names, UNKNOWN_ZONE if "{" in zone else zone) if self._is_plain else None
+        return Quick(self.names, known_zone(self.context.spark_conf)) if self._is_plain else None
 
     def _explained(self, statement: ast.Explain) -> Explanation:
         quick = self._quick()
@@ -178,10 +155,3 @@ class Statements:
             if table_select(scanned(statement.statement.text)) is None:
                 self.spark.run(statement.text)  # Spark's parser distinguishes a missing table from a syntax error
             raise
-
-
-def _changes_session(statement: Statement | None) -> bool:
-    """Returns whether later statements may have another meaning; true for an unrecognised statement."""
-    if statement is None or isinstance(statement, _CHANGE_SESSION):
-        return True
-    return isinstance(statement, ast.CreateView) and statement.scope is not ast.ViewScope.PERSISTENT

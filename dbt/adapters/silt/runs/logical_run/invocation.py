@@ -46,7 +46,9 @@ WRITING_COMMANDS = frozenset(("run", "build", "seed", "snapshot", "clone", OPERA
 """The commands whose writes are units of work, by dbt's `which`, which for a retry names the repeated command."""
 
 QUERYING_COMMANDS = (WRITING_COMMANDS - {OPERATION}) | {"test", "show"}
-"""The commands that always need Spark."""
+"""The commands that query the warehouse."""
+
+_ONLY_READING_COMMANDS = frozenset(("compile", "generate", "show", "test"))
 
 
 class Invocation:
@@ -108,8 +110,13 @@ class Invocation:
 
     @property
     def queries(self) -> bool:
-        """Whether this command always needs Spark."""
+        """Whether this command queries the warehouse."""
         return self._flag("which") in QUERYING_COMMANDS
+
+    @property
+    def may_need_no_spark(self) -> bool:
+        """Whether this command only reads, so that all its queries may be answered without Spark."""
+        return self._flag("which") in _ONLY_READING_COMMANDS
 
     @property
     def full_refresh(self) -> bool:

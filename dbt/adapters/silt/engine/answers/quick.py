@@ -7,9 +7,9 @@ from enum import Enum
 
 import pyarrow as pa
 
-from dbt.adapters.silt.cli.queries.log_answers import Aggregates, aggregates
-from dbt.adapters.silt.cli.queries.names import Names
-from dbt.adapters.silt.cli.queries.select_text import ListedColumn, TableSelect, table_select
+from dbt.adapters.silt.engine.answers.log_answers import Aggregates, aggregates
+from dbt.adapters.silt.engine.answers.names import Names
+from dbt.adapters.silt.engine.answers.select_text import ListedColumn, TableSelect, table_select
 from dbt.adapters.silt.engine.arrow.read import TableRead
 from dbt.adapters.silt.engine.arrow.scan import ArrowScan
 from dbt.adapters.silt.engine.kernel.errors import (

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from dbt.adapters.silt.cli.queries.select_text import TableSelect
+from dbt.adapters.silt.engine.answers.select_text import TableSelect
 from dbt.adapters.silt.engine.arrow.types import arrow_type
 from dbt.adapters.silt.engine.kernel.files.row_counts import row_count
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot

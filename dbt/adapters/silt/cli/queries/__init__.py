@@ -1,1 +1,0 @@
-"""Answers and explains queries without Spark, from table logs or from files by Arrow."""
