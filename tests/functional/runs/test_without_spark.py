@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -20,6 +21,19 @@ PROJECT = {
     "models/lately.sql": """
 {% if execute %}{% set last = run_query('select max(id) as last from ' ~ ref('orders')).columns[0][0] %}{% endif %}
 select id from {{ ref('orders') }} where id >= {{ last }}""",
+    "models/customers.sql": "select 1 as id",
+    "models/models.yml": """
+models:
+  - name: orders
+    columns:
+      - name: id
+        data_tests:
+          - unique
+          - not_null: {config: {where: "id > 2", warn_if: "> 1", error_if: "> 3"}}
+          - relationships: {arguments: {to: ref('customers'), field: id}}
+      - name: name
+        data_tests: [accepted_values: {arguments: {values: [name 0, name 1]}}]
+""",
     "analyses/sums.sql": "select sum(id) as total from {{ ref('orders') }}",
 }
 
@@ -30,6 +44,7 @@ def project(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Pa
     write_files(folder, PROJECT)
     house = Warehouse(spark.newSession(), str(folder / "warehouse"))
     house.sql("create table orders as select id, concat('name ', id) as name from range(7)")
+    house.sql("create table customers as select cast(id as int) as id from range(1, 9)")
     return folder
 
 
@@ -61,10 +76,21 @@ def test_queries_of_macros_in_a_compiled_model_start_no_spark(project: Path) -> 
     assert "where id >= 6" in compiled.stdout
 
 
+def test_the_four_data_tests_of_dbt_start_no_spark(project: Path) -> None:
+    tested = dbt_without_java(project, "test", "--no-use-colors")
+    assert "PASS=2 WARN=0 ERROR=2 SKIP=0" in tested.stdout, tested.stdout
+    assert re.search(r"FAIL 1 relationships_orders_id__id__ref_customers_", tested.stdout)
+    assert re.search(r"FAIL 5 accepted_values_orders_name", tested.stdout)
+
+
 @pytest.mark.parametrize(
     "arguments",
-    [("show", "--select", "sums"), ("show", "--inline", "select id from {{ ref('orders') }} where absent = 1")],
-    ids=["a sum", "an error"],
+    [
+        ("test", "--store-failures", "--select", "test_name:unique"),
+        ("show", "--select", "sums"),
+        ("show", "--inline", "select id from {{ ref('orders') }} where absent = 1"),
+    ],
+    ids=["stored failures", "a sum", "an error"],
 )
 def test_any_other_query_starts_spark(project: Path, arguments: tuple[str, ...]) -> None:
     failed = dbt_without_java(project, *arguments)

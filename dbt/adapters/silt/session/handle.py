@@ -15,6 +15,7 @@ from dbt_common.exceptions import DbtRuntimeError
 from pyspark.sql import DataFrame, SparkSession
 
 from dbt.adapters.silt.engine.answers.connection import AnswersWithoutSpark
+from dbt.adapters.silt.engine.answers.data_tests import PreparedTest
 from dbt.adapters.silt.engine.answers.quick import Prepared
 from dbt.adapters.silt.engine.commands.spark.errors import SPARKS
 from dbt.adapters.silt.engine.kernel.errors import SiltError
@@ -102,11 +103,11 @@ class SiltHandle:
                     self.runner.run(self._opened.warehouse, text)
         return self._opened
 
-    def prepared(self, text: str) -> Prepared | None:
+    def prepared(self, text: str) -> Prepared | PreparedTest | None:
         """Returns the query, if it can be answered without the session, and nothing may have changed the session."""
         return None if self._answers is None or self._opened is not None else self._answers.prepared(text)
 
-    def answer(self, query: Prepared, text: str, most: int | None = None) -> pa.Table | None:
+    def answer(self, query: Prepared | PreparedTest, text: str, most: int | None = None) -> pa.Table | None:
         """Returns the rows of a prepared query as `SiltCursor.arrow`, unless Spark has to run it.
 
         Args:
@@ -196,7 +197,7 @@ class SiltCursor:
     def __init__(self, handle: SiltHandle) -> None:
         self._handle = handle
         self._frame: DataFrame | None = None
-        self._prepared: Prepared | None = None
+        self._prepared: Prepared | PreparedTest | None = None
         self._rows: Iterator[tuple[Any, ...]] | None = None
         self._text = ""
         self.response = SiltResponse("OK", code="OK")

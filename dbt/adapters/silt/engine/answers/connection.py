@@ -8,12 +8,14 @@ from typing import Any
 
 import pyarrow as pa
 
+from dbt.adapters.silt.engine.answers.data_tests import PreparedTest, prepared_test
 from dbt.adapters.silt.engine.answers.names import Names
 from dbt.adapters.silt.engine.answers.quick import Prepared, Quick
 from dbt.adapters.silt.engine.answers.sessions import change_no_answer, known_zone
 from dbt.adapters.silt.engine.arrow.types import uniform
 from dbt.adapters.silt.engine.catalog.catalog import Catalog
 from dbt.adapters.silt.engine.kernel.errors import SiltError
+from dbt.adapters.silt.engine.sql.ast import Query
 from dbt.adapters.silt.engine.sql.grammar.immediate import immediate
 from dbt.adapters.silt.engine.sql.grammar.parse import parse
 
@@ -35,16 +37,20 @@ class AnswersWithoutSpark:
     schema: str
     time_zone: str
 
-    def prepared(self, text: str) -> Prepared | None:
+    def prepared(self, text: str) -> Prepared | PreparedTest | None:
         """Returns the query, or None if Spark has to run the statement or to report its error."""
         try:
             if immediate(text) is not None:
                 return None
-            return self._quick().prepared(parse(text))
+            quick, statement = self._quick(), parse(text)
+            found = quick.prepared(statement)
+            if found is not None or not isinstance(statement, Query):
+                return found
+            return prepared_test(quick, statement)
         except SiltError:
             return None
 
-    def rows(self, query: Prepared, most: int | None) -> pa.Table | None:
+    def rows(self, query: Prepared | PreparedTest, most: int | None) -> pa.Table | None:
         """Returns the rows as `session.fetch` passes them to Arrow, or None if Spark has to run the query.
 
         Args:

@@ -198,7 +198,7 @@ def _columns(listed: tuple[ListedColumn, ...], snapshot: Snapshot, qualifier: Na
         if path is None:
             raise _no_column(column.path[0], snapshot)
         field = schema.require(path[0], snapshot.table)
-        if len(path) != 1 or not _is_plain(field):
+        if len(path) != 1 or not is_plain(field):
             return None
         found.append(ListedColumn((field.name,), column.name))
     has_twins = len({column.name.lower() for column in found}) < len(found)
@@ -210,7 +210,7 @@ def _is_alias(column: ListedColumn, listed: tuple[ListedColumn, ...]) -> bool:
     return column.path[0].lower() in {each.name.lower() for each in listed if each is not column}
 
 
-def _is_plain(field: StructField) -> bool:
+def is_plain(field: StructField) -> bool:
     """Returns whether Spark reads its strings unchanged: strings of a fixed length are padded with blanks."""
     text = StructType((field,)).to_json()
     return _COLLATIONS not in text and "char(" not in text.replace("varchar(", "")
