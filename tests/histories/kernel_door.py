@@ -134,7 +134,7 @@ class KernelDoor:
             for each in request.statements:
                 log = pins[each.table].log
                 assert isinstance(log, BranchLog)
-                if unit is None or not log.base().holds(unit):
+                if unit is None or (base := log.base()) is None or not base.holds(unit):
                     _Statement(each, pins, None, self.rows_to_delete).run()
             branch.publish(unit)
         except (CommitStateUnknownError, StorageError):

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from dbt.adapters.silt.engine.kernel.publication import placing, publications, publish
+from dbt.adapters.silt.engine.kernel.publication import existing_table, prepared_commit, publications
 from dbt.adapters.silt.engine.kernel.publication.documents import Status
 from dbt.adapters.silt.engine.kernel.publication.publications import Publications
 from dbt.adapters.silt.engine.kernel.publication_marks import made_by
@@ -50,28 +50,27 @@ def decides_first(patch: pytest.MonkeyPatch) -> None:
 
 
 def puts_twice(patch: pytest.MonkeyPatch) -> None:
-    prepared_of = placing.prepared_of
+    existing = existing_table.existing_table
 
     def anew(log: Any, part: Any) -> Any:
-        found = prepared_of(log, part)
+        found = existing(log, part)
         if found.info is None:
             return found
         return replace(found, info=replace(found.info, txn_id=log.clock.new_id()))
 
-    patch.setattr(publications, "prepared_of", anew)
+    patch.setattr(publications, "existing_table", anew)
 
 
 def checks_no_reads(patch: pytest.MonkeyPatch) -> None:
-    for module in (publications, publish):
-        patch.setattr(module, "checked", lambda prepared, *_: prepared)
+    patch.setattr(existing_table.ExistingTable, "checked", lambda prepared, *_: prepared)
 
 
 def checks_no_conflicts(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(placing, "check_conflicts", lambda _, pending: pending)
+    patch.setattr(existing_table, "check_conflicts", lambda _, pending: pending)
 
 
 def leaves_no_mark(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(placing, "made_by", lambda publication: made_by(publication + 1))
+    patch.setattr(prepared_commit, "made_by", lambda publication: made_by(publication + 1))
 
 
 BUGS = (

@@ -169,6 +169,29 @@ def test_a_transaction_whose_winners_were_cleaned_up_is_refused(behind_ms: int, 
 
 
 @pytest.mark.parametrize("store", STORES)
+def test_a_writer_whose_answer_was_lost_before_a_clean_up_does_not_know_whether_it_has_committed(
+    store: AnyStore,
+) -> None:
+    """Its version is free when it writes the same bytes again; its commit is in a checkpoint."""
+    short = {"delta.logRetentionDuration": "interval 1 day", "delta.checkpointInterval": "2"}
+    race = Race(configuration=short, store=store)
+    slow = race.writer(append, faults=lost_answers(1))
+
+    def others_commit_and_clean_up() -> None:
+        for key in range(10, 14):
+            race.table().append({key: 0})
+        race.clock.at_ms = slow.clock.at_ms = (race.clock.at_ms // DAY_MS + 2) * DAY_MS + DAY_MS // 48
+        for key in range(14, 16):
+            race.table().append({key: 0})
+        assert race.store.status(commit_path(1)) is None
+
+    race.run(slow.until(VALIDATED), slow.until(VALIDATED), others_commit_and_clean_up, slow.until(SETTLED))
+    assert isinstance(slow.error, CommitStateUnknownError)
+    assert race.rows() == {**LOW, **HIGH, 3: 30, **dict.fromkeys(range(10, 16), 0)}
+    assert race.store.status(commit_path(1)) is None
+
+
+@pytest.mark.parametrize("store", STORES)
 def test_a_commit_remains_although_the_version_that_it_is_based_on_is_cleaned_up(store: AnyStore) -> None:
     """A storage without folders tells by such a version whether the table exists."""
     race = Race(configuration={"delta.logRetentionDuration": "interval 1 day"}, store=store)

@@ -15,6 +15,7 @@ from dbt.adapters.silt.engine.catalog.documents import View
 from dbt.adapters.silt.engine.catalog.names import RelationName
 from dbt.adapters.silt.engine.catalog.relations import RelationKind
 from dbt.adapters.silt.engine.kernel.errors import (
+    CommitStateUnknownError,
     ConcurrentModificationError,
     NotATableError,
     RelationExistsError,
@@ -25,6 +26,9 @@ from dbt.adapters.silt.engine.kernel.errors import (
 from dbt.adapters.silt.engine.kernel.storage.store import ObjectMissing
 from dbt.adapters.silt.engine.kernel.table.actions import AddFile, CommitInfo, Metadata, Protocol, serialize
 from dbt.adapters.silt.engine.kernel.table.paths import commit_path
+from dbt.adapters.silt.engine.kernel.transaction.changes import Changes, ReadSet
+from dbt.adapters.silt.engine.kernel.transaction.changes import Operation as Work
+from dbt.adapters.silt.engine.kernel.transaction.commit import CommitSettings, commit
 from tests.simulation.warehouse.linearizability import Effect, Operation, order_of
 from tests.simulation.warehouse.oracle import Violation
 from tests.simulation.warehouse.process import Crash, Process
@@ -35,6 +39,7 @@ from tests.simulation.warehouse.world import DATABASE, SCHEMA, World
 NAMES = ("a", "b", "c")
 PROCESSES = 3
 STATEMENTS = (2, 6)
+_ON_BRANCH = ("create", "put view", "drop table", "drop view")
 _TABLE_SCHEMA = '{"type":"struct","fields":[{"name":"id","type":"long","nullable":true,"metadata":{}}]}'
 
 
@@ -76,11 +81,13 @@ class CatalogSimulation:
         self._names = tuple(chance.sample(NAMES, chance.choice((1, 2, 2, 3))))
         self._kinds = list(STATEMENT_KINDS)
         if chance.random() < 0.8:
-            self._kinds = chance.choice((_ENDS, _RENAMES, chance.sample(self._kinds, chance.choice((2, 3, 4)))))
+            self._kinds = chance.choice(
+                (_ENDS, _RENAMES, _PUBLISHED, chance.sample(self._kinds, chance.choice((2, 3, 4))))
+            )
 
     def _life(self, process: Process) -> Callable[[], None]:
         chance = process.random
-        weights = [STATEMENT_KINDS[kind] for kind in self._kinds]
+        weights = [STATEMENT_KINDS.get(kind, _PUBLISHING) for kind in self._kinds]
         todo = [chance.choices(self._kinds, weights)[0] for _ in range(chance.randint(*STATEMENTS))]
 
         def live() -> None:
@@ -104,7 +111,7 @@ class CatalogSimulation:
             outcome = "absent"
         except ConcurrentModificationError:
             outcome = "overtaken"
-        except (StorageError, ObjectMissing) as error:
+        except (StorageError, CommitStateUnknownError, ObjectMissing) as error:
             self.world.note(f"{process.name}: {error!r}")
         finally:
             ended = None if outcome is None else self.world.step
@@ -119,13 +126,7 @@ class CatalogSimulation:
 
         def body() -> str:
             log = process.catalog.new_table(_named(name), over_view)
-            actions = [
-                CommitInfo(timestamp=1, operation="CREATE TABLE"),
-                Protocol(),
-                Metadata(id=str(number), schema_string=_TABLE_SCHEMA),
-                AddFile("part-0.parquet", {}, size=1, modification_time=1),
-            ]
-            log.store.put_if_absent(commit_path(0), serialize(actions))  # an existing file is this commit
+            log.store.put_if_absent(commit_path(0), _first_version(number))  # an existing file is this commit
             process.catalog.publish_table(_named(name), log, over_view)
             return "ok"
 
@@ -198,6 +199,43 @@ class CatalogSimulation:
             process, f"rename {old} to {new}", effect, lambda: _ok(process.catalog.rename(_named(old), _named(new)))
         )
 
+    def publish(self, process: Process) -> None:
+        """Changes up to two names on a branch, and publishes it."""
+        chance = process.random
+        chosen = [(name, chance.choice(_ON_BRANCH), next(self._numbers)) for name in self._names[:2]]
+
+        def body() -> str:
+            branch = process.catalog.new_branch(DATABASE)
+            inside = process.catalog.on_branch(DATABASE, branch)
+            try:
+                for name, action, number in chosen:
+                    _change(inside, name, action, number)
+                branch.publish()
+            except (CommitStateUnknownError, StorageError, ObjectMissing):
+                raise
+            except SiltError:
+                branch.discard()
+                raise
+            return "ok"
+
+        def effect(state: dict[str, str], outcome: str) -> dict[str, str] | None:
+            if outcome != "ok":
+                return state
+            for name, action, number in chosen:
+                found = state.get(name, "")
+                if action in ("drop table", "drop view"):
+                    if not found.startswith(action.removeprefix("drop ")):
+                        return None
+                    state = _without(state, name)
+                elif found.startswith("table") and action == "create":
+                    return None
+                else:
+                    state = {**state, name: f"{'table' if action == 'create' else 'view'} {number}"}
+            return state
+
+        what = ", ".join(f"{action} {name} as {number}" for name, action, number in chosen)
+        self._run(process, f"publish {what}", effect, body)
+
     def find(self, process: Process) -> None:
         name = process.random.choice(self._names)
 
@@ -255,6 +293,8 @@ STATEMENT_KINDS: dict[Callable[[CatalogSimulation, Process], None], float] = {
 
 
 _ENDS = [CatalogSimulation.create, CatalogSimulation.drop_table, CatalogSimulation.put_view, CatalogSimulation.find]
+_PUBLISHED = [CatalogSimulation.publish, CatalogSimulation.create, CatalogSimulation.drop_table, CatalogSimulation.read]
+_EIGHTH, _PUBLISHING = 8, 4.0
 _RENAMES = [CatalogSimulation.create, CatalogSimulation.drop_table, CatalogSimulation.rename, CatalogSimulation.find]
 
 
@@ -281,6 +321,31 @@ def _seen(catalog: Catalog, name: RelationName) -> str:
     if entry.kind is RelationKind.VIEW:
         return f"view {catalog.view(name).text}"
     return f"table {catalog.table(name).snapshot().metadata.id}"
+
+
+def _first_version(number: int) -> bytes:
+    actions = [
+        CommitInfo(timestamp=1, operation="CREATE TABLE"),
+        Protocol(),
+        Metadata(id=str(number), schema_string=_TABLE_SCHEMA),
+        AddFile("part-0.parquet", {}, size=1, modification_time=1),
+    ]
+    return serialize(actions)
+
+
+def _change(inside: Catalog, name: str, action: str, number: int) -> None:
+    """Changes a name on a branch; a new table has no rows, because a publication checks that its files exist."""
+    if action == "create":
+        log = inside.new_table(_named(name), replace_view=True)
+        changes = Changes(Work("CREATE TABLE"), metadata=Metadata(str(number), _TABLE_SCHEMA), protocol=Protocol())
+        commit(log, None, changes, ReadSet(), CommitSettings())
+        inside.publish_table(_named(name), log, replace_view=True)
+    elif action == "put view":
+        inside.put_view(View(_named(name), str(number)), replace=True, replace_table=True)
+    elif action == "drop table":
+        inside.drop_table(_named(name))
+    else:
+        inside.drop_view(_named(name))
 
 
 def _ok(done: None) -> str:

@@ -175,7 +175,7 @@ def _live(process: Process, todo: list[Callable[[], None]]) -> None:
 @contextlib.contextmanager
 def _turns_for_locks(world: World) -> Iterator[None]:
     """Lets other tasks continue while a task waits for a lock of the catalog."""
-    with mock.patch.object(locks, "_held_changed", _Turns(world)), mock.patch.object(locks, "_held", set()):
+    with mock.patch.object(locks, "_held_changed", _Turns(world)), mock.patch.object(locks, "_held", {}):
         yield
 
 
@@ -191,9 +191,10 @@ class _Turns:
     def __exit__(self, *error: object) -> None:
         """There is no lock to release."""
 
-    def wait_for(self, is_so: Callable[[], bool]) -> None:
+    def wait_for(self, is_so: Callable[[], bool], timeout: float) -> bool:
         while not is_so():
             self.world.let_others_go_on()
+        return True
 
     def notify_all(self) -> None:
         """Waiting tasks check by themselves."""

@@ -42,13 +42,13 @@ def test_a_lock_that_stays_after_a_failure_is_found() -> None:
     def kept_lock(root: str, folder: str) -> Iterator[None]:
         key = (root, folder)
         with locks._held_changed:
-            locks._held_changed.wait_for(lambda: key not in locks._held)
-        locks._held.add(key)
+            locks._held_changed.wait_for(lambda: key not in locks._held, locks.TIMEOUT_MS)
+        locks._held[key] = 0
         yield
-        locks._held.remove(key)
+        del locks._held[key]
 
     with mock.patch.object(locks, "_among_threads", kept_lock):
-        assert "it does not end" in first_violation()
+        assert "not ended after" in first_violation()
 
 
 def test_a_name_that_stays_after_a_killed_drop_is_found() -> None:

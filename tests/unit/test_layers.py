@@ -51,6 +51,7 @@ FLOORS = (
     ),
     ("engine/catalog/database", "engine/catalog/folders", "engine/catalog/objects"),
     ("engine/catalog/branches",),
+    ("engine/catalog/branch_database",),
     ("engine/catalog/catalog",),
     ("engine/catalog/open_databases", "engine/catalog/rollback_plan", "engine/changed_keys", "engine/reuse"),
     ("engine/catalog/rollback", "engine/arrow"),

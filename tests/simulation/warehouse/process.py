@@ -48,6 +48,8 @@ class Process:
         self.clock: Clock = WorldClock(self.world, self.random.getrandbits(32), self)
         store = ProcessStore(self)
         self.catalog = Catalog({DATABASE: store}, self.clock)
+        for register in self.catalog._registers.values():
+            register._at_once = 1  # the world runs one thread of each process
 
     def step_clock(self, ahead_ms: int) -> None:
         if ahead_ms < self.ahead_ms:

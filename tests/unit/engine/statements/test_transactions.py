@@ -113,13 +113,9 @@ def test_a_transaction_with_an_identifier_is_applied_once(shop: House) -> None:
 @pytest.mark.parametrize(
     "statement",
     [
-        "create table more (id bigint)",
-        "create or replace table more as select 1 as id",
-        "drop table orders",
         "alter table orders rename to more",
-        "create view more as select 1 as id",
-        "create function more() returns int return 1",
         "create schema more",
+        "drop schema main cascade",
         "optimize orders",
         "vacuum orders",
         "restore table orders to version as of 0",
@@ -237,7 +233,5 @@ def test_a_dataframe_is_written_in_a_transaction(shop: House) -> None:
     with shop.warehouse.transaction() as together:
         together.write(together.sql("select 3L as id, 5L as amount"), "orders")
         together.write(shop.warehouse.spark.sql("select 'x' as name, 5L as amount"), "totals", mode="overwrite")
-        with pytest.raises(errors.UnsupportedStatementError, match="in a transaction"):
-            together.write(shop.warehouse.spark.sql("select 1 as a"), "fresh")
     assert len(shop.rows("select * from orders")) == 3
     assert shop.rows("select * from totals") == [("x", 5)]

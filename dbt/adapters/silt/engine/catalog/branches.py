@@ -1,5 +1,6 @@
-"""A branch of a database: a line of its tables that only programs which know the branch's id read and write.
+"""A branch of a database: a line of its tables and names that only programs which know the branch's id read and write.
 
+    _branches/<id>/names.json                   the names that the branch has changed
     _branches/<id>/<table's folder>/base.json   the version of the table at which the branch begins
     _branches/<id>/<table's folder>/<n>.json    the commits of the branch, numbered as in the table's log
 
@@ -8,27 +9,41 @@ Data files of a branch are in the table's folder, so publishing the branch moves
 
 from __future__ import annotations
 
+import json
 import logging
 import threading
-from typing import Final
+from collections.abc import Callable
+from typing import Any, Final, TypeAlias, TypeVar
 
-from dbt.adapters.silt.engine.catalog.database import Database
-from dbt.adapters.silt.engine.catalog.documents import Function, View
 from dbt.adapters.silt.engine.catalog.names import RelationName
-from dbt.adapters.silt.engine.catalog.relations import RelationEntry
+from dbt.adapters.silt.engine.kernel import foreign_json
 from dbt.adapters.silt.engine.kernel.clock import Clock
-from dbt.adapters.silt.engine.kernel.errors import SiltError, UnsupportedStatementError
+from dbt.adapters.silt.engine.kernel.errors import CorruptLogError, SiltError
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.publication.branch_changes import new_files
-from dbt.adapters.silt.engine.kernel.publication.documents import began_ms, new_publication
+from dbt.adapters.silt.engine.kernel.publication.documents import (
+    Kind,
+    Meaning,
+    NameChange,
+    began_ms,
+    new_publication,
+    parse_change,
+    serialize_change,
+)
 from dbt.adapters.silt.engine.kernel.publication.publications import Publications
 from dbt.adapters.silt.engine.kernel.publication.publish import Txn, publish
-from dbt.adapters.silt.engine.kernel.storage.store import ObjectMissing, Store
-from dbt.adapters.silt.engine.kernel.transaction.branch_log import BranchLog
+from dbt.adapters.silt.engine.kernel.storage.store import DOCUMENT_BYTES, ObjectMissing, Store
+from dbt.adapters.silt.engine.kernel.transaction.branch_log import BASE, BranchLog
+from dbt.adapters.silt.engine.kernel.transaction.changes import ReadSet
+
+T = TypeVar("T")
 
 _logger = logging.getLogger(__name__)
 
 FOLDER: Final = "_branches"
+_NAMES: Final = "names.json"
+_Key: TypeAlias = tuple[str, str, bool]
+"""The schema and the name of a relation or function, and whether it is a function."""
 _AGE_MS: Final = 7 * 24 * 60 * 60 * 1000
 """The age at which the commits of a branch that nothing has published are deleted, in milliseconds."""
 
@@ -45,7 +60,10 @@ class Branch:
         self.id = branch_id or str(new_publication(register.clock))
         self._register = register
         self._logs: dict[str, BranchLog] = {}
-        self._lock = threading.Lock()
+        self._names: dict[_Key, NameChange] = {}
+        self._lock = threading.RLock()
+        if branch_id is not None:
+            self._reopen()
 
     def log(self, main: DeltaLog) -> BranchLog:
         """Returns the log of a table on the branch."""
@@ -56,24 +74,110 @@ class Branch:
                 self._logs[location] = BranchLog(main, folder)
             return self._logs[location]
 
+    def new_log(self, main: DeltaLog) -> BranchLog:
+        """Returns the log of a table that the branch creates.
+
+        Args:
+            main: the table, without a log.
+        """
+        log = self.log(main)
+        log.create()
+        return log
+
+    def created(self, name: RelationName, meaning: Meaning) -> BranchLog:
+        """Returns the log of a table that the branch has created."""
+        with self._lock:
+            known = self._logs.get(meaning.text)
+        return known or self.log(self._register.log_at(meaning.text, str(name)))
+
+    def location_of(self, log: BranchLog) -> str:
+        """Returns the folder of a table, relative to the database's root."""
+        return self._register.location_of(log.main)
+
+    def remove(self, log: BranchLog) -> None:
+        """Removes a table that the branch has created, and its data files.
+
+        Raises:
+            StorageError: if the storage failed.
+        """
+        location = self.location_of(log)
+        log.store.delete_all(new_files(log))
+        with self._lock:
+            self._logs.pop(location, None)
+            self._register.store.delete_folder(f"{FOLDER}/{self.id}/{location}")
+
+    def change_of(self, name: RelationName, is_function: bool = False) -> NameChange | None:
+        """Returns the change of a name on the branch, if the branch has changed it."""
+        return self._names.get((name.schema, name.identifier, is_function))
+
+    def changes_in(self, schema: str, is_function: bool = False) -> list[NameChange]:
+        """Returns the changes of the names of a schema on the branch."""
+        return [change for key, change in self._names.items() if (key[0], key[2]) == (schema, is_function)]
+
+    def change(self, change: NameChange) -> None:
+        """Changes a name on the branch. Its meaning before is the meaning outside of the branch.
+
+        Raises:
+            StorageError: if the storage failed; the name is not changed.
+        """
+        key = (change.schema, change.name, change.is_function)
+        with self._lock:
+            names = {each: self._names[each] for each in self._names if each != key}
+            if change.before != change.after:
+                names[key] = change
+            folder = f"{FOLDER}/{self.id}"
+            self._register.store.make_folder(folder)
+            body = [serialize_change(each) for each in names.values()]
+            self._register.store.put(f"{folder}/{_NAMES}", json.dumps(body, ensure_ascii=False).encode())
+            self._names = names
+
     def publish(self, txn: Txn = None) -> dict[str, int]:
         """Publishes the changes of the branch, and deletes it; returns the new versions, by the tables' names.
 
         Raises:
             SiltError: see `publish`; the branch exists until `discard`.
         """
-        versions = publish(self._register, self._used(), txn)
+        versions = publish(self._register, self._used(), txn, tuple(self._names.values()))
         self._delete()
         return versions
 
     def discard(self) -> None:
-        """Deletes the branch, and its data files; a failure leaves them for VACUUM."""
+        """Deletes the branch, its data files and definitions; a failure leaves data files for VACUUM."""
         for log in self._used():
             try:
                 log.store.delete_all(new_files(log))
             except SiltError as error:
                 _logger.warning("%s: data files that nothing uses are left: %s", log.name, error)
+        for change in self._names.values():
+            if change.after is not None and change.after.kind is not Kind.TABLE:
+                self._register.names.forget(change.after)
         self._delete()
+
+    def _reopen(self) -> None:
+        """Opens the tables and names that other processes have used on the branch; all rows of the tables count as
+        read.
+        """
+        folder = f"{FOLDER}/{self.id}"
+        for path in (file.path for file in self._register.store.files_below(folder)):
+            location = path.removeprefix(f"{folder}/").removesuffix(f"/{BASE}")
+            if path == f"{folder}/{_NAMES}":
+                changes = self._parsed(path, lambda body: [parse_change(each) for each in body])
+                self._names = {(each.schema, each.name, each.is_function): each for each in changes}
+            elif path.endswith(f"/{BASE}"):
+                log = self.log(self._register.log_at(location, self._parsed(path, lambda body: str(body["table"]))))
+                log.base()
+                log.note(ReadSet(whole_table=True))
+
+    def _parsed(self, path: str, parse: Callable[[Any], T]) -> T:
+        """Returns the value in a document of the branch.
+
+        Raises:
+            CorruptLogError: if it cannot be read.
+        """
+        try:
+            return parse(foreign_json.loads(self._register.store.read(path, DOCUMENT_BYTES)))
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise CorruptLogError(f"{path} cannot be read ({error!r})") from error
 
     def _used(self) -> list[BranchLog]:
         with self._lock:
@@ -82,6 +186,7 @@ class Branch:
     def _delete(self) -> None:
         with self._lock:
             self._logs.clear()
+            self._names = {}
         try:
             self._register.store.delete_folder(f"{FOLDER}/{self.id}")
         except SiltError as error:
@@ -101,90 +206,3 @@ def delete_old_branches(store: Store, clock: Clock) -> None:
     for name in names:
         if name.isascii() and name.isdigit() and began_ms(int(name)) < clock.now_ms() - _AGE_MS:
             store.delete_folder(f"{FOLDER}/{name}")
-
-
-class BranchDatabase:
-    """A database as a branch shows it. Names are the database's own, and cannot be changed on the branch.
-
-    Args:
-        main: the database.
-        branch: the branch of its tables.
-    """
-
-    def __init__(self, main: Database, branch: Branch) -> None:
-        self._main = main
-        self._branch = branch
-
-    @property
-    def store(self) -> Store:
-        return self._main.store
-
-    def for_statement(self) -> BranchDatabase:
-        return BranchDatabase(self._main.for_statement(), self._branch)
-
-    def schemas(self) -> list[str]:
-        return self._main.schemas()
-
-    def has_schema(self, schema: str) -> bool:
-        return self._main.has_schema(schema)
-
-    def create_schema(self, schema: str, if_not_exists: bool) -> None:
-        if not (if_not_exists and self.has_schema(schema)):
-            raise _refused("a schema cannot be created", schema)
-
-    def drop_schema(self, schema: str, cascade: bool) -> None:  # noqa: ARG002
-        raise _refused("a schema cannot be dropped", schema)
-
-    def relations(self, schema: str) -> list[RelationEntry]:
-        return self._main.relations(schema)
-
-    def find(self, name: RelationName) -> RelationEntry | None:
-        return self._main.find(name)
-
-    def rename(self, name: RelationName, new_name: RelationName) -> None:  # noqa: ARG002
-        raise _refused("a relation cannot be renamed", str(name))
-
-    def table(self, name: RelationName) -> DeltaLog:
-        return self._branch.log(self._main.table(name))
-
-    def table_of_file(self, path: str) -> RelationName | None:
-        return self._main.table_of_file(path)
-
-    def new_table(self, name: RelationName, replace_view: bool) -> DeltaLog:  # noqa: ARG002
-        raise _refused("a table cannot be created", str(name))
-
-    def publish_table(self, name: RelationName, log: DeltaLog, replace_view: bool) -> None:
-        """Does nothing: the table exists."""
-
-    def drop_table(self, name: RelationName, if_exists: bool, version: int | None) -> None:  # noqa: ARG002
-        raise _refused("a table cannot be dropped", str(name))
-
-    def view(self, name: RelationName) -> View:
-        return self._main.view(name)
-
-    def put_view(self, view: View, replace: bool, replace_table: bool) -> None:  # noqa: ARG002
-        raise _refused("a view cannot be created", str(view.name))
-
-    def drop_view(self, name: RelationName, if_exists: bool) -> None:  # noqa: ARG002
-        raise _refused("a view cannot be dropped", str(name))
-
-    def functions(self, schema: str) -> list[RelationName]:
-        return self._main.functions(schema)
-
-    def has_function(self, name: RelationName) -> bool:
-        return self._main.has_function(name)
-
-    def function(self, name: RelationName) -> Function:
-        return self._main.function(name)
-
-    def put_function(self, function: Function, replace: bool) -> None:  # noqa: ARG002
-        raise _refused("a function cannot be created", str(function.name))
-
-    def drop_function(self, name: RelationName, if_exists: bool) -> None:  # noqa: ARG002
-        raise _refused("a function cannot be dropped", str(name))
-
-
-def _refused(what: str, name: str) -> UnsupportedStatementError:
-    return UnsupportedStatementError(
-        f"{what} in a transaction", table=name, remedy="Run the statement before the transaction begins, or after it"
-    )

@@ -10,10 +10,13 @@ from collections.abc import Callable, Iterator, Mapping
 from copy import copy
 from typing import cast
 
-from dbt.adapters.silt.engine.catalog.branches import Branch, BranchDatabase, delete_old_branches
+from dbt.adapters.silt.engine.catalog.branch_database import BranchDatabase
+from dbt.adapters.silt.engine.catalog.branches import Branch, delete_old_branches
 from dbt.adapters.silt.engine.catalog.database import Database
 from dbt.adapters.silt.engine.catalog.documents import Function, View
 from dbt.adapters.silt.engine.catalog.folders.folder_database import FolderDatabase
+from dbt.adapters.silt.engine.catalog.folders.folder_documents import FolderDocuments
+from dbt.adapters.silt.engine.catalog.folders.folder_names import FolderNames
 from dbt.adapters.silt.engine.catalog.folders.folder_tables import FolderTables
 from dbt.adapters.silt.engine.catalog.locations import table_location
 from dbt.adapters.silt.engine.catalog.names import RelationName, check_identifier, check_new_names
@@ -55,7 +58,11 @@ class Catalog:
         named = {check_identifier(name, "database"): store for name, store in databases.items()}
         self._registers = {name: Publications(store, clock) for name, store in named.items()}
         self._tables = OpenTables(clock, tuple(self._registers.values()))
-        self._databases = {name: _database(name, store, clock, self._tables) for name, store in named.items()}
+        self._databases: dict[str, Database] = {
+            name: _database(name, register, self._tables) for name, register in self._registers.items()
+        }
+        for name, database in self._databases.items():
+            self._registers[name].names = database.published
 
     def for_statement(self) -> Catalog:
         """Returns the same catalog for a statement: its first read requests the names in an object store, only once.
@@ -83,9 +90,9 @@ class Catalog:
         return Branch(self._registers[check_identifier(database, "database")], branch_id)
 
     def on_branch(self, database: str, branch: Branch) -> Catalog:
-        """Returns the same catalog with the tables of a database on a branch."""
-        same = copy(self)
-        same._databases = {**self._databases, database: BranchDatabase(self._database(database), branch)}
+        """Returns the same catalog with the tables and names of a database on a branch."""
+        same, name = copy(self), check_identifier(database, "database")
+        same._databases = {**self._databases, name: BranchDatabase(name, self._database(name), branch)}
         return same
 
     def databases(self) -> list[str]:
@@ -354,7 +361,10 @@ class Catalog:
         return found
 
 
-def _database(name: str, store: Store, clock: Clock, handles: OpenTables) -> Database:
-    if store.has_folders:
-        return FolderDatabase(name, store, clock, FolderTables(handles, clock))
-    return ObjectDatabase(name, cast(PrefixStore, store), clock, handles)
+def _database(name: str, register: Publications, handles: OpenTables) -> Database:
+    store, clock = register.store, register.clock
+    if not store.has_folders:
+        return ObjectDatabase(name, cast(PrefixStore, store), clock, handles, register)
+    documents = FolderDocuments(store, register)
+    tables = FolderTables(handles, clock, documents)
+    return FolderDatabase(name, store, clock, tables, FolderNames(name, documents, tables, clock))

@@ -1,4 +1,4 @@
-"""Database: the protocol of the names of a database, in folders or in an object store."""
+"""Protocols of the names of a database, in folders or in an object store."""
 
 from __future__ import annotations
 
@@ -8,7 +8,25 @@ from dbt.adapters.silt.engine.catalog.documents import Function, View
 from dbt.adapters.silt.engine.catalog.names import RelationName
 from dbt.adapters.silt.engine.catalog.relations import RelationEntry
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
+from dbt.adapters.silt.engine.kernel.publication.documents import Kind, Meaning
+from dbt.adapters.silt.engine.kernel.publication.publications import PublishedNames
 from dbt.adapters.silt.engine.kernel.storage.store import Store
+
+
+class BranchNames(PublishedNames, Protocol):
+    """The names of a database, as its branches and publications change them."""
+
+    def meaning(self, name: RelationName, is_function: bool) -> Meaning | None:
+        """Returns the present meaning of a name, if any."""
+        ...
+
+    def define(self, kind: Kind, document: bytes) -> Meaning:
+        """Stores the document of a view or function that no name has yet; returns its meaning."""
+        ...
+
+    def document(self, meaning: Meaning) -> bytes:
+        """Returns the document of a view or function."""
+        ...
 
 
 class Database(Protocol):
@@ -20,6 +38,9 @@ class Database(Protocol):
 
     @property
     def store(self) -> Store: ...
+
+    @property
+    def published(self) -> BranchNames: ...
 
     def for_statement(self) -> Database: ...
 

@@ -52,11 +52,13 @@ class End:
         version: ends it only if this is its newest version; None ends any version.
         replaced_by: the definition of the view that replaces the table.
         check: raises an error if the log may not be ended; called right before each try.
+        settle: settles the newest publication in the log.
     """
 
     version: int | None = None
     replaced_by: str | None = None
     check: Callable[[], None] = _anytime
+    settle: Callable[[DeltaLog], None] = DeltaLog.settle_publication
 
 
 def is_table(log: DeltaLog) -> bool:
@@ -77,12 +79,12 @@ def end_log(log: DeltaLog, clock: Clock, end: End | None = None) -> EndResult:
         ObjectMissing, NotATableError: if the log was deleted meanwhile.
     """
     end, end_id = end or End(), clock.new_id()
-    log.store.put(_DROP_MARKER, json.dumps({"readable": readable(log) is not None}).encode())
+    announce_end(log)
     while True:
         newest = newest_version(log.store)
         snapshot = readable(log)
         if snapshot is not None and snapshot.version < newest:  # before the commit of an undecided publication
-            log.settle_publication()
+            end.settle(log)
             snapshot = readable(log)
         if snapshot is not None and is_last(snapshot):
             is_own = snapshot.metadata.configuration.get(_END_ID_PROPERTY) == end_id  # its answer was lost
@@ -101,6 +103,11 @@ def end_log(log: DeltaLog, clock: Clock, end: End | None = None) -> EndResult:
         actions = _last_actions(snapshot, clock, last)
         if put_version(log, snapshot, newest + 1, actions) is PutResult.CREATED:
             return EndResult.ENDED
+
+
+def announce_end(log: DeltaLog) -> None:
+    """Writes the marker that makes `is_dropped` look at the log."""
+    log.store.put(_DROP_MARKER, json.dumps({"readable": readable(log) is not None}).encode())
 
 
 def is_dropped(log: DeltaLog) -> bool:

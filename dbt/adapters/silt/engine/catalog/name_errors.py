@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dbt.adapters.silt.engine.catalog.names import RelationName
 from dbt.adapters.silt.engine.kernel.errors import (
+    ConcurrentModificationError,
     FunctionNotFoundError,
     RelationExistsError,
     RelationNotFoundError,
@@ -45,6 +46,10 @@ def is_no_table(name: RelationName) -> RelationNotFoundError:
 
 def is_no_view(name: RelationName) -> RelationNotFoundError:
     return RelationNotFoundError("it is a table, not a view", table=str(name), remedy="Use `drop table`")
+
+
+def changed_meanwhile(name: RelationName) -> ConcurrentModificationError:
+    return ConcurrentModificationError("another program has created, replaced or dropped it", table=str(name))
 
 
 def nothing(name: RelationName, kind: str) -> RelationNotFoundError:

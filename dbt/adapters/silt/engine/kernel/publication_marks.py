@@ -24,11 +24,15 @@ class PublicationRegister(Protocol):
     """The publications of a database."""
 
     def is_published(self, publication: int) -> bool:
-        """Returns whether readers may see the commits of a publication.
+        """Returns whether readers may see the commits of a publication; settles an old publication.
 
         Raises:
             StorageError: if its document cannot be read.
         """
+        ...
+
+    def is_decided_published(self, publication: int) -> bool:
+        """Returns whether a publication is published, without settling it. Raises as `is_published`."""
         ...
 
     def settle(self, publication: int) -> bool:

@@ -263,8 +263,8 @@ def test_a_damaged_document_is_an_error_not_an_empty_warehouse(bucket: MemoryObj
 
 
 def test_a_document_of_a_later_format_is_not_changed(bucket: MemoryObjectStore) -> None:
-    bucket.put(DOCUMENT, b'{"format": 2, "kind": "names"}')
-    with pytest.raises(UnsupportedFeatureError, match="format 2"):
+    bucket.put(DOCUMENT, b'{"format": 3, "kind": "names"}')
+    with pytest.raises(UnsupportedFeatureError, match="format 3"):
         Catalog({"silt": bucket}).schemas("silt")
 
 

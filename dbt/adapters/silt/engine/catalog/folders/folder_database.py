@@ -9,7 +9,7 @@ document is written.
 
 from __future__ import annotations
 
-from contextlib import ExitStack
+from functools import partial
 
 from dbt.adapters.silt.engine.catalog import name_errors
 from dbt.adapters.silt.engine.catalog.documents import (
@@ -23,15 +23,16 @@ from dbt.adapters.silt.engine.catalog.documents import (
     serialize_view,
 )
 from dbt.adapters.silt.engine.catalog.folders import layout, renames
+from dbt.adapters.silt.engine.catalog.folders.folder_names import FolderNames
 from dbt.adapters.silt.engine.catalog.folders.folder_tables import FolderTables
 from dbt.adapters.silt.engine.catalog.folders.locks import exclusive
-from dbt.adapters.silt.engine.catalog.folders.name_conflicts import check_no_table, check_no_view, has_view, no_table
+from dbt.adapters.silt.engine.catalog.folders.name_conflicts import check_no_table, check_no_view, no_table
 from dbt.adapters.silt.engine.catalog.names import RelationName, is_identifier
 from dbt.adapters.silt.engine.catalog.relations import RelationEntry, RelationKind
 from dbt.adapters.silt.engine.kernel.clock import Clock
 from dbt.adapters.silt.engine.kernel.errors import RelationExistsError, SymbolicLinkError
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
-from dbt.adapters.silt.engine.kernel.storage.store import DOCUMENT_BYTES, ObjectExists, ObjectMissing, PutResult, Store
+from dbt.adapters.silt.engine.kernel.storage.store import ObjectExists, ObjectMissing, PutResult, Store
 from dbt.adapters.silt.engine.kernel.table.paths import LOG_FOLDER
 
 
@@ -43,13 +44,16 @@ class FolderDatabase:
         store: a store that has folders.
         clock: gives the time and new ids.
         tables: keeps the open handles.
+        published: the names as publications change them.
     """
 
-    def __init__(self, name: str, store: Store, clock: Clock, tables: FolderTables) -> None:
+    def __init__(self, name: str, store: Store, clock: Clock, tables: FolderTables, published: FolderNames) -> None:
         self._name = name
         self._store = store
         self._clock = clock
         self._tables = tables
+        self._documents = published.documents
+        self.published = published
 
     @property
     def store(self) -> Store:
@@ -77,20 +81,24 @@ class FolderDatabase:
     def drop_schema(self, schema: str, cascade: bool) -> None:
         """An interrupted drop leaves the schema, with the tables that were not dropped yet."""
         self._require(schema)
+        self.published.settle_all(schema)
+        self.published.exclusively(partial(self._drop_schema, schema, cascade))
+        layout.empty_trash(self._store, "")
+
+    def _drop_schema(self, schema: str, cascade: bool) -> None:
         with exclusive(self._store, "", self._clock), layout.locked_schema(self._store, schema, self._clock):
             if not cascade and layout.is_occupied(self._store, schema):
                 raise name_errors.schema_not_empty(f"{self._name}.{schema}")
             for name in self._tables.names(self._store, self._name, schema):
                 self._tables.drop(self._store, name)
             layout.move_to_trash(self._store, schema, self._clock)
-        layout.empty_trash(self._store, "")
 
     def relations(self, schema: str) -> list[RelationEntry]:
         self._require(schema)
         # Before and after the tables: a relation that changes its kind meanwhile is in at least one listing.
-        views = set(layout.document_names(self._name, self._store, schema, VIEW_SUFFIX))
+        views = set(self._documents.names(self._name, schema, VIEW_SUFFIX))
         tables = self._tables.names(self._store, self._name, schema)
-        views.update(layout.document_names(self._name, self._store, schema, VIEW_SUFFIX))
+        views.update(self._documents.names(self._name, schema, VIEW_SUFFIX))
         entries = [RelationEntry(name, RelationKind.TABLE) for name in tables]
         entries += [RelationEntry(name, RelationKind.VIEW) for name in views.difference(tables)]
         return sorted(entries, key=lambda entry: entry.name)
@@ -100,7 +108,7 @@ class FolderDatabase:
             return None
         if self._tables.has(self._store, name):
             return RelationEntry(name, RelationKind.TABLE)
-        if has_view(self._store, name):
+        if self._documents.has(name, VIEW_SUFFIX):
             return RelationEntry(name, RelationKind.VIEW)
         # A table may have replaced the view between the two checks.
         return RelationEntry(name, RelationKind.TABLE) if self._tables.has(self._store, name) else None
@@ -110,17 +118,15 @@ class FolderDatabase:
         repeating it completes it.
         """
         self._require(name.schema)
-        with ExitStack() as held:
-            for schema in sorted({name.schema, new_name.schema}):
-                held.enter_context(layout.locked_schema(self._store, schema, self._clock))
-            renames.rename(self._tables, self._store, name, new_name)
+        rename = partial(renames.rename, self._tables, self._documents, name, new_name)
+        self.published.exclusively(rename, name, new_name)
 
     def table(self, name: RelationName) -> DeltaLog:
         """Also raises NotATableError if the folder of that name contains something other than a table."""
         self._require(name.schema)
         if self._tables.has(self._store, name):
             return self._tables.log_of(self._store, name)
-        raise no_table(self._tables, self._store, name)
+        raise no_table(self._tables, self._documents, name)
 
     def table_of_file(self, path: str) -> RelationName | None:
         before, root, below = path.partition(f"{self._store.root.rstrip('/')}/")
@@ -132,35 +138,43 @@ class FolderDatabase:
     def new_table(self, name: RelationName, replace_view: bool) -> DeltaLog:
         """Creates the folders of a table. Several writers may create the same table here; one commits version 0."""
         self._require(name.schema)
-        with layout.locked_schema(self._store, name.schema, self._clock):
-            check_no_table(self._tables, self._store, name)
-            if not replace_view:
-                check_no_view(self._store, name)
-            self._tables.clear(self._store, name)
-            try:
-                self._store.make_folder(f"{layout.table_folder(name)}/{LOG_FOLDER}")
-            except ObjectExists as error:
-                raise RelationExistsError("a file has the path of its folder", table=str(name)) from error
+        self.published.exclusively(partial(self._make_folders, name, replace_view), name)
         return self._tables.log_of(self._store, name)
+
+    def _make_folders(self, name: RelationName, replace_view: bool) -> None:
+        check_no_table(self._tables, self._store, name)
+        if not replace_view:
+            check_no_view(self._documents, name)
+        self._tables.clear(self._store, name)
+        try:
+            self._store.make_folder(f"{layout.table_folder(name)}/{LOG_FOLDER}")
+        except ObjectExists as error:
+            raise RelationExistsError("a file has the path of its folder", table=str(name)) from error
 
     def publish_table(self, name: RelationName, log: DeltaLog, replace_view: bool) -> None:  # noqa: ARG002
         """Deletes the document of a view that the table has replaced: the table exists since its version 0."""
         self._require(name.schema)
-        if not has_view(self._store, name):
+        if not self._documents.has(name, VIEW_SUFFIX):
             return
-        with layout.locked_schema(self._store, name.schema, self._clock):
+
+        def delete() -> None:
             if self._tables.has(self._store, name):
                 self._store.delete(layout.document_path(name, VIEW_SUFFIX))
+
+        self.published.exclusively(delete, name)
 
     def drop_table(self, name: RelationName, if_exists: bool, version: int | None) -> None:
         """First the log ends, then the folder is moved out of sight, then it is deleted."""
         if if_exists and not self.has_schema(name.schema):
             return
         self._require(name.schema)
-        with layout.locked_schema(self._store, name.schema, self._clock):
+
+        def drop() -> None:
             was_table = self._drop_table(name, version)
-            if not was_table and (not if_exists or has_view(self._store, name)):
-                raise no_table(self._tables, self._store, name)
+            if not was_table and (not if_exists or self._documents.has(name, VIEW_SUFFIX)):
+                raise no_table(self._tables, self._documents, name)
+
+        self.published.exclusively(drop, name)
         layout.empty_trash(self._store, name.schema)
 
     def _drop_table(self, name: RelationName, version: int | None) -> bool:
@@ -185,7 +199,8 @@ class FolderDatabase:
         """The files of a table that it replaces are kept until the view is replaced or dropped."""
         name = view.name
         self._require(name.schema)
-        with layout.locked_schema(self._store, name.schema, self._clock):
+
+        def put() -> bool:
             is_table = self._tables.has(self._store, name)
             if is_table and not (replace and replace_table):
                 raise name_errors.table_in_the_way(name)
@@ -193,7 +208,9 @@ class FolderDatabase:
             layout.put_document(self._store, name, VIEW_SUFFIX, serialize_view(view), replace)
             if is_table:
                 self._tables.end(self._store, name)
-        if cleared:
+            return cleared
+
+        if self.published.exclusively(put, name):
             layout.empty_trash(self._store, name.schema)
 
     def drop_view(self, name: RelationName, if_exists: bool) -> None:
@@ -203,22 +220,24 @@ class FolderDatabase:
         if entry is None:
             raise name_errors.nothing(name, "view")
         self._require(name.schema)
-        with layout.locked_schema(self._store, name.schema, self._clock):
+
+        def drop() -> bool:
             if self._tables.has(self._store, name):
                 raise name_errors.is_no_view(name)
             self._store.delete(layout.document_path(name, VIEW_SUFFIX))
-            cleared = self._tables.clear(self._store, name)
-        if cleared:
+            return self._tables.clear(self._store, name)
+
+        if self.published.exclusively(drop, name):
             layout.empty_trash(self._store, name.schema)
 
     def functions(self, schema: str) -> list[RelationName]:
         self._require(schema)
-        return sorted(layout.document_names(self._name, self._store, schema, FUNCTION_SUFFIX))
+        return sorted(self._documents.names(self._name, schema, FUNCTION_SUFFIX))
 
     def has_function(self, name: RelationName) -> bool:
         if not self.has_schema(name.schema):
             return False
-        return self._store.status(layout.document_path(name, FUNCTION_SUFFIX)) is not None
+        return self._documents.has(name, FUNCTION_SUFFIX)
 
     def function(self, name: RelationName) -> Function:
         return parse_function(self._document(name, FUNCTION_SUFFIX, "function"), name)
@@ -226,16 +245,20 @@ class FolderDatabase:
     def put_function(self, function: Function, replace: bool) -> None:
         name = function.name
         self._require(name.schema)
-        with layout.locked_schema(self._store, name.schema, self._clock):
-            layout.put_document(self._store, name, FUNCTION_SUFFIX, serialize_function(function), replace)
+        put = partial(layout.put_document, self._store, name, FUNCTION_SUFFIX, serialize_function(function), replace)
+        self.published.exclusively(put, name)
 
     def drop_function(self, name: RelationName, if_exists: bool) -> None:
         if if_exists and not self.has_schema(name.schema):
             return
         self._require(name.schema)
-        if not self.has_function(name) and not if_exists:
-            raise name_errors.nothing(name, "function")
-        self._store.delete(layout.document_path(name, FUNCTION_SUFFIX))
+
+        def drop() -> None:
+            if not self.has_function(name) and not if_exists:
+                raise name_errors.nothing(name, "function")
+            self._store.delete(layout.document_path(name, FUNCTION_SUFFIX))
+
+        self.published.exclusively(drop, name)
 
     def _require(self, schema: str) -> None:
         """Raises SchemaNotFoundError if the schema does not exist."""
@@ -244,7 +267,7 @@ class FolderDatabase:
 
     def _document(self, name: RelationName, suffix: str, kind: str) -> bytes:
         self._require(name.schema)
-        try:
-            return self._store.read(layout.document_path(name, suffix), DOCUMENT_BYTES)
-        except ObjectMissing as error:
-            raise name_errors.nothing(name, kind) from error
+        found = self._documents.read(name, suffix)
+        if found is None:
+            raise name_errors.nothing(name, kind)
+        return found

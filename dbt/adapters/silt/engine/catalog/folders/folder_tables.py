@@ -5,13 +5,35 @@ from __future__ import annotations
 from dbt.adapters.silt.engine.catalog import name_errors
 from dbt.adapters.silt.engine.catalog.documents import VIEW_SUFFIX
 from dbt.adapters.silt.engine.catalog.folders import layout
+from dbt.adapters.silt.engine.catalog.folders.folder_documents import FolderDocuments
 from dbt.adapters.silt.engine.catalog.log_end import End, end_log, is_dropped, is_table
 from dbt.adapters.silt.engine.catalog.names import RelationName, is_identifier
 from dbt.adapters.silt.engine.catalog.open_tables import OpenTables
 from dbt.adapters.silt.engine.kernel.clock import Clock
 from dbt.adapters.silt.engine.kernel.errors import NoSpaceError, StorageError
+from dbt.adapters.silt.engine.kernel.log.commit_info import read_info
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
+from dbt.adapters.silt.engine.kernel.publication_marks import publication_of
 from dbt.adapters.silt.engine.kernel.storage.store import ObjectMissing, Store
+from dbt.adapters.silt.engine.kernel.table.paths import LOG_FOLDER, commit_path
+
+
+class UndecidedPublication(Exception):
+    """A publication has to be settled first, which may need the lock that the caller holds.
+
+    Args:
+        publication: its id.
+    """
+
+    def __init__(self, publication: int) -> None:
+        super().__init__(publication)
+        self.publication = publication
+
+
+def _leave_undecided(log: DeltaLog) -> None:
+    publication = log.newest_publication()
+    if publication is not None:
+        raise UndecidedPublication(publication)
 
 
 class FolderTables:
@@ -20,11 +42,13 @@ class FolderTables:
     Args:
         handles: the open handles.
         clock: gives the time and new ids.
+        documents: the documents of the database, which note the tables that publications create.
     """
 
-    def __init__(self, handles: OpenTables, clock: Clock) -> None:
+    def __init__(self, handles: OpenTables, clock: Clock, documents: FolderDocuments) -> None:
         self._handles = handles
         self._clock = clock
+        self._documents = documents
 
     def log_of(self, store: Store, name: RelationName) -> DeltaLog:
         """Returns the handle of a table of the store's database, without a check whether it exists."""
@@ -35,8 +59,12 @@ class FolderTables:
         self._handles.forget(store.child(layout.table_folder(name)))
 
     def has(self, store: Store, name: RelationName) -> bool:
-        """Returns whether a table of that name exists."""
-        return is_table(self.log_of(store, name))
+        """Returns whether a table of that name exists.
+
+        The end of an aborted publication deletes the log before the note, so the log is looked up again after it.
+        """
+        log = self.log_of(store, name)
+        return is_table(log) and not self._documents.creates_unpublished(name) and is_table(log)
 
     def names(self, store: Store, database: str, schema: str) -> list[RelationName]:
         """Returns the names of a schema's tables.
@@ -59,8 +87,12 @@ class FolderTables:
             return True
 
     def end(self, store: Store, name: RelationName) -> None:
-        """Ends a table; see `end_log`."""
-        end_log(self.log_of(store, name), self._clock)
+        """Ends a table; see `end_log`.
+
+        Raises:
+            UndecidedPublication: if the log has an undecided commit.
+        """
+        end_log(self.log_of(store, name), self._clock, End(settle=_leave_undecided))
 
     def drop(self, store: Store, name: RelationName, version: int | None = None) -> None:
         """Ends a table, after deleting the view that it hides, which must not reappear. `version` as in `end_log`.
@@ -71,10 +103,11 @@ class FolderTables:
         Raises:
             ConcurrentModificationError: as for `end_log`.
             NoSpaceError: if the disk is full, and `version` is given, which needs a commit.
+            UndecidedPublication: as for `end`.
         """
         store.delete(layout.document_path(name, VIEW_SUFFIX))
         try:
-            end_log(self.log_of(store, name), self._clock, End(version))
+            end_log(self.log_of(store, name), self._clock, End(version, settle=_leave_undecided))
         except NoSpaceError:
             if version is not None:
                 raise
@@ -84,6 +117,23 @@ class FolderTables:
         """Moves the folder of a table, or the link in its place, out of sight; its log is not ended."""
         layout.move_to_trash(store, layout.table_folder(name), self._clock)
         self.forget(store, name)
+
+    def clear_unpublished(self, store: Store, name: RelationName, publication: int) -> None:
+        """Moves away the log of a table that an aborted publication has created, or was about to create.
+
+        Its data files are left to the publisher, which may try again. A process that is still about to write the
+        log's first version writes it into the folder that was moved away.
+        """
+        log = self.log_of(store, name)
+        folder = f"{layout.table_folder(name)}/{LOG_FOLDER}"
+        first = log.store.status(commit_path(0))
+        if first is not None and publication_of(read_info(log.store, 0, first, log.name)) != publication:
+            return
+        if store.folder_modified_ms(folder) is not None:
+            layout.move_to_trash(store, folder, self._clock)
+            store.make_folder(folder)
+            layout.empty_trash(store, layout.table_folder(name))
+        self._handles.forget(log.store)
 
     def clear(self, store: Store, name: RelationName) -> bool:
         """Moves away the folder of a table whose log has ended; returns whether the folder existed."""

@@ -5,6 +5,7 @@
 <schema>/<table>/_delta_log/...
 <schema>/<name>.view.json
 <schema>/<name>.function.json
+<schema>/<name>.view.next.json, <schema>/<name>.function.next.json   the name's change by a publication
 .dropped-<id>/, <schema>/.dropped-<id>/   dropped, and not deleted yet
 """
 
@@ -18,7 +19,7 @@ from contextlib import ExitStack, contextmanager
 from dbt.adapters.silt.engine.catalog import name_errors
 from dbt.adapters.silt.engine.catalog.documents import serialize_schema
 from dbt.adapters.silt.engine.catalog.folders.locks import exclusive
-from dbt.adapters.silt.engine.catalog.names import RelationName, is_identifier
+from dbt.adapters.silt.engine.catalog.names import RelationName
 from dbt.adapters.silt.engine.kernel.clock import Clock
 from dbt.adapters.silt.engine.kernel.errors import StorageError
 from dbt.adapters.silt.engine.kernel.storage.store import ObjectExists, ObjectMissing, PutResult, Store
@@ -130,20 +131,6 @@ def empty_trash(store: Store, folder: str) -> None:
                 store.delete_folder(f"{folder}/{name}" if folder else name)
     except (StorageError, ObjectMissing) as error:
         _logger.warning("files of dropped tables are left in %s/%s: %s", store.root, folder, error)
-
-
-def document_names(database: str, store: Store, schema: str, suffix: str) -> list[RelationName]:
-    """Returns the names of a schema's documents of a kind.
-
-    Raises:
-        SchemaNotFoundError: if the schema was dropped meanwhile.
-    """
-    try:
-        files = store.list_from(schema)
-    except ObjectMissing as error:
-        raise name_errors.no_schema(f"{database}.{schema}") from error
-    stems = (file.name.removesuffix(suffix) for file in files if file.name.endswith(suffix))
-    return [RelationName(database, schema, stem) for stem in stems if is_identifier(stem)]
 
 
 def put_document(store: Store, name: RelationName, suffix: str, data: bytes, replace: bool) -> None:

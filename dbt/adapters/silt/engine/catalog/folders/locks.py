@@ -29,7 +29,7 @@ LOCK_FILE = ".silt.lock"
 _PAUSE_S = 0.02
 _FLAGS = os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
 
-_held: set[tuple[str, str]] = set()
+_held: dict[tuple[str, str], int] = {}
 _held_changed = threading.Condition()
 
 
@@ -42,7 +42,7 @@ def exclusive(store: Store, folder: str, clock: Clock, keep_file: bool = True) -
 
     Raises:
         ObjectMissing: if the folder does not exist.
-        StorageError: if another process held the lock for longer than TIMEOUT_MS.
+        StorageError: if another thread or process held the lock for longer than TIMEOUT_MS, or this thread holds it.
     """
     with _among_threads(store.root, folder), _among_processes(store.local_path(folder), clock, keep_file):
         yield
@@ -52,14 +52,22 @@ def exclusive(store: Store, folder: str, clock: Clock, keep_file: bool = True) -
 def _among_threads(root: str, folder: str) -> Iterator[None]:
     key = (root, folder)
     with _held_changed:
-        _held_changed.wait_for(lambda: key not in _held)
-        _held.add(key)
+        is_own = _held.get(key) == threading.get_ident()
+        if is_own or not _held_changed.wait_for(lambda: key not in _held, TIMEOUT_MS / 1000):
+            raise _in_use(root, folder)
+        _held[key] = threading.get_ident()
     try:
         yield
     finally:
         with _held_changed:
-            _held.remove(key)
+            del _held[key]
             _held_changed.notify_all()
+
+
+def _in_use(root: str, folder: str) -> StorageError:
+    return StorageError(
+        f"another statement of this process is changing names in {root}/{folder}", remedy="Run it again"
+    )
 
 
 @contextmanager

@@ -8,6 +8,7 @@ from typing import Final
 from dbt.adapters.silt.engine.catalog import name_errors
 from dbt.adapters.silt.engine.catalog.documents import VIEW_SUFFIX
 from dbt.adapters.silt.engine.catalog.folders import layout
+from dbt.adapters.silt.engine.catalog.folders.folder_documents import FolderDocuments
 from dbt.adapters.silt.engine.catalog.folders.folder_tables import FolderTables
 from dbt.adapters.silt.engine.catalog.names import RelationName
 from dbt.adapters.silt.engine.kernel.errors import NotATableError, SiltError
@@ -20,11 +21,6 @@ _HIDDEN: Final = ("_", ".")
 """The prefixes of names that are not data to any reader: logs, change data, markers."""
 
 
-def has_view(store: Store, name: RelationName) -> bool:
-    """Returns whether a view's document of that name exists; a table of the name hides it."""
-    return store.status(layout.document_path(name, VIEW_SUFFIX)) is not None
-
-
 def check_no_table(tables: FolderTables, store: Store, name: RelationName) -> None:
     """Checks that no table of that name exists.
 
@@ -35,21 +31,21 @@ def check_no_table(tables: FolderTables, store: Store, name: RelationName) -> No
         raise name_errors.table_exists(name)
 
 
-def check_no_view(store: Store, name: RelationName) -> None:
+def check_no_view(documents: FolderDocuments, name: RelationName) -> None:
     """Checks that no view of that name exists.
 
     Raises:
         RelationExistsError: if a view of that name exists.
     """
-    if has_view(store, name):
+    if documents.has(name, VIEW_SUFFIX):
         raise name_errors.view_in_the_way(name)
 
 
-def no_table(tables: FolderTables, store: Store, name: RelationName) -> SiltError:
+def no_table(tables: FolderTables, documents: FolderDocuments, name: RelationName) -> SiltError:
     """Returns the error for a table that does not exist, with the reason if its folder shows it."""
-    if has_view(store, name):
+    if documents.has(name, VIEW_SUFFIX):
         return name_errors.is_no_table(name)
-    folder = layout.table_folder(name)
+    folder, store = layout.table_folder(name), documents.store
     try:
         if tables.log_of(store, name).exists():  # of a dropped table, whose folder still exists
             return name_errors.nothing(name, "table or view")

@@ -7,34 +7,35 @@ from dataclasses import replace
 from dbt.adapters.silt.engine.catalog import name_errors
 from dbt.adapters.silt.engine.catalog.documents import VIEW_SUFFIX, View, parse_view, serialize_view
 from dbt.adapters.silt.engine.catalog.folders import layout
+from dbt.adapters.silt.engine.catalog.folders.folder_documents import FolderDocuments
 from dbt.adapters.silt.engine.catalog.folders.folder_tables import FolderTables
-from dbt.adapters.silt.engine.catalog.folders.name_conflicts import check_no_table, check_no_view, has_view
+from dbt.adapters.silt.engine.catalog.folders.name_conflicts import check_no_table, check_no_view
 from dbt.adapters.silt.engine.catalog.names import RelationName
 from dbt.adapters.silt.engine.kernel.errors import RelationExistsError
-from dbt.adapters.silt.engine.kernel.storage.store import ObjectExists, ObjectMissing, Store
+from dbt.adapters.silt.engine.kernel.storage.store import ObjectExists
 
 
-def rename(tables: FolderTables, store: Store, name: RelationName, new_name: RelationName) -> None:
+def rename(tables: FolderTables, documents: FolderDocuments, name: RelationName, new_name: RelationName) -> None:
     """Renames the table or view of that name; the caller holds the locks of both schemas.
 
     Raises:
         RelationNotFoundError: if the table or view does not exist.
         RelationExistsError: if the new name is taken.
     """
-    if tables.has(store, name):
-        _rename_table(tables, store, name, new_name)
+    if tables.has(documents.store, name):
+        _rename_table(tables, documents, name, new_name)
         return
-    try:
-        document = store.read(layout.document_path(name, VIEW_SUFFIX))
-    except ObjectMissing as error:
-        raise name_errors.nothing(name, "table or view") from error
-    _rename_view(tables, store, parse_view(document, name), new_name)
+    document = documents.read(name, VIEW_SUFFIX)
+    if document is None:
+        raise name_errors.nothing(name, "table or view")
+    _rename_view(tables, documents, parse_view(document, name), new_name)
 
 
-def _rename_table(tables: FolderTables, store: Store, name: RelationName, new_name: RelationName) -> None:
+def _rename_table(tables: FolderTables, documents: FolderDocuments, name: RelationName, new_name: RelationName) -> None:
     """Moves the table's folder atomically."""
+    store = documents.store
     check_no_table(tables, store, new_name)
-    check_no_view(store, new_name)
+    check_no_view(documents, new_name)
     tables.clear(store, new_name)
     store.delete(layout.document_path(name, VIEW_SUFFIX))  # the document of a view that the table hides
     try:
@@ -48,16 +49,15 @@ def _rename_table(tables: FolderTables, store: Store, name: RelationName, new_na
     tables.forget(store, name)
 
 
-def _rename_view(tables: FolderTables, store: Store, view: View, new_name: RelationName) -> None:
+def _rename_view(tables: FolderTables, documents: FolderDocuments, view: View, new_name: RelationName) -> None:
     """Writes the document under the new name, then deletes the old document; repeating an interrupted rename completes
     it.
     """
-    renamed = replace(view, name=new_name)
-    path = layout.document_path(new_name, VIEW_SUFFIX)
-    begun = has_view(store, new_name) and parse_view(store.read(path), new_name) == renamed
-    if not begun:
+    renamed, store = replace(view, name=new_name), documents.store
+    present = documents.read(new_name, VIEW_SUFFIX)
+    if present is None or parse_view(present, new_name) != renamed:
         check_no_table(tables, store, new_name)
-        check_no_view(store, new_name)
+        check_no_view(documents, new_name)
         layout.put_document(store, new_name, VIEW_SUFFIX, serialize_view(renamed), replace=False)
     tables.clear(store, view.name)
     store.delete(layout.document_path(view.name, VIEW_SUFFIX))

@@ -11,14 +11,26 @@ import re
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from dbt.adapters.silt.engine.catalog import name_errors
 from dbt.adapters.silt.engine.catalog.names import RelationName, is_identifier
 from dbt.adapters.silt.engine.kernel import foreign_json
 from dbt.adapters.silt.engine.kernel.errors import TableDamagedError, UnsupportedFeatureError
+from dbt.adapters.silt.engine.kernel.publication.documents import (
+    Kind,
+    Meaning,
+    NameChange,
+    began_ms,
+    parse_change,
+    serialize_change,
+)
+
+K = TypeVar("K")
 
 _FORMAT: Final = 1
+_FORMAT_OF_PUBLICATIONS: Final = 2
+"""The format while publications change names, which an earlier version of this package would overlook."""
 _CHANGES_KEPT: Final = 100
 _UNIQUE_FOLDER: Final = re.compile(r"[0-9a-f]{12,16}-[0-9a-f]{12}")
 """The end of a table's folder, as `table_folders.new_location` creates it."""
@@ -81,11 +93,13 @@ class Names:
     Attributes:
         leftovers: folders of ended tables that are still to be deleted, and the time of their end in milliseconds since
             1970-01-01 UTC.
+        publications: the names that each publication changes if it is published, by the publication's id.
         changes: the ids of the last changes, by which a writer without an answer learns whether its change took place.
     """
 
     schemas: Mapping[str, SchemaNames] = field(default_factory=dict)
     leftovers: Mapping[str, int] = field(default_factory=dict)
+    publications: Mapping[int, tuple[NameChange, ...]] = field(default_factory=dict)
     changes: tuple[str, ...] = field(default=(), compare=False)
 
     def schema(self, name: str) -> SchemaNames:
@@ -127,13 +141,75 @@ class Names:
         """Returns the names with a folder to be deleted, or without it."""
         return replace(self, leftovers=_with(self.leftovers, location, since_ms))
 
+    def meaning(self, schema: str, name: str, is_function: bool) -> Meaning | None:
+        """Returns the meaning of a name, or None if it or its schema does not exist."""
+        names = self.schemas.get(schema, SchemaNames(0))
+        if is_function:
+            return None if (found := names.functions.get(name)) is None else Meaning(Kind.FUNCTION, found)
+        entry = names.relations.get(name)
+        if entry is None:
+            return None
+        if isinstance(entry, ViewEntry):
+            return Meaning(Kind.VIEW, entry.definition)
+        return Meaning(Kind.TABLE, entry.location)
+
+    def with_publication(self, publication: int, changes: tuple[NameChange, ...] | None) -> Names:
+        """Returns the names with the changes of a publication, or without them."""
+        return replace(self, publications=_with(self.publications, publication, changes))
+
+    def published(self, publication: int) -> Names:
+        """Returns the names after a publication."""
+        names = self.with_publication(publication, None)
+        for change in self.publications[publication]:
+            if change.schema in names.schemas:
+                names = names._with_meaning(change, began_ms(publication))
+        return names
+
+    def _with_meaning(self, change: NameChange, since_ms: int) -> Names:
+        schema, before, after = self.schemas[change.schema], change.before, change.after
+        if change.is_function:
+            text = None if after is None else after.text
+            schema = replace(schema, functions=_with(schema.functions, change.name, text))
+        else:
+            entry = None if after is None else entry_of(after)
+            schema = replace(schema, relations=_with(schema.relations, change.name, entry))
+        names = self.with_schema(change.schema, schema)
+        if before is None or before.kind is not Kind.TABLE or before == after:
+            return names
+        return names.with_leftover(before.text, since_ms)
+
+    def publication_at(self, schema: str, name: str, is_function: bool) -> int | None:
+        """Returns a publication that changes the name, if any."""
+        return next(
+            (
+                publication
+                for publication, changes in self.publications.items()
+                for each in changes
+                if (each.schema, each.name, each.is_function) == (schema, name, is_function)
+            ),
+            None,
+        )
+
+    def publication_before(self, edited: Names) -> int | None:
+        """Returns a publication that must be settled before the names are replaced by `edited`: it changes a name with
+        another meaning in `edited`, or in a schema that `edited` lacks.
+        """
+        for publication, changes in edited.publications.items():
+            for each in changes:
+                key = (each.schema, each.name, each.is_function)
+                if each.schema not in edited.schemas or self.meaning(*key) != edited.meaning(*key):
+                    return publication
+        return None
+
     def with_change(self, id_: str) -> Names:
         """Returns the names with that id as their last change."""
         return replace(self, changes=(*self.changes, id_)[-_CHANGES_KEPT:])
 
     def refers_to(self, location: str) -> bool:
-        """Returns whether a table has that folder, or the folder is still to be deleted."""
-        return self.has_table_at(location) or location in self.leftovers
+        """Returns whether a table has that folder, or will have it, or the folder is still to be deleted."""
+        changes = (each for changes in self.publications.values() for each in changes)
+        is_next = any(each.after == Meaning(Kind.TABLE, location) for each in changes)
+        return is_next or self.has_table_at(location) or location in self.leftovers
 
     def has_table_at(self, location: str) -> bool:
         """Returns whether a table has that folder."""
@@ -141,13 +217,23 @@ class Names:
         return any(isinstance(entry, TableEntry) and entry.location == location for entry in entries)
 
 
+def entry_of(meaning: Meaning) -> Entry:
+    """Returns the entry of a table or view."""
+    return ViewEntry(meaning.text) if meaning.kind is Kind.VIEW else TableEntry(meaning.text)
+
+
 def serialize_names(names: Names) -> bytes:
     """Returns the document of the names."""
+    publications = {
+        str(publication): [serialize_change(each) for each in changes]
+        for publication, changes in names.publications.items()
+    }
     body = {
-        "format": _FORMAT,
+        "format": _FORMAT_OF_PUBLICATIONS if publications else _FORMAT,
         "kind": "names",
         "schemas": {name: _schema_body(schema) for name, schema in names.schemas.items()},
         "leftovers": dict(names.leftovers),
+        **({"publications": publications} if publications else {}),
         "changes": list(names.changes),
     }
     return json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode()
@@ -166,7 +252,7 @@ def parse_names(data: bytes, where: str) -> Names:
     try:
         body = foreign_json.loads(data)
         found = (body["format"], body["kind"])
-        if found == (_FORMAT, "names"):
+        if found in ((_FORMAT, "names"), (_FORMAT_OF_PUBLICATIONS, "names")):
             return _checked(_names(body))
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise TableDamagedError(
@@ -175,7 +261,8 @@ def parse_names(data: bytes, where: str) -> Names:
             remedy="Restore an earlier version of this object, if the bucket keeps versions",
         ) from error
     raise UnsupportedFeatureError(
-        f"the names of the database are in format {found[0]!r}, and this version reads format {_FORMAT}",
+        f"the names of the database are in format {found[0]!r}, and this version reads formats {_FORMAT} and "
+        f"{_FORMAT_OF_PUBLICATIONS}",
         table=where,
         remedy="Use a later version of dbt-silt",
     )
@@ -184,7 +271,18 @@ def parse_names(data: bytes, where: str) -> Names:
 def _names(body: Mapping[str, Any]) -> Names:
     schemas = {_identifier(name): _schema(schema) for name, schema in body["schemas"].items()}
     leftovers = {_location(location): _whole(since_ms) for location, since_ms in body["leftovers"].items()}
-    return Names(schemas, leftovers, tuple(map(_text, body["changes"])))
+    publications = {int(id_): tuple(map(_change, found)) for id_, found in body.get("publications", {}).items()}
+    return Names(schemas, leftovers, publications, tuple(map(_text, body["changes"])))
+
+
+def _change(body: Mapping[str, Any]) -> NameChange:
+    change = parse_change(body)
+    _identifier(change.schema)
+    _identifier(change.name)
+    for meaning in (change.before, change.after):
+        if meaning is not None:
+            _location(meaning.text) if meaning.kind is Kind.TABLE else _definition(meaning.text)
+    return change
 
 
 def _checked(names: Names) -> Names:
@@ -201,7 +299,7 @@ def _checked(names: Names) -> Names:
     return names
 
 
-def _with(values: Mapping[str, Any], key: str, value: Any) -> Mapping[str, Any]:
+def _with(values: Mapping[K, Any], key: K, value: Any) -> Mapping[K, Any]:
     rest = {each: values[each] for each in values if each != key}
     return rest if value is None else {**rest, key: value}
 

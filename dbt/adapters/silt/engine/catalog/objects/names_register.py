@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 from dbt.adapters.silt.engine.catalog.objects.names_document import Names, parse_names, serialize_names
 from dbt.adapters.silt.engine.kernel.clock import Clock
 from dbt.adapters.silt.engine.kernel.errors import NotWrittenError, SiltError, StorageError
+from dbt.adapters.silt.engine.kernel.publication_marks import PublicationRegister
 from dbt.adapters.silt.engine.kernel.storage.store import ObjectMissing, PrefixStore, PutResult, Tag
 
 DOCUMENT: Final = "_catalog.json"
@@ -18,30 +21,68 @@ _PAUSE_S: Final = 0.05
 _LONGEST_PAUSE_S: Final = 2.0
 
 
+class UndecidedPublication(Exception):
+    """A publication has to be settled before a change of names.
+
+    Args:
+        publication: its id.
+    """
+
+    def __init__(self, publication: int) -> None:
+        super().__init__(publication)
+        self.publication = publication
+
+
+@dataclass(frozen=True)
+class _Seen:
+    """The result of a read: the names after all published publications, and the stored names with their tag."""
+
+    names: Names
+    stored: Names
+    tag: Tag | None
+
+
 class NamesRegister:
     """Reads the names, and changes them atomically. Thread-safe, also across processes.
+
+    The names are those after all published publications.
 
     Args:
         store: the database's store.
         clock: gives ids, and waits between attempts.
+        publications: the database's publications.
     """
 
-    def __init__(self, store: PrefixStore, clock: Clock) -> None:
+    def __init__(self, store: PrefixStore, clock: Clock, publications: PublicationRegister) -> None:
         self._store = store
         self._clock = clock
-        self._seen: tuple[Names, Tag | None] = (Names(), None)
+        self._publications = publications
+        self._seen = _Seen(Names(), Names(), None)
         self._changing = threading.Lock()
 
     @property
     def last_seen(self) -> Names:
         """The names that this process has seen last, without a request."""
-        return self._seen[0]
+        return self._seen.names
 
     def read(self) -> Names:
-        """Returns the current names, by a single request that transfers nothing if they are unchanged."""
-        return self._read()[0]
+        """Returns the current names, by a single request that transfers nothing if they are unchanged, and a request
+        for each publication that changes names.
+        """
+        return self._read().names
 
     def change(self, edit: Callable[[Names], Names]) -> Names:
+        """Changes the names, as `attempt_change` does, after settling the publications that change the same names."""
+        while True:
+            try:
+                return self.attempt_change(edit)
+            except UndecidedPublication as undecided:
+                publication = undecided.publication
+                if not self._publications.settle(publication):
+                    self.attempt_change(partial(Names.with_publication, publication=publication, changes=None))
+                self._read()
+
+    def attempt_change(self, edit: Callable[[Names], Names], writes_published: bool = False) -> Names:
         """Replaces the names by the result of `edit`; nothing is written if the result is unchanged.
 
         Several threads take turns. Of several processes one at a time succeeds; the other processes apply their edit
@@ -49,29 +90,34 @@ class NamesRegister:
 
         Args:
             edit: may be called more than once; its errors are raised.
+            writes_published: whether to write the changes of published publications even if `edit` changes nothing.
 
         Returns:
             The names after the change.
 
         Raises:
+            UndecidedPublication: if a publication that is not published changes the same names.
             StorageError: if other writers have changed the names at each attempt, or the storage failed; unless it is a
                 NotWrittenError, the change may still take place.
         """
         with self._changing:
-            return self._change(edit)
+            return self._change(edit, writes_published)
 
-    def _change(self, edit: Callable[[Names], Names]) -> Names:
+    def _change(self, edit: Callable[[Names], Names], writes_published: bool) -> Names:
         tried: set[str] = set()
-        names, tag = self._seen if self._seen[1] is not None else self._read()
+        seen = self._seen if self._seen.tag is not None else self._read()
         lost: StorageError | None = None
         for attempt in range(_ATTEMPTS):
+            names = seen.names
             if not tried.isdisjoint(names.changes):
                 return names
-            edited = self._edited(edit, names, tag)
-            if edited is not None and edited != names:
+            edited = self._edited(edit, seen)
+            if edited is not None and edited != (seen.stored if writes_published else names):
+                if (publication := names.publication_before(edited)) is not None:
+                    raise UndecidedPublication(publication)
                 tried.add(id_ := self._clock.new_id())
                 try:
-                    if self._write(edited := edited.with_change(id_), tag):
+                    if self._write(edited := edited.with_change(id_), seen.tag):
                         return edited
                     lost = None
                 except NotWrittenError:
@@ -79,18 +125,17 @@ class NamesRegister:
                 except StorageError as error:
                     lost = error
                 self._clock.sleep(min(_PAUSE_S * 2**attempt, _LONGEST_PAUSE_S) * self._clock.jitter())
-            before = tag
-            names, tag = self._read()
-            if edited == names and tag == before:
-                return names
+            before, seen = seen.tag, self._read()
+            if edited == seen.names and seen.tag == before:
+                return seen.names
         raise lost or _contended(self._store.root)
 
-    def _edited(self, edit: Callable[[Names], Names], names: Names, tag: Tag | None) -> Names | None:
+    def _edited(self, edit: Callable[[Names], Names], seen: _Seen) -> Names | None:
         """Returns the edited names, or None if the edit failed on names that other writers have changed since."""
         try:
-            return edit(names)
+            return edit(seen.names)
         except SiltError:
-            if self._read()[1] == tag:
+            if self._read().tag == seen.tag:
                 raise
             return None
 
@@ -101,20 +146,27 @@ class NamesRegister:
             return self._store.put_if_absent(DOCUMENT, data) is PutResult.CREATED
         swapped = self._store.swap_if_unchanged(DOCUMENT, data, tag)
         if swapped is not None:
-            self._seen = (names, swapped)
+            self._seen = _Seen(names, names, swapped)
         return swapped is not None
 
-    def _read(self) -> tuple[Names, Tag | None]:
-        _, tag = seen = self._seen
+    def _read(self) -> _Seen:
+        before = self._seen
+        stored, tag = before.stored, before.tag
         try:
             found = self._store.read_if_changed(DOCUMENT, tag)
         except ObjectMissing:
-            seen = (Names(), None)
+            stored, tag = Names(), None
         else:
             if found is not None:
-                seen = (parse_names(found.data, f"{self._store.root}/{DOCUMENT}"), found.tag)
-        self._seen = seen
+                stored, tag = parse_names(found.data, f"{self._store.root}/{DOCUMENT}"), found.tag
+        self._seen = seen = _Seen(self._after_published(stored), stored, tag)
         return seen
+
+    def _after_published(self, names: Names) -> Names:
+        for publication in names.publications:
+            if self._publications.is_decided_published(publication):
+                names = names.published(publication)
+        return names
 
 
 class SeenOnce:

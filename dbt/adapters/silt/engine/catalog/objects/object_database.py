@@ -34,6 +34,7 @@ from dbt.adapters.silt.engine.catalog.names import RelationName
 from dbt.adapters.silt.engine.catalog.objects.definitions import Definitions
 from dbt.adapters.silt.engine.catalog.objects.names_document import Entry, Names, SchemaNames, TableEntry, ViewEntry
 from dbt.adapters.silt.engine.catalog.objects.names_register import NamesRegister, SeenOnce
+from dbt.adapters.silt.engine.catalog.objects.object_names import ObjectNames
 from dbt.adapters.silt.engine.catalog.objects.table_ends import TableEnds
 from dbt.adapters.silt.engine.catalog.objects.table_folders import TableFolders, new_location
 from dbt.adapters.silt.engine.catalog.open_tables import OpenTables
@@ -46,6 +47,7 @@ from dbt.adapters.silt.engine.kernel.errors import (
     TableDamagedError,
 )
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
+from dbt.adapters.silt.engine.kernel.publication_marks import PublicationRegister
 from dbt.adapters.silt.engine.kernel.storage.conditions import require_conditions
 from dbt.adapters.silt.engine.kernel.storage.store import ObjectMissing, PrefixStore, Store
 
@@ -60,17 +62,21 @@ class ObjectDatabase:
         store: the store, whose folders are only prefixes.
         clock: gives the time and new ids.
         handles: the open tables.
+        publications: the database's publications.
     """
 
-    def __init__(self, name: str, store: PrefixStore, clock: Clock, handles: OpenTables) -> None:
+    def __init__(
+        self, name: str, store: PrefixStore, clock: Clock, handles: OpenTables, publications: PublicationRegister
+    ) -> None:
         self._name = name
         self._store = store
         self._clock = clock
-        self._register = NamesRegister(store, clock)
+        self._register = NamesRegister(store, clock, publications)
         self._names: NamesRegister | SeenOnce = self._register
         self._definitions = Definitions(store, clock)
         self._ends = TableEnds(store, self._register, handles, clock)
         self._folders = TableFolders(store, self._register, self._ends, clock)
+        self.published = ObjectNames(name, self._register, self._definitions, self._ends)
 
     @property
     def store(self) -> Store:

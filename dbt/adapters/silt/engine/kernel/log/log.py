@@ -133,8 +133,8 @@ class DeltaLog:
         """
         with self._lock:
             loaded, folder = self._of_one_log(self._refreshed)
-            if (before := self._before_undecided(loaded)) is not None:
-                return self.snapshot_at(before)
+            if (undecided := self._undecided(loaded)) is not None:
+                return self._snapshot_before(undecided)
             handed_out = self._handed_out()
             if handed_out is not None and _is_same(handed_out, loaded.snapshot, folder):
                 return handed_out
@@ -470,27 +470,41 @@ class DeltaLog:
         Raises:
             As `snapshot`.
         """
-        with self._lock:
-            loaded, _ = self._of_one_log(self._refreshed)
-        publication = marked(loaded.state.transactions)
+        publication = self.newest_publication()
         if publication is not None and self.publications is not None:
             self.publications.settle(publication)
 
-    def _before_undecided(self, newest: _Loaded) -> int | None:
-        """Returns the version before the commit of a publication that is not published, if the log has such a commit.
+    def newest_publication(self) -> int | None:
+        """Returns the newest publication in the log, or None if all publications in it are settled.
+
+        Raises:
+            As `snapshot`.
+        """
+        with self._lock:
+            loaded, _ = self._of_one_log(self._refreshed)
+        return marked(loaded.state.transactions)
+
+    def _undecided(self, newest: _Loaded) -> int | None:
+        """Returns the version of the commit of a publication that is not published, if the log has such a commit.
 
         A publication whose commit was cleaned up was decided long ago.
         """
         publication = marked(newest.state.transactions)
         if publication is None or self.publications is None or self.publications.is_published(publication):
             return None
-        for version in range(newest.snapshot.version, 0, -1):
+        for version in range(newest.snapshot.version, -1, -1):
             status = self._commit_status(version)
             if status is None:
                 return None
             if publication_of(read_info(self.store, version, status, self.name)) == publication:
-                return version - 1
+                return version
         return None
+
+    def _snapshot_before(self, version: int) -> Snapshot:
+        """Reads the version before a commit that is not published."""
+        if version == 0:
+            raise NotATableError("the transaction that creates the table is not committed", table=self.name)
+        return self.snapshot_at(version - 1)
 
     def _commit_status(self, version: int) -> FileStatus | None:
         return self.store.status(commit_path(version))

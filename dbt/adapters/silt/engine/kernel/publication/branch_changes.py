@@ -8,6 +8,7 @@ from typing import Final, TypeVar
 
 from dbt.adapters.silt.engine.kernel.errors import UnsupportedStatementError
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
+from dbt.adapters.silt.engine.kernel.publication.prepared_commit import drops
 from dbt.adapters.silt.engine.kernel.table.actions import (
     AddCDCFile,
     AddFile,
@@ -60,14 +61,17 @@ def changes_on(log: BranchLog) -> BranchChanges | None:
         return None
     extra = {name: value for commit in commits for name, value in commit.info.extra.items()}
     notes = [commit.info.user_metadata for commit in commits if commit.info.user_metadata is not None]
-    changes = _net(commits)
-    _check(log.base(), changes, [commit for commit in commits if _changes_rows(commit)])
+    changes, base = _net(commits), log.base()
+    if drops(changes):
+        changes = Changes(changes.operation, metadata=changes.metadata)
+    if base is not None:
+        _check(base, changes, [commit for commit in commits if _changes_rows(commit)])
     return BranchChanges(changes, extra, notes[-1] if notes else None)
 
 
 def commits_on(log: BranchLog) -> list[WinningCommit]:
     """Returns the commits of a table on a branch, oldest first."""
-    found = log.read_ahead(log.base().version + 1)
+    found = log.read_ahead(log.base_version + 1)
     return [WinningCommit(each.version, each.actions(log.name)) for each in found]
 
 
@@ -75,7 +79,8 @@ def new_files(log: BranchLog) -> list[str]:
     """Returns the data files that the branch has added to the table's folder, relative to it."""
     actions = (action for commit in commits_on(log) for action in commit.actions)
     paths = (decode_path(each.path) for each in actions if isinstance(each, (AddFile, AddCDCFile)))
-    old = {decode_path(file.path) for file in log.base().add_files()}
+    base = log.base()
+    old = set() if base is None else {decode_path(file.path) for file in base.add_files()}
     return sorted({path for path in paths if path is not None and path not in old and not is_absolute(path)})
 
 

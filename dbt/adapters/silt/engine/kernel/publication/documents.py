@@ -21,6 +21,8 @@ from dbt.adapters.silt.engine.kernel.errors import CorruptLogError, NotWrittenEr
 from dbt.adapters.silt.engine.kernel.storage.store import DOCUMENT_BYTES, ObjectMissing, PutResult, Store
 
 FOLDER: Final = "_publications"
+NEW: Final = -1
+"""The base of a table that a publication creates."""
 
 _TRIES: Final = 8
 _FIRST_WAIT: Final = 0.05
@@ -34,6 +36,47 @@ class Status(enum.Enum):
     ABORTED = "aborted"
 
 
+class Kind(enum.Enum):
+    """The kinds of what a name can mean."""
+
+    TABLE = "table"
+    VIEW = "view"
+    FUNCTION = "function"
+
+
+@dataclass(frozen=True)
+class Meaning:
+    """What a name means.
+
+    Attributes:
+        kind: a table, a view or a function.
+        text: the folder of a table, relative to the database's root; of a view or function, the definition in the form
+            in which the catalog stores it.
+    """
+
+    kind: Kind
+    text: str
+
+
+@dataclass(frozen=True)
+class NameChange:
+    """A name whose meaning a publication changes.
+
+    Attributes:
+        schema: its schema.
+        name: the name of a relation or a function.
+        before: its meaning before the publication; None if it had no meaning.
+        after: its meaning after the publication; None if the publication drops it.
+        is_function: whether it is the name of a function, which a relation can have too.
+    """
+
+    schema: str
+    name: str
+    before: Meaning | None
+    after: Meaning | None
+    is_function: bool = False
+
+
 @dataclass(frozen=True)
 class Part:
     """A table of a publication.
@@ -42,11 +85,12 @@ class Part:
         table: the table's name.
         location: its folder, relative to the database's root.
         table_id: the id in its metadata.
-        base: the version after which the commit is put, or, without a commit, that was read.
+        base: the version after which the commit is put, or, without a commit, that was read; `NEW` for a new table.
         commit: the text of the commit's file; None for a table that was only read.
         paths: files that were read.
         whole_table: whether all rows were read; also if the rows that were read match conditions.
         transactions: whether every transaction identifier was read.
+        drops: whether the commit drops the table.
     """
 
     table: str
@@ -57,6 +101,7 @@ class Part:
     paths: tuple[str, ...] = ()
     whole_table: bool = False
     transactions: bool = False
+    drops: bool = False
 
 
 @dataclass(frozen=True)
@@ -67,11 +112,13 @@ class Begun:
         publication: its id.
         time_ms: when it began, in milliseconds since 1970-01-01 UTC.
         parts: its tables.
+        names: the names that it changes.
     """
 
     publication: int
     time_ms: int
     parts: tuple[Part, ...]
+    names: tuple[NameChange, ...] = ()
 
     @property
     def written(self) -> tuple[Part, ...]:
@@ -87,8 +134,9 @@ class DecidedTable:
         table: its name.
         location: its folder, relative to the database's root.
         table_id: the id in its metadata.
-        base: the version after which the commit was put.
+        base: the version after which the commit was put; `NEW` for a new table.
         version: the version of the commit; None if the publication was aborted.
+        dropped: whether the commit drops the table.
     """
 
     table: str
@@ -96,6 +144,7 @@ class DecidedTable:
     table_id: str
     base: int
     version: int | None
+    dropped: bool = False
 
 
 @dataclass(frozen=True)
@@ -108,8 +157,8 @@ class Decision:
 
     @property
     def versions(self) -> dict[str, int]:
-        """The version of each changed table, by its name; empty if the publication was aborted."""
-        return {each.table: each.version for each in self.tables if each.version is not None}
+        """The version of each changed table that exists, by its name; empty if the publication was aborted."""
+        return {each.table: each.version for each in self.tables if each.version is not None and not each.dropped}
 
 
 def new_publication(clock: Clock) -> int:
@@ -141,7 +190,8 @@ class Documents:
             StorageError: if it may not have been written; nothing else was.
         """
         self.store.make_folder(FOLDER)
-        body = {**asdict(begun), "publication": str(begun.publication)}
+        names = [serialize_change(each) for each in begun.names]
+        body = {**asdict(begun), "publication": str(begun.publication), "names": names}
         if self.store.put_if_absent(_begun_path(begun.publication), _text(body)) is PutResult.EXISTS:
             raise StorageError(f"a publication with the id {begun.publication} exists", remedy="Run it again")
 
@@ -156,7 +206,8 @@ class Documents:
         if body is None:
             return None
         with _named(_begun_path(publication)):
-            return Begun(publication, int(body["time_ms"]), tuple(map(_part, body["parts"])))
+            names = tuple(map(parse_change, body.get("names", ())))
+            return Begun(publication, int(body["time_ms"]), tuple(map(_part, body["parts"])), names)
 
     def decide(self, begun: Begun, status: Status, versions: Mapping[str, int]) -> Decision:
         """Writes the decision if it is missing, and returns it.
@@ -176,6 +227,7 @@ class Documents:
                     "tableId": part.table_id,
                     "base": part.base,
                     **({"version": versions[part.table]} if status is Status.PUBLISHED else {}),
+                    **({"dropped": True} if part.drops else {}),
                 }
                 for part in begun.written
             ],
@@ -221,6 +273,44 @@ class Documents:
             return body
 
 
+def serialize_change(change: NameChange) -> dict[str, Any]:
+    """Returns the change of a name for a document."""
+
+    def meaning(each: Meaning | None) -> dict[str, str] | None:
+        return None if each is None else {"kind": each.kind.value, "text": each.text}
+
+    names = {"schema": change.schema, "name": change.name, "function": change.is_function}
+    return {**names, "before": meaning(change.before), "after": meaning(change.after)}
+
+
+def parse_change(body: Mapping[str, Any]) -> NameChange:
+    """Returns the change of a name in a document.
+
+    Raises:
+        ValueError, KeyError, TypeError, AttributeError: if it is not the change of a name.
+    """
+
+    def meaning(each: Mapping[str, Any] | None) -> Meaning | None:
+        return None if each is None else Meaning(Kind(each["kind"]), _string(each["text"]))
+
+    found = NameChange(
+        _string(body["schema"]),
+        _string(body["name"]),
+        meaning(body["before"]),
+        meaning(body["after"]),
+        bool(body["function"]),
+    )
+    if any(each and (each.kind is Kind.FUNCTION) is not found.is_function for each in (found.before, found.after)):
+        raise ValueError(f"the name {found.name!r:.100} is of a function and of a relation")
+    return found
+
+
+def _string(value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"{value!r:.100} is not a string")
+    return value
+
+
 def _part(body: Mapping[str, Any]) -> Part:
     return Part(**{**body, "location": _inside(body["location"]), "paths": tuple(body["paths"])})
 
@@ -240,6 +330,7 @@ def _decided(body: Mapping[str, Any]) -> DecidedTable:
         body["tableId"],
         int(body["base"]),
         None if version is None else int(version),
+        bool(body.get("dropped")),
     )
 
 

@@ -1,6 +1,6 @@
 """Publications: completes or undoes the publications of a database, by whichever process meets them.
 
-    put the commit of each table  ->  check the tables that were only read  ->  decide  ->  finish, or undo
+    note the names  ->  put the commit of each table  ->  check the tables that were only read  ->  decide  ->  finish
 
 The protocol, and why each step is needed, is decision 0088; `tests/publication/model.py` explores its states.
 """
@@ -8,17 +8,28 @@ The protocol, and why each step is needed, is decision 0088; `tests/publication/
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
-from typing import Final, cast
+from typing import Final, Protocol, cast
 
 from dbt.adapters.silt.engine.kernel.clock import Clock
 from dbt.adapters.silt.engine.kernel.errors import ConcurrentModificationError, SiltError
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
-from dbt.adapters.silt.engine.kernel.publication.documents import Begun, Decision, Documents, Status, began_ms
-from dbt.adapters.silt.engine.kernel.publication.placing import Prepared, Settle, checked, prepared_of, put
+from dbt.adapters.silt.engine.kernel.publication.documents import (
+    NEW,
+    Begun,
+    Decision,
+    Documents,
+    Meaning,
+    Part,
+    Status,
+    began_ms,
+)
+from dbt.adapters.silt.engine.kernel.publication.existing_table import existing_table
+from dbt.adapters.silt.engine.kernel.publication.new_table import new_table
+from dbt.adapters.silt.engine.kernel.publication.prepared import PreparedTable, Settle
 from dbt.adapters.silt.engine.kernel.publication.undo import undo
 from dbt.adapters.silt.engine.kernel.storage.store import PrefixStore, Store
 
@@ -43,6 +54,35 @@ class Completed:
     conflict: ConcurrentModificationError | None = None
 
 
+class PublishedNames(Protocol):
+    """The names of a database, as its publications change them."""
+
+    def note(self, begun: Begun, settle: Settle, check: Callable[[], None]) -> None:
+        """Notes the changes of a publication. Readers look up its decision, and see the changes if it is published.
+
+        Args:
+            settle: settles another publication that changes one of the names.
+            check: raises an exception, which is passed on, if the publication is decided; called right before each try.
+
+        Raises:
+            ConcurrentModificationError: if a name has another meaning than before the publication.
+            StorageError: if the storage failed.
+        """
+        ...
+
+    def finish(self, begun: Begun, is_published: bool) -> None:
+        """Makes the changes of a decided publication, or removes what `note` noted; repeating it changes nothing.
+
+        Raises:
+            StorageError: if the storage failed.
+        """
+        ...
+
+    def forget(self, meaning: Meaning) -> None:
+        """Deletes the definition of a view or function that no name refers to; a table is left as it is."""
+        ...
+
+
 class Publications:
     """The publications of a database. Thread-safe.
 
@@ -51,6 +91,9 @@ class Publications:
         clock: gives the time and new ids.
         at_once: how many commits are put at the same time.
     """
+
+    names: PublishedNames
+    """The names of the database; set by its catalog before a publication changes a name."""
 
     def __init__(self, store: Store, clock: Clock, at_once: int = _AT_ONCE) -> None:
         self.store = store
@@ -69,10 +112,7 @@ class Publications:
             CorruptLogError: if its document cannot be read.
             StorageError: if its document cannot be read.
         """
-        if publication in self._published:
-            return True
-        found = self._found(publication)
-        if found is None or (isinstance(found, Decision) and self._noted(found)):
+        if self.is_decided_published(publication):
             return True
         if self.clock.now_ms() - began_ms(publication) < _PATIENCE_MS:
             return False
@@ -80,6 +120,13 @@ class Publications:
             return self.settle(publication)
         except SiltError:
             return False
+
+    def is_decided_published(self, publication: int) -> bool:
+        """Returns whether a publication is published, without settling it. Raises as `is_published`."""
+        if publication in self._published:
+            return True
+        found = self._found(publication)
+        return found is None or (isinstance(found, Decision) and self._noted(found))
 
     def settle(self, publication: int, waiting: tuple[int, ...] = ()) -> bool:
         """Completes a publication, or undoes it; returns whether it is published.
@@ -97,11 +144,11 @@ class Publications:
         if found is None:
             return True
         if isinstance(found, Decision):
-            self._finish(found)
+            self._finish(found, self.documents.begun(publication))
             return self._noted(found)
         return self._noted(self._continued(found, waiting).decision)
 
-    def complete(self, begun: Begun, tables: Sequence[Prepared], waiting: tuple[int, ...] = ()) -> Completed:
+    def complete(self, begun: Begun, tables: Sequence[PreparedTable], waiting: tuple[int, ...] = ()) -> Completed:
         """Puts the commits of a publication that has begun, and decides it, unless another process does so first.
 
         Raises:
@@ -109,10 +156,12 @@ class Publications:
         """
         settle = partial(self._settle_for, begun.publication, waiting)
         try:
-            versions = self._put_all([each for each in tables if each.info is not None], settle)
+            if begun.names:
+                self.names.note(begun, settle, partial(self._check_undecided, begun.publication))
+            versions = self._put_all([each for each in tables if each.is_changed], settle)
             for each in tables:
-                if each.info is None:
-                    checked(each, settle, begun.publication)
+                if not each.is_changed:
+                    each.checked(settle, begun.publication)
         except ConcurrentModificationError as error:
             return self._aborted(begun, error)
         except _Beaten as beaten:
@@ -120,8 +169,8 @@ class Publications:
                 raise
             return self._aborted(begun)
         decision = self.documents.decide(begun, Status.PUBLISHED, versions)
-        self._finish(decision)
         self._noted(decision)
+        self._finish(decision, begun)
         return Completed(decision)
 
     def abort(self, begun: Begun) -> Decision:
@@ -131,7 +180,7 @@ class Publications:
             CommitStateUnknownError, StorageError: if the storage failed; the publication may not be decided.
         """
         decision = self.documents.decide(begun, Status.ABORTED, {})
-        self._finish(decision)
+        self._finish(decision, begun)
         return decision
 
     def location_of(self, log: DeltaLog) -> str:
@@ -140,7 +189,7 @@ class Publications:
 
     def _continued(self, begun: Begun, waiting: tuple[int, ...]) -> Completed:
         try:
-            tables = [prepared_of(self._log(part.location, part.table), part) for part in begun.parts]
+            tables = [self._prepared(part) for part in begun.parts]
         except ConcurrentModificationError as error:
             return self._aborted(begun, error)
         return self.complete(begun, tables, waiting)
@@ -159,27 +208,36 @@ class Publications:
                 self.documents.decide(begun, Status.ABORTED, {})
             raise _Beaten(latest)
         is_published = self.settle(other, circle)
-        if self.documents.decision(own) is not None:
-            raise _Beaten(own)
+        self._check_undecided(own)
         return is_published
 
-    def _put_all(self, tables: Sequence[Prepared], settle: Settle) -> Mapping[str, int]:
+    def _check_undecided(self, publication: int) -> None:
+        if self.documents.decision(publication) is not None:
+            raise _Beaten(publication)
+
+    def _put_all(self, tables: Sequence[PreparedTable], settle: Settle) -> Mapping[str, int]:
         names = [each.log.name for each in tables]
         at_once = min(self._at_once, len(tables))
         if at_once < 2:
-            return dict(zip(names, [put(each, settle) for each in tables], strict=True))
+            return dict(zip(names, [each.put(settle) for each in tables], strict=True))
         with ThreadPoolExecutor(at_once) as pool:
-            return dict(zip(names, pool.map(partial(put, settle=settle), tables), strict=True))
+            return dict(zip(names, pool.map(lambda each: each.put(settle), tables), strict=True))
 
     def _aborted(self, begun: Begun, conflict: ConcurrentModificationError | None = None) -> Completed:
         decision = self.abort(begun)
         self._noted(decision)
         return Completed(decision, conflict if decision.status is Status.ABORTED else None)
 
-    def _finish(self, decision: Decision) -> None:
-        """Does what follows a decision: undoes the commits of an aborted publication, deletes its first document."""
-        for each in decision.tables if decision.status is Status.ABORTED else ():
-            undo(self._log(each.location, each.table), decision.publication, each.table_id, each.base)
+    def _finish(self, decision: Decision, begun: Begun | None) -> None:
+        """Does what follows a decision: undoes the commits of an aborted publication, changes names, and deletes the
+        first document, which is missing if all of that was done.
+        """
+        is_published = decision.status is Status.PUBLISHED
+        for each in decision.tables:
+            if not is_published and each.base != NEW:
+                undo(self.log_at(each.location, each.table), decision.publication, each.table_id, each.base)
+        if begun is not None and begun.names:
+            self.names.finish(begun, is_published)
         self.documents.forget_beginning(decision.publication)
 
     def _noted(self, decision: Decision) -> bool:
@@ -196,8 +254,17 @@ class Publications:
         # The decision replaces the beginning, possibly between these requests.
         return self.documents.begun(publication) or self.documents.decision(publication)
 
-    def _log(self, location: str, table: str) -> DeltaLog:
-        """Returns a handle of a table that reads its log as it is."""
+    def _prepared(self, part: Part) -> PreparedTable:
+        log = self.log_at(part.location, part.table)
+        return new_table(log, part) if part.base == NEW else existing_table(log, part)
+
+    def log_at(self, location: str, table: str) -> DeltaLog:
+        """Returns a handle of a table that reads its log as it is, with the commits of undecided publications.
+
+        Args:
+            location: its folder, relative to the database's root.
+            table: its name, for messages.
+        """
         child = self.store.child(location)
         store = child if child.has_folders else cast(PrefixStore, child).never_reused()
         return DeltaLog(store, table, self.clock)

@@ -18,11 +18,18 @@ from dbt.adapters.silt.engine.kernel.errors import (
 )
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.publication.branch_changes import changes_on
-from dbt.adapters.silt.engine.kernel.publication.documents import Begun, Decision, Status, new_publication
-from dbt.adapters.silt.engine.kernel.publication.placing import Prepared, checked, marked_with, part_of
+from dbt.adapters.silt.engine.kernel.publication.documents import (
+    Begun,
+    Decision,
+    NameChange,
+    Status,
+    new_publication,
+)
+from dbt.adapters.silt.engine.kernel.publication.existing_table import ExistingTable
+from dbt.adapters.silt.engine.kernel.publication.new_table import NewTable
+from dbt.adapters.silt.engine.kernel.publication.prepared import PreparedTable
 from dbt.adapters.silt.engine.kernel.publication.publications import Publications
-from dbt.adapters.silt.engine.kernel.table.actions import AddCDCFile, AddFile, SetTransaction
-from dbt.adapters.silt.engine.kernel.table.paths import decode_path, is_absolute
+from dbt.adapters.silt.engine.kernel.table.actions import SetTransaction
 from dbt.adapters.silt.engine.kernel.table.property_values import IsolationLevel
 from dbt.adapters.silt.engine.kernel.transaction.branch_log import BranchLog
 from dbt.adapters.silt.engine.kernel.transaction.changes import Changes, Operation
@@ -32,7 +39,6 @@ from dbt.adapters.silt.engine.kernel.transaction.commit import (
     commit_info_of,
     isolation_level_of,
     log_folder_of,
-    make_durable,
     stamped,
 )
 from dbt.adapters.silt.engine.kernel.transaction.competing_commits import PendingCommit
@@ -46,8 +52,11 @@ Txn: TypeAlias = tuple[str, int] | None
 """The application id and version that each commit of a publication records, if any."""
 
 
-def publish(register: Publications, logs: Sequence[BranchLog], txn: Txn = None) -> dict[str, int]:
-    """Publishes the changes of the tables of a branch; returns the new version of each changed table, by its name.
+def publish(
+    register: Publications, logs: Sequence[BranchLog], txn: Txn = None, names: Sequence[NameChange] = ()
+) -> dict[str, int]:
+    """Publishes the changes of the tables and names of a branch; returns the new version of each changed table, by its
+    name, without dropped tables.
 
     The isolation level is Serializable in all tables: the branch has read each table as of another moment, so its reads
     are only of one moment if all of them are still valid at the end.
@@ -55,44 +64,57 @@ def publish(register: Publications, logs: Sequence[BranchLog], txn: Txn = None) 
     Args:
         register: the publications of the tables' database.
         logs: the tables that the branch has read or changed.
+        names: the names that it has changed.
 
     Raises:
-        ConcurrentModificationError: if another commit conflicts with a change or a read; nothing was applied.
+        ConcurrentModificationError: if another commit conflicts with a change or a read, or another writer has changed
+            one of the names; nothing was applied.
         CommitAttemptsExhaustedError: if other publications came first in every attempt; nothing was applied.
         CommitStateUnknownError: if it is not known whether the changes were applied: all of them, or none.
         DataFileMissingError: if a file of the branch was deleted; nothing was applied.
         StorageError: if the storage failed; nothing was applied.
     """
-    tables = [_prepared(log, txn) for log in logs]
-    changed = [each for each in tables if each.info is not None]
-    if not changed:
+    tables = [each for each in (_prepared(log, txn) for log in logs) if each is not None]
+    if not names and not any(each.is_changed for each in tables):
         return {}
-    for each in changed:
-        _check_files(each)
-    if len(tables) == 1:
-        return _committed(logs[0], tables[0])
+    if not names and len(tables) == 1:
+        return _committed(logs, tables[0])
     for _ in range(_ATTEMPTS):
-        decision = _attempt(register, tables)
+        decision = _attempt(register, tables, names)
         if decision.status is Status.PUBLISHED:
-            for each in changed:
-                each.log.after_commit(decision.versions[each.log.name])
+            for each in tables:
+                if each.log.name in decision.versions:
+                    each.log.after_commit(decision.versions[each.log.name])
             return decision.versions
     raise CommitAttemptsExhaustedError(
-        f"{_ATTEMPTS} attempts to publish the transaction lost to other publications", table=changed[0].log.name
+        f"{_ATTEMPTS} attempts to publish the transaction lost to other publications", table=_words(tables, names)
     )
 
 
-def _prepared(log: BranchLog, txn: Txn) -> Prepared:
+def _words(tables: Sequence[PreparedTable], names: Sequence[NameChange]) -> str:
+    """Returns the name of a table or view that is published, for messages."""
+    changed = [each.log.name for each in tables if each.is_changed]
+    return changed[0] if changed else f"{names[0].schema}.{names[0].name}"
+
+
+def _prepared(log: BranchLog, txn: Txn) -> PreparedTable | None:
+    """Returns the table of a publication, or None for a table whose creation on the branch has failed."""
     base, found = log.base(), changes_on(log)
-    if found is None or (not found.changes.actions() and txn is None):
+    if base is None and found is None:
+        return None
+    if base is not None and (found is None or (not found.changes.actions() and txn is None)):
         reads_only = PendingCommit(base, Changes(Operation("")), log.reads, _LEVEL)
-        return Prepared(log.main, reads_only, None)
+        return ExistingTable(log.main, reads_only, None)
+    assert found is not None
     settings = CommitSettings(_LEVEL, commit_info=found.commit_info, user_metadata=found.user_metadata)
-    changes = stamped(log, _with_txn(base.table, found.changes, txn))
-    check_changes(changes, base, base.table)
+    changes = stamped(log, _with_txn(log.name, found.changes, txn))
+    check_changes(changes, base, log.name)
+    info = commit_info_of(log, base, changes, log.reads, settings)
+    if base is None:
+        return NewTable(log.main, changes, info, log_folder_of(log.main, None))
     base.check_undoubted()
-    pending = PendingCommit(base, changes, log.reads, isolation_level_of(base, changes, settings))
-    return Prepared(log.main, pending, commit_info_of(log, base, changes, log.reads, settings))
+    level = isolation_level_of(base, changes, settings)
+    return ExistingTable(log.main, PendingCommit(base, changes, log.reads, level), info)
 
 
 def _with_txn(table: str, changes: Changes, txn: Txn) -> Changes:
@@ -103,13 +125,16 @@ def _with_txn(table: str, changes: Changes, txn: Txn) -> Changes:
     return replace(changes, transactions=(*changes.transactions, SetTransaction(*txn)))
 
 
-def _attempt(register: Publications, tables: Sequence[Prepared]) -> Decision:
+def _attempt(register: Publications, tables: Sequence[PreparedTable], names: Sequence[NameChange]) -> Decision:
     """Checks all tables, and publishes them; an aborted publication may be tried again if there was no conflict."""
-    newest = [checked(each, register.settle) for each in tables]
+    newest = [each.checked(register.settle) for each in tables]
+    for each in newest:
+        if each.is_changed:
+            _check_files(each)
     publication = new_publication(register.clock)
-    marked = [marked_with(each, publication) for each in newest]
-    parts = tuple(part_of(each, register.location_of(each.log)) for each in marked)
-    begun = Begun(publication, register.clock.now_ms(), parts)
+    marked = [each.marked_with(publication) for each in newest]
+    parts = tuple(each.part(register.location_of(each.log)) for each in marked)
+    begun = Begun(publication, register.clock.now_ms(), parts, tuple(names))
     register.documents.begin(begun)
     try:
         completed = register.complete(begun, marked)
@@ -141,28 +166,27 @@ def _decided_after(error: BaseException, register: Publications, begun: Begun) -
 
 
 def _unknown(begun: Begun, error: SiltError) -> CommitStateUnknownError:
-    names = ", ".join(part.table for part in begun.written)
+    changed = [part.table for part in begun.written] + [f"{each.schema}.{each.name}" for each in begun.names]
+    names = ", ".join(dict.fromkeys(changed))
     problem = f"it is not known whether the transaction over {names} was committed: {error.problem}"
     return CommitStateUnknownError(problem)
 
 
-def _committed(log: BranchLog, table: Prepared) -> dict[str, int]:
+def _committed(logs: Sequence[BranchLog], table: PreparedTable) -> dict[str, int]:
     """Commits the changes of the only table of a branch, which needs no publication."""
-    assert table.info is not None
+    assert isinstance(table, ExistingTable) and table.info is not None
+    _check_files(table)
+    reads = next(log.reads for log in logs if log.main is table.log)
     own = CommitSettings(_LEVEL, commit_info=table.info.extra, user_metadata=table.info.user_metadata)
-    result = commit(log.main, table.pending.base, table.pending.changes, log.reads, own)
-    return {log.name: result.version}
+    result = commit(table.log, table.pending.base, table.pending.changes, reads, own)
+    return {table.log.name: result.version}
 
 
-def _check_files(table: Prepared) -> None:
+def _check_files(table: PreparedTable) -> None:
     """Makes the new files of a table durable, and checks that no other program has deleted any of them."""
-    log, changes = table.log, table.pending.changes
-    make_durable(log, changes, log_folder_of(log, table.pending.base))
+    log, paths = table.log, table.check_files()
     if log.store.has_folders:
         return
-    files: tuple[AddFile | AddCDCFile, ...] = (*changes.adds, *changes.change_files)
-    decoded = (decode_path(each.path) for each in files)
-    paths = [path for path in decoded if path is not None and not is_absolute(path)]
     with ThreadPoolExecutor(log.store.files_at_once) as pool:
         for path, status in zip(paths, pool.map(log.store.status, paths), strict=True):
             if status is None:

@@ -43,7 +43,8 @@ _OPERATION: Final = Operation("UNDO TRANSACTION")
 
 
 def undo(log: DeltaLog, publication: int, table_id: str, base: int) -> None:
-    """Undoes the publication's commit in a table, unless it is missing or undone; a dropped table is left out.
+    """Undoes the publication's commit in a table, unless it is missing or undone, or another commit has dropped the
+    table.
 
     If another engine has rewritten rows of the commit meanwhile, the commit is not undone: nothing can separate its
     rows from theirs.
@@ -59,14 +60,20 @@ def undo(log: DeltaLog, publication: int, table_id: str, base: int) -> None:
     """
     for _ in range(_ATTEMPTS):
         newest = log.snapshot() if log.exists() else None
-        if newest is None or newest.metadata.id != table_id or DROPPED_PROPERTY in newest.metadata.configuration:
+        if newest is None or newest.metadata.id != table_id:
             return
         found = _to_undo(log, publication, range(newest.version, base, -1))
-        if found is None or _is_undone_after(log, newest, found, publication):
+        if found is None or (found.version != newest.version and _is_dropped(newest)):
+            return
+        if _is_undone_after(log, newest, found, publication):
             return
     raise CommitAttemptsExhaustedError(
         f"other writers came first in {_ATTEMPTS} attempts to undo the publication {publication}", table=log.name
     )
+
+
+def _is_dropped(newest: Snapshot) -> bool:
+    return DROPPED_PROPERTY in newest.metadata.configuration
 
 
 def _to_undo(log: DeltaLog, publication: int, versions: Iterable[int]) -> WinningCommit | None:

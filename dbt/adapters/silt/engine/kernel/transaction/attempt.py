@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
 from dbt.adapters.silt.engine.kernel.clock import back_off
@@ -30,7 +30,13 @@ _LONGEST_WAIT = 5.0
 
 @dataclass(frozen=True)
 class Committed:
-    """The version holds this commit."""
+    """The version holds this commit.
+
+    Attributes:
+        after: the first error that left the outcome of an earlier write of it uncertain, if any.
+    """
+
+    after: StorageError | CorruptLogError | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True)
@@ -77,8 +83,8 @@ def attempt(log: DeltaLog, folder: PinnedFolder, version: int, entry: Entry) -> 
     for tries in range(SETTLING_TRIES):
         try:
             if folder.put_if_absent(commit_name(version), entry.data) is PutResult.CREATED:
-                return Committed()
-            return _occupant(log, version, entry)
+                return Committed(unknown)
+            return Committed(unknown) if _is_own(log, version, entry) else Conflict()
         except ObjectMissing as error:
             if unknown is None:
                 raise ConcurrentDropError("the table was dropped", table=log.name, version=version - 1) from error
@@ -99,7 +105,7 @@ def attempt(log: DeltaLog, folder: PinnedFolder, version: int, entry: Entry) -> 
     return Unknown(unknown, refused if refused is not unknown else None)
 
 
-def _occupant(log: DeltaLog, version: int, entry: Entry) -> Outcome:
+def _is_own(log: DeltaLog, version: int, entry: Entry) -> bool:
     """Returns whether the existing version is this commit: a storage may answer EXISTS to the writer that created it.
 
     Raises:
@@ -109,8 +115,7 @@ def _occupant(log: DeltaLog, version: int, entry: Entry) -> Outcome:
     if commit is None:
         raise StorageError(f"the storage reported that {commit_name(version)} exists, and then that it does not")
     actions = commit.actions(log.name)
-    is_own = any(isinstance(action, CommitInfo) and action.txn_id == entry.txn_id for action in actions)
-    return Committed() if is_own else Conflict()
+    return any(isinstance(action, CommitInfo) and action.txn_id == entry.txn_id for action in actions)
 
 
 def _commit_at(log: DeltaLog, version: int) -> CommitFile | None:

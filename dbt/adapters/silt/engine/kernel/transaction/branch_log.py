@@ -10,17 +10,19 @@ from dbt.adapters.silt.engine.kernel.errors import CorruptLogError
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
 from dbt.adapters.silt.engine.kernel.storage.store import DOCUMENT_BYTES, ObjectMissing, Store
-from dbt.adapters.silt.engine.kernel.transaction.branched_store import BranchedStore
+from dbt.adapters.silt.engine.kernel.transaction.branched_store import BEFORE_ALL, BranchedStore
 from dbt.adapters.silt.engine.kernel.transaction.changes import ReadSet, merged_reads
 
-_BASE: Final = "base.json"
+BASE: Final = "base.json"
+"""The document in the folder of a branch for a table: the table's name, and the version at which the branch begins."""
 
 
 class BranchLog(DeltaLog):
     """The log of a table on a branch.
 
-    The branch begins at the version that is the newest when the branch first uses the table. Each process that opens
-    the same folder sees the same log. Commits are read and written as in any log, and only this branch sees them.
+    The branch begins at the version that is the newest when the branch first uses the table, or before the first
+    version of a table that the branch creates. Each process that opens the same folder sees the same log. Commits are
+    read and written as in any log, and only this branch sees them.
 
     Args:
         main: the table.
@@ -35,23 +37,39 @@ class BranchLog(DeltaLog):
         self.reads = ReadSet()
         self._base: Snapshot | None = None
 
-    def base(self) -> Snapshot:
-        """Returns the snapshot of the table at which the branch begins.
+    def base(self) -> Snapshot | None:
+        """Returns the snapshot of the table at which the branch begins, or None if the branch creates the table.
 
         Raises:
             As `DeltaLog.snapshot`.
         """
         with self._lock:
-            if self._base is None:
+            if not self.is_used:
                 self._base = self._begun()
-                self._branched.base = self._base.version
-                self._newest = self.main._at(self._base.version)
+                self._branched.base = BEFORE_ALL if self._base is None else self._base.version
+                self._newest = None if self._base is None else self.main._at(self._base.version)
             return self._base
+
+    @property
+    def base_version(self) -> int:
+        """The version at which the branch begins; -1 if the branch creates the table. Raises as `base`."""
+        base = self.base()
+        return BEFORE_ALL if base is None else base.version
 
     @property
     def is_used(self) -> bool:
         """Whether this process has read or changed the table on the branch."""
-        return self._base is not None
+        return self._branched.base is not None
+
+    def create(self) -> None:
+        """Begins the log of a table that the branch creates.
+
+        Raises:
+            StorageError: if the storage failed.
+        """
+        with self._lock:
+            self._record(BEFORE_ALL)
+            self._branched.base = BEFORE_ALL
 
     def snapshot(self) -> Snapshot:
         """Reads the newest version on the branch; see `DeltaLog.snapshot`."""
@@ -73,20 +91,23 @@ class BranchLog(DeltaLog):
     def after_commit(self, version: int) -> None:
         """Does nothing: checksums and checkpoints belong to the table."""
 
-    def _begun(self) -> Snapshot:
+    def _begun(self) -> Snapshot | None:
         """Returns the base that the branch has recorded, or records the newest version as its base."""
         recorded = self._recorded()
         if recorded is not None:
-            return self.main.snapshot_at(recorded)
+            return None if recorded == BEFORE_ALL else self.main.snapshot_at(recorded)
         newest = self.main.snapshot()
-        self._branched.branch.make_folder("")
-        self._branched.branch.put_if_absent(_BASE, json.dumps({"version": newest.version}).encode())
+        self._record(newest.version)
         first = self._recorded()
         return newest if first is None or first == newest.version else self.main.snapshot_at(first)
 
+    def _record(self, version: int) -> None:
+        self._branched.branch.make_folder("")
+        self._branched.branch.put_if_absent(BASE, json.dumps({"version": version, "table": self.name}).encode())
+
     def _recorded(self) -> int | None:
         try:
-            return int(foreign_json.loads(self._branched.branch.read(_BASE, DOCUMENT_BYTES))["version"])
+            return int(foreign_json.loads(self._branched.branch.read(BASE, DOCUMENT_BYTES))["version"])
         except ObjectMissing:
             return None
         except (ValueError, KeyError, TypeError) as error:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import IO
+from typing import IO, Final
 
 from dbt.adapters.silt.engine.kernel.storage.store import (
     MOST_BYTES,
@@ -17,6 +17,9 @@ from dbt.adapters.silt.engine.kernel.storage.store import (
 )
 from dbt.adapters.silt.engine.kernel.table.paths import LAST_CHECKPOINT, LOG_FOLDER, parse_log_name
 
+BEFORE_ALL: Final = -1
+"""The base of a table that a branch creates: every version belongs to the branch."""
+
 
 class BranchedStore(Store):
     """The store of a table whose commits after a version belong to a branch.
@@ -27,7 +30,8 @@ class BranchedStore(Store):
     Args:
         table: the table's store.
         branch: the folder of the branch's commits of this table; it exists when the first commit is written.
-        base: the last version that belongs to the table; None until the branch has used the table.
+        base: the last version that belongs to the table, `BEFORE_ALL` if the branch creates the table; None until the
+            branch has used the table.
     """
 
     def __init__(self, table: Store, branch: Store, base: int | None = None) -> None:
@@ -68,9 +72,9 @@ class BranchedStore(Store):
         return self.table.files_at_once
 
     def list_from(self, folder: str, start: str = "") -> list[FileStatus]:
-        found = self.table.list_from(folder, start)
         if folder != LOG_FOLDER:
-            return found
+            return self.table.list_from(folder, start)
+        found = [] if self.base == BEFORE_ALL else self.table.list_from(folder, start)
         found = [each for each in found if not self._is_branchs(each.path)]
         return sorted([*found, *self._branch_files(start)], key=lambda each: each.name)
 

@@ -27,7 +27,8 @@ def checked_attempt(log: DeltaLog, folder: PinnedFolder, pending: PendingCommit,
 
     Raises:
         ConcurrentModificationError: if the log was cleaned up past the base; nothing was committed.
-        CommitStateUnknownError: if the storage failed right after the commit.
+        CommitStateUnknownError: if the storage failed right after the commit, or the log was cleaned up while it was
+            uncertain whether the entry was written.
         The errors of `attempt`.
     """
     folder = _not_cleaned_up(log, folder, pending, version - 1)
@@ -38,7 +39,7 @@ def checked_attempt(log: DeltaLog, folder: PinnedFolder, pending: PendingCommit,
             raise _cleaned_up(pending) from error
         raise
     if isinstance(outcome, Committed):
-        _check_was_free(log, folder, pending, version)
+        _check_was_free(log, folder, pending, version, outcome)
     return outcome
 
 
@@ -71,7 +72,9 @@ def _not_cleaned_up(log: DeltaLog, folder: PinnedFolder, pending: PendingCommit,
     raise _cleaned_up(pending)
 
 
-def _check_was_free(log: DeltaLog, folder: PinnedFolder, pending: PendingCommit, version: int) -> None:
+def _check_was_free(
+    log: DeltaLog, folder: PinnedFolder, pending: PendingCommit, version: int, outcome: Committed
+) -> None:
     """Deletes the commit and raises an error if its version was free only because a clean-up had deleted it.
 
     The clean-up may have run between the last look at the log and the write. It deletes versions in order, so this
@@ -79,7 +82,7 @@ def _check_was_free(log: DeltaLog, folder: PinnedFolder, pending: PendingCommit,
 
     Raises:
         ConcurrentModificationError: if the log begins after the version.
-        CommitStateUnknownError: if the storage failed.
+        CommitStateUnknownError: if the storage failed, or an earlier write may have committed before the clean-up.
     """
     if not log.may_be_cleaned_up(pending.base):
         return
@@ -92,6 +95,8 @@ def _check_was_free(log: DeltaLog, folder: PinnedFolder, pending: PendingCommit,
         log.store.delete(commit_path(version))
     except StorageError as error:
         raise state_unknown(log, version, Unknown(error)) from error
+    if outcome.after is not None:
+        raise state_unknown(log, version, Unknown(outcome.after))
     raise _cleaned_up(pending)
 
 

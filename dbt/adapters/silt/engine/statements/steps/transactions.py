@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import TypeGuard
 
 from dbt.adapters.silt.engine.catalog.branches import Branch
 from dbt.adapters.silt.engine.catalog.catalog import Catalog
+from dbt.adapters.silt.engine.catalog.names import normalize
 from dbt.adapters.silt.engine.kernel.errors import (
     CommitStateUnknownError,
     InvalidStatementError,
@@ -21,9 +23,10 @@ from dbt.adapters.silt.engine.kernel.transaction.branch_log import BranchLog
 from dbt.adapters.silt.engine.kernel.transaction.positions import Position
 from dbt.adapters.silt.engine.sql import ast
 from dbt.adapters.silt.engine.sql.ast import Effect, Name, Statement
-from dbt.adapters.silt.engine.statements.resolve.namespace import Meaning, Namespace, WarehouseTable
+from dbt.adapters.silt.engine.statements.resolve.namespace import Namespace, WarehouseTable, WarehouseView
 
 _REFUSED = (ast.Restore, ast.Clone)
+_ON_NAMES = (ast.CreateView, ast.AlterViewQuery, ast.DropView, ast.CreateFunction, ast.DropFunction)
 _OUTSIDE = "Run it before the transaction begins, or after it"
 
 
@@ -38,6 +41,7 @@ class SessionTransaction:
     main: Catalog
     _branch: Branch | None = field(default=None, init=False)
     _catalog: Catalog | None = field(default=None, init=False)
+    _database: str = field(default="", init=False)
     _txn: Txn = field(default=None, init=False)
 
     @property
@@ -67,6 +71,7 @@ class SessionTransaction:
             )
         branch = self.main.new_branch(database)
         self._branch, self._catalog, self._txn = branch, self.main.on_branch(database, branch), txn
+        self._database = normalize(database)
 
     def commit(self) -> dict[str, int]:
         """Publishes the changes; returns the new version of each changed table, by its name.
@@ -101,25 +106,31 @@ class SessionTransaction:
             UnsupportedStatementError: if a transaction cannot contain the statement.
             RelationNotFoundError: if the statement's table does not exist.
         """
-        name = statement.changed_table
         if (
             statement.effect is None
             or isinstance(statement, (ast.Commit, ast.Unrecognised))
-            or _is_temporary(statement)
+            or _is_temporary(statement, namespace)
         ):
+            return None
+        name = statement.changed_table
+        changed_name = _changed_name(statement, namespace)
+        if changed_name is not None:
+            self._check_name(changed_name, namespace)
             return None
         if statement.effect is Effect.OTHER or isinstance(statement, _REFUSED) or name is None:
             raise UnsupportedStatementError(f"{_words(statement)} cannot be part of a transaction", remedy=_OUTSIDE)
-        meaning = _meaning(statement, name, namespace)
+        meaning = namespace.meaning(name)
         log = meaning.log if isinstance(meaning, WarehouseTable) else None
         if not isinstance(log, BranchLog):
-            raise UnsupportedStatementError(
-                "a transaction can only change tables of its database, named by their names, not this relation",
-                table=".".join(name),
-                remedy=_OUTSIDE,
-            )
+            raise _not_of_database(name)
         check_can_change(log)
         return log
+
+    def _check_name(self, name: Name, namespace: Namespace) -> None:
+        """Checks that a name that a statement changes is in the database of the transaction."""
+        found = None if ast.is_path(name) else namespace.name_in_warehouse(name)
+        if found is None or found.database != self._database:
+            raise _not_of_database(name)
 
     def check_consumed(self, positions: Sequence[Position]) -> None:
         """Checks that a statement of the open transaction consumes no changes.
@@ -136,7 +147,8 @@ class SessionTransaction:
 
     def holds(self, log: BranchLog) -> bool:
         """Returns whether the table had the transaction's own identifier before the transaction."""
-        return self._txn is not None and log.base().holds(self._txn)
+        base = log.base()
+        return self._txn is not None and base is not None and base.holds(self._txn)
 
     @property
     def txn(self) -> tuple[str, int] | None:
@@ -150,20 +162,48 @@ class SessionTransaction:
         return branch
 
 
-def _meaning(statement: Statement, name: Name, namespace: Namespace) -> Meaning:
+def _not_of_database(name: Name) -> UnsupportedStatementError:
+    return UnsupportedStatementError(
+        "a transaction can only change relations of its database, named by their names, not this relation",
+        table=".".join(name),
+        remedy=_OUTSIDE,
+    )
+
+
+def _changed_name(statement: Statement, namespace: Namespace) -> Name | None:
+    """Returns the name of the relation or function that a statement creates, replaces or drops, if any; a table that
+    exists is changed by a commit.
+    """
+    if isinstance(statement, _ON_NAMES) or _is_about_view(statement):
+        return statement.name
+    if isinstance(statement, ast.DropTable):
+        return statement.table
+    if isinstance(statement, (ast.CreateTable, ast.CreateTableLike, ast.WriteRows)):
+        return None if _is_table(statement.table, namespace) else statement.table
+    return None
+
+
+def _is_about_view(statement: Statement) -> TypeGuard[ast.OnObject]:
+    is_view = isinstance(statement, ast.OnObject) and statement.kind is ast.ObjectKind.VIEW
+    return is_view and not isinstance(statement, (ast.Rename, ast.AlterOther))
+
+
+def _is_table(name: Name, namespace: Namespace) -> bool:
+    """Returns whether a table has that name, in the warehouse or elsewhere."""
     try:
-        return namespace.meaning(name)
-    except RelationNotFoundError as error:
-        if not isinstance(statement, (ast.MakesTable, ast.WriteRows)):
-            raise
-        raise UnsupportedStatementError(
-            "a table cannot be created in a transaction", table=".".join(name), remedy=_OUTSIDE
-        ) from error
+        return not isinstance(namespace.meaning(name), WarehouseView)
+    except RelationNotFoundError:
+        return False
 
 
-def _is_temporary(statement: Statement) -> bool:
+def _is_temporary(statement: Statement, namespace: Namespace) -> bool:
+    """Returns whether a statement is about a temporary view or function."""
     if isinstance(statement, ast.CreateView):
         return statement.scope is not ast.ViewScope.PERSISTENT
+    if isinstance(statement, (ast.CreateFunction, ast.DropFunction)):
+        return statement.temporary
+    if isinstance(statement, (ast.DropView, ast.DropTable)):
+        return namespace.is_temporary(statement.name if isinstance(statement, ast.DropView) else statement.table)
     return isinstance(statement, ast.CreateViewUsing)
 
 

@@ -1,0 +1,172 @@
+"""The documents of views and functions in folders, and their changes by publications.
+
+<schema>/<name>.view.json         a view
+<schema>/<name>.view.next.json    the change of a relation's name by a publication that has begun
+<schema>/<name>.function.json, <schema>/<name>.function.next.json   the same for functions
+
+If the publication is published, readers take the new meaning from the second document until the first is replaced.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Final
+
+from dbt.adapters.silt.engine.catalog import name_errors
+from dbt.adapters.silt.engine.catalog.documents import FUNCTION_SUFFIX, VIEW_SUFFIX
+from dbt.adapters.silt.engine.catalog.folders import layout
+from dbt.adapters.silt.engine.catalog.names import RelationName, is_identifier
+from dbt.adapters.silt.engine.kernel import foreign_json
+from dbt.adapters.silt.engine.kernel.errors import CorruptLogError
+from dbt.adapters.silt.engine.kernel.publication.documents import (
+    Kind,
+    Meaning,
+    NameChange,
+    parse_change,
+    serialize_change,
+)
+from dbt.adapters.silt.engine.kernel.publication_marks import PublicationRegister
+from dbt.adapters.silt.engine.kernel.storage.store import DOCUMENT_BYTES, ObjectMissing, Store
+
+_NEXT: Final = ".next.json"
+
+
+@dataclass(frozen=True)
+class NextMeaning:
+    """The change of a name by a publication that has begun."""
+
+    publication: int
+    change: NameChange
+
+    @property
+    def creates_table(self) -> bool:
+        """Whether the publication creates a table."""
+        return self.change.after is not None and self.change.after.kind is Kind.TABLE
+
+    @property
+    def text(self) -> bytes | None:
+        """The document that the name has after the publication, if any."""
+        after = self.change.after
+        return None if after is None or after.kind is Kind.TABLE else after.text.encode()
+
+
+@dataclass(frozen=True)
+class FolderDocuments:
+    """Reads and writes the documents of a database.
+
+    Attributes:
+        store: the database's store.
+        register: the database's publications.
+    """
+
+    store: Store
+    register: PublicationRegister
+
+    def read(self, name: RelationName, suffix: str) -> bytes | None:
+        """Returns the document of a name, or None if it is missing; a table hides the document of a view.
+
+        Raises:
+            CorruptLogError: if the change of a publication cannot be read.
+            StorageError: if the storage failed.
+        """
+        found = self.next(name, suffix)
+        if found is not None and self.register.is_decided_published(found.publication):
+            return found.text
+        return self._read(layout.document_path(name, suffix))
+
+    def has(self, name: RelationName, suffix: str) -> bool:
+        """Returns whether the document of a name exists; raises as `read`."""
+        found = self.next(name, suffix)
+        if found is not None and self.register.is_decided_published(found.publication):
+            return found.text is not None
+        return self.store.status(layout.document_path(name, suffix)) is not None
+
+    def names(self, database: str, schema: str, suffix: str) -> list[RelationName]:
+        """Returns the names of a schema's documents of a kind; raises as `read`.
+
+        Raises:
+            SchemaNotFoundError: if the schema was dropped meanwhile.
+        """
+        try:
+            changing = set(self._stems(schema, _next_ending(suffix)))
+            plain = [stem for stem in self._stems(schema, suffix) if stem not in changing]
+        except ObjectMissing as error:
+            raise name_errors.no_schema(f"{database}.{schema}") from error
+        changed = [
+            name for name in (RelationName(database, schema, stem) for stem in changing) if self.has(name, suffix)
+        ]
+        return [*(RelationName(database, schema, stem) for stem in plain), *changed]
+
+    def next(self, name: RelationName, suffix: str) -> NextMeaning | None:
+        """Returns the change of a name by a publication that has begun, if any.
+
+        Raises:
+            CorruptLogError: if it cannot be read.
+        """
+        path = _next_path(name, suffix)
+        data = self._read(path)
+        if data is None:
+            return None
+        try:
+            body = foreign_json.loads(data)
+            found = NextMeaning(int(body["publication"]), parse_change(body))
+            if (found.change.schema, found.change.name) != (name.schema, name.identifier):
+                raise ValueError("it is the change of another name")
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise CorruptLogError(
+                f"{path} cannot be read ({error!r})", remedy="Delete this file if no program is running"
+            ) from error
+        return found
+
+    def creates_unpublished(self, name: RelationName) -> bool:
+        """Returns whether a publication that is not published creates a table of that name; raises as `next`."""
+        found = self.next(name, VIEW_SUFFIX)
+        return found is not None and found.creates_table and not self.register.is_decided_published(found.publication)
+
+    def put_next(self, name: RelationName, suffix: str, found: NextMeaning) -> None:
+        """Notes the change of a name."""
+        body = {**serialize_change(found.change), "publication": str(found.publication)}
+        self.store.put(_next_path(name, suffix), json.dumps(body, ensure_ascii=False).encode())
+
+    def delete_next(self, name: RelationName, suffix: str) -> None:
+        """Removes the change of a name."""
+        self.store.delete(_next_path(name, suffix))
+
+    def changing(self, schema: str) -> set[str]:
+        """Returns the names in a schema that publications change, of relations and functions."""
+        return {stem for suffix in (VIEW_SUFFIX, FUNCTION_SUFFIX) for stem in self._stems(schema, _next_ending(suffix))}
+
+    def _stems(self, schema: str, ending: str) -> list[str]:
+        """Returns the identifiers before an ending in the names of a schema's files.
+
+        Raises:
+            ObjectMissing: if the schema does not exist.
+        """
+        files = (file.name for file in self.store.list_from(schema))
+        stems = (name.removesuffix(ending) for name in files if name.endswith(ending))
+        return [stem for stem in stems if is_identifier(stem)]
+
+    def _read(self, path: str) -> bytes | None:
+        try:
+            return self.store.read(path, DOCUMENT_BYTES)
+        except ObjectMissing:
+            return None
+
+
+def document_of(meaning: Meaning | None) -> bytes | None:
+    """Returns the document of a view or function, or None for a table or a name without meaning."""
+    return None if meaning is None or meaning.kind is Kind.TABLE else meaning.text.encode()
+
+
+def suffix_of(change: NameChange) -> str:
+    """Returns the ending of the document of a changed name: a relation's name has the document of a view."""
+    return FUNCTION_SUFFIX if change.is_function else VIEW_SUFFIX
+
+
+def _next_path(name: RelationName, suffix: str) -> str:
+    return layout.document_path(name, _next_ending(suffix))
+
+
+def _next_ending(suffix: str) -> str:
+    return suffix.removesuffix(".json") + _NEXT

@@ -1,0 +1,143 @@
+"""ExistingTable: a table that a publication changes, drops or only reads."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from dbt.adapters.silt.engine.kernel.errors import ConcurrentDropError, MissingLogVersionError
+from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
+from dbt.adapters.silt.engine.kernel.publication.documents import Part
+from dbt.adapters.silt.engine.kernel.publication.prepared import Settle
+from dbt.adapters.silt.engine.kernel.publication.prepared_commit import (
+    commit_text,
+    drops,
+    durable_files,
+    marked,
+    parsed_commit,
+)
+from dbt.adapters.silt.engine.kernel.publication_marks import publication_of, undone_by
+from dbt.adapters.silt.engine.kernel.table.actions import CommitInfo
+from dbt.adapters.silt.engine.kernel.table.property_values import IsolationLevel
+from dbt.adapters.silt.engine.kernel.transaction.attempt import Committed, Unknown
+from dbt.adapters.silt.engine.kernel.transaction.changes import Changes, Operation, ReadSet
+from dbt.adapters.silt.engine.kernel.transaction.checked_attempt import checked_attempt, state_unknown
+from dbt.adapters.silt.engine.kernel.transaction.commit import (
+    AttemptPoint,
+    committed_at,
+    entry_at,
+    log_folder_of,
+    without_effect,
+)
+from dbt.adapters.silt.engine.kernel.transaction.competing_commits import PendingCommit, WinningCommit
+from dbt.adapters.silt.engine.kernel.transaction.conflicts import check_conflicts
+
+_ONLY_READ: Final = Operation("TRANSACTION")
+
+
+@dataclass(frozen=True)
+class ExistingTable:
+    """A table of a publication that exists.
+
+    Attributes:
+        log: the table.
+        pending: its changes and reads, and the snapshot that they are based on.
+        info: the `commitInfo` of its commit; None for a table that was only read.
+    """
+
+    log: DeltaLog
+    pending: PendingCommit
+    info: CommitInfo | None
+
+    @property
+    def is_changed(self) -> bool:
+        return self.info is not None
+
+    @property
+    def is_dropped(self) -> bool:
+        return drops(self.pending.changes)
+
+    def check_files(self) -> Sequence[str]:
+        return durable_files(self.log, self.pending.changes, log_folder_of(self.log, self.pending.base))
+
+    def part(self, location: str) -> Part:
+        """Conditions are not stored: a process that completes the publication treats all rows as read."""
+        base, reads = self.pending.base, self.pending.reads
+        return Part(
+            base.table,
+            location,
+            base.metadata.id,
+            base.version,
+            None if self.info is None else commit_text(self.info, self.pending.changes),
+            tuple(sorted(reads.paths)),
+            reads.whole_table or bool(reads.predicates),
+            reads.transactions,
+            self.is_dropped,
+        )
+
+    def marked_with(self, publication: int) -> ExistingTable:
+        if self.info is None:
+            return self
+        changes, info = marked(self.log, self.pending.changes, self.info, publication)
+        return replace(self, pending=replace(self.pending, changes=changes), info=info)
+
+    def put(self, settle: Settle) -> int:
+        """Puts the commit at the first free version after its base."""
+        assert self.info is not None
+        log, pending, info = self.log, self.pending, self.info
+        folder, place = log_folder_of(log, pending.base), AttemptPoint(pending.base.version + 1, pending.base.timestamp)
+        while True:
+            entry = entry_at(log, pending.base, pending.changes, info, place)
+            outcome = checked_attempt(log, folder, pending, place.version, entry)
+            if isinstance(outcome, Committed):
+                return place.version
+            if isinstance(outcome, Unknown):
+                raise state_unknown(log, place.version, outcome)
+            for winner in _winners(log, place.version, settle, publication_of(info)):
+                if winner.info.txn_id == info.txn_id:
+                    return winner.version
+                pending = check_conflicts(winner, pending)
+                place = AttemptPoint(winner.version + 1, committed_at(log, winner, pending), place.attempt + 1)
+
+    def checked(self, settle: Settle, publication: int | None = None) -> ExistingTable:
+        pending, newest = self.pending, self.pending.base.version
+        for winner in _winners(self.log, newest + 1, settle, publication):
+            pending, newest = check_conflicts(winner, pending), winner.version
+        if newest == pending.base.version:
+            return self
+        base = replace(self.log.snapshot_at(newest), log_folder=pending.base.log_folder)
+        return replace(self, pending=replace(pending, base=base))
+
+
+def existing_table(log: DeltaLog, part: Part) -> ExistingTable:
+    """Returns the table of a publication that another process has begun.
+
+    Raises:
+        ConcurrentDropError: if the table was dropped or created again.
+        CorruptLogError: if the document holds no commit.
+    """
+    if not log.exists():
+        raise ConcurrentDropError("the table was dropped", table=log.name)
+    base = log.snapshot_at(part.base)
+    if base.metadata.id != part.table_id:
+        raise ConcurrentDropError("the table was dropped and created again", table=log.name)
+    reads = ReadSet(paths=frozenset(part.paths), whole_table=part.whole_table, transactions=part.transactions)
+    if part.commit is None:
+        return ExistingTable(log, PendingCommit(base, Changes(_ONLY_READ), reads, IsolationLevel.SERIALIZABLE), None)
+    changes, info, level = parsed_commit(part)
+    return ExistingTable(log, PendingCommit(base, changes, reads, level), info)
+
+
+def _winners(log: DeltaLog, version: int, settle: Settle, publication: int | None) -> Iterator[WinningCommit]:
+    """Yields the commits from a version on, after settling the other publications among them."""
+    try:
+        for commit in log.read_ahead(version):
+            winner = WinningCommit(commit.version, commit.actions(log.name))
+            other = publication_of(winner.info)
+            is_undone = undone_by(winner.info) is not None
+            if other is not None and other != publication:
+                is_undone = not settle(other)
+            yield without_effect(winner) if is_undone else winner
+    except MissingLogVersionError:
+        return  # the table was dropped, which the next attempt detects

@@ -1,0 +1,87 @@
+"""The commit of a table of a publication: its marks, its text in the publication's document, and its files."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from dbt.adapters.silt.engine.kernel.errors import CorruptLogError
+from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
+from dbt.adapters.silt.engine.kernel.publication.documents import Part
+from dbt.adapters.silt.engine.kernel.publication_marks import MARK, made_by
+from dbt.adapters.silt.engine.kernel.storage.store import PinnedFolder
+from dbt.adapters.silt.engine.kernel.table.actions import (
+    AddCDCFile,
+    AddFile,
+    CommitInfo,
+    DomainMetadata,
+    Metadata,
+    Protocol,
+    RemoveFile,
+    SetTransaction,
+    parse,
+    serialize,
+)
+from dbt.adapters.silt.engine.kernel.table.paths import decode_path, is_absolute
+from dbt.adapters.silt.engine.kernel.table.property_values import IsolationLevel
+from dbt.adapters.silt.engine.kernel.transaction.changes import DROPPED_PROPERTY, Changes, Operation
+from dbt.adapters.silt.engine.kernel.transaction.commit import make_durable
+from dbt.adapters.silt.engine.kernel.transaction.competing_commits import WinningCommit
+
+
+def marked(log: DeltaLog, changes: Changes, info: CommitInfo, publication: int) -> tuple[Changes, CommitInfo]:
+    """Returns the changes and the `commitInfo` of a commit with the marks of its publication."""
+    mark = SetTransaction(MARK, publication, log.clock.now_ms())
+    marked_info = replace(
+        info, txn_id=f"{publication}-{log.clock.new_id()}", extra={**info.extra, **made_by(publication)}
+    )
+    return replace(changes, transactions=(*changes.transactions, mark)), marked_info
+
+
+def drops(changes: Changes) -> bool:
+    """Returns whether changes drop their table."""
+    return changes.metadata is not None and DROPPED_PROPERTY in changes.metadata.configuration
+
+
+def commit_text(info: CommitInfo, changes: Changes) -> str:
+    """Returns the text of a commit for the document of its publication."""
+    return serialize((info, *changes.actions())).decode()
+
+
+def parsed_commit(part: Part) -> tuple[Changes, CommitInfo, IsolationLevel]:
+    """Returns the changes, the `commitInfo` and the isolation level of a commit in the document of its publication.
+
+    Raises:
+        CorruptLogError: if the document holds no commit.
+    """
+    try:
+        commit = WinningCommit(part.base, tuple(parse((part.commit or "").encode())))
+        return _changes_of(commit), commit.info, IsolationLevel(commit.info.isolation_level)
+    except (ValueError, KeyError, TypeError) as error:
+        raise CorruptLogError(f"the commit in the publication's document cannot be read ({error!r})") from error
+
+
+def durable_files(log: DeltaLog, changes: Changes, folder: PinnedFolder) -> Sequence[str]:
+    """Makes the new files of a commit durable; returns their paths, relative to the table's folder.
+
+    Raises:
+        DataFileMissingError: if the storage reports that a file is missing.
+    """
+    make_durable(log, changes, folder)
+    files: tuple[AddFile | AddCDCFile, ...] = (*changes.adds, *changes.change_files)
+    decoded = (decode_path(each.path) for each in files)
+    return [path for path in decoded if path is not None and not is_absolute(path)]
+
+
+def _changes_of(commit: WinningCommit) -> Changes:
+    info = commit.info
+    return Changes(
+        Operation(info.operation or "", info.operation_parameters, info.operation_metrics or {}),
+        adds=tuple(commit.of(AddFile)),
+        removes=tuple(commit.of(RemoveFile)),
+        metadata=next(iter(commit.of(Metadata)), None),
+        protocol=next(iter(commit.of(Protocol)), None),
+        transactions=tuple(commit.of(SetTransaction)),
+        domains=tuple(commit.of(DomainMetadata)),
+        change_files=tuple(commit.of(AddCDCFile)),
+    )

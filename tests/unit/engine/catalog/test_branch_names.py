@@ -1,0 +1,338 @@
+"""Names on a branch: what it creates, replaces and drops has its name everywhere at one moment, or nowhere."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator
+from typing import TypeVar
+
+import pytest
+
+from dbt.adapters.silt.engine.catalog.branches import Branch
+from dbt.adapters.silt.engine.catalog.catalog import Catalog
+from dbt.adapters.silt.engine.catalog.documents import Function, View
+from dbt.adapters.silt.engine.catalog.folders.folder_names import FolderNames
+from dbt.adapters.silt.engine.catalog.names import RelationName
+from dbt.adapters.silt.engine.catalog.objects.object_names import ObjectNames
+from dbt.adapters.silt.engine.kernel.clock import FixedClock
+from dbt.adapters.silt.engine.kernel.errors import (
+    ConcurrentModificationError,
+    RelationExistsError,
+    RelationNotFoundError,
+    SiltError,
+    UnsupportedStatementError,
+)
+from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
+from dbt.adapters.silt.engine.kernel.publication import publications
+from dbt.adapters.silt.engine.kernel.publication.publications import Publications
+from dbt.adapters.silt.engine.kernel.storage.memory_store import MemoryStore
+from dbt.adapters.silt.engine.kernel.storage.store import ObjectMissing, Store
+from dbt.adapters.silt.engine.kernel.transaction.changes import Changes, Operation, ReadSet
+from dbt.adapters.silt.engine.kernel.transaction.commit import CommitSettings, commit
+from tests.memory_object_store import MemoryObjectStore
+from tests.publication.tables import DyingStore, Killed
+from tests.unit.engine.kernel.log_builder import METADATA, PROTOCOL, add, paths
+
+T = TypeVar("T")
+KEPT, DROPPED, TO_VIEW, NEW, FROM_VIEW, VIEW, NEW_VIEW = (
+    RelationName("silt", "main", each) for each in ("kept", "dropped", "to_view", "new", "from_view", "v", "new_view")
+)
+FUNCTION = RelationName("silt", "main", "f")
+CREATE = Changes(Operation("CREATE TABLE"), protocol=PROTOCOL, metadata=METADATA)
+BEFORE = {
+    "kept": "table ['old']",
+    "dropped": "table ['old']",
+    "to_view": "table ['old']",
+    "from_view": "view select 1",
+    "v": "view select 1",
+    "f()": "return 1",
+}
+AFTER = {
+    "kept": "table ['new', 'old']",
+    "to_view": "view select 2",
+    "new": "table ['new']",
+    "from_view": "table ['new']",
+    "v": "view select 2",
+    "new_view": "view select 2",
+    "f()": "return 2",
+}
+STORES: dict[str, Callable[[], Store]] = {"folders": MemoryStore, "objects": MemoryObjectStore}
+MOST_WRITES = 120
+
+
+def opened(store: Store, seed: int = 0, later_ms: int = 0) -> Catalog:
+    """The catalog as another process opens it."""
+    return Catalog({"silt": store}, FixedClock(1_700_000_000_000 + seed * 1_000 + later_ms, seed=seed))
+
+
+def view(name: RelationName, text: str) -> View:
+    return View(name, text, current_database="silt", current_schema="main")
+
+
+def function(text: str) -> Function:
+    return Function(FUNCTION, (), text, current_database="silt", current_schema="main")
+
+
+def create(catalog: Catalog, name: RelationName, path: str, replace_view: bool = False) -> None:
+    log = catalog.new_table(name, replace_view)
+    log.store.put(path, b"data")
+    commit(log, None, CREATE, ReadSet(), CommitSettings())
+    append(log, path)
+    catalog.publish_table(name, log, replace_view)
+
+
+def append(log: DeltaLog, path: str) -> None:
+    log.store.put(path, b"data")
+    commit(log, log.snapshot(), Changes(Operation("WRITE"), (add(path),)), ReadSet(), CommitSettings())
+
+
+def filled(make: Callable[[], Store]) -> Store:
+    """A database as in `BEFORE`."""
+    store = make()
+    catalog = opened(store, 99)
+    catalog.create_schema("silt", "main")
+    for name in (KEPT, DROPPED, TO_VIEW):
+        create(catalog, name, "old")
+    for name in (FROM_VIEW, VIEW):
+        catalog.put_view(view(name, "select 1"))
+    catalog.put_function(function("return 1"))
+    return store
+
+
+def change_all(inside: Catalog) -> None:
+    """Changes the database from `BEFORE` to `AFTER`."""
+    append(inside.table(KEPT), "new")
+    inside.drop_table(DROPPED)
+    inside.put_view(view(TO_VIEW, "select 2"), replace=True, replace_table=True)
+    create(inside, NEW, "new")
+    create(inside, FROM_VIEW, "new", replace_view=True)
+    inside.put_view(view(VIEW, "select 2"), replace=True)
+    inside.put_view(view(NEW_VIEW, "select 2"))
+    inside.put_function(function("return 2"), replace=True)
+
+
+def shown(catalog: Catalog) -> dict[str, str]:
+    """The relations and functions of the database, each with its content."""
+    catalog = catalog.for_statement()
+    found = {each.name.identifier: content(catalog, each.name) for each in catalog.relations("silt", "main")}
+    for name in catalog.functions("silt", "main"):
+        found[f"{name.identifier}()"] = catalog.function(name).body or ""
+    return found
+
+
+def content(catalog: Catalog, name: RelationName) -> str:
+    entry = catalog.find(name)
+    assert entry is not None
+    if entry.kind.value == "view":
+        return f"view {catalog.view(name).text}"
+    return f"table {sorted(paths(catalog.table(name)))}"
+
+
+def branch_of(catalog: Catalog) -> tuple[Branch, Catalog]:
+    branch = catalog.new_branch("silt")
+    return branch, catalog.on_branch("silt", branch)
+
+
+@pytest.fixture(params=STORES.values(), ids=STORES)
+def store(request: pytest.FixtureRequest) -> Store:
+    return filled(request.param)
+
+
+def test_names_change_on_the_branch_and_then_everywhere_at_once(store: Store) -> None:
+    catalog = opened(store)
+    branch, inside = branch_of(catalog)
+    change_all(inside)
+    assert (shown(inside), shown(catalog), shown(opened(store, 1))) == (AFTER, BEFORE, BEFORE)
+    assert branch.publish() == {
+        "silt.main.kept": 2,
+        "silt.main.new": 0,
+        "silt.main.from_view": 0,
+    }
+    assert shown(catalog) == shown(opened(store, 2)) == AFTER
+    assert not [file.path for file in store.files_below("") if "next" in file.path or "begun" in file.path]
+
+
+def test_a_discarded_branch_changes_nothing(store: Store) -> None:
+    before = {file.path for file in store.files_below("")}
+    catalog = opened(store)
+    branch, inside = branch_of(catalog)
+    change_all(inside)
+    branch.discard()
+    assert shown(catalog) == shown(opened(store, 1)) == BEFORE
+    left = {file.path for file in store.files_below("")} - before
+    assert not left
+
+
+def test_a_process_that_knows_the_id_sees_the_names_of_the_branch_and_publishes_them(store: Store) -> None:
+    catalog, other = opened(store), opened(store, 1)
+    branch, inside = branch_of(catalog)
+    change_all(inside)
+    again = other.branch("silt", branch.id)
+    assert shown(other.on_branch("silt", again)) == AFTER
+    again.publish()
+    assert shown(catalog) == AFTER
+
+
+def test_names_that_come_and_go_on_the_branch_leave_nothing(store: Store) -> None:
+    catalog = opened(store)
+    branch, inside = branch_of(catalog)
+    for _ in range(2):
+        create(inside, NEW, "new")
+        inside.drop_table(NEW)
+        inside.put_view(view(NEW, "select 2"))
+        inside.drop_view(NEW)
+    assert branch.publish() == {}
+    assert shown(catalog) == BEFORE
+
+
+def test_a_dropped_table_cannot_be_created_again_on_the_branch(store: Store) -> None:
+    _, inside = branch_of(opened(store))
+    inside.drop_table(DROPPED)
+    with pytest.raises(UnsupportedStatementError, match="dropped cannot be created again"):
+        inside.new_table(DROPPED)
+    with pytest.raises(RelationNotFoundError):
+        inside.table(DROPPED)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda inside: inside.new_table(KEPT),
+        lambda inside: inside.new_table(VIEW),
+        lambda inside: inside.put_view(view(VIEW, "x")),
+        lambda inside: inside.put_view(view(KEPT, "x"), replace=True),
+        lambda inside: inside.put_function(function("x")),
+    ],
+)
+def test_a_name_that_is_taken_is_refused_on_the_branch(store: Store, change: Callable[[Catalog], object]) -> None:
+    with pytest.raises(RelationExistsError):
+        change(branch_of(opened(store))[1])
+
+
+MEANWHILE: dict[str, Callable[[Catalog], object]] = {
+    "create": lambda other: create(other, NEW, "theirs"),
+    "view": lambda other: other.put_view(view(NEW_VIEW, "select 3")),
+    "replace view": lambda other: other.put_view(view(VIEW, "select 3"), replace=True),
+    "drop view": lambda other: other.drop_view(VIEW),
+    "view to table": lambda other: create(other, FROM_VIEW, "theirs", replace_view=True),
+    "drop table": lambda other: other.drop_table(DROPPED),
+    "table to view": lambda other: other.put_view(view(TO_VIEW, "select 3"), replace=True, replace_table=True),
+    "rename": lambda other: other.rename(TO_VIEW, RelationName("silt", "main", "elsewhere")),
+    "function": lambda other: other.put_function(function("return 3"), replace=True),
+    "drop function": lambda other: other.drop_function(FUNCTION),
+    "drop schema": lambda other: other.drop_schema("silt", "main", cascade=True),
+}
+
+
+@pytest.mark.parametrize("meanwhile", MEANWHILE.values(), ids=MEANWHILE)
+def test_a_name_that_another_program_has_changed_meanwhile_is_a_conflict(
+    store: Store, meanwhile: Callable[[Catalog], object]
+) -> None:
+    branch, inside = branch_of(opened(store))
+    change_all(inside)
+    meanwhile(opened(store, 1))
+    before = shown(opened(store, 2)) if opened(store, 3).has_schema("silt", "main") else {}
+    with pytest.raises(ConcurrentModificationError):
+        branch.publish()
+    branch.discard()
+    after = shown(opened(store, 4)) if before else {}
+    assert before == after != AFTER
+
+
+class Dying(DyingStore):
+    """A store whose process is killed at a write; in folders, a write under a lock does not arrive after it."""
+
+    def around(self, operation: str, path: str, run: Callable[[], T]) -> T:
+        was_over = self.life.is_over
+        try:
+            return super().around(operation, path, run)
+        finally:
+            is_locked = self.inner.has_folders and not path.startswith(("_publications", "_delta_log"))
+            if is_locked and self.life.is_over and not was_over:
+                self.life.held = None
+
+    def arrive(self) -> None:
+        with contextlib.suppress(ObjectMissing):  # the folder of the log was moved away
+            super().arrive()
+
+
+def killed(make: Callable[[], Store], fate: str) -> Iterator[tuple[Store, DyingStore]]:
+    """For each write of a publication: the database in which its process was killed at it."""
+    for writes in range(MOST_WRITES):
+        store = filled(make)
+        catalog = opened(store, 1)
+        branch, inside = branch_of(catalog)
+        change_all(inside)
+        dying = Dying(store, writes, fate)
+        with contextlib.suppress(Killed):
+            opened(dying, 2).branch("silt", branch.id).publish()
+            return
+        yield store, dying
+    raise AssertionError("the publication does not end")
+
+
+@pytest.mark.parametrize("fate", ["lost", "done", "late"])
+@pytest.mark.parametrize("make", STORES.values(), ids=STORES)
+def test_a_publication_killed_at_any_write_shows_all_names_or_none(make: Callable[[], Store], fate: str) -> None:
+    seen = []
+    for store, dying in killed(make, fate):
+        first = shown(opened(store, 3))
+        assert first in (BEFORE, AFTER)
+        with contextlib.suppress(SiltError):
+            opened(store, 4).put_view(view(NEW_VIEW, "select 9"))  # settles the publication
+        dying.arrive()
+        settled = shown(opened(store, 5, later_ms=60_000))
+        is_published = settled["kept"] == AFTER["kept"]
+        expected = AFTER if is_published else {**BEFORE, "new_view": "view select 9"}
+        assert settled == expected
+        assert is_published or first == BEFORE
+        check_usable(store, is_published)
+        seen.append(is_published)
+    assert True in seen and False in seen
+
+
+def check_usable(store: Store, is_published: bool) -> None:
+    """Checks that every name can be changed by later statements, whatever happened to the publication."""
+    catalog = opened(store, 6, later_ms=60_000)
+    if not is_published:
+        create(catalog, NEW, "later")
+        catalog.drop_table(TO_VIEW)
+        catalog.put_view(view(FROM_VIEW, "select 5"), replace=True)
+    else:
+        catalog.drop_table(NEW)
+        catalog.put_view(view(TO_VIEW, "select 5"), replace=True)
+    catalog.drop_view(VIEW)
+    catalog.put_function(function("return 5"), replace=True)
+    append(catalog.table(KEPT), "later")
+    found = shown(opened(store, 7, later_ms=60_000))
+    assert "later" in found["kept"] and "v" not in found and found["f()"] == "return 5"
+    assert ("new" in found) is not is_published
+    catalog.drop_schema("silt", "main", cascade=True)
+    assert not opened(store, 8).has_schema("silt", "main")
+
+
+def shows_undecided(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Publications, "is_decided_published", lambda *_: True)
+
+
+def notes_nothing(patch: pytest.MonkeyPatch) -> None:
+    for names in (FolderNames, ObjectNames):
+        patch.setattr(names, "note", lambda *_: None)
+
+
+def leaves_drops_of_aborted_publications(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(publications, "undo", lambda *_: None)
+    patch.setattr(Publications, "is_published", lambda *_: True)
+
+
+@pytest.mark.parametrize("make", STORES.values(), ids=STORES)
+@pytest.mark.parametrize(
+    "plant",
+    [shows_undecided, notes_nothing, leaves_drops_of_aborted_publications],
+)
+def test_a_planted_bug_is_found(
+    plant: Callable[[pytest.MonkeyPatch], None], make: Callable[[], Store], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plant(monkeypatch)
+    with pytest.raises((AssertionError, SiltError, ObjectMissing)):
+        test_a_publication_killed_at_any_write_shows_all_names_or_none(make, "done")
