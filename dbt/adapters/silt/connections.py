@@ -80,7 +80,7 @@ class SiltConnectionManager(SQLConnectionManager):
         return environments.environment_of(credentials, self.invocation.project_root)
 
     def _warm_up(self) -> None:
-        if not self.invocation.may_need_no_spark or not self.environment.can_answer:
+        if self.invocation.surely_needs_spark or not self.environment.can_answer:
             self.environment.warm_up()
 
     @property

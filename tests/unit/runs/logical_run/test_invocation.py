@@ -380,3 +380,21 @@ def test_a_profile_without_a_project_is_enough_to_connect(tmp_path: Path, monkey
     run = invocation(SimpleNamespace(credentials=SiltCredentials()))
     assert run.project_root == tmp_path
     assert not run.writes
+
+
+@pytest.mark.parametrize(
+    ("which", "inline", "needed"),
+    [
+        ("run", None, True),
+        ("test", None, False),
+        ("show", None, False),
+        ("show", "select id from {{ ref('orders') }} where id > 1 limit 3", False),
+        ("show", "select id, count(*) from {{ ref('orders') }} GROUP BY id", True),
+        ("show", "with a as (select 1) select * from a", True),
+        ("show", "select * from range(3)", True),
+    ],
+)
+def test_spark_starts_while_dbt_reads_the_project_only_for_commands_that_surely_need_it(
+    tmp_path: Path, which: str, inline: str | None, needed: bool
+) -> None:
+    assert invocation(config(tmp_path, which, inline=inline)).surely_needs_spark is needed

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import sys
 import threading
 from collections.abc import Callable, Iterable, Mapping
@@ -49,6 +50,10 @@ QUERYING_COMMANDS = (WRITING_COMMANDS - {OPERATION}) | {"test", "show"}
 """The commands that query the warehouse."""
 
 _ONLY_READING_COMMANDS = frozenset(("compile", "generate", "show", "test"))
+_OF_SPARK = re.compile(
+    r"\b(?:distinct|from\s+(?:range|values)|group|having|join|order|over|union|with)\b", re.IGNORECASE
+)
+"""Words of queries that only Spark answers. If such a word means something else, Spark merely starts too early."""
 
 
 class Invocation:
@@ -117,6 +122,11 @@ class Invocation:
     def may_need_no_spark(self) -> bool:
         """Whether this command only reads, so that all its queries may be answered without Spark."""
         return self._flag("which") in _ONLY_READING_COMMANDS
+
+    @property
+    def surely_needs_spark(self) -> bool:
+        """Whether this command needs Spark, which may then start while dbt reads the project."""
+        return not self.may_need_no_spark or _OF_SPARK.search(str(self._flag("inline") or "")) is not None
 
     @property
     def full_refresh(self) -> bool:
