@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from dbt.adapters.events.logging import AdapterLogger
 from dbt_common.events.contextvars import get_node_info
@@ -15,7 +14,7 @@ from dbt.adapters.silt.engine.kernel.errors import UnsupportedStatementError
 from dbt.adapters.silt.engine.kernel.table.property_values import IsolationLevel
 from dbt.adapters.silt.engine.sql.ast import Begin, Statement
 from dbt.adapters.silt.engine.statements.execute.written import Written
-from dbt.adapters.silt.lazy import lazy_module
+from dbt.adapters.silt.engine.warehouse import Result, Warehouse
 from dbt.adapters.silt.records.commit_facts import CommitFacts
 from dbt.adapters.silt.records.units import StatementScope, Unit, on_run_hook_scope, run_operation_scope
 from dbt.adapters.silt.runs.current_node import CurrentNode
@@ -25,12 +24,6 @@ from dbt.adapters.silt.runs.query_comments import job_tags
 from dbt.adapters.silt.runs.recorder import Recorder
 from dbt.adapters.silt.runs.response import SiltResponse
 from dbt.adapters.silt.runs.skips import skipped, superseded
-
-if TYPE_CHECKING:
-    from dbt.adapters.silt.engine import warehouse as warehouses
-    from dbt.adapters.silt.engine.warehouse import Result, Warehouse
-else:
-    warehouses = lazy_module("dbt.adapters.silt.engine.warehouse")
 
 logger = AdapterLogger("Silt")
 
@@ -104,7 +97,7 @@ class StatementRunner:
         late = self._superseded(warehouse.catalog, unit, change)
         if late is not None:
             self._recorder.record(late, facts, self._node.context.committed)
-            return warehouses.Result(), late
+            return Result(), late
         names = () if own_unit is not None else warehouse.names_in_use(statement)
         result = self._execute(warehouse, statement, unit, facts, replace_tables)
         self._changed_names.update(names)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import logging
-import sys
 import threading
 from collections.abc import Container, Mapping
 from dataclasses import replace
@@ -12,47 +11,34 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dbt.adapters.events.logging import AdapterLogger
+from pyspark.sql import SparkSession
 
 from dbt.adapters.silt.credentials import SiltCredentials
 from dbt.adapters.silt.engine.answers.connection import AnswersWithoutSpark, answers_of
 from dbt.adapters.silt.engine.catalog.catalog import Catalog
 from dbt.adapters.silt.engine.catalog.locations import check_locations
 from dbt.adapters.silt.engine.catalog.open_databases import open_databases, open_location
+from dbt.adapters.silt.engine.commands.spark import required_settings
+from dbt.adapters.silt.engine.commands.spark.storage import hadoop_storage
 from dbt.adapters.silt.engine.kernel.errors import SiltError
 from dbt.adapters.silt.engine.kernel.storage.store import Store
 from dbt.adapters.silt.engine.kernel.table.property_values import IsolationLevel
+from dbt.adapters.silt.engine.warehouse import Warehouse, WarehouseSettings
 from dbt.adapters.silt.lazy import lazy_module
 from dbt.adapters.silt.records.locations import locations as warehouse_locations
 from dbt.adapters.silt.records.locations import storages_of
 from dbt.adapters.silt.records.units import is_forgotten_on_replace
+from dbt.adapters.silt.registration.hive_metastore import HiveMetastore
+from dbt.adapters.silt.registration.registration import Registration
+from dbt.adapters.silt.session import class_archive
 from dbt.adapters.silt.session.handle import OpenSession, Runner, SiltHandle
+from dbt.adapters.silt.session.spark import SessionPool, SessionSettings, has_only_own_spark
+from dbt.adapters.silt.session.storage.jars import SparkStorage
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
-    from dbt.adapters.silt.engine import warehouse as warehouses
-    from dbt.adapters.silt.engine.commands.spark import required_settings
-    from dbt.adapters.silt.engine.commands.spark.storage import hadoop_storage
-    from dbt.adapters.silt.engine.warehouse import Warehouse
-    from dbt.adapters.silt.registration import hive_metastore, registration
-    from dbt.adapters.silt.registration.hive_metastore import HiveMetastore
-    from dbt.adapters.silt.registration.registration import Registration
-    from dbt.adapters.silt.session import class_archive
-    from dbt.adapters.silt.session import spark as sparks
-    from dbt.adapters.silt.session.spark import SessionPool, SessionSettings
     from dbt.adapters.silt.session.stages import find
-    from dbt.adapters.silt.session.storage import jars
-    from dbt.adapters.silt.session.storage.jars import SparkStorage
     from dbt.adapters.silt.status_lines.display import Display
 else:
-    class_archive = lazy_module("dbt.adapters.silt.session.class_archive")
-    hadoop_storage = lazy_module("dbt.adapters.silt.engine.commands.spark.storage.hadoop_storage")
-    hive_metastore = lazy_module("dbt.adapters.silt.registration.hive_metastore")
-    jars = lazy_module("dbt.adapters.silt.session.storage.jars")
-    registration = lazy_module("dbt.adapters.silt.registration.registration")
-    required_settings = lazy_module("dbt.adapters.silt.engine.commands.spark.required_settings")
-    sparks = lazy_module("dbt.adapters.silt.session.spark")
-    warehouses = lazy_module("dbt.adapters.silt.engine.warehouse")
     find = lazy_module("dbt.adapters.silt.session.stages.find")
 
 _logger = logging.getLogger(__name__)
@@ -125,12 +111,11 @@ class Environment:
             InvalidSettingError: if Spark could not be started with these settings, or the locations are invalid.
         """
         given = self._credentials
-        is_own = bool(given.master) and not given.remote and (bool(given.keep_alive) or _runs_only_own_spark())
+        is_own = bool(given.master) and not given.remote and (bool(given.keep_alive) or has_only_own_spark())
         if not is_own:
             return None
         check_locations(self._locations)
-        if given.spark_conf:  # the check imports Spark
-            required_settings.check({name: str(value) for name, value in given.spark_conf.items()})
+        required_settings.check({name: str(value) for name, value in given.spark_conf.items()})
         return answers_of(given.spark_conf, self.catalog, given.database, given.schema)
 
     @property
@@ -170,10 +155,7 @@ class Environment:
         """Returns the entries of this warehouse in the profile's metastore, if any, for a single command."""
         if self._credentials.catalog is None:
             return None
-        return registration.Registration(self._metastore, self.catalog, self._locations)
-
-    def _metastore(self) -> HiveMetastore:
-        return hive_metastore.HiveMetastore(self._started().acquire())
+        return Registration(lambda: HiveMetastore(self._started().acquire()), self.catalog, self._locations)
 
     def _started(self) -> SessionPool:
         with self._lock:
@@ -185,7 +167,7 @@ class Environment:
     def _start(self) -> SessionPool:
         if self._pool is None:
             check_locations(self._locations)
-            pool = sparks.SessionPool(self._session_settings())
+            pool = SessionPool(self._session_settings())
             session = pool.acquire()
             self._warehouse = self._open_warehouse(session)
             pool.release(session)
@@ -200,8 +182,8 @@ class Environment:
         given = self._credentials
         conf = {name: str(value) for name, value in given.spark_conf.items()}
         if given.remote or not given.master:  # a profile without `remote` has a `master`
-            return sparks.SessionSettings(remote=given.remote, spark_conf=conf)
-        return sparks.SessionSettings(
+            return SessionSettings(remote=given.remote, spark_conf=conf)
+        return SessionSettings(
             master=given.master, spark_conf=conf, keep_alive=given.keep_alive_time, storage=self._of_spark()
         )
 
@@ -211,15 +193,15 @@ class Environment:
         found = hadoop_storage.all_settings(self._locations, self.storages)
         hadoop = {name: value for name, value in found.items() if name not in own}
         services = tuple(hadoop_storage.services(self._locations, self.storages))
-        return jars.SparkStorage(hadoop, services, self._credentials.storage_jars)
+        return SparkStorage(hadoop, services, self._credentials.storage_jars)
 
     def _open_warehouse(self, session: SparkSession) -> Warehouse:
         given = self._credentials
-        return warehouses.Warehouse.over(
+        return Warehouse.over(
             session,
             self._databases,
             (given.database, given.schema),
-            warehouses.WarehouseSettings(
+            WarehouseSettings(
                 isolation_level=IsolationLevel(given.isolation_level) if given.isolation_level else None,
                 max_commit_attempts=given.max_commit_attempts,
                 statement_attempts=given.statement_attempts,
@@ -230,11 +212,6 @@ class Environment:
                 log_skips=False,  # dbt's log and results report them
             ),
         )
-
-
-def _runs_only_own_spark() -> bool:
-    """Returns whether this process runs no Spark that its program has started; imports no Spark to find out."""
-    return "pyspark" not in sys.modules or sparks.has_only_own_spark()
 
 
 _OF_THE_RUN = ("run_id", "resume", "target_type")

@@ -12,30 +12,25 @@ from typing import TYPE_CHECKING, Any, Protocol
 import agate
 import pyarrow as pa
 from dbt_common.exceptions import DbtRuntimeError
+from pyspark.sql import DataFrame, SparkSession
 
 from dbt.adapters.silt.engine.answers.connection import AnswersWithoutSpark
 from dbt.adapters.silt.engine.answers.data_tests import PreparedTest
 from dbt.adapters.silt.engine.answers.quick import Prepared
+from dbt.adapters.silt.engine.commands.spark.errors import SPARKS
 from dbt.adapters.silt.engine.kernel.errors import SiltError
 from dbt.adapters.silt.engine.sql.split import split_statements
-from dbt.adapters.silt.lazy import lazy_module
+from dbt.adapters.silt.engine.warehouse import Result, Warehouse
 from dbt.adapters.silt.records.units import Unit
 from dbt.adapters.silt.runs.agate_tables import rows_of, to_agate
 from dbt.adapters.silt.runs.cut_relations import current_text
 from dbt.adapters.silt.runs.response import SiltResponse
+from dbt.adapters.silt.session.fetch import fetchable
+from dbt.adapters.silt.session.spark import SessionPool
 from dbt.adapters.silt.session.submission import Submission
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
-
-    from dbt.adapters.silt.engine.commands.spark import errors
-    from dbt.adapters.silt.engine.warehouse import Result, Warehouse
-    from dbt.adapters.silt.session import fetch
-    from dbt.adapters.silt.session.spark import SessionPool
     from dbt.adapters.silt.status_lines.display import StatusLine
-else:
-    errors = lazy_module("dbt.adapters.silt.engine.commands.spark.errors")
-    fetch = lazy_module("dbt.adapters.silt.session.fetch")
 
 
 class Runner(Protocol):
@@ -187,7 +182,7 @@ class SiltHandle:
 
     def _interrupt(self) -> None:
         # Repeatedly: a statement runs several Spark jobs, and the next may start after the last was stopped.
-        with contextlib.suppress(*errors.SPARKS):  # a Spark that has ended runs no jobs
+        with contextlib.suppress(*SPARKS):  # a Spark that has ended runs no jobs
             while not self._idle.wait(_INTERRUPT_SECONDS):
                 if self._opened is not None:
                     self._opened.spark.interruptAll()
@@ -265,7 +260,7 @@ class SiltCursor:
         if frame is None:
             return pa.table({})
         with self._handle.busy(self._text):
-            return fetch.fetchable(frame if limit is None else frame.limit(limit)).toArrow()
+            return fetchable(frame if limit is None else frame.limit(limit)).toArrow()
 
     def agate(self, limit: int | None = None) -> agate.Table:
         return to_agate(self.arrow(limit))
