@@ -23,7 +23,11 @@ from dbt.adapters.silt.engine.catalog.catalog import Catalog
 from dbt.adapters.silt.engine.catalog.documents import Function, View
 from dbt.adapters.silt.engine.catalog.names import RelationName
 from dbt.adapters.silt.engine.catalog.relations import RelationKind
-from dbt.adapters.silt.engine.kernel.errors import ConcurrentModificationError
+from dbt.adapters.silt.engine.kernel.errors import (
+    ConcurrentModificationError,
+    RelationExistsError,
+    RelationNotFoundError,
+)
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.storage.opening import open_store
 from dbt.adapters.silt.engine.kernel.transaction.changes import Changes, Operation, ReadSet
@@ -82,7 +86,7 @@ def run(place: str) -> None:
         try:
             _change(catalog, branch, number)
             branch.publish()
-        except ConcurrentModificationError:
+        except (ConcurrentModificationError, RelationExistsError, RelationNotFoundError):
             branch.discard()  # the transaction of a killed process was completed first
 
 

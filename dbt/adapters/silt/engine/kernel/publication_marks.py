@@ -20,6 +20,18 @@ _PUBLICATION: Final = "publication"
 _UNDONE: Final = "undonePublication"
 
 
+class UndecidedPublication(Exception):
+    """A publication has to be settled first, which may need a lock that the caller holds.
+
+    Args:
+        publication: its id.
+    """
+
+    def __init__(self, publication: int) -> None:
+        super().__init__(publication)
+        self.publication = publication
+
+
 class PublicationRegister(Protocol):
     """The publications of a database."""
 

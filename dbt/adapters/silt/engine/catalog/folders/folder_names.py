@@ -15,13 +15,14 @@ from dbt.adapters.silt.engine.catalog.folders.folder_documents import (
     document_of,
     suffix_of,
 )
-from dbt.adapters.silt.engine.catalog.folders.folder_tables import FolderTables, UndecidedPublication
+from dbt.adapters.silt.engine.catalog.folders.folder_tables import FolderTables
 from dbt.adapters.silt.engine.catalog.log_end import announce_end
 from dbt.adapters.silt.engine.catalog.names import RelationName, is_identifier
 from dbt.adapters.silt.engine.kernel.clock import Clock
 from dbt.adapters.silt.engine.kernel.errors import CorruptLogError, SchemaNotFoundError
 from dbt.adapters.silt.engine.kernel.publication.documents import Begun, Kind, Meaning, NameChange
 from dbt.adapters.silt.engine.kernel.publication.prepared import Settle
+from dbt.adapters.silt.engine.kernel.publication_marks import UndecidedPublication
 
 T = TypeVar("T")
 

@@ -13,21 +13,9 @@ from dbt.adapters.silt.engine.kernel.clock import Clock
 from dbt.adapters.silt.engine.kernel.errors import NoSpaceError, StorageError
 from dbt.adapters.silt.engine.kernel.log.commit_info import read_info
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
-from dbt.adapters.silt.engine.kernel.publication_marks import publication_of
+from dbt.adapters.silt.engine.kernel.publication_marks import UndecidedPublication, publication_of
 from dbt.adapters.silt.engine.kernel.storage.store import ObjectMissing, Store
 from dbt.adapters.silt.engine.kernel.table.paths import LOG_FOLDER, commit_path
-
-
-class UndecidedPublication(Exception):
-    """A publication has to be settled first, which may need the lock that the caller holds.
-
-    Args:
-        publication: its id.
-    """
-
-    def __init__(self, publication: int) -> None:
-        super().__init__(publication)
-        self.publication = publication
 
 
 def _leave_undecided(log: DeltaLog) -> None:

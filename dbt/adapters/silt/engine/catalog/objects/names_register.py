@@ -11,7 +11,7 @@ from typing import Final
 from dbt.adapters.silt.engine.catalog.objects.names_document import Names, parse_names, serialize_names
 from dbt.adapters.silt.engine.kernel.clock import Clock
 from dbt.adapters.silt.engine.kernel.errors import NotWrittenError, SiltError, StorageError
-from dbt.adapters.silt.engine.kernel.publication_marks import PublicationRegister
+from dbt.adapters.silt.engine.kernel.publication_marks import PublicationRegister, UndecidedPublication
 from dbt.adapters.silt.engine.kernel.storage.store import ObjectMissing, PrefixStore, PutResult, Tag
 
 DOCUMENT: Final = "_catalog.json"
@@ -19,18 +19,6 @@ DOCUMENT: Final = "_catalog.json"
 _ATTEMPTS: Final = 50
 _PAUSE_S: Final = 0.05
 _LONGEST_PAUSE_S: Final = 2.0
-
-
-class UndecidedPublication(Exception):
-    """A publication has to be settled before a change of names.
-
-    Args:
-        publication: its id.
-    """
-
-    def __init__(self, publication: int) -> None:
-        super().__init__(publication)
-        self.publication = publication
 
 
 @dataclass(frozen=True)

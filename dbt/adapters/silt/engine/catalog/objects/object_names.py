@@ -8,10 +8,11 @@ from dbt.adapters.silt.engine.catalog import name_errors
 from dbt.adapters.silt.engine.catalog.names import RelationName
 from dbt.adapters.silt.engine.catalog.objects.definitions import Definitions
 from dbt.adapters.silt.engine.catalog.objects.names_document import Names
-from dbt.adapters.silt.engine.catalog.objects.names_register import NamesRegister, UndecidedPublication
+from dbt.adapters.silt.engine.catalog.objects.names_register import NamesRegister
 from dbt.adapters.silt.engine.catalog.objects.table_ends import TableEnds
 from dbt.adapters.silt.engine.kernel.publication.documents import Begun, Kind, Meaning, NameChange
 from dbt.adapters.silt.engine.kernel.publication.prepared import Settle
+from dbt.adapters.silt.engine.kernel.publication_marks import UndecidedPublication
 from dbt.adapters.silt.engine.kernel.table.paths import commit_path
 
 
