@@ -72,6 +72,50 @@ def test_only_the_files_of_changed_keys_are_rewritten(shop: House) -> None:
     assert kept & set(shop.log("totals").snapshot().files["path"].to_pylist())
 
 
+TYPED_KEYS = {
+    "n": "id",
+    "s": "concat(if(id < 10, 'a', 'b'), repeat(' long text', 9), id)",
+    "d": "date_add(date'1999-12-31', id)",
+    "t": "timestamp_micros(id * 86400000000 - 1)",
+    "u": "timestamp_ntz'2025-01-01 00:00:00' + make_interval(0, 0, 0, id)",
+    "m": "cast(id / 4 as decimal(10, 2))",
+}
+
+
+def sales(first: int, end: int, amount: str = "id") -> str:
+    columns = ", ".join(f"{value} as {name}" for name, value in TYPED_KEYS.items())
+    return f"select {columns}, {amount} as amount from (select int(id) as id from range({first}, {end}))"
+
+
+def test_files_of_an_input_without_a_changed_key_are_not_read(house: House) -> None:
+    house.sql(f"create table sales as {sales(1, 5)}")
+    first = house.log("sales").snapshot().files["path"].to_pylist()
+    house.sql(f"insert into sales {sales(10, 15)}")
+    models = [
+        Model(house, f"select {name} as key, sum(amount) as total from sales group by 1", "key", table=f"by_{name}")
+        for name in TYPED_KEYS
+    ]
+    house.sql(f"insert into sales {sales(12, 13, '7')}")
+    house.sql("delete from sales where amount = 13")
+    expected = [house.rows(model.query) for model in models]
+    for path in first:
+        house.log("sales").store.delete(path)
+    for model, rows in zip(models, expected, strict=True):
+        house.sql(f"insert into {model.table} by name replace {model.clause} {model.query}")
+        assert (reason(house, model.table), house.rows(f"select * from {model.table}")) == (None, rows)
+
+
+def test_keys_of_a_widened_column_are_found_in_files_of_both_types(shop: House) -> None:
+    shop.sql("create table visits (visitor int, n int) tblproperties (delta.enableTypeWidening = true)")
+    shop.sql("insert into visits values (1, 1), (-5, 2), (2147483647, 3)")
+    shop.sql("alter table visits alter column visitor type bigint")
+    model = Model(shop, "select visitor as customer, sum(n) as total from visits group by visitor")
+    shop.sql("insert into visits values (-5, 4), (3000000000, 5)")
+    assert model.run() is None
+    shop.sql("update visits set n = 6 where visitor = 1 or visitor > 2147483647")
+    assert model.run() is None
+
+
 JOINED = (
     "select c.customer, c.name, t.total from customers c left join "
     f"({TOTALS}) t on t.customer = c.customer where c.country <> 'dk'"

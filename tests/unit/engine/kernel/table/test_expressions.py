@@ -26,6 +26,7 @@ from dbt.adapters.silt.engine.kernel.table.expressions import (
     columns,
     evaluate,
     may_be_true,
+    renamed,
 )
 
 A = Column.of("a")
@@ -150,3 +151,13 @@ def test_known_values_of_a_row_may_rule_it_out() -> None:
 def test_columns_are_found_at_any_depth() -> None:
     inner = Or((IsNull(A), Not(StartsWith(Column.of("b"), "x"))))
     assert list(columns(And((inner, TRUE, In(Column.of("c", "d"), ()))))) == [A, Column.of("b"), Column.of("c", "d")]
+
+
+@given(_TREES, _VALUES, _VALUES)
+def test_a_renamed_predicate_has_the_same_outcome_for_renamed_columns(
+    tree: Expression, a: str | None, b: str | None
+) -> None:
+    swapped = renamed(tree, {"a": "B", "b": "a"})
+    assert evaluate(swapped, {"a": b, "b": a}) == evaluate(tree, {"a": a, "b": b})
+    with pytest.raises(KeyError):
+        renamed(IsNull(A), {"b": "a"})

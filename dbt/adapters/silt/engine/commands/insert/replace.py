@@ -32,7 +32,7 @@ from dbt.adapters.silt.engine.kernel.errors import ReplaceWhereMismatchError, Si
 from dbt.adapters.silt.engine.kernel.identifiers import quote
 from dbt.adapters.silt.engine.kernel.scan import skipping
 from dbt.adapters.silt.engine.kernel.table import expressions
-from dbt.adapters.silt.engine.kernel.table.expressions import And
+from dbt.adapters.silt.engine.kernel.table.expressions import And, Expression
 from dbt.adapters.silt.engine.kernel.table.schema import StructType
 from dbt.adapters.silt.engine.kernel.transaction.changes import ReadSet
 from dbt.adapters.silt.engine.sql.query.rule_texts import one_line
@@ -116,7 +116,7 @@ def replace_using(
 
 def replace_keys(
     target: Target,
-    query: Callable[[DataFrame], DataFrame],
+    query: Callable[[DataFrame, Expression], DataFrame],
     placement: Placement,
     keys: DataFrame,
     settings: WriteSettings,
@@ -124,7 +124,8 @@ def replace_keys(
     """Deletes the rows that have one of the keys, with null as a value, and inserts a query's rows.
 
     Args:
-        query: returns the query from the keys, which are computed once.
+        query: returns the query from the keys, which are computed once, and a condition on the key's columns that each
+            of the keys meets.
         keys: the keys; their columns have the names of columns of the table.
 
     Raises:
@@ -135,7 +136,7 @@ def replace_keys(
     source = _source(target, keys, plan)
     is_small = source.size is not None and source.size <= _MOST_SENT_BYTES
     kept = F.broadcast(source.frame) if is_small else source.frame
-    placed = place(query(kept), target, placement).with_numbers()
+    placed = place(query(kept, source.predicate), target, placement).with_numbers()
     replacement = Replacement(_OVERWRITE, parameters={"replaceChangedKeys": f"({', '.join(names)})"})
     return _replace_rows(target, placed, source, plan, replacement, settings)
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from decimal import Decimal
 from typing import Any, Final, Literal, TypeAlias
@@ -113,6 +113,26 @@ def columns(expression: Expression) -> Iterator[Column]:
         yield from columns(expression.part)
     elif not isinstance(expression, Constant):
         yield expression.column
+
+
+def renamed(expression: Expression, names: Mapping[str, str]) -> Expression:
+    """Returns the expression about columns with other names.
+
+    Args:
+        names: the new name of each top-level column of the expression, by its name in lower case.
+
+    Raises:
+        KeyError: if a column has no new name.
+    """
+    match expression:
+        case Constant():
+            return expression
+        case And(parts) | Or(parts):
+            return replace(expression, parts=tuple(renamed(part, names) for part in parts))
+        case Not(part):
+            return Not(renamed(part, names))
+    first, *rest = expression.column.parts
+    return replace(expression, column=Column((names[first.lower()], *rest)))
 
 
 def evaluate(expression: Expression, row: Mapping[str, Any]) -> Outcome:

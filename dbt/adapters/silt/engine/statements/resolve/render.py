@@ -52,7 +52,7 @@ class Renderer:
         reads: list to which the reads of the texts are added.
         positions: list to which the positions in changes that the texts consume are added.
         replaces_target: whether the statement re-creates its table, which then has consumed nothing.
-        around: returns a query for a table of the texts, from the table and the name of its session view.
+        around: returns a query for a table of the texts, from the table and its read.
     """
 
     snapshot_views: SnapshotViews
@@ -63,7 +63,7 @@ class Renderer:
     reads: list[Read]
     positions: list[Position] = field(default_factory=list)
     replaces_target: bool = False
-    around: Callable[[Table, str], str] | None = None
+    around: Callable[[Table, Read], str] | None = None
     _times: Counter[int] = field(default_factory=Counter, init=False, repr=False)
     _known: dict[int, str] = field(default_factory=dict, init=False, repr=False)
 
@@ -104,9 +104,10 @@ class Renderer:
             return self._changes(child)
         read = self._read(child, predicate, self._times[id(node)])
         self.reads.append(read)
-        sql = self.snapshot_views.view(read.log, read.snapshot, read.files)
         if self.around is not None:
-            sql = self.around(child, sql)
+            sql = self.around(child, read)
+        else:
+            sql = self.snapshot_views.view(read.log, read.snapshot, read.files)
         return Replacement(sql, full_name(child.meaning.name))
 
     def _read(self, table: Table, predicate: Expression, times: int) -> Read:

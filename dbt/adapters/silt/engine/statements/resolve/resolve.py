@@ -130,7 +130,7 @@ class Resolver:
         own = [read for read in reads if read.log is target and read.is_latest]
         return replace(resolved, target=cut[target], target_reads=merged_reads(earlier, read_set(own)))
 
-    def rendered_around(self, resolved: Resolved, around: Callable[[Table, str], str]) -> str:
+    def rendered_around(self, resolved: Resolved, around: Callable[[Table, Read], str]) -> str:
         """Returns the first resolved text, a query, with another query for each of its tables.
 
         Args:

@@ -8,8 +8,8 @@ replaced, and the outcome says why.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable
-from dataclasses import replace
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
 from functools import reduce
 from typing import Final
 
@@ -30,7 +30,9 @@ from dbt.adapters.silt.engine.kernel.identifiers import quote
 from dbt.adapters.silt.engine.kernel.log.builds import KEYS_INFO_KEY, BuildFacts
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
+from dbt.adapters.silt.engine.kernel.scan import skipping
 from dbt.adapters.silt.engine.kernel.scan.change_feed import changes_after
+from dbt.adapters.silt.engine.kernel.table.expressions import Expression, renamed
 from dbt.adapters.silt.engine.kernel.transaction.changes import ReadSet, merged_reads
 from dbt.adapters.silt.engine.kernel.transaction.positions import (
     Position,
@@ -40,8 +42,10 @@ from dbt.adapters.silt.engine.kernel.transaction.positions import (
 )
 from dbt.adapters.silt.engine.reuse.present import last_build
 from dbt.adapters.silt.engine.sql import ast
+from dbt.adapters.silt.engine.sql.conditions.condition_text import condition_text
 from dbt.adapters.silt.engine.statements.resolve.expansion import Table
-from dbt.adapters.silt.engine.statements.resolve.reads import Resolved
+from dbt.adapters.silt.engine.statements.resolve.reads import Read, Resolved
+from dbt.adapters.silt.engine.statements.resolve.snapshot_views import SnapshotViews
 from dbt.adapters.silt.engine.statements.steps.context import Context
 from dbt.adapters.silt.engine.statements.steps.keyed_query import OWNER, KeyedQuery, keyed_query
 from dbt.adapters.silt.engine.statements.steps.on_table import Change
@@ -54,18 +58,33 @@ class _MustRebuild(Exception):
     """All rows must be replaced; the text says why."""
 
 
-def _restricted(query: KeyedQuery, keys: str) -> Callable[[Table, str], str]:
-    """Returns a function that restricts each table of a query to the rows with a changed key, if the table has the key.
+@dataclass(frozen=True)
+class _Restriction:
+    """Restricts each table of a query to the rows with a changed key, if the table has the key.
 
     It takes the tables in the order of their numbers.
+
+    Args:
+        keys: the session view of the changed keys.
+        predicate: a condition on the columns of the key that each changed key meets.
     """
-    numbers = itertools.count()
 
-    def around(_: Table, view: str) -> str:
-        columns = query.roles.get(next(numbers))
-        return view if columns is None else f"(select * from {view} as {_ROWS} {_semi_join(columns, query.key, keys)})"
+    query: KeyedQuery
+    views: SnapshotViews
+    keys: str
+    predicate: Expression
+    _numbers: Iterator[int] = field(default_factory=itertools.count)
 
-    return around
+    def __call__(self, _: Table, read: Read) -> str:
+        columns = self.query.roles.get(next(self._numbers))
+        if columns is None:
+            return self.views.view(read.log, read.snapshot, read.files)
+        names = zip((name.lower() for name in self.query.key), columns, strict=True)
+        predicate = renamed(self.predicate, dict(names))
+        view = self.views.view(read.log, read.snapshot, skipping.prune(read.snapshot, predicate, read.files))
+        # Spark skips row groups and pages by the condition, but not by the join.
+        joined = _semi_join(columns, self.query.key, self.keys)
+        return f"(select * from {view} as {_ROWS} {joined} where {condition_text(predicate, _ROWS)})"
 
 
 def _semi_join(columns: Iterable[str], key: Iterable[str], keys: str) -> str:
@@ -88,8 +107,8 @@ def replace_changed_keys(context: Context, statement: ast.Insert, change: Change
     _check_placement(query, context.spark.sql(change.resolved.texts[0]).columns, placement, schema.names)
     settings = settings_of(context, query, change.resolved, target.snapshot, str(change.table.name), change.settings)
 
-    def evaluated(kept: DataFrame) -> DataFrame:
-        return context.spark.sql(_restricted_sql(context, query, change.resolved, kept))
+    def evaluated(kept: DataFrame, predicate: Expression) -> DataFrame:
+        return context.spark.sql(_restricted_sql(context, query, change.resolved, kept, predicate))
 
     guarded = replace(settings, reads=merged_reads(settings.reads, ReadSet(whole_table=True, transactions=True)))
     try:
@@ -222,7 +241,10 @@ def _keys_in(context: Context, query: KeyedQuery, end: Snapshot, recorded: Build
     return None
 
 
-def _restricted_sql(context: Context, query: KeyedQuery, resolved: Resolved, keys: DataFrame) -> str:
-    view = context.resolver.snapshot_views.of_frame("keys", keys)
-    restricted = context.resolver.rendered_around(resolved, _restricted(query, view))
+def _restricted_sql(
+    context: Context, query: KeyedQuery, resolved: Resolved, keys: DataFrame, predicate: Expression
+) -> str:
+    views = context.resolver.snapshot_views
+    view = views.of_frame("keys", keys)
+    restricted = context.resolver.rendered_around(resolved, _Restriction(query, views, view, predicate))
     return f"select {_ROWS}.* from (\n{restricted}\n) as {_ROWS} {_semi_join(query.key, query.key, view)}"

@@ -25,7 +25,8 @@ from dbt.adapters.silt.engine.sql.conditions.predicates import compares_otherwis
 from dbt.adapters.silt.engine.sql.query.normal_text import normal_text
 from dbt.adapters.silt.engine.statements.resolve.build_facts import facts_of
 from dbt.adapters.silt.engine.statements.resolve.expansion import Table, View, distinct, full_name
-from dbt.adapters.silt.engine.statements.resolve.reads import Inputs, Resolved, metadata_of, versions_of
+from dbt.adapters.silt.engine.statements.resolve.reads import Inputs, Read, Resolved, metadata_of, versions_of
+from dbt.adapters.silt.engine.statements.resolve.snapshot_views import SnapshotViews
 from dbt.adapters.silt.engine.statements.steps.context import Context
 
 OWNER: Final = "changed keys"
@@ -59,10 +60,12 @@ class KeyedQuery:
 class Numbered:
     """Names the tables of a query by numbers, and notes them."""
 
-    def __init__(self) -> None:
+    def __init__(self, views: SnapshotViews) -> None:
+        self.views = views
         self.tables: list[Table] = []
 
-    def __call__(self, table: Table, view: str) -> str:
+    def __call__(self, table: Table, read: Read) -> str:
+        view = self.views.view(read.log, read.snapshot, read.files)
         self.tables.append(table)
         return f"(select * from {view} as {INPUT}{len(self.tables) - 1})"
 
@@ -84,7 +87,7 @@ def keyed_query(
     positions = _positions(clause, columns)
     key = tuple(columns.names[at] for at in positions)
     facts = _facts(context, clause, resolved, columns)
-    numbered = Numbered()
+    numbered = Numbered(context.resolver.snapshot_views)
     sql = context.resolver.rendered_around(resolved, numbered)
     inputs = tuple(numbered.tables)
     schemas = [each.snapshot(resolved.cut).schema for each in inputs]
