@@ -47,8 +47,7 @@ class NextMeaning:
     @property
     def text(self) -> bytes | None:
         """The document that the name has after the publication, if any."""
-        after = self.change.after
-        return None if after is None or after.kind is Kind.TABLE else after.text.encode()
+        return document_of(self.change.after)
 
 
 @dataclass(frozen=True)
