@@ -1,0 +1,1 @@
+"""Times a table whose rows are replaced by the keys that changed in its input."""
