@@ -17,6 +17,7 @@ from dbt.adapters.silt.engine.catalog.objects.object_names import ObjectNames
 from dbt.adapters.silt.engine.kernel.clock import FixedClock
 from dbt.adapters.silt.engine.kernel.errors import (
     ConcurrentModificationError,
+    CorruptLogError,
     RelationExistsError,
     RelationNotFoundError,
     SiltError,
@@ -24,6 +25,7 @@ from dbt.adapters.silt.engine.kernel.errors import (
 )
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.publication import publications
+from dbt.adapters.silt.engine.kernel.publication.documents import Begun, Kind, Meaning, NameChange
 from dbt.adapters.silt.engine.kernel.publication.publications import Publications
 from dbt.adapters.silt.engine.kernel.storage.memory_store import MemoryStore
 from dbt.adapters.silt.engine.kernel.storage.store import ObjectMissing, Store
@@ -309,6 +311,24 @@ def check_usable(store: Store, is_published: bool) -> None:
     assert ("new" in found) is not is_published
     catalog.drop_schema("silt", "main", cascade=True)
     assert not opened(store, 8).has_schema("silt", "main")
+
+
+@pytest.mark.parametrize("text", ["", "..", "main", "main/kept", "main/../main", "main/kept/_delta_log"])
+@pytest.mark.parametrize("is_published", [True, False])
+def test_a_document_of_a_publication_deletes_only_folders_that_this_package_names(
+    text: str, is_published: bool
+) -> None:
+    store = filled(MemoryObjectStore)
+    names = opened(store).on_branch("silt", opened(store).new_branch("silt"))._database("silt").published
+    before = {file.path for file in store.files_below("")}
+    for change in (
+        NameChange("main", "kept", Meaning(Kind.TABLE, text), None),
+        NameChange("main", "kept", None, Meaning(Kind.TABLE, text)),
+        NameChange("main", "v", Meaning(Kind.VIEW, text), None),
+    ):
+        with pytest.raises(CorruptLogError, match="cannot be completed"):
+            names.finish(Begun(1, 1, (), (change,)), is_published)
+    assert {file.path for file in store.files_below("")} == before
 
 
 def shows_undecided(patch: pytest.MonkeyPatch) -> None:

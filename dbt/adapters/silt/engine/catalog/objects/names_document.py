@@ -239,6 +239,19 @@ def serialize_names(names: Names) -> bytes:
     return json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode()
 
 
+def check_change(change: NameChange) -> None:
+    """Checks that the change of a name refers only to folders and objects that this package names.
+
+    Raises:
+        ValueError: if it refers to another folder or object: anyone who may write in the database can write documents.
+    """
+    _identifier(change.schema)
+    _identifier(change.name)
+    for meaning in (change.before, change.after):
+        if meaning is not None:
+            _location(meaning.text) if meaning.kind is Kind.TABLE else _definition(meaning.text)
+
+
 def parse_names(data: bytes, where: str) -> Names:
     """Returns the names in a document.
 
@@ -277,11 +290,7 @@ def _names(body: Mapping[str, Any]) -> Names:
 
 def _change(body: Mapping[str, Any]) -> NameChange:
     change = parse_change(body)
-    _identifier(change.schema)
-    _identifier(change.name)
-    for meaning in (change.before, change.after):
-        if meaning is not None:
-            _location(meaning.text) if meaning.kind is Kind.TABLE else _definition(meaning.text)
+    check_change(change)
     return change
 
 

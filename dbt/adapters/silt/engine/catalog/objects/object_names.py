@@ -7,9 +7,10 @@ from collections.abc import Callable
 from dbt.adapters.silt.engine.catalog import name_errors
 from dbt.adapters.silt.engine.catalog.names import RelationName
 from dbt.adapters.silt.engine.catalog.objects.definitions import Definitions
-from dbt.adapters.silt.engine.catalog.objects.names_document import Names
+from dbt.adapters.silt.engine.catalog.objects.names_document import Names, check_change
 from dbt.adapters.silt.engine.catalog.objects.names_register import NamesRegister
 from dbt.adapters.silt.engine.catalog.objects.table_ends import TableEnds
+from dbt.adapters.silt.engine.kernel.errors import CorruptLogError
 from dbt.adapters.silt.engine.kernel.publication.documents import Begun, Kind, Meaning, NameChange
 from dbt.adapters.silt.engine.kernel.publication.prepared import Settle
 from dbt.adapters.silt.engine.kernel.publication_marks import UndecidedPublication
@@ -53,12 +54,14 @@ class ObjectNames:
             self._definitions.remove(meaning.text)
 
     def note(self, begun: Begun, settle: Settle, check: Callable[[], None]) -> None:
+        _check(begun)
+
         def noted(names: Names) -> Names:
             check()
             if begun.publication in names.publications:
                 return names
             for each in begun.names:
-                self._check(names, each)
+                self._check_unchanged(names, each)
             return names.with_publication(begun.publication, begun.names)
 
         while True:
@@ -69,6 +72,7 @@ class ObjectNames:
                 self._remove_if_aborted(undecided.publication, settle(undecided.publication))
 
     def finish(self, begun: Begun, is_published: bool) -> None:
+        _check(begun)
         if is_published:
             self._register.attempt_change(lambda names: names, writes_published=True)
         else:
@@ -76,7 +80,7 @@ class ObjectNames:
         for each in begun.names:
             self._clean_up(each, is_published)
 
-    def _check(self, names: Names, change: NameChange) -> None:
+    def _check_unchanged(self, names: Names, change: NameChange) -> None:
         """Checks that a name has the meaning that it had before the publication, and no other publication changes it.
 
         Raises:
@@ -108,3 +112,16 @@ class ObjectNames:
             self.forget(before)
         elif after is None:
             self._ends.delete(before.text)
+
+
+def _check(begun: Begun) -> None:
+    """Checks the names in the document of a publication, which another program may have written.
+
+    Raises:
+        CorruptLogError: if a name refers to a folder or an object that this package does not name.
+    """
+    try:
+        for each in begun.names:
+            check_change(each)
+    except ValueError as error:
+        raise CorruptLogError(f"the publication {begun.publication} cannot be completed ({error})") from error

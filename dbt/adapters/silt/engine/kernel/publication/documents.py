@@ -291,7 +291,10 @@ def parse_change(body: Mapping[str, Any]) -> NameChange:
     """
 
     def meaning(each: Mapping[str, Any] | None) -> Meaning | None:
-        return None if each is None else Meaning(Kind(each["kind"]), _string(each["text"]))
+        if each is None:
+            return None
+        kind, text = Kind(each["kind"]), _string(each["text"])
+        return Meaning(kind, _inside(text) if kind is Kind.TABLE else text)
 
     found = NameChange(
         _string(body["schema"]),
