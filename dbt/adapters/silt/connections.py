@@ -80,7 +80,7 @@ class SiltConnectionManager(SQLConnectionManager):
         return environments.environment_of(credentials, self.invocation.project_root)
 
     def _warm_up(self) -> None:
-        if self.invocation.surely_needs_spark or not self.environment.can_answer:
+        if self.invocation.starts_spark_early or not self.environment.can_answer:
             self.environment.warm_up()
 
     @property
@@ -142,7 +142,11 @@ class SiltConnectionManager(SQLConnectionManager):
             return connection
         with self.exception_handler("open a session"):
             connection.handle = self.environment.open(
-                self.runner, self._display, self.declared_files(), self.invocation.may_need_no_spark
+                self.runner,
+                self._display,
+                self.declared_files(),
+                self.invocation.may_need_no_spark,
+                self.invocation.on_session,
             )
         connection.state = ConnectionState.OPEN
         return connection

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import threading
-from collections.abc import Container, Mapping
+from collections.abc import Callable, Container, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -43,6 +43,10 @@ else:
 
 _logger = logging.getLogger(__name__)
 logger = AdapterLogger("Silt")
+
+
+def _nothing() -> None:
+    """Notes no session."""
 
 
 class Environment:
@@ -87,6 +91,7 @@ class Environment:
         shown_on: Display | None = None,
         file_locations: Container[str] = (),
         only_reads: bool = False,
+        on_session: Callable[[], None] = _nothing,
     ) -> SiltHandle:
         """Returns a handle on a session of its own, and starts Spark if it is not running.
 
@@ -94,12 +99,18 @@ class Environment:
             shown_on: the display of the progress of its statements; None shows nothing.
             file_locations: the files and folders that views may read.
             only_reads: whether Spark may start later, with the first statement that needs it.
+            on_session: called when the session opens.
 
         Raises:
             SiltError: if Spark cannot be started, or the warehouse cannot be used.
         """
+
+        def opening() -> OpenSession:
+            on_session()
+            return self._session(shown_on, file_locations)
+
         answers = self.answers() if only_reads else None
-        handle = SiltHandle(lambda: self._session(shown_on, file_locations), runner, answers)
+        handle = SiltHandle(opening, runner, answers)
         if answers is None:
             handle.opened()
         return handle

@@ -397,4 +397,24 @@ def test_a_profile_without_a_project_is_enough_to_connect(tmp_path: Path, monkey
 def test_spark_starts_while_dbt_reads_the_project_only_for_commands_that_surely_need_it(
     tmp_path: Path, which: str, inline: str | None, needed: bool
 ) -> None:
-    assert invocation(config(tmp_path, which, inline=inline)).surely_needs_spark is needed
+    assert invocation(config(tmp_path, which, inline=inline)).starts_spark_early is needed
+
+
+@pytest.mark.parametrize("which", ["test", "show", "compile", "generate"])
+def test_spark_starts_early_if_the_last_command_of_this_kind_needed_it(tmp_path: Path, which: str) -> None:
+    (tmp_path / "target").mkdir()
+    for is_needed, was_needed in ((True, False), (True, True), (False, True), (False, False)):
+        command = invocation(config(tmp_path, which))
+        assert command.starts_spark_early is was_needed
+        assert not invocation(config(tmp_path, "show" if which == "test" else "test")).starts_spark_early
+        if is_needed:
+            command.on_session()
+        command.finish()
+
+
+def test_a_target_path_that_cannot_be_written_fails_no_command(tmp_path: Path) -> None:
+    (tmp_path / "target").write_text("a file")
+    command = invocation(config(tmp_path, "show"))
+    command.on_session()
+    command.finish()
+    assert not invocation(config(tmp_path, "show")).starts_spark_early

@@ -77,6 +77,7 @@ class Invocation:
         self._entered: str | None = None
         self._ended = False
         self._is_over = False
+        self._needs_spark = False
         self._around = sys.exc_info()[1]
         # `dbt debug` knows the project only by its flag.
         flags = get_flags()  # type: ignore[no-untyped-call]
@@ -124,9 +125,13 @@ class Invocation:
         return self._flag("which") in _ONLY_READING_COMMANDS
 
     @property
-    def surely_needs_spark(self) -> bool:
-        """Whether this command needs Spark, which may then start while dbt reads the project."""
-        return not self.may_need_no_spark or _OF_SPARK.search(str(self._flag("inline") or "")) is not None
+    def starts_spark_early(self) -> bool:
+        """Whether Spark starts while dbt reads the project: this command surely needs it, or the last command of this
+        kind in the project needed it.
+        """
+        if not self.may_need_no_spark or _OF_SPARK.search(str(self._flag("inline") or "")) is not None:
+            return True
+        return self._spark_mark.exists()
 
     @property
     def full_refresh(self) -> bool:
@@ -187,6 +192,10 @@ class Invocation:
                 self._upstream = with_upstream(last_failures(others, self.run.run_id), self._parents)
             return self._upstream
 
+    def on_session(self) -> None:
+        """Notes that a statement of this command needs Spark."""
+        self._needs_spark = True
+
     def on_manifest(self, parents: Callable[[str], Iterable[str]]) -> None:
         """Sets the function that gives a node's or test's parents in dbt's manifest, by their unique ids."""
         self._parents = parents
@@ -232,6 +241,7 @@ class Invocation:
             if self._typed.announces_end and not self._is_over:
                 return
             entered, self._entered = self._entered, None
+        self._mark_need_of_spark()
         error = sys.exc_info()[1]
         termination.set_exit_code(error)
         end = self._recorded(CommandEnd.of(error, self._around))
@@ -245,6 +255,22 @@ class Invocation:
         elif end.end.problem is not None and self.writes and not self.is_operation:
             with contextlib.suppress(SiltError):  # this error ends the command anyway
                 end.record_failure_to_begin(self._entry(self.run.run_id))
+
+    @property
+    def _spark_mark(self) -> Path:
+        return self.target_path / f"silt_spark_{self._flag('which')}"
+
+    def _mark_need_of_spark(self) -> None:
+        """Marks whether the next command of this kind starts Spark early; without the mark, it only starts later."""
+        if not self.may_need_no_spark:
+            return
+        try:
+            if self._needs_spark:
+                self._spark_mark.touch()
+            else:
+                self._spark_mark.unlink(missing_ok=True)
+        except OSError as error:
+            logger.debug(f"The next command may start Spark later than it could: {error}")
 
     def _enter_test(self) -> str | None:
         """Enters `dbt test` under a given run id: a rerun of that run corrects the failures that it found.
