@@ -9,6 +9,9 @@ import pytest
 from dbt.adapters.silt.engine.catalog.branches import FOLDER
 from dbt.adapters.silt.engine.catalog.catalog import Catalog
 from dbt.adapters.silt.engine.catalog.names import RelationName
+from dbt.adapters.silt.engine.commands.maintenance import vacuum as vacuum_command
+from dbt.adapters.silt.engine.commands.maintenance.vacuum import Retention
+from dbt.adapters.silt.engine.commands.target import WriteSettings
 from dbt.adapters.silt.engine.kernel.clock import FixedClock
 from dbt.adapters.silt.engine.kernel.errors import UnsupportedStatementError
 from dbt.adapters.silt.engine.kernel.storage.memory_store import MemoryStore
@@ -93,6 +96,44 @@ def test_branches_that_were_left_are_deleted_after_a_week(store: Store) -> None:
     assert store.files_below(FOLDER)
     opened(store, 1, WEEK_MS + 60_000).new_branch("silt")
     assert not store.files_below(FOLDER)
+
+
+def vacuum(catalog: Catalog, name: RelationName) -> None:
+    log = catalog.table(name)
+    every_age = Retention(0, is_checked=False, held=catalog.held_files(log))
+    vacuum_command.vacuum(log, every_age, WriteSettings())
+
+
+def remove_all(catalog: Catalog, name: RelationName) -> None:
+    log = catalog.table(name)
+    removes = tuple(file.remove(0) for file in log.snapshot().add_files())
+    commit(log, log.snapshot(), Changes(Operation("DELETE"), (), removes), ReadSet(), CommitSettings())
+
+
+def test_vacuum_keeps_the_files_that_a_branch_reads_and_has_written(store: Store) -> None:
+    catalog = opened(store)
+    append(catalog, NAMES[0], "old")
+    branch = catalog.new_branch("silt")
+    inside = catalog.on_branch("silt", branch)
+    append(inside, NAMES[0], "new")
+    remove_all(catalog, NAMES[0])
+    vacuum(opened(store, 1, 1_000), NAMES[0])
+    assert all(catalog.table(NAMES[0]).store.status(path) for path in ("old", "new"))
+    assert paths(inside.table(NAMES[0])) == {"old", "new"}
+    branch.discard()
+    append(catalog, NAMES[0], "last")
+    vacuum(opened(store, 2, 2_000), NAMES[0])
+    assert catalog.table(NAMES[0]).store.status("old") is None
+    assert catalog.table(NAMES[0]).store.status("last") is not None
+
+
+def test_vacuum_deletes_the_files_of_a_branch_that_a_program_left_a_week_ago(store: Store) -> None:
+    catalog = opened(store)
+    append(catalog.on_branch("silt", catalog.new_branch("silt")), NAMES[0], "new")
+    vacuum(opened(store, 1, WEEK_MS // 2), NAMES[0])
+    assert catalog.table(NAMES[0]).store.status("new") is not None
+    vacuum(opened(store, 2, WEEK_MS + 60_000), NAMES[0])
+    assert catalog.table(NAMES[0]).store.status("new") is None
 
 
 CHANGES: list[Callable[[Catalog], object]] = [

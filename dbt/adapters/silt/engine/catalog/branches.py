@@ -9,6 +9,7 @@ Data files of a branch are in the table's folder, so publishing the branch moves
 
 from __future__ import annotations
 
+import contextlib
 import json
 import logging
 import threading
@@ -18,9 +19,9 @@ from typing import Any, Final, TypeAlias, TypeVar
 from dbt.adapters.silt.engine.catalog.names import RelationName
 from dbt.adapters.silt.engine.kernel import foreign_json
 from dbt.adapters.silt.engine.kernel.clock import Clock
-from dbt.adapters.silt.engine.kernel.errors import CorruptLogError, SiltError
+from dbt.adapters.silt.engine.kernel.errors import CorruptLogError, SiltError, VersionNotFoundError
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
-from dbt.adapters.silt.engine.kernel.publication.branch_changes import new_files
+from dbt.adapters.silt.engine.kernel.publication.branch_changes import needed_files, new_files
 from dbt.adapters.silt.engine.kernel.publication.documents import (
     Kind,
     Meaning,
@@ -193,6 +194,40 @@ class Branch:
             _logger.warning("the commits of the branch %s are left: %s", self.id, error)
 
 
+def held_files(register: Publications, log: DeltaLog) -> dict[str, set[str]]:
+    """Returns the files of a table that branches need, by the branch's id; see `needed_files`.
+
+    Args:
+        register: the publications of the table's database.
+        log: the table.
+
+    Raises:
+        TableDamagedError: if a branch cannot be read.
+        StorageError: if the storage failed.
+    """
+    held, location = {}, register.location_of(log)
+    for branch_id in _live(register.store, register.clock):
+        folder = f"{FOLDER}/{branch_id}/{location}"
+        if register.store.status(f"{folder}/{BASE}") is None:
+            continue
+        with contextlib.suppress(VersionNotFoundError):  # its base was cleaned up, so it can no longer be published
+            held[branch_id] = needed_files(BranchLog(log, register.store.child(folder)))
+    return held
+
+
+def _live(store: Store, clock: Clock) -> list[str]:
+    """Returns the ids of the branches that are not too old."""
+    try:
+        names = store.list_folders(FOLDER)
+    except ObjectMissing:
+        return []
+    return [name for name in names if _is_id(name) and began_ms(int(name)) >= clock.now_ms() - _AGE_MS]
+
+
+def _is_id(name: str) -> bool:
+    return name.isascii() and name.isdigit()
+
+
 def delete_old_branches(store: Store, clock: Clock) -> None:
     """Deletes the commits of branches that programs left long ago; their data files are left for VACUUM.
 
@@ -204,5 +239,5 @@ def delete_old_branches(store: Store, clock: Clock) -> None:
     except ObjectMissing:
         return
     for name in names:
-        if name.isascii() and name.isdigit() and began_ms(int(name)) < clock.now_ms() - _AGE_MS:
+        if _is_id(name) and began_ms(int(name)) < clock.now_ms() - _AGE_MS:
             store.delete_folder(f"{FOLDER}/{name}")

@@ -11,7 +11,7 @@ from copy import copy
 from typing import cast
 
 from dbt.adapters.silt.engine.catalog.branch_database import BranchDatabase
-from dbt.adapters.silt.engine.catalog.branches import Branch, delete_old_branches
+from dbt.adapters.silt.engine.catalog.branches import Branch, delete_old_branches, held_files
 from dbt.adapters.silt.engine.catalog.database import Database
 from dbt.adapters.silt.engine.catalog.documents import Function, View
 from dbt.adapters.silt.engine.catalog.folders.folder_database import FolderDatabase
@@ -88,6 +88,11 @@ class Catalog:
     def branch(self, database: str, branch_id: str) -> Branch:
         """Returns the branch of a database that another process has begun."""
         return Branch(self._registers[check_identifier(database, "database")], branch_id)
+
+    def held_files(self, log: DeltaLog) -> dict[str, set[str]]:
+        """Returns the files of a table that branches of its database need, by the branch's id; see `held_files`."""
+        register = self._tables.register_of(log.store)
+        return {} if register is None else held_files(register, log)
 
     def on_branch(self, database: str, branch: Branch) -> Catalog:
         """Returns the same catalog with the tables and names of a database on a branch."""

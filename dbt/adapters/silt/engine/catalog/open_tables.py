@@ -33,7 +33,7 @@ class OpenTables:
             held = self._open.get(store.root)
             if held is None or held.name != name:
                 held = self._open[store.root] = DeltaLog(store, name, self._clock)
-                held.publications = self._register_of(store)
+                held.publications = self.register_of(store)
             return held
 
     def forget(self, store: Store) -> None:
@@ -41,7 +41,8 @@ class OpenTables:
         with self._guard:
             self._open.pop(store.root, None)
 
-    def _register_of(self, store: Store) -> Publications | None:
+    def register_of(self, store: Store) -> Publications | None:
+        """Returns the publications of the database in which a table's folder is, if any."""
         roots = ((each, f"{each.store.root.rstrip('/')}/") for each in self._registers)
         inside = [(len(root), register) for register, root in roots if store.root.startswith(root)]
         return max(inside, key=lambda each: each[0], default=(0, None))[1]

@@ -8,9 +8,9 @@ deletes the rest. On a full disk, files are deleted before the first of these ve
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from dbt.adapters.silt.engine.commands import commit
@@ -25,7 +25,7 @@ from dbt.adapters.silt.engine.kernel.errors import (
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
 from dbt.adapters.silt.engine.kernel.maintenance import vacuum as rules
-from dbt.adapters.silt.engine.kernel.maintenance.vacuum import Garbage
+from dbt.adapters.silt.engine.kernel.maintenance.vacuum import Garbage, Needed
 from dbt.adapters.silt.engine.kernel.progress import Progress
 from dbt.adapters.silt.engine.kernel.storage.store import FileStatus
 from dbt.adapters.silt.engine.kernel.table.actions import Json
@@ -52,10 +52,12 @@ class Retention:
     Args:
         specified_ms: milliseconds; None for the table's `delta.deletedFileRetentionDuration`.
         is_checked: whether a shorter time than the table's is rejected.
+        held: the files that each open transaction needs, which are kept whatever their age, by the transaction's id.
     """
 
     specified_ms: int | None = None
     is_checked: bool = True
+    held: Mapping[str, Collection[str]] = field(default_factory=dict)
 
     def of(self, snapshot: Snapshot) -> int:
         """Returns the retention in milliseconds.
@@ -119,13 +121,13 @@ def vacuum(
     snapshot = log.snapshot()
     check_writable(snapshot.protocol, log.name, snapshot.metadata)
     cutoff_ms = log.clock.now_ms() - retention.of(snapshot)
-    garbage = _garbage(log, snapshot, cutoff_ms, lite, settings.progress)
+    run = _Run(log, retention, settings)
+    garbage = _garbage(run, snapshot, cutoff_ms, lite)
     if dry_run:
         return Vacuumed(None, garbage)
-    run = _Run(log, retention, settings)
     started = _start_with_room(run, garbage, cutoff_ms)
     if started.version != snapshot.version + 1:
-        garbage = _still_garbage(log, garbage, cutoff_ms)
+        garbage = _still_garbage(run, garbage, cutoff_ms)
     deleted, failure = _delete(log, garbage.files, settings.progress)
     folders = [folder for folder in garbage.folders if failure is None and log.store.delete_empty_folder(folder)]
     if failure is not None:
@@ -136,16 +138,24 @@ def vacuum(
     return Vacuumed(Outcome(OPERATION, log.name, ended.version, attempts=ended.attempts), garbage, len(folders))
 
 
-def _garbage(log: DeltaLog, snapshot: Snapshot, cutoff_ms: int, lite: bool, progress: Progress) -> Garbage:
-    keep = rules.needed(log, snapshot, cutoff_ms)
+def _garbage(run: _Run, snapshot: Snapshot, cutoff_ms: int, lite: bool) -> Garbage:
+    log, progress = run.log, run.settings.progress
+    for transaction, files in run.retention.held.items():
+        _logger.info("%s: %s files are kept for the open transaction %s", log.name, len(files), transaction)
+    keep = _needed(run, snapshot, cutoff_ms)
     if lite:
         return rules.named_by_log(log, keep, cutoff_ms)
     return rules.untracked(log.store, snapshot, keep, cutoff_ms, progress)
 
 
-def _still_garbage(log: DeltaLog, garbage: Garbage, cutoff_ms: int) -> Garbage:
+def _needed(run: _Run, snapshot: Snapshot, cutoff_ms: int) -> Needed:
+    held = (path for files in run.retention.held.values() for path in files)
+    return rules.needed(run.log, snapshot, cutoff_ms, held)
+
+
+def _still_garbage(run: _Run, garbage: Garbage, cutoff_ms: int) -> Garbage:
     """Returns the garbage without files that later commits added to the table again, as RESTORE does."""
-    keep = rules.needed(log, log.snapshot(), cutoff_ms)
+    keep = _needed(run, run.log.snapshot(), cutoff_ms)
     return replace(garbage, files=tuple(file for file in garbage.files if not keep.holds(file.path)))
 
 
@@ -196,7 +206,7 @@ def _start_with_room(run: _Run, garbage: Garbage, cutoff_ms: int) -> CommitResul
                 remedy = "VACUUM cannot delete more files of this table now: drop a table, or free space in another way"
                 raise NoSpaceError(error.problem, remedy=remedy, table=run.log.name) from error
             file = largest.pop()
-            if _still_garbage(run.log, replace(garbage, files=(file,)), cutoff_ms).files:
+            if _still_garbage(run, replace(garbage, files=(file,)), cutoff_ms).files:
                 run.log.store.delete(file.path)
 
 

@@ -107,8 +107,11 @@ def newest_version_at(log: DeltaLog, cutoff_ms: int) -> int | None:
         return None
 
 
-def needed(log: DeltaLog, snapshot: Snapshot, cutoff_ms: int) -> Needed:
+def needed(log: DeltaLog, snapshot: Snapshot, cutoff_ms: int, held: Iterable[str] = ()) -> Needed:
     """Returns the files of the snapshot, and of all versions that were the newest at the cutoff or after it.
+
+    Args:
+        held: more files that must be kept, as `named_files` returns them.
 
     Raises:
         TableDamagedError, StorageError: if the log cannot be read.
@@ -116,7 +119,7 @@ def needed(log: DeltaLog, snapshot: Snapshot, cutoff_ms: int) -> Needed:
     tombstones = log.tombstones(snapshot)
     young = pc.greater_equal(pc.fill_null(tombstones["deletion_timestamp"], 0), cutoff_ms)
     newest = newest_version_at(log, cutoff_ms)
-    named = [*_of_files(snapshot.files), *_of_files(tombstones.filter(young))]
+    named = [*held, *named_files(snapshot.files), *named_files(tombstones.filter(young))]
     for commit in log.commits(0 if newest is None else newest + 1):
         for action in commit.actions:
             named.extend(_of_action(action))
@@ -217,8 +220,8 @@ def _last_seen(log: DeltaLog) -> int | None:
     return version if isinstance(version, int) else None
 
 
-def _of_files(files: pa.Table) -> Iterator[str]:
-    """Yields the files named in rows of active or removed files: data files and deletion vectors."""
+def named_files(files: pa.Table) -> Iterator[str]:
+    """Yields the paths in rows of active or removed files: of data files and of deletion vectors."""
     for path in files["path"].to_pylist():
         yield decode_path(path)
     vectors = files["deletion_vector"]

@@ -8,6 +8,7 @@ from typing import Final, TypeVar
 
 from dbt.adapters.silt.engine.kernel.errors import UnsupportedStatementError
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
+from dbt.adapters.silt.engine.kernel.maintenance.vacuum import named_files
 from dbt.adapters.silt.engine.kernel.publication.prepared_commit import drops
 from dbt.adapters.silt.engine.kernel.table.actions import (
     AddCDCFile,
@@ -82,6 +83,18 @@ def new_files(log: BranchLog) -> list[str]:
     base = log.base()
     old = set() if base is None else {decode_path(file.path) for file in base.add_files()}
     return sorted({path for path in paths if path is not None and path not in old and not is_absolute(path)})
+
+
+def needed_files(log: BranchLog) -> set[str]:
+    """Returns the files that the branch reads, or has written, in the table's folder: relative to it or absolute.
+
+    Raises:
+        As `BranchLog.snapshot`.
+    """
+    base = log.base()
+    found = set() if base is None else set(named_files(base.files))
+    changes = (each for commit in commits_on(log) for each in commit.of(AddCDCFile))
+    return found.union(named_files(log.snapshot().files), (decode_path(each.path) for each in changes))
 
 
 def check_can_change(log: BranchLog) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from datetime import datetime, timezone
 from decimal import Decimal
 
@@ -70,7 +71,8 @@ def vacuum(context: Context, statement: ast.Vacuum) -> Result:
 
     def run(table: WarehouseTable) -> Result:
         log = table.log
-        vacuumed = vacuum_command.vacuum(log, retention(log.name), context.settings, statement.lite, statement.dry_run)
+        given = replace(retention(log.name), held=context.catalog.held_files(log))
+        vacuumed = vacuum_command.vacuum(log, given, context.settings, statement.lite, statement.dry_run)
         if vacuumed.outcome is None:
             return _to_delete(context, log, vacuumed)
         row = (log.store.root, len(vacuumed.garbage.files), vacuumed.garbage.size, vacuumed.folders_deleted)
