@@ -169,7 +169,7 @@ class SiltConnectionManager(SQLConnectionManager):
         return self.get_thread_connection()
 
     def clear_transaction(self) -> None:
-        """Does nothing: there is no transaction to clear."""
+        """Does nothing: each statement commits by itself."""
 
     # Statements
 

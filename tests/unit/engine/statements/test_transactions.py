@@ -169,9 +169,9 @@ def test_deletion_vectors_of_several_statements_become_one(shop: House) -> None:
 
 
 def test_a_transaction_in_a_transaction_and_the_end_of_none_are_refused(shop: House) -> None:
-    with pytest.raises(errors.InvalidStatementError, match="no transaction to commit"):
+    with pytest.raises(errors.InvalidStatementError, match="nothing can be committed"):
         shop.sql("commit")
-    with pytest.raises(errors.InvalidStatementError, match="no transaction to roll back"):
+    with pytest.raises(errors.InvalidStatementError, match="nothing can be rolled back"):
         shop.sql("rollback")
     with shop.warehouse.transaction() as together:
         with pytest.raises(errors.InvalidStatementError, match="cannot contain another"):
@@ -179,7 +179,7 @@ def test_a_transaction_in_a_transaction_and_the_end_of_none_are_refused(shop: Ho
         with pytest.raises(errors.InvalidStatementError, match="cannot contain another"), together.transaction():
             pass
         together.sql("commit")
-        with pytest.raises(errors.InvalidStatementError, match="no transaction to commit"):
+        with pytest.raises(errors.InvalidStatementError, match="nothing can be committed"):
             together.sql("commit")
 
 

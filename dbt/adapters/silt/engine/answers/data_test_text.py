@@ -159,12 +159,12 @@ class _Match:
     comparisons: dict[str, Comparison] = field(default_factory=dict)
 
     def pattern(self, pattern: str) -> bool:
-        """Returns whether the tokens from here on begin with the pattern, and goes past them if so."""
+        """Returns whether the tokens from here on begin with the pattern, and consumes them if so."""
         parts = pattern.split()
         return all(self._hole(part[1:-1]) if part.startswith("<") else self.word(part) for part in parts)
 
     def word(self, word: str) -> bool:
-        """Goes past a word, a symbol or a number; returns whether it is the next token."""
+        """Consumes a word, a symbol or a number; returns whether it is the next token."""
         token = self.tokens[self.at]
         is_number = token.kind is Kind.NUMBER and token.text == word
         return self._past(token.word == word.upper() or is_number)
@@ -204,7 +204,7 @@ class _Match:
         return self.tokens[self.at - 1].word == ")"
 
     def _table(self, hole: str) -> bool:
-        """Goes past a table, or past its rows under the config `where`, with the alias that dbt gives them."""
+        """Consumes a table, or its rows under the config `where`, with the alias that dbt gives them."""
         first = self.at
         if not self.word("("):
             return self._path(hole)

@@ -82,7 +82,7 @@ class SessionTransaction:
             InvalidStatementError: if no transaction is open.
             SiltError: see `publish`; nothing is applied unless the error states otherwise.
         """
-        branch = self._ended("commit")
+        branch = self._ended("committed")
         try:
             return branch.publish(self._txn)
         except (CommitStateUnknownError, StorageError):
@@ -97,7 +97,7 @@ class SessionTransaction:
         Raises:
             InvalidStatementError: if no transaction is open.
         """
-        self._ended("roll back").discard()
+        self._ended("rolled back").discard()
 
     def check(self, statement: Statement, namespace: Namespace) -> BranchLog | None:
         """Checks that a statement can be part of the open transaction; returns the table that it changes, if any.
@@ -158,7 +158,7 @@ class SessionTransaction:
     def _ended(self, what: str) -> Branch:
         branch, self._branch, self._catalog = self._branch, None, None
         if branch is None:
-            raise InvalidStatementError(f"there is no transaction to {what}", remedy="Run `begin` first")
+            raise InvalidStatementError(f"no transaction is open, so nothing can be {what}", remedy="Run `begin` first")
         return branch
 
 
