@@ -10,6 +10,7 @@ from pyspark.sql import SparkSession
 from benchmarks.changed_keys.__main__ import PLACES, Shop, measured
 
 
+@pytest.mark.long
 def test_the_totals_follow_each_kind_of_change(spark: SparkSession, tmp_path: Path) -> None:
     shop = Shop(spark.newSession(), tmp_path / "house", 4_000)
     for turn, place in enumerate(PLACES):
