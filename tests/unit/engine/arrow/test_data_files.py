@@ -20,6 +20,7 @@ from dbt.adapters.silt.engine.kernel.errors import (
     DataFileChangedError,
     StorageError,
     TableDamagedError,
+    UnsupportedStatementError,
 )
 from dbt.adapters.silt.engine.kernel.files.footers import WIDE_DIFFERENCES
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
@@ -257,3 +258,9 @@ def test_a_storage_failure_is_not_reported_as_damage(tmp_path: Path, monkeypatch
 def test_a_partition_value_of_the_wrong_type_is_reported_as_damage_of_the_log(text: str) -> None:
     with pytest.raises(CorruptLogError, match="is not a value of the partition column `p`"):
         partition_value(text, StructField("p", LONG))
+
+
+def test_a_table_without_columns_is_refused_by_name(tmp_path: Path) -> None:
+    table = Table(tmp_path, pa.table({"id": [1]}), StructType(()))
+    with pytest.raises(UnsupportedStatementError, match="the table has no columns"):
+        ArrowScan.of(table.log.snapshot())

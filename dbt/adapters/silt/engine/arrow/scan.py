@@ -65,11 +65,17 @@ class ArrowScan:
             ColumnNotFoundError: if a column does not exist.
             InvalidArgumentError: if a column is named twice, or no column is named.
             UnsupportedFeatureError: if Arrow does not have the type of a column.
-            UnsupportedStatementError: if the predicate may have several outcomes for a row.
+            UnsupportedStatementError: if the predicate may have several outcomes for a row, or the table lacks columns.
         """
         if not is_exact(predicate):
             raise UnsupportedStatementError("a condition that is not exact cannot filter rows", table=snapshot.table)
         wanted = snapshot.schema.names if names is None else names
+        if names is None and not wanted:
+            raise UnsupportedStatementError(
+                "the table has no columns, and Arrow has no rows without columns",
+                remedy="Count its rows in SQL, or add a column",
+                table=snapshot.table,
+            )
         chosen = tuple(snapshot.schema.require(name, snapshot.table).name for name in wanted)
         if len(set(chosen)) < len(chosen) or not chosen:
             raise InvalidArgumentError(
