@@ -52,7 +52,7 @@ def passed(*_: object) -> None:
     ("check", "start"),
     [
         ("check_added_files", 91),
-        ("check_removed_files_were_not_read", 149),
+        ("check_removed_files_were_not_read", 82),
         ("check_removed_files_are_not_removed_again", 0),
         ("check_metadata", 105),
         ("check_transactions", 156),
