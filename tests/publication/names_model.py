@@ -2,7 +2,7 @@
 
 The value of a name is the sequence of the changes that were made to it. A publication notes its change at each name,
 decides, and finishes: it appends its change to the names, or only removes its notes. In an object store all names are
-one document, which is replaced if nobody has replaced it since it was read; a request can arrive after its sender has
+one document, which is replaced if it is the document that was read; a request can arrive after its sender has
 crashed. In folders a lock makes the steps at each name one step, and no request under a lock arrives later.
 """
 
@@ -17,7 +17,7 @@ from tests.publication.model import Status, Violation
 T = TypeVar("T")
 
 WRITER: Final = 9
-"""The change of the writer that is no publication: it drops the name."""
+"""The change of the writer outside of publications: it drops the name."""
 FREE: Final = -1
 
 Value = tuple[int, ...]
@@ -79,7 +79,7 @@ class Rules:
         checks_value: a change is noted only if the name has the value of the branch.
         checks_decision: the decision is looked up between the reading of a name and the note.
         settles_notes: a writer settles the publication that has noted a change before it changes the name.
-        replaces_if_unchanged: a name is replaced only if nobody has replaced it since it was read.
+        replaces_if_unchanged: a name is replaced only if it is the name that was read.
         readers_look_up: readers look up the decision of the publication that has noted a change.
         finishes_aborted: the notes of an aborted publication are removed.
     """

@@ -113,7 +113,7 @@ class Related:
 
 
 def data_test(sql: str) -> DataTest | None:
-    """Returns the parsed query, or None if it is no query of a data test that counts rows."""
+    """Returns the parsed query, or None if it is not the query of a data test that counts rows."""
     found = _Match(sql, tokenize(sql))
     if not found.pattern(_FRAME) or not found.word("("):
         return None

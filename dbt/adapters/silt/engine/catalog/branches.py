@@ -206,26 +206,13 @@ def held_files(register: Publications, log: DeltaLog) -> dict[str, set[str]]:
         StorageError: if the storage failed.
     """
     held, location = {}, register.location_of(log)
-    for branch_id in _live(register.store, register.clock):
+    for branch_id, is_old in _branches(register.store, register.clock):
         folder = f"{FOLDER}/{branch_id}/{location}"
-        if register.store.status(f"{folder}/{BASE}") is None:
+        if is_old or register.store.status(f"{folder}/{BASE}") is None:
             continue
         with contextlib.suppress(VersionNotFoundError):  # its base was cleaned up, so it can no longer be published
             held[branch_id] = needed_files(BranchLog(log, register.store.child(folder)))
     return held
-
-
-def _live(store: Store, clock: Clock) -> list[str]:
-    """Returns the ids of the branches that are not too old."""
-    try:
-        names = store.list_folders(FOLDER)
-    except ObjectMissing:
-        return []
-    return [name for name in names if _is_id(name) and began_ms(int(name)) >= clock.now_ms() - _AGE_MS]
-
-
-def _is_id(name: str) -> bool:
-    return name.isascii() and name.isdigit()
 
 
 def delete_old_branches(store: Store, clock: Clock) -> None:
@@ -234,10 +221,16 @@ def delete_old_branches(store: Store, clock: Clock) -> None:
     Raises:
         StorageError: if the storage failed.
     """
+    for branch_id, is_old in _branches(store, clock):
+        if is_old:
+            store.delete_folder(f"{FOLDER}/{branch_id}")
+
+
+def _branches(store: Store, clock: Clock) -> list[tuple[str, bool]]:
+    """Returns the ids of the branches, and whether each is too old to be published."""
     try:
         names = store.list_folders(FOLDER)
     except ObjectMissing:
-        return
-    for name in names:
-        if _is_id(name) and began_ms(int(name)) < clock.now_ms() - _AGE_MS:
-            store.delete_folder(f"{FOLDER}/{name}")
+        return []
+    oldest_ms = clock.now_ms() - _AGE_MS
+    return [(name, began_ms(int(name)) < oldest_ms) for name in names if name.isascii() and name.isdigit()]

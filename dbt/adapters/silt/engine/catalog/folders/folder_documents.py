@@ -10,6 +10,7 @@ If the publication is published, readers take the new meaning from the second do
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
@@ -27,7 +28,7 @@ from dbt.adapters.silt.engine.kernel.publication.documents import (
     serialize_change,
 )
 from dbt.adapters.silt.engine.kernel.publication_marks import PublicationRegister
-from dbt.adapters.silt.engine.kernel.storage.store import DOCUMENT_BYTES, ObjectMissing, Store
+from dbt.adapters.silt.engine.kernel.storage.store import DOCUMENT_BYTES, FileStatus, ObjectMissing, Store
 
 _NEXT: Final = ".next.json"
 
@@ -88,10 +89,11 @@ class FolderDocuments:
             SchemaNotFoundError: if the schema was dropped meanwhile.
         """
         try:
-            changing = set(self._stems(schema, _next_ending(suffix)))
-            plain = [stem for stem in self._stems(schema, suffix) if stem not in changing]
+            files = self.store.list_from(schema)
         except ObjectMissing as error:
             raise name_errors.no_schema(f"{database}.{schema}") from error
+        changing = set(_stems(files, _next_ending(suffix)))
+        plain = [stem for stem in _stems(files, suffix) if stem not in changing]
         changed = [
             name for name in (RelationName(database, schema, stem) for stem in changing) if self.has(name, suffix)
         ]
@@ -134,17 +136,8 @@ class FolderDocuments:
 
     def changing(self, schema: str) -> set[str]:
         """Returns the names in a schema that publications change, of relations and functions."""
-        return {stem for suffix in (VIEW_SUFFIX, FUNCTION_SUFFIX) for stem in self._stems(schema, _next_ending(suffix))}
-
-    def _stems(self, schema: str, ending: str) -> list[str]:
-        """Returns the identifiers before an ending in the names of a schema's files.
-
-        Raises:
-            ObjectMissing: if the schema does not exist.
-        """
-        files = (file.name for file in self.store.list_from(schema))
-        stems = (name.removesuffix(ending) for name in files if name.endswith(ending))
-        return [stem for stem in stems if is_identifier(stem)]
+        files = self.store.list_from(schema)
+        return {stem for suffix in (VIEW_SUFFIX, FUNCTION_SUFFIX) for stem in _stems(files, _next_ending(suffix))}
 
     def _read(self, path: str) -> bytes | None:
         try:
@@ -161,6 +154,12 @@ def document_of(meaning: Meaning | None) -> bytes | None:
 def suffix_of(change: NameChange) -> str:
     """Returns the ending of the document of a changed name: a relation's name has the document of a view."""
     return FUNCTION_SUFFIX if change.is_function else VIEW_SUFFIX
+
+
+def _stems(files: Iterable[FileStatus], ending: str) -> list[str]:
+    """Returns the identifiers before an ending in the names of files."""
+    stems = (file.name.removesuffix(ending) for file in files if file.name.endswith(ending))
+    return [stem for stem in stems if is_identifier(stem)]
 
 
 def _next_path(name: RelationName, suffix: str) -> str:

@@ -11,6 +11,7 @@ from typing import Final
 from dbt.adapters.silt.engine.catalog.objects.names_document import Names, parse_names, serialize_names
 from dbt.adapters.silt.engine.kernel.clock import Clock
 from dbt.adapters.silt.engine.kernel.errors import NotWrittenError, SiltError, StorageError
+from dbt.adapters.silt.engine.kernel.publication.prepared import Settle
 from dbt.adapters.silt.engine.kernel.publication_marks import PublicationRegister, UndecidedPublication
 from dbt.adapters.silt.engine.kernel.storage.store import ObjectMissing, PrefixStore, PutResult, Tag
 
@@ -59,14 +60,19 @@ class NamesRegister:
         """
         return self._read().names
 
-    def change(self, edit: Callable[[Names], Names]) -> Names:
-        """Changes the names, as `attempt_change` does, after settling the publications that change the same names."""
+    def change(self, edit: Callable[[Names], Names], settle: Settle | None = None) -> Names:
+        """Changes the names, as `attempt_change` does, after settling the publications that change the same names.
+
+        Args:
+            settle: settles a publication; by default as the database's publications do.
+        """
+        settle = settle or self._publications.settle
         while True:
             try:
                 return self.attempt_change(edit)
             except UndecidedPublication as undecided:
                 publication = undecided.publication
-                if not self._publications.settle(publication):
+                if not settle(publication):
                     self.attempt_change(partial(Names.with_publication, publication=publication, changes=None))
                 self._read()
 

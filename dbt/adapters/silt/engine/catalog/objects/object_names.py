@@ -64,19 +64,14 @@ class ObjectNames:
                 self._check_unchanged(names, each)
             return names.with_publication(begun.publication, begun.names)
 
-        while True:
-            try:
-                self._register.attempt_change(noted)
-                return
-            except UndecidedPublication as undecided:
-                self._remove_if_aborted(undecided.publication, settle(undecided.publication))
+        self._register.change(noted, settle)
 
     def finish(self, begun: Begun, is_published: bool) -> None:
         _check(begun)
         if is_published:
             self._register.attempt_change(lambda names: names, writes_published=True)
         else:
-            self._remove_if_aborted(begun.publication, is_published)
+            self._register.attempt_change(lambda names: names.with_publication(begun.publication, None))
         for each in begun.names:
             self._clean_up(each, is_published)
 
@@ -93,11 +88,6 @@ class ObjectNames:
             raise UndecidedPublication(other)
         if change.schema not in names.schemas or names.meaning(*key) != change.before:
             raise name_errors.changed_meanwhile(RelationName(self._database, change.schema, change.name))
-
-    def _remove_if_aborted(self, publication: int, is_published: bool) -> None:
-        if not is_published:
-            self._register.attempt_change(lambda names: names.with_publication(publication, None))
-        self._register.read()
 
     def _clean_up(self, change: NameChange, is_published: bool) -> None:
         """Deletes objects that nothing needs after the decision about a publication. The publisher of an aborted

@@ -46,7 +46,7 @@ class Kind(enum.Enum):
 
 @dataclass(frozen=True)
 class Meaning:
-    """What a name means.
+    """The meaning of a name.
 
     Attributes:
         kind: a table, a view or a function.

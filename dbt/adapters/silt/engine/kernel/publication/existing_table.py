@@ -54,10 +54,6 @@ class ExistingTable:
     def is_changed(self) -> bool:
         return self.info is not None
 
-    @property
-    def is_dropped(self) -> bool:
-        return drops(self.pending.changes)
-
     def check_files(self) -> Sequence[str]:
         return durable_files(self.log, self.pending.changes, log_folder_of(self.log, self.pending.base))
 
@@ -73,7 +69,7 @@ class ExistingTable:
             tuple(sorted(reads.paths)),
             reads.whole_table or bool(reads.predicates),
             reads.transactions,
-            self.is_dropped,
+            drops(self.pending.changes),
         )
 
     def marked_with(self, publication: int) -> ExistingTable:

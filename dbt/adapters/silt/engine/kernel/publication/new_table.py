@@ -43,10 +43,6 @@ class NewTable:
     def is_changed(self) -> bool:
         return True
 
-    @property
-    def is_dropped(self) -> bool:
-        return False
-
     def check_files(self) -> Sequence[str]:
         return durable_files(self.log, self.changes, self.folder)
 

@@ -25,11 +25,6 @@ class PreparedTable(Protocol):
         """Whether the publication changes the table, and does not only read it."""
         ...
 
-    @property
-    def is_dropped(self) -> bool:
-        """Whether the publication drops the table."""
-        ...
-
     def check_files(self) -> Sequence[str]:
         """Makes the new files of the table durable; returns their paths, relative to its folder.
 

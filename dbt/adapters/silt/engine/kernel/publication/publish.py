@@ -78,7 +78,7 @@ def publish(
     if not names and not any(each.is_changed for each in tables):
         return {}
     if not names and len(tables) == 1:
-        return _committed(logs, tables[0])
+        return _committed(tables[0])
     for _ in range(_ATTEMPTS):
         decision = _attempt(register, tables, names)
         if decision.status is Status.PUBLISHED:
@@ -172,13 +172,12 @@ def _unknown(begun: Begun, error: SiltError) -> CommitStateUnknownError:
     return CommitStateUnknownError(problem)
 
 
-def _committed(logs: Sequence[BranchLog], table: PreparedTable) -> dict[str, int]:
+def _committed(table: PreparedTable) -> dict[str, int]:
     """Commits the changes of the only table of a branch, which needs no publication."""
     assert isinstance(table, ExistingTable) and table.info is not None
     _check_files(table)
-    reads = next(log.reads for log in logs if log.main is table.log)
     own = CommitSettings(_LEVEL, commit_info=table.info.extra, user_metadata=table.info.user_metadata)
-    result = commit(table.log, table.pending.base, table.pending.changes, reads, own)
+    result = commit(table.log, table.pending.base, table.pending.changes, table.pending.reads, own)
     return {table.log.name: result.version}
 
 
