@@ -29,7 +29,7 @@ from tests.corpus.mutations import Files, mutate
 
 CORPUS = Path(__file__).parents[3] / "shared" / "corpus"
 MUTATIONS = int(os.environ.get("SILT_MUTATIONS", "20000"))
-ROUNDS, SHORT_ROUNDS = 40, 12
+ROUNDS, SHORT_ROUNDS = 40, 2
 LONG = [pytest.mark.long]
 _MAPPED = ("name", "id")
 # Larger logs are damaged too, but less often, because they take long.

@@ -53,7 +53,10 @@ CLAUSES = {
     "by the data source": "",
 }
 """The properties of the tables of each kind."""
-KINDS = pytest.mark.parametrize("properties", ["'a' = 'b'", VECTORS, FEED, f"{VECTORS}, {FEED}"])
+KINDS = pytest.mark.parametrize(
+    "properties",
+    ["'a' = 'b'", *(pytest.param(each, marks=pytest.mark.long) for each in (VECTORS, FEED)), f"{VECTORS}, {FEED}"],
+)
 """For tests of the results of statements, with and without deletion vectors."""
 
 
@@ -235,7 +238,7 @@ def test_a_table_created_by_a_query_with_a_condition_has_all_rows(house: House, 
     assert house.sql("select count(*) from made where d = -0.0").collect()[0][0] == 2 * len(ZEROS)
 
 
-@pytest.mark.parametrize("path", ["d", "f", "s.d", "s.t.f"])
+@pytest.mark.parametrize("path", ["d", "s.t.f", *(pytest.param(each, marks=pytest.mark.long) for each in ("f", "s.d"))])
 @KINDS
 def test_rows_are_deleted_and_updated_whatever_the_sign_of_zero(house: House, properties: str, path: str) -> None:
     house.sql(f"create table t ({SCHEMA}) using delta tblproperties ({properties})")
@@ -272,7 +275,7 @@ def test_rows_are_replaced_whatever_the_sign_of_zero(house: House, properties: s
         assert sorted(row.id for row in house.sql("select id from t").collect()) == [-1, 9, 10, 11], clause
 
 
-@pytest.mark.parametrize("kind", ["double", "float"])
+@pytest.mark.parametrize("kind", ["double", pytest.param("float", marks=pytest.mark.long)])
 @KINDS
 def test_partitions_of_both_zeros_are_found_and_changed_together(house: House, properties: str, kind: str) -> None:
     house.sql(f"create table t (id bigint, p {kind}) using delta partitioned by (p) tblproperties ({properties})")

@@ -38,7 +38,11 @@ def declared_by_another_writer(house: House, table: str, kind: str) -> None:
     commit(log, snapshot, Changes(Operation("CHANGE COLUMN"), metadata=metadata), ReadSet(), CommitSettings())
 
 
-@pytest.mark.parametrize("partitioned", ["", "partitioned by (c)"])
+PARTITIONED = "partitioned by (c)"
+BOTH_KINDS = pytest.mark.parametrize("partitioned", [pytest.param("", marks=pytest.mark.long), PARTITIONED])
+
+
+@pytest.mark.parametrize("partitioned", ["", PARTITIONED])
 def test_every_statement_pads_a_char(house: House, partitioned: str) -> None:
     house.sql(
         f"create table t (id int, c char(3) default 'd', v varchar(3)) {partitioned} tblproperties"
@@ -78,7 +82,7 @@ def test_a_new_table_and_a_generated_column_are_padded(house: House) -> None:
     assert house.log("again").snapshot().schema.require("x").sql_type == "char(5)"
 
 
-@pytest.mark.parametrize("partitioned", ["", "partitioned by (c)"])
+@BOTH_KINDS
 def test_all_spellings_of_another_writer_are_equal(house: House, partitioned: str) -> None:
     house.sql(f"create table t (id int, c string) {partitioned}")
     house.sql("insert into t values (1, 'ab'), (2, 'ab  '), (3, 'z')")
@@ -99,7 +103,7 @@ def test_all_spellings_of_another_writer_are_equal(house: House, partitioned: st
     assert house.rows("select id, c from t") == [(5, "ab  ")]
 
 
-@pytest.mark.parametrize("partitioned", ["", "partitioned by (c)"])
+@BOTH_KINDS
 def test_a_key_of_a_query_equals_a_char_without_padding(house: House, partitioned: str) -> None:
     house.sql(f"create table t (id int, c char(3)) {partitioned}")
     house.sql("insert into t values (1, 'a'), (2, 'b'), (3, 'c'), (4, null)")

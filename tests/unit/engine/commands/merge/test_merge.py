@@ -55,15 +55,26 @@ from tests.unit.engine.commands.spark_tables import BOTH_KINDS, VECTORS, Tables
 
 ROWS = "select * from values (1, 'a'), (2, 'b'), (null, 'n') as x(id, name)"
 NEW = "select * from values (2, 'B'), (3, 'C'), (null, 'N') as x(id, name)"
-WAYS = pytest.mark.parametrize(
-    ("tables", "limits"),
-    [({}, Limits()), ({}, STEP_BY_STEP), ({}, JOINED_WHOLE), (VECTORS, Limits())],
-    ids=["at once", "step by step", "joined whole", "marked"],
-    indirect=["tables"],
-)
+_OF_WAYS = {
+    "at once": ({}, Limits()),
+    "step by step": ({}, STEP_BY_STEP),
+    "joined whole": ({}, JOINED_WHOLE),
+    "marked": (VECTORS, Limits()),
+}
 
 
-@WAYS
+def ways(*tested: str) -> pytest.MarkDecorator:
+    """Runs a test in each way that a merge is carried out; all but the ways that are `tested` are marked long."""
+    cases = [
+        pytest.param(*case, id=way, marks=[] if way in tested else pytest.mark.long) for way, case in _OF_WAYS.items()
+    ]
+    return pytest.mark.parametrize(("tables", "limits"), cases, indirect=["tables"])
+
+
+EVERY_WAY = ways(*_OF_WAYS)
+
+
+@EVERY_WAY
 def test_update_and_insert_by_star(tables: Tables, limits: Limits) -> None:
     log = tables.made(ROWS)
     outcome = merge(tables, log, NEW, plan("t.id = s.id", *UPSERT, keys=BY_ID), limits=limits)
@@ -104,7 +115,7 @@ def test_the_first_clause_whose_condition_is_true_is_applied(tables: Tables) -> 
     assert described[0] == {"predicate": "s.id = 0", "actionType": "delete"}
 
 
-@WAYS
+@ways("step by step")
 def test_two_source_rows_for_one_target_row_are_refused_with_an_example_and_no_file_is_left(
     tables: Tables, limits: Limits
 ) -> None:
@@ -116,7 +127,7 @@ def test_two_source_rows_for_one_target_row_are_refused_with_an_example_and_no_f
     assert log.snapshot().version == 0 and tables.data_files(log) == files
 
 
-@WAYS
+@ways("joined whole")
 def test_target_rows_with_several_matches_may_be_deleted_or_kept(tables: Tables, limits: Limits) -> None:
     twice = "select * from values (2, 'x'), (2, 'y'), (9, 'z'), (9, 'z') as x(id, name)"
     deleted, kept, unseen = tables.made(ROWS, "deleted"), tables.made(ROWS, "kept"), tables.made(ROWS, "unseen")
@@ -135,8 +146,10 @@ def test_target_rows_with_several_matches_may_be_deleted_or_kept(tables: Tables,
 _THRICE = "select * from values (2, 'x'), (2, 'y'), (2, 'z'), (9, 'w') as x(id, name)"
 
 
-@WAYS
-@pytest.mark.parametrize("changes", ["false", "true"], ids=["no feed", "change feed"])
+@EVERY_WAY
+@pytest.mark.parametrize(
+    "changes", [pytest.param("false", marks=pytest.mark.long), "true"], ids=["no feed", "change feed"]
+)
 def test_a_target_row_with_many_matches_is_changed_by_the_only_source_row_that_a_clause_applies_to(
     tables: Tables, limits: Limits, changes: str
 ) -> None:
@@ -156,7 +169,7 @@ def test_a_target_row_with_many_matches_is_changed_by_the_only_source_row_that_a
     assert outcome.rows_deleted == 1
 
 
-@WAYS
+@ways("at once", "marked")
 def test_two_applicable_source_rows_are_refused_in_every_combination_of_clauses(tables: Tables, limits: Limits) -> None:
     log = tables.made(ROWS)
     update = MergeClause(MatchKind.MATCHED, UpdateAll(), "s.name = 'x'")
@@ -168,7 +181,7 @@ def test_two_applicable_source_rows_are_refused_in_every_combination_of_clauses(
     assert log.snapshot().version == 0
 
 
-@WAYS
+@ways("step by step")
 def test_an_insert_only_merge_rewrites_no_file(tables: Tables, limits: Limits) -> None:
     log = tables.made("select id, 'a' name from range(0, 4, 1, 1)")
     before = {add.path for add in log.snapshot().add_files()}
@@ -218,7 +231,7 @@ def test_a_key_compared_after_a_conversion_skips_no_file(tables: Tables) -> None
     assert outcome.rows_updated == 1
 
 
-@WAYS
+@ways("marked")
 def test_null_safe_and_composite_keys_match(tables: Tables, limits: Limits) -> None:
     log = tables.made("select * from values (1, 'x', 0), (1, null, 0), (null, 'x', 0) as v(a, b, n)")
     keys = (KeyEquality(Column.of("a"), "s.a"), KeyEquality(Column.of("b"), "s.b", null_safe=True))
@@ -227,7 +240,7 @@ def test_null_safe_and_composite_keys_match(tables: Tables, limits: Limits) -> N
     assert tables.rows(log) == [(1, "x", 0), (1, None, 5), (None, "x", 0), (None, "x", 6)]
 
 
-@WAYS
+@ways("joined whole")
 def test_empty_sources_and_empty_targets_are_merged(tables: Tables, limits: Limits) -> None:
     log = tables.made("select 1 id, 'a' name where false")
     nothing = "select 1 id, 'a' name where false"
@@ -241,7 +254,7 @@ def test_empty_sources_and_empty_targets_are_merged(tables: Tables, limits: Limi
     assert tables.rows(log) == []
 
 
-@WAYS
+@ways("at once")
 def test_a_merge_without_changes_commits_its_transaction_and_leaves_no_files(tables: Tables, limits: Limits) -> None:
     log = tables.made(ROWS)
     files = tables.data_files(log)
@@ -253,7 +266,7 @@ def test_a_merge_without_changes_commits_its_transaction_and_leaves_no_files(tab
     assert tables.data_files(log) == files
 
 
-@WAYS
+@ways("step by step")
 def test_a_nondeterministic_source_is_computed_once(tables: Tables, limits: Limits) -> None:
     log = tables.made("select id, 0.0D n, uuid() u from range(0, 50, 1, 1)")
     source = tables.spark.range(25, 75).select("id", F.rand().alias("n"), F.expr("uuid()").alias("u"))
@@ -274,7 +287,7 @@ def test_all_rows_of_a_partitioned_table_can_be_deleted(tables: Tables) -> None:
     assert tables.rows(log) == []
 
 
-@WAYS
+@ways("step by step")
 def test_files_of_partitioned_targets_are_skipped_and_updated_rows_move_between_partitions(
     tables: Tables, limits: Limits
 ) -> None:
@@ -345,7 +358,7 @@ def test_a_star_requires_every_column_of_the_table(tables: Tables) -> None:
         merge(tables, log, "select 1 id", plan("t.id = s.id", *UPSERT))
 
 
-@WAYS
+@ways("at once")
 def test_schema_evolution_adds_the_sources_columns_and_fields(tables: Tables, limits: Limits) -> None:
     log = tables.made("select 1 id, named_struct('a', 1) s, 'kept' name")
     source = "select * from values (1, named_struct('a', 2, 'b', 'new'), 5L), (2, named_struct('a', 3, 'b', 'x'), 6L)"

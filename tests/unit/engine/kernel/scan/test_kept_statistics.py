@@ -46,6 +46,11 @@ FORMS = {
 }
 KEPT = "dbt.adapters.silt.engine.kernel.files.kept_statistics"
 V2 = {"delta.checkpointPolicy": "v2"}
+KINDS_AND_FORMS = [
+    pytest.param(name, form, marks=[] if at % len(FORMS) == number else pytest.mark.long)
+    for at, name in enumerate(KINDS)
+    for number, form in enumerate(FORMS)
+]
 ODD = [None, "", "no json", "{}", '{"numRecords":1}', '{"numRecords":2,"minValues":{"c":"x"},"nullCount":{"c":0}}']
 
 
@@ -98,8 +103,7 @@ def equals(number: int) -> Expression:
     return Comparison("=", Column(("c",)), number)
 
 
-@pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("name", KINDS)
+@pytest.mark.parametrize(("name", "form"), KINDS_AND_FORMS)
 @settings(max_examples=5, deadline=None)
 @given(data=st.data())
 def test_statistics_read_on_demand_give_the_same_files(name: str, form: str, data: st.DataObject) -> None:

@@ -263,6 +263,8 @@ FAULTS: Mapping[str, Fault] = {
 }
 # The number of steps tried for each fault and scenario, chosen by a seed; set the variable to try more, or all.
 STEPS = {kind: int(os.environ.get("SILT_FAULT_STEPS", few)) for kind, few in (("memory", 8), ("local", 2), ("s3", 1))}
+FEW = {"memory": 3, "local": 1}
+"""The number of steps in tests that are not marked long."""
 
 
 def cases(name: str, fault: Fault) -> list[Fault]:
@@ -297,12 +299,14 @@ def new_world(kind: str, scenario: str, folder: Path, request: pytest.FixtureReq
 
 @pytest.mark.parametrize("fault", FAULTS)
 @pytest.mark.parametrize("scenario", SCENARIOS)
-@pytest.mark.parametrize("kind", ["memory", "local", pytest.param("s3", marks=pytest.mark.long)])
+@pytest.mark.parametrize(
+    ("kind", "count"), [*FEW.items(), *(pytest.param(*each, marks=pytest.mark.long) for each in STEPS.items())]
+)
 def test_no_fault_at_any_step_damages_the_table(
-    kind: str, scenario: str, fault: str, tmp_path: Path, request: pytest.FixtureRequest
+    kind: str, count: int, scenario: str, fault: str, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
     every = cases(scenario, FAULTS[fault])
-    tried = random.Random(f"{kind} {scenario} {fault}").sample(every, min(len(every), STEPS[kind]))
+    tried = random.Random(f"{kind} {scenario} {fault}").sample(every, min(len(every), count))
     for number, case in enumerate(tried):
         world = new_world(kind, scenario, tmp_path / str(number), request)
         world.store.faults.append(replace(case))
