@@ -35,7 +35,7 @@ demo: $(RUNS) java ## build two months of the sample project on flights, then re
 
 test: check $(SHARED) ## run check, all tests except the long tests, and a few tests over Spark Connect; SHARD=2/4: the second of four parts
 	@export $(WITH_JAVA); \
-	$(BIN)/python -m pytest --connect -m connect $(OF_SHARD) >$(CONNECT) 2>&1 & \
+	$(BIN)/python -m pytest --connect -m "connect(gate=True)" $(OF_SHARD) >$(CONNECT) 2>&1 & \
 	connect=$$!; trap "kill $$connect" INT TERM; ended=0; \
 	$(BIN)/python -m pytest -m "not long" -n $(WORKERS) --dist loadscope --no-loadscope-reorder $(OF_SHARD) \
 		--durations 20 --durations-min 1 || ended=1; \
@@ -52,6 +52,7 @@ test-long: $(SHARED) ## run the tests marked long, which include the wheel, and 
 	$(if $(LANE),,$(BIN)/python -m pytest --cluster -m "kept or connect" tests/functional || ended=1;) \
 	$(if $(LANE),,$(BIN)/python -m pytest --cluster $(ENGINE_ON_SPARK) || ended=1;) \
 	$(if $(LANE),,$(MAKE) test-connect || ended=1;) \
+	$(if $(LANE),,$(BIN)/python -m pytest --connect -m connect tests/functional tests/security tests/unit/session || ended=1;) \
 	$(if $(LANE),,$(BIN)/python -m pytest --kept --silt-dbt -m kept tests/functional || ended=1;) \
 	$(if $(WITHOUT_LANES),,$(BIN)/python -m tests.lanes --workers $(WORKERS) $(LANE) || ended=1;) \
 	exit $$ended

@@ -12,7 +12,7 @@ from tests.chaos.state import Difference, State
 from tests.chaos.workplace import Command
 from tests.connect_server import running_for_processes
 
-KILLS = int(os.environ.get("SILT_KILLS", "2"))
+KILLS = int(os.environ.get("SILT_KILLS", "1"))
 MANY_KILLS = int(os.environ.get("SILT_KILLS", "18"))
 SEED = int(os.environ.get("SILT_KILL_SEED", "20130111"))
 

@@ -48,6 +48,7 @@ def test_two_builds_on_a_cluster_leave_the_tables_of_an_embedded_spark(cluster: 
     assert tables(project.folder / "on-cluster") == expected
 
 
+@pytest.mark.long
 def test_a_missing_master_is_reported_at_once(project: Project) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]

@@ -16,13 +16,27 @@ PAGES = [
     for page in [ROOT / "README.md", *sorted(ROOT.glob("docs/**/*.md"))]
     if page.parent.name != "decisions" and "```" in page.read_text(encoding="utf-8")
 ]
+IN_THE_GATE = frozenset(
+    (
+        "README.md",
+        "docs/getting-started.md",
+        "docs/models/incremental.md",
+        "docs/models/table.md",
+        "docs/engine/python.md",
+    )
+)
+"""The pages that each run of the tests tries; the long tests try all pages."""
 
 
 def name(page: Path) -> str:
     return page.relative_to(ROOT).as_posix()
 
 
-@pytest.mark.parametrize("page", PAGES, ids=name)
+def marked(page: Path) -> object:
+    return pytest.param(page, id=name(page), marks=() if name(page) in IN_THE_GATE else pytest.mark.long)
+
+
+@pytest.mark.parametrize("page", [marked(page) for page in PAGES])
 def test_the_files_commands_and_programs_of_a_page_have_the_stated_results(
     page: Path, page_session: SparkSession, tmp_path: Path
 ) -> None:

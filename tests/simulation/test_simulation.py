@@ -14,21 +14,7 @@ def run(chunk: int) -> None:
         simulate(seed)
 
 
-# The tests are in classes, which are distributed over workers. `test_rare_states.py` runs the first two chunks.
-class TestFirstHalf:
-    @pytest.mark.parametrize("chunk", range(2, 5))
-    def test_all_invariants_hold(self, chunk: int) -> None:
-        run(chunk)
-
-
-class TestSecondHalf:
-    @pytest.mark.parametrize("chunk", range(5, 8))
-    def test_all_invariants_hold(self, chunk: int) -> None:
-        run(chunk)
-
-
-@pytest.mark.long
-class TestMoreSeeds:
-    @pytest.mark.parametrize("chunk", range(8, 40))
-    def test_all_invariants_hold(self, chunk: int) -> None:
-        run(chunk)
+# `test_rare_states.py` runs the first two chunks.
+@pytest.mark.parametrize("chunk", [2, *(pytest.param(chunk, marks=pytest.mark.long) for chunk in range(3, 40))])
+def test_all_invariants_hold(chunk: int) -> None:
+    run(chunk)

@@ -169,7 +169,7 @@ class TestMappedColumns:
         assert found == [(0, "x", None), (1, "x", None), (2, "x", None), (3, "x", "n")]
 
 
-@pytest.mark.connect
+@pytest.mark.connect(gate=True)
 class TestPythonModels:
     @pytest.fixture(scope="class")
     def models(self) -> dict[str, str]:

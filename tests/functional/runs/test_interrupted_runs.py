@@ -47,8 +47,10 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
 # A terminal sends SIGINT to all of its processes, a scheduler SIGTERM to dbt only.
 @pytest.mark.parametrize(
     ("send", "number", "code", "reason"),
-    [(os.killpg, signal.SIGINT, 2, "Interrupted"), (os.kill, signal.SIGTERM, 143, "Ended by SIGTERM")],
-    ids=["Ctrl-C", "SIGTERM"],
+    [
+        pytest.param(os.killpg, signal.SIGINT, 2, "Interrupted", id="Ctrl-C", marks=pytest.mark.long),
+        pytest.param(os.kill, signal.SIGTERM, 143, "Ended by SIGTERM", id="SIGTERM"),
+    ],
 )
 @pytest.mark.parametrize(
     "program", [("dbt",), pytest.param(("silt", "dbt"), marks=pytest.mark.long)], ids=lambda words: " ".join(words)

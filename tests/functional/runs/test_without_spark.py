@@ -86,11 +86,16 @@ def test_the_four_data_tests_of_dbt_start_no_spark(project: Path) -> None:
 @pytest.mark.parametrize(
     "arguments",
     [
-        ("test", "--store-failures", "--select", "test_name:unique"),
-        ("show", "--select", "sums"),
-        ("show", "--inline", "select id from {{ ref('orders') }} where absent = 1"),
+        pytest.param(
+            ("test", "--store-failures", "--select", "test_name:unique"), marks=pytest.mark.long, id="stored failures"
+        ),
+        pytest.param(("show", "--select", "sums"), id="a sum"),
+        pytest.param(
+            ("show", "--inline", "select id from {{ ref('orders') }} where absent = 1"),
+            marks=pytest.mark.long,
+            id="an error",
+        ),
     ],
-    ids=["stored failures", "a sum", "an error"],
 )
 def test_any_other_query_starts_spark(project: Path, arguments: tuple[str, ...]) -> None:
     failed = dbt_without_java(project, *arguments)

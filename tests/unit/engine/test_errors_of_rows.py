@@ -31,7 +31,12 @@ def words(house: House) -> House:
 @pytest.mark.parametrize(
     ("query", "kind", "said"),
     [
-        ("select cast(s as int) from words", ValueNotCastableError, r"\[CAST_INVALID_INPUT\] The value '(one|two)'"),
+        pytest.param(
+            "select cast(s as int) from words",
+            ValueNotCastableError,
+            r"\[CAST_INVALID_INPUT\] The value '(one|two)'",
+            marks=pytest.mark.connect(gate=True),
+        ),
         (
             "select 1 / (id - 1) from words",
             DataRejectedError,
@@ -132,7 +137,7 @@ def test_a_mistake_in_the_sql_of_a_method_has_the_remedy_that_it_has_in_a_statem
         rows.selectExpr('s as "x y"').collect()
 
 
-@pytest.mark.connect
+@pytest.mark.connect(gate=True)
 def test_an_exception_in_a_python_function_is_reported_with_its_line(words: House) -> None:
     words.warehouse.spark.udf.register("of_python", lambda number: 1 // (number - 1), "int")
     with pytest.raises(InvalidStatementError, match=r"(?s)\[PYTHON_EXCEPTION\].*ZeroDivisionError: .*correct the fun"):

@@ -33,7 +33,7 @@ def test_a_change_returns_its_metrics(orders: House) -> None:
     assert (row.operation, row.version, row.num_updated_rows, row.skipped) == ("UPDATE", 2, 2, False)
 
 
-@pytest.mark.connect
+@pytest.mark.connect(gate=True)
 def test_a_transaction_is_applied_once(orders: House) -> None:
     for _ in range(2):
         row = orders.sql("insert into orders values (4, 'd', 4)", txn=("load", 7)).collect()[0]
@@ -58,7 +58,7 @@ def test_earlier_versions_can_be_read(orders: House) -> None:
         orders.sql("select * from orders timestamp as of '2001-01-01'")
 
 
-@pytest.mark.connect
+@pytest.mark.connect(gate=True)
 def test_a_merge_supports_all_kinds_of_clauses(orders: House) -> None:
     orders.sql(
         """
@@ -118,7 +118,7 @@ def test_a_column_omitted_by_an_insert_gets_its_default(house: House) -> None:
     assert house.rows("select id, kind, cast(at as string) from t") == [(n, "plain", "2024-02-29") for n in (1, 2)]
 
 
-@pytest.mark.connect
+@pytest.mark.connect(gate=True)
 def test_views_show_the_current_rows_of_their_tables(orders: House) -> None:
     orders.sql("create view cheap (number, what) as select id, name from orders where amount < 5 -- cheap ones")
     orders.sql("create temporary view mine as select number from cheap")
@@ -251,7 +251,7 @@ def test_no_statement_on_a_table_of_this_engine_is_passed_to_spark(orders: House
             orders.sql(statement)
 
 
-@pytest.mark.connect
+@pytest.mark.connect(gate=True)
 def test_a_missing_data_file_is_named(orders: House) -> None:
     log = orders.log("orders")
     (victim,) = data_files(log)

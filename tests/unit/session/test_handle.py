@@ -19,7 +19,7 @@ from dbt.adapters.silt.session.handle import OpenSession, SiltHandle, Submission
 from dbt.adapters.silt.session.spark import SessionPool, SessionSettings
 
 
-@pytest.mark.connect
+@pytest.mark.connect(gate=True)
 def test_jobs_are_tagged_during_a_statement_only(spark: SparkSession, tmp_path: Path) -> None:
     warehouse = Warehouse(spark, str(tmp_path))
     handle = handle_of(spark, warehouse, TaggedRunner(("model.shop.orders", "daily")))
@@ -61,7 +61,7 @@ def test_values_for_parameters_of_a_statement_are_refused() -> None:
     assert runner.ran == []
 
 
-@pytest.mark.connect
+@pytest.mark.connect(gate=True)
 def test_arrays_and_maps_without_a_type_are_fetched_as_text(spark: SparkSession) -> None:
     """Arrow has no maps with untyped keys."""
     frame = spark.sql("select map() as m, array() as a, array(map()) as l, named_struct('x', null) as s, null as n")

@@ -17,7 +17,7 @@ from dbt.adapters.silt.status_lines.line import Stages
 ENDLESS = "select count(*) from range(0, 100000000000000, 1, 40) where hash(id) = 0"
 
 
-@pytest.mark.connect
+@pytest.mark.connect(gate=True)
 def test_the_tasks_of_a_running_statement_are_reported_and_dropped_after_it(spark: SparkSession) -> None:
     session = spark.newSession()
     stages = find.stages_of(session)

@@ -21,7 +21,7 @@ EVERY_TYPE = (
 )
 
 
-@pytest.mark.connect
+@pytest.mark.connect(gate=True)
 def test_a_table_with_columns_of_every_type_is_read_by_its_name_and_by_its_path(tables: Tables) -> None:
     tables.house.sql(f"create table main.t using delta as {EVERY_TYPE}")
     found, expected = tables.read("t"), tables.house.warehouse.table("main.t")

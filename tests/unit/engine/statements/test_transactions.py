@@ -24,7 +24,7 @@ def documents(house: House) -> list[Path]:
     return sorted((house.root / "_publications").glob("*.json"))
 
 
-@pytest.mark.connect
+@pytest.mark.connect(gate=True)
 def test_all_statements_take_effect_at_the_end_and_read_what_earlier_statements_wrote(shop: House) -> None:
     other = shop.another()
     with shop.warehouse.transaction() as together:

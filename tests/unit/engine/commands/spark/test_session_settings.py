@@ -30,7 +30,7 @@ def test_settings_with_a_value_are_read_and_unset_settings_are_omitted(session: 
     assert session_settings.given(session, names) == {CODEC: "zstd", TIMESTAMPS: "TIMESTAMP_MICROS"}
 
 
-@pytest.mark.connect
+@pytest.mark.connect(gate=True)
 def test_a_configured_session_has_every_required_setting(session: SparkSession) -> None:
     required = required_settings.required()
     assert {name: session.conf.get(name, value) for name, value in required.items()} == required

@@ -22,7 +22,7 @@ def orders(house: House) -> House:
     return house
 
 
-@pytest.mark.connect
+@pytest.mark.connect(gate=True)
 def test_the_first_append_creates_the_table_and_later_appends_match_columns_by_name(house: House) -> None:
     first = house.warehouse.write(frame(house, "select 1L as id, 'a' as name"), "orders", partition_by="name")
     second = house.warehouse.write(frame(house, "select 'b' as NAME, 2 as id"), "main.orders")

@@ -13,7 +13,7 @@ from dbt.adapters.silt.engine.kernel.errors import (
 from tests.unit.engine.house import House, other_rows, side_by_side
 
 
-@pytest.mark.connect
+@pytest.mark.connect(gate=True)
 def test_optimize_and_vacuum_run_in_sql_and_change_no_rows(house: House) -> None:
     house.sql("create table orders (id bigint, day date) partitioned by (day)")
     for day in (1, 1, 2, 2):

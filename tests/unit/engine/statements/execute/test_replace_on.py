@@ -18,7 +18,7 @@ def sales(house: House) -> House:
     return house
 
 
-@pytest.mark.connect
+@pytest.mark.connect(gate=True)
 def test_null_safe_keys_replace_the_row_with_a_null_key_too(sales: House) -> None:
     new = "select * from values ('z', 2, 21), ('z', null, 31), ('z', 4, 41) as v (shop, id, price)"
     row = sales.sql(f"insert into sales as t by name replace on (t.id <=> s.id) ({new}) as s").collect()[0]

@@ -9,7 +9,7 @@ import pytest
 from tests.unit.engine.house import House
 
 
-@pytest.mark.connect
+@pytest.mark.connect(gate=True)
 def test_two_warehouses_in_one_session_keep_tables_of_the_same_name_apart(house: House) -> None:
     other = house.place.beside("other").warehouse(house.warehouse.spark)
     frames = []

@@ -118,7 +118,7 @@ def test_every_statement_records_its_changes(house: House, marking: str, partiti
     assert plain(ours) == plain(theirs)
 
 
-@pytest.mark.connect
+@pytest.mark.connect(gate=True)
 def test_changes_are_recorded_from_the_version_that_enables_the_feed(house: House) -> None:
     house.sql("create table t as select 1 as id")
     house.sql("alter table t set tblproperties ('delta.enableChangeDataFeed' = 'true')")

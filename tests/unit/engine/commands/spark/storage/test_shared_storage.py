@@ -25,7 +25,7 @@ def connected(connect_server: str | None, spark: SparkSession) -> SparkSession:
     return spark
 
 
-@pytest.mark.connect
+@pytest.mark.connect(gate=True)
 @pytest.mark.skipif(not os.path.exists("/proc/self/cwd"), reason="there are no paths that differ by process")
 def test_a_folder_that_the_server_sees_differently_is_refused(
     connected: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -49,7 +49,7 @@ def test_a_further_database_is_checked_too(
         Warehouse(connected.newSession(), str(warehouse), databases={"other": OWN_FOLDER})
 
 
-@pytest.mark.connect
+@pytest.mark.connect(gate=True)
 def test_a_spark_is_asked_once_and_no_file_is_left_behind(connected: SparkSession, tmp_path: Path) -> None:
     storage = SharedStorage((LocalStore(tmp_path / "a [house]"),))
     storage.check(connected.newSession())
