@@ -54,7 +54,7 @@ def passed(*_: object) -> None:
         ("check_added_files", 98),
         ("check_removed_files_were_not_read", 82),
         ("check_removed_files_are_not_removed_again", 10),
-        ("check_metadata", 105),
+        ("check_metadata", 140),
         ("check_transactions", 156),
     ],
 )
@@ -65,7 +65,7 @@ def test_a_missing_conflict_check_is_found(check: str, start: int) -> None:
 
 def test_a_rule_for_all_rows_that_is_committed_at_the_tables_level_is_found() -> None:
     with mock.patch.object(commit, "effective_isolation_level", lambda level, _: level):
-        assert "rows were overlooked" in first_violation(467)
+        assert "rows were overlooked" in first_violation(546)
 
 
 def test_an_unknown_answer_taken_for_a_conflict_is_found() -> None:
@@ -106,7 +106,7 @@ def test_tables_that_are_pinned_without_a_second_check_are_found() -> None:
         return {log: log.snapshot() for log in logs}
 
     with mock.patch.object(consistent_cut, "consistent_cut", hasty_cut):
-        assert "no moment" in first_violation(357)
+        assert "no moment" in first_violation(410)
 
 
 def test_a_checkpoint_that_lacks_a_file_is_found() -> None:
@@ -129,12 +129,12 @@ def test_a_vacuum_that_keeps_only_the_newest_version_is_found() -> None:
 
 def test_a_commit_at_a_version_that_was_cleaned_up_is_found() -> None:
     with mock.patch.multiple(checked_attempt, _not_cleaned_up=lambda log, folder, *_: folder, _check_was_free=passed):
-        assert "and did not land" in first_violation()
+        assert "and did not land" in first_violation(11)
 
 
 def test_a_commit_that_does_not_look_for_a_clean_up_after_its_write_is_found() -> None:
     with mock.patch.object(checked_attempt, "_check_was_free", passed):
-        assert "and did not land" in first_violation()
+        assert "and did not land" in first_violation(31)
 
 
 def test_a_log_that_is_known_by_a_version_that_is_cleaned_up_is_found() -> None:
@@ -176,4 +176,4 @@ def test_a_vacuum_that_does_not_know_deletion_vectors_is_found() -> None:
         return replace(needed, paths=frozenset(path for path in needed.paths if not path.endswith(".bin")))
 
     with mock.patch.object(vacuum, "needed", without_vectors):
-        assert "deleted" in first_violation()
+        assert "deleted" in first_violation(38)

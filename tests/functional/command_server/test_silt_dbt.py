@@ -96,7 +96,15 @@ def shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shop]:
     shop.stop()
 
 
-@pytest.mark.parametrize("arguments", [["--version"], ["ls", "--no-such-option"], ["nothing"]], ids=" ".join)
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        pytest.param(["--version"], marks=pytest.mark.long),
+        ["ls", "--no-such-option"],
+        pytest.param(["nothing"], marks=pytest.mark.long),
+    ],
+    ids=" ".join,
+)
 def test_results_and_errors_equal_those_of_dbt(shop: Shop, arguments: list[str]) -> None:
     assert shop.run("silt", "dbt", *arguments) == shop.run("dbt", *arguments)
 
@@ -165,6 +173,7 @@ def test_a_changed_profile_is_noticed(shop: Shop) -> None:
     assert "several" in output
 
 
+@pytest.mark.long
 def test_the_server_runs_as_long_as_the_profile_of_the_last_command_requires(shop: Shop) -> None:
     profiles = shop.folder / "profiles.yml"
     before, seen = profiles.read_text(), []

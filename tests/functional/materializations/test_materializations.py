@@ -221,8 +221,8 @@ class TestHardDeletes:
     @pytest.mark.parametrize(
         ("mode", "expected"),
         [
-            ("ignore", [(1, True), (2, True)]),
-            ("invalidate", [(1, True), (2, False)]),
+            pytest.param("ignore", [(1, True), (2, True)], marks=pytest.mark.long),
+            pytest.param("invalidate", [(1, True), (2, False)], marks=pytest.mark.long),
             ("new_record", [(1, True), (2, False), (2, True)]),
         ],
     )

@@ -83,6 +83,7 @@ OF_PEOPLE = """
 """
 
 
+@pytest.mark.long
 class TestRowsThatGoAndComeBack:
     @pytest.fixture(scope="class")
     def models(self) -> dict[str, str]:

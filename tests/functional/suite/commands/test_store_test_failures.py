@@ -17,10 +17,12 @@ from dbt.tests.adapter.store_test_failures_tests.test_store_test_failures import
 )
 
 
+@pytest.mark.long
 class TestStoreTestFailuresAsInteractions(StoreTestFailuresAsInteractions):
     pass
 
 
+@pytest.mark.long
 class TestStoreTestFailuresAsProjectLevelOff(StoreTestFailuresAsProjectLevelOff):
     pass
 
@@ -29,6 +31,7 @@ class TestStoreTestFailuresAsProjectLevelView(StoreTestFailuresAsProjectLevelVie
     pass
 
 
+@pytest.mark.long
 class TestStoreTestFailuresAsProjectLevelEphemeral(StoreTestFailuresAsProjectLevelEphemeral):
     pass
 
@@ -38,6 +41,7 @@ class TestStoreTestFailuresAsGeneric(StoreTestFailuresAsGeneric):
     pass
 
 
+@pytest.mark.long
 class TestStoreTestFailuresAsExceptions(StoreTestFailuresAsExceptions):
     pass
 

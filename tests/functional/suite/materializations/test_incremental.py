@@ -22,6 +22,7 @@ class TestMergeExcludeColumns(BaseMergeExcludeColumns):
     pass
 
 
+@pytest.mark.long
 @pytest.mark.kept
 @pytest.mark.own_process("which batches there are by now is patched")
 class TestMicrobatch(BaseMicrobatch):
@@ -37,15 +38,18 @@ class TestIncrementalPredicates(BaseIncrementalPredicates):
     pass
 
 
+@pytest.mark.long
 @pytest.mark.kept
 class TestIncrementalPredicatesDeleteInsert(BaseIncrementalPredicatesDeleteInsert):
     pass
 
 
+@pytest.mark.long
 class TestPredicatesDeleteInsert(BasePredicatesDeleteInsert):
     pass
 
 
+@pytest.mark.long
 @pytest.mark.kept
 class TestIncrementalUniqueKey(BaseIncrementalUniqueKey):
     """dbt's own tests, but for keys that name nothing: they are refused, because every run would append silently."""

@@ -58,10 +58,12 @@ class SparkTypesOfNewRecord:
         return spark_types(new_record_timestamp_mode._update_sql)
 
 
+@pytest.mark.long
 class TestSnapshotEphemeralHardDeletes(BaseSnapshotEphemeralHardDeletes):
     pass
 
 
+@pytest.mark.long
 class TestSnapshotNewColumnSpecificCheckCols(BaseSnapshotNewColumnSpecificCheckCols):
     pass
 
@@ -76,11 +78,13 @@ class TestSnapshotNewColumnWithDeletes(BaseSnapshotNewColumnWithDeletes):
     pass
 
 
+@pytest.mark.long
 @pytest.mark.kept
 class TestSimpleSnapshot(BaseSimpleSnapshot):
     pass
 
 
+@pytest.mark.long
 class TestSnapshotCheck(BaseSnapshotCheck):
     pass
 
@@ -95,10 +99,12 @@ class TestSnapshotNewRecordDbtValidToCurrent(BaseSnapshotNewRecordDbtValidToCurr
     pass
 
 
+@pytest.mark.long
 class TestSnapshotNewRecordTimestampMode(SparkTypesOfNewRecord, BaseSnapshotNewRecordTimestampMode):
     pass
 
 
+@pytest.mark.long
 class TestSnapshotColumnNames(SparkTypes, BaseSnapshotColumnNames):
     pass
 
@@ -108,6 +114,7 @@ class TestSnapshotColumnNamesFromDbtProject(SparkTypes, BaseSnapshotColumnNamesF
     pass
 
 
+@pytest.mark.long
 class TestSnapshotDbtValidToCurrent(SparkTypes, BaseSnapshotDbtValidToCurrent):
     pass
 
@@ -116,6 +123,7 @@ class TestSnapshotInvalidColumnNames(SparkTypes, BaseSnapshotInvalidColumnNames)
     pass
 
 
+@pytest.mark.long
 @pytest.mark.kept
 class TestSnapshotMultiUniqueKey(SparkTypes, BaseSnapshotMultiUniqueKey):
     pass
