@@ -75,7 +75,7 @@ class TestSnapshotCheckCols(BaseSnapshotCheckCols):
     pass
 
 
-@pytest.mark.connect(gate=True)
+@pytest.mark.connect
 @pytest.mark.kept
 class TestSnapshotTimestamp(BaseSnapshotTimestamp):
     pass
