@@ -13,6 +13,8 @@ export PIP_NO_CACHE_DIR := 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export DBT_SEND_ANONYMOUS_USAGE_STATS := false
 export PYTHON
+# Tests start many processes, and each would compile all of its imports again.
+unexport PYTHONDONTWRITEBYTECODE
 
 # Runs a command with the Java that Spark uses.
 WITH_JAVA = JAVA_HOME="$$(cat $(VENV)/java-home)"

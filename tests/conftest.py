@@ -55,6 +55,9 @@ SERVER, KEPT, CLUSTER = "server", "kept", "cluster"
 embedded driver, on a standalone cluster started for them.
 """
 
+# Each process that a test starts would otherwise compile all of its imports again.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 # The Python of Spark's workers is the tests' Python, not the first on the path.
 os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
 # Commands that tests run leave no process behind that builds a class archive.
