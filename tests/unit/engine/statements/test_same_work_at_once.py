@@ -76,6 +76,8 @@ KINDS = {
     "new column": Kind("alter table t add columns (note string)"),
     "optimize": Kind("optimize t", (ROWS, "insert into t select * from t")),
 }
+LOOKED_FOR = ("first creation", "replacement", "append that reads its table", "merge", "delete", "restore")
+"""Statements whose work is also done just after they look for it, in tests that are not marked long."""
 CREATIONS = ("first creation", "creation like another", "clone")
 
 
@@ -122,7 +124,12 @@ def run(house: House, kind: Kind, txn: tuple[str, int] = WORK) -> Outcome:
 
 @pytest.mark.parametrize(
     ("name", "moment"),
-    [(name, moment) for name in KINDS for moment in MOMENTS if (name, moment) != ("optimize", "look")],
+    [
+        pytest.param(name, moment, marks=[] if moment == "commit" or name in LOOKED_FOR else pytest.mark.long)
+        for name in KINDS
+        for moment in MOMENTS
+        if (name, moment) != ("optimize", "look")
+    ],
 )
 def test_the_second_writer_skips_the_work_and_names_the_version_that_did_it(
     name: str, moment: str, house: House, monkeypatch: pytest.MonkeyPatch
@@ -226,7 +233,13 @@ def test_an_error_that_another_writer_did_not_cause_is_not_changed(house: House)
     assert times_done(house) == 0
 
 
-@pytest.mark.parametrize("name", ["first creation", "clone", "replacement", "append", "merge", "replace on", "delete"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("first creation", "append", "merge"),
+        *(pytest.param(each, marks=pytest.mark.long) for each in ("clone", "replacement", "replace on", "delete")),
+    ],
+)
 def test_of_four_concurrent_writers_one_does_the_work(name: str, patient_house: House) -> None:
     house, outcomes = patient_house, list[Outcome]()
     for statement in KINDS[name].before:
