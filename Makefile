@@ -50,6 +50,7 @@ test-changed: $(SHARED) ## run the tests that the changes since BASE (HEAD) reac
 test-long: $(SHARED) ## run the tests marked long, which include the wheel, and each lane of versions in a separate environment; LANE: one lane; WITHOUT_LANES=yes: no lanes
 	@export $(WITH_JAVA); ended=0; \
 	$(if $(LANE),,$(BIN)/python -m pytest -m long -n $(WORKERS) --dist loadscope --no-loadscope-reorder || ended=1;) \
+	$(if $(LANE),,SILT_EXAMPLES=all $(BIN)/python -m pytest -m "hypothesis and not long" -n $(WORKERS) --dist loadscope || ended=1;) \
 	$(if $(LANE),,$(BIN)/python -m pytest --kept -m "kept or connect" || ended=1;) \
 	$(if $(LANE),,$(BIN)/python -m pytest --cluster -m "kept or connect" tests/functional || ended=1;) \
 	$(if $(LANE),,$(BIN)/python -m pytest --cluster $(ENGINE_ON_SPARK) || ended=1;) \

@@ -26,6 +26,7 @@ from tests.cloud import install
 from tests.cloud.servers import ObjectServer, running_azure, running_s3
 from tests.clusters import standalone
 from tests.connect_server import running
+from tests.examples import DEFAULT, examples
 
 pytest_plugins = ["tests.durations", "tests.skips"]
 
@@ -65,7 +66,7 @@ os.environ.setdefault("SILT_CLASS_ARCHIVE", "off")
 SAME_EXAMPLES = os.environ.get("CI") == "true"
 """Whether each run draws the same examples: CI judges the change, and other runs look for new failures."""
 # The time that an example takes depends on the machine, not on the rule.
-hypothesis.settings.register_profile("rules", deadline=None, derandomize=SAME_EXAMPLES)
+hypothesis.settings.register_profile("rules", deadline=None, derandomize=SAME_EXAMPLES, max_examples=examples(DEFAULT))
 hypothesis.settings.load_profile("rules")
 
 

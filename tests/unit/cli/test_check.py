@@ -18,6 +18,7 @@ from dbt.adapters.silt.cli import check
 from dbt.adapters.silt.cli.main import main
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.table.paths import LOG_FOLDER, checkpoint_path, checksum_path, commit_path
+from tests.examples import examples
 from tests.unit.cli.house import House, rows
 from tests.unit.engine.kernel.log_builder import stated_at
 
@@ -292,7 +293,7 @@ def test_a_folder_that_is_not_a_table_is_invalid_input(tmp_path: Path, capsys: p
     assert "it is not a Delta table" in capsys.readouterr().err
 
 
-@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(12), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     st.lists(st.tuples(st.sampled_from(["append", "mark", "restore"]), st.integers(0, 30)), min_size=1, max_size=12),
     st.lists(st.text(max_size=50), min_size=1, max_size=4),

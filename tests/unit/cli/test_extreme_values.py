@@ -27,6 +27,7 @@ from dbt.adapters.silt.engine.kernel.table.actions import AddFile, CommitInfo, M
 from dbt.adapters.silt.engine.kernel.table.paths import LOG_FOLDER, commit_path
 from dbt.adapters.silt.engine.kernel.table.properties import TableProperties
 from dbt.adapters.silt.engine.kernel.table.schema import DecimalType, PrimitiveType, StructField, StructType
+from tests.examples import examples
 from tests.unit.cli.house import House
 
 _TYPES: dict[str, tuple[Any, pa.DataType, st.SearchStrategy[int]]] = {
@@ -44,7 +45,9 @@ ROWS = st.lists(
 )
 TIMES = st.integers(-(2**63), 2**63 - 1)
 
-each_table = settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+each_table = settings(
+    max_examples=examples(25), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 
 
 def exact(unscaled: int, scale: int) -> Decimal:

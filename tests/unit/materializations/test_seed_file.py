@@ -15,6 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from dbt.adapters.silt.materializations.seed_file import read_table
+from tests.examples import examples
 
 NULLS = st.sampled_from(["", "null", "NULL", " ", "none", "n/a"])
 DAYS = st.dates().map(str) | st.sampled_from(["2023-02-29", "0000-01-01", "2024-1-1", "20240101", " 2024-01-01"])
@@ -65,7 +66,7 @@ def as_we(file: Path, text_columns: list[str], delimiter: str = ",") -> list[Any
     return content(table)
 
 
-@settings(max_examples=600, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(max_examples=examples(600), suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 @given(columns=st.lists(ANY_COLUMN, min_size=1, max_size=4), is_text=st.booleans())
 def test_any_file_is_read_as_dbt_reads_it(tmp_path: Path, columns: list[list[str]], is_text: bool) -> None:
     names = [f"c{number}" for number in range(len(columns))]

@@ -17,6 +17,7 @@ from dbt.adapters.silt.engine.answers.sessions import UNKNOWN_ZONE
 from dbt.adapters.silt.engine.arrow.types import uniform
 from dbt.adapters.silt.engine.sql.grammar.parse import parse
 from dbt.adapters.silt.session.fetch import fetchable
+from tests.examples import examples
 
 COLUMNS = ("id", "B", "n", "s", "t", "ts", "ntz", "flag", "f", "p", "o.id", "tags", "st", "m", "c")
 LITERALS = (
@@ -92,7 +93,7 @@ def in_order(rows: pa.Table) -> list[str]:
     return sorted(map(str, rows.to_pylist()))
 
 
-@settings(max_examples=60, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(60), suppress_health_check=list(HealthCheck))
 @given(listed=LISTS, condition=st.one_of(st.none(), CONDITIONS), version=st.sampled_from(("", " version as of 1")))
 def test_an_answer_without_spark_equals_sparks_answer(
     warehouse: Warehouse, listed: str, condition: str | None, version: str

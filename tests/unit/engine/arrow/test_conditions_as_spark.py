@@ -15,6 +15,7 @@ from dbt.adapters.silt.engine import Warehouse
 from dbt.adapters.silt.engine.arrow.read import condition
 from dbt.adapters.silt.engine.catalog.names import RelationName
 from dbt.adapters.silt.engine.kernel.errors import UnsupportedStatementError
+from tests.examples import examples
 
 ZONE = "America/Los_Angeles"
 SCHEMA = (
@@ -108,7 +109,7 @@ def ids(house: Warehouse, table: str, text: str) -> list[int]:
     return sorted(found["id"].to_pylist())
 
 
-@settings(max_examples=12, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@settings(max_examples=examples(12), suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 @given(st.lists(CONDITIONS, min_size=60, max_size=60))
 def test_an_arrow_condition_selects_the_rows_that_spark_selects_or_is_refused(
     house: Warehouse, texts: list[str]

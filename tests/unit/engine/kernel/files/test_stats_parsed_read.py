@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dbt.adapters.silt.engine.kernel.files.stats_parsed_read import INT96_UNIT, READS_INT96, stats_texts
+from tests.examples import examples
 
 UTC = datetime.timezone.utc
 VALUES = pa.struct(
@@ -77,7 +78,7 @@ def expected(value: Any) -> Any:
 
 
 @given(st.lists(ROWS, max_size=5))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 def test_the_json_has_the_values_of_the_columns(rows: list[Any]) -> None:
     texts = stats_texts(pa.array(rows, STATS)).to_pylist()
     for row, text in zip(rows, texts, strict=True):

@@ -20,6 +20,7 @@ from dbt.adapters.silt.engine.kernel.table import active_files
 from dbt.adapters.silt.engine.kernel.table.actions import AddFile, Metadata
 from dbt.adapters.silt.engine.kernel.table.expressions import Column
 from dbt.adapters.silt.engine.kernel.table.schema import ArrayType, DecimalType, PrimitiveType, StructField, StructType
+from tests.examples import examples
 
 PHYSICAL = "delta.columnMapping.physicalName"
 NUMBERS = ("byte", "short", "integer", "long", "float", "double")
@@ -85,13 +86,13 @@ def through_columns(texts: Sequence[str | None]) -> list[str | None]:
 
 
 @given(st.lists(st.one_of(st.none(), documents(junk=False).map(json.dumps)), min_size=1, max_size=4))
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 def test_typed_statistics_prove_the_same_as_their_json(texts: list[str | None]) -> None:
     assert bounds(through_columns(texts)) == bounds(texts)
 
 
 @given(st.lists(st.one_of(st.sampled_from([None, "", "{", "[]"]), documents(junk=True).map(json.dumps)), max_size=4))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 def test_invalid_statistics_prove_nothing_more_as_a_column(texts: list[str | None]) -> None:
     before, after = bounds(texts), bounds(through_columns(texts))
     for name, (lows, highs, *_) in after.items():

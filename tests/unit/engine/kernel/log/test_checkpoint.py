@@ -33,6 +33,7 @@ from dbt.adapters.silt.engine.kernel.table.actions import (
     SetTransaction,
 )
 from dbt.adapters.silt.engine.kernel.table.paths import LAST_CHECKPOINT, checkpoint_path, commit_path, decode_path
+from tests.examples import examples
 from tests.unit.engine.kernel.log_builder import METADATA, PROTOCOL, add, new_log, observed, put, reopened
 
 TEXT = st.text(max_size=5)
@@ -73,7 +74,7 @@ METADATAS = st.builds(
     ),
     st.lists(st.builds(DomainMetadata, TEXT, TEXT), unique_by=lambda d: d.domain, max_size=3),
 )
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 def test_a_checkpoint_is_read_back_as_the_snapshot(
     adds: Sequence[AddFile],
     metadata: Metadata,

@@ -23,6 +23,7 @@ from dbt.adapters.silt.engine.kernel.storage.memory_store import MemoryStore
 from dbt.adapters.silt.engine.kernel.storage.store import FileStatus, Store
 from dbt.adapters.silt.engine.kernel.table.actions import CommitInfo, Protocol
 from dbt.adapters.silt.engine.kernel.table.paths import commit_path
+from tests.examples import examples
 from tests.faulty_store import FaultyStore
 from tests.unit.engine.kernel.log_builder import PROTOCOL, add, new_log, put, reopened, stated_at
 
@@ -133,7 +134,7 @@ def test_a_commit_without_a_stated_time_has_its_files_time(tmp_path: Path) -> No
     assert log.committed_at(log.snapshot()) == log.snapshot().timestamp
 
 
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 @given(delays=st.lists(st.integers(0, 20_000), min_size=1, max_size=12), data=st.data())
 def test_the_version_at_a_time_agrees_with_the_history(delays: list[int], data: st.DataObject) -> None:
     """Writers' clocks may differ by up to an hour; some commits are hours apart."""
@@ -178,7 +179,7 @@ def test_a_time_far_from_any_commit_reads_little_more_than_a_binary_search() -> 
     assert len(store.reads) < 35
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=examples(20), deadline=None)
 @given(order=st.permutations(range(40)), asked=st.integers(1, 140), start=st.integers(0, 60))
 def test_clocks_that_differ_affect_the_version_at_a_time_as_they_affect_the_history(
     order: list[int], asked: int, start: int

@@ -33,6 +33,7 @@ from dbt.adapters.silt.engine.kernel.table.actions import (
     serialize,
 )
 from dbt.adapters.silt.engine.kernel.table.paths import LOG_FOLDER, SIDECAR_FOLDER
+from tests.examples import examples
 from tests.unit.engine.kernel.log.test_compaction import compaction_path
 from tests.unit.engine.kernel.log_builder import NaiveTable, new_log, observed, put, reopened, without_tombstones
 
@@ -215,7 +216,7 @@ def steps(with_domains: bool) -> st.SearchStrategy[list[tuple[Any, ...]]]:
 
 
 @given(st.booleans().flatmap(lambda domains: st.tuples(st.just(domains), steps(domains))))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 def test_every_version_has_the_state_that_its_commits_define(case: tuple[bool, list[tuple[Any, ...]]]) -> None:
     with_domains, todo = case
     clock = FixedClock()

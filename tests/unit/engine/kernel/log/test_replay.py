@@ -20,6 +20,7 @@ from dbt.adapters.silt.engine.kernel.table.actions import (
     RemoveFile,
     SetTransaction,
 )
+from tests.examples import examples
 from tests.unit.engine.kernel.log_builder import NaiveTable, add, new_log, observed, put, reopened, without_tombstones
 
 LONG = "p=a b/part-00001-0a1b2c3d-1111-2222-3333-444455556666-c000.snappy.parquet"
@@ -79,7 +80,7 @@ def _thing(action: Action) -> tuple[str, str]:
 
 
 @given(COMMITS, st.sets(st.integers(0, 9)), st.sets(st.integers(0, 9)))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 def test_the_columnar_state_equals_a_naive_replay(
     commits: Sequence[Sequence[Action]], checkpoints: set[int], refreshes: set[int]
 ) -> None:

@@ -26,6 +26,7 @@ from dbt.adapters.silt.engine.kernel.table.actions import (
 )
 from dbt.adapters.silt.engine.kernel.table.paths import LAST_VACUUM_INFO, LOG_FOLDER, commit_path, encode_path
 from dbt.adapters.silt.engine.kernel.table.schema import PrimitiveType, StructField, StructType
+from tests.examples import examples
 from tests.unit.engine.kernel.log_builder import METADATA, add, new_log, put
 
 HOUR = 3_600_000
@@ -386,7 +387,7 @@ STEPS: st.SearchStrategy[Step] = st.one_of(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(st.lists(STEPS, min_size=5, max_size=25), st.sampled_from([1, 24]))
 def test_all_old_files_are_deleted_except_those_that_a_version_within_the_retention_needs(
     steps: list[Step], hours: int

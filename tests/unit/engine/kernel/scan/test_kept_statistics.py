@@ -36,6 +36,7 @@ from dbt.adapters.silt.engine.kernel.table.actions import (
 from dbt.adapters.silt.engine.kernel.table.expressions import Column, Comparison, Expression
 from dbt.adapters.silt.engine.kernel.table.paths import commit_path
 from dbt.adapters.silt.engine.kernel.table.schema import PrimitiveType, StructField, StructType
+from tests.examples import examples
 from tests.unit.engine.kernel.scan.test_skipping_properties import KINDS, Kind, check, parquet_stats, predicates
 
 LONG = StructType((StructField("c", PrimitiveType("long")),))
@@ -127,7 +128,7 @@ def test_statistics_read_on_demand_give_the_same_files(name: str, form: str, dat
     check(later, predicate, [() if add.stats in ODD else rows for add, rows in zip(adds, files, strict=True)])
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 @given(data=st.data())
 def test_later_commits_change_the_table_like_any_other(data: st.DataObject) -> None:
     store = store_of(LONG, long_files(range(12)), {**FORMS[data.draw(st.sampled_from(sorted(FORMS)))], **V2})

@@ -25,6 +25,7 @@ from dbt.adapters.silt.engine.kernel.table.actions import AddFile, DeletionVecto
 from dbt.adapters.silt.engine.kernel.table.active_files import files_table
 from dbt.adapters.silt.engine.kernel.table.properties import TableProperties
 from dbt.adapters.silt.engine.kernel.table.schema import DecimalType, PrimitiveType, StructField, StructType
+from tests.examples import examples
 
 SCHEMA = StructType(
     (
@@ -82,7 +83,7 @@ values = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(60), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.lists(values, min_size=1, max_size=4), max_size=4))
 def test_an_extreme_equals_that_of_the_rows(tmp_path: Path, files: list[list[Row]]) -> None:
     store, snapshot = snapshot_of(tmp_path, files)

@@ -39,6 +39,7 @@ from dbt.adapters.silt.engine.kernel.table.expressions import (
 )
 from dbt.adapters.silt.engine.kernel.table.properties import TableProperties
 from dbt.adapters.silt.engine.kernel.table.schema import DataType, DecimalType, PrimitiveType, StructField, StructType
+from tests.examples import examples
 
 OPERATORS = ("=", "<=>", "!=", "<", "<=", ">", ">=")
 EPOCH = datetime(1970, 1, 1)
@@ -164,7 +165,7 @@ def _spelled(value: float) -> str:
 
 
 @pytest.mark.parametrize("name", KINDS)
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 @given(data=st.data())
 def test_a_file_with_a_matching_row_is_kept_by_its_footer_statistics(name: str, data: st.DataObject) -> None:
     kind = KINDS[name]
@@ -177,7 +178,7 @@ def test_a_file_with_a_matching_row_is_kept_by_its_footer_statistics(name: str, 
 
 
 @pytest.mark.parametrize("name", ["float", "double"])
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=examples(50), deadline=None)
 @given(data=st.data())
 def test_maxima_that_consider_nan_are_trusted_and_never_lose_a_row(name: str, data: st.DataObject) -> None:
     kind = KINDS[name]
@@ -189,7 +190,7 @@ def test_maxima_that_consider_nan_are_trusted_and_never_lose_a_row(name: str, da
 
 
 @pytest.mark.parametrize("name", KINDS)
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=examples(20), deadline=None)
 @given(data=st.data())
 def test_a_partition_with_matching_rows_is_kept(name: str, data: st.DataObject) -> None:
     kind = KINDS[name]
@@ -216,7 +217,7 @@ def partition_text(value: Any) -> str | None:
     return str(value)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 @given(data=st.data())
 def test_statistics_are_still_true_after_a_deletion_vector_deletes_rows(data: st.DataObject) -> None:
     kind = KINDS["long"]

@@ -10,11 +10,12 @@ from dbt.adapters.silt.engine.kernel.errors import CorruptLogError, UnsupportedS
 from dbt.adapters.silt.engine.kernel.table.actions import Metadata
 from dbt.adapters.silt.engine.kernel.table.identity import START, STEP, Identity, identities, identity_of, moved
 from dbt.adapters.silt.engine.kernel.table.schema import PrimitiveType, StructField, StructType
+from tests.examples import examples
 
 LONG = PrimitiveType("long")
 
 
-@settings(deadline=None, max_examples=100)
+@settings(deadline=None, max_examples=examples(100))
 @given(st.integers(-50, 50), st.integers(-7, 7).filter(bool), st.lists(st.integers(0, 4), max_size=6))
 def test_numbers_follow_start_and_step_and_are_unique(start: int, step: int, counts: list[int]) -> None:
     column = StructField("n", LONG).with_metadata(**Identity(start, step).metadata)

@@ -18,6 +18,7 @@ from dbt.adapters.silt.engine.kernel.table.paths import LOG_FOLDER
 from dbt.adapters.silt.engine.kernel.table.schema import PrimitiveType, StructField, StructType
 from dbt.adapters.silt.engine.kernel.transaction.changes import Changes, Operation, ReadSet
 from dbt.adapters.silt.engine.kernel.transaction.commit import CommitSettings, commit
+from tests.examples import examples
 
 
 def identity_in(snapshot: Snapshot) -> Identity:
@@ -35,7 +36,7 @@ def new_table(identity: Identity) -> DeltaLog:
     return log
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=examples(60))
 @given(st.lists(st.tuples(st.integers(0, 2), st.integers(0, 3), st.booleans()), min_size=1, max_size=14))
 def test_no_identity_number_is_used_twice(steps: list[tuple[int, int, bool]]) -> None:
     """In each step, a writer pins the table, or commits rows with numbers that follow its pinned version."""

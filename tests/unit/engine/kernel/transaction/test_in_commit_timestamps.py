@@ -24,6 +24,7 @@ from dbt.adapters.silt.engine.kernel.table.actions import CommitInfo, Metadata, 
 from dbt.adapters.silt.engine.kernel.table.paths import LOG_FOLDER, checksum_path, commit_path
 from dbt.adapters.silt.engine.kernel.transaction.changes import Changes, Operation, ReadSet
 from dbt.adapters.silt.engine.kernel.transaction.commit import CommitSettings, commit
+from tests.examples import examples
 from tests.unit.engine.kernel.log_builder import METADATA, add, new_log, put, reopened
 
 ENABLED = {"delta.enableInCommitTimestamps": "true"}
@@ -66,7 +67,7 @@ def created(clock: FixedClock) -> DeltaLog:
 
 
 @given(st.lists(st.integers(-5_000, 5_000), min_size=1, max_size=8))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 def test_times_increase_however_the_clock_moves(moves: list[int]) -> None:
     clock = FixedClock(NOON)
     log = created(clock)

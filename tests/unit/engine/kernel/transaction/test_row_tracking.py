@@ -27,6 +27,7 @@ from dbt.adapters.silt.engine.kernel.transaction.row_tracking import (
     high_water_mark,
     keeps_row_ids,
 )
+from tests.examples import examples
 
 TRACKED = Protocol(1, 7, None, ("rowTracking", "domainMetadata", "appendOnly"))
 METADATA = Metadata("id", StructType((StructField("a", PrimitiveType("long")),)).to_json())
@@ -62,7 +63,7 @@ def added(log: DeltaLog) -> dict[str, tuple[int, AddFile]]:
     return found
 
 
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=examples(40))
 @given(st.lists(st.tuples(st.lists(st.integers(1, 5), max_size=3), st.integers(0, 3), st.booleans()), max_size=8))
 def test_no_two_rows_have_the_same_id(steps: list[tuple[list[int], int, bool]]) -> None:
     log = new_table()

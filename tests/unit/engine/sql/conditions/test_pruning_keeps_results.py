@@ -14,6 +14,7 @@ from dbt.adapters.silt.engine.sql.conditions.predicates import Relation
 from dbt.adapters.silt.engine.sql.conditions.pruning import pruning_predicates
 from dbt.adapters.silt.engine.sql.query.references import Reference, table_references
 from dbt.adapters.silt.engine.sql.query.scanned_text import scanned
+from tests.examples import examples
 
 Row = tuple[int | None, ...]
 TABLES: Mapping[str, tuple[str, ...]] = {"t": ("a", "b", "c"), "u": ("a", "d", "e"), "v": ("b", "e", "f")}
@@ -112,7 +113,7 @@ _TABLES = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=examples(400), deadline=None)
 @given(_queries(), _TABLES)
 def test_a_query_without_the_excluded_rows_has_the_same_result(query: str, tables: Mapping[str, list[Row]]) -> None:
     references = table_references(query)
