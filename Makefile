@@ -40,7 +40,7 @@ test: check $(SHARED) ## run check, all tests except the long tests, and a few t
 	$(BIN)/python -m pytest --connect -m "connect(gate=True)" $(OF_SHARD) >$(CONNECT) 2>&1 & \
 	connect=$$!; trap "kill $$connect" INT TERM; ended=0; \
 	$(BIN)/python -m pytest -m "not long" -n $(WORKERS) --dist loadscope --no-loadscope-reorder $(OF_SHARD) \
-		--durations 20 --durations-min 1 || ended=1; \
+		$(addprefix --ignore=,$(CHECKED)) --durations 20 --durations-min 1 || ended=1; \
 	wait $$connect || ended=1; \
 	echo; echo "over Spark Connect:"; cat $(CONNECT); exit $$ended
 
@@ -81,8 +81,10 @@ check: $(STAMP) ## check style, types, imports between layers, the architecture 
 	@$(BIN)/ruff check --quiet .
 	@$(BIN)/ruff format --check --quiet . || { echo "run: $(BIN)/ruff format ." >&2; exit 1; }
 	@$(BIN)/mypy --no-error-summary
-	@$(BIN)/python -m pytest --quiet tests/unit/test_layers.py tests/unit/test_architecture.py \
-		tests/unit/test_decisions.py tests/unit/test_words.py
+	@$(BIN)/python -m pytest --quiet $(CHECKED)
+
+# The tests that `check` runs, so that `test` does not run them again.
+CHECKED = $(addprefix tests/unit/test_,layers.py architecture.py decisions.py words.py)
 
 test-cloud: $(SHARED) ## run the tests on object stores: S3 (versitygw) and Azure (Azurite), installed once with go and npm
 	@export $(WITH_JAVA); $(BIN)/python -m tests.cloud.install; ended=0; \
