@@ -75,9 +75,20 @@ ATTACKS = [
     "'${{system:user.home}}'",
 ]
 
-OVER_CONNECT = [
-    pytest.param(attack, marks=pytest.mark.connect if attack in (ATTACKS[0], ATTACKS[5]) else ()) for attack in ATTACKS
+KINDS = ["default", "generated", "check", "invariant"]
+
+
+def _marks(kind: int, attack: int) -> list[pytest.MarkDecorator]:
+    over_connect = [pytest.mark.connect] if attack in (0, 5) else []
+    return over_connect if attack % len(KINDS) == kind else [*over_connect, pytest.mark.long]
+
+
+KINDS_AND_ATTACKS = [
+    pytest.param(kind, text, marks=_marks(number, at))
+    for number, kind in enumerate(KINDS)
+    for at, text in enumerate(ATTACKS)
 ]
+"""Each kind of rule with each text; in tests that are not marked long, each text once."""
 
 WRITES = [
     "insert into main.t (id) values (1)",
@@ -87,8 +98,7 @@ WRITES = [
 ]
 
 
-@pytest.mark.parametrize("kind", ["default", "generated", "check", "invariant"])
-@pytest.mark.parametrize("attack", OVER_CONNECT)
+@pytest.mark.parametrize(("kind", "attack"), KINDS_AND_ATTACKS)
 def test_no_write_evaluates_a_rule_that_reads_a_file_or_runs_code(
     house: House, secret: Path, tmp_path: Path, kind: str, attack: str
 ) -> None:

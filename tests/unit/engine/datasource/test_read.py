@@ -168,7 +168,7 @@ def test_the_change_feed_has_the_same_rows_as_in_sql(tables: Tables) -> None:
     sql("delete from main.t where id = 5")
     sql("insert overwrite main.t values (1, 1)")
     newest = tables.house.log("t").snapshot().version
-    for first in range(newest + 1):
+    for first in (0, 3, newest):
         found = tables.read("t", readChangeFeed=True, startingVersion=first)
         assert in_order(found) == in_order(sql(f"select * from table_changes('main.t', {first})"))
     found = tables.read("t", readChangeFeed=True, startingVersion=2, endingVersion=3)

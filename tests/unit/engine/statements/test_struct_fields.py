@@ -27,8 +27,13 @@ def struct(house: House) -> list[object]:
     return [row["s"] for row in house.warehouse.table("t").orderBy("id").toArrow().to_pylist()]
 
 
-@UPDATES
-@HOWEVER_WRITTEN
+@pytest.mark.parametrize(
+    ("update", "properties"),
+    [
+        *((STAR, ""), (SET, MARKED), (STAR, RECORDED)),
+        *(pytest.param(*each, marks=pytest.mark.long) for each in ((SET, ""), (STAR, MARKED), (SET, RECORDED))),
+    ],
+)
 def test_schema_evolution_keeps_the_fields_that_the_sources_struct_lacks(
     house: House, update: str, properties: str
 ) -> None:

@@ -70,7 +70,7 @@ def ids(house: House, table: str = "t") -> Ids:
     [
         "",
         ", 'delta.enableDeletionVectors' = 'true', 'delta.columnMapping.mode' = 'id'",
-        ", 'delta.enableChangeDataFeed' = 'true'",
+        pytest.param(", 'delta.enableChangeDataFeed' = 'true'", marks=pytest.mark.long),
     ],
     ids=["rewritten", "marked", "recorded"],
 )
