@@ -40,6 +40,7 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
+from dbt.adapters.silt.engine.catalog.branches import Branch
 from dbt.adapters.silt.engine.catalog.catalog import Catalog
 from dbt.adapters.silt.engine.catalog.locations import Location, check_locations
 from dbt.adapters.silt.engine.catalog.names import RelationName
@@ -202,13 +203,20 @@ class Warehouse:
         self._transaction = SessionTransaction(databases.catalog)
         self._open(Namespace(spark, databases.catalog, *current), None)
 
-    def for_session(self, spark: SparkSession, one_cut: bool = False, progress: Progress | None = None) -> Warehouse:
+    def for_session(
+        self,
+        spark: SparkSession,
+        one_cut: bool = False,
+        progress: Progress | None = None,
+        branch: Branch | None = None,
+    ) -> Warehouse:
         """Returns the same warehouse, with its caches, for another session, such as that of a stream's micro-batch.
 
         Args:
             one_cut: whether the following statements belong together: a write to a table then depends on what earlier
                 queries read of it, and another writer's commit in between is a conflict.
             progress: callback that replaces the callback of the settings.
+            branch: the branch of the current database on which all statements work.
 
         Example:
             >>> warehouse.for_session(spark.newSession()).table("orders").count()
@@ -216,6 +224,8 @@ class Warehouse:
         """
         seen = self._seen_by(spark, ReadHistory() if one_cut else None)
         seen._transaction = SessionTransaction(self._databases.catalog)
+        if branch is not None:
+            seen._transaction.join(self._namespace.database, branch)
         if progress is not None:
             seen.settings = replace(self.settings, progress=progress)
         return seen
@@ -356,11 +366,11 @@ class Warehouse:
     @property
     def is_in_transaction(self) -> bool:
         """Whether a transaction has begun and has not ended."""
-        return self._transaction.is_open
+        return self._transaction.ends_with_session
 
     def roll_back(self) -> bool:
         """Drops the changes of the open transaction, if any; returns whether a transaction was open."""
-        was_open = self._transaction.is_open
+        was_open = self._transaction.ends_with_session
         if was_open:
             self._transaction.rollback()
         return was_open

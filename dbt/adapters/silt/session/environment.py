@@ -15,6 +15,7 @@ from pyspark.sql import SparkSession
 
 from dbt.adapters.silt.credentials import SiltCredentials
 from dbt.adapters.silt.engine.answers.connection import AnswersWithoutSpark, answers_of
+from dbt.adapters.silt.engine.catalog.branches import Branch
 from dbt.adapters.silt.engine.catalog.catalog import Catalog
 from dbt.adapters.silt.engine.catalog.locations import check_locations
 from dbt.adapters.silt.engine.catalog.open_databases import open_databases, open_location
@@ -92,6 +93,7 @@ class Environment:
         file_locations: Container[str] = (),
         only_reads: bool = False,
         on_session: Callable[[], None] = _nothing,
+        branch: Branch | None = None,
     ) -> SiltHandle:
         """Returns a handle on a session of its own, and starts Spark if it is not running.
 
@@ -100,6 +102,7 @@ class Environment:
             file_locations: the files and folders that views may read.
             only_reads: whether Spark may start later, with the first statement that needs it.
             on_session: called when the session opens.
+            branch: the branch of the profile's database on which its statements work.
 
         Raises:
             SiltError: if Spark cannot be started, or the warehouse cannot be used.
@@ -107,7 +110,7 @@ class Environment:
 
         def opening() -> OpenSession:
             on_session()
-            return self._session(shown_on, file_locations)
+            return self._session(shown_on, file_locations, branch)
 
         answers = self.answers() if only_reads else None
         handle = SiltHandle(opening, runner, answers)
@@ -137,20 +140,21 @@ class Environment:
         except SiltError:  # the first connection raises it
             return False
 
-    def _session(self, shown_on: Display | None, file_locations: Container[str]) -> OpenSession:
+    def _session(self, shown_on: Display | None, file_locations: Container[str], branch: Branch | None) -> OpenSession:
         pool = self._started()
         session = pool.acquire()
         assert self._warehouse is not None
         line = None if shown_on is None else shown_on.line(find.stages_of(session))
-        warehouse = self._warehouse.for_session(session, one_cut=True, progress=None if line is None else line.report)
+        progress = None if line is None else line.report
+        warehouse = self._warehouse.for_session(session, one_cut=True, progress=progress, branch=branch)
         warehouse.settings = replace(warehouse.settings, file_locations=file_locations)
         return OpenSession(pool, session, warehouse, line)
 
-    def warehouse(self, file_locations: Container[str] = ()) -> Warehouse:
+    def warehouse(self, file_locations: Container[str] = (), branch: Branch | None = None) -> Warehouse:
         """Returns the warehouse for a new session, whose statements are independent of each other; else as `open`."""
         session = self._started().acquire()
         assert self._warehouse is not None
-        warehouse = self._warehouse.for_session(session)
+        warehouse = self._warehouse.for_session(session, branch=branch)
         warehouse.settings = replace(warehouse.settings, file_locations=file_locations)
         return warehouse
 
@@ -225,7 +229,7 @@ class Environment:
         )
 
 
-_OF_THE_RUN = ("run_id", "resume", "target_type")
+_OF_THE_RUN = ("run_id", "resume", "target_type", "publish")
 """The fields of a profile that affect neither its warehouse nor its session."""
 _environments: dict[str, Environment] = {}
 _environments_lock = threading.Lock()

@@ -20,6 +20,7 @@ from dbt.adapters.silt.engine.catalog.names import RelationName
 from dbt.adapters.silt.engine.catalog.relations import RelationEntry, RelationKind
 from dbt.adapters.silt.engine.kernel.errors import ConcurrentModificationError, UnsupportedStatementError
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
+from dbt.adapters.silt.engine.kernel.publication.branch_changes import OUTSIDE
 from dbt.adapters.silt.engine.kernel.publication.documents import Kind, Meaning, NameChange
 from dbt.adapters.silt.engine.kernel.storage.store import Store
 from dbt.adapters.silt.engine.kernel.transaction.branch_log import BranchLog
@@ -36,7 +37,7 @@ _KINDS: Final = {Kind.TABLE: RelationKind.TABLE, Kind.VIEW: RelationKind.VIEW}
 
 
 class BranchDatabase:
-    """A database as a branch shows it. Schemas are the database's own, and cannot be changed on the branch.
+    """A database as a branch shows it. Schemas are the database's own: a new schema exists at once.
 
     Args:
         name: the name of the database.
@@ -67,8 +68,7 @@ class BranchDatabase:
         return self._main.has_schema(schema)
 
     def create_schema(self, schema: str, if_not_exists: bool) -> None:
-        if not (if_not_exists and self.has_schema(schema)):
-            raise _refused("a schema cannot be created", schema)
+        self._main.create_schema(schema, if_not_exists)
 
     def drop_schema(self, schema: str, cascade: bool) -> None:  # noqa: ARG002
         raise _refused("a schema cannot be dropped", schema)
@@ -135,11 +135,11 @@ class BranchDatabase:
                 table=str(name),
                 version=snapshot.version,
             )
-        if log.base() is None:
-            self._branch.remove(log)
-        else:
+        if log.base() is not None and DROPPED_PROPERTY not in snapshot.metadata.configuration:
             _end(log)
         self._change(present, None)
+        if log.base() is None:
+            self._branch.remove(log)
 
     def view(self, name: RelationName) -> View:
         change = self._branch.change_of(name)
@@ -215,10 +215,7 @@ class BranchDatabase:
         return NameChange(name.schema, name.identifier, meaning, meaning, is_function)
 
     def _change(self, present: NameChange, after: Meaning | None) -> None:
-        """Changes a name on the branch, and deletes a definition that only the branch has used."""
         self._branch.change(replace(present, after=after))
-        if present.after is not None and present.after not in (present.before, after):
-            self.published.forget(present.after)
 
     def _document(self, name: RelationName, change: NameChange, kind: Kind) -> bytes:
         if change.after is None or change.after.kind is not kind:
@@ -242,6 +239,4 @@ def _end(log: BranchLog) -> None:
 
 
 def _refused(what: str, name: str) -> UnsupportedStatementError:
-    return UnsupportedStatementError(
-        f"{what} in a transaction", table=name, remedy="Run the statement before the transaction begins, or after it"
-    )
+    return UnsupportedStatementError(f"{what} in a transaction", table=name, remedy=OUTSIDE)

@@ -1,6 +1,7 @@
 """A branch of a database: a line of its tables and names that only programs which know the branch's id read and write.
 
-    _branches/<id>/names.json                   the names that the branch has changed
+    _branches/<id>/<digest>.name.json           a name that the branch has changed
+    _branches/<id>/<n>.attempt.json             the n-th attempt to publish the branch, or its end
     _branches/<id>/<table's folder>/base.json   the version of the table at which the branch begins
     _branches/<id>/<table's folder>/<n>.json    the commits of the branch, numbered as in the table's log
 
@@ -10,18 +11,27 @@ Data files of a branch are in the table's folder, so publishing the branch moves
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import json
 import logging
 import threading
-from collections.abc import Callable
-from typing import Any, Final, TypeAlias, TypeVar
+from collections.abc import Callable, Iterable
+from typing import Any, Final, TypeAlias, TypeVar, cast
 
-from dbt.adapters.silt.engine.catalog.names import RelationName
+from dbt.adapters.silt.engine.catalog.database import BranchNames
+from dbt.adapters.silt.engine.catalog.names import RelationName, name_parts
 from dbt.adapters.silt.engine.kernel import foreign_json
 from dbt.adapters.silt.engine.kernel.clock import Clock
-from dbt.adapters.silt.engine.kernel.errors import CorruptLogError, SiltError, VersionNotFoundError
+from dbt.adapters.silt.engine.kernel.errors import (
+    ConcurrentDropError,
+    ConcurrentModificationError,
+    CorruptLogError,
+    NotATableError,
+    SiltError,
+    VersionNotFoundError,
+)
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
-from dbt.adapters.silt.engine.kernel.publication.branch_changes import needed_files, new_files
+from dbt.adapters.silt.engine.kernel.publication.branch_changes import commits_on, needed_files, new_files
 from dbt.adapters.silt.engine.kernel.publication.documents import (
     Kind,
     Meaning,
@@ -32,19 +42,21 @@ from dbt.adapters.silt.engine.kernel.publication.documents import (
     serialize_change,
 )
 from dbt.adapters.silt.engine.kernel.publication.publications import Publications
-from dbt.adapters.silt.engine.kernel.publication.publish import Txn, publish
-from dbt.adapters.silt.engine.kernel.storage.store import DOCUMENT_BYTES, ObjectMissing, Store
+from dbt.adapters.silt.engine.kernel.publication.publish import OF_STATEMENTS, PublishSettings, Txn, publish
+from dbt.adapters.silt.engine.kernel.storage.store import DOCUMENT_BYTES, ObjectMissing, PutResult, Store
 from dbt.adapters.silt.engine.kernel.transaction.branch_log import BASE, BranchLog
-from dbt.adapters.silt.engine.kernel.transaction.changes import ReadSet
+from dbt.adapters.silt.engine.kernel.transaction.changes import DROPPED_PROPERTY, ReadSet
 
 T = TypeVar("T")
 
 _logger = logging.getLogger(__name__)
 
 FOLDER: Final = "_branches"
-_NAMES: Final = "names.json"
+_NAME: Final = ".name.json"
+_ATTEMPT: Final = ".attempt.json"
 _Key: TypeAlias = tuple[str, str, bool]
 """The schema and the name of a relation or function, and whether it is a function."""
+_LONGEST_ID: Final = 19
 _AGE_MS: Final = 7 * 24 * 60 * 60 * 1000
 """The age at which the commits of a branch that nothing has published are deleted, in milliseconds."""
 
@@ -54,7 +66,8 @@ class Branch:
 
     Args:
         register: the publications of the database.
-        branch_id: the id of an existing branch; by default a new branch, which exists from its first use on.
+        branch_id: the id of an existing branch, to be opened by `reopen`; by default a new branch, which exists from
+            its first use on.
     """
 
     def __init__(self, register: Publications, branch_id: str | None = None) -> None:
@@ -62,16 +75,16 @@ class Branch:
         self._register = register
         self._logs: dict[str, BranchLog] = {}
         self._names: dict[_Key, NameChange] = {}
+        self._superseded: list[Meaning] = []
+        self._attempts = 0
         self._lock = threading.RLock()
-        if branch_id is not None:
-            self._reopen()
 
     def log(self, main: DeltaLog) -> BranchLog:
         """Returns the log of a table on the branch."""
         location = self._register.location_of(main)
         with self._lock:
             if location not in self._logs:
-                folder = self._register.store.child(f"{FOLDER}/{self.id}/{location}")
+                folder = self._register.store.child(f"{self._folder}/{location}")
                 self._logs[location] = BranchLog(main, folder)
             return self._logs[location]
 
@@ -105,7 +118,7 @@ class Branch:
         log.store.delete_all(new_files(log))
         with self._lock:
             self._logs.pop(location, None)
-            self._register.store.delete_folder(f"{FOLDER}/{self.id}/{location}")
+            self._register.store.delete_folder(f"{self._folder}/{location}")
 
     def change_of(self, name: RelationName, is_function: bool = False) -> NameChange | None:
         """Returns the change of a name on the branch, if the branch has changed it."""
@@ -122,15 +135,15 @@ class Branch:
             StorageError: if the storage failed; the name is not changed.
         """
         key = (change.schema, change.name, change.is_function)
+        path = f"{self._folder}/{hashlib.sha256(repr(key).encode()).hexdigest()[:32]}{_NAME}"
+        body = json.dumps(serialize_change(change), ensure_ascii=False).encode()
         with self._lock:
-            names = {each: self._names[each] for each in self._names if each != key}
-            if change.before != change.after:
-                names[key] = change
-            folder = f"{FOLDER}/{self.id}"
-            self._register.store.make_folder(folder)
-            body = [serialize_change(each) for each in names.values()]
-            self._register.store.put(f"{folder}/{_NAMES}", json.dumps(body, ensure_ascii=False).encode())
-            self._names = names
+            self._register.store.make_folder(self._folder)
+            self._register.store.put(path, body)
+            known = self._names.get(key)
+            if known is not None and known.after is not None and known.after not in (change.before, change.after):
+                self._superseded.append(known.after)
+            self._note(change)
 
     def publish(self, txn: Txn = None) -> dict[str, int]:
         """Publishes the changes of the branch, and deletes it; returns the new versions, by the tables' names.
@@ -138,36 +151,156 @@ class Branch:
         Raises:
             SiltError: see `publish`; the branch exists until `discard`.
         """
-        versions = publish(self._register, self._used(), txn, tuple(self._names.values()))
+        versions = self._published(PublishSettings(txn))
         self._delete()
         return versions
 
+    def publish_once(self) -> dict[str, int]:
+        """Publishes the changes of a branch that other processes may continue or publish too, and closes it; returns
+        the new versions, by the tables' names.
+
+        Tables that the branch has only read are not checked, and each changed table has its own isolation level.
+
+        Raises:
+            ConcurrentModificationError: if another process has published or closed the branch, or also as for
+                `publish`; nothing was applied.
+            SiltError: see `publish`; the branch exists until `close`.
+        """
+        versions = self._published(PublishSettings(None, OF_STATEMENTS, self._announce))
+        self._delete(but_attempts=True)
+        return versions
+
+    def was_published(self) -> bool:
+        """Ends all attempts to publish the branch; returns whether an attempt was published, or the branch is closed.
+
+        Raises:
+            CorruptLogError: if its documents cannot be read.
+            StorageError: if the storage failed.
+        """
+        attempts = [path for path in self._documents() if path.endswith(_ATTEMPT)]
+        self._attempts = len(attempts)
+        found = [self._parsed(path, lambda body: body["publication"]) for path in attempts]
+        return any(each is None or self._register.close(int(each)) for each in found)
+
+    def close(self) -> None:
+        """Ends a branch that other processes may be continuing, and deletes its data files and definitions; it can
+        never be published.
+
+        Raises:
+            ConcurrentModificationError: if another process is publishing it.
+            CorruptLogError: if its documents cannot be read.
+            StorageError: if the storage failed.
+        """
+        self._announce(None)
+        self._delete_files()
+        self._delete(but_attempts=True)
+
     def discard(self) -> None:
         """Deletes the branch, its data files and definitions; a failure leaves data files for VACUUM."""
+        self._delete_files()
+        self._delete()
+
+    @property
+    def _folder(self) -> str:
+        return f"{FOLDER}/{self.id}"
+
+    def _published(self, settings: PublishSettings) -> dict[str, int]:
+        versions = publish(self._register, self._used(), tuple(self._names.values()), settings)
+        self._forget(self._superseded)
+        return versions
+
+    def _forget(self, meanings: Iterable[Meaning]) -> None:
+        """Deletes definitions to which no name refers. Not earlier: another process may publish the same branch."""
+        for each in meanings:
+            if each.kind is not Kind.TABLE:
+                self._register.names.forget(each)
+
+    def _announce(self, publication: int | None) -> None:
+        """Records the next attempt to publish the branch, or its end; each number exists once.
+
+        Raises:
+            ConcurrentModificationError: if another process has recorded it.
+        """
+        number = self._attempts + 1
+        body = json.dumps({"publication": None if publication is None else str(publication)}).encode()
+        self._register.store.make_folder(self._folder)
+        if self._register.store.put_if_absent(f"{self._folder}/{number}{_ATTEMPT}", body) is PutResult.EXISTS:
+            raise ConcurrentModificationError("another process has published, continued or dropped these changes")
+        self._attempts = number
+
+    def _delete_files(self) -> None:
         for log in self._used():
             try:
                 log.store.delete_all(new_files(log))
             except SiltError as error:
                 _logger.warning("%s: data files that nothing uses are left: %s", log.name, error)
-        for change in self._names.values():
-            if change.after is not None and change.after.kind is not Kind.TABLE:
-                self._register.names.forget(change.after)
-        self._delete()
+        self._forget([*self._superseded, *(each.after for each in self._names.values() if each.after is not None)])
 
-    def _reopen(self) -> None:
+    def reopen(self, leaves_lost: bool = False) -> Branch:
         """Opens the tables and names that other processes have used on the branch; all rows of the tables count as
         read.
+
+        Args:
+            leaves_lost: whether changed tables that no longer exist are left out.
+
+        Raises:
+            ConcurrentDropError: if a changed table no longer exists, or no longer has the version of its base.
+            CorruptLogError, StorageError: if the branch cannot be read.
         """
-        folder = f"{FOLDER}/{self.id}"
-        for path in (file.path for file in self._register.store.files_below(folder)):
-            location = path.removeprefix(f"{folder}/").removesuffix(f"/{BASE}")
-            if path == f"{folder}/{_NAMES}":
-                changes = self._parsed(path, lambda body: [parse_change(each) for each in body])
-                self._names = {(each.schema, each.name, each.is_function): each for each in changes}
-            elif path.endswith(f"/{BASE}"):
-                log = self.log(self._register.log_at(location, self._parsed(path, lambda body: str(body["table"]))))
-                log.base()
-                log.note(ReadSet(whole_table=True))
+        for path in self._documents():
+            if path.endswith(_NAME):
+                self._note(self._parsed(path, parse_change))
+        for path in (file.path for file in self._register.store.files_below(self._folder)):
+            if path.endswith(f"/{BASE}"):
+                location = path.removeprefix(f"{self._folder}/").removesuffix(f"/{BASE}")
+                self._reopen_table(location, self._parsed(path, lambda body: str(body["table"])), leaves_lost)
+        self._complete_names()
+        return self
+
+    def _reopen_table(self, location: str, table: str, leaves_lost: bool) -> None:
+        log = self.log(self._register.log_at(location, table))
+        try:
+            log.base()
+            log.note(ReadSet(whole_table=True))
+        except (NotATableError, VersionNotFoundError) as error:
+            files = self._register.store.files_below(f"{self._folder}/{location}")
+            if len(files) > 1 and not leaves_lost:
+                raise ConcurrentDropError(
+                    "the version that the run has changed no longer exists",
+                    table=table,
+                    remedy="Drop the run (`silt drop-run`), and run it again",
+                ) from error
+            del self._logs[location]
+
+    def _complete_names(self) -> None:
+        """Changes the names of the tables that another process has created or dropped on the branch, if that process
+        has not changed them yet.
+        """
+        named = {each.after.text for each in self._names.values() if each.after and each.after.kind is Kind.TABLE}
+        for location, log in self._logs.items():
+            if location in named or not commits_on(log):
+                continue
+            is_dropped = DROPPED_PROPERTY in log.snapshot().metadata.configuration
+            if is_dropped or log.base() is None:
+                self._complete_name(log, None if is_dropped else Meaning(Kind.TABLE, location))
+
+    def _complete_name(self, log: BranchLog, after: Meaning | None) -> None:
+        name = RelationName(*name_parts(log.name))
+        if self.change_of(name) is None:
+            before = cast(BranchNames, self._register.names).meaning(name, is_function=False)
+            self._note(NameChange(name.schema, name.identifier, before, after))
+
+    def _documents(self) -> list[str]:
+        """Returns the paths of the branch's own documents."""
+        try:
+            return [each.path for each in self._register.store.files_in_order(self._folder)]
+        except ObjectMissing:
+            return []
+
+    def _note(self, change: NameChange) -> None:
+        key = (change.schema, change.name, change.is_function)
+        names = {each: self._names[each] for each in self._names if each != key}
+        self._names = names if change.before == change.after else {**names, key: change}
 
     def _parsed(self, path: str, parse: Callable[[Any], T]) -> T:
         """Returns the value in a document of the branch.
@@ -184,12 +317,19 @@ class Branch:
         with self._lock:
             return [log for log in self._logs.values() if log.is_used]
 
-    def _delete(self) -> None:
+    def _delete(self, but_attempts: bool = False) -> None:
+        """Deletes the branch, or all of it except the record of the attempts to publish it."""
         with self._lock:
             self._logs.clear()
             self._names = {}
+        store = self._register.store
         try:
-            self._register.store.delete_folder(f"{FOLDER}/{self.id}")
+            if not but_attempts:
+                store.delete_folder(self._folder)
+                return
+            store.delete_all([path for path in self._documents() if path.endswith(_NAME)])
+            for name in _folders(store, self._folder):
+                store.delete_folder(f"{self._folder}/{name}")
         except SiltError as error:
             _logger.warning("the commits of the branch %s are left: %s", self.id, error)
 
@@ -228,9 +368,21 @@ def delete_old_branches(store: Store, clock: Clock) -> None:
 
 def _branches(store: Store, clock: Clock) -> list[tuple[str, bool]]:
     """Returns the ids of the branches, and whether each is too old to be published."""
+    return [(name, is_too_old(name, clock)) for name in _folders(store, FOLDER) if is_branch_id(name)]
+
+
+def _folders(store: Store, folder: str) -> list[str]:
     try:
-        names = store.list_folders(FOLDER)
+        return store.list_folders(folder)
     except ObjectMissing:
         return []
-    oldest_ms = clock.now_ms() - _AGE_MS
-    return [(name, began_ms(int(name)) < oldest_ms) for name in names if name.isascii() and name.isdigit()]
+
+
+def is_branch_id(text: str) -> bool:
+    """Returns whether a text can be the id of a branch."""
+    return text.isascii() and text.isdigit() and len(text) <= _LONGEST_ID
+
+
+def is_too_old(branch_id: str, clock: Clock) -> bool:
+    """Returns whether a branch is too old to be published."""
+    return began_ms(int(branch_id)) < clock.now_ms() - _AGE_MS

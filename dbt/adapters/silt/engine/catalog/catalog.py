@@ -23,6 +23,7 @@ from dbt.adapters.silt.engine.catalog.names import RelationName, check_identifie
 from dbt.adapters.silt.engine.catalog.objects.object_database import ObjectDatabase
 from dbt.adapters.silt.engine.catalog.open_tables import OpenTables
 from dbt.adapters.silt.engine.catalog.relations import RelationEntry, RelationKind
+from dbt.adapters.silt.engine.catalog.run_branches import RunBranches
 from dbt.adapters.silt.engine.kernel.clock import Clock, SystemClock
 from dbt.adapters.silt.engine.kernel.errors import (
     ReadOnlyStorageError,
@@ -87,7 +88,12 @@ class Catalog:
 
     def branch(self, database: str, branch_id: str) -> Branch:
         """Returns the branch of a database that another process has begun."""
-        return Branch(self._registers[check_identifier(database, "database")], branch_id)
+        return Branch(self._registers[check_identifier(database, "database")], branch_id).reopen()
+
+    def run_branches(self, database: str) -> RunBranches:
+        """Returns the branches of the runs of a database."""
+        self.check_database(database)
+        return RunBranches(self._registers[check_identifier(database, "database")])
 
     def held_files(self, log: DeltaLog) -> dict[str, set[str]]:
         """Returns the files of a table that branches of its database need, by the branch's id; see `held_files`."""

@@ -15,7 +15,7 @@ from dbt.adapters.silt.engine.kernel.errors import (
     StorageError,
 )
 from dbt.adapters.silt.engine.kernel.publication.branch_changes import changes_on
-from dbt.adapters.silt.engine.kernel.publication.publish import publish
+from dbt.adapters.silt.engine.kernel.publication.publish import PublishSettings, publish
 from dbt.adapters.silt.engine.kernel.storage.memory_store import MemoryStore
 from dbt.adapters.silt.engine.kernel.storage.store import Store
 from dbt.adapters.silt.engine.kernel.table.actions import SetTransaction
@@ -59,7 +59,7 @@ def test_the_only_table_of_a_branch_gets_an_ordinary_commit() -> None:
     running = process()
     log = running.branch()["a"]
     append(log, "x")
-    assert publish(running.register, [log], ("app", 3)) == {"a": 2}
+    assert publish(running.register, [log], settings=PublishSettings(("app", 3))) == {"a": 2}
     assert (info(running, "a", 2)["operation"], "publication" in info(running, "a", 2)) == ("WRITE", False)
     assert running.logs["a"].snapshot().holds(("app", 3))
 
@@ -170,7 +170,7 @@ def test_what_is_undone_leaves_the_table_as_it_was_with_times_for_its_units_of_w
     put = Fault("put_if_absent", FaultKind.FAIL_BEFORE, "*00000000000000000003.json", skip=1, times=8)
     running.store.faults.append(put)
     with pytest.raises(StorageError):
-        publish(running.register, list(branch.values()), ("unit", 5))
+        publish(running.register, list(branch.values()), settings=PublishSettings(("unit", 5)))
     after = Process(running.store, 6).logs["a"].snapshot()
     assert (info(running, "a", after.version)["operation"], after.version) == ("UNDO TRANSACTION", 4)
     assert ({each.path for each in after.add_files()}, after.transaction_version("unit")) == ({"old"}, 4)

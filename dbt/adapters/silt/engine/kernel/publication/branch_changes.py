@@ -32,7 +32,11 @@ T = TypeVar("T")
 TRANSACTION_OPERATION: Final = "TRANSACTION"
 """The operation of a commit that holds the changes of several statements."""
 
-_REMEDY: Final = "Run it outside of the transaction"
+OUTSIDE: Final = (
+    "Run it outside of the transaction; a dbt run is a transaction if the profile has `publish: after_tests` or "
+    "`publish: after_run`"
+)
+"""The remedy for a statement that a transaction cannot contain."""
 
 
 @dataclass(frozen=True)
@@ -117,7 +121,7 @@ def _check(base: Snapshot, changes: Changes, rows: Sequence[WinningCommit]) -> N
         raise UnsupportedStatementError(
             "it tracks its rows (`delta.enableRowTracking`), which a transaction does not support",
             table=base.table,
-            remedy=_REMEDY,
+            remedy=OUTSIDE,
         )
     if changes.change_files and len(rows) > 1:
         raise _feed(base.table)

@@ -18,6 +18,7 @@ from dbt.adapters.silt.engine.kernel.clock import Clock
 from dbt.adapters.silt.engine.kernel.errors import ConcurrentModificationError, SiltError
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.publication.documents import (
+    FOLDER,
     NEW,
     Begun,
     Decision,
@@ -183,6 +184,18 @@ class Publications:
         self._finish(decision, begun)
         return decision
 
+    def close(self, publication: int) -> bool:
+        """Ends a publication that may not have begun, which then never takes effect; returns whether it is published.
+
+        Raises:
+            As `settle`.
+        """
+        if self.documents.begun(publication) is not None:
+            return self.settle(publication)
+        self.store.make_folder(FOLDER)
+        empty = Begun(publication, self.clock.now_ms(), ())
+        return self._noted(self.documents.decide(empty, Status.ABORTED, {}))
+
     def location_of(self, log: DeltaLog) -> str:
         """Returns the folder of a table, relative to the database's root."""
         return log.store.root.removeprefix(self.store.root.rstrip("/")).lstrip("/")
@@ -233,7 +246,8 @@ class Publications:
         first document, which is missing if all of that was done.
         """
         is_published = decision.status is Status.PUBLISHED
-        for each in decision.tables:
+        # A publication that was closed before it began has a decision without tables.
+        for each in decision.tables if begun is None else begun.written:
             if not is_published and each.base != NEW:
                 undo(self.log_at(each.location, each.table), decision.publication, each.table_id, each.base)
         if begun is not None and begun.names:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Final, TypeAlias
 
 from dbt.adapters.silt.engine.kernel.errors import (
@@ -45,26 +45,62 @@ from dbt.adapters.silt.engine.kernel.transaction.competing_commits import Pendin
 from dbt.adapters.silt.engine.kernel.transaction.validation import check_changes
 
 _ATTEMPTS: Final = 5
-_LEVEL: Final = IsolationLevel.SERIALIZABLE
 
 
 Txn: TypeAlias = tuple[str, int] | None
 """The application id and version that each commit of a publication records, if any."""
 
 
+@dataclass(frozen=True)
+class Isolation:
+    """The checks of a branch's reads when it is published.
+
+    By default its reads are of one moment: the branch has read each table as of another moment, so all of its reads
+    must still be valid at the end.
+
+    Attributes:
+        level: the isolation level in all tables; None uses the level of each table.
+        checks_unchanged: whether tables that the branch has only read are checked.
+    """
+
+    level: IsolationLevel | None = IsolationLevel.SERIALIZABLE
+    checks_unchanged: bool = True
+
+
+OF_STATEMENTS: Final = Isolation(None, checks_unchanged=False)
+"""The isolation of statements that are committed one by one: each depends on the table that it changes, alone."""
+
+
+@dataclass(frozen=True)
+class PublishSettings:
+    """How the changes of a branch are published.
+
+    Attributes:
+        txn: the identifier that each commit records, if any.
+        isolation: the checks of the branch's reads.
+        announce: called with the id of each publication before it begins; an exception is passed on, and the
+            publication does not begin. Without it, the changes of a single table are an ordinary commit.
+    """
+
+    txn: Txn = None
+    isolation: Isolation = field(default_factory=Isolation)
+    announce: Callable[[int], None] | None = None
+
+
 def publish(
-    register: Publications, logs: Sequence[BranchLog], txn: Txn = None, names: Sequence[NameChange] = ()
+    register: Publications,
+    logs: Sequence[BranchLog],
+    names: Sequence[NameChange] = (),
+    settings: PublishSettings | None = None,
 ) -> dict[str, int]:
     """Publishes the changes of the tables and names of a branch; returns the new version of each changed table, by its
     name, without dropped tables.
-
-    The isolation level is Serializable in all tables: the branch has read each table as of another moment, so its reads
-    are only of one moment if all of them are still valid at the end.
 
     Args:
         register: the publications of the tables' database.
         logs: the tables that the branch has read or changed.
         names: the names that it has changed.
+        settings: by default those of a transaction.
 
     Raises:
         ConcurrentModificationError: if another commit conflicts with a change or a read, or another writer has changed
@@ -74,13 +110,16 @@ def publish(
         DataFileMissingError: if a file of the branch was deleted; nothing was applied.
         StorageError: if the storage failed; nothing was applied.
     """
-    tables = [each for each in (_prepared(log, txn) for log in logs) if each is not None]
+    settings = settings or PublishSettings()
+    tables = [each for each in (_prepared(log, settings) for log in logs) if each is not None]
     if not names and not any(each.is_changed for each in tables):
         return {}
-    if not names and len(tables) == 1:
-        return _committed(tables[0])
+    if not settings.isolation.checks_unchanged:
+        tables = [each for each in tables if each.is_changed]
+    if not names and len(tables) == 1 and settings.announce is None:
+        return _committed(tables[0], settings.isolation)
     for _ in range(_ATTEMPTS):
-        decision = _attempt(register, tables, names)
+        decision = _attempt(register, tables, names, settings.announce)
         if decision.status is Status.PUBLISHED:
             for each in tables:
                 if each.log.name in decision.versions:
@@ -97,16 +136,17 @@ def _words(tables: Sequence[PreparedTable], names: Sequence[NameChange]) -> str:
     return changed[0] if changed else f"{names[0].schema}.{names[0].name}"
 
 
-def _prepared(log: BranchLog, txn: Txn) -> PreparedTable | None:
+def _prepared(log: BranchLog, given: PublishSettings) -> PreparedTable | None:
     """Returns the table of a publication, or None for a table whose creation on the branch has failed."""
-    base, found = log.base(), changes_on(log)
+    base, found, txn = log.base(), changes_on(log), given.txn
     if base is None and found is None:
         return None
     if base is not None and (found is None or (not found.changes.actions() and txn is None)):
-        reads_only = PendingCommit(base, Changes(Operation("")), log.reads, _LEVEL)
+        level = given.isolation.level or base.properties.isolation_level
+        reads_only = PendingCommit(base, Changes(Operation("")), log.reads, level)
         return ExistingTable(log.main, reads_only, None)
     assert found is not None
-    settings = CommitSettings(_LEVEL, commit_info=found.commit_info, user_metadata=found.user_metadata)
+    settings = CommitSettings(given.isolation.level, commit_info=found.commit_info, user_metadata=found.user_metadata)
     changes = stamped(log, _with_txn(log.name, found.changes, txn))
     check_changes(changes, base, log.name)
     info = commit_info_of(log, base, changes, log.reads, settings)
@@ -125,7 +165,12 @@ def _with_txn(table: str, changes: Changes, txn: Txn) -> Changes:
     return replace(changes, transactions=(*changes.transactions, SetTransaction(*txn)))
 
 
-def _attempt(register: Publications, tables: Sequence[PreparedTable], names: Sequence[NameChange]) -> Decision:
+def _attempt(
+    register: Publications,
+    tables: Sequence[PreparedTable],
+    names: Sequence[NameChange],
+    announce: Callable[[int], None] | None,
+) -> Decision:
     """Checks all tables, and publishes them; an aborted publication may be tried again if there was no conflict."""
     newest = [each.checked(register.settle) for each in tables]
     for each in newest:
@@ -135,6 +180,8 @@ def _attempt(register: Publications, tables: Sequence[PreparedTable], names: Seq
     marked = [each.marked_with(publication) for each in newest]
     parts = tuple(each.part(register.location_of(each.log)) for each in marked)
     begun = Begun(publication, register.clock.now_ms(), parts, tuple(names))
+    if announce is not None:
+        announce(publication)
     register.documents.begin(begun)
     try:
         completed = register.complete(begun, marked)
@@ -172,11 +219,11 @@ def _unknown(begun: Begun, error: SiltError) -> CommitStateUnknownError:
     return CommitStateUnknownError(problem)
 
 
-def _committed(table: PreparedTable) -> dict[str, int]:
+def _committed(table: PreparedTable, isolation: Isolation) -> dict[str, int]:
     """Commits the changes of the only table of a branch, which needs no publication."""
     assert isinstance(table, ExistingTable) and table.info is not None
     _check_files(table)
-    own = CommitSettings(_LEVEL, commit_info=table.info.extra, user_metadata=table.info.user_metadata)
+    own = CommitSettings(isolation.level, commit_info=table.info.extra, user_metadata=table.info.user_metadata)
     result = commit(table.log, table.pending.base, table.pending.changes, table.pending.reads, own)
     return {table.log.name: result.version}
 

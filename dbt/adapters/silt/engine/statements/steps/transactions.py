@@ -17,7 +17,7 @@ from dbt.adapters.silt.engine.kernel.errors import (
     StorageError,
     UnsupportedStatementError,
 )
-from dbt.adapters.silt.engine.kernel.publication.branch_changes import check_can_change
+from dbt.adapters.silt.engine.kernel.publication.branch_changes import OUTSIDE, check_can_change
 from dbt.adapters.silt.engine.kernel.publication.publish import Txn
 from dbt.adapters.silt.engine.kernel.transaction.branch_log import BranchLog
 from dbt.adapters.silt.engine.kernel.transaction.positions import Position
@@ -27,7 +27,6 @@ from dbt.adapters.silt.engine.statements.resolve.namespace import Namespace, War
 
 _REFUSED = (ast.Restore, ast.Clone)
 _ON_NAMES = (ast.CreateView, ast.AlterViewQuery, ast.DropView, ast.CreateFunction, ast.DropFunction)
-_OUTSIDE = "Run it before the transaction begins, or after it"
 
 
 @dataclass
@@ -43,6 +42,7 @@ class SessionTransaction:
     _catalog: Catalog | None = field(default=None, init=False)
     _database: str = field(default="", init=False)
     _txn: Txn = field(default=None, init=False)
+    _is_of_run: bool = field(default=False, init=False)
 
     @property
     def catalog(self) -> Catalog:
@@ -67,11 +67,23 @@ class SessionTransaction:
         if self.is_open:
             raise InvalidStatementError(
                 "a transaction is open, and a transaction cannot contain another",
-                remedy="Run `commit` or `rollback` first",
+                remedy="Leave `begin` out: a run is a transaction"
+                if self._is_of_run
+                else "Run `commit` or `rollback` first",
             )
         branch = self.main.new_branch(database)
         self._branch, self._catalog, self._txn = branch, self.main.on_branch(database, branch), txn
         self._database = normalize(database)
+
+    def join(self, database: str, branch: Branch) -> None:
+        """Lets all statements work on the branch of a run, whose end is not the end of this session."""
+        self._branch, self._catalog, self._is_of_run = branch, self.main.on_branch(database, branch), True
+        self._database = normalize(database)
+
+    @property
+    def ends_with_session(self) -> bool:
+        """Whether a transaction is open that ends with the session at the latest."""
+        return self.is_open and not self._is_of_run
 
     def commit(self) -> dict[str, int]:
         """Publishes the changes; returns the new version of each changed table, by its name.
@@ -109,6 +121,7 @@ class SessionTransaction:
         if (
             statement.effect is None
             or isinstance(statement, (ast.Commit, ast.Unrecognised))
+            or (self._is_of_run and isinstance(statement, ast.CreateSchema))
             or _is_temporary(statement, namespace)
         ):
             return None
@@ -118,7 +131,7 @@ class SessionTransaction:
             self._check_name(changed_name, namespace)
             return None
         if statement.effect is Effect.OTHER or isinstance(statement, _REFUSED) or name is None:
-            raise UnsupportedStatementError(f"{_words(statement)} cannot be part of a transaction", remedy=_OUTSIDE)
+            raise UnsupportedStatementError(f"{_words(statement)} cannot be part of a transaction", remedy=OUTSIDE)
         meaning = namespace.meaning(name)
         log = meaning.log if isinstance(meaning, WarehouseTable) else None
         if not isinstance(log, BranchLog):
@@ -142,7 +155,7 @@ class SessionTransaction:
             raise UnsupportedStatementError(
                 "a transaction cannot consume the changes of a table (`consumer`)",
                 table=positions[0].consumer,
-                remedy=f"{_OUTSIDE}, or give `after` instead of `consumer`",
+                remedy=f"{OUTSIDE}. Or give `after` instead of `consumer`",
             )
 
     def holds(self, log: BranchLog) -> bool:
@@ -156,6 +169,11 @@ class SessionTransaction:
         return self._txn
 
     def _ended(self, what: str) -> Branch:
+        if self._is_of_run:
+            raise InvalidStatementError(
+                f"the statements belong to a run, so only the run can be {what}",
+                remedy="Leave `commit` and `rollback` out; `silt publish` and `silt drop-run` end a run",
+            )
         branch, self._branch, self._catalog = self._branch, None, None
         if branch is None:
             raise InvalidStatementError(f"no transaction is open, so nothing can be {what}", remedy="Run `begin` first")
@@ -166,7 +184,7 @@ def _not_of_database(name: Name) -> UnsupportedStatementError:
     return UnsupportedStatementError(
         "a transaction can only change relations of its database, named by their names, not this relation",
         table=".".join(name),
-        remedy=_OUTSIDE,
+        remedy=OUTSIDE,
     )
 
 

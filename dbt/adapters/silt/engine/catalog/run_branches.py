@@ -1,0 +1,185 @@
+"""The branches on which runs work until they are published, by the runs' ids.
+
+    _branches/runs/<digest>.json   the branch of a run, the run, and why it is held
+
+The document is deleted when the run is published or dropped, or too old to be published.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+from dataclasses import asdict, dataclass, replace
+from typing import Final
+
+from dbt.adapters.silt.engine.catalog.branches import FOLDER, Branch, delete_old_branches, is_branch_id, is_too_old
+from dbt.adapters.silt.engine.kernel import foreign_json
+from dbt.adapters.silt.engine.kernel.errors import ConcurrentModificationError, CorruptLogError, RunNotFoundError
+from dbt.adapters.silt.engine.kernel.publication.publications import Publications
+from dbt.adapters.silt.engine.kernel.storage.store import DOCUMENT_BYTES, ObjectMissing, PutResult
+
+_logger = logging.getLogger(__name__)
+
+_RUNS: Final = f"{FOLDER}/runs"
+_SHOWN: Final = 5
+
+
+@dataclass(frozen=True)
+class BranchedRun:
+    """A run that works on a branch.
+
+    Attributes:
+        project, target: the project and the target of the run.
+        run_id: its id within the project and the target.
+        branch: the id of its branch.
+        held: why it was not published when it ended; empty if it has not ended.
+    """
+
+    project: str
+    target: str
+    run_id: str
+    branch: str = ""
+    held: str = ""
+
+    @property
+    def path(self) -> str:
+        """The path of its document, relative to the database's root."""
+        key = json.dumps([self.project, self.target, self.run_id])
+        return f"{_RUNS}/{hashlib.sha256(key.encode()).hexdigest()[:32]}.json"
+
+
+class RunBranches:
+    """The branches of the runs of a database.
+
+    Args:
+        register: the publications of the database.
+    """
+
+    def __init__(self, register: Publications) -> None:
+        self._register = register
+        self._store = register.store
+
+    def all(self) -> list[BranchedRun]:
+        """Returns the runs that are not published, oldest first, without runs whose documents cannot be read.
+
+        Raises:
+            StorageError: if the storage failed.
+        """
+        live = [run for run in self._readable() if not is_too_old(run.branch, self._register.clock)]
+        return sorted(live, key=lambda run: int(run.branch))
+
+    def find(self, text: str) -> BranchedRun:
+        """Returns the run that is not published, by its id or the beginning of its id.
+
+        Raises:
+            RunNotFoundError: if no run or several runs match.
+            StorageError: if the storage failed.
+        """
+        known = self.all()
+        found = [each for each in known if each.run_id == text] or [
+            each for each in known if text and each.run_id.startswith(text)
+        ]
+        if len(found) == 1:
+            return found[0]
+        if found:
+            ids = ", ".join(f"{each.run_id} (target {each.target})" for each in found[:_SHOWN])
+            raise RunNotFoundError(f"{len(found)} runs begin with `{text}`: {ids}", remedy="Type more of the id")
+        ids = ", ".join(each.run_id for each in known[-_SHOWN:])
+        raise RunNotFoundError(
+            f"no run `{text}` with unpublished changes exists in this warehouse",
+            remedy=f"Use one of {ids}" if ids else "No run is held: all changes are published or dropped",
+        )
+
+    def open(self, run: BranchedRun) -> tuple[BranchedRun, Branch]:
+        """Returns the run with its branch: the branch on which an earlier process has begun it, unless that was
+        published or closed, or else a new branch.
+
+        Raises:
+            ReadOnlyStorageError: if the database is read-only.
+            CorruptLogError: if a document of the branch cannot be read.
+            StorageError: if the storage failed.
+        """
+        self._store.check_writable()
+        self._delete_old()
+        while True:
+            known = self._read(run.path)
+            if known is not None and not is_too_old(known.branch, self._register.clock):
+                branch = Branch(self._register, known.branch)
+                if not branch.was_published():
+                    return known, branch.reopen()
+            if known is not None:
+                self._store.delete(run.path)
+            branch = Branch(self._register)
+            begun = replace(run, branch=branch.id, held="")
+            self._store.make_folder(_RUNS)
+            if self._store.put_if_absent(run.path, _text(begun)) is PutResult.CREATED:
+                return begun, branch
+
+    def existing(self, run: BranchedRun, to_drop: bool = False) -> Branch:
+        """Returns the branch of a run.
+
+        Args:
+            to_drop: whether it is only to be dropped, so that it may have lost tables.
+
+        Raises:
+            ConcurrentModificationError: if it was published or closed.
+            CorruptLogError, StorageError: as `open`.
+        """
+        branch = Branch(self._register, run.branch)
+        if branch.was_published():
+            self._store.delete(run.path)
+            raise ConcurrentModificationError(f"another process has published or dropped the run {run.run_id}")
+        return branch.reopen(leaves_lost=to_drop)
+
+    def hold(self, run: BranchedRun, why: str) -> None:
+        """Records why a run was not published.
+
+        Raises:
+            StorageError: if the storage failed.
+        """
+        self._store.put(run.path, _text(replace(run, held=why)))
+
+    def publish(self, run: BranchedRun, branch: Branch) -> dict[str, int]:
+        """Publishes a run; returns the new version of each changed table, by its name. Raises as
+        `Branch.publish_once`.
+        """
+        versions = branch.publish_once()
+        self._store.delete(run.path)
+        return versions
+
+    def drop(self, run: BranchedRun, branch: Branch) -> None:
+        """Drops the changes of a run. Raises as `Branch.close`."""
+        branch.close()
+        self._store.delete(run.path)
+
+    def _delete_old(self) -> None:
+        delete_old_branches(self._store, self._register.clock)
+        for run in self._readable():
+            if is_too_old(run.branch, self._register.clock):
+                self._store.delete(run.path)
+
+    def _readable(self) -> list[BranchedRun]:
+        found = []
+        for each in self._store.files_below(_RUNS):
+            try:
+                found.append(self._read(each.path))
+            except CorruptLogError as error:
+                _logger.warning("%s", error)
+        return [run for run in found if run is not None]
+
+    def _read(self, path: str) -> BranchedRun | None:
+        try:
+            body = foreign_json.loads(self._store.read(path, DOCUMENT_BYTES))
+            found = BranchedRun(**{name: str(body[name]) for name in asdict(BranchedRun("", "", ""))})
+        except ObjectMissing:
+            return None
+        except (ValueError, KeyError, TypeError) as error:
+            raise CorruptLogError(f"{path} cannot be read ({error!r})") from error
+        if not is_branch_id(found.branch):
+            raise CorruptLogError(f"{path} cannot be read: {found.branch!r:.100} is not the id of a branch")
+        return found
+
+
+def _text(run: BranchedRun) -> bytes:
+    return json.dumps(asdict(run), ensure_ascii=False).encode()
