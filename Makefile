@@ -111,9 +111,9 @@ processes: $(STAMP) ## write one table from threads, processes and killed proces
 processes-spark: $(SHARED) ## the same with Spark: appends, merges and deletes
 	@$(WITH_JAVA) $(BIN)/python -m tests.simulation.spark_processes
 
-chaos: $(SHARED) ## kill and continue dbt processes: KILLS (300), JOBS at a time, from SEED; KILL: up to that kill; SERVER=yes: over one server; CLOUD=s3: in an object store
+chaos: $(SHARED) ## kill and continue dbt processes: KILLS (300), JOBS at a time, from SEED; KILL: up to that kill; SERVER=yes: over one server; CLOUD=s3: in an object store; PUBLISH=after_tests
 	@$(WITH_JAVA) $(BIN)/python -m tests.chaos --kills $(or $(KILLS),300) --seed $(or $(SEED),1) --jobs $(or $(JOBS),1) \
-		$(if $(FROM),--from $(FROM)) $(if $(KILL),--kill $(KILL)) $(if $(FIGURES),--figures $(FIGURES)) $(if $(SERVER),--server) $(if $(CLOUD),--cloud $(CLOUD))
+		$(if $(FROM),--from $(FROM)) $(if $(KILL),--kill $(KILL)) $(if $(FIGURES),--figures $(FIGURES)) $(if $(SERVER),--server) $(if $(PUBLISH),--publish $(PUBLISH)) $(if $(CLOUD),--cloud $(CLOUD))
 
 places: $(SHARED) ## run the sample project embedded, on a cluster and over Spark Connect, in a folder and in S3; compare times and results
 	@$(WITH_JAVA) $(BIN)/python -m tests.clusters.places

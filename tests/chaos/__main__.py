@@ -17,7 +17,7 @@ from tests.chaos.chaos import Chaos, stories
 from tests.chaos.figures import Figures
 from tests.chaos.plan import ROUNDS
 from tests.chaos.story import Told
-from tests.cloud.servers import running_s3
+from tests.cloud.servers import ObjectServer, running_s3
 from tests.connect_server import running_for_processes
 
 
@@ -31,6 +31,7 @@ def _chosen(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--figures", type=Path, help="a JSON file that this call's figures are added to")
     parser.add_argument("--server", action="store_true", help="let all runs share one Spark Connect server")
     parser.add_argument("--cloud", choices=("s3",), help="put the warehouses into an object store")
+    parser.add_argument("--publish", default="at_once", help="when the builds become visible: the profile's `publish`")
     parser.add_argument("--folder", type=Path, help="where warehouses are made; else a temporary folder")
     return parser.parse_args(arguments)
 
@@ -42,10 +43,14 @@ def main(arguments: Sequence[str]) -> int:
     with contextlib.ExitStack() as servers:
         remote = servers.enter_context(running_for_processes(folder / "server")) if chosen.server else None
         cloud = servers.enter_context(running_s3(_made(folder / "objects"))) if chosen.cloud else None
-        figures = Figures.of(_told(chosen, Chaos(folder, chosen.seed, remote, chosen.figures, cloud)))
+        figures = Figures.of(_told(chosen, _chaos(chosen, folder, remote, cloud)))
     print(figures)
     print(figures.json())
     return 1 if figures.rounds_gone_wrong else 0
+
+
+def _chaos(chosen: argparse.Namespace, folder: Path, remote: str | None, cloud: ObjectServer | None) -> Chaos:
+    return Chaos(folder, chosen.seed, remote, chosen.figures, cloud, publish=chosen.publish)
 
 
 def _made(folder: Path) -> Path:

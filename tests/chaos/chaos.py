@@ -26,6 +26,7 @@ class Chaos:
         keep: the file to which the figures of each finished round are added.
         cloud: the object store of the warehouses; by default, they are in the folder.
         variables: additional environment variables of the killed runs, not of the undisturbed runs.
+        publish: when the builds become visible: the profile's `publish`.
     """
 
     def __init__(
@@ -36,6 +37,7 @@ class Chaos:
         keep: Path | None = None,
         cloud: ObjectServer | None = None,
         variables: Mapping[str, str] | None = None,
+        publish: str = "at_once",
     ) -> None:
         self.folder = folder
         self._seed = seed
@@ -43,7 +45,8 @@ class Chaos:
         self._keep = keep
         self._cloud = cloud
         self._variables = dict(variables or {})
-        undisturbed = Workplace.make(folder / "undisturbed", remote, cloud)
+        self._publish = publish
+        undisturbed = Workplace.make(folder / "undisturbed", remote, cloud, publish)
         self.undisturbed = Undisturbed(undisturbed, lambda line: _say("undisturbed", line))
 
     @property
@@ -53,7 +56,7 @@ class Chaos:
     def story(self, story: int, kills: int) -> list[Told]:
         """Runs the first rounds of a story, until that number of kills or a failed round."""
         folder, told = self.folder / f"story-{story}", []
-        place = replace(Workplace.make(folder, self._remote, self._cloud), variables=self._variables)
+        place = replace(Workplace.make(folder, self._remote, self._cloud, self._publish), variables=self._variables)
         for each in self._plans(story, kills):
             _say(story, f"round {each.round}, continued by {each.way.value}; first: {each.first.value}")
             told.append(Round(place, each, lambda line: _say(story, line)).live(self.undisturbed.round(each.round)))
@@ -79,7 +82,8 @@ class Chaos:
         for line in (*told.faults, *(told.difference.notes if told.difference else ())):
             _say(told.plan.story, f"WRONG: {line}")
         server = " SERVER=yes" if self._remote else f" CLOUD={self._cloud.name}" if self._cloud else ""
-        again = f"make chaos SEED={self._seed} KILL={told.plan.first_kill}{server}"
+        publish = "" if self._publish == "at_once" else f" PUBLISH={self._publish}"
+        again = f"make chaos SEED={self._seed} KILL={told.plan.first_kill}{server}{publish}"
         _say(told.plan.story, f"kept in {folder}; again with: {again}")
 
 

@@ -11,6 +11,7 @@ import pyarrow as pa
 from deltalake import DeltaTable, QueryBuilder
 
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
+from dbt.adapters.silt.engine.kernel.publication_marks import MARK
 from dbt.adapters.silt.engine.kernel.table.actions import SetTransaction
 from dbt.adapters.silt.engine.kernel.transaction.positions import is_position
 from tests.chaos.warehouses import Kept, Warehouse
@@ -132,6 +133,8 @@ def _nth(found: Counter[str]) -> dict[tuple[str, int], int]:
 def _without_run(app_id: str) -> str:
     if is_position(app_id):
         return app_id.rpartition(":")[2]
+    if app_id.startswith(f"{MARK}="):
+        return MARK
     parts = app_id.split("/")
     return "/".join((*parts[:_RUN_ID], "*", *parts[_RUN_ID + 1 :]))
 

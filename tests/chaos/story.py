@@ -7,10 +7,11 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from tests.chaos.cuts import Reader
 from tests.chaos.notes import damage, skips, wrong_notes
 from tests.chaos.plan import First, Life, RoundPlan, Way
 from tests.chaos.state import Difference, State
-from tests.chaos.steps import Moment
+from tests.chaos.steps import Moment, Step
 from tests.chaos.workplace import Command, Ended, Workplace
 
 _MOST_RUNS = 4
@@ -45,6 +46,7 @@ class Told:
         missed: planned kills that did not happen, because the remaining work had no such step.
         retries, refused: how often `dbt retry` was used, and how often it printed another command instead.
         skips: units of work that a rerun skipped.
+        cuts: the different cuts that a reader saw beside a build that is published at its end.
     """
 
     plan: RoundPlan
@@ -58,6 +60,7 @@ class Told:
     refused: int = 0
     skips: int = 0
     units: int = 0
+    cuts: int = 0
     seconds: float = 0.0
     difference: Difference | None = None
     faults: list[str] = field(default_factory=list)
@@ -65,6 +68,10 @@ class Told:
     @property
     def is_good(self) -> bool:
         return not self.faults and not self.difference
+
+
+_AFTER_COMMITS = {Step.JOURNAL, Step.HOOK, Step.CHECKPOINT, Step.CHECKPOINT_LINK, Step.HINT}
+"""The steps after a commit that is visible at once."""
 
 
 class Undisturbed:
@@ -94,7 +101,7 @@ class Undisturbed:
 
     def _run(self, number: int) -> Expected:
         lives = []
-        for command in Command.of_round(number):
+        for command in Command.of_round(number, self.place.publish):
             ended = self.place.dbt(command.given(f"round-{number}"))
             assert ended.code == 0, ended.output
             facts = ended.facts
@@ -103,7 +110,8 @@ class Undisturbed:
             self._tell(
                 f"{command.arguments[0]} {facts['seconds']:.1f} s, of which {facts['start_seconds']:.1f} s to start"
             )
-        never = [step.value for step in self.place.warehouse.steps if not lives[0].steps.get(step.name)]
+        needed = set(self.place.warehouse.steps) - (set() if self.place.publish == "at_once" else _AFTER_COMMITS)
+        never = [step.value for step in needed if not lives[0].steps.get(step.name)]
         assert not never, f"a build never comes to these steps, so none can be killed there: {never}"
         return Expected(tuple(lives), State.of(self.place.warehouse))
 
@@ -126,9 +134,9 @@ class Round:
         """Runs the round to its end, and checks its results."""
         target = self._place.project / "target"
         began, units, skipped = time.monotonic(), State.of(self._place.warehouse).unit_count, skips(target)
-        for number, command in enumerate(Command.of_round(self._plan.round)):
+        for number, command in enumerate(Command.of_round(self._plan.round, self._place.publish)):
             moments = [(kill, moment) for kill, (at, moment) in enumerate(self._plan.kills) if at == number]
-            self._command(command, moments, self._first(number))
+            self._read_beside(command, moments, self._first(number))
             _keep_manifest(self._place, command)
         state = State.of(self._place.warehouse)
         self._told.units = state.unit_count - units
@@ -141,6 +149,16 @@ class Round:
 
     def _first(self, number: int) -> First:
         return self._plan.first if number == 0 else First.NOTHING
+
+    def _read_beside(self, command: Command, moments: list[tuple[int, Moment]], first: First) -> None:
+        """Runs a command; if its changes are published at its end, reads cuts of the warehouse beside it."""
+        if self._place.publish == "at_once" or command.arguments[0] != "build":
+            self._command(command, moments, first)
+            return
+        with Reader(self._place.warehouse) as reader:
+            self._command(command, moments, first)
+        self._told.cuts += len(reader.cuts)
+        self._told.faults += reader.partial()
 
     def _command(self, command: Command, moments: list[tuple[int, Moment]], first: First) -> None:
         """Runs a command repeatedly until it ends without a disturbance."""

@@ -9,6 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Protocol
 
+from dbt.adapters.silt.engine.catalog.catalog import Catalog
 from dbt.adapters.silt.engine.catalog.open_databases import open_databases
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.storage.local_store import LocalStore
@@ -55,6 +56,9 @@ class Warehouse(Protocol):
     def storage(self) -> dict[str, Any]:
         """The profile's `storage`."""
 
+    def catalog(self) -> Catalog:
+        """Opens its relations."""
+
     def tables(self) -> Iterator[Kept]:
         """Returns the tables, sorted by name."""
 
@@ -76,6 +80,9 @@ class Folder:
 
     def storage(self) -> dict[str, Any]:
         return {}
+
+    def catalog(self) -> Catalog:
+        return open_databases({_DATABASE: self.url}, Storages()).catalog
 
     def tables(self) -> Iterator[Kept]:
         for each in sorted(self.root.glob("*/*/_delta_log")):
@@ -107,8 +114,11 @@ class Prefix:
         given = {name: value for name, value in asdict(self.server.settings).items() if value}
         return {**given, "endpoint": self.proxy.endpoint}
 
+    def catalog(self) -> Catalog:
+        return open_databases({_DATABASE: self.url}, Storages(self.server.settings)).catalog
+
     def tables(self) -> Iterator[Kept]:
-        catalog = open_databases({_DATABASE: self.url}, Storages(self.server.settings)).catalog
+        catalog = self.catalog()
         for table in catalog.all_tables():
             log = catalog.table(table)
             assert isinstance(log.store, ObjectStore)

@@ -39,10 +39,16 @@ class Command:
     round: int
 
     @classmethod
-    def of_round(cls, round_: int) -> tuple[Command, ...]:
-        """Returns the commands of a round: a build, clones of some tables, and an operation that writes."""
+    def of_round(cls, round_: int, publish: str = "at_once") -> tuple[Command, ...]:
+        """Returns the commands of a round: a build, clones of some tables, and an operation that writes.
+
+        Args:
+            publish: the profile's `publish`; a run that is published at its end consumes no changes.
+        """
         first, last = (f"2024-01-{_FIRST_DAY + round_ + days:02}" for days in (0, 4))
         build = ("build", "--event-time-start", first, "--event-time-end", last)
+        if publish != "at_once":
+            build = (*build, "--exclude", "changes_as_append", "changes_as_merge")
         clone = ("clone", "--full-refresh", "--target", "clone", "--state", "built", "--select", "as_append", "hooked")
         operation = ("run-operation", "note", "--args", json.dumps({"round": round_}))
         return (cls(build, round_), cls(clone, round_), cls(operation, round_))
@@ -90,14 +96,18 @@ class Workplace:
 
     Attributes:
         variables: additional environment variables of its runs.
+        publish: when its builds become visible: the profile's `publish`.
     """
 
     root: Path
     warehouse: Warehouse
     variables: dict[str, str] = field(default_factory=dict)
+    publish: str = "at_once"
 
     @classmethod
-    def make(cls, root: Path, remote: str | None = None, cloud: ObjectServer | None = None) -> Workplace:
+    def make(
+        cls, root: Path, remote: str | None = None, cloud: ObjectServer | None = None, publish: str = "at_once"
+    ) -> Workplace:
         """Copies the project.
 
         Args:
@@ -108,8 +118,11 @@ class Workplace:
         if remote is not None:
             use_in_profiles(root / "project" / "profiles.yml", remote)
         if cloud is None:
-            return cls(root, Folder(root / "warehouse"))
-        made = cls(root, warehouse := Prefix(cloud, f"{root.parent.name} é/{root.name}"))
+            made = cls(root, Folder(root / "warehouse"), publish=publish)
+            made._configure("publish", publish)
+            return made
+        made = cls(root, warehouse := Prefix(cloud, f"{root.parent.name} é/{root.name}"), publish=publish)
+        made._configure("publish", publish)
         made._configure("storage", warehouse.storage())
         return made
 
