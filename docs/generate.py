@@ -287,6 +287,10 @@ def macros_page() -> str:
                     "`silt_reuse`",
                     "`--vars 'silt_reuse: false'` builds every node, despite [`reuse`](../running/reuse.md).",
                 ),
+                (
+                    "`silt_publish`",
+                    "`--vars 'silt_publish: after_tests'` takes precedence over [`publish`](../running/publishing.md).",
+                ),
             ],
         ),
         "## Settings of the session\n",

@@ -36,6 +36,7 @@ FIRST: Mapping[str, Sequence[str]] = {
     "running": (
         "exactly-once",
         "reuse",
+        "publishing",
         "orchestrators",
         "team",
         "growing-data",

@@ -21,6 +21,8 @@ from dbt.adapters.silt.records.journal import CommitJournal
 from dbt.adapters.silt.runs import ending
 from dbt.adapters.silt.runs.current_node import CurrentNode
 from dbt.adapters.silt.runs.logical_run.invocation import Invocation
+from dbt.adapters.silt.runs.logical_run.publication import RunPublication
+from dbt.adapters.silt.runs.logical_run.publish_mode import publish_mode
 from dbt.adapters.silt.runs.logical_run.retry import run_id_of_commits
 from dbt.adapters.silt.runs.recorder import Recorder
 from dbt.adapters.silt.session.submission import Submission
@@ -57,6 +59,7 @@ class SiltConnectionManager(SQLConnectionManager):
         super().__init__(profile, mp_context)
         self.invocation = Invocation(profile, lambda previous: run_id_of_commits(self.catalog, previous))
         idle_time.send(cast("SiltCredentials", profile.credentials).keep_alive_time)
+        self._publication = self._find_publication()
         self._lock = threading.Lock()
         self._runner: statement_runner.StatementRunner | None = None
         self._registration: registration.Registration | None = None
@@ -71,6 +74,22 @@ class SiltConnectionManager(SQLConnectionManager):
         if self.invocation.queries:
             # Spark needs as long as dbt needs to read a project, and nothing of it.
             threading.Thread(target=self._warm_up, name="silt-warm-up", daemon=True).start()
+
+    def _find_publication(self) -> RunPublication:
+        """Returns the publication of this command's changes.
+
+        Raises:
+            DbtRuntimeError: if the variable `silt_publish` is invalid.
+        """
+        given = cast("SiltCredentials", self.profile.credentials)
+        with self.exception_handler("read `silt_publish`"):
+            return RunPublication(
+                self.invocation,
+                publish_mode(self.invocation.variables, given.publish, given.catalog),
+                given.database,
+                given.schema,
+                lambda: self.environment.catalog,
+            )
 
     # Loaded with the first statement
 
@@ -114,7 +133,8 @@ class SiltConnectionManager(SQLConnectionManager):
     def set_connection_name(self, name: str | None = None) -> Connection:
         # dbt asks for a connection, on its main thread, before the first node: from then on this command is a run.
         with self.exception_handler("start the run"):
-            self.invocation.on_connection()
+            self.invocation.on_connection(self._publication.is_on)
+            self._publication.begin()
         self.say_new_folder(self.profile.credentials.database)
         return super().set_connection_name(name)
 
@@ -134,7 +154,7 @@ class SiltConnectionManager(SQLConnectionManager):
 
     @property
     def catalog(self) -> Catalog:
-        return self.environment.catalog
+        return self._publication.catalog
 
     def open(self, connection: Connection) -> Connection:  # type: ignore[override]
         """Gives the connection a session; the first starts Spark, unless the command may need none."""
@@ -147,6 +167,7 @@ class SiltConnectionManager(SQLConnectionManager):
                 self.declared_files(),
                 self.invocation.may_need_no_spark,
                 self.invocation.on_session,
+                self._publication.branch,
             )
         connection.state = ConnectionState.OPEN
         return connection
@@ -158,7 +179,8 @@ class SiltConnectionManager(SQLConnectionManager):
         super().cleanup_all()
         if self._display is not None:
             self._display.stop()
-        self.invocation.finish()
+        self.invocation.finish(self._publication.end)
+        self._publication.raise_failure()
 
     # There are no transactions over several statements: each commits by itself.
 

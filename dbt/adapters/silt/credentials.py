@@ -22,6 +22,7 @@ from dbt.adapters.silt.engine.kernel.table.property_values import IsolationLevel
 from dbt.adapters.silt.lazy import lazy_module
 from dbt.adapters.silt.records import locations
 from dbt.adapters.silt.runs.logical_run.missing_results import explain_missing_results
+from dbt.adapters.silt.runs.logical_run.publish_mode import PublishMode
 from dbt.adapters.silt.runs.logical_run.resume import OFF, is_off, parse_duration, parse_resume
 from dbt.adapters.silt.runs.logical_run.run_id import run_id_text
 
@@ -70,6 +71,9 @@ class SiltCredentials(Credentials):
             next command; only with a local `master`. By default Spark ends with the command.
         reuse: `unchanged` reuses every node whose table already holds what its build would write; a node's own config
             `reuse` takes precedence. By default every node is built.
+        publish: when the changes of `dbt build`, `run`, `seed` and `snapshot` become visible: `at_once` is each by
+            itself; `after_tests` is all at one moment at the end of the command, if no node and no test has failed;
+            `after_run` is the same, if no node has failed.
         catalog: the catalog in which tables are registered after their commits, so that other engines find them by
             name: `hive` is the Hive metastore of `spark_conf`. Not with `remote` or `keep_alive`.
     """
@@ -94,6 +98,7 @@ class SiltCredentials(Credentials):
     external_paths: bool = False
     keep_alive: str | None = None
     reuse: str | None = None
+    publish: str = "at_once"
     catalog: str | None = None
 
     def __post_init__(self) -> None:
@@ -117,6 +122,9 @@ class SiltCredentials(Credentials):
             raise ValidationError(f"`reuse` must be `unchanged` or `never`, not {self.reuse!r}")
         check_keep_alive(self)
         check_catalog(self)
+        modes = [each.value for each in PublishMode]
+        if self.publish not in modes:
+            raise ValidationError(f"`publish` must be one of {', '.join(modes)}, not {self.publish!r}")
         # Not when the adapter starts: `dbt retry` reads its results, and fails, before it creates an adapter. The
         # profile is the only part of this package that runs before that.
         explain_missing_results()
@@ -167,6 +175,7 @@ class SiltCredentials(Credentials):
             "external_paths",
             "keep_alive",
             "reuse",
+            "publish",
             "catalog",
         )
 

@@ -17,8 +17,25 @@ from dbt.adapters.silt.engine.kernel.errors import NotATableError, SiltError, Ta
 if TYPE_CHECKING:
     from dbt.adapters.silt.cli.options import Subcommand
 
-SUBCOMMANDS: Final = ("sql", "runs", "run", "history", "show", "check", "report", "serve", "why", "rollback", "session")
+SUBCOMMANDS: Final = (
+    "sql",
+    "runs",
+    "run",
+    "history",
+    "show",
+    "check",
+    "report",
+    "serve",
+    "why",
+    "rollback",
+    "publish",
+    "drop-run",
+    "session",
+)
 """The subcommands in the order of the help, each a module of this package; only the chosen module is loaded."""
+
+_MODULES: Final = {"publish": "publishing.publish", "drop-run": "publishing.drop_run"}
+"""The modules of subcommands that are not modules of this package of the same name."""
 
 DBT: Final = "dbt"
 """The subcommand whose arguments are dbt's own."""
@@ -75,14 +92,14 @@ def _leave_out(*names: str) -> None:
 
 
 def _subcommand(name: str) -> Subcommand:
-    return cast("Subcommand", importlib.import_module(f"dbt.adapters.silt.cli.{name}"))
+    return cast("Subcommand", importlib.import_module(f"dbt.adapters.silt.cli.{_MODULES.get(name, name)}"))
 
 
 def parser_of(names: Iterable[str]) -> ArgumentParser:
     """Returns the parser of a command line with these subcommands."""
     parser = ArgumentParser(
         prog="silt",
-        description="Queries a warehouse of dbt-silt; shows its runs and tables; undoes a run; stops kept processes.",
+        description="Queries a warehouse of dbt-silt; shows its runs and tables; undoes, publishes or drops a run.",
         epilog="silt dbt ... is dbt itself, run by a process that keeps running.",
     )
     parser.add_argument("--version", action="version", version=f"silt {version}")

@@ -42,6 +42,7 @@ def add(subparsers: Subparsers) -> None:
     """Declares the subcommand."""
     parser = subcommand(subparsers, "sql", "run statements, or open a shell for them", _DESCRIPTION)
     parser.add_argument("text", metavar="TEXT", nargs="?", help='statements, as in "select count(*) from main.orders"')
+    parser.add_argument("--run", metavar="ID", help="show the warehouse as this run sees it, which is not published")
     parser.add_argument("-f", "--file", metavar="FILE", help="run the statements of a file")
     parser.add_argument("--csv", metavar="FILE", help="write the rows of one statement as CSV; `-` prints them")
     parser.add_argument("--parquet", metavar="FILE", help="write the rows of one statement as a Parquet file")
@@ -54,7 +55,7 @@ def run(arguments: Namespace) -> int:
     text = _text(arguments)
     texts = None if text is None else commands.pieces(text)
     _check_one(arguments, texts)
-    opened = statements.Statements(_context(open_warehouse(arguments)))
+    opened = statements.Statements(_context(open_warehouse(arguments), arguments.run))
     try:
         if texts is None:
             prompt.Prompt(opened).run()
@@ -114,8 +115,8 @@ def _check_one(arguments: Namespace, texts: list[str] | None) -> None:
         )
 
 
-def _context(opened: OpenWarehouse) -> Any:
-    target = opened.target
+def _context(opened: OpenWarehouse, run: str | None) -> Any:
+    target, catalog = opened.target, opened.catalog
     if target is None:
         credentials = {
             "database": opened.database,
@@ -128,11 +129,15 @@ def _context(opened: OpenWarehouse) -> Any:
         request |= {"profile": target.profile, "target": target.name}
         if opened.target_path is not None:
             request["manifest"] = str(opened.target_path / "manifest.json")
+    if run is not None:
+        branch = catalog.run_branches(opened.database).find(run).branch
+        request["branch"] = branch
+        catalog = catalog.on_branch(opened.database, catalog.branch(opened.database, branch))
     request["shows_progress"] = sys.stdout.isatty() and sys.stderr.isatty()
     conf = {} if target is None else target.spark_conf
     has_own_spark = target is None or target.has_own_spark
     return statements.ShellContext(
-        opened.catalog,
+        catalog,
         opened.database,
         opened.schema,
         conf,

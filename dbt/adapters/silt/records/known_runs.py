@@ -14,7 +14,7 @@ from dbt.adapters.silt.records.run_history import Run
 from dbt.adapters.silt.records.run_registry import RunEntry
 
 GOOD: Final = "succeeded"
-_WORST_FIRST: Final = ("running", "broken off", "failed", "interrupted", "ended", GOOD)
+_WORST_FIRST: Final = ("running", "broken off", "held", "failed", "interrupted", "ended", GOOD)
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,7 @@ import socket
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields, replace
 from datetime import datetime, timezone
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,8 @@ from dbt.adapters.silt.engine.kernel.errors import InvalidSettingError, NotWritt
 from dbt.adapters.silt.records.command_result import CommandResult, Ending
 
 RUN_ID_VARIABLE = "silt_run_id"
+HIDDEN, HELD, PUBLISHED = "hidden", "held", "published"
+"""The values of `RunEntry.publication`, for a run whose changes are published at its end."""
 REGISTRY_FILE = "silt_runs.json"
 _ALIVE_FOLDER = "silt_runs"
 _KEPT_RUNS = 200
@@ -53,7 +56,9 @@ class RunEntry:
         has_results: whether it was interrupted, and its results contain every node that it selected.
         ended_at: its end or interruption, as `started_at`; None if it was killed.
         result: its result, unless it was killed.
-        rolled_back: whether all changes of its run were undone.
+        publication: `hidden` while its changes are not visible, `held` if they were not published at its end,
+            `published`; empty if each change was visible at once.
+        rolled_back: whether all changes of its run were undone, or dropped.
         host, process: for messages only.
         running: whether it runs now; determined when the registry is read, and not stored.
         selected: the unique ids of the nodes that a running command has selected, or the macro of an operation, if its
@@ -74,6 +79,7 @@ class RunEntry:
     has_results: bool = False
     ended_at: str | None = None
     result: CommandResult | None = None
+    publication: str = ""
     rolled_back: bool = False
     host: str = ""
     process: int = 0
@@ -91,12 +97,14 @@ class RunEntry:
 
     @property
     def state(self) -> str:
-        """The command's state: `running`, `succeeded`, `failed`, `interrupted`, or `broken off` if it was killed.
+        """The command's state: `running`, `succeeded`, `failed`, `held`, `interrupted`, or `broken off` (killed).
 
         `ended` if an earlier version of this package has recorded its end, without a result.
         """
         if self.running:
             return "running"
+        if self.publication == HELD:
+            return HELD
         if self.result is not None:
             return "succeeded" if self.result.ending is Ending.SUCCESS else self.result.ending.value
         return "ended" if self.finished else "interrupted" if self.has_results else "broken off"
@@ -108,8 +116,14 @@ class RunEntry:
 
     @property
     def is_unfinished(self) -> bool:
-        """Whether it was stopped or killed before its end, and its changes were not undone."""
-        return not (self.finished or self.running or self.rolled_back)
+        """Whether it was stopped, killed or held before its end, and its changes were not undone."""
+        has_ended = self.finished and self.publication != HELD
+        return not (has_ended or self.running or self.rolled_back)
+
+    @property
+    def is_visible(self) -> bool:
+        """Whether its changes are visible."""
+        return self.publication not in (HIDDEN, HELD)
 
     @property
     def has_failed(self) -> bool:
@@ -190,18 +204,25 @@ class RunRegistry:
                 self._write([*entries, own][-_KEPT_RUNS:])
 
     def end(
-        self, invocation_id: str, finished: bool, has_results: bool = False, result: CommandResult | None = None
+        self,
+        invocation_id: str,
+        finished: bool,
+        has_results: bool = False,
+        result: CommandResult | None = None,
+        publication: str | None = None,
     ) -> None:
         """Records the end of a command of this process.
 
         Args:
             finished, has_results, result: see RunEntry; without any of them, no end is recorded.
+            publication: see RunEntry; None keeps the recorded value.
         """
         with self._locked():
             if finished or has_results or result is not None:
                 ended_at = datetime.now(timezone.utc).isoformat()
+                ended = partial(replace, finished=finished, has_results=has_results, ended_at=ended_at, result=result)
                 self._write(
-                    replace(each, finished=finished, has_results=has_results, ended_at=ended_at, result=result)
+                    ended(each, publication=publication or each.publication)
                     if each.invocation_id == invocation_id
                     else each
                     for each in self._read()
@@ -218,9 +239,16 @@ class RunRegistry:
             InvalidSettingError: if this class did not write the file.
             NotWrittenError: if the folder is not writable.
         """
+        self._mark(run_id, rolled_back=True)
+
+    def mark_published(self, run_id: str) -> None:
+        """Records that the changes of a run were published after its end. Raises as `mark_rolled_back`."""
+        self._mark(run_id, publication=PUBLISHED)
+
+    def _mark(self, run_id: str, **marks: Any) -> None:
         if any(each.run_id == run_id for each in self._read()):
             with self._locked():
-                self._write(replace(each, rolled_back=True) if each.run_id == run_id else each for each in self._read())
+                self._write(replace(each, **marks) if each.run_id == run_id else each for each in self._read())
 
     def _read(self) -> tuple[RunEntry, ...]:
         try:

@@ -81,7 +81,11 @@ class Announcement:
             return None
         newest = max(self._of_target(), key=lambda each: each.started, default=None)
         found = (last_of_work(self.entries, self.own), newest)
-        return next((each for each in found if each is not None and each.is_unfinished and self._in_both(each)), None)
+        return next((each for each in found if each is not None and self._is_repeated(each)), None)
+
+    def _is_repeated(self, earlier: RunEntry) -> bool:
+        """Returns whether this run repeats visible work of an earlier, unfinished run."""
+        return earlier.is_unfinished and earlier.is_visible and bool(self._in_both(earlier))
 
     def _in_both(self, earlier: RunEntry) -> list[str]:
         """Returns nodes that an earlier run committed and this run selects; hooks only count in the same command."""

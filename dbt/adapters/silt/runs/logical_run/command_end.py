@@ -21,11 +21,13 @@ class CommandEnd:
         finished: whether it completed, with or without failed nodes.
         ending: the recorded ending.
         problem: the error that aborted it, if any.
+        publication: the publication of its changes, as in `RunEntry`; None if it was not attempted.
     """
 
     finished: bool
     ending: Ending
     problem: str | None = None
+    publication: str | None = None
 
     @classmethod
     def of(cls, error: BaseException | None, around: BaseException | None) -> CommandEnd:

@@ -32,9 +32,10 @@ class CommittedNodes:
     def may_matter(self, entry: RunEntry) -> bool:
         """Returns whether this command matters to a later command: not if an error ended it before its first commit.
 
-        A killed command may have committed a write just before its line in the journal.
+        A killed command may have committed a write just before its line in the journal, and commits that are not
+        visible have no lines.
         """
-        return not (entry.is_unfinished and entry.has_failed) or bool(self.of(entry))
+        return not entry.is_visible or not (entry.is_unfinished and entry.has_failed) or bool(self.of(entry))
 
     @cached_property
     def _by_run(self) -> Mapping[str, frozenset[str]]:

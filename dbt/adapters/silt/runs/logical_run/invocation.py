@@ -22,7 +22,7 @@ from dbt_common.invocation import get_invocation_id, get_invocation_started_at
 
 from dbt import selected_resources
 from dbt.adapters.silt.engine.kernel.errors import SiltError
-from dbt.adapters.silt.records.run_registry import RunEntry, RunRegistry, variables_text
+from dbt.adapters.silt.records.run_registry import HIDDEN, RunEntry, RunRegistry, variables_text
 from dbt.adapters.silt.records.units import RunContext
 from dbt.adapters.silt.runs.logical_run import shown_interrupts, termination
 from dbt.adapters.silt.runs.logical_run.announcement import Announcement
@@ -45,6 +45,9 @@ logger = AdapterLogger("Silt")
 OPERATION = "run-operation"
 WRITING_COMMANDS = frozenset(("run", "build", "seed", "snapshot", "clone", OPERATION))
 """The commands whose writes are units of work, by dbt's `which`, which for a retry names the repeated command."""
+
+BUILDING_COMMANDS = frozenset(("run", "build", "seed", "snapshot"))
+"""The commands whose changes can be published at their end."""
 
 QUERYING_COMMANDS = (WRITING_COMMANDS - {OPERATION}) | {"test", "show"}
 """The commands that query the warehouse."""
@@ -77,6 +80,7 @@ class Invocation:
         self._entered: str | None = None
         self._ended = False
         self._is_over = False
+        self._is_hidden = False
         self._needs_spark = False
         self._around = sys.exc_info()[1]
         # `dbt debug` knows the project only by its flag.
@@ -98,6 +102,16 @@ class Invocation:
     def id(self) -> str:
         """dbt's id of the command."""
         return str(get_invocation_id())
+
+    @property
+    def which(self) -> str:
+        """dbt's name of the command; a retry has the name of the repeated command."""
+        return str(self._flag("which"))
+
+    @property
+    def variables(self) -> Mapping[str, Any]:
+        """The command's `--vars`."""
+        return getattr(self._config, "cli_vars", None) or {}
 
     @property
     def writes(self) -> bool:
@@ -200,8 +214,13 @@ class Invocation:
         """Sets the function that gives a node's or test's parents in dbt's manifest, by their unique ids."""
         self._parents = parents
 
-    def on_connection(self) -> None:
-        """Starts the run when dbt asks for a connection, unless it is an operation, which may be read-only."""
+    def on_connection(self, is_hidden: bool = False) -> None:
+        """Starts the run when dbt asks for a connection, unless it is an operation, which may be read-only.
+
+        Args:
+            is_hidden: whether its changes are hidden until its end.
+        """
+        self._is_hidden = is_hidden
         if not self.is_operation:
             self.start()
 
@@ -230,11 +249,14 @@ class Invocation:
         for line in announcement.lines():
             logger.info(line)
 
-    def finish(self) -> None:
+    def finish(self, publish: Callable[[CommandEnd], CommandEnd]) -> None:
         """Marks the run as finished when the connections are closed, unless an error or Ctrl-C ends it.
 
         dbt closes them before it writes its results, and again when the command is over. A run that is killed between
         the two must not look finished: it would not be continued.
+
+        Args:
+            publish: publishes or holds the run's changes, and returns the end of the command.
         """
         with self._lock:
             self._ended = True
@@ -244,7 +266,8 @@ class Invocation:
         self._mark_need_of_spark()
         error = sys.exc_info()[1]
         termination.set_exit_code(error)
-        end = self._recorded(CommandEnd.of(error, self._around))
+        command_end = CommandEnd.of(error, self._around)
+        end = self._recorded(command_end if entered is None else publish(command_end))
         if entered is None and end.end.finished and self._flag("which") == "test":
             entered = self._enter_test()
         if entered is not None:
@@ -300,7 +323,7 @@ class Invocation:
         elif self.writes:
             rule = ResumeRule.of(credentials.resume, self._typed.by_a_person)
             unfinished = resumable(self._mattering(), self._entry(""), rule)
-        return RunSources(self.id, self._variables(), retried, credentials.run_id, unfinished)
+        return RunSources(self.id, self.variables, retried, credentials.run_id, unfinished)
 
     def _begun(self) -> tuple[RunEntry, ...]:
         """Returns the project's commands that reached their nodes: no other can be continued, repeated or warned of."""
@@ -344,8 +367,9 @@ class Invocation:
             which=str(self._flag("which")),
             directory=self._typed.directory,
             started_at=get_invocation_started_at().replace(tzinfo=timezone.utc).isoformat(),
-            variables=variables_text(self._variables()),
+            variables=variables_text(self.variables),
             target=str(getattr(self._config, "target_name", "")),
+            publication=HIDDEN if self._is_hidden else "",
             selected=frozenset(selected_resources.SELECTED_RESOURCES if self.operation is None else [self.operation]),
         )
 
@@ -363,9 +387,6 @@ class Invocation:
             except SiltError as error:
                 raise DbtRuntimeError(str(error)) from error
         return retry
-
-    def _variables(self) -> Mapping[str, Any]:
-        return getattr(self._config, "cli_vars", None) or {}
 
     def _flag(self, name: str) -> Any:
         """Returns a flag of the command, or None if dbt passes no such flag."""

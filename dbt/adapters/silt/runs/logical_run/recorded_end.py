@@ -95,7 +95,8 @@ class RecordedEnd:
     def _mark(self, invocation_id: str, has_results: bool) -> None:
         """Marks the end; a failure is only a warning: the commits stand, and dbt still has to write its results."""
         try:
-            self.registry.end(invocation_id, self.end.finished, has_results, self._result(invocation_id))
+            result = self._result(invocation_id)
+            self.registry.end(invocation_id, self.end.finished, has_results, result, self.end.publication)
         except SiltError as error:
             logger.warning(
                 f"The end of this run could not be recorded, so `dbt retry` will treat it as a killed run: {error}"

@@ -77,7 +77,10 @@ def main() -> int:
         environment = environment_of(credentials, Path(given["project_root"]))
         root, manifest = given["project_root"], given.get("manifest")
         declared = DeclaredFiles(lambda: of_artifact(Path(manifest), root) if manifest else ())
-        warehouse = environment.warehouse(declared)
+        branch = given.get("branch")
+        warehouse = environment.warehouse(
+            declared, None if branch is None else environment.catalog.branch(credentials.database, branch)
+        )
     except Exception as error:  # the starting process reports it
         answers.failed(error, None)
         return 1

@@ -1,0 +1,1 @@
+"""Ends runs that are not published yet: publishes or drops their changes."""

@@ -1,0 +1,32 @@
+"""`silt drop-run ID`: drops the changes of a run that is not published."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+
+from dbt.adapters.silt.cli.answers import Answer
+from dbt.adapters.silt.cli.options import Subparsers, subcommand
+from dbt.adapters.silt.cli.rendering import show
+from dbt.adapters.silt.cli.warehouses import open_warehouse
+from dbt.adapters.silt.records.run_registry import RunRegistry
+
+_DESCRIPTION = """\
+Drops the changes of a run that was held or killed before it was published, with the files that it has written. The
+warehouse is as it was before the run."""
+
+
+def add(subparsers: Subparsers) -> None:
+    """Declares the subcommand."""
+    parser = subcommand(subparsers, "drop-run", "drop a run that is not published", _DESCRIPTION)
+    parser.add_argument("run", metavar="ID", help="the run's id, as `silt runs` shows it, or a prefix of it")
+
+
+def run(arguments: Namespace) -> int:
+    """Drops the run."""
+    warehouse = open_warehouse(arguments)
+    branches = warehouse.catalog.run_branches(warehouse.database)
+    found = branches.find(arguments.run)
+    branches.drop(found, branches.existing(found, to_drop=True))
+    if warehouse.target_path is not None:
+        RunRegistry(warehouse.target_path).mark_rolled_back(found.run_id)
+    return show(Answer({"run_id": found.run_id}, [f"run {found.run_id}: dropped"]), arguments.json)

@@ -1,0 +1,184 @@
+"""Publishes the changes of a dbt command at its end, if the profile's `publish` says so.
+
+The command works on a branch, which no other program sees. dbt's process can be killed at any step: the branch is found
+by the run's id, so the same run continues on it, and it is published once.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Final
+
+from dbt.adapters.events.logging import AdapterLogger
+from dbt.cli.exceptions import ExceptionExit
+from dbt_common.exceptions import DbtRuntimeError
+
+from dbt.adapters.silt.engine.catalog.branches import Branch
+from dbt.adapters.silt.engine.catalog.catalog import Catalog
+from dbt.adapters.silt.engine.catalog.run_branches import BranchedRun
+from dbt.adapters.silt.engine.kernel.errors import CommitStateUnknownError, SiltError
+from dbt.adapters.silt.records.command_result import RESULTS_FILE, Ending, is_failed, results_of_command
+from dbt.adapters.silt.records.run_registry import HELD, PUBLISHED
+from dbt.adapters.silt.runs.logical_run.command_end import CommandEnd
+from dbt.adapters.silt.runs.logical_run.invocation import BUILDING_COMMANDS, Invocation
+from dbt.adapters.silt.runs.logical_run.publish_mode import PublishMode
+
+logger = AdapterLogger("Silt")
+
+_TESTS: Final = ("test.", "unit_test.")
+
+
+class RunPublication:
+    """The branch of a dbt command, and its publication.
+
+    Args:
+        invocation: the command.
+        mode: when its changes become visible.
+        database, schema: those of the profile; only relations of this database are on the branch.
+        catalog: the relations of the warehouse.
+    """
+
+    def __init__(
+        self, invocation: Invocation, mode: PublishMode, database: str, schema: str, catalog: Callable[[], Catalog]
+    ) -> None:
+        self._invocation = invocation
+        self._database = database
+        self._schema = schema
+        self._catalog = catalog
+        self._is_on = mode is not PublishMode.AT_ONCE and invocation.which in BUILDING_COMMANDS
+        self._mode = mode
+        self._run: BranchedRun | None = None
+        self._on_branch: Catalog | None = None
+        self._failure: SiltError | None = None
+        self.branch: Branch | None = None
+
+    @property
+    def is_on(self) -> bool:
+        """Whether this command works on a branch."""
+        return self._is_on
+
+    @property
+    def catalog(self) -> Catalog:
+        """The relations of the warehouse, as this command sees them."""
+        return self._on_branch or self._catalog()
+
+    def begin(self) -> None:
+        """Opens the branch of this run, once.
+
+        Raises:
+            SiltError: if it cannot be opened.
+        """
+        if not self._is_on or self.branch is not None:
+            return
+        catalog, context = self._catalog(), self._invocation.context
+        catalog.open_schema(self._database, self._schema)
+        run = BranchedRun(context.project, context.target, context.run_id)
+        self._run, self.branch = catalog.run_branches(self._database).open(run)
+        self._on_branch = catalog.on_branch(self._database, self.branch)
+
+    def end(self, end: CommandEnd) -> CommandEnd:
+        """Publishes the changes, or holds them if the command or a node of it has failed; returns the command's end.
+
+        A program that uses the adapter after the command sees the published tables.
+        """
+        try:
+            return end if self.branch is None or not end.finished else self._ended(end)
+        finally:
+            self._is_on, self.branch, self._on_branch = False, None, None
+
+    def _ended(self, end: CommandEnd) -> CommandEnd:
+        results = self._results()
+        reason = self._reason(end, results)
+        if reason is None:
+            reason = self._publish(results)
+        if reason is None:
+            return replace(end, publication=PUBLISHED)
+        self._hold(reason)
+        held = end if self._failure is None else CommandEnd(True, Ending.FAILED, str(self._failure))
+        return replace(held, publication=HELD)
+
+    def raise_failure(self) -> None:
+        """Ends dbt with its exit code of an error, if the changes could not be published."""
+        failure, self._failure = self._failure, None
+        if failure is not None:
+            raise ExceptionExit(DbtRuntimeError(str(failure))) from failure
+
+    def _results(self) -> Sequence[Mapping[str, Any]]:
+        try:
+            return results_of_command(self._invocation.target_path, self._invocation.id)
+        except (OSError, ValueError) as error:
+            logger.debug(f"The results of this command cannot be read: {error}")
+            return ()
+
+    def _reason(self, end: CommandEnd, results: Sequence[Mapping[str, Any]]) -> str | None:
+        """Returns why the changes are held, or None if they are to be published."""
+        if end.ending is Ending.SUCCESS:
+            return None
+        failed = [str(each.get("unique_id")) for each in results if is_failed(each)]
+        tests = [each for each in failed if each.startswith(_TESTS)]
+        nodes = [each for each in failed if each not in tests]
+        if self._mode is PublishMode.AFTER_RUN and tests and not nodes:
+            return None
+        parts = [_count(len(nodes), "node"), _count(len(tests), "test")]
+        return f"{' and '.join(filter(None, parts)) or 'the command'} failed"
+
+    def _publish(self, results: Sequence[Mapping[str, Any]]) -> str | None:
+        """Publishes the changes; returns why they are held if they could not be published."""
+        assert self._run is not None and self.branch is not None
+        try:
+            versions = self._catalog().run_branches(self._database).publish(self._run, self.branch)
+        except SiltError as error:
+            self._failure = error
+            return f"they could not be published: {error}"
+        logger.info(_published(versions))
+        self._enter(versions, results)
+        return None
+
+    def _hold(self, reason: str) -> None:
+        assert self._run is not None
+        run_id = self._run.run_id
+        try:
+            self._catalog().run_branches(self._database).hold(self._run, reason)
+        except SiltError as error:
+            logger.warning(f"The reason why this run is held could not be recorded: {error}")
+        if isinstance(self._failure, CommitStateUnknownError):
+            logger.error(f"{self._failure} The next command of the run {run_id} finds out; until then:")
+        else:
+            logger.error(f"Held: {reason}, so no change of the run {run_id} is visible")
+        logger.error(f"  look at it: silt sql --run {run_id}")
+        logger.error(f"  publish it nevertheless: silt publish {run_id}, or drop it: silt drop-run {run_id}")
+
+    def _enter(self, versions: Mapping[str, int], results: Sequence[Mapping[str, Any]]) -> None:
+        """Enters the versions of the tables into dbt's results: they have no versions before the publication."""
+        for each in results:
+            response = each.get("adapter_response") or {}
+            if response.get("table") in versions:
+                response["table_version"] = versions[response["table"]]
+        try:
+            _replace_results(self._invocation.target_path / RESULTS_FILE, results)
+        except (OSError, ValueError) as error:
+            logger.warning(f"The published versions are not in {RESULTS_FILE}: {error}")
+
+
+def _replace_results(path: Path, results: Sequence[Mapping[str, Any]]) -> None:
+    if not results:
+        return
+    document = {**json.loads(path.read_text(encoding="utf-8")), "results": list(results)}
+    temporary = path.with_suffix(f".{os.getpid()}.tmp")
+    temporary.write_text(json.dumps(document), encoding="utf-8")
+    os.replace(temporary, path)
+
+
+def _published(versions: Mapping[str, int]) -> str:
+    if not versions:
+        return "Published: no table has changed"
+    shown = ", ".join(f"{name}@v{version}" for name, version in sorted(versions.items()))
+    return f"Published at one moment: {shown}"
+
+
+def _count(number: int, noun: str) -> str:
+    return "" if not number else f"{number} {noun}{'' if number == 1 else 's'}"

@@ -1,0 +1,247 @@
+"""With `publish`, the changes of a command become visible at one moment after its tests, or not at all."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from dbt.cli.main import dbtRunner
+from dbt.tests.util import run_dbt, run_dbt_and_capture
+
+from dbt.adapters.silt.cli.main import main
+from dbt.adapters.silt.engine.catalog.names import RelationName
+from dbt.adapters.silt.engine.catalog.open_databases import open_databases
+from dbt.adapters.silt.engine.kernel.storage.settings import Storages
+from dbt.adapters.silt.records.run_registry import RunRegistry
+from tests.files import write_files
+
+HEAD = "{{ config(materialized='table') }} "
+MODELS = {
+    "orders.sql": HEAD + "select id, amount from values (1, 10), (2, {{ var('second', 20) }}) as t(id, amount)",
+    "appended.sql": "{{ config(materialized='incremental') }} "
+    "select id, '{{ var('day', 1) }}' as day from {{ ref('orders') }}",
+    "totals.sql": "select sum(amount) as total from {{ ref('orders') }}",
+    "counted.sql": HEAD
+    + """
+{% set found = run_query('select count(*) from ' ~ ref('orders')) %}
+select {{ found.columns[0].values()[0] if execute else 0 }} as n
+""",
+    "doubled.py": """
+def model(dbt, session):
+    dbt.config(materialized="table")
+    return dbt.ref("totals").selectExpr("total * 2 as total")
+""",
+    "hooked.sql": "{{ config(materialized='table', post_hook='insert into {{ this }} values (-1)') }} select 1 as id",
+    "swapped.sql": "{{ config(materialized=var('swap', 'table')) }} select 1 as one",
+    "schema.yml": """
+models:
+  - name: orders
+    columns: [{name: amount, data_tests: [not_null]}]
+  - name: hooked
+    columns: [{name: id, data_tests: [{unique: {config: {severity: warn}}}]}]
+snapshots:
+  - name: history
+    relation: ref('orders')
+    config: {unique_key: id, strategy: check, check_cols: [amount]}
+""",
+}
+SEEDS = {"colours.csv": "id,name\n1,red\n2,green\n"}
+TABLES = ("appended", "colours", "counted", "doubled", "history", "hooked", "orders")
+
+
+class Publishing:
+    """A project whose commands publish after their tests."""
+
+    @pytest.fixture(scope="class")
+    def dbt_profile_target(self, silt_target: dict[str, Any]) -> dict[str, Any]:
+        return {**silt_target, "publish": "after_tests"}
+
+    @pytest.fixture(scope="class")
+    def models(self) -> dict[str, str]:
+        return MODELS
+
+    @pytest.fixture(scope="class")
+    def seeds(self) -> dict[str, str]:
+        return SEEDS
+
+
+def warehouse(project: Any) -> str:
+    return str(project.adapter.connections.environment.locations[project.database])
+
+
+def shown(project: Any) -> dict[str, int]:
+    """The tables that another process sees, with their versions, and the views with the version -1."""
+    catalog = open_databases({project.database: warehouse(project)}, Storages()).catalog
+    entries = catalog.relations(project.database, project.test_schema)
+    return {
+        each.name.identifier: catalog.table(each.name).snapshot().version if each.kind.value == "table" else -1
+        for each in entries
+    }
+
+
+def files(project: Any) -> dict[str, bytes]:
+    """The files of the schema that another engine would read: logs, views and functions, without data files."""
+    schema = Path(warehouse(project), project.test_schema)
+    return {str(path): path.read_bytes() for path in schema.rglob("*.json") if path.is_file()}
+
+
+def rows(project: Any, name: str) -> list[tuple[Any, ...]]:
+    return [tuple(row) for row in project.run_sql(f"select * from {project.test_schema}.{name} order by all", "all")]
+
+
+def silt(project: Any, *arguments: str) -> int:
+    return main([*arguments, "--project-dir", str(project.project_root), "--profiles-dir", str(project.profiles_dir)])
+
+
+def with_id(run_id: str, **variables: object) -> list[str]:
+    return ["--vars", json.dumps({"silt_run_id": run_id, **variables})]
+
+
+class TestAPublishedRun(Publishing):
+    def test_everything_is_visible_at_the_end_and_nothing_before(self, project: Any) -> None:
+        seen: list[dict[str, int]] = []
+
+        def on_event(event: Any) -> None:
+            if event.info.name in ("NodeFinished", "CommandCompleted"):
+                seen.append(shown(project))
+
+        place = ["--project-dir", str(project.project_root), "--profiles-dir", str(project.profiles_dir)]
+        assert dbtRunner(callbacks=[on_event]).invoke(["build", *place]).success
+        assert len(seen) > len(TABLES) and not any(seen)
+        assert shown(project) == {**dict.fromkeys((*TABLES, "swapped"), 0), "totals": -1}
+        assert rows(project, "doubled") == [(60,)]
+        assert rows(project, "counted") == [(2,)]
+        assert rows(project, "hooked") == [(-1,), (1,)]
+        assert len(rows(project, "history")) == 2
+
+    def test_the_results_and_the_registry_have_the_publication(self, project: Any) -> None:
+        results = json.loads(Path(project.project_root, "target", "run_results.json").read_text())["results"]
+        found = {each["unique_id"].split(".")[-1]: each["adapter_response"].get("table_version") for each in results}
+        names = [name for name in TABLES if name != "colours"]  # dbt drops the response of a seed
+        assert {name: found[name] for name in names} == dict.fromkeys(names, 0)
+        assert RunRegistry(Path(project.project_root, "target")).entries()[-1].publication == "published"
+
+    def test_a_table_is_replaced_by_a_view_and_back(self, project: Any) -> None:
+        for kind, expected in (("view", -1), ("table", 0)):
+            run_dbt(["run", "--select", "swapped", "--vars", json.dumps({"swap": kind})])
+            assert shown(project)["swapped"] == expected
+            assert rows(project, "swapped") == [(1,)]
+
+    def test_a_repeated_run_publishes_nothing_again(self, project: Any) -> None:
+        run_dbt(["run", "--select", "appended", *with_id("again", day=2)])
+        before = shown(project), rows(project, "appended")
+        run_dbt(["run", "--select", "appended", *with_id("again", day=2)])
+        assert (shown(project), rows(project, "appended")) == before
+
+
+class TestAHeldRun(Publishing):
+    @pytest.fixture(scope="class", autouse=True)
+    def built(self, project: Any) -> None:
+        run_dbt(["build"])
+
+    @pytest.fixture
+    def before(self, project: Any) -> Iterator[dict[str, bytes]]:
+        yield files(project)
+
+    def test_a_failed_test_leaves_every_file_as_it_was_and_names_the_next_step(
+        self, project: Any, before: dict[str, bytes], capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        _, output = run_dbt_and_capture(["build", *with_id("bad", second="null", day=2)], expect_pass=False)
+        assert "Held: 1 test failed, so no change of the run bad is visible" in output
+        assert "silt sql --run bad" in output and "silt publish bad" in output and "silt drop-run bad" in output
+        assert files(project) == before
+        capsys.readouterr()
+        assert silt(project, "runs", "--json") == 0
+        assert json.loads(capsys.readouterr().out)["runs"][0]["result"] == "held"
+
+    def test_the_held_run_is_shown_by_its_id(self, project: Any, capsys: pytest.CaptureFixture[str]) -> None:
+        table = f"{project.test_schema}.orders"
+        capsys.readouterr()
+        assert silt(project, "sql", "--run", "bad", "--json", f"select id from {table} where amount is null") == 0
+        assert "2" in capsys.readouterr().out
+        assert silt(project, "sql", "--json", f"select id from {table} where amount is null") == 0
+        assert "2" not in capsys.readouterr().out
+
+    def test_the_corrected_run_continues_and_publishes_each_unit_of_work_once(self, project: Any) -> None:
+        corrected = HEAD + "select * from values (1, 10), (2, 5) t(id, amount)"
+        write_files(Path(project.project_root, "models"), {"orders.sql": corrected})
+        before = shown(project)
+        run_dbt(["build", *with_id("bad", day=2)])
+        assert shown(project)["orders"] == before["orders"] + 1
+        assert rows(project, "appended") == [(1, "1"), (1, "2"), (2, "1"), (2, "2")]
+        assert rows(project, "totals") == [(15,)]
+
+    def test_a_held_run_can_be_published_nevertheless(self, project: Any) -> None:
+        write_files(Path(project.project_root, "models"), {"orders.sql": MODELS["orders.sql"]})
+        run_dbt(["build", *with_id("worse", second="null")], expect_pass=False)
+        assert silt(project, "publish", "wor") == 0
+        assert rows(project, "orders") == [(1, 10), (2, None)]
+        assert RunRegistry(Path(project.project_root, "target")).entries()[-1].publication == "published"
+        assert silt(project, "publish", "worse") == 2
+
+    def test_a_dropped_run_leaves_nothing(self, project: Any, before: dict[str, bytes]) -> None:
+        run_dbt(["build", *with_id("dropped", second="null")], expect_pass=False)
+        assert silt(project, "drop-run", "dropped") == 0
+        assert files(project) == before
+        left = [path for path in Path(warehouse(project), "_branches").rglob("*.json") if "attempt" not in path.name]
+        assert left == []
+        assert silt(project, "drop-run", "dropped") == 2
+
+    def test_after_run_publishes_despite_a_failed_test_but_not_despite_a_failed_node(self, project: Any) -> None:
+        _, output = run_dbt_and_capture(
+            ["build", "--select", "orders", *with_id("r", second="null", silt_publish="after_run")], expect_pass=False
+        )
+        assert "Published at one moment" in output
+        assert rows(project, "orders") == [(1, 10), (2, None)]
+        before = files(project)
+        _, output = run_dbt_and_capture(
+            ["build", "--select", "orders", *with_id("s", second="raise_error('no')", silt_publish="after_run")],
+            expect_pass=False,
+        )
+        assert "Held: 1 node failed" in output
+        assert files(project) == before
+
+    def test_a_conflict_holds_the_run_and_fails_the_command(self, project: Any) -> None:
+        done = []
+
+        def on_event(event: Any) -> None:
+            if event.info.name == "CommandCompleted" and not done:
+                other = open_databases({project.database: warehouse(project)}, Storages()).catalog
+                done.append(other.drop_table(RelationName(project.database, project.test_schema, "orders")))
+
+        place = ["--project-dir", str(project.project_root), "--profiles-dir", str(project.profiles_dir)]
+        result = dbtRunner(callbacks=[on_event]).invoke(["run", "--select", "orders", *with_id("late"), *place])
+        assert not result.success and "SILT_CONCURRENT" in str(result.exception)
+        assert "orders" not in shown(project)
+        assert silt(project, "drop-run", "late") == 0
+
+
+class TestWhatIsRefused(Publishing):
+    @pytest.fixture(scope="class")
+    def models(self) -> dict[str, str]:
+        return {
+            "base.sql": HEAD + "select 1 as id",
+            "optimized.sql": "{{ config(materialized='table', post_hook='optimize {{ this }}') }} select 1 as id",
+            "consumer.sql": "{{ config(materialized='incremental', incremental_strategy='changed_keys', "
+            "unique_key='id') }} select id from {{ ref('base') }}",
+        }
+
+    @pytest.fixture(scope="class")
+    def seeds(self) -> dict[str, str]:
+        return {}
+
+    @pytest.mark.parametrize("model", ["optimized", "consumer"])
+    def test_a_node_that_a_transaction_cannot_contain_fails_by_name_and_holds_the_run(
+        self, project: Any, model: str
+    ) -> None:
+        _, output = run_dbt_and_capture(["run", "--select", f"+{model}"], expect_pass=False)
+        assert "SILT_UNSUPPORTED_STATEMENT" in output and "publish: after_tests" in output
+        assert "Held: 1 node failed" in output
+        assert shown(project) == {}
+
+    def test_a_wrong_value_of_the_variable_is_named(self, project: Any) -> None:
+        with pytest.raises(Exception, match="`silt_publish` must be one of `at_once`, `after_run`, `after_tests`"):
+            run_dbt(["run", "--vars", "silt_publish: sometimes"])
