@@ -112,6 +112,11 @@ def test_the_next_process_of_a_run_continues_on_its_branch(store: Store) -> None
     assert not left(store)
 
 
+def test_a_schema_that_a_run_creates_exists_at_once(store: Store) -> None:
+    begun(opened(store))[3].create_schema("silt", "other")
+    assert opened(store, 1).has_schema("silt", "other")
+
+
 def test_another_run_has_a_branch_of_its_own(store: Store) -> None:
     _, _, branch, inside = begun(opened(store))
     append_once(inside, KEPT)

@@ -59,6 +59,11 @@ _OF_SPARK = re.compile(
 """Words of queries that only Spark answers. If such a word means something else, Spark merely starts too early."""
 
 
+def _unchanged(end: CommandEnd) -> CommandEnd:
+    """Returns the end of a command whose changes are visible at once."""
+    return end
+
+
 class Invocation:
     """This dbt command. Create it on dbt's main thread: only that thread sees dbt's command line.
 
@@ -249,7 +254,7 @@ class Invocation:
         for line in announcement.lines():
             logger.info(line)
 
-    def finish(self, publish: Callable[[CommandEnd], CommandEnd]) -> None:
+    def finish(self, publish: Callable[[CommandEnd], CommandEnd] = _unchanged) -> None:
         """Marks the run as finished when the connections are closed, unless an error or Ctrl-C ends it.
 
         dbt closes them before it writes its results, and again when the command is over. A run that is killed between
