@@ -180,12 +180,22 @@ KINDS_OF_TABLES = [*CLAUSES, "foreign"]
 
 
 @pytest.mark.in_folders("other writers' files are converted in a folder")
-@pytest.mark.parametrize("kind", KINDS_OF_TABLES)
+@pytest.mark.parametrize(
+    ("kind", "step"),
+    [
+        *((kind, 1 if kind in ("plain", "foreign") else 3) for kind in KINDS_OF_TABLES),
+        *(
+            pytest.param(kind, 1, marks=pytest.mark.long)
+            for kind in KINDS_OF_TABLES
+            if kind not in ("plain", "foreign")
+        ),
+    ],
+)
 def test_all_readers_find_the_rows_for_which_a_condition_is_true(
-    house: House, kind: str, tmp_path: Path, seed: int
+    house: House, kind: str, step: int, tmp_path: Path, seed: int
 ) -> None:
     filled(house, kind, tmp_path / "folder")
-    chosen = [*misjudged(), *conditions(seed, 12)]
+    chosen = [*misjudged()[::step], *conditions(seed, 12)]
     texts, rows = [text for text, _ in chosen], records()
     wanted = [expected(rows, meaning) for _, meaning in chosen]
     assert dict(zip(texts, by_sql(house, "t", texts), strict=True)) == dict(zip(texts, wanted, strict=True))
@@ -197,11 +207,12 @@ def test_all_readers_find_the_rows_for_which_a_condition_is_true(
     assert any(found is not None for _, found, _ in answered)
 
 
-def test_the_data_source_finds_them_too(house: House, tmp_path: Path, seed: int) -> None:
+@pytest.mark.parametrize(("step", "count"), [(7, 3), pytest.param(3, 6, marks=pytest.mark.long)])
+def test_the_data_source_finds_them_too(house: House, tmp_path: Path, seed: int, step: int, count: int) -> None:
     filled(house, "plain", tmp_path)
     silt.DataSource.register(house.warehouse.spark)
     house.warehouse.spark.conf.set("spark.sql.python.filterPushdown.enabled", "true")
-    chosen = [*misjudged()[::3], *conditions(seed, 6)]
+    chosen = [*misjudged()[::step], *conditions(seed, count)]
     found = by_data_source(house, "t", [text for text, _ in chosen])
     assert found == [expected(records(), meaning) for _, meaning in chosen]
 
