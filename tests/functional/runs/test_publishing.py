@@ -15,6 +15,7 @@ from dbt.adapters.silt.cli.main import main
 from dbt.adapters.silt.engine.catalog.names import RelationName
 from dbt.adapters.silt.engine.catalog.open_databases import open_databases
 from dbt.adapters.silt.engine.kernel.storage.settings import Storages
+from dbt.adapters.silt.records.journal import CommitJournal
 from dbt.adapters.silt.records.run_registry import RunRegistry
 from tests.files import write_files
 
@@ -122,7 +123,12 @@ class TestAPublishedRun(Publishing):
         found = {each["unique_id"].split(".")[-1]: each["adapter_response"].get("table_version") for each in results}
         names = [name for name in TABLES if name != "colours"]  # dbt drops the response of a seed
         assert {name: found[name] for name in names} == dict.fromkeys(names, 0)
-        assert RunRegistry(Path(project.project_root, "target")).entries()[-1].publication == "published"
+        target = Path(project.project_root, "target")
+        assert RunRegistry(target).entries()[-1].publication == "published"
+        noted = [each for each in CommitJournal(target).read().entries if each.operation == "PUBLISH"]
+        assert {each.table.rpartition(".")[2]: each.table_version for each in noted} == dict.fromkeys(
+            (*TABLES, "swapped"), 0
+        )
 
     def test_a_table_is_replaced_by_a_view_and_back(self, project: Any) -> None:
         for kind, expected in (("view", -1), ("table", 0)):

@@ -10,6 +10,7 @@ import json
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any, Final
 
@@ -22,6 +23,7 @@ from dbt.adapters.silt.engine.catalog.catalog import Catalog
 from dbt.adapters.silt.engine.catalog.run_branches import BranchedRun
 from dbt.adapters.silt.engine.kernel.errors import CommitStateUnknownError, SiltError
 from dbt.adapters.silt.records.command_result import RESULTS_FILE, Ending, is_failed, results_of_command
+from dbt.adapters.silt.records.journal import CommitJournal, JournalEntry
 from dbt.adapters.silt.records.run_registry import HELD, PUBLISHED
 from dbt.adapters.silt.runs.logical_run.command_end import CommandEnd
 from dbt.adapters.silt.runs.logical_run.invocation import BUILDING_COMMANDS, Invocation
@@ -29,6 +31,7 @@ from dbt.adapters.silt.runs.logical_run.publish_mode import PublishMode
 
 logger = AdapterLogger("Silt")
 
+_OPERATION: Final = "PUBLISH"
 _TESTS: Final = ("test.", "unit_test.")
 
 
@@ -135,8 +138,29 @@ class RunPublication:
             self._failure = error
             return f"they could not be published: {error}"
         logger.info(_published(versions))
+        self._note(versions)
         self._enter(versions, results)
         return None
+
+    def _note(self, versions: Mapping[str, int]) -> None:
+        """Appends the commits to the project's journal; a failure is only a warning, because they have happened."""
+        context, time = self._invocation.context, datetime.now(timezone.utc).isoformat(timespec="milliseconds")
+        journal = CommitJournal(self._invocation.target_path)
+        try:
+            for table, version in sorted(versions.items()):
+                journal.append(
+                    JournalEntry(
+                        time,
+                        table,
+                        self._invocation.id,
+                        context.target,
+                        context.run_id,
+                        table_version=version,
+                        operation=_OPERATION,
+                    )
+                )
+        except OSError as error:
+            logger.warning(f"{journal.path} cannot be written ({error}); the commits are in the logs of the tables")
 
     def _hold(self, reason: str) -> None:
         assert self._run is not None
