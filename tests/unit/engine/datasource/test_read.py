@@ -21,7 +21,7 @@ EVERY_TYPE = (
 )
 
 
-@pytest.mark.connect
+@pytest.mark.connect(gate=True)
 def test_a_table_with_columns_of_every_type_is_read_by_its_name_and_by_its_path(tables: Tables) -> None:
     tables.house.sql(f"create table main.t using delta as {EVERY_TYPE}")
     found, expected = tables.read("t"), tables.house.warehouse.table("main.t")
@@ -53,7 +53,6 @@ def test_deleted_rows_renamed_and_widened_columns_and_partitions_are_read_correc
     assert in_order(tables.read("t")) == in_order(tables.house.warehouse.table("main.t"))
 
 
-@pytest.mark.connect(gate=True)
 def test_a_dataframe_reads_the_version_that_was_newest_at_its_creation(tables: Tables) -> None:
     tables.house.sql("create table main.t as select 1 as id")
     rows = tables.read("t")
