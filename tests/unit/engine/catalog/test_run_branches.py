@@ -12,7 +12,13 @@ from dbt.adapters.silt.engine.catalog.branches import Branch
 from dbt.adapters.silt.engine.catalog.catalog import Catalog
 from dbt.adapters.silt.engine.catalog.names import RelationName
 from dbt.adapters.silt.engine.catalog.run_branches import BranchedRun, RunBranches
-from dbt.adapters.silt.engine.kernel.errors import ConcurrentDropError, ConcurrentModificationError, SiltError
+from dbt.adapters.silt.engine.kernel.errors import (
+    ConcurrentDropError,
+    ConcurrentModificationError,
+    CorruptLogError,
+    SiltError,
+    StorageError,
+)
 from dbt.adapters.silt.engine.kernel.publication.publications import Publications
 from dbt.adapters.silt.engine.kernel.storage.store import Store
 from dbt.adapters.silt.engine.kernel.table.actions import SetTransaction
@@ -174,6 +180,33 @@ def test_a_process_that_is_late_publishes_nothing_of_a_run_that_was_dropped(stor
     assert shown(opened(store, 2)) == BEFORE
     assert not left(store)
     assert {each for each in {file.path for file in store.files_below("")} - before if "attempt" not in each} == set()
+
+
+def test_a_run_is_published_even_if_nothing_can_be_deleted_afterwards(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runs, run, branch, inside = begun(opened(store))
+    work(inside)
+    inside.put_view(view(VIEW, "select 2"), replace=True)
+
+    def refused(*_: object) -> None:
+        raise StorageError("no right to delete")
+
+    for name in ("delete", "delete_all", "delete_folder"):
+        monkeypatch.setattr(type(store), name, refused)
+    assert runs.publish(run, branch)["silt.main.kept"] == 2
+    monkeypatch.undo()
+    assert shown(opened(store, 1)) == AFTER
+    assert run_to_its_end(opened(store, 2)) == {}
+
+
+@pytest.mark.parametrize("body", [b"{}", b'{"publication": "x"}', b"[]", b""])
+def test_an_attempt_that_cannot_be_read_is_refused_by_name(store: Store, body: bytes) -> None:
+    runs, _, branch, inside = begun(opened(store))
+    append_once(inside, KEPT)
+    store.put(f"_branches/{branch.id}/1.attempt.json", body)
+    with pytest.raises(CorruptLogError, match=r"attempt\.json cannot be read"):
+        runs.open(RUN)
 
 
 def test_a_run_that_was_published_or_dropped_cannot_be_ended_again(store: Store) -> None:

@@ -179,8 +179,8 @@ class Branch:
         """
         attempts = [path for path in self._documents() if path.endswith(_ATTEMPT)]
         self._attempts = len(attempts)
-        found = [self._parsed(path, lambda body: body["publication"]) for path in attempts]
-        return any(each is None or self._register.close(int(each)) for each in found)
+        found = [self._parsed(path, _publication) for path in attempts]
+        return any(each is None or self._register.close(each) for each in found)
 
     def close(self) -> None:
         """Ends a branch that other processes may be continuing, and deletes its data files and definitions; it can
@@ -211,9 +211,12 @@ class Branch:
 
     def _forget(self, meanings: Iterable[Meaning]) -> None:
         """Deletes definitions to which no name refers. Not earlier: another process may publish the same branch."""
-        for each in meanings:
-            if each.kind is not Kind.TABLE:
-                self._register.names.forget(each)
+        try:
+            for each in meanings:
+                if each.kind is not Kind.TABLE:
+                    self._register.names.forget(each)
+        except SiltError as error:
+            _logger.warning("definitions of the branch %s are left: %s", self.id, error)
 
     def _announce(self, publication: int | None) -> None:
         """Records the next attempt to publish the branch, or its end; each number exists once.
@@ -332,6 +335,11 @@ class Branch:
                 store.delete_folder(f"{self._folder}/{name}")
         except SiltError as error:
             _logger.warning("the commits of the branch %s are left: %s", self.id, error)
+
+
+def _publication(body: Any) -> int | None:
+    """Returns the publication of a recorded attempt, or None if it closed the branch."""
+    return None if body["publication"] is None else int(body["publication"])
 
 
 def held_files(register: Publications, log: DeltaLog) -> dict[str, set[str]]:

@@ -15,7 +15,12 @@ from typing import Final
 
 from dbt.adapters.silt.engine.catalog.branches import FOLDER, Branch, delete_old_branches, is_branch_id, is_too_old
 from dbt.adapters.silt.engine.kernel import foreign_json
-from dbt.adapters.silt.engine.kernel.errors import ConcurrentModificationError, CorruptLogError, RunNotFoundError
+from dbt.adapters.silt.engine.kernel.errors import (
+    ConcurrentModificationError,
+    CorruptLogError,
+    RunNotFoundError,
+    SiltError,
+)
 from dbt.adapters.silt.engine.kernel.publication.publications import Publications
 from dbt.adapters.silt.engine.kernel.storage.store import DOCUMENT_BYTES, ObjectMissing, PutResult
 
@@ -145,13 +150,20 @@ class RunBranches:
         `Branch.publish_once`.
         """
         versions = branch.publish_once()
-        self._store.delete(run.path)
+        self._forget(run)
         return versions
 
     def drop(self, run: BranchedRun, branch: Branch) -> None:
         """Drops the changes of a run. Raises as `Branch.close`."""
         branch.close()
-        self._store.delete(run.path)
+        self._forget(run)
+
+    def _forget(self, run: BranchedRun) -> None:
+        """Deletes the document of a run that has ended; the next process of the run deletes it otherwise."""
+        try:
+            self._store.delete(run.path)
+        except SiltError as error:
+            _logger.warning("the document of the run %s is left: %s", run.run_id, error)
 
     def _delete_old(self) -> None:
         delete_old_branches(self._store, self._register.clock)
