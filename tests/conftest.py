@@ -7,6 +7,7 @@ import contextlib
 import logging
 import os
 import random
+import signal
 import sys
 from collections.abc import Iterator
 from datetime import timedelta
@@ -56,6 +57,8 @@ SERVER, KEPT, CLUSTER = "server", "kept", "cluster"
 embedded driver, on a standalone cluster started for them.
 """
 
+# A shell lets the commands that it starts in the background ignore Ctrl-C, and the processes of tests would too.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 # Each process that a test starts would otherwise compile all of its imports again.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False

@@ -195,11 +195,14 @@ def test_log_lines_are_json_and_coloured_on_request(shop: Shop) -> None:
 def test_ctrl_c_ends_a_command_that_serves(shop: Shop) -> None:
     (shop.folder / "target").mkdir(exist_ok=True)
     with shop.start("silt", "dbt", "docs", "serve", "--no-browser", "--port", "0") as process:
-        end = time.monotonic() + SECONDS
-        while not _served(process):
-            assert time.monotonic() < end
-        process.send_signal(signal.SIGINT)
-        process.communicate(timeout=SECONDS)
+        try:
+            end = time.monotonic() + SECONDS
+            while not _served(process):
+                assert time.monotonic() < end
+            process.send_signal(signal.SIGINT)
+            process.communicate(timeout=SECONDS)
+        finally:
+            process.kill()
     assert process.returncode not in (0, None)
 
 

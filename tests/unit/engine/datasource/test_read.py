@@ -53,6 +53,7 @@ def test_deleted_rows_renamed_and_widened_columns_and_partitions_are_read_correc
     assert in_order(tables.read("t")) == in_order(tables.house.warehouse.table("main.t"))
 
 
+@pytest.mark.skipif("config.getoption('--connect')", reason="over Spark Connect it is the newest when it is computed")
 def test_a_dataframe_reads_the_version_that_was_newest_at_its_creation(tables: Tables) -> None:
     tables.house.sql("create table main.t as select 1 as id")
     rows = tables.read("t")
