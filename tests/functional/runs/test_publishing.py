@@ -225,6 +225,29 @@ class TestAHeldRun(Publishing):
         assert silt(project, "drop-run", "late") == 0
 
 
+class TestChangedKeys(Publishing):
+    @pytest.fixture(scope="class")
+    def models(self) -> dict[str, str]:
+        config = "{{ config(materialized='incremental', incremental_strategy='changed_keys', unique_key='id') }} "
+        return {
+            "sums.sql": config + "select id, sum(amount) as total from {{ source('raw', 'raw_orders') }} group by id",
+            "sources.yml": "sources: [{name: raw, schema: '{{ target.schema }}', tables: [{name: raw_orders}]}]",
+        }
+
+    @pytest.fixture(scope="class")
+    def seeds(self) -> dict[str, str]:
+        return {}
+
+    def test_changes_of_a_table_that_the_run_only_reads_are_consumed_once(self, project: Any) -> None:
+        table = f"{project.test_schema}.raw_orders"
+        project.run_sql(f"create table {table} as select 1 as id, 10 as amount")
+        for number, expected in enumerate([[(1, 10)], [(1, 15)], [(1, 15), (2, 7)]]):
+            if number:
+                project.run_sql(f"insert into {table} values ({number}, {5 if number == 1 else 7})")
+            run_dbt(["build", *with_id(f"run-{number}")])
+            assert rows(project, "sums") == expected
+
+
 class TestWhatIsRefused(Publishing):
     @pytest.fixture(scope="class")
     def models(self) -> dict[str, str]:

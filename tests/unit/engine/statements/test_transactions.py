@@ -141,13 +141,28 @@ def test_a_table_that_records_its_changes_is_changed_once(shop: House) -> None:
     assert changes == [("update_postimage", 11), ("update_preimage", 10)]
 
 
-def test_changes_cannot_be_consumed_in_a_transaction(shop: House) -> None:
+CONSUMING = "insert into copied select id, amount from silt_changes('main.orders', consumer => 'main.copied')"
+
+
+def test_changes_of_a_table_that_the_transaction_has_changed_cannot_be_consumed(shop: House) -> None:
     shop.sql("create table copied (id bigint, amount bigint)")
-    read = "insert into copied select id, amount from silt_changes('main.orders', consumer => 'main.copied')"
     with shop.warehouse.transaction() as together:
+        together.sql("insert into orders values (3, 5)")
         with pytest.raises(errors.UnsupportedStatementError, match="cannot consume the changes"):
-            together.sql(read)
+            together.sql(CONSUMING)
     assert shop.rows("select * from copied") == []
+
+
+def test_each_change_is_consumed_once_by_transactions(shop: House) -> None:
+    shop.sql("create table copied (id bigint, amount bigint)")
+    for new in range(3, 6):
+        with shop.warehouse.transaction() as together:
+            together.sql(CONSUMING)
+            together.sql(CONSUMING)
+            together.sql(f"insert into orders values ({new}, 5)")  # the next transaction consumes it
+    shop.sql(CONSUMING)
+    assert shop.rows("select * from copied") == shop.rows("select * from orders")
+    assert len(shop.rows("select * from copied")) == 5
 
 
 def test_columns_can_be_added_in_a_transaction(shop: House) -> None:

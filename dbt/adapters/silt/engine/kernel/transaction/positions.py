@@ -37,6 +37,11 @@ class Position:
     recorded: int | None
 
     @property
+    def table_id(self) -> str:
+        """The id of the table whose changes are consumed."""
+        return self.app_id.split(":", 2)[1]
+
+    @property
     def is_changed(self) -> bool:
         return self.recorded != self.version
 

@@ -146,15 +146,18 @@ class SessionTransaction:
             raise _not_of_database(name)
 
     def check_consumed(self, positions: Sequence[Position]) -> None:
-        """Checks that a statement of the open transaction consumes no changes.
+        """Checks that a statement of the open transaction consumes no changes of a table that the transaction has
+        changed.
 
         Raises:
-            UnsupportedStatementError: if it does: a position is a version of a table's own log.
+            UnsupportedStatementError: if it does: a position is a version of the table's own log, and the versions of a
+                branch are not the versions that the table will have.
         """
-        if self.is_open and positions:
+        changed = [each for each in positions if self._branch is not None and self._branch.has_changed(each.table_id)]
+        if changed:
             raise UnsupportedStatementError(
-                "a transaction cannot consume the changes of a table (`consumer`)",
-                table=positions[0].consumer,
+                "a transaction cannot consume the changes of a table (`consumer`) that it has changed itself",
+                table=changed[0].consumer,
                 remedy=f"{OUTSIDE}. Or give `after` instead of `consumer`",
             )
 
