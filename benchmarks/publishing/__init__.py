@@ -1,0 +1,1 @@
+"""Compares changes that are published at one moment with changes that are visible one by one."""
