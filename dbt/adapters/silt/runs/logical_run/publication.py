@@ -12,22 +12,27 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from dbt.adapters.events.logging import AdapterLogger
 from dbt.cli.exceptions import ExceptionExit
 from dbt_common.exceptions import DbtRuntimeError
 
-from dbt.adapters.silt.engine.catalog.branches import Branch
-from dbt.adapters.silt.engine.catalog.catalog import Catalog
-from dbt.adapters.silt.engine.catalog.run_branches import BranchedRun
 from dbt.adapters.silt.engine.kernel.errors import CommitStateUnknownError, SiltError
+from dbt.adapters.silt.lazy import lazy_module
 from dbt.adapters.silt.records.command_result import RESULTS_FILE, Ending, is_failed, results_of_command
 from dbt.adapters.silt.records.journal import CommitJournal, JournalEntry
 from dbt.adapters.silt.records.run_registry import HELD, PUBLISHED
 from dbt.adapters.silt.runs.logical_run.command_end import CommandEnd
 from dbt.adapters.silt.runs.logical_run.invocation import BUILDING_COMMANDS, Invocation
 from dbt.adapters.silt.runs.logical_run.publish_mode import PublishMode
+
+if TYPE_CHECKING:
+    from dbt.adapters.silt.engine.catalog import run_branches
+    from dbt.adapters.silt.engine.catalog.branches import Branch
+    from dbt.adapters.silt.engine.catalog.catalog import Catalog
+else:
+    run_branches = lazy_module("dbt.adapters.silt.engine.catalog.run_branches")
 
 logger = AdapterLogger("Silt")
 
@@ -54,7 +59,7 @@ class RunPublication:
         self._catalog = catalog
         self._is_on = mode is not PublishMode.AT_ONCE and invocation.which in BUILDING_COMMANDS
         self._mode = mode
-        self._run: BranchedRun | None = None
+        self._run: run_branches.BranchedRun | None = None
         self._on_branch: Catalog | None = None
         self._failure: SiltError | None = None
         self.branch: Branch | None = None
@@ -79,7 +84,7 @@ class RunPublication:
             return
         catalog, context = self._catalog(), self._invocation.context
         catalog.open_schema(self._database, self._schema)
-        run = BranchedRun(context.project, context.target, context.run_id)
+        run = run_branches.BranchedRun(context.project, context.target, context.run_id)
         self._run, self.branch = catalog.run_branches(self._database).open(run)
         self._on_branch = catalog.on_branch(self._database, self.branch)
 
