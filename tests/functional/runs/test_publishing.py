@@ -210,7 +210,7 @@ class TestAHeldRun(Publishing):
         assert "Held: 1 node failed" in output
         assert files(project) == before
 
-    def test_a_conflict_holds_the_run_and_fails_the_command(self, project: Any) -> None:
+    def test_a_conflict_drops_the_run_and_fails_the_command(self, project: Any) -> None:
         done = []
 
         def on_event(event: Any) -> None:
@@ -222,7 +222,9 @@ class TestAHeldRun(Publishing):
         result = dbtRunner(callbacks=[on_event]).invoke(["run", "--select", "orders", *with_id("late"), *place])
         assert not result.success and "SILT_CONCURRENT" in str(result.exception)
         assert "orders" not in shown(project)
-        assert silt(project, "drop-run", "late") == 0
+        assert silt(project, "drop-run", "late") == 2
+        run_dbt(["run", "--select", "orders", *with_id("late")])
+        assert rows(project, "orders") == [(1, 10), (2, 20)]
 
 
 class TestChangedKeys(Publishing):

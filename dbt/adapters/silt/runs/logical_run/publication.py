@@ -18,7 +18,7 @@ from dbt.adapters.events.logging import AdapterLogger
 from dbt.cli.exceptions import ExceptionExit
 from dbt_common.exceptions import DbtRuntimeError
 
-from dbt.adapters.silt.engine.kernel.errors import CommitStateUnknownError, SiltError
+from dbt.adapters.silt.engine.kernel.errors import ConcurrentModificationError, SiltError
 from dbt.adapters.silt.lazy import lazy_module
 from dbt.adapters.silt.records.command_result import RESULTS_FILE, Ending, is_failed, results_of_command
 from dbt.adapters.silt.records.journal import CommitJournal, JournalEntry
@@ -101,13 +101,14 @@ class RunPublication:
     def _ended(self, end: CommandEnd) -> CommandEnd:
         results = self._results()
         reason = self._reason(end, results)
-        if reason is None:
-            reason = self._publish(results)
-        if reason is None:
+        if reason is not None:
+            self._hold(reason)
+            return replace(end, publication=HELD)
+        self._failure = self._publish(results)
+        if self._failure is None:
             return replace(end, publication=PUBLISHED)
-        self._hold(reason)
-        held = end if self._failure is None else CommandEnd(True, Ending.FAILED, str(self._failure))
-        return replace(held, publication=HELD)
+        is_held = not isinstance(self._failure, ConcurrentModificationError)
+        return CommandEnd(True, Ending.FAILED, str(self._failure), HELD if is_held else None)
 
     def raise_failure(self) -> None:
         """Ends dbt with its exit code of an error, if the changes could not be published."""
@@ -134,14 +135,17 @@ class RunPublication:
         parts = [_count(len(nodes), "node"), _count(len(tests), "test")]
         return f"{' and '.join(filter(None, parts)) or 'the command'} failed"
 
-    def _publish(self, results: Sequence[Mapping[str, Any]]) -> str | None:
-        """Publishes the changes; returns why they are held if they could not be published."""
+    def _publish(self, results: Sequence[Mapping[str, Any]]) -> SiltError | None:
+        """Publishes the changes; returns the error if they could not be published."""
         assert self._run is not None and self.branch is not None
         try:
             versions = self._catalog().run_branches(self._database).publish(self._run, self.branch)
+        except ConcurrentModificationError as error:
+            self._drop(error)
+            return error
         except SiltError as error:
-            self._failure = error
-            return f"they could not be published: {error}"
+            self._hold(str(error), error)
+            return error
         logger.info(_published(versions))
         self._note(versions)
         self._enter(versions, results)
@@ -167,15 +171,26 @@ class RunPublication:
         except OSError as error:
             logger.warning(f"{journal.path} cannot be written ({error}); the commits are in the logs of the tables")
 
-    def _hold(self, reason: str) -> None:
+    def _drop(self, conflict: ConcurrentModificationError) -> None:
+        """Drops the changes after a conflict, which a continued run would only meet again."""
+        assert self._run is not None and self.branch is not None
+        logger.error(
+            f"Not published: no change of the run {self._run.run_id} is visible, and it is dropped: {conflict}"
+        )
+        try:
+            self._catalog().run_branches(self._database).drop(self._run, self.branch)
+        except SiltError as error:
+            logger.warning(f"The dropped changes could not be deleted: {error}")
+
+    def _hold(self, reason: str, failure: SiltError | None = None) -> None:
         assert self._run is not None
         run_id = self._run.run_id
         try:
             self._catalog().run_branches(self._database).hold(self._run, reason)
         except SiltError as error:
             logger.warning(f"The reason why this run is held could not be recorded: {error}")
-        if isinstance(self._failure, CommitStateUnknownError):
-            logger.error(f"{self._failure} The next command of the run {run_id} finds out; until then:")
+        if failure is not None:
+            logger.error(f"The run {run_id} could not be published: {failure}")
         else:
             logger.error(f"Held: {reason}, so no change of the run {run_id} is visible")
         logger.error(f"  look at it: silt sql --run {run_id}")
