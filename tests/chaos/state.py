@@ -11,7 +11,7 @@ import pyarrow as pa
 from deltalake import DeltaTable, QueryBuilder
 
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
-from dbt.adapters.silt.engine.kernel.publication_marks import MARK
+from dbt.adapters.silt.engine.kernel.publication_marks import MARK, SETTLED
 from dbt.adapters.silt.engine.kernel.table.actions import SetTransaction
 from dbt.adapters.silt.engine.kernel.transaction.positions import is_position
 from tests.chaos.warehouses import Kept, Warehouse
@@ -108,7 +108,7 @@ def _units(log: DeltaLog) -> Counter[str]:
         f"{action.app_id}={action.version}"
         for commit in log.commits()
         for action in commit.actions
-        if isinstance(action, SetTransaction)
+        if isinstance(action, SetTransaction) and (action.app_id, action.version) != (MARK, SETTLED)
     )
 
 
