@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import enum
 import json
+import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -119,6 +120,18 @@ def results_of_command(folder: Path, invocation_id: str) -> Sequence[Mapping[str
         return ()
     except (KeyError, TypeError) as error:
         raise ValueError(f"{RESULTS_FILE} is not an artifact of dbt") from error
+
+
+def replace_results(folder: Path, document: Mapping[str, Any]) -> None:
+    """Replaces dbt's results, so that a reader sees the old or the new document.
+
+    Raises:
+        OSError: if the file cannot be written.
+    """
+    path = folder / RESULTS_FILE
+    temporary = path.with_suffix(f".{os.getpid()}.tmp")
+    temporary.write_text(json.dumps(document), encoding="utf-8")
+    os.replace(temporary, path)
 
 
 def is_failed(result: Mapping[str, Any]) -> bool:

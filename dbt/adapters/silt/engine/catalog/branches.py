@@ -142,7 +142,7 @@ class Branch:
         Raises:
             StorageError: if the storage failed; the name is not changed.
         """
-        key = (change.schema, change.name, change.is_function)
+        key = _key(change)
         path = f"{self._folder}/{hashlib.sha256(repr(key).encode()).hexdigest()[:32]}{_NAME}"
         body = json.dumps(serialize_change(change), ensure_ascii=False).encode()
         with self._lock:
@@ -309,7 +309,7 @@ class Branch:
             return []
 
     def _note(self, change: NameChange) -> None:
-        key = (change.schema, change.name, change.is_function)
+        key = _key(change)
         names = {each: self._names[each] for each in self._names if each != key}
         self._names = names if change.before == change.after else {**names, key: change}
 
@@ -343,6 +343,10 @@ class Branch:
                 store.delete_folder(f"{self._folder}/{name}")
         except SiltError as error:
             _logger.warning("the commits of the branch %s are left: %s", self.id, error)
+
+
+def _key(change: NameChange) -> _Key:
+    return change.schema, change.name, change.is_function
 
 
 def _publication(body: Any) -> int | None:

@@ -43,11 +43,13 @@ if TYPE_CHECKING:
 logger = AdapterLogger("Silt")
 
 OPERATION = "run-operation"
-WRITING_COMMANDS = frozenset(("run", "build", "seed", "snapshot", "clone", OPERATION))
-"""The commands whose writes are units of work, by dbt's `which`, which for a retry names the repeated command."""
-
 BUILDING_COMMANDS = frozenset(("run", "build", "seed", "snapshot"))
-"""The commands whose changes can be published at their end."""
+"""The commands whose changes can be published at their end, by dbt's `which`, which for a retry names the repeated
+command.
+"""
+
+WRITING_COMMANDS = BUILDING_COMMANDS | {"clone", OPERATION}
+"""The commands whose writes are units of work."""
 
 QUERYING_COMMANDS = (WRITING_COMMANDS - {OPERATION}) | {"test", "show"}
 """The commands that query the warehouse."""
@@ -95,7 +97,7 @@ class Invocation:
         self.target_path = Path(getattr(config, "project_target_path", None) or self.project_root / "target")
         self._registry = RunRegistry(self.target_path)
         termination.install()
-        self._typed = DbtCommand.current(str(self._flag("which")))
+        self._typed = DbtCommand.current(self.which)
         if self._typed.announces_end:
             add_callback_to_manager(self._on_event)
             shown_interrupts.shorten()
@@ -126,7 +128,7 @@ class Invocation:
     @property
     def is_operation(self) -> bool:
         """Whether this is `dbt run-operation`, which may also be read-only."""
-        return str(self._flag("which")) == OPERATION
+        return self.which == OPERATION
 
     @property
     def operation(self) -> str | None:
@@ -315,7 +317,7 @@ class Invocation:
         return self.id
 
     def _recorded(self, end: CommandEnd) -> RecordedEnd:
-        return RecordedEnd(self._registry, self.target_path, str(self._flag("which")), self._typed.directory, end)
+        return RecordedEnd(self._registry, self.target_path, self.which, self._typed.directory, end)
 
     def _on_event(self, event: EventMsg) -> None:
         self._is_over = self._is_over or event.info.name == "CommandCompleted"
@@ -369,7 +371,7 @@ class Invocation:
             invocation_id=self.id,
             run_id=run_id,
             command=self._typed.line,
-            which=str(self._flag("which")),
+            which=self.which,
             directory=self._typed.directory,
             started_at=get_invocation_started_at().replace(tzinfo=timezone.utc).isoformat(),
             variables=variables_text(self.variables),

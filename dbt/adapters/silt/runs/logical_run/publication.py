@@ -7,11 +7,9 @@ by the run's id, so the same run continues on it, and it is published once.
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timezone
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from dbt.adapters.events.logging import AdapterLogger
@@ -20,7 +18,13 @@ from dbt_common.exceptions import DbtRuntimeError
 
 from dbt.adapters.silt.engine.kernel.errors import ConcurrentModificationError, SiltError
 from dbt.adapters.silt.lazy import lazy_module
-from dbt.adapters.silt.records.command_result import RESULTS_FILE, Ending, is_failed, results_of_command
+from dbt.adapters.silt.records.command_result import (
+    RESULTS_FILE,
+    Ending,
+    is_failed,
+    replace_results,
+    results_of_command,
+)
 from dbt.adapters.silt.records.journal import CommitJournal, JournalEntry
 from dbt.adapters.silt.records.run_registry import HELD, PUBLISHED
 from dbt.adapters.silt.runs.logical_run.command_end import CommandEnd
@@ -202,19 +206,13 @@ class RunPublication:
             response = each.get("adapter_response") or {}
             if response.get("table") in versions:
                 response["table_version"] = versions[response["table"]]
+        folder = self._invocation.target_path
         try:
-            _replace_results(self._invocation.target_path / RESULTS_FILE, results)
+            if results:
+                document = json.loads((folder / RESULTS_FILE).read_text(encoding="utf-8"))
+                replace_results(folder, {**document, "results": list(results)})
         except (OSError, ValueError) as error:
             logger.warning(f"The published versions are not in {RESULTS_FILE}: {error}")
-
-
-def _replace_results(path: Path, results: Sequence[Mapping[str, Any]]) -> None:
-    if not results:
-        return
-    document = {**json.loads(path.read_text(encoding="utf-8")), "results": list(results)}
-    temporary = path.with_suffix(f".{os.getpid()}.tmp")
-    temporary.write_text(json.dumps(document), encoding="utf-8")
-    os.replace(temporary, path)
 
 
 def _published(versions: Mapping[str, int]) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -13,7 +12,7 @@ from typing import Any
 from dbt.adapters.events.logging import AdapterLogger
 
 from dbt.adapters.silt.engine.kernel.errors import SiltError
-from dbt.adapters.silt.records.command_result import RESULTS_FILE, CommandResult, results_of_command
+from dbt.adapters.silt.records.command_result import RESULTS_FILE, CommandResult, replace_results, results_of_command
 from dbt.adapters.silt.records.kept_results import KeptResults
 from dbt.adapters.silt.records.run_registry import RunEntry, RunRegistry, last_build
 from dbt.adapters.silt.runs.logical_run import termination
@@ -147,9 +146,7 @@ def enter_unfinished(folder: Path, invocation_id: str, selected: Iterable[str]) 
         return False
     known = {result["unique_id"] for result in document["results"]}
     document["results"] += [_skipped(unique_id) for unique_id in selected if unique_id not in known]
-    temporary = path.with_suffix(f".{os.getpid()}.tmp")
-    temporary.write_text(json.dumps(document), encoding="utf-8")
-    os.replace(temporary, path)
+    replace_results(folder, document)
     return True
 
 

@@ -73,7 +73,7 @@ OF_STATEMENTS: Final = Isolation(None, checks_unchanged=False)
 
 @dataclass(frozen=True)
 class PublishSettings:
-    """How the changes of a branch are published.
+    """The way in which the changes of a branch are published.
 
     Attributes:
         txn: the identifier that each commit records, if any.
