@@ -250,12 +250,25 @@ def test_a_query_that_reads_its_own_table_is_refused(shop: House) -> None:
         )
 
 
-def test_a_transaction_cannot_replace_changed_keys(shop: House) -> None:
+def test_a_transaction_cannot_replace_keys_that_it_has_changed_itself(shop: House) -> None:
     model = Model(shop, TOTALS)
     shop.sql("begin")
+    shop.sql("insert into orders values (9, 1, 1)")
     with pytest.raises(UnsupportedStatementError, match="transaction"):
         shop.sql(f"insert into totals by name replace {model.clause} {model.query}")
     shop.sql("rollback")
+
+
+def test_changed_keys_are_replaced_in_a_transaction_and_not_if_it_is_rolled_back(shop: House) -> None:
+    model = Model(shop, TOTALS)
+    shop.sql("insert into orders values (9, 1, 1)")
+    for end in ("rollback", "commit"):
+        before = shop.rows("select * from totals")
+        shop.sql("begin")
+        shop.sql(f"insert into totals by name replace {model.clause} {model.query}")
+        shop.sql(end)
+        assert shop.rows("select * from totals") == (before if end == "rollback" else shop.rows(TOTALS))
+    assert model.run() is None
 
 
 def test_a_given_mapping_is_checked_against_the_query(shop: House) -> None:
