@@ -72,7 +72,7 @@ class SiltConnectionManager(SQLConnectionManager):
         self._display = choice.display_of(profile.credentials.spark_conf)
         self._new_folders = self._find_new_folders() if self.invocation.queries else {}
         if self.invocation.queries:
-            # Spark needs as long as dbt needs to read a project, and nothing of it.
+            # Spark's start takes as long as dbt takes to read a project, and does not depend on the project.
             threading.Thread(target=self._warm_up, name="silt-warm-up", daemon=True).start()
 
     def _find_publication(self) -> RunPublication:
@@ -139,14 +139,14 @@ class SiltConnectionManager(SQLConnectionManager):
         return super().set_connection_name(name)
 
     def _find_new_folders(self) -> dict[str, str]:
-        """Returns the folders of databases that this command makes if it writes to them, by database."""
+        """Returns, by database, the missing folders that this command creates if it writes to them."""
         given = cast("SiltCredentials", self.profile.credentials)
         return locations.new_folders(
             locations.locations(given.database, given.warehouse, given.databases, self.invocation.project_root)
         )
 
     def say_new_folder(self, database: str) -> None:
-        """Logs that this command makes the folder of a database, once: it may be a path with a mistake in it."""
+        """Logs once that this command creates the folder of a database, because its path may contain a mistake."""
         folder = self._new_folders.pop(database, None)
         if folder is not None:
             field = "warehouse" if database == self.profile.credentials.database else "databases"
@@ -182,7 +182,7 @@ class SiltConnectionManager(SQLConnectionManager):
         self.invocation.finish(self._publication.end)
         self._publication.raise_failure()
 
-    # There are no transactions over several statements: each commits by itself.
+    # Each statement commits by itself, so these methods of dbt have no effect.
 
     def begin(self) -> Connection:  # type: ignore[override]  # as dbt's own for SQL
         return self.get_thread_connection()
@@ -222,7 +222,7 @@ class SiltConnectionManager(SQLConnectionManager):
         return self._submit(Submission(sql))
 
     def _submit(self, submission: Submission, auto_begin: bool = False) -> tuple[Connection, SiltCursor]:
-        """Submits the text: dbt logs it with the query comment, and the cursor runs it without."""
+        """Submits the SQL: dbt logs it with the query comment, and the cursor runs it without the comment."""
         return self.add_query(self._add_query_comment(submission.text), auto_begin, submission)
 
     def _query_comment(self) -> str | None:

@@ -44,7 +44,7 @@ class SiltCredentials(Credentials):
         warehouse: the location of the tables: a folder, relative to the project, a `file://` URI, or the URL of an
             object store: `s3://bucket/prefix`, `abfss://container@account.dfs.core.windows.net/prefix`,
             `gs://bucket/prefix`. The first command creates the folder and says so; its parent folder must exist.
-        storage: the settings of object stores; by default those of the environment. Its fields are below.
+        storage: the settings of object stores; by default the settings in the environment. Its fields are below.
         master: the Spark master of an embedded session or a cluster; not with `remote`.
         remote: the address of a Spark Connect server (`sc://host:port`).
         databases: more warehouses: name of the database -> its location, as in `warehouse`, or a mapping of `location`
@@ -69,11 +69,11 @@ class SiltCredentials(Credentials):
             files that the project does not declare.
         keep_alive: for how long ("15 minutes") Spark, private to this user, keeps running after a command to serve the
             next command; only with a local `master`. By default Spark ends with the command.
-        reuse: `unchanged` reuses every node whose table already holds what its build would write; a node's own config
-            `reuse` takes precedence. By default every node is built.
-        publish: when the changes of `dbt build`, `run`, `seed` and `snapshot` become visible: `at_once` is each by
-            itself; `after_tests` is all at one moment at the end of the command, if no node and no test has failed;
-            `after_run` is the same, if no node has failed.
+        reuse: With `unchanged`, a node is reused instead of built if its table already holds what the build would
+            write; the node's own config `reuse` takes precedence. By default every node is built.
+        publish: when the changes of `dbt build`, `run`, `seed` and `snapshot` become visible: With `at_once`, each
+            change is visible when its statement ends; with `after_tests`, all changes become visible together at the
+            end of the command, if no node and no test has failed; with `after_run`, if no node has failed.
         catalog: the catalog in which tables are registered after their commits, so that other engines find them by
             name: `hive` is the Hive metastore of `spark_conf`. Not with `remote` or `keep_alive`.
     """
@@ -125,8 +125,8 @@ class SiltCredentials(Credentials):
         modes = [each.value for each in PublishMode]
         if self.publish not in modes:
             raise ValidationError(f"`publish` must be one of {', '.join(modes)}, not {self.publish!r}")
-        # Not when the adapter starts: `dbt retry` reads its results, and fails, before it creates an adapter. The
-        # profile is the only part of this package that runs before that.
+        # Not when the adapter starts: `dbt retry` reads the results of the last command, and may fail, before it
+        # creates an adapter. At that moment only the profile's class has run.
         explain_missing_results()
 
     @property
@@ -142,7 +142,7 @@ class SiltCredentials(Credentials):
 
     @property
     def keep_alive_time(self) -> timedelta | None:
-        """For how long Spark keeps running after the last command; None if it ends with its command."""
+        """The seconds for which Spark keeps running after the last command; None if it ends with its command."""
         return None if not self.keep_alive or is_off(self.keep_alive) else parse_duration(self.keep_alive, "keep_alive")
 
     @property
@@ -203,7 +203,7 @@ class SiltCredentials(Credentials):
 
 
 def _run_fields_as_text(data: Mapping[str, Any]) -> dict[str, Any]:
-    """Converts a `run_id` that YAML reads as a number or a date, and durations that it reads as false, to strings.
+    """Converts values that YAML reads otherwise to strings: a `run_id` like a number or a date, and the duration `off`.
 
     Raises:
         ValidationError: if the run id is invalid.

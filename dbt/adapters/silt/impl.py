@@ -179,9 +179,11 @@ class SiltAdapter(  # type: ignore[misc]  # dbt hands an adapter relations of it
     def list_relations(self, database: str | None, schema: str | None) -> list[BaseRelation]:
         if not schema:  # a temporary view, which is in no schema
             return []
-        # In one step: once the first relation is added, dbt takes the others for missing.
+        # All are added in one step: once the cache has one relation of a schema, dbt treats relations that it lacks as
+        # missing.
         with self.cache.lock:
-            # dbt takes names from its files, and some file systems store letters and accents apart.
+            # dbt takes names from the names of files, and some file systems store a letter and its accent as two
+            # characters.
             return super().list_relations(database or self._own_database, normalize(schema))
 
     def get_relation(self, database: str, schema: str, identifier: str) -> BaseRelation | None:
@@ -235,7 +237,8 @@ class SiltAdapter(  # type: ignore[misc]  # dbt hands an adapter relations of it
     def cache_added(self, relation: BaseRelation | None) -> str:
         """Adds the relation to dbt's cache, and replaces an entry of another kind."""
         self.connections.node.end()
-        # In one step: another batch of the model would create the table again if it found none in between.
+        # In one step: otherwise another batch of the model could find the table missing in between, and create it
+        # again.
         with self.cache.lock:
             if relation is not None:
                 self.cache.drop(relation)  # type: ignore[no-untyped-call]
@@ -312,7 +315,7 @@ class SiltAdapter(  # type: ignore[misc]  # dbt hands an adapter relations of it
     @available
     @classmethod
     def quote(cls, identifier: object) -> str:
-        # While dbt parses, a macro may hand on a name that is not known yet: as text it is empty.
+        # While dbt parses, a macro may pass on a name that is not known yet; converted to text, it is empty.
         return quote(str(identifier))
 
     @available
@@ -342,7 +345,7 @@ class SiltAdapter(  # type: ignore[misc]  # dbt hands an adapter relations of it
     def submit_python_job(self, parsed_model: dict[str, Any], compiled_code: str) -> AdapterResponse:
         """Runs a python model in this process; its rows are then a temporary view of the session.
 
-        Each statement by which its code writes other tables is a unit of work, as a hook's is.
+        Each statement in its code that writes another table is a unit of work, like a hook's statement.
         """
         relation = self.Relation.create(parsed_model["database"], parsed_model["schema"], parsed_model["alias"])
         full_refresh = full_refresh_of(parsed_model["config"], self.connections.invocation.full_refresh)
@@ -397,7 +400,7 @@ class SiltAdapter(  # type: ignore[misc]  # dbt hands an adapter relations of it
         return self.connections.catalog.table(relation.relation_name(self._own_database)).snapshot()
 
     def _look_again(self, database: str, schema: str, identifier: str) -> None:
-        """Updates dbt's cache if a statement of this command, such as a hook, has changed the relation."""
+        """Updates dbt's cache if a statement of this command, such as a hook, has created or dropped the relation."""
         with contextlib.suppress(InvalidNameError), self.cache.lock:  # an invalid name is refused when it is used
             name = RelationName(database, schema, identifier)
             if not self.connections.take_changed_name(name) or (name.database, name.schema) not in self.cache:

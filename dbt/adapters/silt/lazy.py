@@ -5,7 +5,7 @@
     else:
         split = lazy_module("dbt.adapters.silt.engine.sql.split")
 
-Type checkers see the import; readers see it too, and that it has a cost.
+Type checkers see a normal import; a reader sees in addition that the import is expensive.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ import threading
 from types import ModuleType
 from typing import Any
 
-# A single lock: a thread may see a half-initialized package if another thread imports one with circular imports.
+# All modules share one lock: with a lock for each module, a thread could see a half-initialized package while another
+# thread imports it.
 _importing = threading.RLock()
 
 

@@ -1,6 +1,6 @@
 """A relation with three parts, which are written in backquotes and compared in the catalog's form.
 
-Empty parts are not written, and nor is a database without a schema, which SQL would take for a schema. A source on
+Empty parts are omitted, and so is a database without a schema, which SQL would read as a schema. A source on
 files has three parts as well; its text is the query of its files.
 """
 
@@ -103,13 +103,13 @@ class SiltRelation(SparkRelation):
         return written
 
     def incorporate(self, **kwargs: Any) -> SiltRelation:
-        """Returns a relation like this one; a relation with another name is not on files."""
+        """Returns a copy of this relation with changes; with another name, it no longer stands for files."""
         like = self.replace(external=None, external_location=None, external_format=None) if "path" in kwargs else self
         changed: SiltRelation = BaseRelation.incorporate(like, **kwargs)  # type: ignore[no-untyped-call]
         return changed
 
     def _render_subquery_alias(self, namespace: str) -> str:
-        """Marks a subquery in the place of the relation: the text after it decides whether it needs an alias."""
+        """Marks the subquery that replaces the relation: the SQL after it decides whether it needs an alias."""
         return "" if namespace == "limit" and self.limit == 0 else MARK
 
     def _render_event_time_filtered(self, event_time_filter: EventTimeFilter) -> str:

@@ -12,7 +12,7 @@ UNKNOWN = "-"
 """The cell of a value that is unknown or has no meaning."""
 
 RESULT = "result"
-"""The name of the columns and facts whose values begin with a state; on a terminal, these values are coloured."""
+"""The heading of columns and facts whose values begin with a state, which a terminal shows in colour."""
 
 MARKS = {"succeeded": "✓", "failed": "✗", "broken off": "✗", "interrupted": "!", "running": "…"}
 """The mark of each state; any other or unknown state has a dot."""

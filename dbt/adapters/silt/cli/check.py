@@ -76,7 +76,7 @@ def run(arguments: Namespace) -> int:
 
 
 def check(log: DeltaLog, report: Progress, data: bool = False) -> Checked:
-    """Checks a table; again if it was changed meanwhile, because a VACUUM or a clean-up may have deleted files.
+    """Checks a table, and checks it again if it changed meanwhile: a VACUUM or a clean-up may have deleted files.
 
     Args:
         report: called with the number of files checked since the last call, and the number of all files.
@@ -146,7 +146,7 @@ def _check_once(log: DeltaLog, report: Progress, data: bool) -> Checked:
 
 
 def _not_looked_at(outside: list[Problem]) -> str:
-    """Reports files that no statement reads there, such as a shallow clone's in a copied warehouse."""
+    """Reports files in locations that no statement reads, such as a shallow clone's files in a copied warehouse."""
     files = "file in its log is" if len(outside) == 1 else "files in its log are"
     return f"{len(outside)} {files} outside of the warehouse, and not checked: {outside[0].path}"
 

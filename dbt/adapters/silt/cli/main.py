@@ -85,7 +85,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _leave_out(*names: str) -> None:
     """Hides packages from imports in this process.
 
-    PyArrow loads them if they are installed, which takes longer than everything else; nothing here needs them.
+    PyArrow loads them if they are installed, which takes longer than the rest of the command; `silt` does not need
+    them.
     """
     for name in names:
         sys.modules.setdefault(name, None)  # type: ignore[arg-type]

@@ -1,7 +1,7 @@
 """Prints the answer of a subcommand: as JSON, as plain text for another program, or for a person.
 
-On a terminal, rows are drawn as a table of the terminal's width. Otherwise a row is a line, with two or more spaces
-between its cells, never cut.
+On a terminal, rows are drawn as a table of the terminal's width. Otherwise each row is one line that is never cut, with
+two or more spaces between its cells.
 """
 
 from __future__ import annotations

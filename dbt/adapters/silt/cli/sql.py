@@ -106,7 +106,7 @@ def _text(arguments: Namespace) -> str | None:
 
 
 def _check_one(arguments: Namespace, texts: list[str] | None) -> None:
-    """Checks that there is a statement to run, and only a single statement for a file of rows."""
+    """Checks that the input has a statement, and only a single statement if its rows are written to a file."""
     if texts is not None and not texts:
         raise InvalidArgumentError("there is no statement", remedy='Give a statement, as in `silt sql "select 1"`')
     if (arguments.csv is not None or arguments.parquet is not None) and texts is not None and len(texts) > 1:

@@ -52,7 +52,7 @@ def _drawn(block: Block) -> RenderableType:
 
 
 def _rows(block: Rows) -> Table:
-    """Draws the rows, without columns of only unknown values, which would take space from the other columns."""
+    """Draws the rows; columns without any known value are omitted, to leave space for the other columns."""
     table = _table(block.title)
     cells = list(zip(*block.rows, strict=True))
     known = [index for index, column in enumerate(cells) if any(cell != UNKNOWN for cell in column)]

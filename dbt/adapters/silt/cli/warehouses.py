@@ -252,7 +252,7 @@ def _at(location: str, arguments: Namespace) -> OpenWarehouse:
 
 
 def _check_exists(location: str) -> None:
-    """Checks that the warehouse exists: a missing warehouse has no tables, which must not look like a result."""
+    """Checks that the warehouse exists: otherwise the answer for a missing warehouse would be "no tables"."""
     if is_local(location) and not os.path.isdir(local_path(location)):
         raise InvalidSettingError(
             f"the profile's warehouse {location} does not exist yet",

@@ -15,7 +15,7 @@ from dbt.adapters.silt.cli.rendering import show
 from dbt.adapters.silt.engine.kernel.errors import InvalidSettingError
 
 MODULE: Final = "dbt.adapters.silt.runs.explained_reuse"
-"""The program that compiles the nodes with dbt, which this process does not load."""
+"""The program of a separate process that compiles the nodes with dbt, so that this process need not load dbt."""
 
 _OPTIONS: Final = ("project_dir", "profiles_dir", "profile", "target", "target_path", "vars")
 _COLUMNS: Final = ("node", "would be", "because")

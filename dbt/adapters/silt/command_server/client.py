@@ -1,6 +1,6 @@
 """Runs `silt dbt ...` and the statements of `silt sql`: by a command server if possible, else in this process.
 
-It imports next to nothing, because its purpose is to avoid the start of dbt.
+It imports almost nothing, because its purpose is to avoid the start of dbt.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any, Final, NoReturn
 SWITCH: Final = "SILT_COMMAND_SERVER"
 """The environment variable that keeps `silt dbt` from using a server: `off`."""
 STATEMENTS: Final = "run-statements"
-"""The subcommand that `silt sql` starts, and no user: it runs the statements that it receives."""
+"""The internal subcommand that `silt sql` starts; it runs the statements that it receives."""
 STATEMENTS_MODULE: Final = "dbt.adapters.silt.session.statements.process"
 
 
@@ -33,7 +33,7 @@ def main(arguments: Sequence[str]) -> NoReturn:
 
 
 def run_statements() -> NoReturn:
-    """Runs the statements that arrive on the standard input, and ends this process at its end.
+    """Runs the statements that arrive on the standard input, and ends this process when the input ends.
 
     Raises:
         SystemExit: with the exit code.

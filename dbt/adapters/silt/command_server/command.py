@@ -16,7 +16,7 @@ from dbt.adapters.silt.command_server.request import STANDARD, Request, valid_si
 
 
 def become(command: Command) -> None:
-    """Takes over everything that a client's process was started with."""
+    """Turns a fork into the client's `dbt`: takes over everything that the client was started with."""
     request = command.request
     _take_streams(request.streams, command.descriptors)
     os.umask(request.mask)

@@ -23,7 +23,7 @@ class ServerStatus:
         seconds: the age.
         commands: the number of commands and requests that it has answered.
         keep_alive: how many seconds it runs without a command.
-        memory: the bytes that it holds in memory; its commands share most of them.
+        memory: the bytes that it holds in memory; its commands share most of this memory.
         log: the file of its errors.
     """
 
@@ -65,7 +65,7 @@ def _answers(verb: bytes) -> Iterator[tuple[str, bytes]]:
 
 
 def _answer(connection: socket.socket, verb: bytes) -> bytes:
-    """Returns the answer of a server; empty if the server ends at this moment or takes too long."""
+    """Returns the answer of a server; empty if the server is ending or takes too long."""
     connection.settimeout(_ANSWER_SECONDS)
     try:
         send(connection, Request(verb, ""))

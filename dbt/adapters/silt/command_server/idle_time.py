@@ -20,7 +20,7 @@ class IdleTime:
     """The end of the pipe that a server reads.
 
     Args:
-        seconds: the time until a command sends a different time.
+        seconds: the idle time that applies until a command sends another.
     """
 
     def __init__(self, seconds: float) -> None:
@@ -29,7 +29,7 @@ class IdleTime:
         _to_server.append(writes)
 
     def fileno(self) -> int:
-        """Returns the descriptor that is ready when a command has sent a time."""
+        """Returns the descriptor that becomes readable when a command has sent a time."""
         return self._reads
 
     def receive(self) -> None:
@@ -43,7 +43,7 @@ class IdleTime:
 
 
 _to_server: list[int] = []
-"""The end that commands write to; empty in a process that is not a fork of a server."""
+"""The end of the pipe that commands write to; empty in a process that is not a fork of a server."""
 
 
 def send(keep_alive: timedelta | None) -> None:

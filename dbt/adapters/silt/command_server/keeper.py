@@ -1,6 +1,7 @@
 """Answers a connection in a fork of the server: forks again for the command, and sends the client its exit status.
 
-The server itself never reads from a client, and its end ends no command, because a keeper has a session of its own.
+The server itself never reads from a client. Commands continue when the server ends, because a keeper has a session of
+its own.
 """
 
 from __future__ import annotations
@@ -93,7 +94,7 @@ class Keeper:
         return self._forked(command)
 
     def _check(self, request: Request) -> None:
-        """Returns if the request is a command that this server can run; otherwise answers it, and ends this process."""
+        """Returns if the server can run the requested command; otherwise sends the reason, and ends this process."""
         if request.verb == STATUS:
             self._end(self._description())
         if request.verb == STOP:

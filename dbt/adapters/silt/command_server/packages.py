@@ -12,7 +12,7 @@ _OF_PACKAGES = (".dist-info", ".egg-info", ".egg-link", ".pth")
 
 
 class File(NamedTuple):
-    """The state of a file: two different states differ in at least one member."""
+    """The state of a file, which differs from any other state of it in at least one member."""
 
     number: int
     size: int

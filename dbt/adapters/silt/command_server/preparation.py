@@ -18,7 +18,7 @@ BEFORE_THE_FIRST: Final = ("dbt.cli.main", "dbt.adapters.silt.impl")
 """The modules that every command needs, and waits for."""
 
 _WHOLE_PACKAGES: Final = ("dbt.task", "dbt.parser", "dbt.compilation", "dbt.graph", "dbt.adapters.silt")
-"""Packages of which commands need all modules; they import some of them late."""
+"""Packages whose modules are all imported in advance, because commands need them and import some of them late."""
 _NOT_NEEDED: Final = ("dbt.adapters.silt.cli", "dbt.adapters.silt.command_server", "dbt.adapters.silt.tools")
 
 _OF_STATEMENTS: Final = (
@@ -51,7 +51,7 @@ _OF_STATEMENTS: Final = (
     "multiprocessing.resource_tracker",
     "multiprocessing.synchronize",
 )
-"""The modules that statements need; some are imported only at their first use."""
+"""Further modules that statements need, some of which are otherwise imported at their first use."""
 
 _DICTIONARIES: Final = "mashumaro.mixins.dict"
 _SCHEMAS_OF: Final = (
@@ -142,7 +142,7 @@ def _with_schemas() -> list[Any]:
 
 
 def _end_threads() -> None:
-    """Ends threads that libraries such as OpenBLAS start when they are loaded, and end before a fork."""
+    """Ends the threads that libraries such as OpenBLAS start when they are loaded and stop before a fork."""
     child = os.fork()
     if child == 0:
         os._exit(0)

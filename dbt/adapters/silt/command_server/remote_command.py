@@ -25,7 +25,8 @@ class RemoteCommand:
     """The command that a server runs for this process.
 
     Args:
-        connection: the connection on which the server sends the command's process id and, at its end, its status.
+        connection: the connection to the server, which sends the command's process id and, when the command ends, its
+            status.
     """
 
     def __init__(self, connection: socket.socket) -> None:
@@ -47,7 +48,7 @@ class RemoteCommand:
 
     def _install(self) -> None:
         for each in (*_TO_GROUP, *_TO_COMMAND, signal.SIGTSTP, signal.SIGCONT):
-            # The command ignores the signals that this process was started to ignore, such as SIGHUP by nohup.
+            # The command ignores the signals that this process has ignored since its start, such as SIGHUP under nohup.
             if signal.getsignal(each) is not signal.SIG_IGN:
                 signal.signal(each, self._pass_on)
 

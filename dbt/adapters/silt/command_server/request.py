@@ -15,7 +15,7 @@ RUN, STATUS, STOP = b"run", b"status", b"stop"
 """The requests."""
 
 READY, STALE, REFUSED, START = b"R", b"S", b"N", b"G"
-"""READY: the server waits for START to run the command. STALE: installed packages have changed and the server ends, so
+"""READY: the server waits for START to run the command. STALE: the server ends because installed packages have changed;
 the client starts a new server. REFUSED: the server does not serve this client."""
 
 STANDARD: Final = (0, 1, 2)

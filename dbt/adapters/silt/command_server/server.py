@@ -22,17 +22,17 @@ from dbt.adapters.silt.command_server.idle_time import DEFAULT, IdleTime
 from dbt.adapters.silt.command_server.keeper import Keeper, ServerState
 
 _LONGEST_WAIT_SECONDS: Final = 30
-"""Waits are short, because the sleep of the machine counts for `keep_alive` and ends no wait."""
+"""Waits are short: `keep_alive` includes the time that the machine sleeps, but a sleeping machine ends no wait."""
 
 
 class CommandServer:
-    """Forks a keeper for each connection, until no command has come for a while or it is asked to end.
+    """Forks a keeper for each connection, until the idle time has passed or the server is asked to end.
 
     Args:
         listener: the socket that clients connect to.
         folder, name: the folder of the socket's file, and its name.
         steps: prepare this process; the first step precedes all commands.
-        keep_alive_seconds: how long the server runs without a command, until a command sends a different time.
+        keep_alive_seconds: the idle time after which the server ends, until a command sends another.
     """
 
     def __init__(
@@ -60,7 +60,7 @@ class CommandServer:
         listener.setblocking(False)
 
     def serve(self) -> Keeper | None:
-        """Answers until the end, and then returns None; in a fork, returns the keeper of a connection."""
+        """Serves connections until the server ends, then returns None; in a fork, returns its connection's keeper."""
         self._install_signals()
         next(self._steps)
         self._note_imports()

@@ -1,7 +1,7 @@
-"""Identifies the command server of a process by everything that Python and its packages read at their start.
+"""Computes the name of a process's command server, from everything that Python and its packages read at their start.
 
-The arguments, the folder and most variables do not belong to it: dbt reads them while it runs, and a fork gets them
-from its client.
+The arguments, the folder and most variables are not part of the name: dbt reads them while it runs, and a fork gets
+them from its client.
 """
 
 from __future__ import annotations

@@ -144,7 +144,7 @@ def remove(folder: str, name: str, file: tuple[int, int] | None) -> None:
 
 @contextmanager
 def _address(folder: str, name: str) -> Iterator[str]:
-    """Returns an address that is short enough for every path of the folder."""
+    """Returns an address of the socket that is short enough, however long the path of the folder is."""
     path = os.path.join(folder, name)
     if len(os.fsencode(path)) <= _LONGEST_PATH:
         yield path

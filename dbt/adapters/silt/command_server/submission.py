@@ -1,4 +1,4 @@
-"""Hands a command to the command server of its environment, and starts the server if it is missing."""
+"""Passes a command to the command server of its environment, which is started if it does not run."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Start = Callable[[socket.socket, str, str], None]
 
 
 def _start(listener: socket.socket, folder: str, name: str) -> None:
-    # The module imports packages that only a start needs.
+    # The module imports packages that are needed only to start a server.
     importlib.import_module("dbt.adapters.silt.command_server.starting").start(listener, folder, name)
 
 
@@ -39,7 +39,7 @@ def run(program: str, arguments: Sequence[str], start: Start = _start) -> str:
         return str(error)
     if connection is None:
         return reason
-    # Nothing is left to do, and an orderly end of Python takes time.
+    # Python's normal exit takes time, and nothing is left for it to do.
     os._exit(RemoteCommand(connection).end())
 
 

@@ -21,7 +21,7 @@ _NAMES = (
 ).split()
 _PREFIXES = ("AWS_", "AZURE_", "GOOGLE_", "HADOOP_", "HIVE_", "KRB5", "LC_", "PYARROW_", "PYSPARK_", "SPARK_", "YARN_")
 _OF_CONNECT = ("SPARK_REMOTE", "SPARK_LOCAL_REMOTE", "SPARK_API_MODE", "SPARK_CONNECT_")
-"""They name the Spark that a client uses; a connected command sets some of them itself."""
+"""These variables name the Spark that a client uses; a connected command sets some of them itself."""
 
 _SECRETS = ("DBT_ENV_SECRET", "DBT_ENGINE_ENV_SECRET")
 
@@ -81,7 +81,7 @@ def umask() -> int:
     for line in status.splitlines():
         if line.startswith("Umask:"):
             return int(line.split()[1], 8)
-    mask = os.umask(0o077)  # without /proc, Python can only read it by a change for all threads
+    mask = os.umask(0o077)  # without /proc, Python can only read the umask by changing it for all threads
     os.umask(mask)
     return mask
 

@@ -1,8 +1,8 @@
 """Records which commands use a kept Spark: each command holds two locks for as long as it runs.
 
-Every command holds the gate shared, and a Spark that ends holds it exclusively: so a Spark ends only if no command uses
-it, and no command begins to use a Spark that ends. The second lock is on a file of the command's own, named after the
-user id of its sessions: when the lock is released, the keeper closes these sessions.
+The first is the gate: commands hold it shared, and a Spark that is about to end holds it exclusively. So a Spark ends
+only if no command uses it, and no command starts to use a Spark that is ending. The second is on the command's own
+file, which is named after the user id of its sessions: when that lock is released, the keeper closes these sessions.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ os.register_at_fork(after_in_child=_release_in_child)  # a child does not keep i
 
 
 def take(folder: Path, use: Use) -> Lease:
-    """Begins to use the Spark of the folder, which may still have to start; waits while a Spark ends.
+    """Registers this command as a user of the folder's Spark, which may not run yet; waits while a Spark is ending.
 
     Raises:
         KeptSparkError: if the folder cannot be used.
@@ -98,7 +98,7 @@ def take(folder: Path, use: Use) -> Lease:
     private_files.write(unfinished, json.dumps(asdict(use)).encode())
     own = acquire(unfinished)
     assert own is not None
-    os.rename(unfinished, uses / name)  # it is locked by now, so it never looks like the file of an ended command
+    os.rename(unfinished, uses / name)  # already locked, so it never looks like an ended command's file
     return Lease(name, gate, own)
 
 
@@ -116,5 +116,5 @@ def forget(folder: Path, name: str) -> None:
 
 
 def close_gate(folder: Path) -> Lock | None:
-    """Lets no command begin to use the Spark until the lock is released; returns None if a command uses the Spark."""
+    """Locks out new commands until the lock is released; returns None if a command uses the Spark."""
     return acquire(folder / GATE, wait=False)

@@ -14,7 +14,7 @@ _FLAGS = os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW
 
 
 class Lock:
-    """A held lock, until it is released or its process ends.
+    """A lock that is held until it is released or its process ends.
 
     Attributes:
         descriptor: the descriptor of the open file; a process that inherits it holds the lock, too.

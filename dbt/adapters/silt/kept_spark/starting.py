@@ -31,7 +31,7 @@ def keeper_of(settings: Mapping[str, object]) -> Start:
     """Returns a function that starts keepers.
 
     Args:
-        settings: settings of the keeper. They may hold secrets, so they are never on a command line.
+        settings: settings of the keeper. The settings may hold secrets, so they are never on a command line.
     """
     return lambda folder, alive: _start(settings, folder, alive)
 
@@ -57,7 +57,7 @@ def _start(settings: Mapping[str, object], folder: Path, alive: Lock) -> None:
 
 def _spawn(folder: Path, descriptors: Mapping[int, int]) -> None:
     """Starts the process in a session of its own, which gets no signals of the terminal."""
-    above = len(descriptors)  # no descriptor may be overwritten before it is copied
+    above = len(descriptors)  # a descriptor must not be overwritten before it is copied
     copies = {number: fcntl.fcntl(each, fcntl.F_DUPFD_CLOEXEC, above) for number, each in descriptors.items()}
     try:
         os.posix_spawn(
@@ -82,7 +82,7 @@ def answer(problem: BaseException | None) -> None:
 
 
 def raise_problem(answered: Mapping[str, object], folder: Path) -> None:
-    """Raises what a keeper answered, if it is a problem.
+    """Raises the error that a keeper sent, if its answer is an error.
 
     Raises:
         SparkUnavailableError: if Spark did not start.

@@ -69,7 +69,7 @@ class Watch:
     _is_clean: bool = True
     _newest: float = field(default=float("-inf"))
     gate: Lock | None = None
-    """Held from the decision that Spark ends to the end of this process."""
+    """The lock that is held from the decision to end Spark until this process ends."""
 
     def step(self) -> Reason | None:
         """Closes the sessions of commands that ended; returns why this Spark ends now, or None if it continues."""

@@ -58,7 +58,7 @@ class ConfigNames:
 
 
 def closest(name: str, names: Iterable[str]) -> str | None:
-    """The one of the names that a name is most like, in any case; None where it is like none."""
+    """The name that is most similar to a given name, ignoring case; None if no name is similar."""
     found = difflib.get_close_matches(name.lower(), list(names), 1, _LIKE_ENOUGH)
     return found[0] if found else None
 

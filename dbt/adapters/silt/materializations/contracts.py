@@ -14,7 +14,7 @@ Render = Callable[[dict[str, Any]], str | None]
 """Returns a model's constraint as SQL, or None if it is omitted; warns if it is not enforced."""
 
 _OF_THE_COLUMN = (ConstraintType.not_null, ConstraintType.custom)
-"""The constraints of a single column; the format has all other constraints on the table only."""
+"""The only constraint that the format stores in a column; all other constraints belong to the table."""
 
 
 def table_elements(

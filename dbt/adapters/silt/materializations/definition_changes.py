@@ -19,7 +19,7 @@ from dbt.adapters.silt.engine.sql.query.column_names import column_names
 from dbt.adapters.silt.engine.sql.tokens import tokenize
 
 _NOT_COMPARED = re.compile(r"delta\.(feature\..*|min(reader|writer)version)|comment", re.IGNORECASE)
-"""The properties that are requests, and are not stored as written."""
+"""The properties that request a change of the protocol or the columns, and are not stored as written."""
 
 _NUMBERED = re.compile(r"check_\d+", re.IGNORECASE)
 """The generated name of an unnamed check."""

@@ -157,7 +157,7 @@ def table_stats(snapshot: Snapshot, committed_ms: int) -> list[StatsItem]:
     ]
 
 
-# Without null_values, because agate reads a comment such as "n/a" as null.
+# No `null_values`: otherwise agate would read a comment such as "n/a" as null.
 _TEXT = agate.Text(null_values=(), cast_nulls=False)
 _HEAD: dict[str, agate.DataType] = {
     "table_database": _TEXT,

@@ -1,7 +1,7 @@
 """Finds the overrides by a project or package of dbt's own materializations and of the macros that they call.
 
-dbt prefers an adapter's materialization to a project's `default`. dbt-spark, which this adapter follows, declares fewer
-of them: a materialization that dbt would choose with dbt-spark is chosen here, too.
+dbt prefers an adapter's materialization to a project's `default`. dbt-spark declares fewer materializations than this
+adapter, so a project's `default` that dbt would use with dbt-spark is used here, too.
 """
 
 from __future__ import annotations

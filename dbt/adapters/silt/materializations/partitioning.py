@@ -1,7 +1,7 @@
 """Reads `partition_by` in the forms that other adapters accept: names, BigQuery's mapping, and transforms.
 
-A table is partitioned by columns alone. Any other part does not become a partition of the table; rows depend on it only
-if partitions are replaced (`insert_overwrite`), for which it becomes an expression, or is rejected.
+A table is partitioned by columns alone. Any other part does not partition the table. It only affects rows if the
+strategy replaces partitions (`insert_overwrite`): there it becomes an expression, or is rejected.
 """
 
 from __future__ import annotations

@@ -31,7 +31,7 @@ _FRACTION = r"(?:\.[0-9]{3}|\.[0-9]{6})?"
 
 @dataclass(frozen=True)
 class _Form:
-    """A notation whose values agate all reads as the same type, and not as a type that it tries earlier.
+    """A notation that agate always reads as one type: no value in it looks like a type that agate tries earlier.
 
     Attributes:
         pattern: matches the whole string.

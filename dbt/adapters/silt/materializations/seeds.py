@@ -68,7 +68,7 @@ class StagedSeed:
         )
         try:
             row = session.sql(query).first()
-        except PySparkException:  # no string can be cast to such a type: Spark's own error reports it
+        except PySparkException:  # no string can be cast to these types: Spark's own error reports it
             return None
         return None if row is None else row[0]
 

@@ -65,7 +65,7 @@ class ChangeMethods(UnitMethods):
             raise
 
     def _explain(self, error: DbtDatabaseError, model: Mapping[str, Any], relation: SiltRelation, query: str) -> None:
-        """Raises the error that names the column for which a write failed; returns for any other reason."""
+        """Raises the error that names the column for which a write failed; returns if it failed for another reason."""
         try:
             given = self.get_column_schema_from_query(query)
         except DbtDatabaseError:  # the query itself is wrong, as the first error reports

@@ -90,7 +90,7 @@ class ContractMethods(metaclass=AdapterMeta):
         parsed_constraint: ColumnLevelConstraint | ModelLevelConstraint,
         render_func: Callable[[Any], str | None],
     ) -> str | None:
-        """Renders like dbt's own, but warns only once in a command that keys are not enforced, not for each key."""
+        """Renders constraints as dbt does, but warns only once in a command that keys are not enforced."""
         is_key = cls.CONSTRAINT_SUPPORT.get(parsed_constraint.type) is ConstraintSupport.NOT_ENFORCED
         if is_key and parsed_constraint.warn_unenforced and first_time("keys are not enforced"):
             warn_or_error(ConstraintNotEnforced(constraint="primary_key, foreign_key and unique", adapter="silt"))

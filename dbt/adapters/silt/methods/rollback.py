@@ -45,7 +45,7 @@ class RollbackMethods(metaclass=AdapterMeta):
     ) -> str:
         """Undoes a run, or with `dry_run` only lists the changes; returns the output of `silt rollback`.
 
-        It is not a unit of work: a run that is rerun after its rollback is rolled back again under any id.
+        It is not a unit of work: a second rollback of the same run, after a rerun, must not be skipped.
         """
         warehouse, invocation = self._warehouse(), self.connections.invocation
         with self.connections.exception_handler(f"roll back run {run_id}"):

@@ -39,7 +39,7 @@ class SeedMethods(metaclass=AdapterMeta):
     def read_seed_file(
         self, model: Mapping[str, Any], types: Mapping[str, str] | None, delimiter: str
     ) -> agate.Table | None:
-        """Reads the rows of a seed's file like `load_agate_table`, or returns None if that must report the problem."""
+        """Reads the rows of a seed's file; returns None if `load_agate_table` must read it, to report a problem."""
         return seeds.read_file(model, types or (), delimiter)
 
     @available.parse_none

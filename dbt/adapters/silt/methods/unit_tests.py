@@ -63,7 +63,7 @@ class UnitTestMethods(metaclass=AdapterMeta):
 
     @available.parse_none
     def check_given_queries(self, test: Mapping[str, Any]) -> None:
-        """Checks that the rows that a unit test gives as queries fit the relations that they replace.
+        """Checks the inputs of a unit test that are queries: their rows must fit the relations that they replace.
 
         Raises:
             DbtDatabaseError: if a value is not of its column's type.

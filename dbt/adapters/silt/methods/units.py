@@ -193,7 +193,7 @@ class UnitMethods(metaclass=AdapterMeta):
             return main_unit(self.connections.invocation.context, model, full_refresh, _checksum(model))
 
     def _decision(self, unit: Unit, model: Mapping[str, Any]) -> Decision | None:
-        """Decides about a node's own write; returns None if its table does not exist, or the run is new."""
+        """Decides whether to skip a node's own write; returns None if its table does not exist, or the run is new."""
         if self.connections.invocation.is_new_run:
             return None
         log = log_of(self.connections.catalog, self._table(model))
@@ -234,7 +234,8 @@ class UnitMethods(metaclass=AdapterMeta):
     def enter_main(self, sql: str) -> None:
         """Makes the SQL that runs next, `main` of a project's own materialization, the node's own write.
 
-        The last of its statements that writes the node's table is the write, or else the last that writes any table.
+        The own write is the last statement that writes the node's table, or else the last statement that writes any
+        table.
         """
         work = self.connections.node.context
         if not self.connections.invocation.writes or not work.is_writing_node or work.has_own_materialization:

@@ -35,7 +35,8 @@ def changed_inputs(catalog: Catalog, own: DeltaLog, commit: Commit, code: str) -
 
     Args:
         own: the log that contains the commit: its table is not an input.
-        code: the statement's current code. Only files that it names are listed: a log may name any file.
+        code: the statement's current code. Only files that the log names are listed, because a log may name files
+            anywhere.
     """
     info = commit.info
     versions = {name: each for name, each in (info.read_versions or {}).items() if name != own.name}
@@ -59,7 +60,7 @@ def _changed_table(catalog: Catalog, name: str, versions: Sequence[int], reader:
 
 
 def _last_change(log: DeltaLog, read: int) -> Commit | None:
-    """Returns the newest commit after version `read` that changed data, else the newest commit up to that version.
+    """Returns the newest commit after version `read` that changed data, or else the newest commit up to `read`.
 
     Returns None if the log no longer goes back so far.
     """

@@ -41,8 +41,8 @@ class CommandResult:
             work is in an earlier commit. Empty if dbt has left no results.
         failed: the unique ids of the nodes and tests that failed, in the order of dbt's results; at most 200.
         problem: the error that ended the command, if it was not an error of a node.
-        left: the unique ids of the nodes and tests that failed in an earlier command of the run and did not run in this
-            command; at most 200.
+        left: the unique ids of the nodes and tests that failed in an earlier command of the run and that this command
+            did not run; at most 200.
     """
 
     ending: Ending

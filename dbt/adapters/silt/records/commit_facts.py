@@ -104,7 +104,7 @@ def find_run_id(logs: Iterable[DeltaLog], invocation_id: str, since: datetime) -
     """Finds the run id of a dbt command in its commits to these tables.
 
     Args:
-        logs: the tables; read in turn until such a commit is found.
+        logs: the logs of tables, which are read in turn until such a commit is found.
         invocation_id: dbt's id of the command.
         since: a time before its first commit.
     """

@@ -1,7 +1,7 @@
 """Reads and writes `target/silt_commits.jsonl`: a JSON object for each commit and each skipped unit of work.
 
-A line is written after its commit, so a process that is killed in between loses only the line: the tables' logs are the
-truth, and the file makes reading them unnecessary. Nothing here needs dbt or Spark.
+A line is written after its commit, so a process that is killed in between loses only the line. The tables' logs are the
+truth; the file spares readers from reading all of them. Nothing here needs dbt or Spark.
 """
 
 from __future__ import annotations

@@ -32,7 +32,7 @@ class KnownRun:
 
     @property
     def state(self) -> str | None:
-        """The worst state of the commands that no later command repeats; None without recorded commands."""
+        """The worst state of the commands that were not repeated by a later command; None without recorded commands."""
         states = {each.state for each in self._last_commands}
         return next((state for state in _WORST_FIRST if state in states), None)
 

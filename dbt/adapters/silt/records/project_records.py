@@ -1,7 +1,7 @@
 """Reads the records of runs in a dbt project: `silt_commits.jsonl` and `silt_runs.json` in its target path.
 
-A skipped unit of work changes no table, so only these files record it. A project's records are of its own commands on
-this machine: they do not show the work of other machines.
+A skipped unit of work changes no table, so only these files record it. The records cover a project's own commands on
+this machine, not the work of other machines.
 """
 
 from __future__ import annotations

@@ -68,8 +68,8 @@ class RunRollback:
 
     Attributes:
         done: the change of each table.
-        not_found: the tables that the run wrote according to the project's records, and that no longer exist by that
-            name: they were dropped or renamed, or were written by their path.
+        not_found: the tables that the run wrote according to the project's records, but that have no such name now:
+            they were dropped or renamed, or were written by their path.
         command: the command line that runs it again, if the project's records have it.
     """
 
@@ -112,15 +112,15 @@ def note_rolled_back(target_path: Path | None, request: RollbackRequest, found: 
     """
     if target_path is None or request.dry_run or request.exclude or found.done.kept:
         return
-    with contextlib.suppress(NotWrittenError):  # then a later command warns about a run that is undone
+    with contextlib.suppress(NotWrittenError):  # then a later command warns about the undone run
         RunRegistry(target_path).mark_rolled_back(request.run_id)
 
 
 def with_full_id(catalog: Catalog, request: RollbackRequest, records: ProjectRecords) -> RollbackRequest:
-    """Returns the request with the full id of its run, of which it may contain the beginning only.
+    """Returns the request with the full id of its run; a request may contain only the beginning of an id.
 
     Raises:
-        RunNotFoundError: if several runs begin with it.
+        RunNotFoundError: if the ids of several runs begin like this.
     """
     if any(each.run_id == request.run_id for each in records.commands):
         return request
@@ -162,9 +162,9 @@ def _command(entries: Iterable[RunEntry], run_id: str) -> str | None:
 
 
 def _may_hold(history: TableHistory, run_id: str) -> bool:
-    """Returns whether a table may have commits of the run: True unless the first lines of its commits exclude it.
+    """Returns whether a table may have commits of the run: False only if the first lines of its commits exclude that.
 
-    They cannot exclude it if they are unreadable, or if the log no longer goes back to its beginning.
+    They cannot exclude it if they are unreadable, or if the log no longer has its first commits.
     """
     if history.problem is not None or not history.commits:
         return True

@@ -39,7 +39,7 @@ class LoggedCommit:
         rows: the number of changed rows.
         facts: facts of the dbt command that wrote it; None for another writer.
         user_metadata: the writer's note on it.
-        engine: the writer's program, as it identifies itself.
+        engine: the name and version by which the writing program identifies itself.
         back_to: the version that the commit restored, if it is a RESTORE.
         commit_attempts: the number of attempts to commit, if recorded.
         statement_attempts: the number of runs of the whole statement, if recorded.

@@ -1,8 +1,8 @@
 """Records the dbt commands of a project in `silt_runs.json`, and determines which commands are running.
 
 dbt writes its own `run_results.json` only at the end. A command is recorded here at its start and updated at its end,
-so that killed commands are known. While it runs it holds a lock on its own file, which the system releases at any end
-of the process: process ids are meaningless if each start is a new container. The lock file contains the ids of the
+so that killed commands are known. While it runs it holds a lock on its own file, which the system releases however the
+process ends. A process id would not do: each start may be a new container. The lock file contains the ids of the
 selected nodes, because the ids of 200 commands would make the registry long.
 """
 
@@ -57,12 +57,12 @@ class RunEntry:
         ended_at: its end or interruption, as `started_at`; None if it was killed.
         result: its result, unless it was killed.
         publication: `hidden` while its changes are not visible, `held` if they were not published at its end,
-            `published`; empty if each change was visible at once.
+            `published` afterwards; empty if each change was visible at once.
         rolled_back: whether all changes of its run were undone, or dropped.
         host, process: for messages only.
         running: whether it runs now; determined when the registry is read, and not stored.
-        selected: the unique ids of the nodes that a running command has selected, or the macro of an operation, if its
-            lock file contains them.
+        selected: if its lock file contains them, the unique ids of the nodes that a running command has selected, or
+            the macro of an operation.
     """
 
     invocation_id: str
@@ -143,7 +143,7 @@ class RunEntry:
 
     @property
     def ending(self) -> str:
-        """The reason why it left no results, as the end of a sentence about it."""
+        """The reason why the command left no results, as the end of a sentence."""
         if self.running:
             return f"is still running (process {self.process} of {self.host})"
         if self.finished:
@@ -151,7 +151,7 @@ class RunEntry:
         return f"{'ended with an error' if self.has_failed else 'was killed or broken off'}: it left no results"
 
     def remedy(self, directory: str) -> str:
-        """Returns the steps that complete it, for a user in that folder."""
+        """Returns the commands that complete the run, for a user in that folder."""
         if self.running:
             return "Wait for that run to end"
         return "Run it again" if self.finished else f"Continue that run with `{self.continuing_command(directory)}`"

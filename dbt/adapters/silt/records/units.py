@@ -119,7 +119,7 @@ class OwnWrite:
     version: int
 
     def among(self, recorded: Mapping[str, int]) -> str | None:
-        """Returns its app id if it is among the recorded app ids of a table: app id -> version."""
+        """Returns the unit's app id if a table has recorded it; `recorded` maps app ids to versions."""
         return next(
             (app_id for app_id, version in recorded.items() if version >= self.version and self._is(app_id)), None
         )
@@ -136,7 +136,7 @@ class StatementScope:
     """Names the units of statements by their text.
 
     Attributes:
-        own_write: the node's own write, if the statements come before it.
+        own_write: the node's own write, for statements that precede it.
     """
 
     run_id: str
@@ -212,7 +212,7 @@ def run_operation_scope(context: RunContext, macro: str) -> StatementScope:
 def on_run_hook_scope(context: RunContext, unique_id: str, full_refresh: bool) -> StatementScope | None:
     """Returns the scope of a hook if the node is an on-run-start or on-run-end hook.
 
-    The hook's number is not part of it: adding another hook before it does not change its units.
+    The name does not contain the hook's number, so adding another hook before it does not change its units.
     """
     found = _ON_RUN_HOOK.fullmatch(unique_id)
     if not found:

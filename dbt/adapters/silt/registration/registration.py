@@ -47,7 +47,8 @@ class SettledName:
 class Registration:
     """The entries of one warehouse's tables in a metastore; may be used by several threads.
 
-    The first use opens the metastore. A failure to open it is an error once; it is not tried again.
+    The first use opens the metastore. A failure to open the metastore is reported once as an error, and opening is not
+    tried again.
 
     Args:
         open_metastore: opens the metastore.

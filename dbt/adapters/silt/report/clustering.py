@@ -45,7 +45,7 @@ class Overlap:
 
 
 def overlaps(snapshot: Snapshot, keys: Sequence[str]) -> list[Overlap]:
-    """Measures the columns that the table is clustered by, and its keys; without any, its first column.
+    """Measures the columns that the table is clustered by and its keys, or its first column if it has neither.
 
     Args:
         keys: the columns that a project declares unique.
@@ -105,6 +105,6 @@ def _ranks(bounds: Bounds, known: pa.Array) -> tuple[list[int], list[int]]:
 
 
 def _deepest(starts: Sequence[int], ends: Sequence[int]) -> int:
-    """Returns the largest number of ranges that share a point; the ends are part of the ranges."""
+    """Returns the largest number of ranges that overlap at the same point; ranges include their ends."""
     steps = sorted([*((start, -1) for start in starts), *((end, 1) for end in ends)])
     return max(itertools.accumulate(-change for _, change in steps))

@@ -1,7 +1,7 @@
 """Reads the versions of a table, each with its changes of the table's files.
 
-The sums of the newest version are the snapshot's. The sums of earlier versions are computed backwards from the files
-that each commit added and removed, so they are right even if the log does not go back to its beginning.
+The sums of the newest version are the snapshot's. The sums of earlier versions are computed backwards from the newest
+version, so they are right even if the log's first commits are gone.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ MOST_VERSIONS: Final = 1_000
 """The number of versions of a table that are read, newest first."""
 
 _LARGE: Final = 4 << 20
-"""For a larger commit, in bytes, only the first line is read: its files are not counted."""
+"""The size in bytes above which only the first line of a commit is read, so its files are not counted."""
 
 _RECORDS: Final = re.compile(r'\{"numRecords":(\d{1,18})[,}]')
 
@@ -81,7 +81,7 @@ class Removed:
 
 @dataclass(frozen=True)
 class History:
-    """The versions that were read, oldest first, and the files that they removed permanently.
+    """The versions that were read, oldest first, and the files that they removed and that no later version has.
 
     Attributes:
         left_out: the number of older versions in the log that were not read.

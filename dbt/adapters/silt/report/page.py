@@ -25,7 +25,7 @@ def page(data: str, live: str | None = None, seconds: float = 2) -> str:
     Args:
         data: the JSON of `document`, which is text in HTML.
         live: the relative URL from which a served page requests newer data; None for a file.
-        seconds: between two such requests.
+        seconds: the time between two such requests.
     """
     script, style = _script(), _read("report.css")
     asks = "" if live is None else json.dumps({"url": live, "seconds": seconds})

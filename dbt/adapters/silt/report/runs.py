@@ -19,7 +19,7 @@ from dbt.adapters.silt.report.results import CommandResults, NodeResult, node_re
 from dbt.adapters.silt.report.tables import TableRead
 
 _TIMELINES: Final = 30
-"""The number of newest runs whose nodes are shown by thread."""
+"""The number of runs, newest first, whose nodes are shown by thread."""
 
 
 def runs_json(

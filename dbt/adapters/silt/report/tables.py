@@ -1,8 +1,8 @@
 """Reads the tables of a warehouse into the page's data, in parallel.
 
-A table that cannot be read has a problem instead of content, so that a damaged log does not hide other tables. Python
-runs a single thread at a time, and reading logs on a local disk is Python's own work: many tables are read by forks
-of the process. Object stores are read by threads, which wait for them concurrently.
+A table that cannot be read has a problem instead of content, so that a damaged log does not hide other tables. Reading
+logs on a local disk is work for Python, which runs a single thread at a time, so many tables are read by forks of the
+process. Object stores are read by threads, which wait for them concurrently.
 """
 
 from __future__ import annotations

@@ -153,7 +153,7 @@ def _object(members: Iterable[tuple[str, str]]) -> str:
 
 
 def _key(key: Any, kind: pa.DataType) -> str:
-    """Returns a key of a map as the name of a member; a key that is not text as its JSON, without quotes."""
+    """Returns a key of a map as the name of a JSON member; for a key that is not a string, its JSON without quotes."""
     return key if isinstance(key, str) else _json(key, kind).strip('"')
 
 

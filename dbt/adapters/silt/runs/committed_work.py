@@ -109,7 +109,7 @@ class CommittedBatches:
 
 
 def committed_message(responses: Sequence[SiltResponse]) -> str | None:
-    """Lists the commits of a run's units of work, which a rerun skips; None without commits."""
+    """Lists the commits of a run's units of work, which a rerun skips, or returns None without commits."""
     commits = list(dict.fromkeys(_commit_name(each) for each in responses))
     if not commits:
         return None

@@ -108,13 +108,13 @@ class CurrentNode:
             _append_to_error(None, context.committed.take_message(node_id))
 
     def on_event(self, event: EventMsg) -> None:
-        """Keeps the failure reason of this thread's batch, which dbt only logs."""
+        """Keeps the reason why this thread's batch failed, because dbt only logs it."""
         if event.info.name == "GenericExceptionOnRun" and self.context.batch_id is not None:
             self.context.failure = str(getattr(event.data, "exc", "")).removeprefix(_ON_A_THREAD)
 
     @contextlib.contextmanager
     def hook_errors(self) -> Iterator[None]:
-        """Adds the commits of an on-run hook to an error in the block: only dbt handles it afterwards."""
+        """Adds the commits of an on-run hook to an error in the block, which only dbt handles afterwards."""
         try:
             yield
         except DbtRuntimeError as error:

@@ -1,8 +1,8 @@
 """Gives relations that dbt has cut the names and clauses that the user's SQL expects of a table.
 
 `--empty`, `--sample` and the batches of microbatch replace a `ref` or a `source` by a subquery, and unit tests replace
-it by a common table expression. The SQL around it was written for a table: columns qualified by its name, time travel,
-or no alias. All of this is visible in the statement alone, so the statement is rewritten before it is run.
+it by a common table expression. The SQL around the subquery was written for a table: it may qualify columns by its
+name, have time travel, or lack an alias. The statement itself shows all of this, so it is rewritten before it runs.
 """
 
 from __future__ import annotations

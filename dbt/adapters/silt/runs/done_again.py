@@ -31,7 +31,7 @@ _BY_KEY: Final = ("merge", "delete+insert")
 _BY_CONDITION: Final = ("insert_overwrite", "replace_where", "microbatch", "changed_keys")
 _COMPUTED_UPDATES: Final = ("merge_clauses", "merge_update_set_expressions", "not_matched_by_source_action")
 _HIDES_ROWS: Final = ("incremental_predicates", "predicates")
-"""A row of the table for which a predicate is false is not found by its key, so its new values are inserted again."""
+"""With a predicate, a repetition may not find an existing row by its key, and would insert its new values again."""
 
 
 @dataclass(frozen=True)

@@ -33,7 +33,7 @@ def _is_command() -> bool:
 
 
 def _leave_to_the_system() -> None:
-    # Text files first: flushing them fills the buffers below them.
+    # Text files are flushed first, because that fills the buffers of the binary files below them.
     for file in sorted((each for each in gc.get_objects() if type(each) in _WRITERS), key=_is_below):
         with contextlib.suppress(OSError, ValueError):  # the file is closed, or its reader has ended
             file.flush()

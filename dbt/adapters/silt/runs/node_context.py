@@ -32,16 +32,16 @@ class NodeContext:
 
     Attributes:
         node: the node that dbt runs or compiles; None between nodes, in on-run hooks and in operations.
-        named: the named unit of work, or None, of each of the next statements in order.
+        named: for each of the next statements, in order, its named unit of work or None.
         scope: the hook whose statements are units of their own.
-        has_own_materialization: whether a materialization of this adapter runs the node. It names its write itself, and
-            derives its metadata changes from the table's current state, so that they may be repeated.
+        has_own_materialization: whether a materialization of this adapter runs the node. The node names its write
+            itself, and derives metadata changes from the table's current state, so a repetition of them does no harm.
         decision: the decision about its own write.
         committed: the units of work that it has done so far.
         tags: the node's tags.
         batch_id: the id of the batch, if the node is a batch of a microbatch model.
         ended: whether its materialization completed.
-        failure: the reason why it did not, if dbt has only logged that.
+        failure: the reason why it was not written, if dbt has only logged the reason.
         built_because: the reasons why it is built although it may be reused.
     """
 
@@ -64,7 +64,7 @@ class NodeContext:
 
     @property
     def is_done_again(self) -> bool:
-        """Whether its own write is repeated in this command, although an earlier command of the run has done it."""
+        """Whether this command repeats its own write, although an earlier command of the run has committed it."""
         return self.decision is not None and bool(self.decision.reasons)
 
     def versioned(self, unit: Unit) -> Unit:
@@ -103,8 +103,8 @@ class StatementUnits:
     def own_write_already_done(self, unit: Unit, scope: StatementScope, log: DeltaLog) -> str | None:
         """Returns the node's own write if the table already holds it although the statement comes before it.
 
-        Such a statement is late: run now, it would change the result of the write. A node's statements differ from an
-        earlier command's if it then found no table, or if their text contains the time.
+        Such a statement is late: run now, it would change the result of the write. A node's statements may differ from
+        an earlier command's: the table may not have existed then, or their text may contain the time.
         """
         snapshot = log.snapshot()
         if scope.own_write is None or snapshot.holds(unit.txn):

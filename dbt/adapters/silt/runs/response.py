@@ -44,8 +44,8 @@ class SiltResponse(AdapterResponse):
         table, table_version, operation: the commit's table, version and operation.
         attempts, statement_attempts: the numbers of attempts of the commit, and of the whole statement.
         skipped: whether an earlier commit had done this unit of work; `table_version` is then that commit's.
-        reused: whether the node was not built, because its table holds what the build would write; `table_version`
-            and `run_id` are then of the commit that built it.
+        reused: whether the node was not built because its table already holds what the build would write;
+            `table_version` and `run_id` then name the commit that built it.
         reason: why a node that may be reused was reused or built, or why `changed_keys` replaced all rows.
     """
 

@@ -9,7 +9,7 @@ from dbt.config.profile import Profile
 
 _SILT = "silt"
 _DIALECTS_OF_SPARK = ("databricks",)
-"""Adapters whose macros are SQL for Spark, except dbt-spark, which dispatch knows anyway."""
+"""Adapters whose macros are SQL for Spark; dbt-spark is not listed, because dispatch always includes it."""
 _HTTP_PATH = "sql/protocolv1/o/0/silt"
 """`target.http_path`, from which packages read whether Spark is a cluster's, as here, or an SQL warehouse's."""
 
@@ -20,8 +20,8 @@ _names_of_dbt = AdapterContainer.get_adapter_type_names
 def show_target_type() -> None:
     """Makes `target.type` and dispatch follow the field `target_type` of the profile's credentials, if they have it.
 
-    To be called when dbt has read the profile: it renders `dbt_project.yml` next. dbt finds the adapter and its macros
-    by the same field as `target.type`, so a profile alone cannot have two types.
+    Called when dbt has read the profile, before it renders `dbt_project.yml`. dbt finds the adapter by the same field
+    that `target.type` shows, so a profile alone cannot give them different values.
     """
     Profile.to_target_dict = _to_target_dict  # type: ignore[method-assign, assignment]
     AdapterContainer.get_adapter_type_names = _adapter_type_names  # type: ignore[method-assign, assignment]

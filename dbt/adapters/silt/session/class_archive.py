@@ -2,7 +2,7 @@
 
 The archive belongs to a virtual environment and its versions of PySpark and of Java; Java ignores an archive that does
 not fit. `python -m dbt.adapters.silt.session.class_archive` writes it. The first dbt command that starts Spark in an
-environment without an archive starts that module as it ends, in the background, except in a container and in CI: no
+environment without an archive runs that module in the background when it ends, except in a container and in CI. No
 process waits for it, and its failures are not reported (decision 0048).
 """
 

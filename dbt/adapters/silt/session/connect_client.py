@@ -1,7 +1,7 @@
 """Connects to Spark Connect servers: the server that a profile names, or a kept Spark.
 
-The import loads gRPC and Spark Connect, and uses neither. PySpark itself retries for ten minutes in each statement if
-the server no longer exists.
+Imports gRPC and Spark Connect in advance, without using them. PySpark itself retries for ten minutes in each statement
+if the server no longer exists.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from dbt.adapters.silt.kept_spark.finding import Attached
 
 _OPTIONS = (
     ("grpc.enable_http_proxy", 0),  # this machine is reached without a proxy, even if the environment names a proxy
-    ("grpc.keepalive_time_ms", 2**31 - 1),  # without a network between, the connection ends only with the server
+    ("grpc.keepalive_time_ms", 2**31 - 1),  # without a network in between, the connection ends only with the server
 )
 
 _PORT = 15002
@@ -33,7 +33,7 @@ _GONE_SECONDS = 30.0
 """The time after which an unreachable server counts as lost; until then, a load balancer may be switching."""
 _LONGEST_PAUSE_MS = 5_000
 _RETRIES = 150
-"""With pauses of five seconds they last as long as PySpark's own, for a server that is up but cannot answer yet."""
+"""With pauses of five seconds, the retries last as long as PySpark's own, for a server that cannot answer yet."""
 
 
 class _WhileReachable(DefaultPolicy):

@@ -16,10 +16,10 @@ from dbt.adapters.silt.engine.statements import damaged_tables
 
 
 def as_dbt_error(error: Exception, catalog: Callable[[], Catalog]) -> DbtDatabaseError | None:
-    """Returns dbt's error, or None if the error is neither the engine's nor Spark's.
+    """Returns the error to raise in dbt, or None if the error is neither the engine's nor Spark's.
 
     Args:
-        catalog: gives the catalog that contains the table if Spark has found it damaged.
+        catalog: returns the catalog with the table, which is needed if Spark has found the table damaged.
     """
     known = known_error(error, catalog)
     return None if known is None else DbtDatabaseError(shown(known))

@@ -98,7 +98,7 @@ class SiltHandle:
         if self._opened is None:
             self._opened = self._opening()
             for text in self._answered:
-                # A later write depends on what these queries have read; their rows are not computed again.
+                # A later write depends on what these queries have read, so they need not be run again.
                 with contextlib.suppress(SiltError):
                     self.runner.run(self._opened.warehouse, text)
         return self._opened
@@ -112,7 +112,7 @@ class SiltHandle:
 
         Args:
             text: the query.
-            most: the number of rows that are needed; by default all.
+            most: the maximum number of rows to return; by default all.
         """
         assert self._answers is not None
         self._check_not_cancelled()
@@ -233,7 +233,7 @@ class SiltCursor:
         self._frame = result.dataframe
 
     def _answer(self, limit: int | None) -> pa.Table | None:
-        """Returns the rows of a query that is answered without Spark; without them, Spark's frame is the result."""
+        """Returns the rows of a query that is answered without Spark; None if Spark's frame is the result."""
         query, self._prepared = self._prepared, None
         if query is None:
             return None
@@ -243,7 +243,7 @@ class SiltCursor:
         return rows
 
     def drain(self) -> None:
-        """Runs a query whose rows were not fetched, so that its errors are seen (Spark would never run it)."""
+        """Runs a query whose rows were not fetched: Spark would otherwise never run it, and never report its errors."""
         if self._answer(None) is not None:
             return
         frame, self._frame = self._frame, None

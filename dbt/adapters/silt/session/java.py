@@ -34,7 +34,7 @@ _SHORT_PROCESSES: Final = (
     "-XX:Tier4BackEdgeThreshold=2000000",
     # Otherwise the garbage of a nearly empty heap is collected each time that some thousand classes are loaded.
     "-XX:MetaspaceSize=256m",
-    # Otherwise Java creates a class for each method that is called by name several times, as Python's calls all are.
+    # Otherwise Java creates a class for each method that is often called by its name, as Python calls every method.
     "-Dsun.reflect.inflationThreshold=10000",
 )
 

@@ -1,7 +1,7 @@
 """Starts Spark's Java directly, by the command line that Spark's own scripts once built.
 
-`spark-submit` is two shell scripts and a Java of its own, which prints the command line of the Java that they then
-become. For a given PySpark and Java, that line differs only in its arguments. So the process that creates the
+`spark-submit` is two shell scripts and an extra Java process, which computes the command line of the Java that is
+started. For a given PySpark and Java, that line differs only in its arguments. So the process that creates the
 class-data archive notes the line next to it, and a start from the archive needs no script (decision 0053). If a setting
 exists that the scripts read, the scripts are run as before.
 """

@@ -22,7 +22,7 @@ from dbt.adapters.silt.kept_spark.watch import Reason, how_it_ended
 from dbt.adapters.silt.session.storage.jars import SparkStorage
 
 CLIENT = "dbt.adapters.silt.session.connect_client"
-"""The module that connects. A process that forks may import it earlier, but must use it only after the fork."""
+"""The module that connects. A process may import this module before it forks, but must use it only after the fork."""
 
 _attached: dict[Path, Attached] = {}
 _ends: dict[str, End] = {}
@@ -90,7 +90,7 @@ def _command() -> str:
 
 
 def _end_of_last(folder: Path) -> End | None:
-    """Returns how the folder's Spark that this process last attached to has ended, or None while it runs."""
+    """Returns how the Spark that this process last used has ended, or None while it runs."""
     attached = _attached.get(folder)
     return None if attached is None else _end_of(attached)
 

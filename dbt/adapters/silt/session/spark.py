@@ -55,7 +55,7 @@ else:
 
 _logger = logging.getLogger(__name__)
 
-# It appears in every command, and users cannot act on it; the uses of pandas here are tested with pandas 3.
+# This warning would appear in every command, and users cannot act on it; this package is tested with pandas 3.
 warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas", FutureWarning)
 
 
@@ -135,7 +135,7 @@ class SessionPool:
         return open_session(self._settings)
 
     def release(self, session: SparkSession) -> None:
-        """Takes a session back: it is not used again, and is closed on a server."""
+        """Releases a session that is not used again; on a server, closes it."""
         if self._settings.remote is not None or self._settings.keep_alive is not None:
             with contextlib.suppress(PySparkException):  # the server ends idle sessions by itself
                 session.stop()
@@ -148,7 +148,7 @@ class _Running:
     Attributes:
         java: its process, unless the program had started Java before.
         temporary: the folder of its log and of files that it would otherwise leave in the working directory.
-        local: the folders of the rows that it writes for its own use.
+        local: the folders in which Spark keeps rows for its own use, such as shuffles and spills.
     """
 
     settings: SessionSettings
@@ -268,8 +268,8 @@ def _archive(java: Java) -> Path | None:
 def _launch(java: Java, settings: SessionSettings, conf: Mapping[str, str], log: Path) -> Any:
     """Starts Java by the command line that is noted next to the archive, or else by Spark's scripts.
 
-    Java outlives this process by a moment. It does not keep this process's output open, unless the user asked for
-    Spark's log: otherwise the reader of the output would wait for Java to end.
+    Java outlives this process by a moment. Java gets this process's output only if the user asked for Spark's log; with
+    it, a reader of the output waits until Java ends, too.
     """
     archive = _archive(java)
     line = None if archive is None else java_launch.noted(archive)
@@ -329,7 +329,8 @@ def _local_conf(master: str) -> dict[str, str]:
         "spark.driver.host": "127.0.0.1",
         # Spark then creates a secret in Java; without it, its block manager would give cached rows to other users.
         "spark.authenticate": "true",
-        # Hadoop learns the user's umask only from here; otherwise files of a group are not writable by its members.
+        # Only this setting tells Hadoop the user's umask; without it, members of a group cannot write the group's
+        # files.
         "spark.hadoop.fs.permissions.umask-mode": f"{umask():03o}",
         "spark.sql.shuffle.partitions": str(min(200, max(16, _PARTITIONS_PER_CORE * cores))),
     }
@@ -362,7 +363,7 @@ _END_SECONDS = 600  # a class-data archive, which Java writes at its end, takes 
 
 
 def _end_java(process: subprocess.Popen[bytes]) -> None:
-    """Ends Java by closing its standard input, and resets pyspark's gateway, which it would otherwise use again."""
+    """Ends Java by closing its standard input, and resets the gateway, which pyspark would otherwise use again."""
     gateway = SparkContext._gateway
     SparkContext._gateway = SparkContext._jvm = None
     if gateway is not None:
@@ -396,7 +397,7 @@ _CONNECT_PACKAGES = ("grpc", "google.rpc", "grpc_status", "pandas")
 
 
 def _kept(settings: SessionSettings, keep_alive: timedelta) -> SparkSession:
-    """Creates a session of the kept Spark. It needs no settings: that Spark was started with them."""
+    """Creates a session of the kept Spark. The session needs no settings, because its Spark was started with them."""
     _check_connect_packages()
     conf = _as_strings(settings.spark_conf)
     return kept.session(settings.master, conf, keep_alive.total_seconds(), settings.storage)
@@ -451,7 +452,7 @@ def _is_installed(package: str) -> bool:
 
 
 def _apply(session: SparkSession, settings: SessionSettings) -> None:
-    """Gives a new session its settings, regardless of those that Spark was started with."""
+    """Gives a new session its settings, regardless of the settings that Spark was started with."""
     local = _local_conf(settings.master) if settings.remote is None else {}
     defaults = {key: value for key, value in {**local, **_SESSION_DEFAULTS}.items() if session.conf.isModifiable(key)}
     user = _as_strings(settings.spark_conf)

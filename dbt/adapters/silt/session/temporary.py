@@ -1,9 +1,9 @@
 """Creates the folders of a Spark's log, rows and leftovers, and deletes the folders of killed processes.
 
-Only this user can read them: Spark lets every user of the machine read the rows that it writes for its own use.
+Only this user can read these files: Spark lets every user of the machine read the rows that it writes for its own use.
 
-A process that is killed deletes nothing. Each folder contains a file that its process keeps locked, which the system
-releases however the process ends: process ids mean nothing if containers share a temporary folder.
+A process that is killed deletes nothing. Each folder contains a file that its process keeps locked until it ends in any
+way. A process id would not do, because containers may share a temporary folder.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def local_conf(folders: Sequence[str]) -> dict[str, str]:
 
 @contextlib.contextmanager
 def local_environment(conf: Mapping[str, str]) -> Iterator[None]:
-    """Gives the variable, if it is set, the value of the setting for processes that start within the block."""
+    """Replaces the value of the variable, if it is set, by the setting's, for processes that the block starts."""
     named = os.environ.get(LOCAL_VARIABLE)
     if named is None or LOCAL not in conf:
         yield

@@ -46,7 +46,7 @@ class StatusLine:
 
     @contextlib.contextmanager
     def running(self, name: str, text: str) -> Iterator[None]:
-        """Shows a statement while the block runs, if the block takes long."""
+        """Shows the line of a statement while the block runs, once it has run for long enough."""
         self._counted = None
         self._running = Running(name, text, self._display.clock())
         self._display.begin(self)
@@ -97,7 +97,7 @@ class Display:
         return StatusLine(self, stages)
 
     def begin(self, line: StatusLine) -> None:
-        """Adds a line whose statement begins; the first line starts the thread."""
+        """Adds the line of a statement that begins; the first line starts the thread."""
         with self._lock:
             self._lines.append(line)
             if self._thread is None:
@@ -145,7 +145,7 @@ class Display:
             self.draw()
 
     def _show(self, shown: list[tuple[StatusLine, str]]) -> None:
-        """Draws the lines; a closed terminal ends no statement."""
+        """Draws the lines; a closed terminal does not disturb the statements."""
         self._shown = shown
         try:
             if shown:

@@ -65,7 +65,7 @@ class Screen:
             return written
 
     def _erased(self) -> str:
-        """Returns the characters that erase the lines, which a narrower terminal has broken into more rows."""
+        """Returns the characters that erase the lines, which may take more rows since the terminal became narrower."""
         if not self._drawn:
             return ""
         columns = self._now().columns
@@ -74,7 +74,7 @@ class Screen:
         return f"\r\x1b[{rows}A\x1b[J"
 
     def _shown(self) -> str:
-        """Returns the lines as far as they fit; empty while a printed line has not ended."""
+        """Returns the lines that fit on the terminal; empty while a printed line is incomplete."""
         if not self._is_at_start:
             return ""
         size = self._now()

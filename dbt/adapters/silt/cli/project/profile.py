@@ -1,8 +1,8 @@
 """Finds the warehouse of a dbt project by dbt's own rules, without dbt.
 
 `dbt_project.yml` is in the current folder or the nearest parent that has it, and names a profile; `profiles.yml` is in
-the current folder, else in `~/.dbt`. dbt's options and environment variables override each of these. Only the fields
-of the profile that locate the warehouse are rendered, so that a variable of another field need not be set.
+the current folder, else in `~/.dbt`. dbt's options and environment variables override each of these. Only the profile's
+fields that locate the warehouse are rendered, so the variables of its other fields need not be set.
 """
 
 from __future__ import annotations
@@ -51,14 +51,14 @@ class Project:
 
 @dataclass(frozen=True)
 class Target:
-    """A target of a profile, with the facts by which Spark opens it.
+    """A target of a profile, and what a process needs to open it with Spark.
 
     Attributes:
         project_root: the folder of the project.
         profiles_dir: the folder of profiles.yml.
         name: the name of the target.
         spark_conf: its settings of Spark, not rendered.
-        has_own_spark: whether Spark is started for the target, and has no tables of its own.
+        has_own_spark: whether a Spark is started for the target; such a Spark has no tables of its own.
         is_remote: whether its Spark runs elsewhere and is reached by Spark Connect.
         may_stay: whether its Spark may be kept between commands.
     """

@@ -1,4 +1,4 @@
-"""Draws rows: aligned below their columns, or each row on its own if they are too wide for the terminal."""
+"""Draws rows as a table, or each row as a list of its values if the table is too wide for the terminal."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MOST_SHOWN: Final = 100
 """The maximum of rows on a terminal."""
 
 MOST_COUNTED: Final = 10_000
-"""The maximum of rows that are computed for a terminal, so that it can show how many are left out."""
+"""The maximum number of rows that are computed for a terminal, which shows how many of them it omits."""
 
 _GAP = "  "
 _PLAN = ["plan"]

@@ -11,7 +11,7 @@ from dbt.adapters.silt.engine.kernel.errors import StatementSyntaxError
 from dbt.adapters.silt.engine.sql.tokens import tokenize
 
 _MOST: Final = 1_000
-"""The number of statements that are kept; the file is shortened when it has twice as many."""
+"""The number of statements that are kept; at twice that number, the file is shortened."""
 
 
 def history_file() -> Path:

@@ -29,7 +29,7 @@ class SparkProcess:
     """The process of Spark.
 
     Args:
-        profile: the request by which it opens the warehouse, see `session.statements.process`.
+        profile: the request that opens the warehouse, see `session.statements.process`.
         notice: the message to the user when the process starts.
         is_kept: whether Spark may be kept between commands; a command server then runs the process.
     """
@@ -45,7 +45,7 @@ class SparkProcess:
         """Runs a statement.
 
         Args:
-            most: the number of its rows that are needed; by default all.
+            most: the maximum number of its rows to return; by default all.
             may_commit: whether it changes data or metadata.
 
         Raises:
@@ -99,8 +99,8 @@ class SparkProcess:
     def _command(self) -> list[str]:
         """Returns the command line of the process.
 
-        If Spark may be kept, it is the command line of this process with another subcommand: a command server accepts
-        only commands that were started like its first command.
+        If Spark may be kept, it is this process's command line with another subcommand, because a command server
+        accepts only commands that were started like its first command.
         """
         own = sys.argv[1:]
         if self.is_kept and own[:1] == ["sql"] and sys.orig_argv[-len(own) :] == own:

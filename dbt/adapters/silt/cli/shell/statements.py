@@ -37,8 +37,8 @@ class ShellContext:
         catalog: the warehouse.
         database, schema: the defaults of a name without these parts.
         spark_conf: the profile's settings of Spark, not rendered.
-        has_own_spark: whether Spark is started for the profile, and has no tables of its own.
-        profile: the request by which the process of Spark opens the warehouse.
+        has_own_spark: whether a Spark is started for the profile; such a Spark has no tables of its own.
+        profile: the request that opens the warehouse in Spark's process.
         notice: the message to the user when that process starts.
         is_kept: whether its Spark may be kept between commands.
     """
@@ -55,7 +55,7 @@ class ShellContext:
 
 @dataclass
 class Statements:
-    """The statements of a shell, in turn; they share a session, which may change their meaning."""
+    """Runs the statements of a shell one after the other, in one session, whose settings may change their meaning."""
 
     context: ShellContext
     spark: SparkProcess = field(init=False)
@@ -72,7 +72,7 @@ class Statements:
         """Runs a statement.
 
         Args:
-            most: the number of its rows that are needed; by default all.
+            most: the maximum number of its rows to return; by default all.
 
         Raises:
             SiltError, StatementFailedError: if it failed.

@@ -54,7 +54,7 @@ class AnswersWithoutSpark:
         """Returns the rows as `session.fetch` passes them to Arrow, or None if Spark has to run the query.
 
         Args:
-            most: the number of rows that are needed; None for all.
+            most: the maximum number of rows to return; None for all.
         """
         try:
             answer = query.answer(most)

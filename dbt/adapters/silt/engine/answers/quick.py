@@ -67,7 +67,7 @@ class Quick:
         """Returns the rows of a query, or None if Spark has to run it.
 
         Args:
-            most: the number of rows that are needed; by default all.
+            most: the maximum number of rows to return; by default all.
 
         Raises:
             RelationNotFoundError, ColumnNotFoundError: if Spark would not find it, either.

@@ -21,7 +21,7 @@ from dbt.adapters.silt.materializations.external.target import place_of
 
 @dataclass(frozen=True)
 class DeclaredFiles(Container[str]):
-    """The locations of a project as its views spell them, found on first use.
+    """The locations that a project declares, as its views spell them; computed at the first use.
 
     Attributes:
         find: returns the locations that sources and models configure.

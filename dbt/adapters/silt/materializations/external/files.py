@@ -95,7 +95,7 @@ def _writer(rows: DataFrame, target: ExternalTarget) -> DataFrameWriter:
 def _delete_marks(spark: SparkSession, url: str) -> None:
     """Has Spark delete a folder, which other clients cannot delete completely, and write an empty file.
 
-    Hadoop has marked each folder in it by an empty object whose name ends with a slash.
+    Hadoop has marked each folder in it with an empty object whose name ends with a slash.
     """
     spark.range(0).write.options(**_OF_OBJECTS).mode("overwrite").parquet(url)
 

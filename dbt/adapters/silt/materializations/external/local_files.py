@@ -1,7 +1,7 @@
 """Puts external files in place in a file system.
 
-A file is replaced in a single step. A folder is replaced in two: the old folder is renamed, then the new folder takes
-its name; between the two steps the folder does not exist. Concurrent runs write one after the other.
+A file is replaced in a single step. A folder is replaced in two steps, between which it does not exist: the old folder
+is renamed, then the new folder gets its name. Concurrent runs write one after the other.
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ def changed_keys_problems(given: Mapping[str, Any]) -> Iterator[str]:
     """Yields the reasons why the configuration of `changed_keys` cannot be used.
 
     Args:
-        given: the configs of an incremental model that have a value.
+        given: the configs of an incremental model that are set.
     """
     if given.get("incremental_strategy") != STRATEGY:
         for name in (each for each in CONFIGS if each in given):

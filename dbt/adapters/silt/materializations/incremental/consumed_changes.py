@@ -40,7 +40,8 @@ class ChangesOptions:
 def changes_call(model: Mapping[str, Any], relation: Any, this: Any, options: ChangesOptions) -> str:
     """Returns the SQL that reads the changes of a relation that the model has not consumed.
 
-    With `--empty`, the SQL returns no row and consumes nothing. In a unit test, the given rows are the changes.
+    With `--empty`, the SQL returns no row and consumes nothing. In a unit test, the rows that the test gives are the
+    changes.
 
     Args:
         relation: the relation of a `ref` or `source`.
@@ -93,7 +94,7 @@ def check_rebuild(model: Mapping[str, Any], reason: SiltError) -> None:
 
 
 def takes_upserts(query: str) -> bool:
-    """Returns whether a query reads the newest row of each changed key, so that its rows may be keys that are gone."""
+    """Returns whether a query reads the newest row of each changed key, so that its rows may be deleted keys."""
     calls = (reference.difference for reference in references.table_references(query))
     return any(call is not None and call.keys and call.consumer is not None for call in calls)
 

@@ -1,8 +1,8 @@
 """Checks the columns that an incremental model's configuration names, on the run that creates its table.
 
 Later runs check them when they write their statement; the first run writes the query's rows unchanged, so a wrong key
-would be found only when the table exists and is full. A key that names a column twice is an oversight that changes no
-row, so later runs accept it.
+would be found only when the table exists and is full. A key that names a column twice has no effect on the rows, so
+later runs accept it; the first run rejects it as a mistake.
 """
 
 from __future__ import annotations

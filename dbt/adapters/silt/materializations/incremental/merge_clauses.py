@@ -42,7 +42,7 @@ class Sides:
         given: the model's columns, in its own order; needed only if a clause maps columns by position.
         target: the alias of the table.
         source: the alias of the model's rows.
-        gone: the condition that a row of the model is only a key to delete; None if each is a row to write.
+        gone: the condition for rows of the model that only name a key to delete; None if every row is written.
     """
 
     columns: Sequence[str]
@@ -75,7 +75,7 @@ def merge_clauses(config: Given, sides: Sides) -> list[MergeClause]:
 
 
 def _with_deletes(clauses: Sequence[MergeClause], gone: str) -> list[MergeClause]:
-    """Returns the clauses; deletes the rows of keys that are gone, and does not insert these keys."""
+    """Returns the clauses, extended so that rows with deleted keys are deleted and not inserted."""
     kept = f"not ({gone})"
     return [
         MergeClause(MATCH_SQL[MATCHED], "delete", gone),

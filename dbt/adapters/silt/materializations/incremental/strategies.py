@@ -44,7 +44,7 @@ def check_strategy(strategy: str, macros: Iterable[str], project: str) -> None:
 
 
 def key_warning(config: Mapping[str, Any]) -> str | None:
-    """Returns the warning that a strategy which matches rows has no key, or None if it may find rows.
+    """Returns the warning for a strategy that matches rows but has no key or condition to match them by, else None.
 
     Args:
         config: the whole configuration of an incremental model, by dbt's names.
@@ -61,7 +61,7 @@ def key_warning(config: Mapping[str, Any]) -> str | None:
 
 
 def _chooses_rows_otherwise(config: Mapping[str, Any]) -> bool:
-    """Returns whether a merge has another key, or configures which rows it inserts or how it treats other rows."""
+    """Returns whether a merge has another condition, or configures the rows that it inserts or other unmatched rows."""
     return any(config.get(name) for name in _OTHER_CHOICES) or is_on(config.get("skip_not_matched_step"))
 
 

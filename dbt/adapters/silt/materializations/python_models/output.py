@@ -10,7 +10,7 @@ from typing import Any
 
 _lock = threading.Lock()
 _handing_on = threading.local()
-"""Whether this thread is logging a line; any output meanwhile comes from the log itself."""
+"""Whether this thread is logging a line; output that appears meanwhile is the log's own, and is not collected."""
 
 
 @contextlib.contextmanager

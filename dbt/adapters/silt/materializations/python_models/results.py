@@ -191,7 +191,7 @@ def _stored(column: pa.ChunkedArray, field: pa.Field, session: SparkSession) -> 
     column = _plain(column, field)
     wanted = _stored_type(column.type, field.name)
     with _of_column(field.name):
-        column.validate(full=True)  # such as a decimal with more digits than its type has
+        column.validate(full=True)  # such as a decimal with more digits than its type has.
         # Only nanoseconds can be lost: all other casts are to the same or a wider type.
         stored = column if wanted == column.type else pc.cast(column, wanted, safe=not _has_nanoseconds(column.type))
         if not pa.types.is_timestamp(wanted) or wanted.tz is not None:

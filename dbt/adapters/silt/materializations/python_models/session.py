@@ -117,7 +117,7 @@ class Inputs:
             SiltError: if it does not exist, or cannot be read.
         """
         if self._frames is None:
-            # A missing input may be in a branch that is not reached.
+            # The code may never reach the reference to a missing input, so only its use is an error.
             there = [each for each in self._names if self._is_there(each)]
             frames = self._handle.warehouse.tables([self._batch.get(each, each) for each in there])
             self._frames = dict(zip(there, frames, strict=True))

@@ -1,4 +1,4 @@
-"""Splits a value of a fixture into cells, as far as its type has parts; a cell is a single value and its type."""
+"""Splits a value of a fixture into cells: the single values in arrays, maps and structs, each with its type."""
 
 from __future__ import annotations
 

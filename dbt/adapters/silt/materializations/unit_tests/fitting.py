@@ -100,7 +100,7 @@ def _as_float(number: float, kind: T.DataType) -> float | None:
 
 
 def _decimal(text: str) -> Decimal | None:
-    """Returns the number, or None if its exponent exceeds all types."""
+    """Returns the number, or None if its exponent is too large for every type."""
     try:
         number = Decimal(text)
     except InvalidOperation:
@@ -115,7 +115,7 @@ def _fits_time(value: Any, kind: T.DataType) -> bool:
         return value.tzinfo is None or isinstance(kind, T.TimestampType)
     if isinstance(value, datetime.date):
         return True
-    if not isinstance(value, str):  # Spark reads a number as the seconds since 1970, as an instant only
+    if not isinstance(value, str):  # Spark reads a number as seconds since 1970 only for an instant
         return isinstance(kind, T.TimestampType) and not isinstance(value, bool)
     time = _TIME.search(value.strip())
     if time is None:

@@ -1,7 +1,7 @@
 """Asks an embedded Spark for the progress of its running jobs.
 
-Spark's status store exists without the web interface. It is read as JSON, in two calls for all sessions of the process:
-a call for each number would take ten times as much of Python's time.
+Spark's status store exists without the web interface. The progress is read as JSON, with two calls for all sessions of
+the process: separate calls for each number would take ten times as long.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from dbt.adapters.silt.status_lines.line import Stages
 _logger = logging.getLogger(__name__)
 
 _SECONDS_KNOWN = 0.3
-"""How long an answer is reused: the lines that are drawn together share a call."""
+"""The seconds for which an answer is reused, so that lines that are drawn together share a call."""
 
 
 class EmbeddedSpark:
@@ -37,7 +37,7 @@ class EmbeddedSpark:
         self._is_asked = True
 
     def of(self, session: SparkSession) -> Callable[[], Stages]:
-        """Returns a function that reports the progress of a session's jobs; it is empty if Spark cannot report it."""
+        """Returns a function that returns the progress of a session's jobs, empty if Spark cannot report it."""
         try:
             tag = str(session._jsparkSession.sessionJobTag())
         except Py4JError as error:

@@ -18,7 +18,7 @@ def stages_of(session: SparkSession) -> Callable[[], Stages]:
 
 
 class _StageInfo(Protocol):
-    """The part of a stage's progress, as PySpark's handlers receive it, that is used here."""
+    """The attributes of a stage's progress that this module uses, of the objects that PySpark's handlers receive."""
 
     num_tasks: int
     num_completed_tasks: int

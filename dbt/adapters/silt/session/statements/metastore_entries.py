@@ -33,7 +33,7 @@ class MetastoreEntries:
     def settle(self, names: tuple[RelationName, ...]) -> Iterator[str]:
         """Registers each table, or removes its entry if the table no longer exists; yields failures as warnings.
 
-        The statement has already taken place.
+        The statement has already been committed.
         """
         for name in names:
             entries = self.registration

@@ -1,7 +1,7 @@
 """Gives a Spark of this process the settings by which Hadoop reaches object stores.
 
-They are set in Hadoop's own configuration after the start: so they are in no command line, which all users of a machine
-can read, and on no page of Spark's UI. Settings that appear there all the same are redacted by name.
+They are set in Hadoop's own configuration after the start, so that they appear neither in a command line, which all
+users of a machine can read, nor on a page of Spark's UI. Settings that appear there all the same are redacted by name.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def apply(context: SparkContext, storage: SparkStorage) -> None:
 
 
 def lacking(context: SparkContext, storage: SparkStorage) -> list[Service]:
-    """Returns the services whose connectors this Spark does not find."""
+    """Returns the services whose connectors this Spark lacks."""
     jvm: Any = context._jvm
     loadable = jvm.org.apache.spark.util.Utils.classIsLoadable
     return [each for each in storage.services if not any(loadable(name) for name in CLASSES[each])]
