@@ -48,6 +48,7 @@ class Model:
         return reason(self.house, self.table)
 
 
+@pytest.mark.connect(gate=True)
 def test_the_rows_of_changed_keys_are_replaced(shop: House) -> None:
     model = Model(shop, TOTALS)
     shop.sql("insert into orders values (5, 2, 100), (6, 3, 1)")
@@ -173,6 +174,7 @@ WITH_COUNTRY = (
 )
 
 
+@pytest.mark.connect
 def test_a_changed_input_without_the_key_replaces_all_rows(shop: House) -> None:
     model = Model(shop, WITH_COUNTRY)
     shop.sql("insert into orders values (5, 5, 100)")

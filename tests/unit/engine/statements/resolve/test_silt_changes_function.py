@@ -156,6 +156,7 @@ def test_the_changes_equal_those_of_the_change_feed(house: House, kind: tuple[di
     assert uncancelled(changes(house, 0)) == uncancelled(recorded)
 
 
+@pytest.mark.connect
 def test_changes_name_their_kind_version_and_time(house: House) -> None:
     house.sql("create table t (id int, size int)")
     house.sql("insert into t values (1, 1), (2, 2), (2, 2)")
@@ -209,6 +210,7 @@ def test_a_table_that_is_rebuilt_with_mostly_equal_rows_has_few_changes(house: H
     assert house.sql("select * from silt_changes('main.t', after => 0, until => 1)").count() == 200
 
 
+@pytest.mark.connect
 def test_upserts_are_the_newest_row_of_each_changed_key_or_its_deletion(house: House) -> None:
     house.sql("create table t (id int, region string, size int)")
     house.sql("insert into t values (1, 'n', 1), (2, 'n', 2), (3, 'n', 3), (null, 'n', 4)")

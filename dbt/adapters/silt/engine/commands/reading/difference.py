@@ -141,7 +141,8 @@ def _uncancelled(rows: DataFrame, schema: StructType) -> DataFrame:
     grouped_as_text = {place for place, member in enumerate(schema) if _is_grouped_as_text(member.type)}
     texts = [F.col(f"{_VALUE}{place}").cast("string").alias(f"{_TEXT}{place}") for place in grouped_as_text]
     # Spark replaces a grouping column in the whole aggregation by its normal form, so the values are copied before.
-    copied = rows.withColumns({f"{_VALUE}{place}": F.col(quote(schema.names[place])) for place in grouped_as_text})
+    copies = [F.col(quote(schema.names[place])).alias(f"{_VALUE}{place}") for place in grouped_as_text]
+    copied = rows.select("*", *copies)
     values = [F.first(f"{_VALUE}{place}").alias(f"{_VALUE}{place}") for place in grouped_as_text]
     sign = F.when(F.col(CHANGE_TYPE).isin(*_ADDED), 1).otherwise(-1)
     keys = [COMMIT_VERSION, COMMIT_TIMESTAMP, *map(quote, schema.names)]
