@@ -34,7 +34,7 @@ from dbt.adapters.silt.engine.kernel.table.actions import (
 )
 from dbt.adapters.silt.engine.kernel.table.paths import LAST_CHECKPOINT, checkpoint_path, commit_path, decode_path
 from tests.examples import examples
-from tests.unit.engine.kernel.log_builder import METADATA, PROTOCOL, add, new_log, observed, put, reopened
+from tests.unit.engine.kernel.log_builder import METADATA, PROTOCOL, SCHEMA, add, new_log, observed, put, reopened
 
 TEXT = st.text(max_size=5)
 MAPS = st.dictionaries(TEXT, TEXT, max_size=3)
@@ -57,7 +57,7 @@ METADATAS = st.builds(
     Metadata,
     id=TEXT,
     schema_string=st.just(METADATA.schema_string),
-    partition_columns=st.lists(TEXT, max_size=2).map(tuple),
+    partition_columns=st.lists(st.sampled_from(SCHEMA.names), max_size=2, unique=True).map(tuple),
     configuration=MAPS,
     name=st.one_of(st.none(), TEXT),
     description=st.one_of(st.none(), TEXT),

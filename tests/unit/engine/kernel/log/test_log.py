@@ -29,10 +29,12 @@ from dbt.adapters.silt.engine.kernel.storage.memory_store import MemoryStore
 from dbt.adapters.silt.engine.kernel.storage.store import ObjectMissing, PutResult, Store
 from dbt.adapters.silt.engine.kernel.table.actions import CommitInfo, Protocol, SetTransaction, serialize
 from dbt.adapters.silt.engine.kernel.table.paths import checkpoint_path, checksum_path, commit_name, commit_path
+from dbt.adapters.silt.engine.kernel.table.schema import ArrayType, PrimitiveType, StructField, StructType
 from tests.faulty_store import Fault, FaultKind, FaultyStore
 from tests.unit.engine.kernel.log_builder import (
     METADATA,
     PROTOCOL,
+    SCHEMA,
     add,
     checkpointed,
     log_of,
@@ -331,6 +333,31 @@ def test_an_unreadable_schema_is_a_corrupt_log() -> None:
     log = log_of(1)
     put(log, 2, replace(METADATA, schema_string='{"type":"struct"'))
     with pytest.raises(CorruptLogError, match=r"shop\.orders: the table's schema"):
+        log.snapshot()
+
+
+@pytest.mark.parametrize(
+    ("schema", "partition_columns", "problem"),
+    [
+        (
+            SCHEMA.add(StructField("DAY", PrimitiveType("date"))),
+            (),
+            r"the columns `day`, `DAY` of the table's schema have one name",
+        ),
+        (
+            SCHEMA.add(StructField("place", ArrayType(StructType((SCHEMA.fields[0], SCHEMA.fields[0]))))),
+            (),
+            r"the columns `id`, `id` of the table's schema",
+        ),
+        (SCHEMA, ("week",), r"the partition column `week` is missing in the table's schema"),
+    ],
+)
+def test_a_schema_that_contradicts_itself_is_a_corrupt_log(
+    schema: StructType, partition_columns: tuple[str, ...], problem: str
+) -> None:
+    log = log_of(1)
+    put(log, 2, replace(METADATA, schema_string=schema.to_json(), partition_columns=partition_columns))
+    with pytest.raises(CorruptLogError, match=rf"shop\.orders: {problem}"):
         log.snapshot()
 
 

@@ -15,6 +15,7 @@ import pyarrow as pa
 from dbt.adapters.silt.engine.kernel import foreign_json
 from dbt.adapters.silt.engine.kernel.errors import CorruptLogError
 from dbt.adapters.silt.engine.kernel.files.table_files import TableFiles
+from dbt.adapters.silt.engine.kernel.identifiers import listed
 from dbt.adapters.silt.engine.kernel.log.checkpoint_read import (
     CheckpointHeader,
     read_files,
@@ -38,6 +39,7 @@ from dbt.adapters.silt.engine.kernel.table.actions import (
 )
 from dbt.adapters.silt.engine.kernel.table.features import check_readable
 from dbt.adapters.silt.engine.kernel.table.schema import StructType
+from dbt.adapters.silt.engine.kernel.table.storable_schema import repeated_names
 
 
 @dataclass(frozen=True)
@@ -194,9 +196,21 @@ def _check_protocol(
 
 def _check_schema(metadata: Metadata, table: str) -> None:
     try:
-        StructType.from_json(metadata.schema_string)
+        schema = StructType.from_json(metadata.schema_string)
     except CorruptLogError as error:
         raise CorruptLogError(error.problem, table=table) from error
+    problem = _contradiction(schema, metadata.partition_columns)
+    if problem is not None:
+        remedy = "Restore the commit file that wrote the schema from a copy"
+        raise CorruptLogError(problem, remedy=remedy, table=table)
+
+
+def _contradiction(schema: StructType, partition_columns: Sequence[str]) -> str | None:
+    repeated = repeated_names(schema)
+    if repeated:
+        return f"the columns {listed(repeated)} of the table's schema have one name, in any case"
+    missing = next((name for name in partition_columns if schema.field(name) is None), None)
+    return missing and f"the partition column `{missing}` is missing in the table's schema"
 
 
 def _newest(commits: Sequence[CommitFile], keys: Sequence[str]) -> dict[str, Json]:

@@ -43,8 +43,10 @@ def check_storable(schema: StructType, table: str | None = None, old: StructType
     """
     check_collations(schema, table)
     known = {name for struct in _structs(old) for name in struct.names}
+    repeated = repeated_names(schema)
+    if repeated:
+        raise InvalidNameError(f"the columns {listed(repeated)} differ only in upper and lower case", table=table)
     for struct in _structs(schema):
-        _check_names(struct, table)
         _check_new_names([name for name in struct.names if name not in known], table)
     for member in schema:
         before = old.field(member.name)
@@ -52,6 +54,15 @@ def check_storable(schema: StructType, table: str | None = None, old: StructType
             continue
         for primitive in primitive_types(member.type):
             _check_primitive(member, primitive, table)
+
+
+def repeated_names(schema: StructType) -> tuple[str, ...]:
+    """Returns the columns, or the members of a struct, whose names differ in case only, or not at all."""
+    for struct in _structs(schema):
+        seen = Counter(name.lower() for name in struct.names)
+        if len(seen) < len(struct.names):
+            return tuple(name for name in struct.names if seen[name.lower()] > 1)
+    return ()
 
 
 def check_voids(schema: StructType, table: str) -> None:
@@ -79,14 +90,6 @@ def check_voids(schema: StructType, table: str) -> None:
 def is_void(data_type: DataType) -> bool:
     """Returns whether null is the type's only value; data files leave such columns out."""
     return data_type == PrimitiveType("void")
-
-
-def _check_names(schema: StructType, table: str | None) -> None:
-    seen = Counter(name.lower() for name in schema.names)
-    twice = [name for name in schema.names if seen[name.lower()] > 1]
-    if twice:
-        problem = f"the columns {listed(twice)} differ only in upper and lower case"
-        raise InvalidNameError(problem, table=table)
 
 
 def _check_new_names(names: Iterable[str], table: str | None) -> None:
