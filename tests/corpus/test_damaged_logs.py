@@ -7,12 +7,10 @@ flipped bit leaves another valid log, that log counts.
 
 from __future__ import annotations
 
-import json
 import os
 import random
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -23,15 +21,14 @@ from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
 from dbt.adapters.silt.engine.kernel.scan.skipping import fully_matched, prune
 from dbt.adapters.silt.engine.kernel.storage.memory_store import MemoryStore
 from dbt.adapters.silt.engine.kernel.table.expressions import Column, Comparison, IsNull, Or
-from dbt.adapters.silt.engine.kernel.table.paths import LOG_FOLDER, decode_path
-from tests.corpus import naive_reader
+from dbt.adapters.silt.engine.kernel.table.paths import LOG_FOLDER
+from tests.corpus import states
 from tests.corpus.mutations import Files, mutate
 
 CORPUS = Path(__file__).parents[3] / "shared" / "corpus"
 MUTATIONS = int(os.environ.get("SILT_MUTATIONS", "20000"))
 ROUNDS, SHORT_ROUNDS = 40, 2
 LONG = [pytest.mark.long]
-_MAPPED = ("name", "id")
 # Larger logs are damaged too, but less often, because they take long.
 LARGEST = 128 << 10
 
@@ -43,14 +40,6 @@ def logs() -> Iterator[Path]:
     for folder in sorted(CORPUS.glob("**/" + LOG_FOLDER)):
         if sum(file.stat().st_size for file in folder.rglob("*") if file.is_file()) <= LARGEST:
             yield folder
-
-
-def files_of(folder: Path) -> Files:
-    return {
-        file.relative_to(folder).as_posix(): file.read_bytes()
-        for file in sorted((*folder.glob("*"), *folder.glob("_sidecars/*")))
-        if file.is_file() and not file.name.startswith(".")
-    }
 
 
 def log_of(files: Files) -> DeltaLog:
@@ -96,52 +85,7 @@ def check(files: Files, chance: random.Random) -> None:
 
 
 def _compare(snapshot: Snapshot, files: Files) -> None:
-    ours = _state(snapshot)
-    possible = [_comparable(state) for state in naive_reader.states(files, snapshot.version)]
-    assert ours in possible
-
-
-def _state(snapshot: Snapshot) -> object:
-    files = {}
-    for add in snapshot.add_files():
-        vector = "" if add.deletion_vector is None else add.deletion_vector.unique_id
-        files[(decode_path(add.path), vector)] = (dict(add.partition_values), add.size)
-    transactions = {name: each.version for name, each in snapshot.transactions.items()}
-    schema = _schema(snapshot.metadata.schema_string, snapshot.metadata.configuration)
-    return files, transactions, snapshot.metadata.id, schema, list(snapshot.partition_columns)
-
-
-def _comparable(state: naive_reader.State) -> object:
-    metadata = state.metadata
-    text = metadata.get("schemaString") or '{"type":"struct","fields":[]}'
-    schema = _schema(text, metadata.get("configuration"))
-    return state.files, state.transactions, metadata.get("id"), schema, metadata["partitionColumns"]
-
-
-def _schema(text: Any, configuration: Any) -> Any:
-    """Returns the JSON of a schema, or its damaged text; without the remains of an earlier column mapping if mapping
-    is off.
-    """
-    try:
-        schema = json.loads(text)
-    except (TypeError, ValueError):
-        return text
-    pairs = configuration.items() if isinstance(configuration, Mapping) else configuration
-    is_mapped = (
-        isinstance(pairs, Collection)
-        and not isinstance(pairs, str)
-        and any(("delta.columnMapping.mode", mode) in pairs for mode in _MAPPED)
-    )
-    return schema if is_mapped else _without_mapping(schema)
-
-
-def _without_mapping(schema: Any) -> Any:
-    """Returns a schema's JSON without the fields that matter only under column mapping."""
-    if isinstance(schema, list):
-        return [_without_mapping(each) for each in schema]
-    if isinstance(schema, dict):
-        return {k: _without_mapping(v) for k, v in schema.items() if not k.startswith("delta.columnMapping.")}
-    return schema
+    assert states.of_snapshot(snapshot) in states.possible(files, snapshot.version)
 
 
 def _skip(snapshot: Snapshot) -> None:
@@ -158,5 +102,5 @@ _KNOWN: dict[Path, Files] = {}
 
 def files_of_cached(folder: Path) -> Files:
     if folder not in _KNOWN:
-        _KNOWN[folder] = files_of(folder)
+        _KNOWN[folder] = states.files_of(folder)
     return dict(_KNOWN[folder])
