@@ -157,7 +157,7 @@ class SiltConnectionManager(SQLConnectionManager):
         return self._publication.catalog
 
     def open(self, connection: Connection) -> Connection:  # type: ignore[override]
-        """Gives the connection a session; the first starts Spark, unless the command may need none."""
+        """Gives the connection a session; the first starts Spark, unless the command may do without it."""
         if connection.state == ConnectionState.OPEN:
             return connection
         with self.exception_handler("open a session"):

@@ -154,7 +154,7 @@ class SiltCredentials(Credentials):
         return self.warehouse
 
     def _connection_keys(self) -> tuple[str, ...]:
-        # Without run_id: dbt hashes these keys, and parses the whole project again when one of them changes.
+        # Without run_id: dbt hashes these keys, and parses the whole project again when any of them changes.
         return (
             "database",
             "schema",

@@ -15,7 +15,7 @@ import threading
 from types import ModuleType
 from typing import Any
 
-# All modules share one lock: with a lock for each module, a thread could see a half-initialized package while another
+# All modules share a lock: with a lock for each module, a thread could see a half-initialized package while another
 # thread imports it.
 _importing = threading.RLock()
 

@@ -18,7 +18,7 @@ MARKS = {"succeeded": "✓", "failed": "✗", "broken off": "✗", "interrupted"
 """The mark of each state; any other or unknown state has a dot."""
 
 UTC = "(UTC)"
-"""The end of the name of a column of times."""
+"""The ending of the names of columns that contain times."""
 
 
 @dataclass(frozen=True)

@@ -35,7 +35,7 @@ SUBCOMMANDS: Final = (
 """The subcommands in the order of the help, each a module of this package; only the chosen module is loaded."""
 
 _MODULES: Final = {"publish": "publishing.publish", "drop-run": "publishing.drop_run"}
-"""The modules of subcommands that are not modules of this package of the same name."""
+"""The modules of subcommands that do not have a module of their name in this package."""
 
 DBT: Final = "dbt"
 """The subcommand whose arguments are dbt's own."""

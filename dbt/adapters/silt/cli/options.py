@@ -31,8 +31,8 @@ def subcommand(subparsers: Subparsers, name: str, summary: str, description: str
     """Declares a subcommand with the options that all subcommands have.
 
     Args:
-        summary: its line in the list of subcommands.
-        description: its description, in sentences.
+        summary: the line about it in the list of subcommands.
+        description: the text of its help, as sentences.
     """
     parser = subparsers.add_parser(
         name, help=summary, description=description, formatter_class=RawDescriptionHelpFormatter

@@ -58,6 +58,6 @@ def _module(name: str) -> Any:
 
 
 def dbt_program() -> str:
-    """Returns the file of dbt's own command, which is next to the file of this command."""
+    """Returns the path of dbt's own command, which is in the folder of this command."""
     own = sys.argv[0] if os.path.basename(sys.argv[0]).startswith("silt") else sys.executable
     return os.path.join(os.path.dirname(os.path.abspath(own)), "dbt")

@@ -24,7 +24,7 @@ class ServerStatus:
         commands: the number of commands and requests that it has answered.
         keep_alive: how many seconds it runs without a command.
         memory: the bytes that it holds in memory; its commands share most of this memory.
-        log: the file of its errors.
+        log: the file to which it writes errors.
     """
 
     process: int

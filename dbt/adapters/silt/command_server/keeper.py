@@ -30,7 +30,7 @@ from dbt.adapters.silt.command_server.request import (
 )
 
 _CLIENT_SECONDS = 10
-"""The time that a client has for sending its request."""
+"""The time within which a client must send its request."""
 
 
 class ServerState(NamedTuple):
@@ -59,7 +59,7 @@ class ServerState(NamedTuple):
 
 
 class Command(NamedTuple):
-    """A request, with the descriptors of its streams and of its folder."""
+    """A request, and the descriptors of its streams and its folder that were sent with it."""
 
     request: Request
     descriptors: list[int]

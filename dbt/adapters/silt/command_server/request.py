@@ -80,7 +80,7 @@ def valid_signals() -> tuple[int, ...]:
 
 
 def send(connection: socket.socket, request: Request, descriptors: tuple[int, ...] = ()) -> None:
-    """Sends a request with the descriptors of its streams and, last, of its folder."""
+    """Sends a request, and with it the descriptors of its streams and, last, of its folder."""
     data = b"\0".join(_fields(request))
     header = len(data).to_bytes(_LENGTH, "big")
     if descriptors:
@@ -124,7 +124,7 @@ _LISTS: Final = 8
 
 
 def _fields(request: Request) -> list[bytes]:
-    """Returns the request as strings; the lengths of its lists precede them."""
+    """Returns the request as strings; before each list, a string contains the list's length."""
     lists = [
         list(request.arguments),
         [os.fsencode(each) for each in request.path],

@@ -25,7 +25,7 @@ READ_AT_START: Final = (
     "DBT_ENGINE_RECORDER_", "DBT_RECORDER_", "DBT_MACRO_DEBUGGING",
     "DBT_PACKAGE_HUB_URL", "DBT_ENGINE_PACKAGE_HUB_URL", "DBT_SPARK_LOG_LEVEL",
 )  # fmt: skip
-"""Prefixes of variables that are read before dbt has its arguments."""
+"""Prefixes of the environment variables that are read before dbt reads its arguments."""
 
 _NAMESPACES: Final = ("mnt", "net", "pid", "user")
 

@@ -77,7 +77,7 @@ def connect(folder: str, name: str) -> socket.socket | None:
 
 
 def connect_or_start(folder: str, name: str, start: Callable[[socket.socket], None]) -> socket.socket:
-    """Connects to the server of that name. If no server listens, starts it; only the first of several clients does.
+    """Connects to the server with that name. If no server listens, starts it; only the first of several clients does.
 
     Args:
         start: starts a server that accepts from the given socket. A client that connects earlier waits.

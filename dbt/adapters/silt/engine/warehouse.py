@@ -183,7 +183,7 @@ class Warehouse:
         """Returns a warehouse over databases that this process has already opened, and shares their caches.
 
         Args:
-            current: database and schema of names without them.
+            current: the default database and schema, for names without them.
 
         Raises:
             InvalidSettingError, StorageError: as in the constructor.
@@ -213,8 +213,8 @@ class Warehouse:
         """Returns the same warehouse, with its caches, for another session, such as that of a stream's micro-batch.
 
         Args:
-            one_cut: whether the following statements belong together: a write to a table then depends on what earlier
-                queries read of it, and another writer's commit in between is a conflict.
+            one_cut: whether the following statements belong together: a write to a table then depends on the rows of it
+                that earlier queries read, and another writer's commit in between is a conflict.
             progress: callback that replaces the callback of the settings.
             branch: the branch of the current database on which all statements work.
 
@@ -337,7 +337,7 @@ class Warehouse:
 
         Raises:
             InvalidStatementError: if this warehouse is in a transaction.
-            ConcurrentModificationError: at the end, if another writer has changed what the transaction has read or
+            ConcurrentModificationError: at the end, if another writer has changed rows that the transaction has read or
                 changed; nothing is applied. The block can be run again.
             CommitStateUnknownError: at the end, if it is not known whether everything was applied, or nothing.
             ReadOnlyStorageError: if the warehouse is read-only.

@@ -79,7 +79,7 @@ def _resident(pid: int) -> int | None:
 
 
 def _ask(what: str, pid: int) -> str:
-    """Returns what `ps` prints about a process; empty if the process or `ps` does not exist."""
+    """Returns the output of `ps` for a process; empty if the process or `ps` does not exist."""
     with contextlib.suppress(OSError):
         command = ["ps", "-ww", "-o", what, "-p", str(pid)]
         return subprocess.run(command, capture_output=True, text=True, check=False).stdout

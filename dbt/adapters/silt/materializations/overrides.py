@@ -14,7 +14,7 @@ FOLLOWED = "spark"
 
 
 class Macro(Protocol):
-    """A macro as parsed by dbt."""
+    """The attributes of dbt's parsed macros that are used here."""
 
     unique_id: str
     name: str

@@ -56,7 +56,7 @@ def read_table(file: Path, text_columns: Collection[str], delimiter: str) -> aga
     """Reads a file as `dbt_common.clients.agate_helper.from_csv` does.
 
     Args:
-        file: in UTF-8, with a line of names.
+        file: encoded in UTF-8; its first line contains the names of the columns.
         text_columns: the names of columns whose values remain strings.
         delimiter: between the values of a line.
 

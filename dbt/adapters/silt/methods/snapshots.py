@@ -1,4 +1,4 @@
-"""Macro API of the snapshot materialization: names in its statements."""
+"""The methods of `adapter` for snapshots: the names of columns in their statements."""
 
 from __future__ import annotations
 

@@ -98,7 +98,7 @@ class CommandResult:
 
 
 def node_name(unique_id: str) -> str:
-    """Returns the name in a unique id of dbt: `orders` for `model.shop.orders`, with the version of a model."""
+    """Returns the name in a unique id of dbt: `orders` for `model.shop.orders`, and a model's version."""
     kind, *rest = unique_id.split(".")
     # A generic test has a hash after its name.
     own = rest[1:2] if kind == "test" else rest[1:]

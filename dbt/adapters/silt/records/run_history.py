@@ -90,7 +90,7 @@ class TableHistory:
 
 @dataclass(frozen=True)
 class Run:
-    """A logical run, by its commits.
+    """A logical run, as its commits show it.
 
     Attributes:
         commits: in the order of their times; at least a single commit.

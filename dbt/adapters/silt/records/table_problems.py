@@ -11,7 +11,7 @@ def problem_of(error: Exception, table: str) -> SiltError:
     """Returns the error as an error of the engine: another program may have written the table.
 
     Args:
-        table: its name, for messages.
+        table: the table's name, for messages.
     """
     if isinstance(error, SiltError):
         return error

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from dbt.adapters.silt.engine.kernel.log.builds import Build
 
 FIRST, REFRESHED = 1, 2
-"""The version of a unit, without and with `--full-refresh`."""
+"""The versions of a unit without and with `--full-refresh`."""
 
 AGAIN = 2
 """The increment of a unit's version when it is repeated, which preserves whether it is a full refresh."""
@@ -133,7 +133,7 @@ class OwnWrite:
 
 @dataclass(frozen=True)
 class StatementScope:
-    """Names the units of statements by their text.
+    """Names units of work that are statements, by the hash of their text.
 
     Attributes:
         own_write: the node's own write, for statements that precede it.

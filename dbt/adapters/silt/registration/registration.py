@@ -45,7 +45,7 @@ class SettledName:
 
 
 class Registration:
-    """The entries of one warehouse's tables in a metastore; may be used by several threads.
+    """The entries of a warehouse's tables in a metastore; may be used by several threads.
 
     The first use opens the metastore. A failure to open the metastore is reported once as an error, and opening is not
     tried again.

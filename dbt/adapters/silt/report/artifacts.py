@@ -31,7 +31,7 @@ class Artifacts:
         manifest, results, sources: the documents of these files; empty if they cannot be read.
         records: records of the project's runs.
         kept: the results of the project's last commands, if there is a project.
-        notes: the reasons for missing data, as sentences for users.
+        notes: sentences that explain missing data to users.
     """
 
     manifest: Mapping[str, Any] = field(default_factory=dict)

@@ -31,7 +31,7 @@ class Overlap:
 
     Attributes:
         column: its name, with dots between a struct and its member.
-        files: the number of files whose range is known.
+        files: the number of files with a known range.
         mean: the mean number of files that the range of a file overlaps, including the file itself; 1 is perfect.
         most: the largest number of files that may contain the same value.
         ranges: the ends of the ranges of some files by their ranks among all ends, from 0 to 1.

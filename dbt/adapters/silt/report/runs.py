@@ -1,6 +1,6 @@
 """Writes the newest runs into the page's data: their commands, the commands' results, and skipped units of work.
 
-The commits of a run are in the rows of the tables' versions.
+The commits of a run are among the versions of the tables.
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ from dbt.adapters.silt.report.table_content import TableContent
 
 
 def table_json(name: str, content: TableContent) -> dict[str, Any]:
-    """Returns a table, with the strings to which the numbers in its rows refer."""
+    """Returns the data of a table, and the strings to which numbers in its rows refer."""
     snapshot, texts = content.snapshot, Texts()
     layout = present(
         sizes=[[each.files, each.bytes] for each in content.sizes],

@@ -1,7 +1,7 @@
 """Marks of relations that dbt has cut; Jinja reads them for each relation, so this module needs no parser."""
 
 MARK = "/* cut by dbt */"
-"""Follows a subquery that stands for a table; the subquery of `--empty` is recognized by its end."""
+"""The mark at the end of a subquery by which dbt has replaced a table; `--empty` uses another ending."""
 
 WITHOUT_ROWS = " where false limit 0)"
 """Ends the subquery that dbt puts in place of a table for `--empty`."""

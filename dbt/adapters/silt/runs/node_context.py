@@ -33,7 +33,7 @@ class NodeContext:
     Attributes:
         node: the node that dbt runs or compiles; None between nodes, in on-run hooks and in operations.
         named: for each of the next statements, in order, its named unit of work or None.
-        scope: the hook whose statements are units of their own.
+        scope: the hook that runs; each of its statements is a unit.
         has_own_materialization: whether a materialization of this adapter runs the node. The node names its write
             itself, and derives metadata changes from the table's current state, so a repetition of them does no harm.
         decision: the decision about its own write.

@@ -26,7 +26,8 @@ def skipped(log: DeltaLog, unit: Unit, hidden: Sequence[str] = ()) -> SiltRespon
     Warns if the skip is unexpected.
 
     Args:
-        hidden: later changes that led to a failure, although the unit cannot be repeated.
+        hidden: changes since the unit's commit that a rerun should apply, but cannot, because the unit must not be
+            repeated.
     """
     snapshot = log.snapshot()
     if not snapshot.holds(unit.txn):

@@ -46,7 +46,7 @@ def note(path: Path, context: SparkContext, given: Sequence[str]) -> None:
     """Writes down how the scripts started the Java of a running Spark.
 
     Args:
-        path: the class-data archive that the note is next to.
+        path: the path of the class-data archive next to the note.
         given: the options that were passed to the scripts.
     """
     assert context._jvm is not None
@@ -172,8 +172,8 @@ def _spawn(command: Sequence[str], answer: Path, log: IO[bytes] | None) -> subpr
 def _gateway(port: int, secret: str) -> Any:
     """Connects pyspark to a running Java.
 
-    pyspark reads the secret from `os.environ`, which every template that dbt renders meanwhile could read, too. So its
-    function gets an environment of its own.
+    pyspark reads the secret from `os.environ`, which every template that dbt renders meanwhile could read, too. So
+    pyspark's function gets a separate copy of the environment.
     """
     told = {"PYSPARK_GATEWAY_PORT": str(port), "PYSPARK_GATEWAY_SECRET": secret}
     seen = SimpleNamespace(**{**vars(os), "environ": {**os.environ, **told}})

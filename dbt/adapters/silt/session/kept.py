@@ -84,7 +84,7 @@ os.register_at_fork(after_in_child=_attached.clear)
 
 
 def _command() -> str:
-    """Returns the command, for people to recognise, without its arguments, which may be secret."""
+    """Returns a short form of the command for display, without its arguments, which may be secret."""
     name = Path(sys.argv[0]).name if sys.argv else "python"
     return " ".join([name, *(word for word in sys.argv[1:2] if not word.startswith("-"))])
 

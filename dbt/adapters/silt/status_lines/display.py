@@ -27,7 +27,7 @@ _DBTS_LOGGER = "stdout_log"
 
 
 class StatusLine:
-    """The line of a connection, which runs one statement at a time.
+    """The line of a connection, which runs a single statement at a time.
 
     Args:
         display: the display that shows the line.
@@ -69,7 +69,7 @@ class StatusLine:
 
 
 class Display:
-    """The lines of the statements of one dbt command. Thread-safe.
+    """The lines of the statements of a dbt command. Thread-safe.
 
     Args:
         screen: the screen that the lines are drawn on.
@@ -181,7 +181,7 @@ class _Guarded:
 
 
 class Streams:
-    """The streams of this process that lead to the terminal."""
+    """The streams of this process whose output appears on the terminal."""
 
     def __init__(self, screen: Screen) -> None:
         self._screen = screen

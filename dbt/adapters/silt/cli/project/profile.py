@@ -149,7 +149,7 @@ def _for_spark(project: Project, profiles_dir: Path, names: tuple[str, str], fie
 
 
 def _all_rendered(value: Any) -> Any:
-    """Returns a value with the Jinja in all of its strings rendered."""
+    """Renders the Jinja in all strings of a value."""
     if isinstance(value, Mapping):
         return {str(key): _all_rendered(each) for key, each in value.items()}
     return _rendered(value)
@@ -210,7 +210,7 @@ def _field(fields: Mapping[str, Any], name: str, default: str) -> str:
 
 
 def _rendered(value: Any) -> str | None:
-    """Returns a value as text with its Jinja rendered, as dbt does."""
+    """Converts a value to a string and renders its Jinja, like dbt."""
     if value is None:
         return None
     text = str(value)

@@ -19,7 +19,7 @@ MOST_COUNTED: Final = 10_000
 
 _GAP = "  "
 _PLAN = ["plan"]
-"""The column of Spark's plans, which are strings of many lines."""
+"""The column in which Spark returns plans, as strings of many lines."""
 
 _WIDEST = 200
 """The maximum of a value's width on a terminal, in columns."""

@@ -38,7 +38,7 @@ class SparkProcess:
     notice: str = STARTS
     is_kept: bool = False
     sessions_ended: int = field(default=0, init=False)
-    """The number of sessions that ended before the shell; settings made by their statements are lost."""
+    """The number of sessions that ended while the shell ran; settings made by their statements are lost."""
     _process: subprocess.Popen[bytes] | None = field(default=None, init=False)
 
     def run(self, text: str, most: int | None = None, may_commit: bool = True) -> Result:

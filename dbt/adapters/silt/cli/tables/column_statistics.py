@@ -1,7 +1,7 @@
 """Computes a table's column statistics from its log: minimum, maximum and nulls over all files.
 
-Files are skipped by these statistics. A minimum and a maximum are bounds: they may be wider than the values, if strings
-were shortened, times cut to the millisecond, or rows deleted by a deletion vector.
+Reads use these statistics to skip files. A minimum and a maximum are bounds: they may be wider than the values, if
+strings were shortened, times cut to the millisecond, or rows deleted by a deletion vector.
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ class ShownRows:
     Attributes:
         names: the names of the columns.
         numbers: for each column whether it contains numbers.
-        rows: their values as JSON values.
+        rows: their values, converted for JSON.
     """
 
     names: tuple[str, ...]

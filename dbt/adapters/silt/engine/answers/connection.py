@@ -94,7 +94,7 @@ def _parts(schema: pa.Schema) -> Iterator[pa.DataType]:
 
 
 def _local(rows: pa.Table) -> pa.Table:
-    """Returns the rows with the local times of UTC in place of instants."""
+    """Returns the rows with each instant replaced by its local time in UTC."""
     return rows.cast(pa.schema([pa.field(field.name, _local_type(field.type)) for field in rows.schema]))
 
 

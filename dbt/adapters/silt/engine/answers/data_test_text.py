@@ -42,11 +42,11 @@ _NO_NAMES: Final = frozenset(("ALL", "DISTINCT", "FALSE", "NULL", "TRUE"))
 
 @dataclass(frozen=True)
 class Rows:
-    """The rows of a table whose column is counted.
+    """A table, or those of its rows that meet a condition, and the column whose values the test counts.
 
     Attributes:
         table: the name, with its schema: a name alone may be that of a common table expression.
-        where: the text of their condition, if any.
+        where: the SQL of their condition, if any.
     """
 
     table: Name
@@ -148,7 +148,7 @@ def failing_rows(sql: str) -> NotNull | Unique | Accepted | Related | None:
 
 @dataclass
 class _Match:
-    """A comparison of tokens with a pattern: words, and holes in angle brackets, which are filled."""
+    """Compares tokens with a pattern of words and of placeholders in angle brackets, which it fills."""
 
     sql: str
     tokens: Tokens

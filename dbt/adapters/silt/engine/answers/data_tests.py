@@ -30,7 +30,7 @@ _COMPARED: Final = _WHOLE | {"boolean", "string", "date", "timestamp", "timestam
 
 @dataclass(frozen=True)
 class PreparedTest:
-    """The query of a data test, with the parts of tables by which it is answered."""
+    """The query of a data test, and the rows and columns of tables that answer it."""
 
     test: DataTest
     failing: NotNull | Unique | Accepted | Related
@@ -60,7 +60,7 @@ class PreparedTest:
 
 @dataclass(frozen=True)
 class Column:
-    """A column of the rows of a table for which a condition is true."""
+    """A column of a table, in the rows for which a condition is true."""
 
     log: DeltaLog
     snapshot: Snapshot

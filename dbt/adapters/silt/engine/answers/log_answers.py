@@ -28,7 +28,7 @@ _ORDERED = frozenset(("byte", "short", "integer", "long", "date", "timestamp", "
 
 @dataclass(frozen=True)
 class Aggregates:
-    """A SELECT list of calls, each of them an item."""
+    """A SELECT list whose items are all calls of aggregate functions."""
 
     question: Question
     names: tuple[str, ...]

@@ -54,7 +54,7 @@ class QuickAnswer:
 
 @dataclass(frozen=True)
 class Quick:
-    """Answers the queries of a session whose settings are known not to change them.
+    """Answers the queries of a session whose settings certainly do not change their results.
 
     Attributes:
         time_zone: the zone of literals without a zone; an invalid zone if it is unknown.
@@ -80,7 +80,7 @@ class Quick:
             return None
 
     def prepared(self, statement: Statement) -> Prepared | None:
-        """Returns the prepared query; without a result, and with errors, as for `answer`."""
+        """Returns the prepared query; returns None and raises errors in the same cases as `answer`."""
         select = table_select(scanned(statement.text)) if isinstance(statement, Query) else None
         log = None if select is None else self.names.find(select.reference.parts)
         if select is None or not isinstance(log, DeltaLog):
@@ -125,7 +125,7 @@ class Quick:
 
 @dataclass(frozen=True)
 class Prepared:
-    """A query with the table, condition and columns by which it is answered.
+    """A query, and the table, the condition and the columns that answer it.
 
     Attributes:
         predicate: the condition of the rows that are read, if Arrow can test it.

@@ -38,7 +38,7 @@ class TableSelect:
 
     Attributes:
         columns: its list, if it has only columns; empty for `*`.
-        where: the text of its condition.
+        where: the SQL of its condition.
         version: the requested version of the table, if any.
     """
 

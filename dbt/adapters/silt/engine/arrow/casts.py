@@ -25,10 +25,10 @@ _MOST_DIGITS = 38
 
 @dataclass(frozen=True)
 class FileTraits:
-    """Properties of a file that decide how its columns are read.
+    """The properties of a file that determine how its columns are read.
 
     Attributes:
-        by_id: whether columns are found by ids, not by names.
+        by_id: whether columns are identified by ids instead of names.
         is_old_calendar: whether old dates and times are in the calendar of Spark before version 3.
     """
 

@@ -19,7 +19,7 @@ from dbt.adapters.silt.engine.kernel.table.actions import AddFile
 Read: TypeAlias = Callable[[AddFile], Iterator[pa.RecordBatch]]
 
 _AHEAD: Final = 4
-"""The number of batches of a file that are read ahead."""
+"""The number of batches that are read ahead from each file."""
 
 _LOOK_SECONDS: Final = 0.1
 
@@ -29,7 +29,7 @@ class _Ended(Exception):
 
 
 class _Reader:
-    """The reader of a file, with its own thread."""
+    """Reads a file on its own thread."""
 
     def __init__(self, read: Read, file: AddFile, ended: threading.Event) -> None:
         self._found: queue.Queue[pa.RecordBatch | BaseException | None] = queue.Queue(_AHEAD)

@@ -5,7 +5,7 @@
     orders = silt.read("main.orders", warehouse="warehouse", columns=["id", "amount"], where="id > 3")
 
 The result is a `pyarrow.Table`, which pandas, polars and DuckDB accept directly. `read_batches` returns the same rows
-as a stream, of which only a part is in memory.
+as a stream, and keeps only a part of them in memory.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class ReadOptions(TypedDict, total=False):
         timestamp: time as of which the table is read; without a zone it is in UTC.
         storage: settings of the object store.
         external_paths: whether the table may name files that are neither in its folder nor in the warehouse.
-        time_zone: zone of times without a zone in `where`; UTC by default.
+        time_zone: zone for times in `where` that have no zone; UTC by default.
     """
 
     version: int | None

@@ -16,7 +16,7 @@ def fitted(array: pa.Array, column_type: DataType) -> pa.Array:
 
     Args:
         array: values of the type that `arrow_type` returns for the column.
-        column_type: column's type with its lengths.
+        column_type: the column's type, including declared lengths.
     """
     if plain_type(column_type) == column_type:
         return array

@@ -32,9 +32,9 @@ class PlanNode:
     """An operator of a plan.
 
     Attributes:
-        text: the operator with its arguments.
+        text: the operator and its arguments, as the plan shows them.
         children: its inputs.
-        subqueries: the plans of the subqueries in its expressions.
+        subqueries: the plans of subqueries in the operator's expressions.
     """
 
     text: str
@@ -52,7 +52,7 @@ class PlanNode:
 
     @property
     def lists(self) -> list[list[str]]:
-        """The lists in square brackets among its arguments, each as the texts of its items."""
+        """The arguments that are lists in square brackets, each as the texts of its items."""
         found = [each for each in split(self.arguments) if each.startswith("[") and each.endswith("]")]
         return [split(each[1:-1]) for each in found]
 

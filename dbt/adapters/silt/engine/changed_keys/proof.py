@@ -18,13 +18,13 @@ INPUT: Final = "__silt_input_"
 """The alias of an input begins with it, and ends with the input's number."""
 
 Need: TypeAlias = int | tuple[int, int]
-"""An attribute that holds a column of the key, or two attributes whose first value that is not null does."""
+"""An attribute that holds a column of the key, or two attributes of which the first non-null value is the key's."""
 
 Roles: TypeAlias = Mapping[int, frozenset[tuple[str, ...] | None]]
-"""The number of an input -> its columns that hold the key, for each place where it is read; None if it is constant."""
+"""The number of an input -> for each read of it, the columns that hold the key; None if the input is constant."""
 
 Rule: TypeAlias = "Callable[[Proof, PlanNode, Sequence[Need]], Roles]"
-"""Returns the roles of the inputs for an operator whose rows have their key in some attributes."""
+"""Returns the roles of the inputs for an operator in whose rows these attributes hold the key."""
 
 _ALIAS: Final = re.compile(INPUT + r"(\d+)")
 _CTE_DEFINITION: Final = re.compile(r"CTERelationDef (\d+),.*")
@@ -61,17 +61,17 @@ class Proof:
     """Proves the inputs of a plan.
 
     Args:
-        constants: the inputs that are constant wherever they are read.
+        constants: the inputs that are constant everywhere in the query.
     """
 
     constants: frozenset[int] = frozenset()
     _definitions: dict[str, PlanNode] = field(default_factory=dict, init=False, repr=False)
 
     def keyed(self, node: PlanNode, needs: Sequence[Need]) -> Roles:
-        """Returns the roles of the inputs for a plan whose rows have their key in some attributes.
+        """Returns the roles of the inputs for a plan in which these attributes hold the key.
 
         Raises:
-            NotProved: if that is not proved.
+            NotProved: if this cannot be proved.
         """
         rule = _RULES.get(node.operator)
         if rule is None:
@@ -79,7 +79,7 @@ class Proof:
         return _merged(rule(self, node, needs), *map(self.constant, node.subqueries))
 
     def constant(self, node: PlanNode) -> Roles:
-        """Returns the roles of the inputs for a plan all of whose rows are needed.
+        """Returns the roles of the inputs if all rows of a plan are needed.
 
         Raises:
             NotProved: if its rows may depend on chance.
@@ -127,7 +127,7 @@ class Proof:
         return self._definitions[number]
 
     def _used(self, node: PlanNode) -> list[PlanNode]:
-        """Returns the inputs of an operator whose rows it needs."""
+        """Returns the inputs of an operator that affect its rows."""
         if node.operator == "WithCTE":
             self.define(node)
             return node.children[-1:]
@@ -277,7 +277,7 @@ def _joined(proof: Proof, node: PlanNode, needs: Sequence[Need], also: str = "")
 def _cheapest(
     proof: Proof, nodes: tuple[PlanNode, PlanNode], options: list[list[Need] | None], may_swap: bool
 ) -> Roles:
-    """Returns the roles with as few constant inputs as were proved: of neither side, of one side, of the other."""
+    """Returns the first provable roles: with no constant side, or with one side constant, or the other."""
     reasons: list[NotProved] = []
     attempts = [(options[0], options[1]), (options[0], None), *([(None, options[1])] if may_swap else [])]
     for attempt in attempts:

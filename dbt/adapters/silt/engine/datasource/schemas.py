@@ -23,7 +23,7 @@ def shown(schema: StructType) -> spark_types.StructType:
 
 
 def chosen(schema: StructType, wanted: spark_types.StructType, table: str) -> tuple[str, ...]:
-    """Returns the names of the requested columns, in their order, spelled as in the table.
+    """Returns the names of the requested columns, in the requested order, as the table spells them.
 
     Raises:
         ColumnNotFoundError: if a column does not exist.

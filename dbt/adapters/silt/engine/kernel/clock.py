@@ -83,7 +83,7 @@ class FixedClock:
 def back_off(clock: Clock, times: int, first: float, longest: float) -> None:
     """Waits before another try: exponential back-off with jitter, so that competing writers do not remain in step.
 
-    A wait is at least half as long as the longest possible wait of its turn.
+    A wait lasts at least half of the longest wait that is possible for its attempt.
 
     Args:
         times: number of attempts so far, each of which doubles the wait.

@@ -149,7 +149,7 @@ class RunAgainError(SiltError):
 
 
 class ConcurrentModificationError(RunAgainError):
-    """The commit of another writer conflicts with this one; nothing of this statement was applied."""
+    """The commit of another writer conflicts with this commit; nothing of this statement was applied."""
 
     code = "SILT_CONCURRENT_MODIFICATION"
     remedy = "Nothing was applied: run it again"
@@ -497,7 +497,7 @@ class DataFileMissingError(TableDamagedError):
 
 
 class DataFileChangedError(TableDamagedError):
-    """A data file exists, but its size, rows or columns differ from those in the log."""
+    """A data file exists, but its size, rows or columns differ from the log."""
 
     code = "SILT_DATA_FILE_CHANGED"
     remedy = (
@@ -647,7 +647,7 @@ class ExternalPathError(UnavailableError):
 
 
 class InternalError(SiltError):
-    """The engine broke one of its own rules."""
+    """The engine violated a rule of its own."""
 
     code = "SILT_INTERNAL"
     remedy = "This is a bug of dbt-silt: please report it with this message"

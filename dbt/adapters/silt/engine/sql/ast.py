@@ -165,7 +165,7 @@ class IdentityClause:
 class ColumnDefinition:
     """A column of a new table; `type` is None if a query determines it, `generated` the text inside AS (...).
 
-    `identity` is its numbering of rows.
+    `identity` describes the numbers of an identity column.
     """
 
     name: str
@@ -580,7 +580,7 @@ class Update(OnTable, effect=Effect.ROWS):
 class MergeSource:
     """The source of a MERGE.
 
-    `query` is a query that returns its rows. `name` is set if the source is just a table or view: its columns may then
+    `query` returns the rows to write. `name` is set if the source is just a table or view: its columns may then
     be qualified by its name; `alias` qualifies them instead if present.
     """
 
@@ -590,7 +590,7 @@ class MergeSource:
 
 
 class MatchKind(Enum):
-    """The pairs of rows that a clause of a MERGE applies to."""
+    """The kind of rows to which a WHEN clause of a MERGE applies."""
 
     MATCHED = "matched"
     NOT_MATCHED = "not matched"

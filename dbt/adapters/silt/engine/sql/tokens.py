@@ -156,7 +156,7 @@ def double_quotes_remedy(text: str) -> str:
     """Returns the remedy for double-quoted text if Spark expects a name.
 
     Args:
-        text: the text with its quotes.
+        text: the string as written, with its quotes.
     """
     return f"In Spark, double quotes enclose a string: write the name in backticks, {quote(text[1:-1])}"
 

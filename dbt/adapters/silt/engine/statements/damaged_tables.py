@@ -23,7 +23,7 @@ def mapped(namespace: Namespace) -> Iterator[None]:
     """Turns Spark's failures into errors of this engine; an error about a data file names the table.
 
     Args:
-        namespace: namespace of the session in which the failure occurs.
+        namespace: namespace of the session in which the statement failed.
 
     Raises:
         SiltError: as raised by `missing_functions.mapped`.

@@ -41,7 +41,7 @@ def mapped(namespace: Namespace) -> Iterator[None]:
     """Turns Spark's failures into errors of this engine like `errors.mapped`, with suggestions for a missing function.
 
     Args:
-        namespace: namespace of the session in which the failure occurs.
+        namespace: namespace of the session in which the statement failed.
 
     Raises:
         FunctionNotFoundError: if a called function is unknown.

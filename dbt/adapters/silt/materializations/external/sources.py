@@ -11,7 +11,7 @@
                                                        # (all of them, in order, if `header` is false)
 
 As in dbt-duckdb, the settings are in `meta` or `config` of the source or of its table; the table's take precedence.
-Options of the source apply to each table whose format has them.
+Options of the source apply to each of its tables whose format supports them.
 """
 
 from __future__ import annotations
@@ -107,7 +107,7 @@ def _options(name: str, source: RelationConfig, settings: Mapping[str, Any], fil
 
 
 def _filled(pattern: str, name: str, source: RelationConfig, settings: Mapping[str, Any]) -> str:
-    """Returns the location with its fields filled in."""
+    """Fills in the placeholders of a location."""
     if _DUCKDB_FUNCTION.match(pattern):
         raise _problem(name, "give only the path as `external_location`, and `format` and `options` next to it")
     fields = {**settings, "schema": source.schema, "database": source.database, "name": source.name}

@@ -59,7 +59,7 @@ class ExternalTarget:
 
     @property
     def name(self) -> str:
-        """The last part of its location."""
+        """The last component of the target's location."""
         return self.location.rpartition("/")[2]
 
 

@@ -51,8 +51,8 @@ class IncrementalConfig(AdapterConfig):
         merge_returning_columns: no effect, since a run shows no rows.
 
         group_key: the columns of the key of `changed_keys` if several rows may have the same key; else `unique_key`.
-        key_columns: the name of a table -> the column, or the list of columns, that holds the key of `changed_keys`. It
-            is found in the query, and this is checked.
+        key_columns: the name of a table -> the column, or the list of columns, that holds the key of `changed_keys`.
+            The column is looked up in the query, and must exist there.
         on_unsupported_query: `fail` (the default) or `full_refresh`, if `changed_keys` cannot compute the rows of some
             keys alone.
     """

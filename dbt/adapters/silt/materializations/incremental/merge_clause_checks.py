@@ -42,7 +42,7 @@ def clause_problems(clauses: Any) -> Iterator[str]:
 
 
 def expressions(given: Given) -> Any:
-    """Returns the expressions that a clause sets columns to, from either of its two keys."""
+    """Returns the values that a clause assigns to columns, from either of its two keys."""
     return given.get("set_expressions") or given.get("update", {}).get("set_expressions") or {}
 
 

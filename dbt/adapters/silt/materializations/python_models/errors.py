@@ -40,7 +40,7 @@ class ModelSource:
 
     @property
     def file(self) -> str:
-        """The file name that the code is compiled with."""
+        """The file name under which the code is compiled."""
         return str(self.root / self.path)
 
     @property

@@ -1,7 +1,7 @@
 """Runs an INSERT that replaces some rows: REPLACE WHERE, USING and ON, and the overwriting of partitions.
 
-Each is a single commit. Files whose rows are all replaced are removed unread. Of the remaining files only the files
-with rows to replace are rewritten, in the same job as the new rows.
+Each is a single commit. A file whose rows are all replaced is removed without being read. Of the remaining files only
+the files with rows to replace are rewritten, in the same job as the new rows.
 """
 
 from __future__ import annotations
@@ -242,7 +242,7 @@ def _equal_columns(names: Sequence[str], null_safe: bool = False) -> MergePlan:
 def _by_partitions(target: Target, placement: Placement, plan: MergePlan) -> bool | None:
     """Returns whether null equals null, or None if the condition is not equality of the partition columns.
 
-    The partition columns of a query are known only if its columns are placed by name.
+    The partition columns of a query are only known if columns are matched by name.
     """
     wanted = {name.lower() for name in target.snapshot.partition_columns}
     equal = {key.column.parts[0].lower() for key in plan.keys if _is_same_column(key, plan)}

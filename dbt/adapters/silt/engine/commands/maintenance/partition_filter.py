@@ -22,7 +22,7 @@ _GROUP = "__silt_group"
 
 
 def partitions(spark: SparkSession, snapshot: Snapshot, alias: str, condition: str | None) -> list[pa.Table]:
-    """Returns the files of the partitions for which the condition is true, grouped by partition.
+    """Returns, for each partition that meets the condition, its files.
 
     Args:
         alias: the qualifier of columns in the condition.

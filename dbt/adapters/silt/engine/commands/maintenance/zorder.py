@@ -23,7 +23,7 @@ from dbt.adapters.silt.engine.kernel.table.schema import DataType, DecimalType, 
 _MOST_COLUMNS = 21
 _MOST_BITS = 10
 _KEY_BITS = 63
-"""The bits of a BIGINT without its sign."""
+"""The number of bits of a BIGINT without the sign bit."""
 
 _SAMPLE_ROWS = 100_000
 _PREFIX = 256

@@ -42,7 +42,7 @@ ACTION: Final = "__silt_action"
 """The number of the clause that a joined row takes, or `COPY` or `IGNORE`."""
 
 COPY: Final = 0
-"""A row of the target that is unchanged."""
+"""The action for a row of the target that remains unchanged."""
 
 IGNORE: Final = -1
 """A row of the source that no clause inserts."""
@@ -50,7 +50,7 @@ IGNORE: Final = -1
 
 @dataclass(frozen=True)
 class NumberedClause:
-    """A clause that is ready to run.
+    """A WHEN clause whose names are resolved and whose values are converted.
 
     Args:
         number: its `ACTION`.
@@ -87,7 +87,7 @@ class Clauses:
     source: StructType
 
     def numbers(self, kind: MatchKind, verb: RowVerb) -> list[int]:
-        """Returns the numbers of the clauses of that kind that have that action."""
+        """Returns the numbers of the clauses with that kind and that action."""
         return [c.number for c in self.all if c.clause.kind is kind and c.clause.action.verb is verb]
 
     @property

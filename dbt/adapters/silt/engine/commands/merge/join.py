@@ -61,7 +61,7 @@ class Source:
 
     @property
     def numbered(self) -> Source:
-        """The source with `SOURCE_ROW`, which is the same in every read of a stable source."""
+        """The source with `SOURCE_ROW`, a number that a row keeps in every read of a stable source."""
         return replace(self, frame=self.frame.withColumn(SOURCE_ROW, F.monotonically_increasing_id()))
 
 

@@ -56,12 +56,12 @@ class Merged:
     numbered: Metadata | None = None
 
     def of(self, clauses: Clauses, verb: RowVerb, *kinds: MatchKind) -> int:
-        """Returns the number of rows that took clauses of these kinds with that action."""
+        """Returns the number of rows to which clauses with these kinds and that action applied."""
         return sum(self.counts.get(number, 0) for kind in kinds for number in clauses.numbers(kind, verb))
 
 
 def stable(sides: Sides) -> Sides:
-    """Returns the sides with a source that returns the same rows in every read."""
+    """Returns the sides of the join, with a source that returns the same rows in every read."""
     if sides.source.rows is not None:
         return sides
     kept = source.stabilise(sides.source.frame, sides.plan, sides.target.snapshot.schema)

@@ -42,7 +42,7 @@ class Matched:
 
     Args:
         rows: their `SOURCE_ROW`, repeated for each match.
-        found: their values of `metrics`.
+        found: the observed values of `metrics`.
     """
 
     rows: DataFrame

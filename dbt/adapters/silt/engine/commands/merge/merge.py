@@ -77,7 +77,7 @@ def merge(
     settings: WriteSettings,
     limits: Limits | None = None,
 ) -> Outcome:
-    """Updates, deletes and inserts rows of the target by those of the source.
+    """Updates, deletes and inserts rows of the target, as the clauses say for the rows of the source.
 
     Raises:
         InvalidStatementError and its subclasses: if the clauses do not fit together, or do not fit the tables' columns.

@@ -73,7 +73,7 @@ class MergePlan:
 
     @property
     def pairing(self) -> str:
-        """The SQL of the condition by which rows are paired."""
+        """The SQL of the condition ON, which pairs rows."""
         return self.as_run or self.condition
 
     def of(self, kind: MatchKind) -> tuple[MergeClause, ...]:

@@ -29,7 +29,7 @@ FILE: Final = "__silt_file"
 """The column of the file's path, as Spark reports it."""
 
 ROW: Final = "__silt_row"
-"""The column of the row's position in its file, from 0."""
+"""The column that holds a row's position in its file, from 0."""
 
 _PLACE: Final = "__silt_place"
 _FILE_BITS: Final = 32

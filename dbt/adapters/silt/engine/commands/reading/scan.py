@@ -140,7 +140,7 @@ def read(
     Args:
         files: rows of `snapshot.files`; by default all.
         with_position: whether the columns `FILE` and `ROW` are added.
-        only: the rows to read instead, by their positions in files that are among `files`. The caller must ensure that
+        only: if given, the only rows to read, by file (one of `files`) and position. The caller must ensure that
             no vector deletes any of these rows, as is the case for positions from `with_position`.
 
     Raises:

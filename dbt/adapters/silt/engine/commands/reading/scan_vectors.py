@@ -107,7 +107,7 @@ class RowFilter:
 
 
 def filters(files: pa.Table, positions: Positions, keeps: bool, has_join: bool) -> list[tuple[pa.Table, RowFilter]]:
-    """Returns tables of the files that are read together, each with the filter of their rows.
+    """Returns, for each set of files that are read together, a table of the files and the filter for their rows.
 
     Args:
         files: rows of `Snapshot.files`.
@@ -125,7 +125,7 @@ def filters(files: pa.Table, positions: Positions, keeps: bool, has_join: bool) 
 
 
 def _ways(files: Sequence[FileRows]) -> tuple[Way, Sequence[Sequence[int]]]:
-    """Returns the technique for the files, and the indexes of the files of each scan."""
+    """Returns the way to apply the vectors, and for each scan the indexes of its files."""
     all_of_them = [range(len(files))]
     if len(files) <= _MOST_LITERAL_FILES and sum(len(each.positions) for each in files) <= _MOST_LITERAL_ROWS:
         return Way.NUMBERS, [[place] for place in range(len(files))]

@@ -58,7 +58,7 @@ def commit_rows(
 
     Args:
         operation: its name and its own metrics.
-        started: its start, in milliseconds of the log's clock.
+        started: the time at which it started, in milliseconds of the log's clock.
     """
     changes = result.changes
     metrics = {

@@ -111,5 +111,5 @@ def records(target: Target, chosen: pa.Table) -> list[int]:
 
 
 def touched(positioned: DataFrame, log: DeltaLog, chosen: pa.Table) -> pa.Table:
-    """Returns the files that the rows of `positioned` are from; runs a job."""
+    """Returns the files that contain the rows of `positioned`; runs a job."""
     return at(chosen, positions.paths_of(positioned, log, chosen))

@@ -45,7 +45,7 @@ _USUAL_ROW_BYTES = 800
 
 @dataclass(frozen=True)
 class Plan:
-    """The files that lose rows, by how each is treated.
+    """The files that lose rows, grouped by the way in which they are changed.
 
     Args:
         deleted: the rows to delete, by file.
@@ -115,7 +115,7 @@ def kept(found: DataFrame) -> DataFrame:
 
 
 def positions(target: Target, rows: DataFrame, chosen: pa.Table) -> dict[str, BitMap64]:
-    """Returns the positions of rows in their files, which are among `chosen`; runs a job."""
+    """Returns the positions of rows in their files, all of them in `chosen`; runs a job."""
     found = row_positions.collect(rows, target.log, chosen)
     return {each.path: deletion_vectors.of_positions(each.positions) for each in found}
 

@@ -32,11 +32,12 @@ class Limits:
     """The limits up to which a cheaper plan is used: sizes of the candidate files in bytes, unless stated otherwise.
 
     Args:
-        direct: a MERGE joins its source directly, without first making it stable to find the range of its keys.
+        direct: whether a MERGE joins its source directly; otherwise it first makes the source stable and finds the
+            range of its keys.
         at_once: all candidates are rewritten, without a prior job that finds the files with rows to change.
         single_task: a single task joins and writes them.
         single_task_rows: rows of a stable source up to which the same holds.
-        broadcast: the size of a stable source, in bytes, up to which it is broadcast.
+        broadcast: the maximum size, in bytes, of a stable source that is broadcast.
     """
 
     direct: int = 8 << 20

@@ -110,7 +110,7 @@ def copy(member: StructField, name: str) -> Column:
 
 
 def unfit(member: StructField, name: str) -> dict[str, Column]:
-    """Returns conditions for the values of a partition column that cannot be written, by their description.
+    """Maps the description of each kind of value that a partition column cannot hold to a condition for such values.
 
     Args:
         name: the name of the column's copy.

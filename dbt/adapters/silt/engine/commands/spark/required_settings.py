@@ -73,7 +73,7 @@ _LISTING_FILES = "100000"  # a local file system lists this many faster than Spa
 
 
 def required() -> dict[str, str]:
-    """Returns the settings for a session that is about to be built."""
+    """Returns the settings for a session that is created next."""
     return {key: setting.value for key, setting in _REQUIRED.items()} | {_LISTING_THRESHOLD: _LISTING_FILES}
 
 

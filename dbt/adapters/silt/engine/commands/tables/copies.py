@@ -117,7 +117,7 @@ def _target_names(folder: str, names: list[str]) -> list[str]:
 
 
 def _target_vectors(folder: str, target: DeltaLog, adds: list[AddFile]) -> dict[str, DeletionVector]:
-    """Returns, for each file of deletion vectors of the source, a descriptor of its copy."""
+    """Maps each file of deletion vectors in the source to a descriptor of its copy."""
     vectors = [add.deletion_vector for add in adds if add.deletion_vector is not None]
     named = {name: vector for vector in vectors if (name := file_name(vector)) is not None}
     return {

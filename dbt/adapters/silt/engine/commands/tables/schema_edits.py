@@ -1,4 +1,4 @@
-"""Edits schemas for ALTER TABLE, as functions from one schema to the next.
+"""Edits schemas for ALTER TABLE: each function takes a schema and returns the changed schema.
 
 A column is named by its path: the members of structs by their names, the elements of an array by `element`, the keys
 and values of a map by `key` and `value`. Elements, keys and values are not columns: they have only a type and a

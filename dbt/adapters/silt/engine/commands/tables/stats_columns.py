@@ -44,7 +44,7 @@ def without(metadata: Metadata, gone: Sequence[Name]) -> Metadata:
 
 
 def renamed(metadata: Metadata, new_names: Mapping[Name, str]) -> Metadata:
-    """Returns the metadata with columns, and the paths that begin with them, renamed.
+    """Renames columns in the metadata, and in the paths that begin with them.
 
     Args:
         new_names: the new names, by the paths before all renames.

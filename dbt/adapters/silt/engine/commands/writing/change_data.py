@@ -61,7 +61,7 @@ def write(
     """Writes changed rows as change files; deletes the files on failure.
 
     Args:
-        metadata: the metadata of the version that the files are written for.
+        metadata: the metadata of the version to which the files will belong.
         changes: rows by change type, with the table's columns or the columns that it had before.
         expected: the number of rows of each change type, according to the data files.
 

@@ -45,7 +45,7 @@ Test = Callable[[Column], Column]
 
 @dataclass(frozen=True)
 class Check:
-    """A rule of the rows that are written.
+    """A rule that every written row must meet.
 
     Args:
         violation: a boolean column, true for a row that breaks the rule; null counts as false.

@@ -84,7 +84,7 @@ def _values(name: str, data_type: DataType, depth: int = 0) -> tuple[str, ...] |
     """Returns the SQL of the values that determine a column; empty if its type has no exact hash.
 
     Args:
-        name: SQL of the column, or of a part of it.
+        name: The SQL of a column, or of a part of a column.
         depth: the number of arrays and maps around that part.
     """
     match data_type:

@@ -50,7 +50,8 @@ def conversion(source: DataType, target: DataType, by_name: bool) -> Conversion 
     """Returns the conversion of one type to another, or None if the types do not convert.
 
     Args:
-        target: a type with its `char` and `varchar`, as `declared_type` returns it. A string that is too long is left
+        target: a type with its `char` and `varchar`, as `declared_type` returns it. A string that is too long is
+            unchanged
             unchanged: the table's checks find it (`checks.table_checks`).
         by_name: whether members of structs are matched by name, with null for missing members; else by position.
     """

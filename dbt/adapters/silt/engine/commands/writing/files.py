@@ -92,9 +92,9 @@ class _Watched:
     """The aggregates that are observed on the pass that writes the rows.
 
     Attributes:
-        rules: checks of the rows that are written.
+        rules: the checks of written rows.
         metrics: SQL aggregates over all rows, by name.
-        only: SQL condition of the rows that are written; by default all rows.
+        only: SQL condition for the rows to write; by default all rows.
     """
 
     rules: Sequence[Check] = ()
@@ -132,10 +132,10 @@ def write(
         df: rows with the table's columns and types, and the columns of `row_ids` if rows keep their ids; it may have
             further columns, for `checks`, `metrics` and `only`.
         log: the table, whose folder must exist.
-        metadata: the metadata of the version that the files are written for.
+        metadata: the metadata of the version to which the files will belong.
         checks: checks of every row that is written.
         metrics: SQL aggregates over all rows of `df`, by name.
-        only: SQL condition of the rows of `df` that are written; by default all rows.
+        only: SQL condition for the rows of `df` to write; by default all rows.
 
     Raises:
         DataRejectedError: if rows break a check or have values that no partition can have; the files are deleted again.
@@ -183,7 +183,7 @@ def _write(arranged: DataFrame, log: DeltaLog, folder: str, metadata: Metadata, 
 
 
 def _clustered_by_partition(df: DataFrame, metadata: Metadata) -> DataFrame:
-    """Rebalances the rows so that each partition of the table is in few partitions of Spark."""
+    """Distributes the rows so that few of Spark's partitions contain rows of the same table partition."""
     columns = metadata.partition_columns
     return df.hint("rebalance", *(F.col(quote(name)) for name in columns)) if columns else df
 

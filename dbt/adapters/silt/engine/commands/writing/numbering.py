@@ -25,7 +25,7 @@ from dbt.adapters.silt.engine.kernel.table.schema import StructField, StructType
 
 _PARTITION: Final = "__silt_partition"
 _ROW_BITS: Final = 33
-"""The bits of `monotonically_increasing_id` that are the row's position in its partition."""
+"""The number of bits of `monotonically_increasing_id` that hold the row's position in its partition."""
 
 
 def numbered(rows: DataFrame, metadata: Metadata, wanted: Mapping[str, Column | None]) -> tuple[DataFrame, Metadata]:

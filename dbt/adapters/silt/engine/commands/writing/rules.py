@@ -14,7 +14,7 @@ def rule(text: str, what: str, table: str, with_chance: bool = False) -> str:
     Args:
         text: the rule in the table's log.
         what: the name of the rule, for messages.
-        with_chance: whether its value may differ from row to row.
+        with_chance: whether random functions are allowed, so that its value may differ from row to row.
 
     Raises:
         RuleNotAllowedError: if the rule contains an element that rules of tables may not contain.

@@ -69,7 +69,7 @@ class AssignedColumn:
 
 @dataclass(frozen=True)
 class CastAssignment:
-    """An assignment with the conversion of its value.
+    """An assignment, and the conversion of its value to the column's type.
 
     Args:
         assignment: the column and its value.
@@ -110,7 +110,7 @@ class CastAssignment:
 def resolve(
     assignments: Sequence[Assignment], schema: StructType, alias: str, table: str, inserts: bool = False
 ) -> tuple[AssignedColumn, ...]:
-    """Resolves the columns that are set.
+    """Resolves the columns that assignments set.
 
     Args:
         assignments: the assignments; a column's name may begin with the alias. The value DEFAULT is the column's
@@ -137,7 +137,7 @@ def settings(
     known: Mapping[str, DataType] | None = None,
     evolves: bool = False,
 ) -> tuple[CastAssignment, ...]:
-    """Returns the assignments with the conversions of their values, which are expressions over the frame.
+    """Returns the assignments, whose values are expressions over the frame, with the conversions to the columns' types.
 
     Args:
         known: types of some values, by their SQL; Spark analyses the remaining values.
@@ -166,7 +166,7 @@ def as_text(settings: Sequence[CastAssignment]) -> str | None:
 
 
 def with_assignments(column: Column, settings: Sequence[CastAssignment]) -> Column:
-    """Returns a column of the table with its assignments, and the assignments of its fields, applied."""
+    """Returns a column of the table after the assignments to it and to its fields."""
     for setting in settings:
         inner = setting.assignment.path[1:]
         if inner:

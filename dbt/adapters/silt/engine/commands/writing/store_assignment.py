@@ -58,7 +58,7 @@ def assign(
         schema: the table's schema; its NOT NULL is checked by `checks.table_checks`.
         table: the table's name, for messages.
         by_name: whether columns, and members of structs, are matched by name, in any case; else by position.
-        columns: the table's columns that the query's columns are assigned to by position; by default all.
+        columns: the table's columns to which the query's columns are assigned by position; by default all.
 
     Raises:
         ColumnNotFoundError: if the query has columns that the table lacks, or another number of columns.

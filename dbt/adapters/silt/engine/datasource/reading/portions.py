@@ -35,7 +35,7 @@ class Portion:
 
 @dataclass(frozen=True)
 class Portions:
-    """The versions of a table as a stream reads them.
+    """Reads the versions of a table for a stream.
 
     Attributes:
         is_feed: whether changed rows are read; otherwise added rows.

@@ -13,7 +13,7 @@ from dbt.adapters.silt.engine.kernel.scan.change_feed import VersionChanges, cha
 
 @dataclass(frozen=True)
 class FeedRange:
-    """The versions whose changes are read, in the columns of the last version.
+    """The versions whose changes are read; rows have the columns of the last version.
 
     Attributes:
         may_be_empty: whether a range without commits is allowed.

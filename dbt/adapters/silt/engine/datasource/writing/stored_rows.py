@@ -78,7 +78,7 @@ class StoredRows:
 
     @functools.cached_property
     def _columns(self) -> list[tuple[StructField, StructField]]:
-        """The columns in files: each as in the table, and as in the files."""
+        """The columns in files, each as the table and as the files define it."""
         pairs = zip(self.schema, stored_schema(self.plan.metadata), strict=True)
         return [(column, kept) for column, kept in pairs if not is_void(column.type)]
 

@@ -17,7 +17,7 @@ from dbt.adapters.silt.engine.kernel.table.paths import LOG_FOLDER
 
 @dataclass(frozen=True)
 class TargetTable:
-    """A table by its name or its path, which need not exist."""
+    """A table, which need not exist, by its name or its path."""
 
     source: TableSource
 
@@ -43,7 +43,7 @@ class TargetTable:
         return self._by_path() if self._is_path else self._catalog.new_table(self.source.relation)
 
     def handle(self, root: str) -> DeltaLog:
-        """Returns the handle that `new` returned in another process, by its root."""
+        """Returns the handle for the root of a handle that `new` returned in another process."""
         if self._is_path:
             log = self._by_path()
             log.store.make_folder(LOG_FOLDER)

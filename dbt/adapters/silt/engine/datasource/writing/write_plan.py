@@ -42,7 +42,7 @@ class WritePlan:
 
     Attributes:
         table: name of the table, for messages.
-        metadata: metadata for which the files are written.
+        metadata: metadata of the version to which the files will belong.
         base_version: version on which the write is based; None if it creates the table.
         folder: sub-folder with only the files of this write.
         predicate: condition that every row must satisfy.

@@ -22,7 +22,7 @@ MOST_DECODED: Final = 2 << 30
 """The maximum size of the decoded rows of a batch, and of all kept rows of a file, in bytes."""
 
 _MOST_OF_A_COLUMN: Final = 512 << 20
-"""The size in bytes up to which a column is not measured row by row."""
+"""The size in bytes of a column above which it is measured row by row."""
 _FEW_ROWS: Final = 8_192
 """The number of rows up to which all strings are measured, which costs almost nothing."""
 _VIEW_ROWS: Final = 256
@@ -109,7 +109,7 @@ class BoundedParquet:
         return [path for path in paths if not path.startswith(views)]
 
     def _opened(self, with_dictionaries: Sequence[str] = ()) -> pq.ParquetFile:
-        """Opens the file so that the checksums of its pages are verified."""
+        """Opens the file with verification of the checksums of its pages."""
         return pq.ParquetFile(
             self._source,
             coerce_int96_timestamp_unit=INT96_UNIT,

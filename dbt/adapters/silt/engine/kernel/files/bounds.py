@@ -163,7 +163,7 @@ def _of_one_column(found: Mapping[stats_json.Statistic, pa.Array], leaf: _Leaf, 
 
 
 def _believed(order: ValueOrder, low: pa.Array, high: pa.Array, trusted: pa.Array) -> tuple[pa.Array, pa.Array]:
-    """Returns the bounds without bounds that other writers are known to compute incorrectly.
+    """Removes bounds that some other writers compute incorrectly.
 
     delta-rs ignores NaN in a maximum, and converts decimals through a 64-bit float. Early delta-spark appended U+FFFD
     to a shortened maximum, which is not above the characters after U+FFFD.

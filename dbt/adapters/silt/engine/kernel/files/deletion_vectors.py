@@ -3,7 +3,7 @@
 Source: the Delta specification, sections "Deletion Vectors" and "Deletion Vector Format". A vector is in a file in
 the table's folder, which may hold several vectors, or as a Z85 string in the log itself:
 
-    file    version 1 (one byte), then for each vector the size of its data (uint32, big-endian), the data, its CRC-32
+    file version 1 (uint8), then for each vector the size of its data (uint32, big-endian), the data, its CRC-32
     data    1681511377 (uint32, little-endian), then the bitmap in Roaring's portable 64-bit format
 
 An `offset` points at a size. The specification's default of 0, which is the position of the version, means the first
@@ -34,7 +34,7 @@ from dbt.adapters.silt.engine.kernel.table.actions import DeletionVector
 from dbt.adapters.silt.engine.kernel.table.paths import decode_path
 
 Positions: TypeAlias = Mapping[str, BitMap64]
-"""Positions of rows by the path of their data file in the log."""
+"""Positions of rows, by the path of their data file as in the log."""
 
 IN_FILE: Final = "u"
 IN_FILE_OF_ABSOLUTE_PATH: Final = "p"
@@ -127,7 +127,7 @@ def read_all(store: Store, files: pa.Table, table: str) -> dict[str, BitMap64]:
 
 
 def _rows_of(store: Store, path: str, table: str) -> int:
-    """Counts the rows of a data file by its footer. Raises as `read_all`, and TableDamagedError if it is unreadable."""
+    """Reads a data file's row count from its footer. Raises as `read_all`, or TableDamagedError if it is unreadable."""
     where, own = located(store, decode_path(path))
     try:
         with where.open_input(own) as source, pq.ParquetFile(source) as file:

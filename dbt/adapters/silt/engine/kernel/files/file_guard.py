@@ -56,7 +56,7 @@ class Expected:
 
     @classmethod
     def of(cls, path: str, size: int | None, modified_ms: int | None, stats: str | None, has_vector: bool) -> Expected:
-        """Describes a file by the fields of its action, whose path is encoded."""
+        """Describes a file by the fields of its action; `path` is encoded as in the log."""
         return cls(decode_path(path), size or 0, modified_ms or 0, stats, has_vector)
 
 

@@ -36,7 +36,7 @@ _MOST_COLUMNS: Final = 32
 
 
 class KeptStatistics:
-    """The statistics of the files in parts of a checkpoint, in the order of their rows. Thread-safe.
+    """The statistics of the files in some parts of a checkpoint, in the order of the parts' rows. Thread-safe.
 
     Args:
         parts: the content of Parquet files.
@@ -83,7 +83,7 @@ class KeptStatistics:
 
 
 def action_batches(file: BoundedParquet, action: str, members: Sequence[str]) -> Iterator[pa.StructArray]:
-    """Yields members of the actions of a kind in batches."""
+    """Yields, in batches, some members of all actions of a kind."""
     for batch in file.batches([f"{action}.{name}" for name in members]):
         rows = batch[action]
         yield rows.drop_null() if rows.null_count else rows

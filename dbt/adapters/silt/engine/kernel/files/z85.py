@@ -17,7 +17,7 @@ _FROM_Z85 = str.maketrans({**dict.fromkeys(set(_RFC_1924) - set(_Z85), " "), **d
 
 
 def encode(data: bytes) -> str:
-    """Encodes bytes whose number is a multiple of four.
+    """Encodes bytes; their number must be a multiple of four.
 
     Raises:
         ValueError: if it is not a multiple of four.
@@ -42,7 +42,7 @@ def decode(text: str) -> bytes:
 
 
 def _short_block(characters: str) -> bytes:
-    """Decodes a last block of 1 to 3 bytes that is padded in front.
+    """Decodes a last block of 1 to 3 bytes, which has padding in front.
 
     delta-kernel-rs writes such blocks. The padding is the last digit, which no block of four bytes can begin with.
     """

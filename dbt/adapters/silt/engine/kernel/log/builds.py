@@ -50,10 +50,11 @@ class Build:
     Attributes:
         owner: the name of the program's part that builds the table: a node of dbt.
         code: hash of the code and of the configs that determine the rows.
-        environment: hash of what else determines them: the versions of the package and of Spark, settings of sessions.
+        environment: hash of everything else that determines them: the versions of the package and of Spark, settings of
+            sessions.
         effect: the effect of a second build.
         text: the SQL to search for expressions that cannot be repeated, if it is not the statement.
-        views: whether temporary views hold rows that the code determines, as those of a seed.
+        views: whether temporary views hold rows that the code determines, such as a seed's rows.
         unknown: why the rows may differ in each build, as far as the caller knows.
         at_ms: the time when the build is requested, in milliseconds since 1970-01-01 UTC.
     """
@@ -75,7 +76,7 @@ class TableState:
     Attributes:
         table_id: the id in the table's metadata; a new table of the same name has another id.
         version: a version of the table.
-        schema: hash of the parts of its schema that determine rows.
+        schema: hash of the parts of the table's schema that determine rows.
     """
 
     table_id: str
@@ -113,7 +114,7 @@ class BuildFacts:
 
     @classmethod
     def of_info(cls, info: CommitInfo, key: str = INFO_KEY) -> BuildFacts | None:
-        """Returns the facts in a commitInfo, or None if it has none or another form of them."""
+        """Returns the facts in a commitInfo, or None if it has no facts, or facts in another form."""
         body = info.extra.get(key)
         if not isinstance(body, Mapping) or not all(isinstance(body.get(each), str) for each in _REQUIRED):
             return None

@@ -49,7 +49,8 @@ def clean_up(store: Store, snapshot: Snapshot, now_ms: int) -> int:
     """Deletes the expired files of the log if the table's properties enable the clean-up.
 
     Args:
-        snapshot: the newest version, whose properties set the retention. A log that replaced its log is not changed.
+        snapshot: the newest version, whose properties set the retention. If another log has replaced the snapshot's
+            log, that log is not changed.
         now_ms: milliseconds since 1970-01-01 UTC.
 
     Returns:

@@ -16,7 +16,7 @@ from dbt.adapters.silt.engine.kernel.table.actions import CommitInfo, parse
 
 _PIECE: Final = 64 << 10
 _DOUBLED: Final = 6
-"""The number of times that the size of a piece is doubled."""
+"""The maximum number of times that the size of a piece is doubled."""
 LONGEST: Final = 16 << 20
 """The maximum length of a line with a `commitInfo`, in bytes; it may contain a long condition and many names."""
 

@@ -119,7 +119,7 @@ class Future:
 
     @property
     def note(self) -> str:
-        """The consequence for a query by timestamp, as a clause."""
+        """The consequence of such times for queries by timestamp, as a clause."""
         several = self.newest > self.first
         which = f"versions {self.first} to {self.newest} have" if several else f"version {self.first} has"
         until = f"until then `timestamp as of` returns version {self.first - 1}: request a version by its number"
@@ -143,7 +143,7 @@ def future_of(times: Mapping[int, int], now_ms: int) -> Future | None:
 
 
 class _Times:
-    """The times in commits, or else of their files; each is read once."""
+    """The times of commits, from `commitInfo` or else from their files; each is read once."""
 
     def __init__(
         self,

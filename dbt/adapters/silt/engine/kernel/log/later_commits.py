@@ -1,4 +1,4 @@
-"""Reads the commits from a version up to the newest, which is not known in advance."""
+"""Reads the commits from a version up to the newest version, whose number is not known in advance."""
 
 from __future__ import annotations
 

@@ -360,8 +360,9 @@ class DeltaLog:
             ) from error
 
     def _hand_out(self, snapshot: Snapshot, folder: PinnedFolder) -> Snapshot:
-        """Returns the snapshot with its folder. Only the snapshot's users keep the folder's descriptor open: an idle
-        log has no open descriptor.
+        """Returns the snapshot, and the log folder from which it was read.
+
+        Only the snapshot's users keep the folder's descriptor open: an idle log has no open descriptor.
         """
         pinned = replace(snapshot, log_folder=folder)
         self._handed_out = weakref.ref(pinned)

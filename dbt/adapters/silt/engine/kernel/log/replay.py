@@ -101,7 +101,7 @@ def tombstones(store: Store, segment: LogSegment, table: str) -> pa.Table:
 
 
 def _read_commits(store: Store, segment: LogSegment, header: CheckpointHeader | None, table: str) -> list[CommitFile]:
-    """Reads the commits after the segment's checkpoint, with compactions in place of some of them."""
+    """Reads the commits after the segment's checkpoint, and compactions instead of some of them."""
     if not segment.compactions:
         return list(read_commits(store, segment.first_commit, segment.commits, table))
     compactions = {compaction.first: compaction for compaction in segment.compactions}

@@ -85,7 +85,7 @@ class ChangedVersions:
     Attributes:
         end: the last version; the changes are read in its schema.
         versions: the changes of each version, oldest first. Without change files, a version that removed some files and
-            added others may have rows that are the same in both.
+            added other files may have rows that are the same in both.
         described: the metadata of the version before the range, and each metadata in the range, oldest first.
     """
 
@@ -141,7 +141,7 @@ def changes_after(log: DeltaLog, after: int, end: Snapshot) -> ChangedVersions:
 
 
 def missing_files(log: DeltaLog, changed: ChangedVersions) -> list[str]:
-    """Returns the missing files among those that the changes need, of versions from which VACUUM may delete files.
+    """Returns the missing files among the files that the changes need, of versions from which VACUUM may delete files.
 
     Raises:
         StorageError: if the storage failed.

@@ -1,4 +1,4 @@
-"""Finds the files, and the rows in them, that are the changes of a version."""
+"""Finds the files that contain the changes of a version, and the changed rows in them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ UPDATE_POSTIMAGE: Final = "update_postimage"
 
 @dataclass(frozen=True)
 class ChangedFile:
-    """A file whose rows are changes of a version.
+    """A file with changed rows of a version.
 
     Attributes:
         change_type: the change type of all rows, unless the file itself contains the type of each row.
@@ -52,7 +52,7 @@ def changed_files(log: DeltaLog, changes: VersionChanges, end: Snapshot) -> Iter
     """Yields the files with the changes of a version.
 
     Args:
-        end: the version in whose columns the changes are read.
+        end: the version whose columns the changes have.
 
     Raises:
         CorruptLogError: if the version removed files of a partitioned table without recording their partitions.

@@ -15,7 +15,7 @@ from dbt.adapters.silt.engine.kernel.table.expressions import TRUE, And, Express
 
 
 class SkippedBy(Enum):
-    """The information in the log because of which a file is skipped."""
+    """The kind of information in the log that rules a file out."""
 
     PARTITION_VALUES = "partition values"
     STATISTICS = "statistics"

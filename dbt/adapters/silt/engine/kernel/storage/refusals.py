@@ -111,7 +111,7 @@ def refusal(error: Exception, doing: str, name: str, is_write: bool) -> StorageE
     Args:
         error: obstore's error.
         doing: the operation, such as "writing".
-        name: the name of its object.
+        name: the name of the object, for the message.
         is_write: whether it was a write that was sent once.
     """
     text = str(error)

@@ -80,7 +80,7 @@ class StorageSettings:
 
     @property
     def services(self) -> frozenset[Service]:
-        """The services to which the fields that are set belong."""
+        """The services to which the given fields belong."""
         return frozenset(each for each, names in _OF_SERVICE.items() if any(getattr(self, name) for name in names))
 
     @property
@@ -164,7 +164,7 @@ class Storages:
     """The settings of each bucket that contains a database, and the settings of every other bucket.
 
     Attributes:
-        default: the settings of buckets without their own.
+        default: the settings of buckets that have no settings of their own.
     """
 
     default: StorageSettings = field(default_factory=StorageSettings)
@@ -188,8 +188,8 @@ def storages(
 
     Args:
         locations: the locations of the databases, by name.
-        default: the settings of databases without their own.
-        own: the settings of databases with their own, by name.
+        default: the settings of databases that have no settings of their own.
+        own: the other databases' settings, by name.
 
     Raises:
         InvalidSettingError: two databases are in one bucket with different settings, or a folder has settings.

@@ -69,7 +69,7 @@ class FileStatus:
 class Tag:
     """The service's identification of an object's content: its entity tag and its version.
 
-    A service has at least one of the two.
+    A service has either or both.
     """
 
     etag: str | None

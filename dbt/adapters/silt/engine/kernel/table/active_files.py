@@ -96,7 +96,7 @@ def size(files: pa.Table) -> int:
 
 
 def camel(name: str) -> str:
-    """Returns the name of a column in the specification, which is in camel case."""
+    """Returns the name of a column as the specification spells it, in camel case."""
     if name == "path_or_inline_dv":
         return "pathOrInlineDv"
     first, *rest = name.split("_")

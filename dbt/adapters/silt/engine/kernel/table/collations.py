@@ -1,4 +1,4 @@
-"""Refuses collations, which compare strings by another rule than by their bytes.
+"""Refuses collations, because they do not compare strings by their bytes.
 
 Source: the metadata of fields that Spark writes, `__COLLATIONS`: a collation for each path of a string in the field.
 """

@@ -32,7 +32,7 @@ _NAMES = re.compile(
     )""",
     re.VERBOSE,
 )
-# java.net.URI, which delta-spark uses for paths, quotes these characters and leaves all others unchanged.
+# java.net.URI, which delta-spark uses for paths, quotes these characters and leaves all other characters unchanged.
 _QUOTED_IN_PATHS = re.compile(
     '[\x00-\x20\x7f-\xa0"#%<>?\\[\\\\\\]^`{|}\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]'
 )

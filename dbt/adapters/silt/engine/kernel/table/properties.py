@@ -29,7 +29,7 @@ T = TypeVar("T")
 
 
 class Property(Generic[T]):
-    """One property of the protocol, as an attribute of TableProperties.
+    """A property of the protocol, as an attribute of TableProperties.
 
     Args:
         key: the key in the configuration.
@@ -73,7 +73,7 @@ class TableProperties:
     )
     """The names, as written, of the columns with statistics; None if `delta.dataSkippingNumIndexedCols` decides."""
     string_prefix_length = Property("delta.dataSkippingStringPrefixLength", values.not_negative, 32)
-    """The number of characters of a string that its statistics keep."""
+    """The number of characters of a string that are kept in statistics."""
     checkpoint_write_stats_as_json = Property("delta.checkpoint.writeStatsAsJson", values.boolean, True)
     """Whether checkpoints keep the statistics of files as JSON."""
     checkpoint_write_stats_as_struct = Property("delta.checkpoint.writeStatsAsStruct", values.boolean, False)

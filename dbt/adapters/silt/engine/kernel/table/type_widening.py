@@ -167,7 +167,7 @@ def _with_room(field: StructField) -> StructField:
 
 
 def _roomy(data_type: DataType, change: TypeChange) -> DataType:
-    """Returns the decimal with room for every whole number of its earlier type."""
+    """Returns the decimal type that can hold every whole number of the column's earlier type."""
     digits = _DIGITS.get(getattr(change.from_type, "name", ""), 0)
     if not isinstance(data_type, DecimalType):
         return data_type

@@ -38,11 +38,11 @@ _MOMENT = re.compile(
 
 
 class ValueOrder:
-    """The values of a column type, in their form.
+    """The rules for the values of a column type: their form, and their order.
 
     Attributes:
         form: the Arrow type of the form.
-        json_form: the Arrow type of a statistic that is read from JSON.
+        json_form: the Arrow type as which a statistic is read from JSON.
     """
 
     form: ClassVar[pa.DataType] = pa.int64()
@@ -62,11 +62,11 @@ class ValueOrder:
         return values
 
     def least(self, minima: pa.Array) -> pa.Array:
-        """Returns the lowest values, in their form, that statistics of the type `json_form` may stand for."""
+        """Returns, in their form, the lowest values that statistics of the type `json_form` may represent."""
         return self.from_statistics(minima)
 
     def greatest(self, maxima: pa.Array) -> pa.Array:
-        """Returns the greatest values, in their form, that statistics of the type `json_form` may stand for."""
+        """Returns, in their form, the greatest values that statistics of the type `json_form` may represent."""
         return self.from_statistics(maxima)
 
     def from_texts(self, texts: pa.Array) -> pa.Array:
@@ -144,7 +144,7 @@ class Floats(Doubles):
 
 
 class WidenedFloats(Doubles):
-    """Doubles of which some files store floats: the digits of a statistic are of either width."""
+    """Values of a `double` column that was a `float` column: statistics may have the digits of either type."""
 
     def least(self, minima: pa.Array) -> pa.Array:
         return pc.min_element_wise(self.from_statistics(minima), Floats().from_statistics(minima))
@@ -173,7 +173,7 @@ class Decimals(ValueOrder):
 
     @staticmethod
     def text(form: Decimal, scale: int) -> str:
-        """Formats a form with the digits of its type. Arithmetic of Python's decimals would round it to 28 digits."""
+        """Formats a decimal with the digits of its column's type, without Python's arithmetic, which rounds to 28."""
         return format(form, f".{scale}f")
 
     def _parsed(self, text: str) -> Any:

@@ -1,7 +1,7 @@
 """Translates a condition that is evaluated row by row into an exactly equivalent predicate.
 
-A part that cannot be translated is refused by its text. A comparison of a column with a literal of its type can be
-translated; expressions, functions, subqueries and comparisons of two columns are left to Spark.
+A part that cannot be translated is an error that names the part. A comparison of a column with a literal of its type
+can be translated; expressions, functions, subqueries and comparisons of two columns are left to Spark.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Recognises conditions by their text alone, without asking Spark."""
+"""Recognises the form of conditions from their SQL, without Spark."""
 
 from __future__ import annotations
 

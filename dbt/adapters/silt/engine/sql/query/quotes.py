@@ -1,8 +1,8 @@
 """Converts quoted text between the quoting settings of a Spark session and a form for every session.
 
-Three settings change the meaning of quoted text. A statement is read by the settings of its session. Stored SQL
-(the query of a view, the body of a function, a default, the condition of a constraint) is kept in Spark's default form,
-which other readers of the table expect, and is written for each session that it runs in.
+Three settings change the meaning of quoted text. The settings of a session determine how quotes in its statements are
+read. Stored SQL (the query of a view, the body of a function, a default, the condition of a constraint) is kept in
+Spark's default form, which other readers of the table expect, and is written for each session that it runs in.
 
 Source: Spark's SqlBaseParser.g4 (`stringLit`, `quotedIdentifier`) and AstBuilder.createString: `escapedStringLiterals`
 only affects constants of expressions; a comment, a path, a typed literal such as DATE '...' and the character of ESCAPE
@@ -40,7 +40,7 @@ class Quotes:
     consecutive_string_literals: bool = False
 
     def value(self, constant: Token) -> str:
-        """Returns the value of a string that is a constant of an expression."""
+        """Returns the value of a string constant in an expression."""
         if self.escaped_string_literals:
             return constant.text[1:-1]
         return string_value(constant, doubled_is_one=not self.consecutive_string_literals)

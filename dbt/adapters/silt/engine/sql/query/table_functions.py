@@ -56,7 +56,7 @@ class DifferenceCall:
 
     @property
     def bounds(self) -> tuple[str, ...]:
-        """The SQL of its versions."""
+        """The SQL of the call's arguments that are versions."""
         return tuple(text for text in (self.after, self.until) if text is not None)
 
 
@@ -152,7 +152,7 @@ def _constant(arguments: Cursor) -> str:
 
 
 def _name_in_string(text: str) -> Name:
-    """Returns a table's name that is written as a string."""
+    """Parses the name of a table in a string literal."""
     cursor = Cursor(text, tokenize(text))
     parts = cursor.name()
     cursor.finished()
@@ -160,7 +160,7 @@ def _name_in_string(text: str) -> Name:
 
 
 def _columns_in_string(text: str) -> tuple[str, ...]:
-    """Returns the names of columns that are written as a string."""
+    """Parses the names of columns in a string literal."""
     cursor = Cursor(text, tokenize(text))
     columns = cursor.separated(Cursor.column)
     cursor.finished()

@@ -61,7 +61,7 @@ def create_table(context: Context, statement: ast.CreateTable) -> Result:
 
 
 def create_table_like(context: Context, statement: ast.CreateTableLike) -> Result:
-    """Runs CREATE TABLE ... LIKE, which copies the schema of another relation without its rows."""
+    """Runs CREATE TABLE ... CREATE TABLE ... LIKE, which copies the schema of another relation without its rows."""
     target = create_target_of(context, statement.table, statement.mode)
     if target is None:
         if context.namespace.may_be_in_warehouse(statement.source):
@@ -87,7 +87,7 @@ def create_table_like(context: Context, statement: ast.CreateTableLike) -> Resul
 
 
 def _settings(context: Context, statement: ast.CreateTable, resolved: Resolved, target: CreateTarget) -> WriteSettings:
-    """Returns the settings of the commit; with CHANGED KEYS, it records which changes of the inputs the table contains.
+    """Returns the settings of the commit, which records with CHANGED KEYS the changes that the table contains.
 
     Raises:
         UnsupportedStatementError: if CHANGED KEYS is given without a query, or as `keyed_query`.

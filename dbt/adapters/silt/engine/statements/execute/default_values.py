@@ -24,7 +24,7 @@ def with_defaults(query: str, columns: Sequence[str], schema: StructType, table:
     returned unchanged.
 
     Args:
-        columns: columns of the table that the query's columns are written to.
+        columns: the table's columns to which the query's columns are written.
 
     Raises:
         InvalidStatementError: if a generated column is DEFAULT in some rows but not in all, or if the column of a

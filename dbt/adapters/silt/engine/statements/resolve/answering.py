@@ -29,7 +29,7 @@ class Answering:
         session: evaluates expressions of literals.
         time_zone: time zone of the session, for literals without a time zone.
         cut: the newest snapshot of each table.
-        reads: list to which the reads that the answers rest on are added.
+        reads: list to which the reads are added on which the answers depend.
     """
 
     session: Namespace

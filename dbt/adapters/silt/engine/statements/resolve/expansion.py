@@ -107,7 +107,7 @@ class View:
 
 @dataclass(frozen=True)
 class FunctionCall:
-    """A function of the warehouse, with its body as query."""
+    """A function of the warehouse, whose body is expanded like a query."""
 
     query: ExpandedQuery
     function: Function
@@ -120,7 +120,7 @@ Child: TypeAlias = Table | ChangeFeedScan | DifferenceScan | VirtualRelation | V
 class ExpandedQuery:
     """A text whose references to the warehouse and calls of its functions are resolved; Spark's are unchanged.
 
-    A view that several references name is the same value in all of them.
+    All references to a view share one value.
 
     Attributes:
         only_warehouse_tables: whether it reads only tables of the warehouse, whose size is known.
@@ -153,7 +153,7 @@ class ExpandedQuery:
         return replace(self, text=text, children=children, calls=calls)
 
     def relations(self, cut: Mapping[DeltaLog, Snapshot]) -> Mapping[Reference, Relation]:
-        """Returns its tables as conditions see them."""
+        """Returns the tables that it reads, in the form that conditions need."""
         return {
             reference: Relation(child.snapshot(cut).schema, full_name(child.meaning.name))
             for reference, child in self.children.items()
@@ -189,7 +189,7 @@ class ExpandedQuery:
 
 
 def distinct(queries: Iterable[ExpandedQuery]) -> list[ExpandedQuery]:
-    """Returns the queries and all texts of their views and functions, each once and after its inner texts."""
+    """Returns the queries and the texts of their views and functions: each once, after the texts that it contains."""
     found: dict[int, ExpandedQuery] = {}
 
     def note(query: ExpandedQuery) -> None:

@@ -17,8 +17,8 @@ def temporary_function(function: Function, body: str, label: str) -> str:
     """Returns the statement that creates a function of the session.
 
     Args:
-        body: body of the function, with all its names resolved. If it qualifies parameters by the function's name, the
-            label replaces that name.
+        body: SQL of the function's body, with all names resolved. If it qualifies parameters by the function's name,
+            the label replaces that name.
         label: identifier of the session function.
     """
     name = function.name

@@ -41,7 +41,7 @@ ViewColumns = Callable[[RelationName], StructType | None]
 
 @dataclass(frozen=True)
 class Asked:
-    """The part of a relation that a query asks for.
+    """The kinds of relations and the columns that a query requests.
 
     Attributes:
         predicate: condition that a row must fulfil to contribute to the query's result.
@@ -124,7 +124,7 @@ class _Source:
     view_columns: ViewColumns
 
     def relations(self) -> Iterator[RelationEntry]:
-        """Yields the tables and views that are asked for."""
+        """Yields the requested tables and views."""
         for each in self.catalog.all_relations(self.database):
             if self.asked.of(**dict(zip(_NAME, _parts(each.name), strict=True))):
                 yield each

@@ -24,7 +24,7 @@ from dbt.adapters.silt.engine.sql.tokens import Kind, tokenize
 
 @dataclass(frozen=True)
 class MergeSides:
-    """The two relations that are visible to the texts of a MERGE.
+    """The two relations whose columns the texts of a MERGE can name.
 
     Attributes:
         target: the target's columns.

@@ -138,7 +138,7 @@ def answer(question: Question, text: str, snapshot: Snapshot, store: Store) -> A
 
 
 def edits(answers: Sequence[Answer]) -> list[Edit]:
-    """Returns the edits that replace the questions by their answers."""
+    """Returns the edits that replace the answered parts by literals."""
     return [Edit(each.question.start, each.question.end, each.sql) for each in answers]
 
 

@@ -65,8 +65,7 @@ class Namespace:
 
     Args:
         spark: the session; asked for its own temporary views and schemas.
-        catalog: relations of the warehouse.
-        database, schema: defaults of names without them; `use` changes them.
+        catalog: relations of the warehouse. database, schema: the defaults for names without them; `use` changes them.
     """
 
     spark: SparkSession

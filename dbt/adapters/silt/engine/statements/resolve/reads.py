@@ -25,12 +25,12 @@ Versions: TypeAlias = Mapping[str, tuple[int, ...]]
 
 @dataclass(frozen=True)
 class Inputs:
-    """The inputs that determine the rows of queries, in addition to their SQL.
+    """Everything that determines the rows of queries, in addition to their SQL.
 
     Attributes:
         versions: versions of each table that they read.
         definitions: name of each view and function of the warehouse -> the fingerprint of its document.
-        files: paths of files outside of tables -> their sources.
+        files: the sources of files outside of tables, by path.
         metadata: metadata of each table, at the newest of the versions.
     """
 

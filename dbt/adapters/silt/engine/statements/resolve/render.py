@@ -49,8 +49,8 @@ class Renderer:
         time_zone: time zone of the session, for literals without a time zone.
         view_columns: analyses a view that the information schema lists.
         cut: the newest snapshot of each table.
-        reads: list to which the reads of the texts are added.
-        positions: list to which the positions in changes that the texts consume are added.
+        reads: list to which all reads of the texts are added.
+        positions: list to which the positions are added that the texts consume.
         replaces_target: whether the statement re-creates its table, which then has consumed nothing.
         around: returns a query for a table of the texts, from the table and its read.
     """
@@ -68,7 +68,7 @@ class Renderer:
     _known: dict[int, str] = field(default_factory=dict, init=False, repr=False)
 
     def queries(self, nodes: Sequence[ExpandedQuery]) -> tuple[str, ...]:
-        """Returns the texts, without the files of their tables that their own predicates rule out."""
+        """Rules out files of the tables in the texts by the texts' own predicates."""
         self._times.update(occurrences(nodes))
         return tuple(self._query(node) for node in nodes)
 

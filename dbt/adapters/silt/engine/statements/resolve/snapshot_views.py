@@ -1,4 +1,4 @@
-"""Creates the session views over pinned snapshots, and the session functions, that the SQL for Spark names."""
+"""Creates the views and functions that Spark's SQL refers to: views over pinned snapshots, and session functions."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ class SnapshotViews:
         """Returns the identifier of a session function equivalent to the function.
 
         Args:
-            body: body of the function, with all its names resolved.
+            body: SQL of the function's body, with all names resolved.
         """
         with self._lock:
             key = (str(function.name), signature(function), repr((body, function.python)))

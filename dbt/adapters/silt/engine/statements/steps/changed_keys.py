@@ -62,7 +62,7 @@ class _MustRebuild(Exception):
 class _Restriction:
     """Restricts each table of a query to the rows with a changed key, if the table has the key.
 
-    It takes the tables in the order of their numbers.
+    Its tables are in the order of the inputs' numbers.
 
     Args:
         keys: the session view of the changed keys.

@@ -45,7 +45,7 @@ class KeyedQuery:
     Attributes:
         key: the names of the key's columns in the result.
         facts: the facts that determine the rows of the query.
-        inputs: the tables in the order in which the query's text, with its views, names them.
+        inputs: the tables, in the order in which the query and its views name them.
         roles: the columns of each of these tables that hold the key, unless all rows of the table are needed.
         problem: why the query cannot be evaluated for single keys, to continue "the query ...", if so.
     """

@@ -59,7 +59,7 @@ class Texts:
 
     Args:
         query: the statement's query.
-        expressions: its conditions and values, which serve as keys of `Change.expressions`.
+        expressions: the conditions and values of the statement, which are keys of `Change.expressions`.
         qualifiers: names that may qualify columns in the expressions -> the identifier that the command uses.
     """
 

@@ -46,7 +46,7 @@ class SessionTransaction:
 
     @property
     def catalog(self) -> Catalog:
-        """The catalog in which statements find their tables."""
+        """The catalog in which statements look up their tables."""
         return self._catalog or self.main
 
     @property

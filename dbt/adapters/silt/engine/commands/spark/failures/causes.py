@@ -22,12 +22,12 @@ class Cause:
     """An exception in the chain.
 
     Attributes:
-        text: its class and the first line of its message.
+        text: the exception's class and the first line of its message.
         message: its message, reworded for the author of the statement.
         condition: Spark's error condition; empty if it has no condition.
         state: the condition's SQLSTATE; empty if it has no SQLSTATE.
         parameters: the parameters of the condition.
-        exception: the name of its class; for a Java exception, with the package.
+        exception: the name of the exception's class; for a Java exception, with the package.
         code: the error code of a service of AWS that refused a request; empty if unknown.
     """
 

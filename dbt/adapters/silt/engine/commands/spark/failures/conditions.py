@@ -36,7 +36,7 @@ class Kind:
 
 
 SYNTAX: Final = frozenset(("PARSE_SYNTAX_ERROR", "INVALID_IDENTIFIER"))
-"""Spark's error conditions for statements that are not SQL."""
+"""Spark's error conditions for text that is not valid SQL."""
 
 _RAISED: Final = Kind(DataRejectedError, "Nothing was written: correct the data, or the check that the statement makes")
 _FUNCTION: Final = Kind(

@@ -46,8 +46,8 @@ def located(message: str, part: str) -> str:
 
     Args:
         message: the message as `sentence` returns it.
-        part: the part of the SQL that Spark names; empty if unknown. Its position is not given: in the SQL that Spark
-            reads, names of tables are replaced.
+        part: the part of the SQL that Spark names; empty if unknown. The message omits the position, because names of
+            tables in Spark's SQL are replaced.
     """
     shown = _shown(part)
     if not shown or _compared(shown.removesuffix("...")) in _compared(message):

@@ -18,7 +18,7 @@ from dbt.adapters.silt.engine.kernel.storage.settings import Storages, StorageSe
 from dbt.adapters.silt.engine.kernel.storage.urls import SCHEMES, ObjectUrl, Service, is_url, parse_url
 
 REDACTED: Final = r"(?i)secret|password|token|access[.]?key|account[.]key|keyfile|[.]sas[.]"
-"""Matches the names of settings with a secret, in the form of `spark.redaction.regex`."""
+"""A pattern, for `spark.redaction.regex`, that matches the names of settings with a secret."""
 
 _REDACTED_OPTIONS: Final = "spark.sql.redaction.options.regex"
 _S3A: Final = "org.apache.hadoop.fs.s3a."

@@ -1,7 +1,7 @@
 """Converts a data file's path to the paths that Spark accepts and reports.
 
-Spark accepts unescaped names, in which some characters are patterns. Its `_metadata.file_path` contains a URI, escaped
-like the log's own paths (`kernel.table.paths`).
+Spark accepts unescaped names, but reads some of their characters as patterns. Its `_metadata.file_path` contains a URI,
+escaped like the log's own paths (`kernel.table.paths`).
 """
 
 from __future__ import annotations

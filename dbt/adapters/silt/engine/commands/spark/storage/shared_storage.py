@@ -30,7 +30,7 @@ def trust(application: str) -> None:
 
 @dataclass(frozen=True)
 class SharedStorage:
-    """Folders, and the Spark applications that are known to see them.
+    """Pairs of a folder and a Spark application that certainly sees it.
 
     Attributes:
         stores: the stores of the folders.
