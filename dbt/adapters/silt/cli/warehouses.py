@@ -81,7 +81,8 @@ class OpenWarehouse:
 
         Raises:
             InvalidNameError, InvalidStatementError: as for `name`.
-            RelationNotFoundError, SchemaNotFoundError: if the table or view does not exist, and similar names do.
+            RelationNotFoundError, SchemaNotFoundError: if the table or view does not exist; the message suggests
+            similar names.
         """
         name = self.name(text)
         if self.catalog.find(name) is not None or name.database not in self.catalog.databases():

@@ -46,7 +46,7 @@ class Spark(Protocol):
         ...
 
     def tidy(self) -> bool:
-        """Deletes the state that sessions share and may have left; returns whether nothing is left. No session is open."""
+        """Deletes the state that sessions share; returns whether nothing is left. No session is open."""
         ...
 
 

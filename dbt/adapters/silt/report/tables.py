@@ -38,7 +38,7 @@ Keys = Mapping[str, Sequence[str]]
 
 _Read = Callable[[RelationName], "TableRead | None"]
 _inherited: list[_Read] = []
-"""The reader of tables in a fork, which inherits it because a catalog cannot be sent to a process."""
+"""The reader of tables, in a fork: a fork inherits it, because a catalog cannot be sent to another process."""
 
 
 @dataclass(frozen=True)

@@ -176,7 +176,7 @@ def _expressions(text: str, tokens: Tokens) -> Iterator[_Cut]:
 
 
 def _model(name: str, qualifiers: Collection[str]) -> str:
-    """Returns the qualifier of the columns: the model's name, or that of a source without the first part."""
+    """Returns the qualifier of the columns: the model's name, or the source's name without its first part."""
     tables = [each for each in qualifiers if name.lower() == each.lower() or name.lower().endswith(f"__{each.lower()}")]
     return max(tables, key=len, default=name)
 

@@ -178,5 +178,5 @@ def _array(values: Sequence[int], kind: str) -> Column:
 
 
 def _spread(number: int, distance: int) -> int:
-    """Returns the number with each bit moved from position p to position p * distance."""
+    """Moves each bit of the number from position p to position p * distance."""
     return sum(1 << position * distance for position in range(number.bit_length()) if number >> position & 1)

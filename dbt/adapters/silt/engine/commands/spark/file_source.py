@@ -146,7 +146,7 @@ def _found(
 
 
 def _columns(text: str) -> StructType:
-    """Parses a list of columns for a reader, which supports no strings of a limited length."""
+    """Parses a list of columns for a reader; `char` and `varchar` become `string`, because readers support neither."""
     declared = StructType.fromDDL(text)
     if not isinstance(declared, StructType):
         raise InvalidStatementError(f"`{text}` is not a list of columns", remedy="Write it as `id bigint, name string`")

@@ -70,7 +70,7 @@ class ValueOrder:
         return self.from_statistics(maxima)
 
     def from_texts(self, texts: pa.Array) -> pa.Array:
-        """Converts partition values to their form."""
+        """Converts partition values, which are strings in the log, to their form."""
         try:
             return self._cast(texts)
         except pa.ArrowInvalid:
