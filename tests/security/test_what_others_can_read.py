@@ -18,8 +18,7 @@ LOOKS = """
 import json, os, socket, struct, sys
 from pathlib import Path
 from pyspark import StorageLevel
-from dbt.adapters.silt.session import java_launch, spark as module
-from dbt.adapters.silt.session.ports import file_server
+from dbt.adapters.silt.session import file_server, java_launch, spark as module
 from dbt.adapters.silt.session.spark import SessionSettings, open_session
 
 def open_to_others(folder):

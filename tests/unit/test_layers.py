@@ -82,7 +82,7 @@ FLOORS = (
     ("cli/publishing",),
     ("runs",),
     ("credentials", "materializations/incremental", "materializations/external"),
-    ("session/stages", "session/storage", "session/ports", "registration"),
+    ("session/stages", "session/storage", "registration"),
     ("materializations", "relation", "session"),
     ("connections", "materializations/python_models", "materializations/unit_tests", "session/statements"),
     ("methods",),
@@ -107,8 +107,8 @@ PRIVATE_SPARK = ("_jvm", "_jdf", "_jsparkSession", "sparkContext")
 LOOK_BEHIND_SPARK = tuple(
     f"{PACKAGE}.{name}"
     for name in (
-        *(f"session.{name}" for name in ("spark", "hadoop_defaults", "connect_service", "java_launch")),
-        *("session.python_sources", "session.stages.embedded", "session.storage.hadoop", "session.ports.file_server"),
+        *(f"session.{name}" for name in ("spark", "unused_parts", "file_server", "connect_service", "java_launch")),
+        *("session.stages.embedded", "session.storage.hadoop"),
         "registration.hive_metastore",
     )
 )

@@ -67,8 +67,7 @@ from dbt.adapters.silt.engine.sql.query.quotes import as_read
 from dbt.adapters.silt.engine.statements import damaged_tables, missing_functions
 from dbt.adapters.silt.engine.statements.conflict_retry import ConflictRetry
 from dbt.adapters.silt.engine.statements.execute import dataframe_write
-from dbt.adapters.silt.engine.statements.execute.affected_tables import affected_tables, names_in_use
-from dbt.adapters.silt.engine.statements.execute.written import Written
+from dbt.adapters.silt.engine.statements.execute.affected_tables import Written, affected_tables, names_in_use
 from dbt.adapters.silt.engine.statements.resolve.expansion import SqlFragment
 from dbt.adapters.silt.engine.statements.resolve.namespace import Namespace
 from dbt.adapters.silt.engine.statements.resolve.reads import ReadHistory

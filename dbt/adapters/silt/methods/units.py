@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from dbt.adapters.silt.engine.reuse import decision as reuse_decision
     from dbt.adapters.silt.engine.reuse import present
     from dbt.adapters.silt.engine.sql import ast, split
-    from dbt.adapters.silt.engine.statements.execute.written import Written
+    from dbt.adapters.silt.engine.statements.execute.affected_tables import Written
     from dbt.adapters.silt.materializations import reuse, seeds
     from dbt.adapters.silt.materializations.external import project_files
     from dbt.adapters.silt.relation import SiltRelation

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from dbt.adapters.silt.engine.catalog.catalog import Catalog
     from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
     from dbt.adapters.silt.engine.sql import ast
-    from dbt.adapters.silt.engine.statements.execute.written import Written
+    from dbt.adapters.silt.engine.statements.execute.affected_tables import Written
     from dbt.adapters.silt.runs.done_again import Decision
 else:
     ast = lazy_module("dbt.adapters.silt.engine.sql.ast")

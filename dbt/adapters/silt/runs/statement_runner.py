@@ -13,7 +13,7 @@ from dbt.adapters.silt.engine.catalog.names import RelationName
 from dbt.adapters.silt.engine.kernel.errors import UnsupportedStatementError
 from dbt.adapters.silt.engine.kernel.table.property_values import IsolationLevel
 from dbt.adapters.silt.engine.sql.ast import Begin, Statement
-from dbt.adapters.silt.engine.statements.execute.written import Written
+from dbt.adapters.silt.engine.statements.execute.affected_tables import Written
 from dbt.adapters.silt.engine.warehouse import Result, Warehouse
 from dbt.adapters.silt.records.commit_facts import CommitFacts
 from dbt.adapters.silt.records.units import StatementScope, Unit, on_run_hook_scope, run_operation_scope

@@ -35,7 +35,7 @@ from dbt.adapters.silt.engine.commands.spark.shown_settings import setting
 from dbt.adapters.silt.engine.kernel.errors import InvalidSettingError, SparkUnavailableError
 from dbt.adapters.silt.kept_spark.inherited_environment import umask
 from dbt.adapters.silt.lazy import lazy_module
-from dbt.adapters.silt.session import cluster, hadoop_defaults, java_launch, kept, python_sources, temporary
+from dbt.adapters.silt.session import cluster, file_server, java_launch, kept, temporary, unused_parts
 from dbt.adapters.silt.session.java import (
     Java,
     archive_path,
@@ -44,7 +44,6 @@ from dbt.adapters.silt.session.java import (
     find_java,
     spark_home,
 )
-from dbt.adapters.silt.session.ports import file_server
 from dbt.adapters.silt.session.storage import hadoop, jars
 from dbt.adapters.silt.session.storage.jars import SparkStorage, not_brought
 
@@ -230,8 +229,8 @@ def _start(settings: SessionSettings) -> _Running:
         context = SparkContext(conf=_spark_conf(conf), gateway=started)
         if _LOCAL_MASTER.fullmatch(settings.master):
             file_server.hide_name(context)
-            hadoop_defaults.forget_unused(context)
-            python_sources.forget_none(context, conf)
+            unused_parts.remove_hadoop_defaults(context)
+            unused_parts.skip_search_for_sources(context, conf)
         _reach_storage(context, settings)
         _logger.debug("Spark runs")
         return _Running(settings, context, None if started is None else started.proc, folder, local)

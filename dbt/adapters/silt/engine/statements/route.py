@@ -26,7 +26,6 @@ from dbt.adapters.silt.engine.statements.execute import (
     schemas,
     session,
     show,
-    transactions,
     views,
 )
 from dbt.adapters.silt.engine.statements.steps import pass_to_spark
@@ -118,9 +117,9 @@ _ROUTES: Mapping[type[Statement], Callable[[Context, Any], Result]] = {
     ast.SetSetting: session.set_setting,
     ast.ResetSetting: session.reset_setting,
     # transactions
-    ast.Begin: transactions.begin,
-    ast.Commit: transactions.commit,
-    ast.Rollback: transactions.rollback,
+    ast.Begin: session.begin,
+    ast.Commit: session.commit,
+    ast.Rollback: session.rollback,
     # maintenance
     ast.Cache: _not_yet("CACHE TABLE", lambda s: s.table),
     ast.Uncache: _not_yet("UNCACHE TABLE", lambda s: s.table or ()),

@@ -2,10 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from dbt.adapters.silt.engine.catalog.names import RelationName
 from dbt.adapters.silt.engine.catalog.relations import RelationKind
 from dbt.adapters.silt.engine.sql import ast
+from dbt.adapters.silt.engine.sql.ast import Effect
 from dbt.adapters.silt.engine.statements.resolve.namespace import Namespace
+
+
+@dataclass(frozen=True)
+class Written:
+    """The table that a statement changes; `table` is None if the statement names it by its path."""
+
+    table: RelationName | None
+    effect: Effect
 
 
 def affected_tables(namespace: Namespace, statement: ast.Statement) -> tuple[RelationName, ...]:

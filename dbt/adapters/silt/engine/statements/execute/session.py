@@ -1,17 +1,16 @@
-"""Runs USE, SET and RESET."""
+"""Runs statements that change the state of a session: USE, SET, RESET, BEGIN, COMMIT and ROLLBACK."""
 
 from __future__ import annotations
 
 from dbt.adapters.silt.engine.commands.spark import required_settings
-from dbt.adapters.silt.engine.kernel.errors import (
-    SchemaNotFoundError,
-)
+from dbt.adapters.silt.engine.kernel.errors import SchemaNotFoundError
 from dbt.adapters.silt.engine.sql import ast
 from dbt.adapters.silt.engine.sql.ast import ObjectKind
 from dbt.adapters.silt.engine.statements.steps.context import Context, Result
 from dbt.adapters.silt.engine.statements.steps.pass_to_spark import pass_to_spark
 
 _NOTHING = Result()
+_VERSIONS = "table string, version bigint"
 
 
 def use(context: Context, statement: ast.Use) -> Result:
@@ -43,3 +42,21 @@ def reset_setting(context: Context, statement: ast.ResetSetting) -> Result:
     result = pass_to_spark(context, statement)
     required_settings.configure(context.spark)
     return result
+
+
+def begin(context: Context, statement: ast.Begin) -> Result:  # noqa: ARG001
+    """Runs BEGIN: the following statements are published together by COMMIT."""
+    context.transaction.begin(context.namespace.database)
+    return _NOTHING
+
+
+def commit(context: Context, statement: ast.Commit) -> Result:  # noqa: ARG001
+    """Runs COMMIT, which returns the new version of each changed table."""
+    versions = context.transaction.commit()
+    return context.rows(sorted(versions.items()), _VERSIONS)
+
+
+def rollback(context: Context, statement: ast.Rollback) -> Result:  # noqa: ARG001
+    """Runs ROLLBACK, which drops the changes of the transaction."""
+    context.transaction.rollback()
+    return _NOTHING

@@ -1,10 +1,10 @@
-"""Recognises conditions by their text."""
+"""Recognises boolean conditions by their SQL."""
 
 from __future__ import annotations
 
 import pytest
 
-from dbt.adapters.silt.engine.sql.conditions.shape import is_surely_boolean
+from dbt.adapters.silt.engine.commands.writing.conditions import is_surely_boolean
 
 
 @pytest.mark.parametrize(

@@ -1,1 +1,0 @@
-"""Protects the ports of a Spark on this machine against other users."""
