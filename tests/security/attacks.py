@@ -16,7 +16,9 @@ from dbt.adapters.silt.cli.main import main
 from tests.unit.cli.house import House, rows
 
 SECONDS = 20
-"""More seconds than any command needs on a busy machine."""
+"""More seconds of processor time than any command needs."""
+WAITS = 20
+"""How many times longer a command may take on a busy machine."""
 
 DOORS = (
     ("runs",),
@@ -43,18 +45,23 @@ class Said:
 
 @contextlib.contextmanager
 def limited(seconds: int = SECONDS) -> Iterator[None]:
-    """Interrupts a block that takes longer, which fails the test: a command ends, whatever the files contain."""
+    """Interrupts a block that uses the processor for longer, or hangs, which fails the test: a command ends, whatever
+    the files contain.
+    """
 
     def end(signal_number: int, frame: FrameType | None) -> None:
-        raise AssertionError(f"it takes longer than {seconds} seconds")
+        raise AssertionError(f"it needs more than {seconds} seconds of the processor, or hangs")
 
-    before = signal.signal(signal.SIGALRM, end)
-    signal.alarm(seconds)
+    before = {each: signal.signal(each, end) for each in (signal.SIGPROF, signal.SIGALRM)}
+    signal.setitimer(signal.ITIMER_PROF, seconds)
+    signal.alarm(WAITS * seconds)
     try:
         yield
     finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
         signal.alarm(0)
-        signal.signal(signal.SIGALRM, before)
+        for each, handler in before.items():
+            signal.signal(each, handler)
 
 
 def silt(house: House, *arguments: str) -> Said:

@@ -331,7 +331,7 @@ def attack(scene: Scene, seed: int, doors: int | None = None) -> None:
         assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < MEGABYTES << 10, "memory"
         assert not scene.problems()
         assert scene.is_good_untouched()
-    except BaseException as error:
+    except Exception as error:
         raise AssertionError(f"seed {seed}: {scene.root.name}: {'; '.join(told)}: {error!r}"[:2000]) from error
     finally:
         scene.restored()
@@ -372,5 +372,5 @@ def attack_bucket(documents: Files, seed: int) -> None:
             refused([lambda: make_table(catalog, _name("fresh")), lambda: catalog.drop_table(_name("hostile"))])
             refused([lambda: catalog.drop_schema("silt", "main", cascade=True)])
         assert store.read(FOREIGN) == SECRET
-    except BaseException as error:
+    except Exception as error:
         raise AssertionError(f"seed {seed}: bucket: {'; '.join(told)}: {error!r}"[:2000]) from error
