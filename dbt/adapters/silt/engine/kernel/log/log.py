@@ -106,6 +106,11 @@ class DeltaLog:
     def __repr__(self) -> str:
         return f"DeltaLog({self.name!r}, {self.store.root!r})"
 
+    @property
+    def line(self) -> str:
+        """The place of the versions: two handles of a table with the same place have the same rows at a version."""
+        return self.store.root
+
     def exists(self) -> bool:
         """Returns whether the log exists and has a commit or checkpoint.
 

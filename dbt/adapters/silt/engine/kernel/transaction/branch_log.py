@@ -51,6 +51,11 @@ class BranchLog(DeltaLog):
             return self._base
 
     @property
+    def line(self) -> str:
+        """The folder of the branch: a version on the branch is not the version of that number in the table."""
+        return self._branched.branch.root
+
+    @property
     def base_version(self) -> int:
         """The version at which the branch begins; -1 if the branch creates the table. Raises as `base`."""
         base = self.base()

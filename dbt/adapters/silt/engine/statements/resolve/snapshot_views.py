@@ -76,7 +76,7 @@ class SnapshotViews:
         with self._lock:
             if files.num_rows < snapshot.num_files:
                 return quote(self._register(log, snapshot, files))
-            key = (log.store.root, snapshot.metadata.id, snapshot.version)
+            key = (log.line, snapshot.metadata.id, snapshot.version)
             if key in self._whole:
                 scan.check_files(log, snapshot, files)
             else:
