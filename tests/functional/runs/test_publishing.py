@@ -250,21 +250,90 @@ class TestChangedKeys(Publishing):
             assert rows(project, "sums") == expected
 
 
-class TestWhatIsRefused(Publishing):
+class TestChangesOfTheRun(Publishing):
     @pytest.fixture(scope="class")
     def models(self) -> dict[str, str]:
+        incremental = "{{ config(materialized='incremental', incremental_strategy='%s'%s) }} "
         return {
-            "base.sql": HEAD + "select 1 as id",
-            "optimized.sql": "{{ config(materialized='table', post_hook='optimize {{ this }}') }} select 1 as id",
-            "consumer.sql": "{{ config(materialized='incremental', incremental_strategy='changed_keys', "
-            "unique_key='id') }} select id from {{ ref('base') }}",
+            "orders.sql": incremental % ("append", "") + "select {{ var('id', 1) }} as id, 10 as amount",
+            "sums.sql": incremental % ("changed_keys", ", unique_key='id'")
+            + "select id, sum(amount) as total from {{ ref('orders') }} group by id",
+            "copied.sql": incremental % ("append", "") + "select id from {{ silt_changes(ref('orders')) }}",
         }
 
     @pytest.fixture(scope="class")
     def seeds(self) -> dict[str, str]:
         return {}
 
-    @pytest.mark.parametrize("model", ["optimized", "consumer"])
+    def test_changes_that_a_run_makes_are_consumed_once_by_the_same_run(self, project: Any) -> None:
+        for number, ids in enumerate([[1], [1, 2], [1, 1, 2], [1, 1, 1, 2]], 1):
+            new = 2 if number == 2 else 1
+            run_dbt(["build", *with_id(f"run-{number}", id=new)])
+            assert rows(project, "copied") == [(each,) for each in ids]
+            assert rows(project, "sums") == [(each, 10 * ids.count(each)) for each in sorted(set(ids))]
+            assert number == 1 or not rebuilt(project, "sums")
+        run_dbt(["run", "--select", "copied", "sums", *with_id("nothing-new", silt_publish="at_once")])
+        assert rows(project, "copied") == [(1,), (1,), (1,), (2,)]
+
+
+class TestReuse(Publishing):
+    @pytest.fixture(scope="class")
+    def project_config_update(self) -> dict[str, Any]:
+        return {"models": {"+reuse": "unchanged"}}
+
+    @pytest.fixture(scope="class")
+    def models(self) -> dict[str, str]:
+        return {
+            "source.sql": HEAD + "select {{ var('value', 1) }} as value",
+            "batches.sql": "{{ config(materialized='incremental', incremental_strategy='append', "
+            "post_hook=\"insert into {{ this }} values (-{{ var('value', 1) }})\") }} "
+            "select value from {{ ref('source') }}",
+            "below.sql": HEAD
+            + "select value from {{ ref('source') }} union all select value from {{ ref('batches') }}",
+            "apart.sql": HEAD + "select 1 as one",
+        }
+
+    @pytest.fixture(scope="class")
+    def seeds(self) -> dict[str, str]:
+        return {}
+
+    def test_a_published_run_is_reused_until_an_input_changes(self, project: Any) -> None:
+        run_dbt(["run", "--select", "source", "apart", "below+", "batches", *with_id("first")])
+        assert reused(project, "second") == {"source", "apart"}
+        assert rows(project, "below") == sorted([(1,), (1,), (-1,), (1,), (-1,)])
+        assert reused(project, "third", value=2) == {"apart"}
+        assert rows(project, "below") == sorted([(2,), (1,), (-1,), (1,), (-1,), (2,), (-2,)])
+        assert "below" not in reused(project, "fourth", value=2)
+
+
+def reused(project: Any, run_id: str, **variables: object) -> set[str]:
+    """The nodes that a run reuses."""
+    results = run_dbt(["run", *with_id(run_id, **variables)])
+    return {each.node.name for each in results if "unchanged since" in str(each.message)}
+
+
+def rebuilt(project: Any, name: str) -> bool:
+    """Whether the last commit of a table with CHANGED KEYS replaced all rows."""
+    catalog = open_databases({project.database: warehouse(project)}, Storages()).catalog
+    log = catalog.table(RelationName(project.database, project.test_schema, name))
+    return "rebuilt" in next(iter(log.newest_commits())).info.extra
+
+
+class TestWhatIsRefused(Publishing):
+    @pytest.fixture(scope="class")
+    def models(self) -> dict[str, str]:
+        return {
+            "base.sql": HEAD + "select 1 as id",
+            "optimized.sql": "{{ config(materialized='table', post_hook='optimize {{ this }}') }} select 1 as id",
+            "renamed.sql": "{{ config(materialized='table', post_hook='alter table {{ this }} rename to other') }} "
+            "select id from {{ ref('base') }}",
+        }
+
+    @pytest.fixture(scope="class")
+    def seeds(self) -> dict[str, str]:
+        return {}
+
+    @pytest.mark.parametrize("model", ["optimized", "renamed"])
     def test_a_node_that_a_transaction_cannot_contain_fails_by_name_and_holds_the_run(
         self, project: Any, model: str
     ) -> None:

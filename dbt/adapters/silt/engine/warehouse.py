@@ -625,7 +625,6 @@ class Warehouse:
         log = self._transaction.check(statement, self._looking())
         if log is not None and self._transaction.holds(log):
             return Result(outcome=Outcome(_SKIPPED, log.name, None, skipped=True))
-        # A build's facts are versions of its inputs, and versions on the branch are not the tables' later versions.
-        result = retry.run(statement, replace(settings, build=None), self._context)
+        result = retry.run(statement, settings, self._context)
         # Its version on the branch is not the version that the table will have.
         return result if result.outcome is None else replace(result, outcome=replace(result.outcome, version=None))

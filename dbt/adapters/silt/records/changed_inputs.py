@@ -13,6 +13,7 @@ from dbt.adapters.silt.engine.catalog.file_lists import fingerprint
 from dbt.adapters.silt.engine.catalog.relations import RelationKind
 from dbt.adapters.silt.engine.kernel.log.history import Commit
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
+from dbt.adapters.silt.engine.kernel.publication_marks import publication_of
 from dbt.adapters.silt.engine.kernel.table.actions import CommitInfo
 from dbt.adapters.silt.engine.reuse.present import definition, relation
 
@@ -54,9 +55,19 @@ def _changed_table(catalog: Catalog, name: str, versions: Sequence[int], reader:
     newest = _last_change(log, read)
     if newest is not None and newest.version > read:
         return ChangedInput(f"{name} changed (v{read} -> v{newest.version})", log)
-    if newest is None or newest.version < read or newest.timestamp_ms > (reader.timestamp or 0):
+    if newest is None or newest.version < read or _is_later(newest, reader):
         return ChangedInput(f"{name} was replaced", log)
     return None
+
+
+def _is_later(commit: Commit, reader: CommitInfo) -> bool:
+    """Returns whether a commit is later than the commit that has read its version.
+
+    The commits of a publication have the same time.
+    """
+    publication = publication_of(reader)
+    is_same = publication is not None and publication_of(commit.info) == publication
+    return not is_same and commit.timestamp_ms > (reader.timestamp or 0)
 
 
 def _last_change(log: DeltaLog, read: int) -> Commit | None:

@@ -252,13 +252,18 @@ def test_a_query_that_reads_its_own_table_is_refused(shop: House) -> None:
         )
 
 
-def test_a_transaction_cannot_replace_keys_that_it_has_changed_itself(shop: House) -> None:
+def test_the_keys_that_a_transaction_has_changed_itself_are_replaced(shop: House) -> None:
     model = Model(shop, TOTALS)
-    shop.sql("begin")
-    shop.sql("insert into orders values (9, 1, 1)")
-    with pytest.raises(UnsupportedStatementError, match="transaction"):
+    for customer in (1, 7):
+        shop.sql("begin")
+        shop.sql(f"insert into orders values (9, {customer}, 1)")
+        shop.sql("update orders set amount = amount + 1 where id = 3")
         shop.sql(f"insert into totals by name replace {model.clause} {model.query}")
-    shop.sql("rollback")
+        shop.sql("commit")
+        assert shop.rows("select * from totals") == shop.rows(TOTALS)
+        assert reason(shop) is None
+        shop.sql(f"delete from orders where customer = {customer}")
+        assert model.run() is None
 
 
 def test_changed_keys_are_replaced_in_a_transaction_and_not_if_it_is_rolled_back(shop: House) -> None:

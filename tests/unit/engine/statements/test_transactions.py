@@ -144,13 +144,37 @@ def test_a_table_that_records_its_changes_is_changed_once(shop: House) -> None:
 CONSUMING = "insert into copied select id, amount from silt_changes('main.orders', consumer => 'main.copied')"
 
 
-def test_changes_of_a_table_that_the_transaction_has_changed_cannot_be_consumed(shop: House) -> None:
+def test_changes_that_a_transaction_has_made_are_consumed_once(shop: House) -> None:
     shop.sql("create table copied (id bigint, amount bigint)")
-    with shop.warehouse.transaction() as together:
-        together.sql("insert into orders values (3, 5)")
-        with pytest.raises(errors.UnsupportedStatementError, match="cannot consume the changes"):
+    for new in range(3, 6):
+        with shop.warehouse.transaction() as together:
+            together.sql(f"insert into orders values ({new}, 5)")
+            together.sql(f"insert into orders values ({new + 10}, 5)")
             together.sql(CONSUMING)
-    assert shop.rows("select * from copied") == []
+        shop.sql(f"insert into orders values ({new + 20}, 5)")
+    shop.sql(CONSUMING)
+    assert shop.rows("select * from copied") == shop.rows("select * from orders")
+    assert len(shop.rows("select * from copied")) == 11
+
+
+def test_changes_of_a_table_that_a_transaction_creates_are_consumed_once(shop: House) -> None:
+    with shop.warehouse.transaction() as together:
+        together.sql("create table arrived as select 1 as id")
+        together.sql("insert into arrived values (2)")
+        together.sql("create table copied as select id from silt_changes('main.arrived', consumer => 'main.copied')")
+    shop.sql("insert into arrived values (3)")
+    shop.sql("insert into copied select id from silt_changes('main.arrived', consumer => 'main.copied')")
+    assert shop.rows("select * from copied") == [(1,), (2,), (3,)]
+
+
+def test_changes_must_be_consumed_after_the_last_change_of_the_transaction(shop: House) -> None:
+    shop.sql("create table copied (id bigint, amount bigint)")
+    transaction = shop.warehouse.transaction()
+    with pytest.raises(errors.UnsupportedStatementError, match="has changed again"), transaction as together:
+        together.sql("insert into orders values (3, 5)")
+        together.sql(CONSUMING)
+        together.sql("insert into orders values (4, 5)")
+    assert (shop.rows("select * from copied"), len(shop.rows("select * from orders"))) == ([], 2)
 
 
 def test_each_change_is_consumed_once_by_transactions(shop: House) -> None:
@@ -163,6 +187,21 @@ def test_each_change_is_consumed_once_by_transactions(shop: House) -> None:
     shop.sql(CONSUMING)
     assert shop.rows("select * from copied") == shop.rows("select * from orders")
     assert len(shop.rows("select * from copied")) == 5
+
+
+@pytest.mark.parametrize("end", ["commit", "rollback"])
+def test_a_version_that_was_read_in_a_transaction_is_not_taken_for_the_version_of_the_table(
+    shop: House, end: str
+) -> None:
+    shop.sql("begin")
+    shop.sql("insert into orders values (3, 5)")
+    shop.sql("insert into orders values (4, 5)")
+    assert len(shop.rows("select * from orders")) == 4
+    shop.sql(end)
+    shop.sql("delete from orders")
+    if end == "rollback":
+        shop.sql("insert into orders values (9, 9)")
+    assert shop.rows("select * from orders") == ([] if end == "commit" else [(9, 9)])
 
 
 def test_columns_can_be_added_in_a_transaction(shop: House) -> None:

@@ -108,14 +108,6 @@ class Branch:
         """Returns the folder of a table, relative to the database's root."""
         return self._register.location_of(log.main)
 
-    def has_changed(self, table_id: str) -> bool:
-        """Returns whether the branch has changed a table, by the id in its metadata.
-
-        Raises:
-            SiltError: if a table of the branch cannot be read.
-        """
-        return any(commits_on(log) and log.snapshot().metadata.id == table_id for log in self._used())
-
     def remove(self, log: BranchLog) -> None:
         """Removes a table that the branch has created, and its data files.
 

@@ -81,6 +81,19 @@ def test_views_and_functions_are_inputs_also_through_other_views(house: House) -
     assert "silt.main.inner_view has a new definition" in changed(house)
 
 
+def test_inputs_that_the_same_transaction_has_changed_have_not_changed_since(house: House) -> None:
+    house.sql(RAW)
+    house.sql("create table t (id bigint)")
+    for _ in range(3):
+        with house.warehouse.transaction() as together:
+            together.sql("insert into raw values (7)")
+            together.sql("insert into raw values (8)")
+            together.sql("insert into t select * from raw")
+        assert changed(house) == []
+    house.sql("insert into raw values (9)")
+    assert changed(house) == ["silt.main.raw changed (v3 -> v4)"]
+
+
 @pytest.mark.parametrize("pattern", ["", "/*.csv", "/a.csv", "/[ab].{csv,txt}"])
 def test_files_are_inputs_by_path_size_and_time(house: House, tmp_path: Path, pattern: str) -> None:
     tmp_path = tmp_path / "files"

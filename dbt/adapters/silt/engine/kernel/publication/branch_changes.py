@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, TypeVar
 
 from dbt.adapters.silt.engine.kernel.errors import UnsupportedStatementError
+from dbt.adapters.silt.engine.kernel.log.builds import INFO_KEY, KEYS_INFO_KEY, TableState
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
 from dbt.adapters.silt.engine.kernel.maintenance.vacuum import named_files
 from dbt.adapters.silt.engine.kernel.publication.prepared_commit import drops
@@ -47,11 +48,13 @@ class BranchChanges:
         changes: their net result.
         commit_info: fields of `commitInfo` of their commits without attributes in `CommitInfo`.
         user_metadata: the last note of the user on them.
+        read_versions: the versions that their statements have read, by table name.
     """
 
     changes: Changes
     commit_info: dict[str, Json] = field(default_factory=dict)
     user_metadata: str | None = None
+    read_versions: Mapping[str, Sequence[int]] = field(default_factory=dict)
 
 
 def changes_on(log: BranchLog) -> BranchChanges | None:
@@ -64,14 +67,14 @@ def changes_on(log: BranchLog) -> BranchChanges | None:
     commits = commits_on(log)
     if not commits:
         return None
-    extra = {name: value for commit in commits for name, value in commit.info.extra.items()}
     notes = [commit.info.user_metadata for commit in commits if commit.info.user_metadata is not None]
     changes, base = _net(commits), log.base()
     if drops(changes):
         changes = Changes(changes.operation, metadata=changes.metadata)
     if base is not None:
-        _check(base, changes, [commit for commit in commits if _changes_rows(commit)])
-    return BranchChanges(changes, extra, notes[-1] if notes else None)
+        _check(base, changes, [commit for commit in commits if commit.changes_rows])
+    extra = _commit_info(commits, changes, None if base is None else base.metadata)
+    return BranchChanges(changes, extra, notes[-1] if notes else None, _read_versions(commits))
 
 
 def commits_on(log: BranchLog) -> list[WinningCommit]:
@@ -110,7 +113,7 @@ def check_can_change(log: BranchLog) -> None:
     """
     snapshot = log.snapshot()
     changes = Changes(Operation(TRANSACTION_OPERATION))
-    rows = [commit for commit in commits_on(log) if _changes_rows(commit)]
+    rows = [commit for commit in commits_on(log) if commit.changes_rows]
     if snapshot.properties.enable_change_data_feed and rows:
         raise _feed(log.name)
     _check(snapshot, changes, [])
@@ -136,8 +139,31 @@ def _feed(table: str) -> UnsupportedStatementError:
     )
 
 
-def _changes_rows(commit: WinningCommit) -> bool:
-    return bool(commit.of(AddFile) or commit.of(RemoveFile))
+def _commit_info(commits: Sequence[WinningCommit], net: Changes, before: Metadata | None) -> dict[str, Json]:
+    """Returns the fields of all commits, without facts of builds that do not describe the rows of the net changes."""
+    found = {name: value for commit in commits for name, value in commit.info.extra.items()}
+    is_cancelled = not net.adds and not net.removes and any(commit.changes_rows for commit in commits)
+    for key in (INFO_KEY, KEYS_INFO_KEY):
+        if key in found and (is_cancelled or _is_changed_since(key, commits, before)):
+            del found[key]
+    return found
+
+
+def _is_changed_since(key: str, commits: Sequence[WinningCommit], before: Metadata | None) -> bool:
+    """Returns whether rows or columns were changed after the last commit with the field."""
+    end = max(number for number, commit in enumerate(commits, 1) if key in commit.info.extra)
+    if any(commit.changes_rows for commit in commits[end:]):
+        return True
+    then, now = _last(commits[:end], Metadata) or before, _last(commits, Metadata) or before
+    return then is not None and now is not None and TableState.of(then, 0) != TableState.of(now, 0)
+
+
+def _read_versions(commits: Sequence[WinningCommit]) -> dict[str, list[int]]:
+    found: dict[str, set[int]] = {}
+    for commit in commits:
+        for name, versions in (commit.info.read_versions or {}).items():
+            found.setdefault(name, set()).update(versions)
+    return {name: sorted(versions) for name, versions in found.items()}
 
 
 def _net(commits: Sequence[WinningCommit]) -> Changes:

@@ -91,6 +91,7 @@ class Part:
         whole_table: whether all rows were read; also if the rows that were read match conditions.
         transactions: whether every transaction identifier was read.
         drops: whether the commit drops the table.
+        pinned: whether the commit is put right after the base or not at all: another commit names its version.
     """
 
     table: str
@@ -102,6 +103,7 @@ class Part:
     whole_table: bool = False
     transactions: bool = False
     drops: bool = False
+    pinned: bool = False
 
 
 @dataclass(frozen=True)

@@ -9,12 +9,11 @@ from typing import Final
 from dbt.adapters.silt.engine.kernel.errors import ConcurrentDropError, MissingLogVersionError
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.publication.documents import Part
-from dbt.adapters.silt.engine.kernel.publication.prepared import Settle
+from dbt.adapters.silt.engine.kernel.publication.prepared import Rewrite, Settle, VersionTaken
 from dbt.adapters.silt.engine.kernel.publication.prepared_commit import (
     commit_text,
     drops,
     durable_files,
-    marked,
     parsed_commit,
 )
 from dbt.adapters.silt.engine.kernel.publication_marks import publication_of, undone_by
@@ -44,11 +43,15 @@ class ExistingTable:
         log: the table.
         pending: its changes and reads, and the snapshot that they are based on.
         info: the `commitInfo` of its commit; None for a table that was only read.
+        is_changed_by_others: whether another writer has changed its rows since the branch began.
+        is_pinned: whether its commit is put right after its base or not at all.
     """
 
     log: DeltaLog
     pending: PendingCommit
     info: CommitInfo | None
+    is_changed_by_others: bool = False
+    is_pinned: bool = False
 
     @property
     def is_changed(self) -> bool:
@@ -70,13 +73,21 @@ class ExistingTable:
             reads.whole_table or bool(reads.predicates),
             reads.transactions,
             drops(self.pending.changes),
+            self.is_pinned,
         )
 
-    def marked_with(self, publication: int) -> ExistingTable:
+    @property
+    def next_version(self) -> int | None:
+        return None if self.is_changed_by_others else self.pending.base.version + 1
+
+    def rewritten(self, rewrite: Rewrite) -> ExistingTable:
         if self.info is None:
             return self
-        changes, info = marked(self.log, self.pending.changes, self.info, publication)
+        changes, info = rewrite(self.pending.changes, self.info)
         return replace(self, pending=replace(self.pending, changes=changes), info=info)
+
+    def pinned(self) -> ExistingTable:
+        return replace(self, is_pinned=True)
 
     def put(self, settle: Settle) -> int:
         """Puts the commit at the first free version after its base."""
@@ -93,17 +104,20 @@ class ExistingTable:
             for winner in _winners(log, place.version, settle, publication_of(info)):
                 if winner.info.txn_id == info.txn_id:
                     return winner.version
+                if self.is_pinned:
+                    raise VersionTaken(log.name)
                 pending = check_conflicts(winner, pending)
                 place = AttemptPoint(winner.version + 1, committed_at(log, winner, pending), place.attempt + 1)
 
     def checked(self, settle: Settle, publication: int | None = None) -> ExistingTable:
-        pending, newest = self.pending, self.pending.base.version
+        pending, newest, is_changed = self.pending, self.pending.base.version, self.is_changed_by_others
         for winner in _winners(self.log, newest + 1, settle, publication):
             pending, newest = check_conflicts(winner, pending), winner.version
+            is_changed = is_changed or winner.changes_rows
         if newest == pending.base.version:
             return self
         base = replace(self.log.snapshot_at(newest), log_folder=pending.base.log_folder)
-        return replace(self, pending=replace(pending, base=base))
+        return replace(self, pending=replace(pending, base=base), is_changed_by_others=is_changed)
 
 
 def existing_table(log: DeltaLog, part: Part) -> ExistingTable:
@@ -122,7 +136,7 @@ def existing_table(log: DeltaLog, part: Part) -> ExistingTable:
     if part.commit is None:
         return ExistingTable(log, PendingCommit(base, Changes(_ONLY_READ), reads, IsolationLevel.SERIALIZABLE), None)
     changes, info, level = parsed_commit(part)
-    return ExistingTable(log, PendingCommit(base, changes, reads, level), info)
+    return ExistingTable(log, PendingCommit(base, changes, reads, level), info, is_pinned=part.pinned)
 
 
 def _winners(log: DeltaLog, version: int, settle: Settle, publication: int | None) -> Iterator[WinningCommit]:

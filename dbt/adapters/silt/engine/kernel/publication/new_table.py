@@ -8,11 +8,10 @@ from dataclasses import dataclass, field, replace
 from dbt.adapters.silt.engine.kernel.errors import ConcurrentCreateError, CorruptLogError
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.publication.documents import NEW, Part
-from dbt.adapters.silt.engine.kernel.publication.prepared import Settle
+from dbt.adapters.silt.engine.kernel.publication.prepared import Rewrite, Settle
 from dbt.adapters.silt.engine.kernel.publication.prepared_commit import (
     commit_text,
     durable_files,
-    marked,
     parsed_commit,
 )
 from dbt.adapters.silt.engine.kernel.storage.store import PinnedFolder
@@ -50,9 +49,16 @@ class NewTable:
         """Opens the folder of the log again, which the end of an aborted publication has replaced."""
         return replace(self, folder=log_folder_of(self.log, None))
 
-    def marked_with(self, publication: int) -> NewTable:
-        changes, info = marked(self.log, self.changes, self.info, publication)
+    @property
+    def next_version(self) -> int:
+        return 0
+
+    def rewritten(self, rewrite: Rewrite) -> NewTable:
+        changes, info = rewrite(self.changes, self.info)
         return replace(self, changes=changes, info=info)
+
+    def pinned(self) -> NewTable:
+        return self
 
     def part(self, location: str) -> Part:
         return Part(self.log.name, location, _metadata(self.changes).id, NEW, commit_text(self.info, self.changes))

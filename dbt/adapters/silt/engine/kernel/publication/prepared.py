@@ -7,9 +7,25 @@ from typing import Protocol, TypeAlias
 
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.publication.documents import Part
+from dbt.adapters.silt.engine.kernel.table.actions import CommitInfo
+from dbt.adapters.silt.engine.kernel.transaction.changes import Changes
 
 Settle: TypeAlias = Callable[[int], bool]
 """Settles another publication; returns whether it is published."""
+
+Rewrite: TypeAlias = Callable[[Changes, CommitInfo], tuple[Changes, CommitInfo]]
+"""Returns the changes and the `commitInfo` of another commit with the same rows."""
+
+
+class VersionTaken(Exception):
+    """A commit that names the version of another commit could not be true: another writer has put that version.
+
+    Args:
+        table: the name of the table that has the version.
+    """
+
+    def __init__(self, table: str) -> None:
+        super().__init__(table)
 
 
 class PreparedTable(Protocol):
@@ -42,8 +58,19 @@ class PreparedTable(Protocol):
         """
         ...
 
-    def marked_with(self, publication: int) -> PreparedTable:
-        """Returns the table with the marks of a publication in its commit."""
+    @property
+    def next_version(self) -> int | None:
+        """The version at which the commit adds its changes to the rows that the branch has seen; None if another writer
+        has changed the rows since.
+        """
+        ...
+
+    def rewritten(self, rewrite: Rewrite) -> PreparedTable:
+        """Returns the table with another commit; a table that is only read is returned as it is."""
+        ...
+
+    def pinned(self) -> PreparedTable:
+        """Returns the table with a commit that is put at `next_version` or not at all."""
         ...
 
     def part(self, location: str) -> Part:
@@ -55,6 +82,7 @@ class PreparedTable(Protocol):
 
         Raises:
             ConcurrentModificationError: if another commit conflicts.
+            VersionTaken: if the table is pinned, and another writer has put the version.
             CommitStateUnknownError: if it is not known whether it was put.
             StorageError: if the storage failed.
         """

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from dbt.adapters.silt.engine.kernel.clock import Clock
 from dbt.adapters.silt.engine.kernel.errors import CorruptLogError
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.publication.documents import Part
@@ -29,12 +30,10 @@ from dbt.adapters.silt.engine.kernel.transaction.commit import make_durable
 from dbt.adapters.silt.engine.kernel.transaction.competing_commits import WinningCommit
 
 
-def marked(log: DeltaLog, changes: Changes, info: CommitInfo, publication: int) -> tuple[Changes, CommitInfo]:
+def marked(clock: Clock, publication: int, changes: Changes, info: CommitInfo) -> tuple[Changes, CommitInfo]:
     """Returns the changes and the `commitInfo` of a commit with the marks of its publication."""
-    mark = SetTransaction(MARK, publication, log.clock.now_ms())
-    marked_info = replace(
-        info, txn_id=f"{publication}-{log.clock.new_id()}", extra={**info.extra, **made_by(publication)}
-    )
+    mark = SetTransaction(MARK, publication, clock.now_ms())
+    marked_info = replace(info, txn_id=f"{publication}-{clock.new_id()}", extra={**info.extra, **made_by(publication)})
     return replace(changes, transactions=(*changes.transactions, mark)), marked_info
 
 

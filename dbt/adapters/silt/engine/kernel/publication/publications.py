@@ -30,7 +30,7 @@ from dbt.adapters.silt.engine.kernel.publication.documents import (
 )
 from dbt.adapters.silt.engine.kernel.publication.existing_table import existing_table
 from dbt.adapters.silt.engine.kernel.publication.new_table import new_table
-from dbt.adapters.silt.engine.kernel.publication.prepared import PreparedTable, Settle
+from dbt.adapters.silt.engine.kernel.publication.prepared import PreparedTable, Settle, VersionTaken
 from dbt.adapters.silt.engine.kernel.publication.undo import undo
 from dbt.adapters.silt.engine.kernel.storage.store import PrefixStore, Store
 
@@ -165,6 +165,8 @@ class Publications:
                     each.checked(settle, begun.publication)
         except ConcurrentModificationError as error:
             return self._aborted(begun, error)
+        except VersionTaken:
+            return self._aborted(begun)
         except _Beaten as beaten:
             if beaten.publication != begun.publication:
                 raise

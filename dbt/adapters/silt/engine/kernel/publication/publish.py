@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Final, TypeAlias
 
 from dbt.adapters.silt.engine.kernel.errors import (
@@ -28,7 +29,13 @@ from dbt.adapters.silt.engine.kernel.publication.documents import (
 from dbt.adapters.silt.engine.kernel.publication.existing_table import ExistingTable
 from dbt.adapters.silt.engine.kernel.publication.new_table import NewTable
 from dbt.adapters.silt.engine.kernel.publication.prepared import PreparedTable
+from dbt.adapters.silt.engine.kernel.publication.prepared_commit import marked
 from dbt.adapters.silt.engine.kernel.publication.publications import Publications
+from dbt.adapters.silt.engine.kernel.publication.published_versions import (
+    BranchVersions,
+    versions_on,
+    with_published_versions,
+)
 from dbt.adapters.silt.engine.kernel.table.actions import SetTransaction
 from dbt.adapters.silt.engine.kernel.table.property_values import IsolationLevel
 from dbt.adapters.silt.engine.kernel.transaction.branch_log import BranchLog
@@ -118,8 +125,9 @@ def publish(
         tables = [each for each in tables if each.is_changed]
     if not names and len(tables) == 1 and settings.announce is None:
         return _committed(tables[0], settings.isolation)
+    versions = versions_on(logs)
     for _ in range(_ATTEMPTS):
-        decision = _attempt(register, tables, names, settings.announce)
+        decision = _attempt(register, tables, names, versions, settings.announce)
         if decision.status is Status.PUBLISHED:
             for each in tables:
                 if each.log.name in decision.versions:
@@ -146,7 +154,12 @@ def _prepared(log: BranchLog, given: PublishSettings) -> PreparedTable | None:
         reads_only = PendingCommit(base, Changes(Operation("")), log.reads, level)
         return ExistingTable(log.main, reads_only, None)
     assert found is not None
-    settings = CommitSettings(given.isolation.level, commit_info=found.commit_info, user_metadata=found.user_metadata)
+    settings = CommitSettings(
+        given.isolation.level,
+        commit_info=found.commit_info,
+        user_metadata=found.user_metadata,
+        read_versions=found.read_versions,
+    )
     changes = stamped(log, _with_txn(log.name, found.changes, txn))
     check_changes(changes, base, log.name)
     info = commit_info_of(log, base, changes, log.reads, settings)
@@ -169,22 +182,23 @@ def _attempt(
     register: Publications,
     tables: Sequence[PreparedTable],
     names: Sequence[NameChange],
+    versions: Mapping[str, BranchVersions],
     announce: Callable[[int], None] | None,
 ) -> Decision:
     """Checks all tables, and publishes them; an aborted publication may be tried again if there was no conflict."""
-    newest = [each.checked(register.settle) for each in tables]
+    newest = with_published_versions([each.checked(register.settle) for each in tables], versions)
     for each in newest:
         if each.is_changed:
             _check_files(each)
     publication = new_publication(register.clock)
-    marked = [each.marked_with(publication) for each in newest]
-    parts = tuple(each.part(register.location_of(each.log)) for each in marked)
+    marked_tables = [each.rewritten(partial(marked, register.clock, publication)) for each in newest]
+    parts = tuple(each.part(register.location_of(each.log)) for each in marked_tables)
     begun = Begun(publication, register.clock.now_ms(), parts, tuple(names))
     if announce is not None:
         announce(publication)
     register.documents.begin(begun)
     try:
-        completed = register.complete(begun, marked)
+        completed = register.complete(begun, marked_tables)
     except BaseException as error:
         decision = _decided_after(error, register, begun)
         if decision.status is Status.PUBLISHED and isinstance(error, SiltError):
@@ -223,7 +237,12 @@ def _committed(table: PreparedTable, isolation: Isolation) -> dict[str, int]:
     """Commits the changes of the only table of a branch, which needs no publication."""
     assert isinstance(table, ExistingTable) and table.info is not None
     _check_files(table)
-    own = CommitSettings(isolation.level, commit_info=table.info.extra, user_metadata=table.info.user_metadata)
+    own = CommitSettings(
+        isolation.level,
+        commit_info=table.info.extra,
+        user_metadata=table.info.user_metadata,
+        read_versions=table.info.read_versions or {},
+    )
     result = commit(table.log, table.pending.base, table.pending.changes, table.pending.reads, own)
     return {table.log.name: result.version}
 

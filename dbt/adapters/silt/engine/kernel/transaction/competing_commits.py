@@ -47,6 +47,11 @@ class WinningCommit:
     def info(self) -> CommitInfo:
         return next(iter(self.of(CommitInfo)), CommitInfo())
 
+    @property
+    def changes_rows(self) -> bool:
+        """Whether it added or removed rows, as `Commit.changes_rows`."""
+        return any(isinstance(action, AddFile | RemoveFile) and action.data_change for action in self.actions)
+
     def of(self, kind: type[T]) -> list[T]:
         """Returns the actions of a kind."""
         return [action for action in self.actions if isinstance(action, kind)]

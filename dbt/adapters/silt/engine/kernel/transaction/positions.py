@@ -37,11 +37,6 @@ class Position:
     recorded: int | None
 
     @property
-    def table_id(self) -> str:
-        """The id of the table whose changes are consumed."""
-        return self.app_id.split(":", 2)[1]
-
-    @property
     def is_changed(self) -> bool:
         return self.recorded != self.version
 
@@ -58,6 +53,11 @@ def app_id_of(table_id: str, name: str) -> str:
 def is_position(app_id: str) -> bool:
     """Returns whether an application id is that of a position."""
     return app_id.startswith(f"{_PREFIX}:")
+
+
+def consumed_table(app_id: str) -> str:
+    """Returns the id of the table whose changes a position is in."""
+    return app_id.split(":", 2)[1]
 
 
 def recorded_position(consumer: Snapshot, table_id: str) -> SetTransaction | None:

@@ -98,7 +98,7 @@ def _settings(context: Context, statement: ast.CreateTable, resolved: Resolved, 
     if statement.query is None:
         raise UnsupportedStatementError("CHANGED KEYS needs a query", table=target.label, remedy="Leave it out")
     query = keyed_query(context, statement.changed_keys, resolved)
-    return settings_of(context, query, resolved, resolved.target, target.label, settings)
+    return settings_of(query, resolved, resolved.target, target.label, settings)
 
 
 def _like(schema: StructType, statement: ast.CreateTableLike) -> Definition:

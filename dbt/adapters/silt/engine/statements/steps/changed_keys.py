@@ -105,7 +105,7 @@ def replace_changed_keys(context: Context, statement: ast.Insert, change: Change
     schema = target.snapshot.schema
     query = keyed_query(context, clause, change.resolved, schema)
     _check_placement(query, context.spark.sql(change.resolved.texts[0]).columns, placement, schema.names)
-    settings = settings_of(context, query, change.resolved, target.snapshot, str(change.table.name), change.settings)
+    settings = settings_of(query, change.resolved, target.snapshot, str(change.table.name), change.settings)
 
     def evaluated(kept: DataFrame, predicate: Expression) -> DataFrame:
         return context.spark.sql(_restricted_sql(context, query, change.resolved, kept, predicate))
@@ -125,7 +125,6 @@ def replace_changed_keys(context: Context, statement: ast.Insert, change: Change
 
 
 def settings_of(
-    context: Context,
     query: KeyedQuery,
     resolved: Resolved,
     base: Snapshot | None,
@@ -140,7 +139,6 @@ def settings_of(
 
     Raises:
         InvalidStatementError: if the query reads the table.
-        UnsupportedStatementError: if the statement is part of a transaction.
     """
     if any(each.log.name == consumer for each in query.inputs):
         raise InvalidStatementError(
@@ -150,7 +148,6 @@ def settings_of(
         )
     snapshots = {each.log: resolved.cut[each.log] for each in query.inputs if each.fixed is None}
     positions = tuple(_position(log, snapshot, base, consumer) for log, snapshot in snapshots.items())
-    context.transaction.check_consumed(positions)
     return replace(settings, positions=positions).with_commit_info(query.facts.commit_info(KEYS_INFO_KEY))
 
 

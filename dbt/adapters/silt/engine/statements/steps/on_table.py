@@ -224,7 +224,6 @@ def is_applied(context: Context, statement: Statement) -> bool:
 
 def settings_with(context: Context, resolved: Resolved) -> WriteSettings:
     """Returns the statement's settings, with the reads of its texts: of its table, and of all tables."""
-    context.transaction.check_consumed(resolved.positions)
     commit, build = context.settings.commit, context.settings.build
     facts = {} if build is None else facts_of(build, resolved, context.resolver.time_zone).commit_info()
     return replace(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TypeGuard
 
@@ -20,7 +19,6 @@ from dbt.adapters.silt.engine.kernel.errors import (
 from dbt.adapters.silt.engine.kernel.publication.branch_changes import OUTSIDE, check_can_change
 from dbt.adapters.silt.engine.kernel.publication.publish import Txn
 from dbt.adapters.silt.engine.kernel.transaction.branch_log import BranchLog
-from dbt.adapters.silt.engine.kernel.transaction.positions import Position
 from dbt.adapters.silt.engine.sql import ast
 from dbt.adapters.silt.engine.sql.ast import Effect, Name, Statement
 from dbt.adapters.silt.engine.statements.resolve.namespace import Namespace, WarehouseTable, WarehouseView
@@ -144,22 +142,6 @@ class SessionTransaction:
         found = None if ast.is_path(name) else namespace.name_in_warehouse(name)
         if found is None or found.database != self._database:
             raise _not_of_database(name)
-
-    def check_consumed(self, positions: Sequence[Position]) -> None:
-        """Checks that a statement of the open transaction consumes no changes of a table that the transaction has
-        changed.
-
-        Raises:
-            UnsupportedStatementError: if it does: a position is a version of the table's own log, and the versions of a
-                branch are not the versions that the table will have.
-        """
-        changed = [each for each in positions if self._branch is not None and self._branch.has_changed(each.table_id)]
-        if changed:
-            raise UnsupportedStatementError(
-                "a transaction cannot consume the changes of a table (`consumer`) that it has changed itself",
-                table=changed[0].consumer,
-                remedy=f"{OUTSIDE}. Or give `after` instead of `consumer`",
-            )
 
     def holds(self, log: BranchLog) -> bool:
         """Returns whether the table had the transaction's own identifier before the transaction."""
