@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from dbt.adapters.silt.engine.kernel.errors import (
+    CorruptLogError,
     InternalError,
     InvalidNameError,
     NotNullViolationError,
@@ -174,6 +175,12 @@ def test_a_column_without_its_mapping_is_not_committed() -> None:
     metadata = replace(METADATA, configuration=BY_NAME)
     with pytest.raises(InternalError):
         check_changes(Changes(WRITE, metadata=metadata, protocol=PROTOCOL), None, "t")
+
+
+def test_a_table_whose_columns_lack_their_mapping_is_damaged_and_is_not_changed() -> None:
+    base = new_log(configuration=BY_NAME, protocol=Protocol(2, 5)).snapshot()
+    with pytest.raises(CorruptLogError, match="has no id"):
+        check_changes(Changes(WRITE), base, "t")
 
 
 @pytest.mark.parametrize("missing", ["metadata", "protocol"])

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import Final
 
-from dbt.adapters.silt.engine.kernel.errors import CorruptLogError, InternalError, UnsupportedStatementError
+from dbt.adapters.silt.engine.kernel.errors import CorruptLogError, InternalError, SiltError, UnsupportedStatementError
 from dbt.adapters.silt.engine.kernel.table.actions import Metadata
 from dbt.adapters.silt.engine.kernel.table.properties import TableProperties
 from dbt.adapters.silt.engine.kernel.table.schema import (
@@ -130,11 +130,11 @@ def without_mapping(schema: StructType) -> StructType:
     return map_fields(schema, _unmapped)
 
 
-def check_mapping(metadata: Metadata, table: str) -> None:
-    """Raises an error unless every column of a table with column mapping has its own id and physical name.
+def check_mapping(metadata: Metadata, table: str, kind: type[SiltError] = InternalError) -> None:
+    """Checks that every column of a table with column mapping has its own id and physical name.
 
-    Raises:
-        InternalError: if a column lacks its id or physical name, or two columns share them.
+    Args:
+        kind: the error to raise if a column lacks its id or physical name, or two columns share them.
     """
     if not is_mapped(metadata.configuration):
         return
@@ -144,7 +144,7 @@ def check_mapping(metadata: Metadata, table: str) -> None:
     for what, values in (("id", ids), ("physical name", paths)):
         twice = [value for value, times in Counter(values).items() if times > 1]
         if twice or None in values:
-            raise InternalError(f"a column of the table has no {what}, or shares it with another column", table=table)
+            raise kind(f"a column of the table has no {what}, or shares it with another column", table=table)
 
 
 def _stored(field: StructField, with_ids: bool) -> StructField:

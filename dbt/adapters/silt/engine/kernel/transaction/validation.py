@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 
 from dbt.adapters.silt.engine.kernel.errors import (
+    CorruptLogError,
     InternalError,
     InvalidNameError,
     NotNullViolationError,
@@ -56,6 +57,7 @@ def check_changes(changes: Changes, base: Snapshot | None, table: str) -> None:
             together with data in a table that records its changes.
         InvalidNameError: if a table that records its changes would have a column named like a column of the feed.
         NotNullViolationError: if a partition column declared NOT NULL would hold a null.
+        CorruptLogError: if the columns of the base break the rules of column mapping.
         InternalError: if any other rule is broken.
     """
     metadata = changes.metadata or (None if base is None else base.metadata)
@@ -63,7 +65,10 @@ def check_changes(changes: Changes, base: Snapshot | None, table: str) -> None:
     if metadata is None or protocol is None:
         raise InternalError("the first commit of a table needs its protocol and metadata", table=table)
     check_writable(protocol, table, metadata)
-    check_mapping(metadata, table)
+    if base is not None:
+        check_mapping(base.metadata, table, CorruptLogError)
+    if changes.metadata is not None:
+        check_mapping(changes.metadata, table)
     _check_each_once(changes, table)
     _check_files(changes.adds, metadata, table)
     _check_change_files(changes.change_files, metadata, table)
