@@ -135,7 +135,7 @@ class SiltConnectionManager(SQLConnectionManager):
         with self.exception_handler("start the run"):
             self.invocation.on_connection(self._publication.is_on)
             self._publication.begin()
-        self.say_new_folder(self.profile.credentials.database)
+        self.log_new_folder(self.profile.credentials.database)
         return super().set_connection_name(name)
 
     def _find_new_folders(self) -> dict[str, str]:
@@ -145,7 +145,7 @@ class SiltConnectionManager(SQLConnectionManager):
             locations.locations(given.database, given.warehouse, given.databases, self.invocation.project_root)
         )
 
-    def say_new_folder(self, database: str) -> None:
+    def log_new_folder(self, database: str) -> None:
         """Logs once that this command creates the folder of a database, because its path may contain a mistake."""
         folder = self._new_folders.pop(database, None)
         if folder is not None:

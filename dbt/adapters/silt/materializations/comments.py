@@ -28,10 +28,10 @@ def documented_comments(columns: Sequence[SiltColumn], documented: Documented) -
 def comment_changes(columns: Sequence[SiltColumn], documented: Documented) -> list[str]:
     """Returns the changes for ALTER TABLE ... ALTER COLUMN that set the documented comments."""
     there = all_comments(columns)
-    wanted = documented_comments(columns, documented)
+    comments = documented_comments(columns, documented)
     return [
         f"{_quoted(path, columns)} comment {string_literal(text)}"
-        for path, text in wanted.items()
+        for path, text in comments.items()
         if text != (there[path] or "")
     ]
 

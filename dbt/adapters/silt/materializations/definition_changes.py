@@ -51,10 +51,10 @@ def alterations(
 
 
 def _of_properties(properties: Mapping[str, Any], there: Mapping[str, str]) -> Iterator[str]:
-    wanted = checked({name: str(value) for name, value in properties.items()})
+    declared = checked({name: str(value) for name, value in properties.items()})
     changed = {
         name: value
-        for name, value in wanted.items()
+        for name, value in declared.items()
         if not _NOT_COMPARED.fullmatch(name) and not _is_same(there.get(name), value)
     }
     if changed:
@@ -67,13 +67,13 @@ def _is_same(there: str | None, value: str) -> bool:
     return there == value or (there is not None and there.lower() == value.lower() in ("true", "false"))
 
 
-def _of_checks(wanted: Iterable[Constraint], there: Mapping[str, str]) -> Iterator[str]:
+def _of_checks(declared: Iterable[Constraint], there: Mapping[str, str]) -> Iterator[str]:
     """Yields the checks to drop, then the checks to add.
 
     An unnamed check is recognised by its condition. A named check that is not in the model may belong to another owner,
     and is kept.
     """
-    checks = [each for each in wanted if each.kind is ConstraintKind.CHECK]
+    checks = [each for each in declared if each.kind is ConstraintKind.CHECK]
     left = {name.lower(): _plain(condition) for name, condition in there.items()}
     named = {each.name.lower(): _plain(each.condition) for each in checks if each.name}
     conditions = {_plain(each.condition) for each in checks if not each.name}
@@ -89,10 +89,10 @@ def _of_checks(wanted: Iterable[Constraint], there: Mapping[str, str]) -> Iterat
             yield f"add check ({each.condition}\n)"
 
 
-def _of_columns(wanted: Mapping[str, bool], schema: StructType) -> Iterator[str]:
+def _of_columns(declared: Mapping[str, bool], schema: StructType) -> Iterator[str]:
     """Yields the columns whose NOT NULL differs in the contract."""
     for column in schema:
-        if wanted.get(column.name.lower(), column.nullable) != column.nullable:
+        if declared.get(column.name.lower(), column.nullable) != column.nullable:
             yield f"alter column {quote(column.name)} {'set' if column.nullable else 'drop'} not null"
 
 

@@ -26,7 +26,7 @@ from dbt.adapters.silt.materializations.incremental.merge_clause_checks import a
 from dbt.adapters.silt.materializations.incremental.merge_clauses import (
     MergeClause,
     Sides,
-    goes_by_position,
+    is_by_position,
     merge_clauses,
 )
 from dbt.adapters.silt.materializations.incremental.microbatch import REMEDY, batch_window
@@ -109,7 +109,7 @@ class IncrementalMethods(metaclass=AdapterMeta):
         self, config: Mapping[str, Any], columns: list[SiltColumn], query: str, target: str, source: str
     ) -> list[MergeClause]:
         """Returns the WHEN clauses of a model's merge, between the aliases of its two sides."""
-        order = self.get_column_schema_from_query(query) if goes_by_position(config) else []
+        order = self.get_column_schema_from_query(query) if is_by_position(config) else []
         names, given = ([each.name for each in found] for found in (columns, order))
         gone = f"{source}.{quote(CHANGE_TYPE)} = 'delete'" if self.takes_upserts(query) else None
         return merge_clauses(config, Sides(names, given, target, source, gone))

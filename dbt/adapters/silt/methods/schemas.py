@@ -55,11 +55,11 @@ class SchemaMethods(metaclass=AdapterMeta):
         """Creates a schema. If that fails before a run, the error is kept, and raised for each node in the schema."""
         try:
             super().create_schema(relation)  # type: ignore[misc]
-            self.connections.say_new_folder(relation.database or self._own_database)
+            self.connections.log_new_folder(relation.database or self._own_database)
         except DbtRuntimeError as error:
             if not (self._prepares_run(relation) and isinstance(error.__cause__, InvalidStatementError | StorageError)):
                 raise
-            self._unmade[self._place(relation.database, relation.schema)] = error
+            self._failed_schemas[self._key(relation.database, relation.schema)] = error
 
     @available.parse_none
     def check_place(self, node: Mapping[str, Any]) -> None:
@@ -71,17 +71,17 @@ class SchemaMethods(metaclass=AdapterMeta):
         name = (node.get("database") or self._own_database, node["schema"], node.get("alias") or node["name"])
         with self.connections.exception_handler(f"look up the schema of {node['name']}"):
             self.connections.catalog.check_database(RelationName(*name).database)
-        error = self._unmade.get(self._place(*name[:2]))
+        error = self._failed_schemas.get(self._key(*name[:2]))
         if error is not None:
             raise error
 
     @property
-    def _unmade(self) -> dict[tuple[str, str], DbtRuntimeError]:
+    def _failed_schemas(self) -> dict[tuple[str, str], DbtRuntimeError]:
         """The schemas that could not be created for this run, by database and schema, with the error."""
         unmade: dict[tuple[str, str], DbtRuntimeError] = self.__dict__.setdefault("_unmade_schemas", {})
         return unmade
 
-    def _place(self, database: str | None, schema: str | None) -> tuple[str, str]:
+    def _key(self, database: str | None, schema: str | None) -> tuple[str, str]:
         return normalize(database or self._own_database), normalize(schema or "")
 
     def _prepares_run(self, relation: BaseRelation) -> bool:

@@ -43,7 +43,7 @@ def new_folders(locations: Mapping[str, str]) -> dict[str, str]:
     Args:
         locations: as `locations` returns them.
     """
-    folders = {name: Path(place) for name, place in locations.items() if "://" not in place}
+    folders = {name: Path(location) for name, location in locations.items() if "://" not in location}
     return {name: str(each) for name, each in folders.items() if not each.exists() and each.parent.is_dir()}
 
 

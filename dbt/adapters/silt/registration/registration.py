@@ -81,16 +81,16 @@ class Registration:
         if metastore is None:
             return SettledName(name, Settled.NOT_TRIED)
         found = metastore.find(name.schema, name.identifier)
-        wanted = self._wanted(metastore, name)
+        entry = self._entry_of(metastore, name)
         if found is not None and found.warehouse != self._locations[name.database]:
-            return SettledName(name, Settled.TAKEN if wanted else Settled.ABSENT, found.location if wanted else "")
-        if wanted == found:
-            return SettledName(name, Settled.UNCHANGED if wanted else Settled.ABSENT)
+            return SettledName(name, Settled.TAKEN if entry else Settled.ABSENT, found.location if entry else "")
+        if entry == found:
+            return SettledName(name, Settled.UNCHANGED if entry else Settled.ABSENT)
         if found is not None:
             metastore.remove(found.schema, found.name)
-        if wanted is None:
+        if entry is None:
             return SettledName(name, Settled.REMOVED)
-        metastore.add(wanted)
+        metastore.add(entry)
         return SettledName(name, Settled.MOVED if found else Settled.REGISTERED)
 
     def settle_all(self, database: str) -> Iterator[SettledName]:
@@ -101,15 +101,15 @@ class Registration:
         """
         for schema in self._catalog.schemas(database):
             tables = {each.name for each in self._catalog.relations(database, schema) if _is_table(each.kind)}
-            entries = {RelationName(database, schema, each.name) for each in self._ours(database, schema)}
+            entries = {RelationName(database, schema, each.name) for each in self._own_entries(database, schema)}
             for name in sorted(tables | entries):
                 yield self.settle(name)
 
-    def _ours(self, database: str, schema: str) -> list[RegisteredTable]:
+    def _own_entries(self, database: str, schema: str) -> list[RegisteredTable]:
         metastore, location = self._opened(), self._locations[database]
         return [each for each in metastore.tables(schema) if each.warehouse == location] if metastore else []
 
-    def _wanted(self, metastore: HiveMetastore, name: RelationName) -> RegisteredTable | None:
+    def _entry_of(self, metastore: HiveMetastore, name: RelationName) -> RegisteredTable | None:
         entry = self._catalog.find(name)
         if entry is None or not _is_table(entry.kind):
             return None

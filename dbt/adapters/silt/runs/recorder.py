@@ -45,7 +45,7 @@ class Recorder:
                 self.batches.note(facts.node_id, response)
         self._write(journal_entry(response, facts))
         what = str(response) if response.skipped else f"committed {response.table}@{response}"
-        logger.debug(f"{what[0].upper()}{what[1:]} ({_who(facts)})")
+        logger.debug(f"{what[0].upper()}{what[1:]} ({_author(facts)})")
 
     def _write(self, entry: JournalEntry) -> None:
         """Appends to the journal; a failure is only a warning, because the commit has happened."""
@@ -57,7 +57,7 @@ class Recorder:
             )
 
 
-def _who(facts: CommitFacts) -> str:
+def _author(facts: CommitFacts) -> str:
     named = {"run": facts.run_id, "node": facts.node_id, "batch": facts.batch_id}
     known = [f"{what} {name}" for what, name in named.items() if name is not None]
     return ", ".join(known) or f"invocation {facts.invocation_id}"

@@ -67,7 +67,7 @@ def attach(
         _attached[folder] = finding.attach(folder, use, starting.keeper_of({**settings, "keep_alive": keep_alive}))
         if known is not None:
             known.lease.release()
-        java_process.tell_end(lambda: _end_of_last(folder))
+        java_process.register_end(lambda: _end_of_last(folder))
         shared_storage.trust(_attached[folder].record.application)  # same user, same machine, same mounts
         hadoop_storage.trust(_attached[folder].record.application)  # the keeper gave it the settings
         return _attached[folder]

@@ -48,7 +48,7 @@ def summary(rows: int, most: int) -> str:
     """Returns the number of rows, and the number that a terminal does not show.
 
     Args:
-        most: the maximum of rows that were computed.
+        most: the maximum number of rows that were computed.
     """
     if rows <= MOST_SHOWN:
         return f"({rows} row{'' if rows == 1 else 's'})"

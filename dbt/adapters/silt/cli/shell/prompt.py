@@ -122,7 +122,7 @@ def lines(result: Result, columns: int | None, most: int) -> Iterator[str]:
 
     Args:
         columns: the width of the terminal, if any.
-        most: the maximum of rows that were computed.
+        most: the maximum number of rows that were computed.
     """
     if isinstance(result, RowsFound):
         yield from drawn(result.rows, columns)

@@ -42,9 +42,9 @@ def position(fields: Sequence[pa.Field], stored: StructField, by_id: bool) -> in
     Raises:
         TableDamagedError: if the file has several columns whose names differ only in case.
     """
-    wanted = stored.metadata.get(PARQUET_FIELD_ID) if by_id else None
-    if wanted is not None:
-        return next((at for at, field in enumerate(fields) if field_id(field) == wanted), None)
+    table_type = stored.metadata.get(PARQUET_FIELD_ID) if by_id else None
+    if table_type is not None:
+        return next((at for at, field in enumerate(fields) if field_id(field) == table_type), None)
     name = stored.name.lower()
     found = [at for at, field in enumerate(fields) if field.name.lower() == name]
     if len(found) > 1:
@@ -58,11 +58,11 @@ def field_id(field: pa.Field) -> int | None:
     return None if text is None else int(text)
 
 
-def to_table(array: pa.Array, wanted: DataType, stored: DataType, traits: FileTraits) -> pa.Array:
+def to_table(array: pa.Array, table_type: DataType, stored: DataType, traits: FileTraits) -> pa.Array:
     """Converts a column of a file, or of a struct, list or map in it, to the table's type.
 
     Args:
-        wanted: the table's type.
+        table_type: the table's type.
         stored: the same type with the names and ids in files.
 
     Raises:
@@ -73,21 +73,21 @@ def to_table(array: pa.Array, wanted: DataType, stored: DataType, traits: FileTr
         array = array.storage
     if pa.types.is_list_view(array.type) or pa.types.is_large_list_view(array.type):
         array = plain(array)
-    if _kind_of(wanted) != _kind_in_file(array.type):
+    if _kind_of(table_type) != _kind_in_file(array.type):
         raise pa.ArrowTypeError("only one of the types is nested, or they are nested differently")
-    match wanted, stored:
+    match table_type, stored:
         case StructType(), StructType():
-            return _struct(array, wanted, stored, traits)
+            return _struct(array, table_type, stored, traits)
         case ArrayType(), ArrayType():
-            values = to_table(array.values, wanted.element_type, stored.element_type, traits)
-            return _nested(array, arrow_type(wanted), values)
+            values = to_table(array.values, table_type.element_type, stored.element_type, traits)
+            return _nested(array, arrow_type(table_type), values)
         case MapType(), MapType():
-            keys = to_table(array.keys, wanted.key_type, stored.key_type, traits)
-            items = to_table(array.items, wanted.value_type, stored.value_type, traits)
-            target = arrow_type(wanted)
+            keys = to_table(array.keys, table_type.key_type, stored.key_type, traits)
+            items = to_table(array.items, table_type.value_type, stored.value_type, traits)
+            target = arrow_type(table_type)
             fields = [pa.field("key", target.key_type, nullable=False), pa.field("value", target.item_type)]
             return _nested(array, target, pa.StructArray.from_arrays([keys, items], fields=fields))
-    return leaf(array, arrow_type(wanted), traits)
+    return leaf(array, arrow_type(table_type), traits)
 
 
 def _kind_of(data_type: DataType) -> str:
@@ -118,17 +118,17 @@ def leaf(array: pa.Array, target: pa.DataType, traits: FileTraits) -> pa.Array:
     return array.cast(target)
 
 
-def _struct(array: pa.Array, wanted: StructType, stored: StructType, traits: FileTraits) -> pa.Array:
+def _struct(array: pa.Array, table_type: StructType, stored: StructType, traits: FileTraits) -> pa.Array:
     """Converts a struct: members in the table's order, null if the file lacks them."""
     held = [array.type.field(at) for at in range(array.type.num_fields)]
     members = []
-    for member, of_file in zip(wanted, stored, strict=True):
+    for member, of_file in zip(table_type, stored, strict=True):
         at = position(held, of_file, traits.by_id)
         if at is None:
             members.append(pa.nulls(len(array), arrow_type(member.type)))
         else:
             members.append(to_table(array.field(at), member.type, of_file.type, traits))
-    target = arrow_type(wanted)
+    target = arrow_type(table_type)
     fields = [target.field(at) for at in range(target.num_fields)]
     return pa.StructArray.from_arrays(members, fields=fields, mask=array.is_null())
 

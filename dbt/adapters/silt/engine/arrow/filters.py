@@ -109,13 +109,13 @@ def _only(constant: Constant) -> pa.Scalar:
 def _column(column: Column, batch: pa.RecordBatch) -> pa.Array:
     """Returns a column or a member of structs, null if a struct around it is null."""
     first, *inner = column.parts
-    array = batch.column(_place(first, batch.schema.names))
+    array = batch.column(_index_of(first, batch.schema.names))
     for part in inner:
-        array = pc.struct_field(array, _place(part, [field.name for field in array.type]))
+        array = pc.struct_field(array, _index_of(part, [field.name for field in array.type]))
     return array
 
 
-def _place(name: str, names: Sequence[str]) -> int:
+def _index_of(name: str, names: Sequence[str]) -> int:
     for at, each in enumerate(names):
         if each.lower() == name.lower():
             return at

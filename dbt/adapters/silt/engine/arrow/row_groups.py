@@ -71,14 +71,14 @@ class RowGroups:
                 return
             at = [name.lower() for name in wanted.names].index(part.lower())
             of_file = stored.fields[at]
-            place = None if held is None else position(held, of_file, self.by_id)
+            index = None if held is None else position(held, of_file, self.by_id)
             physical.append(wanted.fields[at].physical_name)
             wanted, stored = wanted.fields[at].type, of_file.type
-            if held is None or place is None:
+            if held is None or index is None:
                 held = None
                 continue
-            in_file.append(held[place].name)
-            kind = held[place].type
+            in_file.append(held[index].name)
+            kind = held[index].type
             held = [kind.field(inner) for inner in range(kind.num_fields)] if pa.types.is_struct(kind) else []
         if not isinstance(wanted, StructType | ArrayType | MapType):
             yield _Leaf(tuple(physical), None if held is None else tuple(in_file), wanted)

@@ -222,7 +222,7 @@ def _union(proof: Proof, node: PlanNode, needs: Sequence[Need]) -> Roles:
     at = [_position(outputs[0], need) for need in needs]
     return _merged(
         *(
-            _either(proof, each, [output[place] for place in at])
+            _either(proof, each, [output[index] for index in at])
             for each, output in zip(node.children, outputs, strict=True)
         )
     )

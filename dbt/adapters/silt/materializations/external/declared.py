@@ -16,7 +16,7 @@ from dbt_common.exceptions import DbtBaseException
 
 from dbt.adapters.silt.engine.kernel.errors import SiltError
 from dbt.adapters.silt.engine.sql.query.references import table_references
-from dbt.adapters.silt.materializations.external.target import place_of
+from dbt.adapters.silt.materializations.external.target import resolve_location
 
 
 @dataclass(frozen=True)
@@ -61,4 +61,4 @@ def of_artifact(path: Path, project_root: str) -> Iterator[str]:
     for config in configs:
         if config.get("materialized") == "external":
             with contextlib.suppress(DbtBaseException):
-                yield place_of(str(config.get("location") or ""), project_root)
+                yield resolve_location(str(config.get("location") or ""), project_root)

@@ -13,7 +13,7 @@ from dbt_common.exceptions import DbtBaseException
 from dbt.adapters.silt.engine.catalog.locations import local_path
 from dbt.adapters.silt.materializations.external.declared import DeclaredFiles
 from dbt.adapters.silt.materializations.external.sources import external_of
-from dbt.adapters.silt.materializations.external.target import place_of
+from dbt.adapters.silt.materializations.external.target import resolve_location
 
 
 def declared_by(manifest: Any, config: Any) -> DeclaredFiles:
@@ -36,7 +36,7 @@ def _locations(manifest: Any, config: Any) -> Iterator[str]:
         if node.config.materialized == "external":
             with contextlib.suppress(DbtBaseException):
                 location = _rendered(str(node.config.get("location") or ""), config)
-                yield place_of(location, config.project_root)
+                yield resolve_location(location, config.project_root)
 
 
 def _codes(manifest: Any) -> Iterator[str]:

@@ -75,16 +75,16 @@ def target_of(model: Mapping[str, Any], location: str, project_root: str, taken:
         DbtRuntimeError: if the location or format cannot be used.
     """
     config = model["config"]
-    place = place_of(location, project_root, taken)
-    named = format_of(place)
+    resolved = resolve_location(location, project_root, taken)
+    named = format_of(resolved)
     file_format = str(config.get("format") or named or "parquet").lower()
     if file_format not in _FORMATS:
         raise DbtRuntimeError(f"`format: {file_format}` cannot be written: it must be one of {', '.join(_FORMATS)}")
-    options = _options(file_format, config, place if named else None)
+    options = _options(file_format, config, resolved if named else None)
     partition_by = _columns(config.get("partition_by") or options.pop("partition_by", None))
     if named and partition_by:
         raise DbtRuntimeError(f"`partition_by` needs a folder, but `{location}` is a single file: remove its extension")
-    return ExternalTarget(place, bool(named), file_format, options, partition_by, str(model["unique_id"]))
+    return ExternalTarget(resolved, bool(named), file_format, options, partition_by, str(model["unique_id"]))
 
 
 def refused(where: str, reason: str) -> DbtRuntimeError:
@@ -92,7 +92,7 @@ def refused(where: str, reason: str) -> DbtRuntimeError:
     return DbtRuntimeError(f"`{where}` is not overwritten: {reason}")
 
 
-def place_of(location: str, project_root: str, taken: Iterable[str] = ()) -> str:
+def resolve_location(location: str, project_root: str, taken: Iterable[str] = ()) -> str:
     """Returns the absolute path or URL of a config's `location`; arguments and errors as in `target_of`."""
     if not location:
         raise DbtRuntimeError("the materialization `external` needs a `location`: the file or folder to write")

@@ -88,7 +88,7 @@ def _with_deletes(clauses: Sequence[MergeClause], gone: str) -> list[MergeClause
     ]
 
 
-def goes_by_position(config: Given) -> bool:
+def is_by_position(config: Given) -> bool:
     """Returns whether a clause maps the model's columns by position."""
     lists = (config.get("merge_clauses") or {}).values()
     return any(each.get("mode") == "by_position" for given in lists for each in given)

@@ -62,7 +62,7 @@ class ModelSource:
     def error(self, error: BaseException) -> DbtRuntimeError:
         """Returns the error for dbt, with its message and the project's lines that led to it."""
         frames = "".join(traceback.StackSummary.from_list(self._frames(error)).format())
-        return DbtRuntimeError(f"{_said(error)}\n{frames}".rstrip())
+        return DbtRuntimeError(f"{_message(error)}\n{frames}".rstrip())
 
     def _frames(self, error: BaseException) -> list[traceback.FrameSummary]:
         """Returns the stack frames in the model and in other modules of the project, without libraries."""
@@ -83,7 +83,7 @@ class ModelSource:
         return file != self.file and path.is_relative_to(self.root) and "site-packages" not in path.parts
 
 
-def _said(raised: BaseException) -> str:
+def _message(raised: BaseException) -> str:
     error = of_spark(raised) if isinstance(raised, Exception) else raised
     if isinstance(error, SiltError):
         return str(error)

@@ -178,14 +178,14 @@ def _plain(value: Any, kind: T.DataType) -> Any:
     return value
 
 
-def _holds(kind: T.DataType, wanted: tuple[type, ...]) -> bool:
+def _holds(kind: T.DataType, types: tuple[type, ...]) -> bool:
     if isinstance(kind, T.ArrayType):
-        return _holds(kind.elementType, wanted)
+        return _holds(kind.elementType, types)
     if isinstance(kind, T.MapType):
-        return _holds(kind.keyType, wanted) or _holds(kind.valueType, wanted)
+        return _holds(kind.keyType, types) or _holds(kind.valueType, types)
     if isinstance(kind, T.StructType):
-        return any(_holds(member.dataType, wanted) for member in kind.fields)
-    return isinstance(kind, wanted)
+        return any(_holds(member.dataType, types) for member in kind.fields)
+    return isinstance(kind, types)
 
 
 def _type_name(kind: T.DataType) -> str:

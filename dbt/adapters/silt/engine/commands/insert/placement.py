@@ -85,7 +85,7 @@ def place(query: DataFrame, target: Target, placement: Placement) -> Placed:
     if evolved and columns is not None:
         columns = (*columns, *schema.names[len(snapshot.schema) :])
     given = extended.columns if columns is None else columns
-    unnumbered = numbering.wanted(schema, given, target.name) if _has_computed(schema) else {}
+    unnumbered = numbering.to_number(schema, given, target.name) if _has_computed(schema) else {}
     assigned = store_assignment.assign(extended, schema, target.name, placement.by_name, columns)
     metadata = with_schema(target, schema) if evolved else snapshot.metadata
     rules = table_checks(schema, snapshot.properties, target.name)
@@ -97,7 +97,7 @@ def _has_computed(schema: StructType) -> bool:
 
 
 def _columns(schema: StructType, placement: Placement) -> Sequence[str] | None:
-    """Returns the table's columns that the query's columns and then the constants fill, unless matched by name."""
+    """Returns the columns that the query's columns, then the constants, fill by position; None if matched by name."""
     if placement.by_name:
         return None
     constants = {name.lower() for name in placement.constants}

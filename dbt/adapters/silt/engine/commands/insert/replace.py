@@ -73,8 +73,8 @@ def replace_where(
         spark,
         target,
         others,
-        going=lambda frame: frame.alias(rows.alias).filter(matches),
-        staying=lambda frame: frame.alias(rows.alias).filter(~matches),
+        to_replace=lambda frame: frame.alias(rows.alias).filter(matches),
+        to_keep=lambda frame: frame.alias(rows.alias).filter(~matches),
     )
     replacement = Replacement(
         _OVERWRITE,
@@ -82,7 +82,7 @@ def replace_where(
         opened=others.num_rows,
         reads=ReadSet(predicates=(rows.predicate,), paths=_paths(others)),
         parameters={"predicate": rows.condition},
-        gone=parts.gone_with(whole, spark, target),
+        gone=parts.all_replaced(whole, spark, target),
     )
     return insertion.replace_rows(target, placed, parts, replacement, settings)
 
@@ -283,8 +283,8 @@ def _replace_rows(
         source.frame.sparkSession,
         target,
         candidates,
-        going=lambda frame: frame.alias(plan.target_alias).join(source.frame, matches, "left_semi"),
-        staying=lambda frame: frame.alias(plan.target_alias).join(source.frame, matches, "left_anti"),
+        to_replace=lambda frame: frame.alias(plan.target_alias).join(source.frame, matches, "left_semi"),
+        to_keep=lambda frame: frame.alias(plan.target_alias).join(source.frame, matches, "left_anti"),
     )
     done = replace(
         replacement,

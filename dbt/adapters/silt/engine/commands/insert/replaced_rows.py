@@ -55,7 +55,7 @@ class Split:
         if self.survivors is not None and self.survivors != kept:
             raise file_rows.miscounted(target, self.removed, f"{kept} rows were kept instead of {self.survivors}")
 
-    def gone_with(self, whole: pa.Table, spark: SparkSession, target: Target) -> DataFrame | None:
+    def all_replaced(self, whole: pa.Table, spark: SparkSession, target: Target) -> DataFrame | None:
         """Returns the replaced rows, including the rows of whole files, if changes are recorded."""
         if self.gone is None:
             return None
@@ -66,23 +66,23 @@ def split(
     spark: SparkSession,
     target: Target,
     candidates: pa.Table,
-    going: Callable[[DataFrame], DataFrame],
-    staying: Callable[[DataFrame], DataFrame],
+    to_replace: Callable[[DataFrame], DataFrame],
+    to_keep: Callable[[DataFrame], DataFrame],
 ) -> Split:
     """Separates the rows to replace from the rows to keep.
 
     Args:
-        going: selects the rows of a frame that are replaced.
-        staying: selects the rows of a frame that are kept.
+        to_replace: selects the rows of a frame that are replaced.
+        to_keep: selects the rows of a frame that are kept.
     """
     log, snapshot = target.log, target.snapshot
     if not change_data.is_recorded(snapshot):
-        partly = _with_rows_to_replace(spark, target, candidates, going)
+        partly = _with_rows_to_replace(spark, target, candidates, to_replace)
         if not partly.num_rows:
             return Split(partly)
         read = file_rows.counted(spark, target, partly)
-        return Split(partly, staying(read.frame), read=read)
-    found = marking.kept(going(scan.read(spark, log, snapshot, candidates, with_position=True)))
+        return Split(partly, to_keep(read.frame), read=read)
+    found = marking.kept(to_replace(scan.read(spark, log, snapshot, candidates, with_position=True)))
     plan = marking.plan(target, candidates, marking.positions(target, found, candidates), may_stay=False)
     if not plan.files_to_rewrite.num_rows:
         return Split(plan.removed)

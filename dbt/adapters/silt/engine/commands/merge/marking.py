@@ -82,8 +82,8 @@ def mark(sides: Sides, opened: pa.Table, metadata: Metadata, limits: Limits) -> 
     """
     sides = replace(sides, source=sides.source.numbered)
     pairs, rules = _pairs(sides)
-    by_clause = _going(sides, pairs)
-    counts = {number: sum(map(len, going.values())) for number, going in by_clause.items()}
+    by_clause = _rows_by_clause(sides, pairs)
+    counts = {number: sum(map(len, to_delete.values())) for number, to_delete in by_clause.items()}
     plan = marking.plan(sides.target, sides.chosen, _together(by_clause.values()))
     changed = pairs.filter(f"{ACTION} not in ({', '.join(map(str, (*sides.clauses.deletions, COPY)))})")
     new, metadata = _inserted(sides, pairs, metadata)
@@ -113,7 +113,7 @@ def _pairs(sides: Sides) -> tuple[DataFrame, tuple[Check, ...]]:
     return marking.kept(rows), rules
 
 
-def _going(sides: Sides, pairs: DataFrame) -> Mapping[int, Positions]:
+def _rows_by_clause(sides: Sides, pairs: DataFrame) -> Mapping[int, Positions]:
     """Returns the positions of the target's changed rows, by their clause; runs a job."""
     found = positions.collect(pairs, sides.target.log, sides.chosen, by=ACTION)
     by_clause: dict[int, dict[str, BitMap64]] = defaultdict(dict)
@@ -179,9 +179,9 @@ def _recorded(
     target, deletions = sides.target, sides.clauses.deletions
 
     def before(deleted: bool) -> DataFrame:
-        going = _together(rows for number, rows in by_clause.items() if (number in deletions) is deleted)
-        chosen = file_rows.at(sides.chosen, going)
-        return scan.read(sides.spark, target.log, target.snapshot, chosen, only=going)
+        to_delete = _together(rows for number, rows in by_clause.items() if (number in deletions) is deleted)
+        chosen = file_rows.at(sides.chosen, to_delete)
+        return scan.read(sides.spark, target.log, target.snapshot, chosen, only=to_delete)
 
     def count(deleted: bool) -> int:
         return sum(counts[number] for number in by_clause if (number in deletions) is deleted)

@@ -53,7 +53,7 @@ class Matched:
         return all(observed[name] == self.found[name] for name in (_NUMBER, _SUM))
 
 
-def pays(sides: Sides, limits: Limits) -> bool:
+def is_worthwhile(sides: Sides, limits: Limits) -> bool:
     """Returns whether the MERGE inserts, and the source is small enough to broadcast."""
     size = sides.source.size
     return (

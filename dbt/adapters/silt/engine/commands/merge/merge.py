@@ -177,7 +177,7 @@ def _find(sides: Sides, source: DataFrame, limits: Limits) -> _Found:
 def _touched(found: _Found, limits: Limits) -> _Found:
     """Restricts the files to the files that must be rewritten; runs a job."""
     sides = found.sides
-    if not merge_matched.pays(sides, limits):
+    if not merge_matched.is_worthwhile(sides, limits):
         return replace(found, sides=replace(sides, chosen=join.touched(sides)))
     sides = replace(sides, source=sides.source.numbered)
     files_with_matches, matched = merge_matched.find(sides)

@@ -138,20 +138,20 @@ def _image(row: Column, change_type: Column) -> Column:
 
 def _uncancelled(rows: DataFrame, schema: StructType) -> DataFrame:
     """Returns the changes of rows without ids: equal rows that were removed and added cancel each other."""
-    grouped_as_text = {place for place, member in enumerate(schema) if _is_grouped_as_text(member.type)}
-    texts = [F.col(f"{_VALUE}{place}").cast("string").alias(f"{_TEXT}{place}") for place in grouped_as_text]
+    grouped_as_text = {index for index, member in enumerate(schema) if _is_grouped_as_text(member.type)}
+    texts = [F.col(f"{_VALUE}{index}").cast("string").alias(f"{_TEXT}{index}") for index in grouped_as_text]
     # Spark replaces a grouping column in the whole aggregation by its normal form, so the values are copied before.
-    copies = [F.col(quote(schema.names[place])).alias(f"{_VALUE}{place}") for place in grouped_as_text]
+    copies = [F.col(quote(schema.names[index])).alias(f"{_VALUE}{index}") for index in grouped_as_text]
     copied = rows.select("*", *copies)
-    values = [F.first(f"{_VALUE}{place}").alias(f"{_VALUE}{place}") for place in grouped_as_text]
+    values = [F.first(f"{_VALUE}{index}").alias(f"{_VALUE}{index}") for index in grouped_as_text]
     sign = F.when(F.col(CHANGE_TYPE).isin(*_ADDED), 1).otherwise(-1)
     keys = [COMMIT_VERSION, COMMIT_TIMESTAMP, *map(quote, schema.names)]
     counted = copied.groupBy(*keys, *texts).agg(F.sum(sign).alias(_TIMES), *values)
     left = counted.filter(F.col(_TIMES) != 0)
     repeated = F.explode(F.array_repeat(F.lit(1), F.abs(_TIMES).cast("int")))
     columns = [
-        F.col(f"{_VALUE}{place}").alias(name) if place in grouped_as_text else F.col(quote(name))
-        for place, name in enumerate(schema.names)
+        F.col(f"{_VALUE}{index}").alias(name) if index in grouped_as_text else F.col(quote(name))
+        for index, name in enumerate(schema.names)
     ]
     kind = F.when(F.col(_TIMES) > 0, F.lit(INSERT)).otherwise(F.lit(DELETE)).alias(CHANGE_TYPE)
     return left.select(*columns, kind, COMMIT_VERSION, COMMIT_TIMESTAMP, repeated.alias(_IMAGE)).drop(_IMAGE)

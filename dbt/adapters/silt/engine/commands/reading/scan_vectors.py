@@ -119,7 +119,7 @@ def filters(files: pa.Table, positions: Positions, keeps: bool, has_join: bool) 
     known = [FileRows(size or 0, rows, positions[path]) for path, size, rows in zip(*columns, strict=True)]
     way, scans = (Way.JOIN, [range(len(known))]) if has_join else _ways(known)
     return [
-        (files.take(pa.array(places, pa.int64())), RowFilter(tuple(known[place] for place in places), keeps, way))
+        (files.take(pa.array(places, pa.int64())), RowFilter(tuple(known[index] for index in places), keeps, way))
         for places in scans
     ]
 
@@ -128,17 +128,17 @@ def _ways(files: Sequence[FileRows]) -> tuple[Way, Sequence[Sequence[int]]]:
     """Returns the way to apply the vectors, and for each scan the indexes of its files."""
     all_of_them = [range(len(files))]
     if len(files) <= _MOST_LITERAL_FILES and sum(len(each.positions) for each in files) <= _MOST_LITERAL_ROWS:
-        return Way.NUMBERS, [[place] for place in range(len(files))]
+        return Way.NUMBERS, [[index] for index in range(len(files))]
     rounds: dict[int, list[int]] = defaultdict(list)
     seen: dict[int, int] = defaultdict(int)
-    for place, each in enumerate(files):
+    for index, each in enumerate(files):
         if not each.size or each.records is None:
             return Way.JOIN, all_of_them
-        rounds[seen[each.size]].append(place)
+        rounds[seen[each.size]].append(index)
         seen[each.size] += 1
     step = _MOST_FILES_OF_A_SCAN
     scans = [same[start : start + step] for same in rounds.values() for start in range(0, len(same), step)]
-    rows = max(sum(files[place].records or 0 for place in scan) for scan in scans)
+    rows = max(sum(files[index].records or 0 for index in scan) for scan in scans)
     return (Way.ARRAY, scans) if len(scans) <= _MOST_SCANS and rows <= _MOST_ROWS else (Way.JOIN, all_of_them)
 
 

@@ -85,8 +85,8 @@ def _mark(
     changes = replace(changes, removed=pa.concat_tables([whole, changes.removed]))
     deleted = plan.num_deleted + file_rows.row_count(target, whole)
     if is_recorded and (plan.files_to_rewrite.num_rows or plan.files_to_mark.num_rows):
-        going = found.select(*map(quote, target.snapshot.schema.names))
-        gone = scan.read(spark, target.log, target.snapshot, whole).unionAll(going)
+        to_delete = found.select(*map(quote, target.snapshot.schema.names))
+        gone = scan.read(spark, target.log, target.snapshot, whole).unionAll(to_delete)
         deletions, expected = {changed_files.DELETE: gone}, {changed_files.DELETE: deleted}
         changes = file_changes.record(target, changes, target.snapshot.metadata, deletions, expected)
     return RowResult(changes, deleted, plan.num_survivors)

@@ -108,12 +108,12 @@ def _mark(
     """Deletes the old rows by deletion vectors, or removes their files, and writes the new and the kept rows."""
     if rows.condition is None:
         before = _read(spark, target, rows, candidates)
-        going: Positions = marking.all_positions(target, candidates)
+        to_delete: Positions = marking.all_positions(target, candidates)
     else:
         found = _read(spark, target, rows, candidates, with_position=True).filter(F.col(_CHANGED))
         before = marking.kept(found).alias(rows.alias)
-        going = marking.positions(target, before, candidates)
-    plan = marking.plan(target, candidates, going)
+        to_delete = marking.positions(target, before, candidates)
+    plan = marking.plan(target, candidates, to_delete)
     new, rules = _new_rows(before, target, assigned)
     if plan.num_deleted == 0:
         return RowResult(FileChanges(candidates, plan.touched))

@@ -213,7 +213,7 @@ def _of_storage(root: Cause, table: str | None, version: int | None) -> SiltErro
 
 
 def _of_kind(found: Sequence[Cause], table: str | None, version: int | None) -> SiltError | None:
-    """Returns the error for a fault of the statement or the data: by the last condition, else by the last exception."""
+    """Returns the error for a fault of the statement or the data; the last condition, or else exception, decides."""
     for cause in (*(each for each in reversed(found) if each.condition), *reversed(found)):
         kind = kind_of(cause.condition, cause.state, cause.exception)
         if kind is not None:

@@ -62,10 +62,10 @@ _READ: Final[Mapping[str, tuple[str, ...]]] = {
 
 def format_of(path: str) -> str | None:
     """Returns the format that a path's ending names, if any."""
-    place = PurePosixPath(path)
-    if place.suffix.lower() in _COMPRESSIONS:
-        place = place.with_suffix("")
-    ending = place.suffix.lower().removeprefix(".")
+    file = PurePosixPath(path)
+    if file.suffix.lower() in _COMPRESSIONS:
+        file = file.with_suffix("")
+    ending = file.suffix.lower().removeprefix(".")
     found = _SUFFIXES.get(ending, ending)
     return found if found in _FORMATS else None
 

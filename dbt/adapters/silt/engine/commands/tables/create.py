@@ -215,13 +215,13 @@ def _write(log: DeltaLog, metadata: Metadata, query: DataFrame, is_hashed: bool)
     """Writes the query's rows, and returns the metadata with the high water marks of their numbers.
 
     Args:
-        is_hashed: whether the hash of the rows is observed, unless rows are numbered.
+        is_hashed: whether the hash of the rows is observed; if rows get identity numbers, it never is.
     """
     schema = StructType.from_json(metadata.schema_string)
     given = None
     if len(query.columns) < len(schema):
         given = [member.name for member in schema if not member.is_computed]
-    unnumbered = numbering.wanted(schema, schema.names if given is None else given, log.name)
+    unnumbered = numbering.to_number(schema, schema.names if given is None else given, log.name)
     assigned: Assigned = assign(query, schema, log.name, columns=given)
     rules = table_checks(schema, TableProperties(metadata.configuration), log.name)
     rows, metadata = numbering.numbered(assigned.df, metadata, unnumbered)

@@ -76,9 +76,9 @@ def not_null_checks(schema: StructType, table: str) -> tuple[Check, ...]:
         return ()
     example = example_row(schema)
     return tuple(
-        Check(has_null(F.col(quote(member.name))), example, _not_null_error(place, table))
+        Check(has_null(F.col(quote(member.name))), example, _not_null_error(path, table))
         for member in strict
-        for place, has_null in _nulls(member, member.name)
+        for path, has_null in _nulls(member, member.name)
     )
 
 
@@ -100,8 +100,8 @@ def counted(count: int, verb: str, verb_of_one: str) -> str:
 def _length_checks(schema: StructType, table: str) -> Iterator[Check]:
     for member in filter(has_lengths, schema):
         column = F.col(quote(member.name))
-        for place, limit, is_too_long in _limits(declared_type(member), member.name):
-            yield Check(is_too_long(column), column.cast("string"), _length_error(place, limit, table))
+        for path, limit, is_too_long in _limits(declared_type(member), member.name):
+            yield Check(is_too_long(column), column.cast("string"), _length_error(path, limit, table))
 
 
 def _limits(data_type: DataType, name: str) -> Iterator[tuple[str, tuple[str, int], Test]]:
@@ -110,8 +110,8 @@ def _limits(data_type: DataType, name: str) -> Iterator[tuple[str, tuple[str, in
     if limit is not None:
         most = limit[1]
         yield name, limit, lambda value: F.char_length(value) > most
-    for inner, place, inside in _parts(data_type, name):
-        for found, inner_limit, is_too_long in _limits(inner, place):
+    for inner, path, inside in _parts(data_type, name):
+        for found, inner_limit, is_too_long in _limits(inner, path):
             yield found, inner_limit, inside(is_too_long)
 
 
@@ -151,25 +151,25 @@ def _nulls(member: StructField, name: str) -> Iterator[tuple[str, Test]]:
     """Yields each path in a column that forbids null, and a test whether a value of the column has a null there."""
     if not member.nullable:
         yield name, lambda value: value.isNull()
-    for place, has_null in _inner_nulls(member.type, name):
-        yield place, _where_present(has_null)
+    for path, has_null in _inner_nulls(member.type, name):
+        yield path, _where_present(has_null)
 
 
 def _inner_nulls(data_type: DataType, name: str) -> Iterator[tuple[str, Test]]:
     if isinstance(data_type, StructType):
         for member in data_type:
-            for place, has_null in _nulls(member, f"{name}.{member.name}"):
-                yield place, _of_member(member.name, has_null)
+            for path, has_null in _nulls(member, f"{name}.{member.name}"):
+                yield path, _of_member(member.name, has_null)
     elif isinstance(data_type, ArrayType):
         element = StructField("element", data_type.element_type, data_type.contains_null)
-        for place, has_null in _nulls(element, f"{name}.element"):
-            yield place, _of_any(lambda value: value, has_null)
+        for path, has_null in _nulls(element, f"{name}.element"):
+            yield path, _of_any(lambda value: value, has_null)
     elif isinstance(data_type, MapType):
-        for place, has_null in _inner_nulls(data_type.key_type, f"{name}.key"):
-            yield place, _of_any(F.map_keys, has_null)
+        for path, has_null in _inner_nulls(data_type.key_type, f"{name}.key"):
+            yield path, _of_any(F.map_keys, has_null)
         value_field = StructField("value", data_type.value_type, data_type.value_contains_null)
-        for place, has_null in _nulls(value_field, f"{name}.value"):
-            yield place, _of_any(F.map_values, has_null)
+        for path, has_null in _nulls(value_field, f"{name}.value"):
+            yield path, _of_any(F.map_values, has_null)
 
 
 def _generation_checks(schema: StructType, table: str) -> Iterator[Check]:

@@ -114,10 +114,10 @@ def _keeps(source: StructType, target: StructType) -> bool:
     )
 
 
-def fitted(column: Column, wanted: DataType) -> Column:
+def fitted(column: Column, data_type: DataType) -> Column:
     """Pads and cuts strings of a column to the lengths of a type that differs from the column's only in lengths."""
-    plain = plain_type(wanted)
-    found = None if plain == wanted else conversion(plain, wanted, by_name=True)
+    plain = plain_type(data_type)
+    found = None if plain == data_type else conversion(plain, data_type, by_name=True)
     return column if found is None else found.convert(column)
 
 
@@ -136,24 +136,24 @@ def _simple(source: DataType, target: DataType) -> Conversion | None:
     if limit is not None:
         text = conversion(source, plain_type(target), by_name=True)
         return None if text is None else Conversion(lambda column: _fit(text.convert(column), limit))
-    wanted = spark_type(target)
+    data_type = spark_type(target)
     kind, target_kind = _kind(source), _kind(target)
     if kind == "void":
-        return Conversion(lambda column: column.cast(wanted))
+        return Conversion(lambda column: column.cast(data_type))
     if kind is None or target_kind is None:
         return None
     if target_kind == "string" and kind != "variant":
-        return Conversion(lambda column: column.cast(wanted))
+        return Conversion(lambda column: column.cast(data_type))
     if kind == "string" and target_kind == "binary":
-        return Conversion(lambda column: column.cast(wanted))
+        return Conversion(lambda column: column.cast(data_type))
     known = (kind in _NUMBERS and target_kind in _NUMBERS) or (kind in _TIMES and target_kind in _TIMES)
     if not known and (kind != "string" or target_kind == "variant"):
         return None
     if _holds_all(source, target):
-        return Conversion(lambda column: column.cast(wanted))
+        return Conversion(lambda column: column.cast(data_type))
     return Conversion(
-        lambda column: column.try_cast(wanted),
-        lambda column: column.isNotNull() & column.try_cast(wanted).isNull(),
+        lambda column: column.try_cast(data_type),
+        lambda column: column.isNotNull() & column.try_cast(data_type).isNull(),
     )
 
 

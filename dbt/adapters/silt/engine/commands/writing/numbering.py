@@ -28,22 +28,22 @@ _ROW_BITS: Final = 33
 """The number of bits of `monotonically_increasing_id` that hold the row's position in its partition."""
 
 
-def numbered(rows: DataFrame, metadata: Metadata, wanted: Mapping[str, Column | None]) -> tuple[DataFrame, Metadata]:
+def numbered(rows: DataFrame, metadata: Metadata, to_number: Mapping[str, Column | None]) -> tuple[DataFrame, Metadata]:
     """Returns the rows with their numbers, and the metadata with the high water marks moved.
 
-    Runs a job for each column in `wanted`.
+    Runs a job for each column in `to_number`.
 
     Args:
         rows: rows with the identity columns, whatever their values.
-        wanted: identity columns, by the table's name, each with the condition of the rows that get a number, never
+        to_number: identity columns, by the table's name, each with the condition of the rows that get a number, never
             null; None for all rows.
 
     Raises:
         UnsupportedStatementError: if a column has no numbers left.
     """
-    columns = identity.identities(StructType.from_json(metadata.schema_string)) if wanted else {}
+    columns = identity.identities(StructType.from_json(metadata.schema_string)) if to_number else {}
     counts = {}
-    for name, when in wanted.items():
+    for name, when in to_number.items():
         rows, counts[name] = _with_numbers(rows, name, columns[name], when)
     return rows, identity.moved(metadata, counts)
 
@@ -74,8 +74,8 @@ def check_set(column: StructField, inserts: bool, is_default: bool, table: str) 
     )
 
 
-def wanted(schema: StructType, given: Iterable[str], table: str) -> dict[str, Column | None]:
-    """Returns the identity columns that inserted rows have no values for, as the `wanted` of `numbered`.
+def to_number(schema: StructType, given: Iterable[str], table: str) -> dict[str, Column | None]:
+    """Returns the identity columns that inserted rows have no values for, as the `to_number` of `numbered`.
 
     Args:
         given: the columns that the rows have values for.

@@ -48,18 +48,18 @@ class KeptStatistics:
         self._corrupt = corrupt
         self._known: Found = {}
 
-    def read(self, wanted: Mapping[Statistic, ValueOrder | None]) -> Found:
+    def read(self, requested: Mapping[Statistic, ValueOrder | None]) -> Found:
         """Reads the statistics as `stats_json.read` returns them, except that timestamps may be Arrow timestamps.
 
         Raises:
             CorruptCheckpointError: if the statistics cannot be read.
         """
         known = self._known
-        missing = {statistic: order for statistic, order in wanted.items() if statistic not in known}
+        missing = {statistic: order for statistic, order in requested.items() if statistic not in known}
         if missing:
             with self._corrupt():
                 known = self._remembered({**known, **self._read(missing)})
-        return {statistic: known[statistic] for statistic in wanted}
+        return {statistic: known[statistic] for statistic in requested}
 
     def texts(self) -> Iterator[pa.Array]:
         """Yields the JSON strings of all files in batches. Raises as `read`."""
@@ -71,12 +71,14 @@ class KeptStatistics:
         self._known = dict(list(found.items())[-_MOST_COLUMNS:])
         return found
 
-    def _read(self, wanted: Mapping[Statistic, ValueOrder | None]) -> Found:
+    def _read(self, requested: Mapping[Statistic, ValueOrder | None]) -> Found:
         files = [_opened(part) for part in self._parts]
-        typed = {name: order for name, order in wanted.items() if all(_is_typed(file, name, order) for file in files)}
+        typed = {
+            name: order for name, order in requested.items() if all(_is_typed(file, name, order) for file in files)
+        }
         found = _joined([batch for file in files for batch in _typed(file, typed)], typed) if typed else {}
         # A statistic whose column is empty may still be in the JSON strings.
-        unknown = {name: order for name, order in wanted.items() if name not in found or _is_empty(found[name])}
+        unknown = {name: order for name, order in requested.items() if name not in found or _is_empty(found[name])}
         if unknown:
             found |= _joined([stats_json.read(texts, unknown) for file in files for texts in _texts(file)], unknown)
         return found
@@ -147,10 +149,10 @@ def _member(kind: pa.DataType, path: Sequence[str]) -> pa.DataType | None:
     return kind
 
 
-def _typed(file: BoundedParquet, wanted: Mapping[Statistic, ValueOrder | None]) -> Iterator[Found]:
-    for rows in action_batches(file, AddFile.key, [".".join(("stats_parsed", *name)) for name in wanted]):
+def _typed(file: BoundedParquet, requested: Mapping[Statistic, ValueOrder | None]) -> Iterator[Found]:
+    for rows in action_batches(file, AddFile.key, [".".join(("stats_parsed", *name)) for name in requested]):
         yield {
-            name: _json_form(pc.struct_field(rows, ["stats_parsed", *name]), order) for name, order in wanted.items()
+            name: _json_form(pc.struct_field(rows, ["stats_parsed", *name]), order) for name, order in requested.items()
         }
 
 
@@ -164,5 +166,5 @@ def _json_form(values: pa.Array, order: ValueOrder | None) -> pa.Array:
     return values.cast(pa.int64() if order is None else order.json_form)
 
 
-def _joined(batches: Sequence[Found], wanted: Mapping[Statistic, ValueOrder | None]) -> Found:
-    return {name: pa.concat_arrays([batch[name] for batch in batches]) for name in wanted}
+def _joined(batches: Sequence[Found], requested: Mapping[Statistic, ValueOrder | None]) -> Found:
+    return {name: pa.concat_arrays([batch[name] for batch in batches]) for name in requested}

@@ -35,18 +35,18 @@ _BLOCK_BYTES = 4 << 20
 _NO_NUMBER = r':\s*"(?:NaN|[+-]?Infinity|[+-]?INF)"'
 
 
-def read(texts: pa.Array, wanted: Mapping[Statistic, ValueOrder | None]) -> dict[Statistic, pa.Array]:
+def read(texts: pa.Array, requested: Mapping[Statistic, ValueOrder | None]) -> dict[Statistic, pa.Array]:
     """Reads statistics as arrays with an entry per string.
 
     Args:
         texts: JSON objects as strings, or null.
-        wanted: the order of each minimum and maximum to read; None for counts.
+        requested: the order of each minimum and maximum to read; None for counts.
 
     Returns:
         Arrays in the orders' `json_form`, or int64 for counts. A statistic that is missing or not of its type is null,
         and so are all statistics of a string that is not JSON.
     """
-    orders = {statistic: order or _COUNT for statistic, order in wanted.items()}
+    orders = {statistic: order or _COUNT for statistic, order in requested.items()}
     if len(texts) <= _PART:
         return _read_part(orders, texts)
     slices = [texts.slice(start, _PART) for start in range(0, len(texts), _PART)]

@@ -46,12 +46,15 @@ def stats_parsed(texts: pa.Array, metadata: Metadata) -> pa.StructArray:
         Structs, null for null strings, with members for the columns whose statistics the table keeps.
     """
     leaves = _leaves(metadata)
-    wanted: dict[stats_json.Statistic, ValueOrder | None] = {stats_json.NUM_RECORDS: None, stats_json.TIGHT: Booleans()}
+    requested: dict[stats_json.Statistic, ValueOrder | None] = {
+        stats_json.NUM_RECORDS: None,
+        stats_json.TIGHT: Booleans(),
+    }
     for leaf in leaves:
-        wanted[("nullCount", *leaf.path)] = None
+        requested[("nullCount", *leaf.path)] = None
         if leaf.order is not None:
-            wanted[("minValues", *leaf.path)] = wanted[("maxValues", *leaf.path)] = leaf.order
-    found = stats_json.read(texts, wanted)
+            requested[("minValues", *leaf.path)] = requested[("maxValues", *leaf.path)] = leaf.order
+    found = stats_json.read(texts, requested)
     members: dict[Path, pa.Array] = {
         stats_json.NUM_RECORDS: found[stats_json.NUM_RECORDS],
         stats_json.TIGHT: found[stats_json.TIGHT],

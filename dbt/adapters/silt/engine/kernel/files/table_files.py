@@ -74,8 +74,8 @@ class TableFiles:
 
     def with_keys(self, keys: Collection[str]) -> pa.Table:
         """Returns the files with these `active_files.file_key`s, schema `active_files.FILES`. Raises as `table`."""
-        wanted = pa.array(sorted(keys), pa.string())
-        early, late = (pc.is_in(active_files.keys_of(part), value_set=wanted) for part in (self.early, self.late))
+        requested = pa.array(sorted(keys), pa.string())
+        early, late = (pc.is_in(active_files.keys_of(part), value_set=requested) for part in (self.early, self.late))
         return self.chosen(early, late)
 
     def changed(self, gone: Collection[str], added: pa.Table) -> TableFiles:
@@ -83,14 +83,14 @@ class TableFiles:
         late = active_files.appended(active_files.without(self.late, gone), added)
         return replace(self, early=active_files.without(self.early, gone), late=late)
 
-    def early_statistics(self, wanted: Mapping[Statistic, ValueOrder | None]) -> Found:
+    def early_statistics(self, requested: Mapping[Statistic, ValueOrder | None]) -> Found:
         """Reads the statistics of the early files in the form of `stats_json.read`. Raises as `table`."""
         if self.statistics is None:
-            return stats_json.read(pa.array([], pa.string()), wanted)
+            return stats_json.read(pa.array([], pa.string()), requested)
         rows = self.early[ROW].combine_chunks()
         return {
             name: values if len(values) == len(rows) else values.take(rows)
-            for name, values in self.statistics.read(wanted).items()
+            for name, values in self.statistics.read(requested).items()
         }
 
     def _with_texts(self, files: pa.Table) -> Iterator[pa.Table]:

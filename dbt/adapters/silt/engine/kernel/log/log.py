@@ -248,20 +248,20 @@ class DeltaLog:
 
         The commit is valid even if this fails, so a failure is only logged.
         """
-        with self._done_besides(version, "the state after the commit could not be read"), self._lock:
+        with self._logged_failure(version, "the state after the commit could not be read"), self._lock:
             loaded, folder = self._of_one_log(lambda: self._refreshed(version))
             snapshot = replace(loaded.snapshot, log_folder=folder)
             if snapshot.version == version:
                 self._compared = loaded.state, None
-                with self._done_besides(version, "its version checksum could not be written"):
+                with self._logged_failure(version, "its version checksum could not be written"):
                     checksum_of_commit(self.store, snapshot, loaded.state)
             if version > 0 and version % snapshot.properties.checkpoint_interval == 0:
-                with self._done_besides(version, "its checkpoint could not be written or older files not deleted"):
+                with self._logged_failure(version, "its checkpoint could not be written or older files not deleted"):
                     self.checkpoint(self.snapshot_at(version))
                     clean_up(self.store, snapshot, self.clock.now_ms())
 
     @contextlib.contextmanager
-    def _done_besides(self, version: int, what: str) -> Iterator[None]:
+    def _logged_failure(self, version: int, what: str) -> Iterator[None]:
         """Logs a failure of work after a commit, with the note that the statement need not be run again."""
         try:
             yield

@@ -103,5 +103,5 @@ def _is_pair(pair: Any) -> bool:
     return isinstance(pair[0], str) and (pair[1] is None or isinstance(pair[1], str))
 
 
-def _other_type(key: str, wanted: str, value: Any) -> ValueError:
-    return ValueError(f"`{key}` is not {wanted}: {str(value)[:80]}")
+def _other_type(key: str, expected: str, value: Any) -> ValueError:
+    return ValueError(f"`{key}` is not {expected}: {str(value)[:80]}")

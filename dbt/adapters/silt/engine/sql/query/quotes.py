@@ -70,7 +70,7 @@ def as_read(text: str, quotes: Quotes) -> str:
     if quotes == SPARKS_DEFAULT:
         return text
     names = _names_in_double_quotes(text) if quotes.double_quoted_identifiers else []
-    return edited(text, [*names, *_as_at_rest(text, quotes, _Place.OWN)])
+    return edited(text, [*names, *_as_at_rest(text, quotes, _Use.OWN)])
 
 
 def at_rest(text: str, quotes: Quotes) -> str:
@@ -81,7 +81,7 @@ def at_rest(text: str, quotes: Quotes) -> str:
     """
     if quotes == SPARKS_DEFAULT:
         return text
-    return edited(text, _as_at_rest(text, quotes, _Place.CONSTANT))
+    return edited(text, _as_at_rest(text, quotes, _Use.CONSTANT))
 
 
 def for_session(text: str, quotes: Quotes) -> str:
@@ -94,7 +94,7 @@ def for_session(text: str, quotes: Quotes) -> str:
         return text
     changed = (
         each.becomes(quotes.constant(each.value(SPARKS_DEFAULT)))
-        for each in _strings(text, _Place.CONSTANT)
+        for each in _strings(text, _Use.CONSTANT)
         if (each.is_double_quoted and quotes.double_quoted_identifiers)
         or each.value(quotes) != each.value(SPARKS_DEFAULT)
     )
@@ -110,7 +110,7 @@ def for_any_session(text: str) -> str:
     """
     if not _SPECIAL.search(text):
         return text
-    special = (each for each in _strings(text, _Place.CONSTANT) if not each.is_plain)
+    special = (each for each in _strings(text, _Use.CONSTANT) if not each.is_plain)
     changed = (each.becomes(constant(each.value(SPARKS_DEFAULT))) for each in special)
     return edited(text, [*changed, *_unescaped_always(text)])
 
@@ -134,7 +134,7 @@ _BEFORE_A_TYPED_LITERAL = frozenset(
 _STRINGS = (Kind.STRING, Kind.DOUBLE_QUOTED)
 
 
-class _Place(Enum):
+class _Use(Enum):
     CONSTANT = "a constant of an expression"
     TYPED = "a part of a literal, always unescaped"
     OWN = "an argument of a table function that the engine itself answers"
@@ -145,7 +145,7 @@ class _Strings:
     """Adjacent strings, which form a single string."""
 
     tokens: tuple[Token, ...]
-    place: _Place
+    use: _Use
 
     def value(self, quotes: Quotes) -> str:
         return "".join(map(quotes.value, self.tokens))
@@ -165,12 +165,12 @@ class _Strings:
 
 def _unescaped_always(text: str) -> list[Edit]:
     """Returns edits of always unescaped strings to single quotes, because double quotes may mean names."""
-    found = (each for each in _strings(text, _Place.TYPED) if each.is_double_quoted)
+    found = (each for each in _strings(text, _Use.TYPED) if each.is_double_quoted)
     return [each.becomes(string_literal("".join(map(string_value, each.tokens)))) for each in found]
 
 
-def _as_at_rest(text: str, quotes: Quotes, place: _Place) -> list[Edit]:
-    found = (each for each in _strings(text, place) if each.value(quotes) != each.value(SPARKS_DEFAULT))
+def _as_at_rest(text: str, quotes: Quotes, use: _Use) -> list[Edit]:
+    found = (each for each in _strings(text, use) if each.value(quotes) != each.value(SPARKS_DEFAULT))
     return [each.becomes(string_literal(each.value(quotes))) for each in found]
 
 
@@ -183,7 +183,7 @@ def _bytes_of(value: str) -> str:
     return f"cast(X'{value.encode().hex().upper()}' as string)"
 
 
-def _strings(text: str, place: _Place) -> Iterator[_Strings]:
+def _strings(text: str, use: _Use) -> Iterator[_Strings]:
     tokens = tokenize(text)
     at, own_until = 0, 0
     while at < len(tokens):
@@ -194,13 +194,13 @@ def _strings(text: str, place: _Place) -> Iterator[_Strings]:
         while tokens[at].kind in _STRINGS:
             at += 1
         if at > first:
-            found = _Strings(tokens[first:at], _place(tokens, first, own_until))
-            if found.place is place:
+            found = _Strings(tokens[first:at], _use(tokens, first, own_until))
+            if found.use is use:
                 yield found
         at = max(at, first + 1)
 
 
-def _place(tokens: Sequence[Token], at: int, own_until: int) -> _Place:
+def _use(tokens: Sequence[Token], at: int, own_until: int) -> _Use:
     if at and tokens[at - 1].word in _BEFORE_A_TYPED_LITERAL:
-        return _Place.TYPED
-    return _Place.OWN if at < own_until else _Place.CONSTANT
+        return _Use.TYPED
+    return _Use.OWN if at < own_until else _Use.CONSTANT

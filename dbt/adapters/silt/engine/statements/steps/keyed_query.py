@@ -191,9 +191,9 @@ def _check_types(key: Mapping[str, DataType]) -> None:
             raise NotProved(f"has the key `{name}` of type {kind.sql_name}")
 
 
-def _check_same(wanted: Mapping[str, DataType], schema: StructType, table: str) -> None:
+def _check_same(expected: Mapping[str, DataType], schema: StructType, table: str) -> None:
     """Checks that columns of a table have the types of the key, and that Spark compares all their characters."""
-    for name, kind in wanted.items():
+    for name, kind in expected.items():
         column = schema.field(name)
         if column is None:
             raise NotProved(f"has the key `{name}`, which is not a column of {table}")
@@ -222,9 +222,9 @@ def _check_mapping(
 
 def _check_mapped(clause: ChangedKeys, inputs: tuple[Table, ...], found: Mapping[int, tuple[str, ...] | None]) -> None:
     for name, columns in clause.inputs:
-        wanted = [column.lower() for column in columns]
+        expected = [column.lower() for column in columns]
         for number, given in found.items():
-            if _is_named(inputs[number], name) and [each.lower() for each in given or ()] != wanted:
+            if _is_named(inputs[number], name) and [each.lower() for each in given or ()] != expected:
                 named = ", ".join(map(quote, columns))
                 raise NotProved(f"does not take its key from {named} of {inputs[number].log.name}")
 

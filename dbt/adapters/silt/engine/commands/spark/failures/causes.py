@@ -63,8 +63,8 @@ _LINE = re.compile(r"\(line \d+")
 
 
 def _first_line(text: str) -> str:
-    said, _, place = text.strip().partition("\n")[0].partition(" SQLSTATE:")
-    line = _LINE.search(place)
+    said, _, rest = text.strip().partition("\n")[0].partition(" SQLSTATE:")
+    line = _LINE.search(rest)
     return f"{said.rstrip('.')} {line.group()})" if line else said
 
 

@@ -49,7 +49,7 @@ class SparkGone(PySparkException):
 _told: list[Callable[[], End | None]] = []
 
 
-def tell_end(ask: Callable[[], End | None]) -> None:
+def register_end(ask: Callable[[], End | None]) -> None:
     """Registers the function that returns how a Spark that is not this process's child has ended.
 
     Args:
