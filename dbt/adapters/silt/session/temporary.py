@@ -55,7 +55,7 @@ def make_below(folders: str) -> tuple[str, ...]:
 
 
 def is_below(folders: str, above: str) -> bool:
-    """Returns whether `make_below` can have created the first setting's folders below the second setting's."""
+    """Returns whether the first setting's folders are below the second setting's, as `make_below` creates them."""
     return [Path(each).parent for each in _listed(folders)] == [Path(each) for each in _listed(above)]
 
 

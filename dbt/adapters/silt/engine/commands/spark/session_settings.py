@@ -17,7 +17,7 @@ _ESCAPED = re.compile(r"\\|''|\"\"|[rR]['\"]")
 def given(spark: SparkSession, names: Iterable[str]) -> dict[str, str]:
     """Returns the values of the settings that were set; the remaining settings have Spark's own defaults.
 
-    Takes a single request over Spark Connect, and a call for each setting if Spark belongs to this process.
+    Costs a single request over Spark Connect, or a call for each setting if Spark belongs to this process.
     """
     if isinstance(spark, SparkSession):
         found = {name: spark.conf.get(name, None) for name in names}

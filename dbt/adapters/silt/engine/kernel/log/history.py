@@ -28,7 +28,7 @@ _CLOCKS_DIFFER_MS: Final = 60_000
 _SKEW_MS: Final = 3_600_000
 """The greatest difference between the clocks of a table's writers that a search for commits by time allows for."""
 _LOOKED_AT: Final = (4, 8, 16, 32)
-"""The sizes of the successive batches of commits read because their times may not be in the order of versions."""
+"""The sizes of the batches in which further commits are read, because times may not be in the order of versions."""
 _READERS: Final = 16
 
 

@@ -1,6 +1,6 @@
 """The settings of object stores, shared by the log's own client (obstore) and Spark's.
 
-Their names are the names of delta-rs' options without their prefix, and of DuckDB's secrets if the two agree.
+Their names are the names of delta-rs' options without the prefix, which DuckDB's secrets mostly share.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ _GREATEST_VERSION: Final = 2**63 - 1
 _REMEDY: Final = "Pass (app id, version): a string that names the work, and a whole number that increases with it"
 
 _warned: set[tuple[str, str]] = set()
-"""The tables, by location, and application ids whose outdated versions have been warned about."""
+"""The pairs of a table, by location, and an application id for which the warning was already logged."""
 
 _lock = threading.Lock()
 

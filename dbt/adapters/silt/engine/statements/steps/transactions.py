@@ -138,7 +138,7 @@ class SessionTransaction:
         return log
 
     def _check_name(self, name: Name, namespace: Namespace) -> None:
-        """Checks that a name that a statement changes is in the database of the transaction."""
+        """Checks that a statement only changes names in the transaction's database."""
         found = None if ast.is_path(name) else namespace.name_in_warehouse(name)
         if found is None or found.database != self._database:
             raise _not_of_database(name)
