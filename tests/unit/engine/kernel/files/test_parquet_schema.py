@@ -172,3 +172,16 @@ def test_an_unsupported_duckdb_type_is_named_at_every_level(tmp_path: Path, sql:
     duckdb.sql(f"copy (select {nested.format(sql=sql)} as c) to '{tmp_path}/f.parquet' (format parquet)")
     with pytest.raises(TypeMismatchError, match=rf"the column `c[.a-z]*` has the Parquet type {kind}"):
         of_footer(pq.read_metadata(tmp_path / "f.parquet"))
+
+
+@pytest.mark.parametrize("sql", ["1::variant", "{'a': 1, 'b': 'x'}::variant", "[1, 2]::variant"])
+def test_a_variant_of_another_writer_is_not_taken_for_a_struct_of_bytes(tmp_path: Path, sql: str) -> None:
+    duckdb.sql(f"copy (select 1 as id, {sql} as v) to '{tmp_path}/f.parquet' (format parquet)")
+    with pytest.raises(TypeMismatchError, match=r"the column `v` has the Parquet type VARIANT"):
+        of_footer(pq.read_metadata(tmp_path / "f.parquet"))
+
+
+def test_a_struct_with_the_names_of_a_variants_parts_is_a_struct() -> None:
+    parts = pa.struct([pa.field("metadata", pa.binary(), nullable=False), ("value", pa.binary())])
+    (field,) = of_footer(footer(pa.schema([("c", parts)])))
+    assert field.type.sql_name == "struct<metadata:binary,value:binary>"

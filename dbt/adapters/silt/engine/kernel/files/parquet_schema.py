@@ -33,6 +33,7 @@ _MOST_DIGITS: Final = 38
 _INTEGERS: Final = ("byte", "short", "integer")
 # Spark does not read columns of these types: without the type's meaning, their bytes are useless values.
 _REFUSED: Final = frozenset(("INTERVAL", "UUID", "TIME", "FLOAT16", "GEOMETRY", "GEOGRAPHY", "NULL", "UNKNOWN"))
+_VARIANT_MEMBERS: Final = frozenset(("metadata", "value", "typed_value"))
 _TEXTS: Final = frozenset(("STRING", "JSON", "ENUM"))
 _PRIMITIVES: Final = {
     pa.bool_(): "boolean",
@@ -105,6 +106,8 @@ def _field(field: pa.Field, footer: pq.FileMetaData, leaves: Iterator[int]) -> S
 def _type(kind: pa.DataType, name: str, footer: pq.FileMetaData, leaves: Iterator[int]) -> DataType:
     """Converts the type of a column; Parquet's leaves are numbered in the order of the schema."""
     if pa.types.is_struct(kind):
+        if _is_variant(kind, footer):
+            raise _refused("VARIANT (group)", name)
         members = (kind.field(position) for position in range(kind.num_fields))
         return StructType(
             tuple(
@@ -118,6 +121,12 @@ def _type(kind: pa.DataType, name: str, footer: pq.FileMetaData, leaves: Iterato
         key = _type(kind.key_type, f"{name}.key", footer, leaves)
         return MapType(key, _type(kind.item_type, f"{name}.value", footer, leaves), True)
     return _primitive(plain_type(kind), footer.schema.column(next(leaves)), name)
+
+
+def _is_variant(kind: pa.StructType, footer: pq.FileMetaData) -> bool:
+    """Returns whether a struct is a variant: Arrow gives the annotation of a group only in the printed schema."""
+    names = {kind.field(position).name for position in range(kind.num_fields)}
+    return {"metadata", "value"} <= names <= _VARIANT_MEMBERS and "(Variant(" in str(footer.schema)
 
 
 def _is_list(kind: pa.DataType) -> bool:
