@@ -19,13 +19,8 @@ import pyarrow.types as pt
 
 Draw: TypeAlias = Callable[[random.Random], Any]
 
-EVERY, ARROW, POLARS, DUCKDB, DELTA_RS = (
-    ("pyarrow", "polars", "duckdb", "delta-rs"),
-    "pyarrow",
-    "polars",
-    "duckdb",
-    "delta-rs",
-)
+EVERY = ARROW, POLARS, DUCKDB, DELTA_RS, SPARK = "pyarrow", "polars", "duckdb", "delta-rs", "spark"
+OF_FILES = (ARROW, POLARS, DUCKDB)
 MICROSECONDS = {"s": 1_000_000, "ms": 1_000, "us": 1, "ns": 1}
 
 TEXTS = [
@@ -64,6 +59,7 @@ class Kind:
         draw: returns a value for `array`, not null.
         writers: the writers that store it without change.
         refused: whether tables may not have such columns.
+        cast: the expression by which DuckDB converts the column, in braces, to a type that Arrow lacks.
     """
 
     name: str
@@ -71,6 +67,7 @@ class Kind:
     draw: Draw
     writers: Sequence[str] = EVERY
     refused: bool = False
+    cast: str = ""
 
     def array(self, values: Sequence[Any]) -> pa.Array:
         if pt.is_date32(self.arrow):
@@ -79,13 +76,17 @@ class Kind:
             return pa.array(values, pa.int64()).cast(self.arrow)
         if pt.is_dictionary(self.arrow):
             return pa.array(values, self.arrow.value_type).dictionary_encode().cast(self.arrow)
+        if pt.is_date64(self.arrow):
+            return pa.array([None if each is None else each * 86_400_000 for each in values], pa.int64()).cast(
+                self.arrow
+            )
         if isinstance(self.arrow, pa.BaseExtensionType):
             return pa.ExtensionArray.from_storage(self.arrow, pa.array(values, self.arrow.storage_type))
         return pa.array(values, self.arrow)
 
-    def column(self, chance: random.Random, length: int) -> pa.Array:
-        """Returns a column with repeated values and nulls."""
-        nulls = chance.choice((0.0, 0.2, 0.2, 1.0 if chance.random() < 0.2 else 0.5))
+    def column(self, chance: random.Random, length: int, required: bool = False) -> pa.Array:
+        """Returns a column with repeated values, and nulls unless it is required."""
+        nulls = 0.0 if required else chance.choice((0.0, 0.2, 0.2, 1.0 if chance.random() < 0.2 else 0.5))
         pool = [self.draw(chance) for _ in range(chance.choice((1, 3, 12)))]
         return self.array([None if chance.random() < nulls else chance.choice(pool) for _ in range(length)])
 
@@ -137,7 +138,7 @@ def _integers() -> list[Kind]:
     unsigned = [
         Kind(f"u{kind.name}", getattr(pa, f"u{kind.name}")(), whole(kind.arrow.bit_width, False)) for kind in signed
     ]
-    return [*signed, *(replace(kind, writers=EVERY[:3]) for kind in unsigned)]
+    return [*signed, *(replace(kind, writers=OF_FILES) for kind in unsigned)]
 
 
 def _scalars() -> list[Kind]:
@@ -160,6 +161,17 @@ def _scalars() -> list[Kind]:
         Kind("json", pa.json_(), some_of(['{"a": 1}', "[]", "null", '"日"']), (ARROW,)),
         Kind("dictionary of strings", pa.dictionary(pa.int32(), pa.string()), texts, (ARROW, POLARS, DUCKDB)),
         Kind("dictionary of ints", pa.dictionary(pa.int32(), pa.int64()), whole(64, True), (ARROW,)),
+        Kind("binary_view", pa.binary_view(), some_of(BYTES), (ARROW, POLARS)),
+        Kind("bool8", pa.bool8(), some_of([0, 1]), (ARROW,)),
+        Kind(
+            "enum",
+            pa.string(),
+            some_of(["b", "a", "", "日" * 30]),
+            (DUCKDB,),
+            cast=f"{{}}::enum('b', 'a', '', '{'日' * 30}')",
+        ),
+        Kind("json of DuckDB", pa.string(), some_of(['{"a":1}', "[]", "null", '"日"']), (DUCKDB,), cast="{}::json"),
+        Kind("date64", pa.date64(), some_of(DAYS), (ARROW,)),
         Kind("date", pa.date32(), some_of([*DAYS, *DAYS_BEYOND]), (ARROW,)),
         Kind("date of years 0 to 10000", pa.date32(), some_of([*DAYS, *DAYS_BEYOND[:2]]), (DELTA_RS,)),
         Kind("date of years 1 to 9999", pa.date32(), some_of(DAYS)),
@@ -176,78 +188,20 @@ def _scalars() -> list[Kind]:
 
 SCALARS = _scalars()
 REFUSED = [
-    Kind("timestamp[ns]", pa.timestamp("ns"), some_of([0, 1000]), EVERY[:3], True),
-    Kind("time[us]", pa.time64("us"), some_of([0, 5]), EVERY[:3], True),
+    Kind("timestamp[ns]", pa.timestamp("ns"), some_of([0, 1000]), OF_FILES, True),
+    Kind("timestamp[ns, UTC]", pa.timestamp("ns", "UTC"), some_of([0, 1000]), (ARROW, POLARS), True),
+    Kind("time[us]", pa.time64("us"), some_of([0, 5]), OF_FILES, True),
     Kind("time[ms]", pa.time32("ms"), some_of([0, 5]), (ARROW,), True),
     Kind("time[ns]", pa.time64("ns"), some_of([0, 5000]), (ARROW, POLARS), True),
-    Kind("duration", pa.duration("us"), some_of([0, 5]), (ARROW, POLARS, DUCKDB), True),
-    Kind("half float", pa.float16(), some_of([1.5, 0.0]), (ARROW,), True),
+    Kind("time with zone", pa.time64("us"), some_of([0, 5]), (DUCKDB,), True, "{}::timetz"),
+    Kind("duration", pa.duration("us"), some_of([0, 5]), OF_FILES, True),
+    Kind("interval", pa.int32(), some_of([0, 5]), (DUCKDB,), True, "to_months({})"),
+    Kind("variant", pa.int32(), some_of([0, 5]), (DUCKDB,), True, "{}::variant"),
+    Kind("half float", pa.float16(), some_of([1.5, 0.0]), (ARROW, POLARS), True),
     Kind("uuid", pa.uuid(), some_of([b"0123456789abcdef"]), (ARROW, DUCKDB), True),
+    Kind("null", pa.null(), some_of([None]), (ARROW, POLARS), True),
     Kind("decimal256(50,2)", pa.decimal256(50, 2), decimals(50, 2), (ARROW,), True),
 ]
-
-
-@dataclass(frozen=True)
-class Nested(Kind):
-    """A list, a struct or a map of other kinds, in `inner`."""
-
-    inner: tuple[Kind, ...] = ()
-
-    def column(self, chance: random.Random, length: int) -> pa.Array:
-        mask = pa.array([chance.random() < 0.2 for _ in range(length)], pa.bool_())
-        if pt.is_struct(self.arrow):
-            members = [kind.column(chance, length) for kind in self.inner]
-            return pa.StructArray.from_arrays(members, fields=list(self.arrow), mask=mask)
-        if pt.is_fixed_size_list(self.arrow):
-            child = self.inner[0].column(chance, 2 * length)
-            return pa.FixedSizeListArray.from_arrays(child, type=self.arrow, mask=mask)
-        sizes = [0 if null.as_py() else chance.choice((0, 1, 3)) for null in mask]
-        ends = [sum(sizes[:at]) for at in range(length + 1)]
-        offsets = pa.array([None if null.as_py() else end for null, end in zip(mask, ends, strict=False)] + ends[-1:],
-                           pa.int64() if pt.is_large_list(self.arrow) else pa.int32())  # fmt: skip
-        if pt.is_map(self.arrow):
-            keys = pa.array([f"k{each}" for size in sizes for each in range(size)], pa.string())
-            return pa.MapArray.from_arrays(offsets, keys, self.inner[0].column(chance, ends[-1]), type=self.arrow)
-        made = pa.LargeListArray if pt.is_large_list(self.arrow) else pa.ListArray
-        return made.from_arrays(offsets, self.inner[0].column(chance, ends[-1]), type=self.arrow)
-
-
-def nested(chance: random.Random, writer: str, depth: int = 2) -> Kind:
-    """Returns a kind of lists, structs or maps that the writer stores without change."""
-
-    def of() -> Kind:
-        if depth > 1 and chance.random() < 0.3:
-            return nested(chance, writer, depth - 1)
-        return chance.choice(
-            [
-                kind
-                for kind in SCALARS
-                if writer in kind.writers
-                and (
-                    writer != DELTA_RS or kind.arrow != pa.timestamp("us")
-                )  # it requests no table feature for nested values
-                and kind.arrow != pa.string_view()
-                and not pt.is_dictionary(kind.arrow)  # PyArrow counts no nulls of dictionaries in null structs
-                and not isinstance(kind.arrow, pa.BaseExtensionType)
-            ]
-        )
-
-    def never(_: random.Random) -> Any:
-        raise NotImplementedError
-
-    one, other = of(), of()
-    ways: list[tuple[str, Callable[[], pa.DataType], tuple[Kind, ...]]] = [
-        ("struct", lambda: pa.struct([("a", one.arrow), ("b", other.arrow)]), (one, other)),
-        ("struct", lambda: pa.struct([("a", one.arrow), ("b", other.arrow)]), (one, other)),
-        ("list", lambda: pa.list_(one.arrow), (one,)),
-        ("large list", lambda: pa.large_list(one.arrow), (one,)),
-    ]
-    if writer != POLARS:
-        ways.append(("map", lambda: pa.map_(pa.string(), one.arrow), (one,)))
-    if writer in (ARROW, POLARS):
-        ways.append(("fixed list", lambda: pa.list_(one.arrow, 2), (one,)))
-    name, arrow, inner = chance.choice(ways)
-    return Nested(f"{name} of {', '.join(kind.name for kind in inner)}", arrow(), never, inner=inner)
 
 
 def plain(values: pa.Array | pa.ChunkedArray) -> list[Any]:
@@ -259,8 +213,8 @@ def plain(values: pa.Array | pa.ChunkedArray) -> list[Any]:
         return plain(values.storage)
     if pt.is_dictionary(kind):
         return plain(values.dictionary_decode())
-    if pt.is_date32(kind):
-        return list(values.cast(pa.int32()).to_pylist())
+    if pt.is_date(kind):
+        return list(values.cast(pa.date32()).cast(pa.int32()).to_pylist())
     if pt.is_timestamp(kind):
         times = MICROSECONDS[kind.unit]
         return [None if each is None else each * times for each in values.cast(pa.int64()).to_pylist()]
