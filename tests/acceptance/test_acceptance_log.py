@@ -13,7 +13,7 @@ from dbt.adapters.silt.engine.kernel.errors import SiltError
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
 from dbt.adapters.silt.engine.kernel.storage.local_store import LocalStore
-from dbt.adapters.silt.engine.kernel.table.paths import LOG_FOLDER, decode_path
+from dbt.adapters.silt.engine.kernel.table.paths import LOG_FOLDER, commit_name, decode_path
 from dbt.adapters.silt.engine.kernel.table.properties import TableProperties
 from tests.acceptance.cases import Case, cases, is_large, name_of, needs_acceptance_data, tables
 from tests.acceptance.outcomes import FILES, REFUSED_LOGS, TRANSACTIONS
@@ -44,6 +44,8 @@ def test_every_version_has_the_state_that_the_naive_reader_finds(table: Path) ->
             assert not possible, version
         else:
             assert any(_is_same(snapshot, state) for state in possible), version
+            domains = {name: domain.configuration for name, domain in snapshot.domains.items()}
+            assert _domains(files, version) in (domains, None), version
 
 
 def _is_same(snapshot: Snapshot, state: naive_reader.State) -> bool:
@@ -54,6 +56,22 @@ def _is_same(snapshot: Snapshot, state: naive_reader.State) -> bool:
         and protocol(snapshot.protocol.to_json()) == protocol(state.protocol)
         and dict(snapshot.metadata.configuration) == dict(state.metadata.get("configuration") or {})
     )
+
+
+def _domains(files: Mapping[str, bytes], version: int) -> dict[str, str] | None:
+    """Returns each domain's configuration according to the commits; None if a commit is missing."""
+    found: dict[str, str] = {}
+    for number in range(version + 1):
+        commit = files.get(commit_name(number))
+        if commit is None:
+            return None
+        for line in filter(None, commit.decode().split("\n")):
+            domain = json.loads(line).get("domainMetadata")
+            if domain is not None and domain["removed"]:
+                found.pop(domain["domain"], None)
+            elif domain is not None:
+                found[domain["domain"]] = domain["configuration"]
+    return found
 
 
 def protocol(stated: Mapping[str, Any]) -> dict[str, Any]:

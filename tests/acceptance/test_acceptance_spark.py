@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
+import deltalake
+import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
@@ -11,16 +14,24 @@ from dbt.adapters.silt import engine as silt
 from dbt.adapters.silt.engine import Warehouse
 from dbt.adapters.silt.engine.kernel.errors import SiltError
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
+from dbt.adapters.silt.engine.kernel.table.paths import LOG_FOLDER
 from dbt.adapters.silt.engine.kernel.table.schema import primitive_types
 from tests.acceptance.cases import Case, is_large, name_of, needs_acceptance_data, tables
 from tests.acceptance.outcomes import REFUSED_LOGS, refusal_by_arrow, refusal_of_rows
 from tests.acceptance.rows import assert_same_rows, published
 from tests.acceptance.test_acceptance_arrow import FAILING, ROWS, without_wrong_columns
 from tests.acceptance.test_acceptance_log import log_of
+from tests.corpus.test_corpus_changes import in_order
 
 pytestmark = [needs_acceptance_data, pytest.mark.long]
 
+
+def _records_changes(table: Path) -> bool:
+    return name_of(table) not in REFUSED_LOGS and log_of(table).snapshot().properties.enable_change_data_feed
+
+
 TABLES = [table for table in tables() if not is_large(table)]
+RECORDING = [table for table in TABLES if _records_changes(table)]
 
 
 @pytest.fixture(scope="module")
@@ -80,3 +91,29 @@ def _compare_without_variants(house: Warehouse, table: Path, snapshot: Snapshot)
         columns = ", ".join(f"`{name}`" for name in names)
         rows = house.sql(f"select {columns} from delta.`{table}`").toArrow()
         assert_same_rows(rows, silt.read(str(table), columns=names))
+
+
+@pytest.mark.parametrize("table", RECORDING, ids=str)
+def test_the_recorded_changes_are_those_that_delta_rs_reads(house: Warehouse, table: Path, tmp_path: Path) -> None:
+    newest = log_of(table).snapshot().version
+    try:
+        changes = house.sql(f"select * from table_changes_by_path('{table}', 0, {newest})").toArrow()
+    except SiltError as error:
+        # Changes are recorded from the version on that sets the property.
+        assert "delta.enableChangeDataFeed" in str(error)
+        return
+    copy = deltalake.DeltaTable(_without_percent(table, tmp_path / "copy"))
+    theirs = pa.table(copy.load_cdf(starting_version=0, ending_version=newest).read_all())
+    left_out = ("_commit_timestamp",)
+    assert in_order(changes.to_pylist(), left_out) == in_order(theirs.to_pylist(), left_out)
+
+
+def _without_percent(table: Path, copy: Path) -> Path:
+    """Copies the table with other names of files: delta-rs finds no changes in files with a % in their names."""
+    shutil.copytree(table, copy)
+    for file in list(copy.rglob("test%file%prefix*")):
+        file.rename(file.with_name(file.name.replace("%", "_")))
+    for commit in (copy / LOG_FOLDER).glob("*.json"):
+        text = commit.read_text(encoding="utf-8")
+        commit.write_text(text.replace("test%25file%25prefix", "test_file_prefix"), encoding="utf-8")
+    return copy

@@ -85,6 +85,10 @@ def test_other_rows_names_or_types_are_noticed(other: pa.Table) -> None:
         assert_same_rows(ROWS, other)
 
 
+def test_rows_with_nan_are_the_same() -> None:
+    assert_same_rows(pa.table({"x": [float("nan")]}), pa.table({"x": [float("nan")]}))
+
+
 def test_types_that_differ_only_in_parquets_details_are_the_same() -> None:
     assert plain_type(pa.timestamp("us", "UTC")) == plain_type(pa.timestamp("us"))
     assert plain_type(pa.list_(pa.field("element", pa.int64()))) == plain_type(pa.large_list(pa.int64()))
