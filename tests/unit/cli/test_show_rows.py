@@ -91,3 +91,13 @@ def test_no_numpy_and_no_spark_are_loaded(orders: House) -> None:
     arguments = ["show", "main.orders", "--rows", "1", "--warehouse", str(orders.folder)]
     done = subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True, check=True)
     assert done.stdout.splitlines()[-1] == "[]"
+
+
+def test_bytes_that_are_no_text_are_shown_as_replacement_characters() -> None:
+    data = pa.array([b"name\xa011", b"ok", None], pa.binary())
+    texts = pa.Array.from_buffers(pa.string(), len(data), data.buffers())
+    lists = pa.ListArray.from_arrays([0, 1, 2, 3], texts)
+    maps = pa.MapArray.from_arrays([0, 1, 2, 2], texts[:2], texts[:2])
+    found = ShownRows.of(pa.table({"text": texts, "list": lists, "map": maps}))
+    assert found.rows[0] == ("name\ufffd11", ["name\ufffd11"], {"name\ufffd11": "name\ufffd11"})
+    assert found.rows[1:] == (("ok", ["ok"], {"ok": "ok"}), (None, [None], {}))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
@@ -73,23 +74,29 @@ def _plain_values(column: pa.ChunkedArray) -> list[Any]:
     if pa.types.is_float32(column.type):
         # As a double, 0.1 would be 0.10000000149011612.
         return [_plain_scalar(None if text is None else float(text)) for text in column.cast(pa.string()).to_pylist()]
-    found = column.cast(_with_texts(column.type))
-    return [_plain(value, found.type) for value in found.to_pylist()]
+    found = column.cast(_with_leaves(column.type, lambda kind: pa.string() if pa.types.is_temporal(kind) else kind))
+    try:
+        values = found.to_pylist()
+    except UnicodeDecodeError:  # a damaged file can hold any bytes in a text
+        as_bytes = _with_leaves(found.type, lambda kind: pa.binary() if pa.types.is_string(kind) else kind)
+        values = found.cast(as_bytes).to_pylist()
+    return [_plain(value, found.type) for value in values]
 
 
-def _with_texts(kind: pa.DataType) -> pa.DataType:
-    if pa.types.is_temporal(kind):
-        return pa.string()
+def _with_leaves(kind: pa.DataType, leaf: Callable[[pa.DataType], pa.DataType]) -> pa.DataType:
+    """Returns a type with another type in place of each type that contains no other."""
     if pa.types.is_struct(kind):
         members = (kind.field(at) for at in range(kind.num_fields))
-        return pa.struct([pa.field(member.name, _with_texts(member.type)) for member in members])
+        return pa.struct([pa.field(member.name, _with_leaves(member.type, leaf)) for member in members])
     if pa.types.is_map(kind):
-        return pa.map_(_with_texts(kind.key_type), _with_texts(kind.item_type))
-    return pa.list_(_with_texts(kind.value_type)) if pa.types.is_list(kind) else kind
+        return pa.map_(_with_leaves(kind.key_type, leaf), _with_leaves(kind.item_type, leaf))
+    return pa.list_(_with_leaves(kind.value_type, leaf)) if pa.types.is_list(kind) else leaf(kind)
 
 
 def _plain(value: Any, kind: pa.DataType) -> Any:
     """Returns a value of an Arrow type as a JSON value; a map becomes an object."""
+    if isinstance(value, bytes) and pa.types.is_string(kind):
+        return value.decode(errors="replace")
     if value is None or not pa.types.is_nested(kind):
         return _plain_scalar(value)
     if pa.types.is_map(kind):
