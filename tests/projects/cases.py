@@ -110,6 +110,10 @@ def _of_fivetran(name: str, schema: str, seed: Counts, run: Counts, test: Counts
     )
 
 
+NO_DOWNLOADS = """{% macro databricks__load_seed(uri, pattern, compression, headers, null_marker) %}
+{% endmacro %}
+"""
+
 PACKAGES: Final = frozenset(("dbt-data-reliability", "dbt-date", "fivetran_utils", "spark-utils"))
 """Folders of packages that the projects need, and that are not projects themselves."""
 
@@ -215,6 +219,21 @@ CASES = (
                 ),
             ),
         ),
+    ),
+    Case(
+        "tuva",
+        "tuva/integration_tests",
+        (
+            Step(
+                counts={"success": 654, "pass": 986, "warn": 6, "fail": 1, "error": 1, "skipped": 231},
+                reasons={
+                    "test_terminology_icd_10_cm_billable_code_flag": "it looks for rows that the seed downloads",
+                    "cms_hcc__int_members": "a fixture casts to `varchar`, and Spark wants its length",
+                },
+            ),
+        ),
+        files={"macros/load_seed.sql": NO_DOWNLOADS},
+        profile={"target_type": "databricks"},
     ),
     _of_fivetran("github", "github_integration_tests_1", {"success": 14}, {"success": 34}, {"pass": 20}),
     _of_fivetran("stripe", "stripe_integrations_tests", {"success": 27}, {"success": 63}, {"pass": 15}),
