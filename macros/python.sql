@@ -1,7 +1,7 @@
 {#-- The query that returns a model's rows. For a Python model, this runs its code, which puts the rows into a temporary view. --#}
 {% macro silt_model_query(view) %}
   {%- if model['language'] == 'sql' -%}
-    {{ return(sql) }}
+    {{ return(adapter.one_query(sql)) }}
   {%- endif -%}
   {%- call statement('python_model', language='python') -%}
     {{ silt_python_code(compiled_code, view) }}

@@ -62,3 +62,8 @@
     alter table {{ relation.render() }} alter column {{ adapter.quote(column_name) }} type {{ new_column_type }}
   {%- endcall -%}
 {%- endmacro %}
+
+
+{% macro silt__get_empty_subquery_sql(select_sql, select_sql_header=none) %}
+  {{ return(default__get_empty_subquery_sql(adapter.one_query(select_sql), select_sql_header)) }}
+{% endmacro %}

@@ -22,18 +22,19 @@
     {%- set strategy = strategy_dispatch(config.get('strategy'))(
       model, 'snapshotted_data', 'source_data', model['config'], target_exists
     ) -%}
+    {%- set query = adapter.one_query(model['compiled_code']) -%}
     {%- if target_exists -%}
       {%- do silt_warn_of_losses(target_relation, target_relation) -%}
       {%- do silt_follow_definition(target_relation) -%}
       {%- set columns = config.get('snapshot_table_column_names') or get_snapshot_table_column_names() -%}
       {%- do adapter.assert_valid_snapshot_target_given_strategy(target_relation, columns, strategy) -%}
-      {%- set staging = snapshot_staging_table(strategy, sql, target_relation) -%}
-      {%- call silt_write(unit, change={'relation': target_relation, 'query': silt_with_header(model['compiled_code'])}) -%}
+      {%- set staging = snapshot_staging_table(strategy, query, target_relation) -%}
+      {%- call silt_write(unit, change={'relation': target_relation, 'query': silt_with_header(query)}) -%}
         {{ silt_snapshot_merge(strategy, staging, target_relation) }}
       {%- endcall -%}
     {%- else -%}
       {%- call silt_write(unit) -%}
-        {{ create_table_as(False, target_relation.incorporate(replaces=false), build_snapshot_table(strategy, model['compiled_code'])) }}
+        {{ create_table_as(False, target_relation.incorporate(replaces=false), build_snapshot_table(strategy, query)) }}
       {%- endcall -%}
     {%- endif -%}
   {%- endif -%}
@@ -49,7 +50,7 @@
 
 {#-- Only the merge uses the staging query's column `dbt_change_type`; it is not written to the table. --#}
 {% macro silt_snapshot_merge(strategy, staging, target_relation) %}
-  {%- set columns = adapter.columns_of_changes(staging, model, target_relation, silt_with_header(model['compiled_code'])) | rejectattr('name', 'eq', 'dbt_change_type') -%}
+  {%- set columns = adapter.columns_of_changes(staging, model, target_relation, silt_with_header(adapter.one_query(model['compiled_code']))) | rejectattr('name', 'eq', 'dbt_change_type') -%}
   {{ return(snapshot_merge_sql(
     target=target_relation, source='(\n' ~ staging ~ '\n)', insert_cols=columns | map(attribute='quoted') | list
   )) }}

@@ -13,7 +13,7 @@
 {#-- Like dbt's own, but replaces earlier stored failures in one step. If they were dropped first, another run of the same test
      would not find them. --#}
 {% macro silt_test() %}
-  {%- set failures = get_limit_subquery_sql(sql, config.get('limit')) -%}
+  {%- set failures = get_limit_subquery_sql(adapter.one_query(sql), config.get('limit')) -%}
   {%- set stored = silt_store_failures(failures) if should_store_failures() else none -%}
   {%- set query = get_test_sql(
     failures if stored is none else 'select * from ' ~ stored,

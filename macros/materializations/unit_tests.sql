@@ -67,6 +67,7 @@ union all
 
 {#-- dbt compares rows in the form that it prints, in which equal maps differ if their keys are in another order. --#}
 {% macro silt__get_unit_test_sql(main_sql, expected_fixture_sql, expected_column_names) %}
+  {%- set main_sql = adapter.one_query(main_sql) -%}
   {%- if config.get('expected_sql') -%}
     {%- set types = {} -%}
     {%- for column in adapter.get_column_schema_from_query(main_sql) -%}

@@ -10,7 +10,7 @@
   {%- do silt_warn_of_losses(existing_relation, target_relation) -%}
 
   {%- call silt_write_view(existing_relation) -%}
-    {{ get_create_view_as_sql(target_relation, sql) }}
+    {{ get_create_view_as_sql(target_relation, adapter.one_query(sql)) }}
   {%- endcall -%}
 
   {%- do apply_grants(target_relation, config.get('grants'), should_revoke=should_revoke(existing_relation, True)) -%}

@@ -1,23 +1,47 @@
-"""Macro API of every materialization: finds the project's overrides."""
+"""Macro API of every materialization: finds the project's overrides, and the query in a node's code."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dbt.adapters.base.meta import AdapterMeta, available
 from dbt.adapters.factory import get_adapter_package_names
+from dbt_common.exceptions import CompilationError
 
+from dbt.adapters.silt.engine.sql.split import split_statements
 from dbt.adapters.silt.materializations.overrides import Macro, Overrides
 from dbt.adapters.silt.runs.once import first_time
+
+if TYPE_CHECKING:
+    from dbt.adapters.silt.connections import SiltConnectionManager
 
 PACKAGE = "dbt_silt"
 
 
 class OverrideMethods(metaclass=AdapterMeta):
-    """The part of the adapter that gives precedence to a project's own materializations."""
+    """The part of the adapter that gives precedence to a project's own materializations, and finds a node's query."""
 
     config: Any
+    connections: SiltConnectionManager
     _macro_resolver: Any
+
+    @available.parse(lambda _, sql: sql)
+    def one_query(self, sql: str) -> str:
+        """Returns the query in the code of a node, without the semicolon after it, for use inside of a statement.
+
+        Raises:
+            CompilationError: if the code has no statement, or several.
+        """
+        with self.connections.exception_handler(sql):
+            statements = split_statements(sql)
+        if not statements:
+            raise CompilationError("The query is missing: the code contains only comments. Write a SELECT")
+        if len(statements) > 1:
+            raise CompilationError(
+                f"The code has {len(statements)} statements, separated by semicolons, but must be one query. Put "
+                "other statements into the config `pre_hook`, `post_hook` or `sql_header`"
+            )
+        return statements[0] if ";" in sql else sql
 
     @available.parse_none
     def other_materialization(self, name: str) -> Macro | None:
