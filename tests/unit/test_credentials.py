@@ -53,6 +53,26 @@ def test_an_unknown_field_is_refused_with_the_nearest_known_field(written: str, 
         credentials_of(**{written: "x"})
 
 
+@pytest.mark.parametrize(
+    ("fields", "said"),
+    [
+        ({"publish": True}, "`publish` must be text, not true or false"),
+        ({"databases": ["raw"]}, "`databases` must be a mapping, not a list"),
+        ({"master": 4}, "`master` must be text, not a number"),
+        ({"python_functions": "yes"}, "`python_functions` must be true or false, not text"),
+        ({"max_commit_attempts": "many"}, "`max_commit_attempts` must be a whole number, not text"),
+        ({"schema": None}, "`schema` must be text, not empty"),
+        ({"spark_conf": "secret"}, "`spark_conf` must be a mapping, not text"),
+    ],
+)
+def test_a_value_of_another_type_is_refused_with_the_field_and_without_the_value(
+    fields: dict[str, object], said: str
+) -> None:
+    with pytest.raises(ValidationError) as caught:
+        credentials_of(**fields)
+    assert str(caught.value.message) == said
+
+
 @pytest.mark.parametrize("written", ["memory", "driver_memory", "spark_memory"])
 def test_a_field_for_memory_is_refused_with_the_setting_of_spark_for_it(written: str) -> None:
     with pytest.raises(ValidationError, match=r"with `spark_conf: {spark\.driver\.memory: 4g}`"):

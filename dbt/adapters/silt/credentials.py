@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from datetime import timedelta
 from pathlib import Path
+from types import NoneType
 from typing import TYPE_CHECKING, Any
 
 from dbt.adapters.contracts.connection import Credentials
@@ -195,11 +196,37 @@ class SiltCredentials(Credentials):
         if isinstance(data, Mapping):
             check_fields(data)
             data = _run_fields_as_text(data)
-        super().validate(data)
+        try:
+            super().validate(data)
+        except ValidationError as error:
+            raise _of_type(error) from error
 
     @classmethod
     def __pre_deserialize__(cls, data: Any) -> Any:
         return _run_fields_as_text(super().__pre_deserialize__(data))  # type: ignore[no-untyped-call]
+
+
+def _of_type(error: ValidationError) -> ValidationError:
+    """Returns the error for a value of a wrong type, with the field and without the value, which may be a secret."""
+    expected = error.validator_value
+    types = expected if isinstance(expected, list) else [{"type": expected}]
+    known = [_TYPES[each["type"]] for each in types if each.get("type") in _TYPES]
+    if not (error.path and known):
+        return error
+    given = _GIVEN.get(type(error.instance), "a value of another type")
+    return ValidationError(f"`{error.path[0]}` must be {' or '.join(known)}, not {given}")
+
+
+_TYPES = {"string": "text", "object": "a mapping", "integer": "a whole number", "boolean": "true or false"}
+_GIVEN = {
+    bool: "true or false",
+    dict: "a mapping",
+    float: "a number",
+    int: "a number",
+    list: "a list",
+    str: "text",
+    NoneType: "empty",
+}
 
 
 def _run_fields_as_text(data: Mapping[str, Any]) -> dict[str, Any]:

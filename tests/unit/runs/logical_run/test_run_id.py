@@ -8,8 +8,10 @@ from typing import Any
 import pytest
 
 from dbt.adapters.silt.engine.kernel.errors import InvalidSettingError
+from dbt.adapters.silt.materializations import reuse
 from dbt.adapters.silt.records.run_registry import RunEntry
 from dbt.adapters.silt.runs.logical_run.run_id import (
+    VARIABLES,
     LogicalRun,
     Origin,
     RunSources,
@@ -44,6 +46,25 @@ class TestChoice:
 
     def test_a_run_without_these_sources_uses_its_invocation_id(self) -> None:
         assert chosen() == LogicalRun("I9", Origin.INVOCATION)
+
+    @pytest.mark.parametrize(
+        ("written", "meant"),
+        [
+            ("silt_publsh", "silt_publish"),
+            ("silt_run", "silt_run_id"),
+            ("silt-run-id", "silt_run_id"),
+            ("Silt_Reuse", "silt_reuse"),
+        ],
+    )
+    def test_a_misspelt_variable_is_refused_with_the_right_name(self, written: str, meant: str) -> None:
+        with pytest.raises(InvalidSettingError, match=f"`{written}` has no effect.*Did you mean `{meant}`"):
+            chosen(variables={written: "x"})
+
+    def test_variables_of_the_project_are_left_alone(self) -> None:
+        assert chosen(variables={"run_date": 1, "silt_of_the_river": 2, "publish": 3}).run_id == "I9"
+
+    def test_every_variable_of_this_package_is_known(self) -> None:
+        assert reuse.VARIABLE in VARIABLES
 
 
 class TestRunIdText:

@@ -11,14 +11,19 @@ The id is the first of these that exists:
 
 from __future__ import annotations
 
+import difflib
 import enum
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import date, datetime
-from typing import Any
+from typing import Any, Final
 
 from dbt.adapters.silt.engine.kernel.errors import InvalidSettingError
 from dbt.adapters.silt.records.run_registry import RUN_ID_VARIABLE, RunEntry
+from dbt.adapters.silt.runs.logical_run import publish_mode
+
+VARIABLES: Final = (RUN_ID_VARIABLE, publish_mode.VARIABLE, "silt_reuse")
+"""The variables (`--vars`) that this package reads."""
 
 LONGEST_RUN_ID = 500
 """In characters: the id is in every commit, and in every checkpoint as long as its units of work are remembered."""
@@ -66,8 +71,10 @@ def choose_run(sources: RunSources) -> LogicalRun:
     """Returns the logical run of a dbt command.
 
     Raises:
-        InvalidSettingError: if the given run id is invalid, or the id of the run that `dbt retry` repeats is not found.
+        InvalidSettingError: if the given run id is invalid, the id of the run that `dbt retry` repeats is not found, or
+            the name of a variable is misspelt.
     """
+    _check_names(sources.variables)
     variable = run_id_text(sources.variables.get(RUN_ID_VARIABLE), f"the variable `{RUN_ID_VARIABLE}`")
     if variable:
         return LogicalRun(variable, Origin.VARIABLE)
@@ -79,6 +86,16 @@ def choose_run(sources: RunSources) -> LogicalRun:
     if sources.unfinished:
         return LogicalRun(sources.unfinished.run_id, Origin.RESUME, sources.unfinished)
     return LogicalRun(sources.invocation_id, Origin.INVOCATION)
+
+
+def _check_names(variables: Iterable[str]) -> None:
+    """Raises InvalidSettingError for a name that is only similar to the name of a variable of this package."""
+    for name in variables:
+        similar = difflib.get_close_matches(str(name).lower().replace("-", "_"), VARIABLES, n=1, cutoff=0.8)
+        if similar and name not in VARIABLES:
+            raise InvalidSettingError(
+                f"the variable `{name}` has no effect", remedy=f"Did you mean `{similar[0]}`? If not, rename it"
+            )
 
 
 def run_id_text(value: Any, source: str) -> str:
