@@ -142,6 +142,8 @@ class TestCorrectedSourceOfWritesThatCannotBeRepeated:
             "newest": [5, 5, None],
         }
         assert output.count("may apply rows twice or miss rows") == 3
+        last = output.strip().rpartition("\n")[2]
+        assert "merged, newest, replaced" in last and "`silt rollback night`" in last, last
 
     def test_the_command_that_the_warning_names_corrects_them(self, project: Any) -> None:
         folders = ["--project-dir", str(project.project_root), "--profiles-dir", str(project.profiles_dir)]

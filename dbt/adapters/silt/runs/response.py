@@ -46,6 +46,7 @@ class SiltResponse(AdapterResponse):
         skipped: whether an earlier commit had done this unit of work; `table_version` is then that commit's.
         reused: whether the node was not built because its table already holds what the build would write;
             `table_version` and `run_id` then name the commit that built it.
+        changed_since: the changes after which a skipped write that led to a failure should be repeated, but cannot be.
         reason: why a node that may be reused was reused or built, or why `changed_keys` replaced all rows.
     """
 
@@ -65,6 +66,7 @@ class SiltResponse(AdapterResponse):
     statement_attempts: int | None = None
     skipped: bool | None = None
     reused: bool | None = None
+    changed_since: str | None = None
     reason: str | None = None
 
     @classmethod

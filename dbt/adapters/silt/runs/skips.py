@@ -37,6 +37,7 @@ def skipped(log: DeltaLog, unit: Unit, hidden: Sequence[str] = ()) -> SiltRespon
     outcome = Outcome("SKIP", log.name, version, skipped=True, emptied_at=emptied_at)
     response = SiltResponse.of(outcome, unit)
     if hidden:
+        response.changed_since = ", ".join(hidden)
         _warn_of_hidden(str(response), unit, hidden)
     else:
         _warn(str(response), unit, snapshot.transaction_version(unit.app_id), earlier)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
@@ -14,7 +15,7 @@ _TABLES: Final = ("model.", "seed.", "snapshot.")
 def next_step(
     results: Sequence[Mapping[str, Any]], parents: Callable[[str], Iterable[str]], build: RunEntry, directory: str
 ) -> str | None:
-    """Returns the line for the end of a command, or None if no test failed on a node that the command did not build.
+    """Returns the line for the end of a command, or None if a failure needs no advice.
 
     Args:
         results: the results of its nodes, as in dbt's `run_results.json`.
@@ -25,6 +26,9 @@ def next_step(
     failed = [each["unique_id"] for each in results if is_failed(each)]
     tested = {parent for each in failed if each.startswith("test.") for parent in parents(each)}
     left = sorted(node_name(each) for each in tested - _built(results) if each.startswith(_TABLES))
+    unrepeated = sorted(node_name(each) for each in with_upstream(failed, parents) & _unrepeated(results))
+    if unrepeated:
+        return _undo(unrepeated, build, directory)
     if not left:
         return None
     return (
@@ -54,6 +58,20 @@ def with_upstream(failed: Iterable[str], parents: Callable[[str], Iterable[str]]
             found.add(node)
             left.extend(parents(node))
     return frozenset(found)
+
+
+def _undo(nodes: Sequence[str], build: RunEntry, directory: str) -> str:
+    return (
+        f"Run {build.run_id} has built {', '.join(nodes)}, whose write cannot be repeated, and the code or the inputs "
+        f"have changed since. Undo the run with `silt rollback {shlex.quote(build.run_id)}` (with `--drop-created` if "
+        f"the run created the table), then type `{build.continuing_command(directory)}`"
+    )
+
+
+def _unrepeated(results: Sequence[Mapping[str, Any]]) -> set[str]:
+    """Returns the nodes that were skipped although their code or inputs have changed."""
+    responses = {each["unique_id"]: each.get("adapter_response") or {} for each in results}
+    return {name for name, each in responses.items() if each.get("changed_since")}
 
 
 def _built(results: Sequence[Mapping[str, Any]]) -> set[str]:
