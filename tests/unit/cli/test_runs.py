@@ -287,6 +287,14 @@ def test_a_retry_replaces_the_result_of_the_command_that_it_repeats_and_another_
     assert states == {"a": "succeeded", "b": "failed"}
 
 
+@pytest.mark.parametrize(("last", "state"), [("published", "succeeded"), ("held", "held")])
+def test_a_run_is_no_longer_held_when_a_later_command_has_published_it(tmp_path: Path, last: str, state: str) -> None:
+    ran(tmp_path, "a", 1, BAD, variables="{amount: null}", publication="held")
+    ran(tmp_path, "a", 2, GOOD, publication=last)
+    [run] = known_runs((), ProjectRecords.of(tmp_path))
+    assert (run.state, bool(run.failed)) == (state, last == "held")
+
+
 def test_the_check_option_fails_without_any_run(house: House, silt: Silt) -> None:
     silt("runs", "--last", "--check", code=1)
 

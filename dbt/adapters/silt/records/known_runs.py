@@ -11,7 +11,7 @@ from typing import Final
 from dbt.adapters.silt.engine.kernel.errors import RunNotFoundError
 from dbt.adapters.silt.records.project_records import ProjectRecords
 from dbt.adapters.silt.records.run_history import Run
-from dbt.adapters.silt.records.run_registry import RunEntry
+from dbt.adapters.silt.records.run_registry import HELD, PUBLISHED, RunEntry
 
 GOOD: Final = "succeeded"
 _WORST_FIRST: Final = ("running", "broken off", "held", "failed", "interrupted", "ended", GOOD)
@@ -86,11 +86,13 @@ class KnownRun:
 
     @cached_property
     def _last_commands(self) -> list[RunEntry]:
-        """The last command for each command line, unless a retry repeats it."""
+        """The last command for each command line, unless it is retried, or a later command publishes it."""
         repeated = {each.repeats for each in self.commands}
+        published = max((each.started for each in self.commands if each.publication == PUBLISHED), default=None)
         last: dict[str, RunEntry] = {}
         for each in self.commands:
-            if each.invocation_id not in repeated:
+            is_published = published is not None and each.publication == HELD and each.started < published
+            if each.invocation_id not in repeated and not is_published:
                 last[str(each.work)] = each
         return list(last.values())
 
