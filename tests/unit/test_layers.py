@@ -91,6 +91,10 @@ FLOORS = (
 # The folders whose files are listed individually.
 ROOTS = ("", "engine", "engine/catalog", "engine/datasource", "engine/kernel")
 
+# A module of at most SMALL lines that a single module imports is an exception; there are at most MOST_SMALL of them.
+SMALL = 80
+MOST_SMALL = 38
+
 # The modules of `statements` that pass on or query a session.
 STATEMENTS_WITH_SPARK = {
     f"{PACKAGE}.engine.statements.{name}"
@@ -169,6 +173,20 @@ def test_modules_import_only_from_lower_layers(module: str) -> None:
     for target in imports(module) & set(ours()):
         there = room(target)
         assert there == here or FLOOR_OF[there] < FLOOR_OF[here], f"{module} imports {target}, which is not below it"
+
+
+def test_few_small_modules_serve_a_single_module() -> None:
+    """A module exists if two others import it or if it is longer; the number of exceptions may only be lowered."""
+    users: dict[str, set[str]] = {module: set() for module in ours()}
+    for module in ours():
+        for target in imports(module) & set(users):
+            users[target].add(module)
+    small = [
+        module
+        for module, found in users.items()
+        if len(found) == 1 and len(MODULES[module].read_text(encoding="utf-8").splitlines()) <= SMALL
+    ]
+    assert len(small) <= MOST_SMALL, "fold one into the module that imports it: " + ", ".join(small)
 
 
 def test_imports_have_no_cycles() -> None:
