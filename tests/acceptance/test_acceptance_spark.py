@@ -36,7 +36,10 @@ RECORDING = [table for table in TABLES if _records_changes(table)]
 
 @pytest.fixture(scope="module")
 def house(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Warehouse:
-    return Warehouse(spark.newSession(), str(tmp_path_factory.mktemp("warehouse")))
+    session = spark.newSession()
+    # The conditions of workloads state times in this zone.
+    session.conf.set("spark.sql.session.timeZone", "UTC")
+    return Warehouse(session, str(tmp_path_factory.mktemp("warehouse")))
 
 
 def statement(case: Case) -> str:
