@@ -101,7 +101,7 @@ class Undisturbed:
 
     def _run(self, number: int) -> Expected:
         lives = []
-        for command in Command.of_round(number, self.place.publish):
+        for command in Command.of_round(number):
             ended = self.place.dbt(command.given(f"round-{number}"))
             assert ended.code == 0, ended.output
             facts = ended.facts
@@ -134,7 +134,7 @@ class Round:
         """Runs the round to its end, and checks its results."""
         target = self._place.project / "target"
         began, units, skipped = time.monotonic(), State.of(self._place.warehouse).unit_count, skips(target)
-        for number, command in enumerate(Command.of_round(self._plan.round, self._place.publish)):
+        for number, command in enumerate(Command.of_round(self._plan.round)):
             moments = [(kill, moment) for kill, (at, moment) in enumerate(self._plan.kills) if at == number]
             self._read_beside(command, moments, self._first(number))
             _keep_manifest(self._place, command)

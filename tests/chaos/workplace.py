@@ -39,16 +39,10 @@ class Command:
     round: int
 
     @classmethod
-    def of_round(cls, round_: int, publish: str = "at_once") -> tuple[Command, ...]:
-        """Returns the commands of a round: a build, clones of some tables, and an operation that writes.
-
-        Args:
-            publish: the profile's `publish`; a run that is published at its end consumes no changes.
-        """
+    def of_round(cls, round_: int) -> tuple[Command, ...]:
+        """Returns the commands of a round: a build, clones of some tables, and an operation that writes."""
         first, last = (f"2024-01-{_FIRST_DAY + round_ + days:02}" for days in (0, 4))
         build = ("build", "--event-time-start", first, "--event-time-end", last)
-        if publish != "at_once":
-            build = (*build, "--exclude", "changes_as_append", "changes_as_merge")
         clone = ("clone", "--full-refresh", "--target", "clone", "--state", "built", "--select", "as_append", "hooked")
         operation = ("run-operation", "note", "--args", json.dumps({"round": round_}))
         return (cls(build, round_), cls(clone, round_), cls(operation, round_))
