@@ -133,7 +133,7 @@ def literal(value: Any, kind: pa.DataType) -> str | None:
         return str(value).lower()
     if isinstance(value, Decimal):
         return f"{value:f}BD"
-    if pt.is_date32(kind):
+    if pt.is_date(kind):
         day = value + date(1970, 1, 1).toordinal()
         return f"date'{date.fromordinal(day)}'" if 1 <= day <= date.max.toordinal() else None
     if pt.is_timestamp(kind):
