@@ -166,8 +166,9 @@ def _refused(chance: random.Random, writer: str, kind: Kind, known: Sequence[Kin
 
 def _suits(kind: Kind, options: Mapping[str, Any]) -> bool:
     """Returns whether a file with these options has the kind's values as they are given."""
-    if _LOCAL_TIME.search(kind.name) and (options.get(_INT96) or options.get(_LEGACY)):
-        return False  # it would be an instant
+    as_instants = options.get(_INT96) or options.get(_LEGACY) or "spark.sql.parquet.outputTimestampType" in options
+    if _LOCAL_TIME.search(kind.name) and as_instants:
+        return False
     of_32_bits = kind.arrow.precision < 10 if pt.is_decimal(kind.arrow) else _OF_32_BITS.search(str(kind.arrow))
     # PyArrow cannot read differences of more than 32 bits in v2 pages of DuckDB.
     return options.get("parquet_version") != "v2" or not of_32_bits
