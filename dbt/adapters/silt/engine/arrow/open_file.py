@@ -21,8 +21,10 @@ from dbt.adapters.silt.engine.kernel.errors import (
 from dbt.adapters.silt.engine.kernel.files import file_guard, stats_json
 from dbt.adapters.silt.engine.kernel.files.data_files import located
 from dbt.adapters.silt.engine.kernel.files.file_guard import Expected
+from dbt.adapters.silt.engine.kernel.files.footer_check import read_footer
 from dbt.adapters.silt.engine.kernel.storage.store import ObjectMissing, Store
 from dbt.adapters.silt.engine.kernel.table.actions import AddFile
+from dbt.adapters.silt.engine.kernel.table.expressions import TRUE
 from dbt.adapters.silt.engine.kernel.table.paths import absolute_name, decode_path, is_absolute
 
 
@@ -43,7 +45,10 @@ def open_parquet(scan: ArrowScan, file: AddFile, store: Store) -> Iterator[pq.Pa
         problem = file_guard.size_problem(Expected(name, file.size, file.modification_time, file.stats), size)
         if problem is not None:
             raise file_guard.changed(problem, absolute_name(store.root, name), scan.table, scan.version)
-        parquet = pq.ParquetFile(source, coerce_int96_timestamp_unit="us", pre_buffer=not store.has_folders)
+        # Only a read with a predicate looks at the statistics of the footer.
+        footer = None if scan.predicate == TRUE else read_footer(source)
+        buffered = not store.has_folders
+        parquet = pq.ParquetFile(source, metadata=footer, coerce_int96_timestamp_unit="us", pre_buffer=buffered)
         _check_rows(scan, file, parquet.metadata.num_rows, absolute_name(store.root, name))
         yield parquet
 

@@ -15,7 +15,6 @@ from typing import Final
 from urllib.parse import unquote
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
@@ -32,6 +31,7 @@ from dbt.adapters.silt.engine.kernel.errors import (
     ValueNotCastableError,
 )
 from dbt.adapters.silt.engine.kernel.files import parquet_schema, statistics
+from dbt.adapters.silt.engine.kernel.files.footer_check import read_footer
 from dbt.adapters.silt.engine.kernel.files.statistics import FileStatistics
 from dbt.adapters.silt.engine.kernel.identifiers import quote
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
@@ -210,7 +210,7 @@ def _differs(merged: StructType, member: StructField) -> bool:
 def _file_schema(store: Store, path: str) -> StructType:
     try:
         with store.open_input(path) as source:
-            return parquet_schema.of_footer(pq.read_metadata(source))
+            return parquet_schema.of_footer(read_footer(source))
     except pa.ArrowInvalid as error:
         raise TableDamagedError(
             f"{path} is not a Parquet file ({error})", remedy="Move it out of the folder, or name it with a leading `_`"

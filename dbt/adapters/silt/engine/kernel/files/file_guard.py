@@ -24,6 +24,7 @@ from dbt.adapters.silt.engine.kernel import foreign_json
 from dbt.adapters.silt.engine.kernel.errors import DataFileChangedError
 from dbt.adapters.silt.engine.kernel.files import deletion_vectors
 from dbt.adapters.silt.engine.kernel.files.data_files import Reach, check_reach, located
+from dbt.adapters.silt.engine.kernel.files.footer_check import read_footer
 from dbt.adapters.silt.engine.kernel.storage.store import FileStatus, ObjectMissing, Store
 from dbt.adapters.silt.engine.kernel.table.actions import AddFile, Metadata
 from dbt.adapters.silt.engine.kernel.table.active_files import files_table
@@ -205,7 +206,7 @@ def _footer_problems(store: Store, doubtful: Sequence[Expected], metadata: Metad
             if status is None or (problem := size_problem(expected, status.size)) is not None:
                 return None if status is None else problem
             with where.open_input(own) as source:
-                return content_problem(pq.read_metadata(source), expected, metadata)
+                return content_problem(read_footer(source), expected, metadata)
         except (ObjectMissing, pa.ArrowException, OSError):
             return None  # reading the file raises an error that describes the problem
 

@@ -24,6 +24,7 @@ import pyarrow.parquet as pq
 
 from dbt.adapters.silt.engine.kernel.errors import DataFileMissingError, TableDamagedError
 from dbt.adapters.silt.engine.kernel.files import data_files, footers
+from dbt.adapters.silt.engine.kernel.files.footer_check import read_footer
 from dbt.adapters.silt.engine.kernel.files.footers import ColumnChunks
 from dbt.adapters.silt.engine.kernel.files.stats_literals import string_literal, truncated_maximum, truncated_minimum
 from dbt.adapters.silt.engine.kernel.identifiers import split_name
@@ -144,7 +145,7 @@ def _footer(store: Store, path: str) -> pq.FileMetaData:
     where, own = data_files.located(store, path)
     try:
         with where.open_input(own) as source:
-            return pq.read_metadata(source)
+            return read_footer(source)
     except (ObjectMissing, FileNotFoundError) as error:
         raise DataFileMissingError(f"the data file {path} is missing") from error
     except pa.ArrowInvalid as error:

@@ -32,6 +32,7 @@ from dbt.adapters.silt.engine.kernel.files import (
 )
 from dbt.adapters.silt.engine.kernel.files.bounds import Bounds, column_bounds
 from dbt.adapters.silt.engine.kernel.files.file_guard import Expected, content_problem
+from dbt.adapters.silt.engine.kernel.files.footer_check import read_footer
 from dbt.adapters.silt.engine.kernel.files.footers import ColumnChunks
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
 from dbt.adapters.silt.engine.kernel.maintenance.problems import Problem, ProblemKind
@@ -184,7 +185,12 @@ def _check_file(store: Store, snapshot: Snapshot, leaves: Sequence[_Leaf], file:
         deleted, problems = _deleted_rows(store, snapshot.table, file)
         with (
             where.open_input(own) as source,
-            pq.ParquetFile(source, coerce_int96_timestamp_unit="us", page_checksum_verification=data) as parquet,
+            pq.ParquetFile(
+                source,
+                metadata=read_footer(source),
+                coerce_int96_timestamp_unit="us",
+                page_checksum_verification=data,
+            ) as parquet,
         ):
             problems += _check_columns(parquet, name, file, snapshot)
             if data:

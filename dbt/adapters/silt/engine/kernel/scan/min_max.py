@@ -15,11 +15,11 @@ from typing import Any, Final, Literal, TypeAlias
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from dbt.adapters.silt.engine.kernel.files import footers, stats_json
 from dbt.adapters.silt.engine.kernel.files.bounds import column_bounds
 from dbt.adapters.silt.engine.kernel.files.data_files import located
+from dbt.adapters.silt.engine.kernel.files.footer_check import read_footer
 from dbt.adapters.silt.engine.kernel.files.statistics import are_trusted
 from dbt.adapters.silt.engine.kernel.files.stats_literals import utf16_length
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
@@ -122,7 +122,7 @@ def _of_footer(store: Store, path: str, physical_name: str, end: End) -> int | N
     where, own = located(store, path)
     try:
         with where.open_input(own) as source:
-            chunks = footers.read(pq.read_metadata(source), [(physical_name,)]).get((physical_name,))
+            chunks = footers.read(read_footer(source), [(physical_name,)]).get((physical_name,))
     except (ObjectMissing, pa.ArrowException, OSError):
         return None  # a reader of the rows gets the error
     if chunks is None or not chunks.complete or not pa.types.is_timestamp(chunks.arrow_type):

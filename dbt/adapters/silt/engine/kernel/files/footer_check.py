@@ -1,0 +1,185 @@
+"""Reads the footer of a data file, and checks it before Arrow looks at its columns.
+
+Arrow ends the process instead of raising an error if the description of a column chunk contradicts the schema, or its
+statistics are too short. Anyone who may write a table can write such a file, and a damaged disk can.
+
+Source: the Parquet format's `parquet.thrift`, in Thrift's compact protocol.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import IO, Any, Final, TypeAlias
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+_Struct: TypeAlias = Mapping[tuple[int, int], Any]
+"""The fields of a Thrift struct, by their ids and kinds: Arrow skips a field of another kind."""
+
+_MAGIC: Final = b"PAR1"
+_END: Final = 8
+"""The length of the footer's size and of the magic bytes at the end, in bytes."""
+_TAIL: Final = 1 << 16
+"""The length of the end of a file that is read first, in bytes."""
+_TYPES: Final = ("BOOLEAN", "INT32", "INT64", "INT96", "FLOAT", "DOUBLE", "BYTE_ARRAY", "FIXED_LEN_BYTE_ARRAY")
+_SIZES: Final = {"BOOLEAN": 1, "INT32": 4, "INT64": 8, "INT96": 12, "FLOAT": 4, "DOUBLE": 8}
+_TRUE, _FALSE = 1, 2
+_I32, _I64, _BINARY, _LIST, _STRUCT = 5, 6, 8, 9, 12
+_BOUNDS: Final = (1, 2, 5, 6)
+"""The fields of `Statistics` that are values: `max`, `min`, `max_value`, `min_value`."""
+
+
+def read_footer(source: IO[bytes]) -> pq.FileMetaData:
+    """Reads the footer of a file, and checks its column chunks.
+
+    Args:
+        source: the file; its position changes.
+
+    Raises:
+        pa.ArrowException, OSError: if the file is not Parquet, or Arrow cannot look at a column chunk.
+    """
+    size = source.seek(0, os.SEEK_END)
+    tail = _read_at(source, max(size - _TAIL, 0), min(size, _TAIL))
+    end = tail[-_END:]
+    length = int.from_bytes(end[:4], "little")
+    if end[4:] != _MAGIC or length + _END > size:
+        return pq.read_metadata(source)  # which raises the error
+    missing = length + _END - len(tail)
+    data = (_read_at(source, size - length - _END, missing) if missing > 0 else b"") + tail
+    footer = data[-length - _END : -_END]
+    try:
+        found = pq.read_metadata(pa.BufferReader(_MAGIC + footer + end))
+        _check(_Reader(footer).struct())
+    except (IndexError, KeyError, TypeError, AttributeError, UnicodeDecodeError) as error:
+        raise pa.ArrowInvalid(f"the footer cannot be read ({error!r})") from error
+    return found
+
+
+def _read_at(source: IO[bytes], position: int, size: int) -> bytes:
+    source.seek(position)
+    return source.read(size)
+
+
+def _check(fields: _Struct) -> None:
+    """Raises ArrowInvalid if Arrow cannot look at a column chunk; the text names the column."""
+    fields.get((6, _BINARY), b"").decode()
+    elements = iter(fields[2, _LIST])
+    root = next(elements)
+    leaves = [leaf for _ in range(root[5, _I32]) for leaf in _leaves(elements)]
+    for group in fields[4, _LIST]:
+        for leaf, chunk in zip(leaves, group[1, _LIST], strict=True):
+            if (3, _STRUCT) in chunk:
+                _check_chunk(leaf, chunk[3, _STRUCT])
+
+
+@dataclass(frozen=True)
+class _Leaf:
+    """A column of the file.
+
+    Attributes:
+        type: its physical type.
+        size: the size of its values in bytes, if they have one size.
+        definition, repetition: its greatest levels.
+    """
+
+    name: str
+    type: str
+    size: int | None
+    definition: int
+    repetition: int
+
+
+def _leaves(elements: Iterator[_Struct], definition: int = 0, repetition: int = 0) -> Iterator[_Leaf]:
+    """Yields the columns of the next element of a schema, which is in depth-first order."""
+    element = next(elements, {})
+    kind, name = element.get((3, _I32), 0), element[4, _BINARY].decode()
+    definition, repetition = definition + (kind in (1, 2)), repetition + (kind == 2)
+    if not element.get((5, _I32)):
+        physical = _type(element.get((1, _I32)))
+        size = element.get((2, _I32)) if physical == "FIXED_LEN_BYTE_ARRAY" else _SIZES.get(physical)
+        yield _Leaf(name, physical, size, definition, repetition)
+    for _ in range(element.get((5, _I32), 0)):
+        yield from _leaves(elements, definition, repetition)
+
+
+def _check_chunk(leaf: _Leaf, chunk: _Struct) -> None:
+    sizes, found = chunk.get((16, _STRUCT), {}), _type(chunk.get((1, _I32)))
+    if found != leaf.type:
+        raise _contradicts(leaf, f"it has values of the type {found} instead of {leaf.type}")
+    if (1, _I64) in sizes and leaf.type != "BYTE_ARRAY":
+        raise _contradicts(leaf, "it states the size of texts")
+    for field, level in ((2, leaf.repetition), (3, leaf.definition)):
+        counted = len(sizes.get((field, _LIST), ()))
+        if counted not in (0, level + 1):
+            raise _contradicts(leaf, f"it counts {counted} levels instead of {level + 1}")
+    bounds = (chunk.get((12, _STRUCT), {}).get((field, _BINARY)) for field in _BOUNDS)
+    if leaf.size is not None and any(bound is not None and len(bound) < leaf.size for bound in bounds):
+        raise _contradicts(leaf, f"a bound has fewer than {leaf.size} bytes")
+
+
+def _type(number: object) -> str:
+    return _TYPES[number] if isinstance(number, int) and 0 <= number < len(_TYPES) else f"with the number {number}"
+
+
+def _contradicts(leaf: _Leaf, problem: str) -> pa.ArrowInvalid:
+    return pa.ArrowInvalid(f"the footer is damaged at the column {leaf.name}: {problem}")
+
+
+class _Reader:
+    """Reads values of Thrift's compact protocol from data that Arrow has read."""
+
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+        self._position = 0
+
+    def struct(self) -> _Struct:
+        found: dict[tuple[int, int], Any] = {}
+        field = 0
+        while (head := self._byte()) != 0:
+            field = field + (head >> 4) if head >> 4 else self._integer()
+            kind = head & 15
+            found[field, kind] = kind == _TRUE if kind in (_TRUE, _FALSE) else self._value(kind)
+        return found
+
+    def _value(self, kind: int) -> Any:
+        match kind:
+            case 1 | 2 | 3:
+                return self._byte()
+            case 4 | 5 | 6:
+                return self._integer()
+            case 7:
+                return self._bytes(8)
+            case 8:
+                return self._bytes(self._varint())
+            case 9 | 10:
+                return self._list()
+            case 12:
+                return self.struct()
+        raise pa.ArrowInvalid(f"the footer has a field of the unknown kind {kind}")
+
+    def _list(self) -> Sequence[Any]:
+        head = self._byte()
+        size = head >> 4 if head >> 4 < 15 else self._varint()
+        return [self._value(head & 15) for _ in range(size)]
+
+    def _byte(self) -> int:
+        self._position += 1
+        return self._data[self._position - 1]
+
+    def _bytes(self, size: int) -> bytes:
+        self._position += size
+        return self._data[self._position - size : self._position]
+
+    def _varint(self) -> int:
+        result = shift = 0
+        while (byte := self._byte()) & 128:
+            result |= (byte & 127) << shift
+            shift += 7
+        return result | byte << shift
+
+    def _integer(self) -> int:
+        number = self._varint()
+        return number >> 1 ^ -(number & 1)
