@@ -8,12 +8,15 @@ from dbt.adapters.base.meta import AdapterMeta, available
 from dbt.adapters.factory import get_adapter_package_names
 from dbt_common.exceptions import CompilationError
 
-from dbt.adapters.silt.engine.sql.split import split_statements
+from dbt.adapters.silt.lazy import lazy_module
 from dbt.adapters.silt.materializations.overrides import Macro, Overrides
 from dbt.adapters.silt.runs.once import first_time
 
 if TYPE_CHECKING:
     from dbt.adapters.silt.connections import SiltConnectionManager
+    from dbt.adapters.silt.engine.sql import split
+else:
+    split = lazy_module("dbt.adapters.silt.engine.sql.split")
 
 PACKAGE = "dbt_silt"
 
@@ -33,7 +36,7 @@ class OverrideMethods(metaclass=AdapterMeta):
             CompilationError: if the code has no statement, or several.
         """
         with self.connections.exception_handler(sql):
-            statements = split_statements(sql)
+            statements = split.split_statements(sql)
         if not statements:
             raise CompilationError("The query is missing: the code contains only comments. Write a SELECT")
         if len(statements) > 1:
