@@ -32,8 +32,13 @@ def drawn_values(chance: random.Random, writer: str, count: int) -> tuple[Kind, 
     known = [kind for kind in SCALARS if kind.name in (_BY_DELTA_RS if writer == DELTA_RS else PARTITIONING)]
     kind = chance.choice(known)
     values = [kind.draw(chance) for _ in range(50)]
-    usable = [value for value in values if value != "" and len(folder_name(kind.array([value]))) < _LONGEST_NAME]
+    usable = [each for each in values if _is_usable(each) and len(folder_name(kind.array([each]))) < _LONGEST_NAME]
     return kind, [None if chance.random() < 0.2 else chance.choice(usable) for _ in range(count)]
+
+
+def _is_usable(value: Any) -> bool:
+    """Returns whether a table can have the value in a partition column: no empty string, no NUL."""
+    return not isinstance(value, str) or (value != "" and "\0" not in value)
 
 
 def folder_name(values: pa.Array | pa.ChunkedArray) -> str:
