@@ -129,6 +129,7 @@ class TestReuse:
         write_file("{{ no_such_macro() }}", project.project_root, "models", "bad.sql")
         assert main(["why", "no_such_macro", "bad", *folders]) == 2
         (Path(project.project_root) / "models" / "bad.sql").unlink()
+        assert main(["why", "apart", "no_such_node", *folders]) == 2
 
     def test_a_build_of_the_same_rows_builds_nothing_below_it(self, project: Any) -> None:
         write_file(ROWS, project.project_root, "seeds", "rows.csv")

@@ -163,13 +163,13 @@ def test_a_run_shows_threads_failures_and_the_node_that_a_node_waited_for(opened
     assert "failed" in row and "orders" in row and "1.0 s" in row
     assert len(find(opened, "svg circle.again")) == 1
     held = next(each.text for each in find(opened, "tbody tr") if each.text.startswith("model.shop.held"))
-    assert "held because of model.shop.late" in held
+    assert "blocked by model.shop.late" in held
 
 
 def test_the_graph_shows_the_state_of_each_node_and_the_details_of_a_selected_node(opened: Any) -> None:
     go(opened, "#/graph")
     states = {each.get_attribute("aria-label") for each in find(opened, ".graph a")}
-    assert {"late: failed", "held: held", "customers: skipped", "orders: built", "raw.orders: stale"} <= states
+    assert {"late: failed", "held: blocked", "customers: skipped", "orders: built", "raw.orders: stale"} <= states
     find(opened, ".graph a[aria-label^=late] rect")[0].click()
     eventually(lambda: find(opened, ".panel"))
     assert "Division by zero" in text(opened, ".panel pre") and "silt.main.late" in text(opened, ".panel")
@@ -177,7 +177,7 @@ def test_the_graph_shows_the_state_of_each_node_and_the_details_of_a_selected_no
     go(opened, "#/graph?state=failed&around=1")
     assert {each.get_attribute("aria-label") for each in find(opened, ".graph a")} == {
         "late: failed",
-        "held: held",
+        "held: blocked",
         "customers: skipped",
         "orders: built",
     }

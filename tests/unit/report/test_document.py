@@ -50,7 +50,7 @@ def test_a_skipped_unit_names_the_commit_that_did_its_work(project: Project) -> 
     assert (*texts(project, [node, table]), version) == ("model.shop.customers", "silt.main.customers", 0)
 
 
-def test_results_show_whether_nodes_were_built_skipped_held_or_failed(project: Project) -> None:
+def test_results_show_whether_nodes_were_built_skipped_blocked_or_failed(project: Project) -> None:
     results = project["results"]
     assert (results["run"], results["command"]) == ("tuesday", "build")
     states = dict(texts(project, node[:2]) for node in results["nodes"])
@@ -58,7 +58,7 @@ def test_results_show_whether_nodes_were_built_skipped_held_or_failed(project: P
         "model.shop.orders": "built",
         "model.shop.customers": "skipped",
         "model.shop.late": "failed",
-        "model.shop.held": "held",
+        "model.shop.held": "blocked",
         "test.shop.unique_id": "failed",
         "test.shop.not_null_name": "warned",
     }

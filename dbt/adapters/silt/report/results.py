@@ -16,7 +16,7 @@ class NodeResult:
     """The result of a node.
 
     Attributes:
-        state: `built`, `skipped` (its work is in an earlier commit), `held` (not run, because another node failed),
+        state: `built`, `skipped` (its work is in an earlier commit), `blocked` (not run, because another node failed),
             `failed`; for a test `passed` or `warned`; or dbt's own status.
         thread: dbt's thread.
         started_ms, ended_ms: milliseconds since 1970-01-01 UTC; None if it was not run.
@@ -89,7 +89,7 @@ def _state(status: str, response: Mapping[str, Any]) -> str:
     if status in _FAILED:
         return "failed"
     if status == "skipped":
-        return "held"
+        return "blocked"
     if response.get("skipped") is True:
         return "skipped"
     return {"success": "built", "pass": "passed", "warn": "warned"}.get(status, status)

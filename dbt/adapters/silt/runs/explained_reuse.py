@@ -16,6 +16,8 @@ from dbt.adapters.silt.engine.reuse.decision import Reused
 
 _WITH_TABLE: Final = ("table", "incremental", "seed", "snapshot")
 """The materializations of nodes that may be reused."""
+_NO_NODES: Final = "NoNodesForSelectionCriteria"
+"""The name of dbt's event that a part of the selection matches no node."""
 
 
 class Compilation:
@@ -28,6 +30,7 @@ class Compilation:
     def __init__(self, arguments: Sequence[str]) -> None:
         self.adapter: Any = None
         self.text = io.StringIO()
+        self.unmatched: list[str] = []
         with contextlib.redirect_stdout(self.text):
             self._result = dbtRunner(callbacks=[self._note]).invoke(["--no-use-colors", "compile", *arguments])
 
@@ -51,9 +54,11 @@ class Compilation:
             else:
                 yield name
 
-    def _note(self, _: object) -> None:
-        """Keeps the adapter, which dbt forgets when the command has ended."""
+    def _note(self, event: Any) -> None:
+        """Keeps the adapter, which dbt forgets when the command has ended, and the warnings about the selection."""
         self.adapter = self.adapter or FACTORY.adapters.get("silt")
+        if event.info.name == _NO_NODES:
+            self.unmatched.append(event.info.msg)
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -61,6 +66,9 @@ def main(arguments: Sequence[str]) -> int:
     compiled = Compilation(arguments)
     if not compiled.succeeded:
         print(compiled.text.getvalue(), file=sys.stderr)
+        return 1
+    if compiled.unmatched:
+        print("\n".join(compiled.unmatched), file=sys.stderr)
         return 1
     with compiled.adapter.connection_named("silt_why"):
         print(json.dumps(list(_explained(compiled))))

@@ -151,8 +151,8 @@ const Silt = {};
     return isOld && ["built", "skipped", "built earlier"].includes(state) ? "stale" : state;
   }
 
-  /* What keeps a held node from being run: the nearest ancestor that failed, or whose test did. */
-  function heldBy(model, id) {
+  /* What keeps a blocked node from being run: the nearest ancestor that failed, or whose test did. */
+  function blockedBy(model, id) {
     const start = model.nodeById.get(id);
     const seen = new Set(start ? [start] : []);
     for (const each of seen) {
@@ -163,7 +163,7 @@ const Silt = {};
     return null;
   }
 
-  Silt.heldBy = heldBy;
+  Silt.blockedBy = blockedBy;
   Silt.read = read;
   Silt.total = total;
 })();

@@ -2,7 +2,7 @@
 /* The graph of models: columns by depth, the nodes of each near their parents, and the details of one. */
 (() => {
   const { h, s, count, time, took, link, badge, filter, choice, section, facts, grid } = Silt;
-  const STATES = ["built", "built earlier", "skipped", "held", "failed", "warned", "stale", "fresh", "not checked", "not built"];
+  const STATES = ["built", "built earlier", "skipped", "blocked", "failed", "warned", "stale", "fresh", "not checked", "not built"];
   const MOST = 1500;
   const WIDE = 200;
   const TALL = 34;
@@ -112,7 +112,7 @@
         ["to be rebuilt after", node.after ? took(node.after) : null],
         ["newest row", node.fresh ? `${time(node.fresh.newest)}, seen ${time(node.fresh.looked)}: ${node.fresh.status}` : null],
         ["tests", node.tests.length ? `${count(node.tests.length)}, ${count(node.failing.length)} failed` : null],
-        ["held because of", node.state === "held" ? Silt.heldBy(model, node.id) : null], ["reads", node.parents.length ? others(node.parents) : null], ["is read by", node.children.length ? others(node.children) : null]]),
+        ["blocked by", node.state === "blocked" ? Silt.blockedBy(model, node.id) : null], ["reads", node.parents.length ? others(node.parents) : null], ["is read by", node.children.length ? others(node.children) : null]]),
       result && result.message ? h("pre", {}, result.message) : null);
   }
 

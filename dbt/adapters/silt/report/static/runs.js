@@ -29,7 +29,7 @@
       tile("runs shown", count(model.runs.length)),
       tile("tables", link(["tables"], count(model.tables.length)), Silt.size(Silt.total(model.tables.map((each) => each.bytes ?? null)) ?? 0)),
       damaged ? tile("damaged tables", h("a", { href: "#/tables?state=damaged" }, count(damaged))) : null,
-      ["failed", "held", "stale"].map((state) => states(state) ? tile(`nodes ${state}`, h("a", { href: `#/graph?state=${state}` }, count(states(state)))) : null));
+      ["failed", "blocked", "stale"].map((state) => states(state) ? tile(`nodes ${state}`, h("a", { href: `#/graph?state=${state}` }, count(states(state)))) : null));
   }
 
   function shown(model, query) {
@@ -181,8 +181,8 @@
 
   function what(model, each) {
     const [skip] = each.skips;
-    const cause = stateOf(each) === "held" ? Silt.heldBy(model, each.node) : null;
-    const said = cause ? `held because of ${cause}` : each.result && each.result.message ? each.result.message.split("\n")[0] : skip ? `skipped: its work is in ${skip.table}@v${skip.version}` : "";
+    const cause = stateOf(each) === "blocked" ? Silt.blockedBy(model, each.node) : null;
+    const said = cause ? `blocked by ${cause}` : each.result && each.result.message ? each.result.message.split("\n")[0] : skip ? `skipped: its work is in ${skip.table}@v${skip.version}` : "";
     return Silt.short(said, 160);
   }
 
