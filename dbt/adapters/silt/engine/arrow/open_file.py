@@ -68,7 +68,7 @@ def problems(scan: ArrowScan, file: AddFile) -> Iterator[None]:
         if error.table is not None:
             raise
         raise _of_file(error, name, scan) from error
-    except (pa.ArrowException, OSError) as error:
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:  # a column's name may not be UTF-8
         if isinstance(error, OSError) and error.errno is not None:
             raise StorageError(f"the data file {name} cannot be read ({error.strerror})", table=scan.table) from error
         raise TableDamagedError(

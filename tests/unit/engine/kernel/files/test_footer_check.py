@@ -12,6 +12,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from dbt.adapters.silt.engine.arrow.read import read
+from dbt.adapters.silt.engine.kernel.errors import TableDamagedError
 from dbt.adapters.silt.engine.kernel.files import footers
 from dbt.adapters.silt.engine.kernel.files.footer_check import read_footer
 from dbt.adapters.silt.engine.kernel.maintenance.file_check import check_files
@@ -65,6 +67,18 @@ def test_a_footer_that_is_longer_than_the_first_read_is_read() -> None:
 def test_a_column_chunk_of_another_type_is_refused() -> None:
     with pytest.raises(pa.ArrowInvalid, match="column id: it has values of the type BYTE_ARRAY instead of INT64"):
         read_footer(pa.BufferReader(of_another_type()))
+
+
+def test_a_column_name_that_is_no_text_is_damage(tmp_path: Path) -> None:
+    data = file_of(pa.table({"id": [1]})).replace(b"\x18\x02id", b"\x18\x02i\xff")
+    with pytest.raises(pa.ArrowInvalid):
+        read_footer(pa.BufferReader(data))
+    store = LocalStore(str(tmp_path))
+    log = new_log(store)
+    (tmp_path / "part.parquet").write_bytes(data)
+    put(log, 1, add("part.parquet", size=len(data)))
+    with pytest.raises(TableDamagedError, match=r"part.parquet cannot be read"):
+        read(str(tmp_path))
 
 
 @pytest.mark.parametrize("data", [b"", b"PAR1", b"\xff" * 40, b"x" * 20 + b"\xff\xff\xff\xffPAR1"])

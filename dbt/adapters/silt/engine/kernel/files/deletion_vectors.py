@@ -22,13 +22,13 @@ from typing import Final, TypeAlias
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 from pyroaring import BitMap64
 
 from dbt.adapters.silt.engine.kernel.clock import Clock
 from dbt.adapters.silt.engine.kernel.errors import CorruptDeletionVectorError, DataFileMissingError, TableDamagedError
 from dbt.adapters.silt.engine.kernel.files import stats_json, z85
 from dbt.adapters.silt.engine.kernel.files.data_files import located
+from dbt.adapters.silt.engine.kernel.files.footer_check import read_footer
 from dbt.adapters.silt.engine.kernel.storage.store import MOST_BYTES, ObjectMissing, Store
 from dbt.adapters.silt.engine.kernel.table.actions import DeletionVector
 from dbt.adapters.silt.engine.kernel.table.paths import decode_path
@@ -130,8 +130,8 @@ def _rows_of(store: Store, path: str, table: str) -> int:
     """Reads a data file's row count from its footer. Raises as `read_all`, or TableDamagedError if it is unreadable."""
     where, own = located(store, decode_path(path))
     try:
-        with where.open_input(own) as source, pq.ParquetFile(source) as file:
-            return int(file.metadata.num_rows)
+        with where.open_input(own) as source:
+            return int(read_footer(source).num_rows)
     except ObjectMissing as error:
         raise DataFileMissingError(f"the data file {path} is missing", table=table, details={"path": path}) from error
     except (pa.ArrowException, OSError) as error:
