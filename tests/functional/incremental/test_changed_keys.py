@@ -110,7 +110,7 @@ class TestRefused:
         results, _ = run_dbt_and_capture(["run", "--vars", f"{{orders: '{FIRST}'}}"], expect_pass=False)
         messages = {each.node.name: str(each.message) for each in results}
         assert "the query uses LIMIT" in messages["limited"]
-        assert "`customer`" in messages["missing"]
+        assert "`unique_key` names customer, which is not one of the columns buyer" in messages["missing"]
         assert "plain SELECT" in messages["filtered"]
         assert "needs either `unique_key`" in messages["two_keys"]
         assert "`group_key` is for `incremental_strategy: changed_keys`" in messages["other_strategy"]

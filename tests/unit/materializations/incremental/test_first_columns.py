@@ -54,6 +54,8 @@ def test_columns_of_the_model_are_accepted(strategy: str, config: dict[str, Any]
             "insert.columns",
         ),
         ("delete+insert", {"unique_key": "nope"}, "unique_key"),
+        ("changed_keys", {"unique_key": "nope"}, "unique_key"),
+        ("changed_keys", {"group_key": ["id", "nope"]}, "group_key"),
     ],
 )
 def test_an_unknown_column_is_refused_with_the_config_and_the_existing_columns(

@@ -22,6 +22,7 @@ Config = Mapping[str, Any]
 _BY_COLUMNS: Mapping[str, Sequence[str]] = {
     "merge": ("merge_on_using_columns", "unique_key"),
     "delete+insert": ("unique_key",),
+    "changed_keys": ("unique_key", "group_key"),
 }
 """The configs that name the columns by which a strategy finds its rows; the first config that is set applies."""
 
