@@ -1,8 +1,7 @@
 """Measures the cost of the checks of paths and rules: `python -m benchmarks.checks [--quick]`.
 
-Both contestants are dbt-silt, which take turns in one process; the baseline omits the checks. A file's check includes
-its
-location, links, size and modification time, because one call to the system returns all of them.
+Both contestants are dbt-silt, which take turns in one process; the baseline omits the checks. The check of a file
+includes its location, links, size and modification time, because one call to the system returns all of them.
 """
 
 from __future__ import annotations

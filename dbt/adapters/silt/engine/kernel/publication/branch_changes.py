@@ -41,17 +41,34 @@ OUTSIDE: Final = (
 
 
 @dataclass(frozen=True)
+class BranchVersions:
+    """The versions of a table that a branch has changed.
+
+    Attributes:
+        table_id: the id in its metadata.
+        base: the version at which the branch begins; -1 if the branch creates the table.
+        last_change: the last version on the branch that changed rows; `base` if none did.
+    """
+
+    table_id: str
+    base: int
+    last_change: int
+
+
+@dataclass(frozen=True)
 class BranchChanges:
     """The changes of a table on a branch.
 
     Attributes:
         changes: their net result.
+        versions: the versions of the table on the branch.
         commit_info: fields of `commitInfo` of their commits without attributes in `CommitInfo`.
         user_metadata: the last note of the user on them.
         read_versions: the versions that their statements have read, by table name.
     """
 
     changes: Changes
+    versions: BranchVersions
     commit_info: dict[str, Json] = field(default_factory=dict)
     user_metadata: str | None = None
     read_versions: Mapping[str, Sequence[int]] = field(default_factory=dict)
@@ -73,8 +90,10 @@ def changes_on(log: BranchLog) -> BranchChanges | None:
         changes = Changes(changes.operation, metadata=changes.metadata)
     if base is not None:
         _check(base, changes, [commit for commit in commits if commit.changes_rows])
-    extra = _commit_info(commits, changes, None if base is None else base.metadata)
-    return BranchChanges(changes, extra, notes[-1] if notes else None, _read_versions(commits))
+    before = None if base is None else base.metadata
+    extra = _commit_info(commits, changes, before)
+    versions = _versions(commits, log.base_version, before)
+    return BranchChanges(changes, versions, extra, notes[-1] if notes else None, _read_versions(commits))
 
 
 def commits_on(log: BranchLog) -> list[WinningCommit]:
@@ -137,6 +156,13 @@ def _feed(table: str) -> UnsupportedStatementError:
         table=table,
         remedy="Combine the statements, for example in a MERGE, or run them outside of the transaction",
     )
+
+
+def _versions(commits: Sequence[WinningCommit], base: int, before: Metadata | None) -> BranchVersions:
+    last = max((commit.version for commit in commits if commit.changes_rows), default=base)
+    metadata = _last(commits, Metadata) or before
+    assert metadata is not None
+    return BranchVersions(metadata.id, base, last)
 
 
 def _commit_info(commits: Sequence[WinningCommit], net: Changes, before: Metadata | None) -> dict[str, Json]:

@@ -18,7 +18,7 @@ from dbt.adapters.silt.engine.kernel.errors import (
     StorageError,
 )
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
-from dbt.adapters.silt.engine.kernel.publication.branch_changes import changes_on
+from dbt.adapters.silt.engine.kernel.publication.branch_changes import BranchChanges, BranchVersions, changes_on
 from dbt.adapters.silt.engine.kernel.publication.documents import (
     Begun,
     Decision,
@@ -31,11 +31,7 @@ from dbt.adapters.silt.engine.kernel.publication.new_table import NewTable
 from dbt.adapters.silt.engine.kernel.publication.prepared import PreparedTable
 from dbt.adapters.silt.engine.kernel.publication.prepared_commit import marked
 from dbt.adapters.silt.engine.kernel.publication.publications import Publications
-from dbt.adapters.silt.engine.kernel.publication.published_versions import (
-    BranchVersions,
-    versions_on,
-    with_published_versions,
-)
+from dbt.adapters.silt.engine.kernel.publication.published_versions import with_published_versions
 from dbt.adapters.silt.engine.kernel.table.actions import SetTransaction
 from dbt.adapters.silt.engine.kernel.table.property_values import IsolationLevel
 from dbt.adapters.silt.engine.kernel.transaction.branch_log import BranchLog
@@ -118,14 +114,15 @@ def publish(
         StorageError: if the storage failed; nothing was applied.
     """
     settings = settings or PublishSettings()
-    tables = [each for each in (_prepared(log, settings) for log in logs) if each is not None]
+    found = [(log, changes_on(log)) for log in logs]
+    tables = [each for each in (_prepared(*each, settings) for each in found) if each is not None]
+    versions = {log.name: changes.versions for log, changes in found if changes is not None}
     if not names and not any(each.is_changed for each in tables):
         return {}
     if not settings.isolation.checks_unchanged:
         tables = [each for each in tables if each.is_changed]
     if not names and len(tables) == 1 and settings.announce is None:
         return _committed(tables[0], settings.isolation)
-    versions = versions_on(logs)
     for _ in range(_ATTEMPTS):
         decision = _attempt(register, tables, names, versions, settings.announce)
         if decision.status is Status.PUBLISHED:
@@ -144,9 +141,9 @@ def _words(tables: Sequence[PreparedTable], names: Sequence[NameChange]) -> str:
     return changed[0] if changed else f"{names[0].schema}.{names[0].name}"
 
 
-def _prepared(log: BranchLog, given: PublishSettings) -> PreparedTable | None:
+def _prepared(log: BranchLog, found: BranchChanges | None, given: PublishSettings) -> PreparedTable | None:
     """Returns the table of a publication, or None for a table whose creation on the branch has failed."""
-    base, found, txn = log.base(), changes_on(log), given.txn
+    base, txn = log.base(), given.txn
     if base is None and found is None:
         return None
     if base is not None and (found is None or (not found.changes.actions() and txn is None)):

@@ -8,55 +8,16 @@ changed rows since the branch began. So the commit's version replaces that versi
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from dbt.adapters.silt.engine.kernel.errors import ConcurrentModificationError, UnsupportedStatementError
 from dbt.adapters.silt.engine.kernel.log.builds import INFO_KEY, KEYS_INFO_KEY, BuildFacts, TableState
-from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
-from dbt.adapters.silt.engine.kernel.publication.branch_changes import commits_on
+from dbt.adapters.silt.engine.kernel.publication.branch_changes import BranchVersions
 from dbt.adapters.silt.engine.kernel.publication.prepared import PreparedTable
-from dbt.adapters.silt.engine.kernel.table.actions import CommitInfo, Metadata, SetTransaction
-from dbt.adapters.silt.engine.kernel.transaction.branch_log import BranchLog
+from dbt.adapters.silt.engine.kernel.table.actions import CommitInfo, SetTransaction
 from dbt.adapters.silt.engine.kernel.transaction.changes import Changes
-from dbt.adapters.silt.engine.kernel.transaction.competing_commits import WinningCommit
 from dbt.adapters.silt.engine.kernel.transaction.positions import consumed_table, is_position
-
-
-@dataclass(frozen=True)
-class BranchVersions:
-    """The versions of a table that a branch has changed.
-
-    Attributes:
-        table_id: the id in its metadata.
-        base: the version at which the branch begins; -1 if the branch creates the table.
-        last_change: the last version on the branch that changed rows; `base` if none did.
-    """
-
-    table_id: str
-    base: int
-    last_change: int
-
-
-def versions_on(logs: Iterable[BranchLog]) -> dict[str, BranchVersions]:
-    """Returns the versions of each table that a branch has changed, by name.
-
-    Raises:
-        SiltError: if a log of the branch cannot be read.
-    """
-    found = {}
-    for log in logs:
-        commits = commits_on(log)
-        if commits:
-            last = max((each.version for each in commits if each.changes_rows), default=log.base_version)
-            found[log.name] = BranchVersions(_table_id(commits, log.base()), log.base_version, last)
-    return found
-
-
-def _table_id(commits: Sequence[WinningCommit], base: Snapshot | None) -> str:
-    """Returns the id of a table on a branch; the folder of the table may be missing by now."""
-    described = [metadata.id for commit in commits for metadata in commit.of(Metadata)]
-    return described[-1] if base is None or described else base.metadata.id
 
 
 def with_published_versions(
@@ -66,7 +27,7 @@ def with_published_versions(
 
     Args:
         tables: the tables of a publication, checked.
-        versions: as `versions_on`.
+        versions: the versions of each changed table on the branch, by name.
 
     Raises:
         ConcurrentModificationError: if another writer has changed rows of a table whose changes on the branch a commit
