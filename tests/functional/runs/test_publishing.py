@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import click
 import pytest
 from dbt.cli.main import dbtRunner
 from dbt.tests.util import run_dbt, run_dbt_and_capture
@@ -221,6 +222,7 @@ class TestAHeldRun(Publishing):
         place = ["--project-dir", str(project.project_root), "--profiles-dir", str(project.profiles_dir)]
         result = dbtRunner(callbacks=[on_event]).invoke(["run", "--select", "orders", *with_id("late"), *place])
         assert not result.success and "SILT_CONCURRENT" in str(result.exception)
+        assert click.get_current_context(silent=True) is None
         assert "orders" not in shown(project)
         assert silt(project, "drop-run", "late") == 2
         run_dbt(["run", "--select", "orders", *with_id("late")])

@@ -12,6 +12,8 @@ from dataclasses import replace
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any, Final
 
+import click
+from click.globals import pop_context
 from dbt.adapters.events.logging import AdapterLogger
 from dbt.cli.exceptions import ExceptionExit
 from dbt_common.exceptions import DbtRuntimeError
@@ -118,6 +120,8 @@ class RunPublication:
         """Ends dbt with its exit code of an error, if the changes could not be published."""
         failure, self._failure = self._failure, None
         if failure is not None:
+            if click.get_current_context(silent=True) is not None:
+                pop_context()  # click does not after an error of a resource, and a later command would find the context
             raise ExceptionExit(DbtRuntimeError(str(failure))) from failure
 
     def _results(self) -> Sequence[Mapping[str, Any]]:
