@@ -177,10 +177,14 @@ def test_a_column_without_its_mapping_is_not_committed() -> None:
         check_changes(Changes(WRITE, metadata=metadata, protocol=PROTOCOL), None, "t")
 
 
-def test_a_table_whose_columns_lack_their_mapping_is_damaged_and_is_not_changed() -> None:
+@pytest.mark.parametrize("column", [{}, {"id": []}, {"id": {"": ""}}, {"id": 1}, {"id": 1, "physicalName": []}])
+def test_a_table_whose_columns_lack_their_mapping_is_damaged_and_is_not_changed(column: dict[str, object]) -> None:
     base = new_log(configuration=BY_NAME, protocol=Protocol(2, 5)).snapshot()
-    with pytest.raises(CorruptLogError, match="has no id"):
-        check_changes(Changes(WRITE), base, "t")
+    mapping = {f"delta.columnMapping.{key}": value for key, value in column.items()}
+    schema = StructType((StructField("id", PrimitiveType("long"), metadata=mapping),))
+    damaged = replace(base, metadata=replace(base.metadata, schema_string=schema.to_json()))
+    with pytest.raises(CorruptLogError, match="has no"):
+        check_changes(Changes(WRITE), damaged, "t")
 
 
 @pytest.mark.parametrize("missing", ["metadata", "protocol"])

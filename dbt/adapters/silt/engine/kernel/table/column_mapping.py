@@ -139,7 +139,8 @@ def check_mapping(metadata: Metadata, table: str, kind: type[SiltError] = Intern
     if not is_mapped(metadata.configuration):
         return
     schema = StructType.from_json(metadata.schema_string)
-    ids = [field.metadata.get(COLUMN_ID) for field in all_fields(schema)]
+    found = (field.metadata.get(COLUMN_ID) for field in all_fields(schema))
+    ids = [each if isinstance(each, int) else None for each in found]
     paths = list(_physical_paths(schema, ()))
     for what, values in (("id", ids), ("physical name", paths)):
         twice = [value for value, times in Counter(values).items() if times > 1]
@@ -167,7 +168,7 @@ def _physical_paths(data_type: DataType, above: tuple[str, ...]) -> Iterator[tup
         case StructType():
             for field in data_type:
                 name = field.metadata.get(PHYSICAL_NAME)
-                yield None if name is None else (*above, name)
+                yield (*above, name) if isinstance(name, str) else None
                 yield from _physical_paths(field.type, (*above, str(name)))
         case ArrayType():
             yield from _physical_paths(data_type.element_type, (*above, "element"))
