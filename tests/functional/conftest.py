@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 import os
+import warnings
 from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
@@ -121,3 +123,12 @@ def silt_target(
             **cluster_conf,
         },
     }
+
+
+@pytest.fixture
+def unclosed_pool() -> Iterator[None]:
+    """Collects the pool of threads that dbt leaves open after an error of `dbt show`, without its warning."""
+    yield
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ResourceWarning)
+        gc.collect()

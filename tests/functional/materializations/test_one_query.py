@@ -61,6 +61,7 @@ class TestCodeThatIsNotOneQuery:
         assert len(results) == 2 * len(KINDS)
         assert project.get_tables_in_schema() == {}
 
+    @pytest.mark.usefixtures("unclosed_pool")
     def test_it_is_not_shown(self, project: Any) -> None:
         with pytest.raises(Exception, match="has 2 statements"):
             run_dbt(["show", "--select", "several_view"])

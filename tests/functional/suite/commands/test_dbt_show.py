@@ -44,6 +44,7 @@ class TestShowOfPythonModels:
     def models(self) -> dict[str, str]:
         return {"in_python.py": "def model(dbt, session):\n    return session.range(3)\n"}
 
+    @pytest.mark.usefixtures("unclosed_pool")
     def test_show_of_a_python_model_names_another_way_to_see_the_rows(self, project: Any) -> None:
         with pytest.raises(DbtRuntimeError, match=r"in_python is a Python model: run it, then show its table"):
             run_dbt(["show", "--select", "in_python"])
