@@ -20,7 +20,7 @@ from dbt.adapters.silt.engine.kernel.log.commit_file import read_commit
 from dbt.adapters.silt.engine.kernel.log.commit_info import read_info
 from dbt.adapters.silt.engine.kernel.log.log_segment import LogListing
 from dbt.adapters.silt.engine.kernel.storage.store import FileStatus, Store
-from dbt.adapters.silt.engine.kernel.table.actions import Action, AddFile, CommitInfo, RemoveFile
+from dbt.adapters.silt.engine.kernel.table.actions import Action, CommitInfo, changes_rows
 from dbt.adapters.silt.engine.kernel.table.properties import TableProperties
 
 _CLOCKS_DIFFER_MS: Final = 60_000
@@ -48,7 +48,7 @@ class Commit:
     @property
     def changes_rows(self) -> bool:
         """Whether it added or removed rows; OPTIMIZE, ALTER TABLE, a comment and an empty commit do not."""
-        return any(isinstance(action, AddFile | RemoveFile) and action.data_change for action in self.actions)
+        return changes_rows(self.actions)
 
 
 def commits(

@@ -397,6 +397,12 @@ Action: TypeAlias = (
     Protocol | Metadata | AddFile | RemoveFile | AddCDCFile | SetTransaction | DomainMetadata | CommitInfo
 )
 
+
+def changes_rows(actions: Iterable[Action]) -> bool:
+    """Returns whether actions add or remove rows; OPTIMIZE, ALTER TABLE, a comment and an empty commit do not."""
+    return any(isinstance(action, AddFile | RemoveFile) and action.data_change for action in actions)
+
+
 _TYPES: Mapping[str, Any] = {
     kind.key: kind
     for kind in (

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from dbt.adapters.silt.engine.kernel.clock import utc_text
 from dbt.adapters.silt.engine.kernel.errors import ConcurrentModificationError
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
-from dbt.adapters.silt.engine.kernel.table.actions import Action, AddFile, CommitInfo, RemoveFile
+from dbt.adapters.silt.engine.kernel.table.actions import Action, AddFile, CommitInfo, RemoveFile, changes_rows
 from dbt.adapters.silt.engine.kernel.table.expressions import columns
 from dbt.adapters.silt.engine.kernel.table.property_values import IsolationLevel
 from dbt.adapters.silt.engine.kernel.transaction.changes import Changes, ReadSet
@@ -50,7 +50,7 @@ class WinningCommit:
     @property
     def changes_rows(self) -> bool:
         """Whether it added or removed rows, as `Commit.changes_rows`."""
-        return any(isinstance(action, AddFile | RemoveFile) and action.data_change for action in self.actions)
+        return changes_rows(self.actions)
 
     def of(self, kind: type[T]) -> list[T]:
         """Returns the actions of a kind."""
