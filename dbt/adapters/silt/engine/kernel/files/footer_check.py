@@ -53,7 +53,9 @@ def read_footer(source: IO[bytes]) -> pq.FileMetaData:
     try:
         found = pq.read_metadata(pa.BufferReader(_MAGIC + footer + end))
         _check(_Reader(footer).struct())
-    except (IndexError, KeyError, TypeError, AttributeError, UnicodeDecodeError) as error:
+    except pa.ArrowException:
+        raise
+    except (LookupError, TypeError, AttributeError, ValueError) as error:
         raise pa.ArrowInvalid(f"the footer cannot be read ({error!r})") from error
     return found
 
@@ -65,7 +67,7 @@ def _read_at(source: IO[bytes], position: int, size: int) -> bytes:
 
 def _check(fields: _Struct) -> None:
     """Raises ArrowInvalid if Arrow cannot look at a column chunk; the text names the column."""
-    fields.get((6, _BINARY), b"").decode()
+    fields.get((6, _BINARY), b"").decode()  # the name of the writer, which Arrow decodes when it is asked for
     elements = iter(fields[2, _LIST])
     root = next(elements)
     leaves = [leaf for _ in range(root[5, _I32]) for leaf in _leaves(elements)]
