@@ -18,7 +18,7 @@ from tests.unit.cli.house import House, rows
 SECONDS = 20
 """More seconds of processor time than any command needs."""
 WAITS = 20
-"""How many times longer a command may take on a busy machine."""
+"""The factor by which a command may take longer on a busy machine."""
 
 DOORS = (
     ("runs",),
