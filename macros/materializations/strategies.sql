@@ -30,7 +30,8 @@
     {%- do conditions.append('false') -%}
   {%- endfor -%}
   {%- set clauses = adapter.merge_clauses(model['config'], columns, silt_query(arg_dict), target_alias, source_alias) -%}
-  merge {{ 'with schema evolution ' if arg_dict['evolve'] }}into {{ arg_dict['target_relation'] }} as {{ target_alias }}
+  {%- set skips = config.get('skip_equal_rows') | string | lower == 'true' %}
+  merge {{ 'with schema evolution ' if arg_dict['evolve'] }}{{ 'skip equal rows ' if skips }}into {{ arg_dict['target_relation'] }} as {{ target_alias }}
   using (
   {{ silt_query(arg_dict) }}
   ) as {{ source_alias }}

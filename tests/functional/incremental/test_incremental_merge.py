@@ -81,6 +81,10 @@ DATABRICKS = {
         [(1, "one", 10, None), (2, "TWO", 21, "n"), (3, "three", 30, "n"), (None, "none", 0, None)],
         new="select *, 'n' as extra from (" + NEW + ")",
     ),
+    "skips_equal_rows": Case(
+        "unique_key='id', skip_equal_rows=true, merge_update_columns=['size']",
+        [(1, "one", 10), (2, "two", 21), (3, "three", 30), (None, "none", 1)],
+    ),
     "predicates": Case(
         "unique_key='id', incremental_predicates=['DBT_INTERNAL_DEST.size >= 0', 'DBT_INTERNAL_SOURCE.size < 21']",
         [(1, "one", 10), (2, "TWO", 21), (2, "two", 20), (3, "three", 30), (None, "NONE", 1)],

@@ -28,6 +28,8 @@ from dbt.adapters.silt.materializations.incremental.config import problems
         {"incremental_strategy": "insert_overwrite", "partition_by": ["a"], "liquid_clustered_by": []},
         {"incremental_strategy": "append", "partition_by": []},
         {"skip_matched_step": False, "merge_update_condition": "a > 1"},
+        {"skip_equal_rows": True, "incremental_strategy": "merge"},
+        {"skip_equal_rows": False, "incremental_strategy": "append"},
     ],
 )
 def test_a_valid_configuration_is_accepted(config: dict[str, Any]) -> None:
@@ -48,6 +50,11 @@ def test_a_valid_configuration_is_accepted(config: dict[str, Any]) -> None:
         ({"not_matched_by_source_action": "remove"}, "must be `delete` or `update set column = expression, ...`"),
         ({"not_matched_by_source_action": "delete where x"}, "must be `delete` or"),
         ({"not_matched_by_source_condition": "a = 1"}, "needs `not_matched_by_source_action`"),
+        ({"skip_equal_rows": "yes"}, "`skip_equal_rows` must be true or false, but is 'yes'"),
+        (
+            {"skip_equal_rows": True, "incremental_strategy": "append"},
+            "`skip_equal_rows` is for `incremental_strategy: merge`, and `append` compares no rows",
+        ),
         ({"target_alias": "my table"}, "`target_alias` must be a name, but is 'my table'"),
         (
             {"matched_condition": "a = 1", "merge_clauses": {"when_matched": [{"action": "delete"}]}},

@@ -659,13 +659,17 @@ class MergeClause:
 
 @dataclass(frozen=True, kw_only=True)
 class Merge(OnTable, effect=Effect.ROWS):
-    """MERGE; `clauses` are in the order of the text, which decides which clause applies to a row."""
+    """MERGE; `clauses` are in the order of the text, which decides which clause applies to a row.
+
+    `skips_equal_rows` is set if no row is written that an update would set to the values that it has.
+    """
 
     source: MergeSource
     condition: str
     clauses: tuple[MergeClause, ...]
     alias: str | None = None
     schema_evolution: bool = False
+    skips_equal_rows: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -28,6 +28,7 @@ class IncrementalConfig(AdapterConfig):
         predicates: dbt's older key for `incremental_predicates`.
         merge_update_columns: the columns that are updated; by default all columns.
         merge_exclude_columns: the columns that are not updated.
+        skip_equal_rows: whether a merge leaves a row alone if an update would set the values that it has.
         on_missing_changes: `fail` (the default) or `full_refresh`, if the changes that `silt_changes` would read cannot
             be read any more.
 
@@ -61,6 +62,7 @@ class IncrementalConfig(AdapterConfig):
     incremental_predicates: list[str] | str | None = None
     merge_update_columns: list[str] | str | None = None
     merge_exclude_columns: list[str] | str | None = None
+    skip_equal_rows: bool | str | None = None
     on_missing_changes: str | None = None
 
     matched_condition: str | None = None
@@ -110,6 +112,7 @@ _INSTEAD_OF_CLAUSES = (
     "merge_exclude_columns",
     "merge_update_set_expressions",
 )
+_WITHOUT_MERGE = ("append", "delete+insert", "insert_overwrite", "replace_where", "changed_keys", "microbatch")
 _ON_SCHEMA_CHANGE = ("ignore", "fail", "append_new_columns", "sync_all_columns")
 _ON_MISSING_CHANGES = ("fail", "full_refresh")
 
@@ -167,6 +170,12 @@ def _mixed(given: Mapping[str, Any]) -> Iterator[str]:
     replaced = [name for name in _INSTEAD_OF_CLAUSES if _is_set(given, name)]
     if _is_set(given, "merge_clauses") and replaced:
         yield f"{listed(replaced)} cannot be given together with `merge_clauses`: put it into the clauses"
+    strategy = given.get("incremental_strategy")
+    if _is_set(given, "skip_equal_rows") and strategy in _WITHOUT_MERGE:
+        yield (
+            f"`skip_equal_rows` is for `incremental_strategy: merge`, and `{strategy}` compares no rows: set that "
+            "strategy, or leave `skip_equal_rows` out"
+        )
     if "not_matched_by_source_condition" in given and "not_matched_by_source_action" not in given:
         yield "`not_matched_by_source_condition` needs `not_matched_by_source_action`: `delete`, or `update set ...`"
     if all(is_on(given.get(name)) for name in ("skip_matched_step", "skip_not_matched_step")):
@@ -244,6 +253,7 @@ _SHAPES: Mapping[str, tuple[Callable[[Any], bool], str]] = {
     "incremental_predicates": _LIST,
     "merge_update_columns": _FILLED_LIST,
     "merge_exclude_columns": _LIST,
+    "skip_equal_rows": _FLAG,
     "matched_condition": _TEXT,
     "not_matched_condition": _TEXT,
     "not_matched_by_source_action": (_is_action, "`delete` or `update set column = expression, ...`"),

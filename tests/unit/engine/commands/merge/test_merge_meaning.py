@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, TypeAlias
 
 import pytest
@@ -117,6 +118,7 @@ unhurried = settings(
     limits=st.sampled_from([Limits(), STEP_BY_STEP]),
     partitioned=st.booleans(),
     records_changes=st.booleans(),
+    skips=st.booleans(),
 )
 def test_a_merge_leaves_the_rows_of_its_definition(
     tables: Tables,
@@ -125,6 +127,7 @@ def test_a_merge_leaves_the_rows_of_its_definition(
     limits: Limits,
     partitioned: bool,
     records_changes: bool,
+    skips: bool,
 ) -> None:
     (condition, matches, keys), *kinds = statement
     whens = [when for kind in kinds for when in kind]
@@ -144,7 +147,8 @@ def test_a_merge_leaves_the_rows_of_its_definition(
         partition_columns=("g",) if partitioned else (),
         properties=tables.properties | ({"delta.enableChangeDataFeed": "true"} if records_changes else {}),
     )
-    outcome = merge(tables, log, _values(source), _plan(condition, keys, whens), limits=limits)
+    statement = replace(_plan(condition, keys, whens), skips_equal_rows=skips)
+    outcome = merge(tables, log, _values(source), statement, limits=limits)
     assert tables.rows(log) == in_order([tuple(each[name] for name in _COLUMNS) for each in expected])
     assert outcome.rows_inserted is not None and outcome.rows_deleted is not None
     assert outcome.rows_inserted - outcome.rows_deleted == len(expected) - len(target)
@@ -155,9 +159,10 @@ def test_a_merge_leaves_the_rows_of_its_definition(
     cases=st.lists(sides, min_size=20, max_size=20),
     statement=statements.filter(lambda drawn: drawn[1]),
     limits=st.sampled_from([Limits(), STEP_BY_STEP]),
+    skips=st.booleans(),
 )
 def test_a_merge_is_refused_if_its_definition_is_ambiguous(
-    tables: Tables, cases: list[tuple[list[Row], list[Row]]], statement: Any, limits: Limits
+    tables: Tables, cases: list[tuple[list[Row], list[Row]]], statement: Any, limits: Limits, skips: bool
 ) -> None:
     (condition, matches, keys), *kinds = statement
     whens = [when for kind in kinds for when in kind]
@@ -166,8 +171,9 @@ def test_a_merge_is_refused_if_its_definition_is_ambiguous(
         return
     target, source = ([{"c": 1, **each} for each in side] for side in found)
     log = tables.made(_values(target), name=f"t{next(_names)}")
+    refused = replace(_plan(condition, keys, whens), skips_equal_rows=skips)
     with pytest.raises(MultipleSourceRowsError):
-        merge(tables, log, _values(source), _plan(condition, keys, whens), limits=limits)
+        merge(tables, log, _values(source), refused, limits=limits)
     assert log.snapshot().version == 0
     assert tables.data_files(log) == {add.path for add in log.snapshot().add_files()}
 

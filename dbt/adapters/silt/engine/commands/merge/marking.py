@@ -1,6 +1,7 @@
 """Runs a MERGE with deletion vectors: changed rows are deleted by a vector and written to new files.
 
-Also used for a table that records its changes, since the rows to record are then known individually.
+Also used for a table that records its changes, since the rows to record are then known individually, and for SKIP EQUAL
+ROWS, since files whose rows do not change are then not rewritten.
 
 Matching rows are joined once, and the pairs are kept with their resulting rows. The deleted rows of the target, the
 unmatched rows of the source and the written rows are all derived from these pairs, so that a nondeterministic condition
@@ -17,13 +18,14 @@ from typing import Final
 
 import pyarrow as pa
 from pyroaring import BitMap64
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from dbt.adapters.silt.engine.commands.commit import discarded_on_error
 from dbt.adapters.silt.engine.commands.merge import clauses as merge_clauses
 from dbt.adapters.silt.engine.commands.merge import join, source
 from dbt.adapters.silt.engine.commands.merge.clauses import ACTION, COPY, IN_SOURCE, IN_TARGET, Clauses
+from dbt.adapters.silt.engine.commands.merge.equal_rows import EQUAL, with_action
 from dbt.adapters.silt.engine.commands.merge.join import SOURCE_ROW, Sides, Source
 from dbt.adapters.silt.engine.commands.reading import positions, scan
 from dbt.adapters.silt.engine.commands.reading.positions import FILE, ROW, FoundRows
@@ -36,6 +38,7 @@ from dbt.adapters.silt.engine.commands.writing.files import Written
 from dbt.adapters.silt.engine.kernel.errors import MultipleSourceRowsError
 from dbt.adapters.silt.engine.kernel.files import deletion_vectors
 from dbt.adapters.silt.engine.kernel.files.deletion_vectors import Positions
+from dbt.adapters.silt.engine.kernel.identifiers import quote
 from dbt.adapters.silt.engine.kernel.scan import changed_files
 from dbt.adapters.silt.engine.kernel.table.actions import Metadata
 from dbt.adapters.silt.engine.sql.ast import MatchKind, RowVerb
@@ -85,7 +88,7 @@ def mark(sides: Sides, opened: pa.Table, metadata: Metadata, limits: Limits) -> 
     by_clause = _rows_by_clause(sides, pairs)
     counts = {number: sum(map(len, to_delete.values())) for number, to_delete in by_clause.items()}
     plan = marking.plan(sides.target, sides.chosen, _together(by_clause.values()))
-    changed = pairs.filter(f"{ACTION} not in ({', '.join(map(str, (*sides.clauses.deletions, COPY)))})")
+    changed = pairs.filter(f"{ACTION} not in ({', '.join(map(str, (*sides.clauses.deletions, COPY, EQUAL)))})")
     new, metadata = _inserted(sides, pairs, metadata)
     parts = [each for each in (new, _left(sides, plan)) if each is not None]
     if any(number not in sides.clauses.deletions for number in counts):
@@ -108,9 +111,19 @@ def _pairs(sides: Sides) -> tuple[DataFrame, tuple[Check, ...]]:
     """Returns the new values of the target's matching or changed rows, each with its `_PLACE`; runs a job."""
     how = "left_outer" if sides.plan.of(MatchKind.NOT_MATCHED_BY_SOURCE) else "inner"
     joined = sides.target_rows(with_position=True).join(sides.source_rows(), F.expr(sides.on()), how)
-    joined = joined.withColumn(ACTION, merge_clauses.action(sides.clauses))
+    joined = with_action(joined, sides.clauses, sides.target.name)
     rows, rules = _new_rows(sides, joined.filter(f"{ACTION} > {COPY} or {IN_SOURCE}"), _PLACE)
-    return marking.kept(rows), rules
+    return marking.kept(_only_written_values(rows) if sides.plan.skips_equal_rows else rows), rules
+
+
+def _only_written_values(rows: DataFrame) -> DataFrame:
+    """Returns the pairs, of which most may be equal: these keep their places, and no values."""
+
+    def value(name: str) -> Column:
+        column = F.col(quote(name))
+        return column if name in (*_PLACE, ACTION, IN_TARGET) else F.when(F.col(ACTION) > COPY, column).alias(name)
+
+    return rows.select(*map(value, rows.columns))
 
 
 def _rows_by_clause(sides: Sides, pairs: DataFrame) -> Mapping[int, Positions]:
@@ -120,17 +133,18 @@ def _rows_by_clause(sides: Sides, pairs: DataFrame) -> Mapping[int, Positions]:
     for each in found:
         by_clause[each.value][each.path] = deletion_vectors.of_positions(each.positions)
     changes = {number: rows for number, rows in by_clause.items() if number > COPY}
-    if not sides.plan.deletes_every_match and _changed_twice(found, _together(changes.values())):
+    if not sides.plan.deletes_every_match and _taken_twice(found):
         raise join.multiple_matches(sides) or MultipleSourceRowsError(
             "a row of the table is matched by more than one row of the source", table=sides.target.name
         )
     return changes
 
 
-def _changed_twice(found: Sequence[FoundRows], changed: Positions) -> bool:
+def _taken_twice(found: Sequence[FoundRows]) -> bool:
     """Returns whether clauses take more than one pair of some row; pairs without a clause do not count."""
-    pairs = sum(len(each.positions) for each in found if each.value > COPY)
-    return pairs > sum(map(len, changed.values()))
+    taken = [each for each in found if each.value != COPY]
+    rows = _together({each.path: deletion_vectors.of_positions(each.positions)} for each in taken)
+    return sum(len(each.positions) for each in taken) > sum(map(len, rows.values()))
 
 
 def _together(parts: Iterable[Positions]) -> Positions:

@@ -3,7 +3,8 @@
 A small target takes a single job: all candidate files are joined with the source and rewritten. For a larger target,
 the source is made stable first, the range of its keys rules out files, and if many remain, a job finds touched files.
 A MERGE that only inserts never rewrites a file. A MERGE into a table with deletion vectors rewrites only the files that
-keep few rows (`marking`). The rows of a table that records its changes are found by position in the same way.
+keep few rows (`marking`). The rows of a table that records its changes, and the rows of a MERGE that skips equal rows,
+are found by position in the same way.
 
 Multiple matches of a row of the target are detected without a separate job: there are then more joined rows with a row
 of the target than the files hold.
@@ -169,7 +170,7 @@ def _find(sides: Sides, source: DataFrame, limits: Limits) -> _Found:
             candidates = skipping.prune(snapshot, predicate)
     rows = Source(stable.frame, stable.rows, stable.rows <= limits.single_task_rows, stable.size)
     found = _Found(replace(sides, source=rows, chosen=candidates), candidates, predicate)
-    if active_files.size(candidates) <= limits.at_once or plan.inserts_only or marking.finds_rows_by_position(snapshot):
+    if active_files.size(candidates) <= limits.at_once or plan.inserts_only or _is_by_position(sides):
         return found
     return _touched(found, limits)
 
@@ -186,9 +187,13 @@ def _touched(found: _Found, limits: Limits) -> _Found:
 
 def _stabilized(found: _Found) -> _Found:
     """Makes the source stable if rows are found by position, since that takes more than one job."""
-    if found.sides.plan.inserts_only or not marking.finds_rows_by_position(found.sides.target.snapshot):
+    if found.sides.plan.inserts_only or not _is_by_position(found.sides):
         return found
     return replace(found, sides=merge_marking.stable(found.sides))
+
+
+def _is_by_position(sides: Sides) -> bool:
+    return sides.plan.skips_equal_rows or marking.finds_rows_by_position(sides.target.snapshot)
 
 
 def _run(found: _Found, metadata: Metadata, limits: Limits) -> Merged:
@@ -198,7 +203,7 @@ def _run(found: _Found, metadata: Metadata, limits: Limits) -> Merged:
         if not plan.of(MatchKind.NOT_MATCHED):
             return Merged(FileChanges(found.opened, nothing), {}, 0)
         return _insert(found, metadata)
-    if marking.finds_rows_by_position(sides.target.snapshot):
+    if _is_by_position(sides):
         return _unless_unchanged(found, merge_marking.mark(sides, found.opened, metadata, limits))
     if plan.deletes_every_match and len(plan.clauses) == 1:
         return _delete(found, metadata)

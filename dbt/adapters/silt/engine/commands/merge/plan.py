@@ -52,6 +52,7 @@ class MergePlan:
         condition: the SQL of ON.
         clauses: in the order of the statement; a pair takes the first that fits.
         schema_evolution: whether the source's new columns are added to the target.
+        skips_equal_rows: whether no row is written that an update would set to the values that it has.
         keys: the equalities of ON that must hold for a pair to match.
         target_predicate: the part of ON about the target's columns alone.
         source_bytes: the upper bound of the source's data in bytes; None if unknown.
@@ -65,6 +66,7 @@ class MergePlan:
     condition: str
     clauses: tuple[MergeClause, ...]
     schema_evolution: bool = False
+    skips_equal_rows: bool = False
     keys: tuple[KeyEquality, ...] = ()
     target_predicate: Expression = TRUE
     source_bytes: int | None = None

@@ -50,9 +50,10 @@ def truncate(cursor: Cursor) -> Statement:
 
 
 def merge(cursor: Cursor) -> Statement:
-    """Parses MERGE [WITH SCHEMA EVOLUTION] INTO name [alias] USING source ON condition WHEN ..."""
+    """Parses MERGE [WITH SCHEMA EVOLUTION] [SKIP EQUAL ROWS] INTO name [alias] USING source ON condition WHEN ..."""
     cursor.expect("MERGE")
     schema_evolution = cursor.take("WITH", "SCHEMA", "EVOLUTION")
+    skips_equal_rows = cursor.take("SKIP", "EQUAL", "ROWS")
     cursor.expect("INTO")
     table, alias = cursor.name(), cursor.alias("USING")
     cursor.expect("USING")
@@ -72,6 +73,7 @@ def merge(cursor: Cursor) -> Statement:
         clauses=tuple(clauses),
         alias=alias,
         schema_evolution=schema_evolution,
+        skips_equal_rows=skips_equal_rows,
     )
 
 

@@ -103,6 +103,7 @@ def _plan(
         condition=pinned.condition,
         clauses=tuple(replace(clause, action=_action(clause.action, outer)) for clause in pinned.clauses),
         schema_evolution=pinned.schema_evolution,
+        skips_equal_rows=pinned.skips_equal_rows,
         keys=keys.keys,
         target_predicate=keys.target,
         source_bytes=resolved.bytes_read,
