@@ -95,7 +95,9 @@ class SiltConfig(IncrementalConfig):
         isolation_level: the isolation level of the node's own commit, instead of the level in the profile or the table.
         user_metadata: a note in the node's commits, which `describe history` shows.
         reuse: `unchanged` reuses the node instead of building it if its table already holds what the build would write.
-        state: the options of a reused node: `execute_hooks_on_any_reuse` runs its hooks.
+        state: the options of a reused node, by the names of dbt State: `execute_hooks_on_any_reuse` runs its hooks;
+            `lag_tolerance`, such as 4h, is the time after a build in which new rows of its inputs do not build the node
+            again.
         pure: whether the rows of a python model depend on its code and its `dbt.ref` inputs only, so that it may be
             reused.
         query_tag, query_tags: a tag of the node's Spark jobs.

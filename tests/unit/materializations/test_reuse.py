@@ -159,7 +159,17 @@ def test_the_config_of_a_node_takes_precedence_over_the_profile() -> None:
     assert not is_reusable(node(), None)
 
 
-@pytest.mark.parametrize("config", [{"reuse": "always"}, {"reuse": True}, {"state": {"lag": 1}}, {"state": "on"}])
+@pytest.mark.parametrize(
+    "config",
+    [
+        *({"reuse": "always"}, {"reuse": True}, {"state": {"lag": 1}}, {"state": "on"}),
+        *({"state": {"lag_tolerance": value}} for value in ("", "4", "h", "-1h", "4 h 5", "1.5h", True, 4)),
+        *({"state": {"require_fresh_data_from": value}} for value in ("all", "some")),
+        *({"state": {"evaluate_volatile_sql": value}} for value in (False, "yes")),
+        *({"state": {"pre_clone": value}} for value in ("if_missing", "always")),
+        *({"state": {"compare_unrendered_code": True}}, {"state": {"execute_hooks_on_any_reuse": "yes"}}),
+    ],
+)
 def test_an_invalid_value_of_the_config_is_refused(config: dict[str, Any]) -> None:
     with pytest.raises(CompilationError, match=r"`(reuse|state)` cannot"):
         is_reusable(node(**config), None)
@@ -175,3 +185,26 @@ def test_the_variable_switches_reuse_off() -> None:
 def test_hooks_run_if_the_config_requires_it() -> None:
     assert runs_hooks(node(state={"execute_hooks_on_any_reuse": True}))
     assert not runs_hooks(node())
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("0s", 0),
+        ("30 seconds", 30_000),
+        ("45m", 2_700_000),
+        ("4H", 14_400_000),
+        ("1 day", 86_400_000),
+        ("2w", 1_209_600_000),
+    ],
+)
+def test_a_tolerance_is_a_number_and_a_unit(text: str, expected: int) -> None:
+    model = node(state={"lag_tolerance": text})
+    assert not is_reusable(model, None)
+    assert build(model).tolerance_ms == expected
+
+
+def test_options_of_dbt_state_that_mean_the_same_are_accepted() -> None:
+    same = {"require_fresh_data_from": "any", "evaluate_volatile_sql": True, "pre_clone": "never"}
+    assert is_reusable(node(reuse="unchanged", state={**same, "compare_unrendered_code": False}), None)
+    assert build(node(state=same)) == build(node())

@@ -28,7 +28,27 @@ VARIABLE: Final = "silt_reuse"
 """The dbt variable that switches reuse off."""
 
 HOOKS_ON_REUSE: Final = "execute_hooks_on_any_reuse"
-_STATE_KEYS: Final = (HOOKS_ON_REUSE,)
+_LAG: Final = "lag_tolerance"
+_NOT_STATE: Final = {
+    "evaluate_volatile_sql": (False, "a node whose values may differ in each run is never reused: leave it out"),
+    "require_fresh_data_from": ("all", "a node is built if any of its inputs has changed: leave it out"),
+    "pre_clone": ("if_missing", "no table is cloned from another target: leave it out"),
+    "compare_unrendered_code": (True, "the compiled code decides: leave it out"),
+}
+"""The options of dbt State, each with a value that means nothing here, and why."""
+
+_AS_HERE: Final = {
+    "evaluate_volatile_sql": (True,),
+    "require_fresh_data_from": ("any",),
+    "pre_clone": ("never",),
+    "compare_unrendered_code": (False,),
+    HOOKS_ON_REUSE: (True, False),
+}
+"""The values of the options of dbt State that mean the same here."""
+
+_STATE_KEYS: Final = (_LAG, *_AS_HERE)
+_DURATION: Final = re.compile(r"(\d+)\s*(s|seconds?|m|minutes?|h|hours?|d|days?|w|weeks?)")
+_MS: Final = {"s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000, "w": 604_800_000}
 _OFF: Final = (None, False, "", "never")
 _OWN_STRATEGIES: Final = (None, "default", "append", "merge", "delete+insert", "insert_overwrite", "replace_where")
 _EXPRESSIONS_OF_SNAPSHOTS: Final = ("unique_key", "updated_at", "check_cols", "dbt_valid_to_current")
@@ -93,10 +113,42 @@ def is_reusable(model: Mapping[str, Any], default: str | None) -> bool:
     unknown = sorted(set(state) - set(_STATE_KEYS)) if isinstance(state, Mapping) else [repr(state)]
     if unknown:
         raise CompilationError(f"`state` cannot have {', '.join(unknown)}: its keys are {', '.join(_STATE_KEYS)}")
+    _check_state(state)
     reuse = config.get("reuse", default)
     if reuse not in (*_OFF, UNCHANGED):
         raise CompilationError(f"`reuse` cannot be {reuse!r}: set it to `{UNCHANGED}`, or to `never`")
     return bool(reuse == UNCHANGED)
+
+
+def _check_state(state: Mapping[str, Any]) -> None:
+    """Raises a CompilationError for an option of dbt State that has another meaning there than here, or no meaning."""
+    for name, values in _AS_HERE.items():
+        value = state.get(name)
+        if value is None or value in values:
+            continue
+        other, why = _NOT_STATE.get(name, (None, ""))
+        if value == other:
+            raise CompilationError(f"`state` cannot have `{name}: {str(value).lower()}`: {why}")
+        listed = " or ".join(str(each).lower() for each in values)
+        raise CompilationError(f"`state` cannot have `{name}: {value!r}`: set it to {listed}")
+    tolerance_ms(state)
+
+
+def tolerance_ms(state: Mapping[str, Any]) -> int:
+    """Returns `lag_tolerance` in milliseconds; 0 if it is not set.
+
+    Raises:
+        CompilationError: if it is not a duration.
+    """
+    value = state.get(_LAG)
+    if value is None:
+        return 0
+    found = _DURATION.fullmatch(str(value).strip().lower())
+    if found is None:
+        raise CompilationError(
+            f"`state` cannot have `{_LAG}: {value!r}`: give a number and a unit, such as 30m, 4 hours or 7d"
+        )
+    return int(found[1]) * _MS[found[2][0]]
 
 
 def is_switched_off(variables: Mapping[str, Any]) -> bool:
@@ -140,6 +192,7 @@ def build_of(model: Mapping[str, Any], checksum: str | None, around: Surrounding
         text=_snapshot_text(model, code) if model["resource_type"] == "snapshot" else None,
         views=model["resource_type"] == "seed" or not is_sql,
         unknown=tuple(_unknown(model, is_sql, around)),
+        tolerance_ms=tolerance_ms(model["config"].get("state") or {}),
     )
 
 

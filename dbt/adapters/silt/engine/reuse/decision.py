@@ -19,6 +19,7 @@ class LastBuild:
         run_id: the logical run of the build, if it has one.
         changed_data: whether the build added or removed rows.
         changed_since: what another commit has changed in the table since, for messages; None if nothing.
+        at_ms: the time of the commit, in milliseconds since 1970-01-01 UTC.
     """
 
     table: str
@@ -27,6 +28,7 @@ class LastBuild:
     run_id: str | None = None
     changed_data: bool = True
     changed_since: str | None = None
+    at_ms: int = 0
 
 
 @dataclass(frozen=True)
@@ -37,10 +39,12 @@ class PresentTable:
         state: its newest version.
         last_change: the newest version that changed data after the version that the build read, or that version;
             None if the log no longer says so.
+        changed_ms: the time of that version's commit, in milliseconds since 1970-01-01 UTC; 0 if nothing changed.
     """
 
     state: TableState
     last_change: int | None
+    changed_ms: int = 0
 
 
 @dataclass(frozen=True)
@@ -62,11 +66,16 @@ class Present:
 
 @dataclass(frozen=True)
 class Reused:
-    """The table holds what the build would write: its version `version`, of the run `run_id`."""
+    """The table holds what the build would write: its version `version`, of the run `run_id`.
+
+    Attributes:
+        waiting: the changes that do not require a build yet, because they are within the build's tolerance.
+    """
 
     table: str
     version: int
     run_id: str | None = None
+    waiting: tuple[str, ...] = ()
 
     @property
     def reasons(self) -> tuple[str, ...]:
@@ -74,6 +83,8 @@ class Reused:
 
     def __str__(self) -> str:
         run = f" (run {self.run_id})" if self.run_id else ""
+        if self.waiting:
+            return f"built within lag_tolerance as {self.table}@v{self.version}{run}: {', '.join(self.waiting)}"
         return f"unchanged since {self.table}@v{self.version}{run}"
 
 
@@ -100,7 +111,35 @@ def decide(build: Build, last: LastBuild | None, present: Present) -> Decision:
     if last is None:
         return Built(("no earlier build has recorded its inputs",))
     reasons = tuple(_reasons(build, last, present))
-    return Built(reasons) if reasons else Reused(last.table, last.version, last.run_id)
+    new_rows = tuple(_changed_rows(last, present))
+    if not reasons or (reasons == new_rows and _is_tolerated(build, last, present)):
+        return Reused(last.table, last.version, last.run_id, reasons)
+    return Built(reasons)
+
+
+def _is_tolerated(build: Build, last: LastBuild, present: Present) -> bool:
+    """Returns whether the last build is recent enough to keep its rows although its inputs have other rows now.
+
+    The times of commits decide first: the tolerance ends at the latest with a change that was committed so much later
+    than the build. This machine's clock can only end the tolerance earlier; if the clock is behind the commit, nothing
+    is tolerated.
+    """
+    changes = (each.changed_ms for each in present.tables.values() if each is not None)
+    passed = max(build.at_ms, *changes, 0) - last.at_ms
+    return build.at_ms >= last.at_ms and passed < build.tolerance_ms
+
+
+def _changed_rows(last: LastBuild, present: Present) -> Iterator[str]:
+    """Yields the reasons of the tables of which nothing but rows changed."""
+    for name, read in last.facts.tables.items():
+        now = present.tables.get(name)
+        if name != last.table and now is not None and now.state.schema == read.schema:
+            if now.state.table_id == read.table_id and now.last_change not in (None, read.version):
+                yield _changed_version(name, read, now)
+
+
+def _changed_version(name: str, read: TableState, now: PresentTable) -> str:
+    return f"{name} changed (v{read.version} -> v{now.last_change})"
 
 
 def _reasons(build: Build, last: LastBuild, present: Present) -> Iterator[str]:
@@ -145,7 +184,7 @@ def _changed_tables(last: LastBuild, present: Present) -> Iterator[str]:
         elif now.last_change is None:
             yield f"{name} may have changed: its log no longer contains all commits since v{read.version}"
         elif now.last_change != read.version:
-            yield f"{name} changed (v{read.version} -> v{now.last_change})"
+            yield _changed_version(name, read, now)
         elif now.state.schema != read.schema:
             yield f"{name} has other columns"
 

@@ -46,7 +46,7 @@ def last_build(log: DeltaLog, owner: str, key: str = INFO_KEY) -> LastBuild | No
         if facts is not None and facts.owner == owner:
             run_id = _run_id(commit.info.extra.get("dbt"))
             since = _changed_since(log, commit, later)
-            return LastBuild(log.name, commit.version, facts, run_id, _changes(commit), since)
+            return LastBuild(log.name, commit.version, facts, run_id, _changes(commit), since, commit.timestamp_ms)
         later.append(commit)
     return None
 
@@ -95,8 +95,12 @@ def _table(catalog: Catalog, name: str, read: TableState) -> PresentTable | None
     log = catalog.table(entry.name)
     snapshot = log.snapshot()
     state = TableState.of(snapshot.metadata, snapshot.version)
-    is_same = state.table_id == read.table_id
-    return PresentTable(state, last_change(log, snapshot.version, read.version) if is_same else None)
+    if state.table_id != read.table_id:
+        return PresentTable(state, None)
+    changed = last_change(log, snapshot.version, read.version)
+    if changed is None or changed == read.version:
+        return PresentTable(state, changed)
+    return PresentTable(state, changed, max(commit.timestamp_ms for commit in log.commits(changed, changed)))
 
 
 def _texts(catalog: Catalog, definitions: Iterable[str]) -> Iterable[str]:

@@ -57,6 +57,8 @@ class Build:
         views: whether temporary views hold rows that the code determines, such as a seed's rows.
         unknown: why the rows may differ in each build, as far as the caller knows.
         at_ms: the time when the build is requested, in milliseconds since 1970-01-01 UTC.
+        tolerance_ms: the time after a build in which changes of the rows that it read do not yet require another build,
+            in milliseconds.
     """
 
     owner: str
@@ -67,6 +69,7 @@ class Build:
     text: str | None = None
     views: bool = False
     unknown: tuple[str, ...] = ()
+    tolerance_ms: int = 0
 
 
 @dataclass(frozen=True)
