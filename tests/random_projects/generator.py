@@ -1,0 +1,331 @@
+"""Draws stories: the seed determines the project, the changes and the commands."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime, time, timedelta
+from decimal import Decimal
+from typing import Any, Final
+
+from tests.random_projects.oracle import Oracle
+from tests.random_projects.project import Node, Step, Story
+from tests.random_projects.queries import EXTRAS, Query
+from tests.random_projects.values import Condition, Row
+
+BEGIN: Final = datetime(2026, 3, 1)
+DAYS: Final = 3
+"""The number of days before the first command that have rows."""
+TEXTS: Final = (
+    "a",
+    "b",
+    "é",
+    "日本 🎉",
+    "it's",
+    'say "so"',
+    "back\\slash",
+    "a,b",
+    "NaN",
+    " pad ",
+    "%{x}%",
+    "tab\there",
+)
+STRATEGIES: Final = (
+    "append", "merge", "merge", "merge", "delete+insert", "delete+insert",
+    "insert_overwrite", "replace_where", "microbatch", "changed_keys", "changed_keys", "changes", "changes",
+)  # fmt: skip
+KINDS: Final = ("view", "ephemeral", "table", "incremental", "incremental", "incremental", "incremental", "snapshot")
+_OF_CONTRACTS: Final = ("append_new_columns", "fail")
+"""The values of `on_schema_change` that dbt accepts with a contract."""
+
+
+@dataclass
+class Generator:
+    """Draws one story.
+
+    Attributes:
+        most: the highest number of models and snapshots.
+        kinds, strategies: those that it draws from.
+    """
+
+    seed: int
+    steps: int = 5
+    most: int = 9
+    kinds: Sequence[str] = KINDS
+    strategies: Sequence[str] = STRATEGIES
+    chance: random.Random = field(init=False)
+    nodes: dict[str, Node] = field(init=False, default_factory=dict)
+    rows: dict[str, tuple[Row, ...]] = field(init=False, default_factory=dict)
+    now: datetime = field(init=False, default=BEGIN)
+
+    def __post_init__(self) -> None:
+        self.chance = random.Random(self.seed)
+
+    def story(self) -> Story:
+        roots = self.chance.randint(1, 3)
+        for number in range(roots):
+            kind = self.chance.choice(("seed", "source"))
+            self.nodes[f"{kind}_{number}"] = Node(
+                f"{kind}_{number}", kind, tests=self._tests() if kind == "seed" else ()
+            )
+        for number in range(self.chance.randint(2, self.most)):
+            node = self._node(f"m{number}", self.chance.choice(self.kinds))
+            self.nodes[node.name] = node
+        nodes = tuple(self.nodes.values())
+        self.now = BEGIN + timedelta(days=DAYS, hours=20)
+        self.rows = {name: self._rows(name) for name in self._roots()}
+        steps = [Step(self.now, rows=dict(self.rows), run_id="r0", publish=self._publish())]
+        oracle = Oracle(Story(self.seed, BEGIN, nodes, ()))
+        for number in range(1, self.steps):
+            oracle.change(steps[-1])
+            oracle.run(steps[-1])
+            steps.append(self._step(f"r{number}", steps[-1], oracle.can_be_retried()))
+        return Story(self.seed, BEGIN, nodes, tuple(steps))
+
+    def _roots(self) -> list[str]:
+        return [name for name, node in self.nodes.items() if node.kind in ("seed", "source")]
+
+    def _likely(self, probability: float) -> bool:
+        return self.chance.random() < probability
+
+    def _publish(self) -> str:
+        return "after_tests" if self._likely(0.1) else "at_once"
+
+    def _tests(self) -> tuple[str, ...]:
+        return tuple(name for name in ("unique", "not_null") if self._likely(0.05))
+
+    # rows
+
+    def _rows(self, name: str) -> tuple[Row, ...]:
+        return tuple(self._row(name) for _ in range(self.chance.randint(3, 14)))
+
+    def _row(self, name: str = "") -> Row:
+        """A row of a seed or source; seeds have neither an empty string nor NaN."""
+        some = self.chance
+        is_source = name.startswith("source")
+        numbers = (0.0, -0.0, 1.5, -2.25, 1e300, 5e-324, *((math.nan,) if is_source else ()))
+        day = self.now.date() - timedelta(days=some.randint(0, DAYS))
+        moment = datetime.combine(day, time(some.randint(0, 18), some.choice((0, 59)), some.choice((0, 59))))
+        return {
+            "k": self._or_null(some.randint(1, 15)),
+            "g": self._or_null(some.choice((*TEXTS, "") if is_source else TEXTS), 0.15),
+            "d": self._or_null(day, 0.1),
+            "at": self._or_null(moment, 0.05),
+            "n": self._or_null(Decimal(some.randint(-9999, 9999)) / 100),
+            "x": self._or_null(some.choice(numbers), 0.1),
+        }
+
+    def _or_null(self, value: Any, probability: float = 0.06) -> Any:
+        return None if self._likely(probability) else value
+
+    def _changed(self, name: str) -> tuple[Row, ...]:
+        """Some rows are gone, others have changed, others are new."""
+        kept = []
+        for row in self.rows[name]:
+            if self._likely(0.15):
+                continue
+            new = self._row(name)
+            column = self.chance.choice(("g", "n", "x", "d", "at"))
+            kept.append({**row, column: new[column], "at": new["at"]} if self._likely(0.25) else row)
+        kept += [self._row(name) for _ in range(self.chance.randint(0, 4))]
+        return tuple(kept)
+
+    # nodes
+
+    def _node(self, name: str, kind: str) -> Node:
+        node = Node(name, kind, tests=self._tests() if kind != "ephemeral" else ())
+        if kind == "snapshot":
+            return self._snapshot(name)
+        node = replace(node, query=self._query(kind), hooks=kind != "ephemeral" and self._likely(0.2))
+        if kind == "incremental":
+            node = self._incremental(node)
+        if kind in ("table", "incremental"):
+            node = replace(node, vectors=self._likely(0.5))
+            if not node.partition_by and self._likely(0.15) and node.strategy != "insert_overwrite":
+                node = replace(node, partition_by=(self.chance.choice(("d", "k", "g")),))
+            if not node.hooks and self._likely(0.2):
+                node = replace(node, reuse=True)
+            if self._may_be_python(node) and self._likely(0.2):
+                node = replace(node, python=True)
+        return self._with_contract(node) if self._likely(0.15) else node
+
+    def _with_contract(self, node: Node) -> Node:
+        """The model with a contract, which its rows do not always break."""
+        query = node.query
+        if query is None or node.python or query.base == "upserts" or node.kind not in ("table", "incremental"):
+            return node
+        if node.strategy not in ("replace_where", "changed_keys"):
+            query = replace(query, where=Condition("k", "is null", negated=self._likely(0.9)))
+        policy = node.on_schema_change if node.on_schema_change in _OF_CONTRACTS else "append_new_columns"
+        return replace(node, query=query, contract=True, on_schema_change=policy)
+
+    def _may_be_python(self, node: Node) -> bool:
+        query = node.query
+        return (
+            query is not None
+            and query.base in ("scan", "union")
+            and not query.newest
+            and node.strategy not in ("changed_keys", "microbatch")
+            and all(self.nodes[name].kind != "ephemeral" for name in query.inputs)
+        )
+
+    def _query(self, kind: str, among: Sequence[str] | None = None) -> Query:
+        names = list(among or self.nodes)
+        base = self.chance.choice(("scan", "scan", "group", "group", "union", "join"))
+        inputs = tuple(self.chance.choice(names[-4:]) for _ in range(2 if base in ("union", "join") else 1))
+        extras = tuple(name for name in EXTRAS if self._likely(0.2))
+        where = self._condition() if self._likely(0.4) else None
+        return Query(base, inputs, where, extras, kind == "incremental" and self._likely(0.25))
+
+    def _condition(self) -> Condition:
+        column = self.chance.choice(("k", "g", "d", "n", "x"))
+        operator = self.chance.choice(("=", "<>", "<>", "<", ">=", "<=>", "is null"))
+        row: Row = {}
+        while row.get(column) is None:
+            row = self._row()
+        negated = self._likely(0.2) or operator in ("is null", "<=>")
+        return Condition(column, operator, None if operator == "is null" else row[column], negated)
+
+    def _incremental(self, node: Node) -> Node:
+        strategy = self.chance.choice(self.strategies)
+        query = node.query
+        assert query is not None
+        node = replace(node, strategy=strategy, on_schema_change=self._on_schema_change())
+        if strategy == "changed_keys":
+            tables = [name for name in self.nodes if self.nodes[name].kind != "ephemeral"]
+            query = replace(self._query("table", tables), where=None)
+            return replace(node, query=query, key=("k",))
+        if strategy == "microbatch":
+            tables = [name for name in self.nodes if self.nodes[name].kind not in ("ephemeral", "view")]
+            return replace(node, query=replace(self._query("table", tables), newest=False))
+        if strategy == "changes":
+            return self._changes(node)
+        if strategy == "merge":
+            return self._merge(node)
+        if strategy == "delete+insert":
+            predicate = self._condition() if self._likely(0.25) else None
+            return replace(node, key=self._key(), predicate=predicate)
+        if strategy == "insert_overwrite":
+            return replace(node, partition_by=self.chance.choice((("d",), ("k",), ("d", "k"), ("g",), ("x",))))
+        if strategy == "replace_where":
+            condition = self._condition()
+            where = condition if self._likely(0.8) else query.where
+            return replace(node, predicate=condition, query=replace(query, where=where, newest=False))
+        return node
+
+    def _changes(self, node: Node) -> Node:
+        """Reads the changes of a table that keeps its columns."""
+        tables = [name for name, each in self.nodes.items() if each.kind in ("seed", "source", "table")]
+        unique = [name for name in tables if self._grouped(name)]
+        query = node.query
+        assert query is not None
+        if unique and self._likely(0.6):
+            query = Query("upserts", (self.chance.choice(unique),), extras=query.extras)
+            return replace(node, strategy="merge", query=query, key=("k",))
+        query = Query("changes", (self.chance.choice(tables),), query.where, query.extras)
+        return replace(node, strategy="append", query=query)
+
+    def _is_consumed(self, name: str) -> bool:
+        return any(
+            node.query is not None and node.query.base in ("changes", "upserts") and name in node.inputs
+            for node in self.nodes.values()
+        )
+
+    def _merge(self, node: Node) -> Node:
+        query = node.query
+        assert query is not None
+        base = "group" if query.base == "scan" and self._likely(0.5) else query.base
+        node = replace(node, query=replace(query, base=base), key=self._key())
+        payload = ("g", "d", "at", "n", "x")
+        others = tuple(name for name in payload if name not in node.key)
+        if self._likely(0.2):
+            node = replace(node, updated=tuple(self.chance.sample(others, 2)))
+        elif self._likely(0.2):
+            node = replace(node, kept=(self.chance.choice(others),))
+        if self._likely(0.2):
+            node = replace(node, predicate=self._condition())
+        if self._likely(0.2):
+            node = replace(node, deletes="delete")
+        if self._likely(0.2):
+            node = replace(node, changed_only=self.chance.choice(("n", "g", "x")))
+        return node
+
+    def _key(self) -> tuple[str, ...]:
+        return self.chance.choice((("k",), ("k",), ("k", "g"), ("k", "d"), ("g", "d", "k"), ("k", "x")))
+
+    def _on_schema_change(self) -> str:
+        return self.chance.choice(("ignore", "append_new_columns", "append_new_columns", "sync_all_columns", "fail"))
+
+    def _snapshot(self, name: str) -> Node:
+        names = [each for each, node in self.nodes.items() if node.kind not in ("ephemeral", "snapshot")]
+        grouped = list(filter(self._grouped, names))
+        above = self.chance.choice(grouped if grouped and self._likely(0.8) else names)
+        key = ("k",) if self._grouped(above) else self.chance.choice((("k",), ("k", "g"), ("k", "g", "n", "d")))
+        checked = (
+            tuple(self.chance.sample(("g", "d", "n", "x"), self.chance.randint(1, 3))) if self._likely(0.5) else ()
+        )
+        deletes = self.chance.choice(("ignore", "invalidate", "new_record"))
+        return Node(name, "snapshot", Query("scan", (above,)), key=key, checked=checked, deletes=deletes)
+
+    def _grouped(self, name: str) -> bool:
+        query = self.nodes[name].query
+        return query is not None and query.base == "group"
+
+    # steps
+
+    def _step(self, run_id: str, before: Step, can_be_retried: bool) -> Step:
+        rows = {name: self._changed(name) for name in self._roots() if self._likely(0.7)}
+        if before.publish == "at_once" and before.verb != "retry" and self._likely(0.2):
+            self.rows |= rows
+            return replace(before, rows=rows, nodes={}, fault=0)
+        if can_be_retried and self._likely(0.5):
+            self.rows |= rows
+            return replace(before, rows=rows, nodes={}, verb="retry", fault=0)
+        self.now += timedelta(days=self.chance.choice((0, 1, 1)), minutes=1)
+        rows = {name: self._changed(name) for name in rows}
+        self.rows |= rows
+        verb = self.chance.choice(("build", "build", "build", "run", "run", "snapshot", "seed"))
+        step = Step(
+            self.now, rows, self._changed_nodes(), verb, self._select(), self._likely(0.1), run_id, self._publish()
+        )
+        if not self._likely(0.15):
+            return step
+        return replace(step, fault=self.chance.randint(1, 12), is_lost=self._likely(0.5))
+
+    def _select(self) -> tuple[str, ...]:
+        if self._likely(0.6):
+            return ()
+        names = [name for name, node in self.nodes.items() if node.kind not in ("source", "ephemeral")]
+        return tuple(
+            self.chance.choice(("", "+")) + name + self.chance.choice(("", "+"))
+            for name in self.chance.sample(names, min(len(names), 2))
+        )
+
+    def _changed_nodes(self) -> dict[str, Node]:
+        changed = {}
+        for name, node in self.nodes.items():
+            if node.query is None or node.kind == "snapshot" or not self._likely(0.15):
+                continue
+            changed[name] = self._changed_node(node)
+        self.nodes |= changed
+        return changed
+
+    def _changed_node(self, node: Node) -> Node:
+        query = node.query
+        assert query is not None
+        what = self.chance.choice(("extras", "extras", "where", "policy"))
+        if what == "extras" and not self._is_consumed(node.name):
+            return replace(node, query=replace(query, extras=tuple(name for name in EXTRAS if self._likely(0.4))))
+        if (
+            what == "where"
+            and query.base not in ("changes", "upserts")
+            and node.strategy not in ("replace_where", "changed_keys")
+        ):
+            return replace(node, query=replace(query, where=self._condition()))
+        return node if node.contract else replace(node, on_schema_change=self._on_schema_change())
+
+
+def story(seed: int, steps: int = 5, most: int = 9) -> Story:
+    return Generator(seed, steps, most).story()

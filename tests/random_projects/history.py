@@ -1,0 +1,259 @@
+"""Runs a story with dbt in this process, and compares each command and its tables with the oracle."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import itertools
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any, Final
+from unittest import mock
+
+import pytest
+import yaml
+from dbt.adapters.factory import reset_adapters
+from dbt.cli.main import dbtRunner
+from dbt.contracts.files import FileHash
+from dbt.contracts.graph.manifest import ManifestStateCheck
+from dbt.contracts.results import NodeResult
+from dbt.materializations.incremental.microbatch import MicrobatchBuilder
+from dbt.parser.manifest import ManifestLoader
+from deltalake import DeltaTable
+from pyspark.sql import SparkSession
+
+from dbt.adapters.silt import engine as silt
+from dbt.adapters.silt.engine import Warehouse
+from dbt.adapters.silt.engine.kernel.errors import StorageError
+from dbt.adapters.silt.engine.kernel.storage.local_store import LocalFolder
+from dbt.adapters.silt.engine.kernel.storage.store import PutResult
+from dbt.adapters.silt.session.spark import SessionSettings, open_session
+from tests.conftest import INTERPRETED, SPARK_SETTINGS
+from tests.functional import quick_dbt
+from tests.random_projects.oracle import Oracle
+from tests.random_projects.project import Step, Story, files
+from tests.random_projects.strategies import Refused
+from tests.random_projects.values import CORE, Row, as_stored, literal
+
+SCHEMA: Final = "main"
+_DELTA_TYPES: Final = {"bigint": "long", "int": "integer"}
+_ID_OF_VERSION: Final = "dbt_scd_id"
+"""The column of a snapshot that is a hash, about which the documentation says nothing but that it distinguishes."""
+_SPARK: Final = {
+    **INTERPRETED,
+    "spark.buffer.pageSize": SPARK_SETTINGS["spark.buffer.pageSize"],
+    "spark.driver.extraJavaOptions": SPARK_SETTINGS["spark.driver.extraJavaOptions"],
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.shuffle.partitions": "1",
+}
+
+
+class Difference(AssertionError):
+    """A command, or a relation after it, is not what the oracle says."""
+
+
+def _start_spark() -> None:
+    """Starts the Spark of this process before the first command, for the statements that write sources."""
+    open_session(SessionSettings("local[2]", spark_conf=_SPARK))
+
+
+@dataclass
+class Player:
+    """Plays a story.
+
+    Attributes:
+        folder: the project, which may be that of another story: dbt parses only files that differ.
+        warehouse: an empty folder.
+        macros: further macros of the project, which replace those of the package: planted bugs.
+    """
+
+    folder: Path
+    warehouse: Path
+    story: Story
+    macros: str = ""
+
+    def difference(self) -> str:
+        """What differs after the first command that differs; empty if nothing does."""
+        try:
+            self.play()
+        except Difference as difference:
+            return str(difference)
+        return ""
+
+    def play(self) -> None:
+        """Runs all steps.
+
+        Raises:
+            Difference: after the first command that differs.
+        """
+        self._prepare()
+        oracle = Oracle(self.story)
+        for number, step in enumerate(self.story.steps):
+            oracle.change(step)
+            self._write_files(oracle)
+            self._write_sources(oracle, step)
+            expected = oracle.run(step)
+            if step.fault:
+                with _at(step.now), _failing_at(step.fault, step.is_lost):
+                    self._dbt_of(*step.command())
+            with _at(step.now):
+                found, text = self._dbt(step)
+            where = f"step {number} ({' '.join(step.command())})"
+            if found != expected:
+                raise Difference(f"{where}: {_different(expected, found)}\n{text}")
+            if differences := list(self._differences(oracle)):
+                raise Difference(f"{where}:\n" + "\n".join(differences) + f"\n{text}")
+
+    def _prepare(self) -> None:
+        target = {
+            "type": "silt",
+            "warehouse": str(self.warehouse),
+            "schema": SCHEMA,
+            "threads": 2,
+            "master": "local[2]",
+            "spark_conf": _SPARK,
+        }
+        profile = {"random": {"target": "test", "outputs": {"test": target}}}
+        self._put("profiles.yml", yaml.safe_dump(profile))
+        _start_spark()
+
+    def _put(self, name: str, text: str) -> None:
+        path = self.folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if not path.exists() or path.read_text(encoding="utf-8") != text:
+            path.write_text(text, encoding="utf-8")
+
+    def _write_files(self, oracle: Oracle) -> None:
+        wanted = files(oracle.nodes, oracle.rows, self.story.begin)
+        wanted["macros/planted.sql"] = self.macros
+        for path in self.folder.glob("*s/*.*"):
+            if f"{path.parent.name}/{path.name}" not in wanted and path.parent.name in ("models", "seeds"):
+                path.unlink()
+        for name, text in wanted.items():
+            self._put(name, text)
+
+    def _write_sources(self, oracle: Oracle, step: Step) -> None:
+        house = Warehouse(SparkSession.builder.getOrCreate(), str(self.warehouse))
+        for name, rows in step.rows.items():
+            if oracle.nodes[name].kind != "source":
+                continue
+            if not (self.warehouse / "raw" / name).exists():
+                house.sql("create schema if not exists raw")
+                columns = ", ".join(f"{column} {kind}" for column, kind in CORE.items())
+                house.sql(f"create table raw.{name} ({columns})")
+            house.sql(f"insert overwrite raw.{name} {_values(rows)}")
+
+    def _dbt(self, step: Step) -> tuple[dict[str, str], str]:
+        """The ends of all nodes other than tests, and the output."""
+        result, text = self._dbt_of(*step.command())
+        if result.exception is not None:
+            raise Difference(f"{step.command()}: {result.exception!r}\n{text}")
+        return {each.node.name: each.status.value for each in _of_nodes(result.result)}, text
+
+    def _dbt_of(self, *arguments: str) -> tuple[Any, str]:
+        folders = ["--project-dir", str(self.folder), "--profiles-dir", str(self.folder)]
+        folders += ["--target-path", str(self.folder / "target"), "--log-path", str(self.folder / "logs")]
+        reset_adapters()
+        with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stdout(io.StringIO()) as output:
+            quick_dbt.install(patch)
+            patch.setattr(ManifestLoader, "build_manifest_state_check", _same_state)
+            result = dbtRunner().invoke(["--no-use-colors", *arguments, *folders])
+        return result, output.getvalue()
+
+    def _differences(self, oracle: Oracle) -> Iterator[str]:
+        for name, relation in oracle.relations.items():
+            if oracle.nodes.get(name) and oracle.nodes[name].kind == "source":
+                continue
+            try:
+                expected = _stored(oracle.contents(name), list(relation.columns))
+            except Refused:
+                continue
+            if relation.query is None and (different := self._different_columns(name, relation.columns)):
+                yield f"{name} has other columns: {different}"
+            for reader, found in self._readings(name, list(relation.columns), relation.query is not None):
+                if found != expected:
+                    yield f"{name}, read by {reader}: missing {expected - found}, unexpected {found - expected}"
+
+    def _different_columns(self, name: str, expected: Mapping[str, str]) -> str:
+        schema = DeltaTable(self.warehouse / SCHEMA / name).schema()
+        found = {each.name: str(each.type.type) for each in schema.fields if each.name != _ID_OF_VERSION}
+        wanted = {column: _DELTA_TYPES.get(kind, kind) for column, kind in expected.items()}
+        return "" if found == wanted else f"expected {wanted}, found {found}"
+
+    def _readings(self, name: str, columns: list[str], is_view: bool) -> Iterator[tuple[str, Counter[Any]]]:
+        if is_view:
+            house = Warehouse(SparkSession.builder.getOrCreate(), str(self.warehouse))
+            rows = [each.asDict() for each in house.sql(f"select * from {SCHEMA}.{name}").collect()]
+            yield "Spark", _stored(rows, columns)
+            return
+        yield "Arrow", _stored(silt.read(f"{SCHEMA}.{name}", warehouse=str(self.warehouse)).to_pylist(), columns)
+        table = DeltaTable(self.warehouse / SCHEMA / name)
+        if "deletionVectors" not in (table.protocol().reader_features or ()):
+            yield "delta-rs", _stored(table.to_pyarrow_table().to_pylist(), columns)
+
+
+def _of_nodes(results: Sequence[NodeResult]) -> list[NodeResult]:
+    return [each for each in results if each.node.resource_type.value in ("model", "seed", "snapshot")]
+
+
+_state = ManifestLoader.build_manifest_state_check
+
+
+def _same_state(loader: ManifestLoader) -> ManifestStateCheck:
+    """Replaces dbt's method: no file of the projects is parsed anew because a variable or the warehouse differs."""
+    state = _state(loader)
+    state.vars_hash = state.profile_hash = FileHash.from_contents("")
+    return state
+
+
+@contextlib.contextmanager
+def _at(now: datetime) -> Iterator[None]:
+    """Lets the last batch of microbatch models end at a moment."""
+    moment = now.replace(tzinfo=timezone.utc)
+    with mock.patch.object(MicrobatchBuilder, "build_end_time", return_value=moment):
+        yield
+
+
+@contextlib.contextmanager
+def _failing_at(number: int, is_lost: bool) -> Iterator[None]:
+    """Lets the storage fail at a commit, before or after it is written."""
+    numbers, put = itertools.count(1), LocalFolder.put_if_absent
+
+    def failing(folder: LocalFolder, name: str, data: bytes) -> PutResult:
+        fails = next(numbers) == number
+        if not fails or is_lost:
+            result = put(folder, name, data)
+        if fails:
+            raise StorageError("the storage failed, as the story says")
+        return result
+
+    with mock.patch.object(LocalFolder, "put_if_absent", failing):
+        yield
+
+
+def _values(rows: Sequence[Row]) -> str:
+    tuples = (f"({', '.join(literal(row[name], kind) for name, kind in CORE.items())})" for row in rows)
+    nothing = ", ".join(f"cast(null as {kind})" for kind in CORE.values())
+    return f"values {', '.join(tuples)}" if rows else f"select {nothing} where false"
+
+
+def _stored(rows: Sequence[Mapping[str, Any]], columns: list[str]) -> Counter[Any]:
+    """The rows as a multiset; a row with other columns counts with all of its names."""
+    return Counter(
+        tuple((name, as_stored(_without_zone(row[name]))) for name in sorted(row) if name != _ID_OF_VERSION)
+        for row in ({name: row.get(name) for name in columns} | dict(row) for row in rows)
+    )
+
+
+def _without_zone(value: Any) -> Any:
+    has_zone = isinstance(value, datetime) and value.tzinfo is not None
+    return value.astimezone(timezone.utc).replace(tzinfo=None) if has_zone else value
+
+
+def _different(expected: Mapping[str, str], found: Mapping[str, str]) -> str:
+    names = sorted(expected.keys() | found.keys())
+    different = [name for name in names if expected.get(name) != found.get(name)]
+    return "; ".join(f"{name}: expected {expected.get(name)}, found {found.get(name)}" for name in different)

@@ -1,0 +1,336 @@
+"""A plain interpreter of dbt commands: what each relation contains after a command, and how each node ends."""
+
+from __future__ import annotations
+
+import copy
+import itertools
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from typing import Final
+
+from tests.random_projects import queries, strategies
+from tests.random_projects.project import AUDIT, Node, Step, Story
+from tests.random_projects.queries import Query
+from tests.random_projects.strategies import Refused
+from tests.random_projects.values import CORE, Row
+
+SUCCESS: Final = "success"
+ERROR: Final = "error"
+SKIPPED: Final = "skipped"
+PARTIAL: Final = "partial success"
+_TESTS_FAILED: Final = "tests failed"
+_VERBS: Final = {"seed": ("seed",), "snapshot": ("snapshot",), "run": ("view", "table", "incremental")}
+_SNAPSHOT_COLUMNS: Final = {
+    strategies.START: "timestamp",
+    strategies.END: "timestamp",
+    strategies.UPDATED: "timestamp",
+    strategies.DELETED: "string",
+}
+
+
+@dataclass
+class Relation:
+    """A table with its rows, or a view with its query and those of the ephemeral models that it contains.
+
+    Attributes:
+        earlier: the rows of each earlier version of a table.
+        consumed: the number of the version of the input whose changes the table has read last.
+    """
+
+    columns: dict[str, str]
+    rows: list[Row] = field(default_factory=list)
+    earlier: list[list[Row]] = field(default_factory=list)
+    consumed: int | None = None
+    query: Query | None = None
+    ephemeral: Mapping[str, Query] = field(default_factory=dict)
+
+
+class Oracle:
+    """The state of the warehouse.
+
+    Attributes:
+        nodes: the current code.
+        rows: the current rows of seeds and sources.
+        relations: the relations of the schema of the target, and the sources.
+        last: the last command, and how its nodes ended.
+    """
+
+    def __init__(self, story: Story) -> None:
+        self.nodes = {node.name: node for node in story.nodes}
+        self.begin = story.begin
+        self.rows: dict[str, tuple[Row, ...]] = {}
+        self.relations: dict[str, Relation] = {}
+        self._done: set[tuple[str, ...]] = set()
+        self.last: tuple[Step, dict[str, str]] | None = None
+
+    def change(self, step: Step) -> None:
+        """Applies the changes before the command."""
+        self.nodes |= step.nodes
+        self.rows |= step.rows
+        for name, rows in step.rows.items():
+            if self.nodes[name].kind == "source":
+                self._put(name, Relation(dict(CORE), list(rows)))
+
+    def run(self, step: Step) -> dict[str, str]:
+        """Runs the command; returns how each node ended."""
+        tested_again: set[str] = set()
+        if step.verb == "retry":
+            step, tested_again = self._retried()
+        published = copy.deepcopy((self.relations, self._done))
+        ends = self._ends(step, tested_again)
+        if step.publish == "after_tests" and set(ends.values()) - {SUCCESS}:
+            self.relations, self._done = published
+        self.last = (step, ends)
+        return {
+            name: SUCCESS if end == _TESTS_FAILED else end for name, end in ends.items() if name not in tested_again
+        }
+
+    def _retried(self) -> tuple[Step, set[str]]:
+        """The command before, for the nodes that did not succeed; and the nodes whose tests alone failed."""
+        assert self.last is not None
+        before, ends = self.last
+        left = tuple(name for name, end in ends.items() if end != SUCCESS)
+        again = {name for name in left if ends[name] == _TESTS_FAILED}
+        return replace(before, rows={}, nodes={}, select=left), again
+
+    def _ends(self, step: Step, tested_again: set[str]) -> dict[str, str]:
+        ends: dict[str, str] = {}
+        nodes = self.selected(step)
+        if nodes:
+            self.relations.setdefault(AUDIT, Relation({"event": "string"}))
+        for node in nodes:
+            if any(ends.get(name, SUCCESS) != SUCCESS for name in self._above(node)):
+                ends[node.name] = SKIPPED
+                continue
+            ends[node.name] = SUCCESS if node.name in tested_again else self._end(node, step)
+            if ends[node.name] == SUCCESS and step.verb == "build" and self._failed_tests(node):
+                ends[node.name] = _TESTS_FAILED
+        return ends
+
+    def selected(self, step: Step) -> list[Node]:
+        """The nodes that the command runs, each after its inputs."""
+        names: set[str] = set()
+        for word in step.select or self.nodes:
+            name = word.strip("+")
+            names.add(name)
+            names |= self._reached(name, lambda node: self.nodes[node].inputs) if word.startswith("+") else set()
+            names |= self._reached(name, self._children) if word.endswith("+") else set()
+        kinds = _VERBS.get(step.verb, ("seed", "snapshot", *_VERBS["run"]))
+        return [node for node in self.nodes.values() if node.name in names and node.kind in kinds]
+
+    def can_be_retried(self) -> bool:
+        """Whether the last command left something to do, and has published what it did."""
+        if self.last is None or self.last[0].publish != "at_once":
+            return False
+        return bool(set(self.last[1].values()) - {SUCCESS})
+
+    def _children(self, name: str) -> tuple[str, ...]:
+        return tuple(node.name for node in self.nodes.values() if name in node.inputs)
+
+    def _reached(self, name: str, following: Callable[[str], tuple[str, ...]]) -> set[str]:
+        found: set[str] = set()
+        left = [name]
+        while left:
+            for each in following(left.pop()):
+                if each not in found:
+                    found.add(each)
+                    left.append(each)
+        return found
+
+    def _above(self, node: Node) -> Iterator[str]:
+        """The nodes whose failure skips this one: its inputs, and those of its ephemeral inputs."""
+        for name in node.inputs:
+            yield name
+            if self.nodes[name].kind == "ephemeral":
+                yield from self._above(self.nodes[name])
+
+    def _failed_tests(self, node: Node) -> bool:
+        if not node.tests:
+            return False
+        keys = [row["k"] for row in self.contents(node.name)]
+        known = [key for key in keys if key is not None]
+        return ("not_null" in node.tests and len(known) < len(keys)) or (
+            "unique" in node.tests and len(set(known)) < len(known)
+        )
+
+    def contents(self, name: str, window: tuple[datetime, datetime] | None = None) -> list[Row]:
+        """The rows of a relation of the warehouse; those in a window of their `at` if one is given.
+
+        Raises:
+            Refused: the relation is missing.
+        """
+        relation = self.relations.get(name)
+        if relation is None:
+            raise Refused(f"{name} is missing")
+        rows = relation.rows
+        if relation.query is not None:
+            rows = relation.query.rows(self._reader(relation.ephemeral))
+        if window is None:
+            return rows
+        return [row for row in rows if row["at"] is not None and window[0] <= row["at"] < window[1]]
+
+    def _reader(
+        self, ephemeral: Mapping[str, Query], window: tuple[datetime, datetime] | None = None
+    ) -> Callable[[str], list[Row]]:
+        def rows_of(name: str) -> list[Row]:
+            if name in ephemeral:
+                return ephemeral[name].rows(rows_of)
+            return self.contents(name, window)
+
+        return rows_of
+
+    def _ephemeral(self, node: Node) -> dict[str, Query]:
+        """The queries of the ephemeral models that a node contains."""
+        found: dict[str, Query] = {}
+        for name in node.inputs:
+            above = self.nodes[name]
+            if above.kind == "ephemeral" and above.query is not None:
+                found |= {name: above.query, **self._ephemeral(above)}
+        return found
+
+    def _end(self, node: Node, step: Step) -> str:
+        try:
+            return self._built(node, step)
+        except Refused:
+            return ERROR
+
+    def _built(self, node: Node, step: Step) -> str:
+        self._hook("pre", node, step)
+        if node.strategy == "microbatch" and node.kind == "incremental":
+            end = self._batches(node, step)
+        elif node.kind != "view" and (step.run_id, node.name) in self._done:
+            end = SUCCESS
+        else:
+            self._write(node, step)
+            self._done.add((step.run_id, node.name))
+            end = SUCCESS
+        if end == SUCCESS:
+            self._hook("post", node, step)
+        return end
+
+    def _hook(self, when: str, node: Node, step: Step) -> None:
+        unit = (step.run_id, node.name, when)
+        if node.hooks and unit not in self._done:
+            self._done.add(unit)
+            self.relations[AUDIT].rows.append({"event": f"{when} {node.name}"})
+
+    def _write(self, node: Node, step: Step) -> None:
+        if node.kind == "seed":
+            self._put(node.name, Relation(dict(CORE), list(self.rows[node.name])))
+            return
+        query, ephemeral = node.query, self._ephemeral(node)
+        assert query is not None
+        if node.kind == "snapshot":
+            self._snapshot(node, step)
+            return
+        if node.kind == "view":
+            query.rows(self._reader(ephemeral))
+            self.relations[node.name] = Relation(query.columns, query=query, ephemeral=ephemeral)
+            return
+        old = self._existing(node, step)
+        if query.base in ("changes", "upserts"):
+            self._consume(node, old, query)
+            return
+        new = query.rows(self._reader(ephemeral), old.rows if old and node.kind == "incremental" else None)
+        self._store(node, old, query, new, strategies.STRATEGIES.get(node.strategy))
+
+    def _existing(self, node: Node, step: Step) -> Relation | None:
+        """The table that an incremental run changes."""
+        old = self.relations.get(node.name)
+        is_changed = node.kind == "incremental" and not step.full_refresh and old is not None and old.query is None
+        return old if is_changed else None
+
+    def _store(
+        self,
+        node: Node,
+        old: Relation | None,
+        query: Query,
+        new: list[Row],
+        strategy: Callable[[Node, list[Row], list[Row]], list[Row]] | None,
+    ) -> None:
+        columns = query.columns
+        rows: list[Row] = new
+        if old is not None:
+            assert strategy is not None
+            columns = strategies.columns_after(node, old.columns, columns)
+            held = [{name: row.get(name) for name in columns} for row in old.rows]
+            known = [
+                {name: value for name, value in row.items() if name in columns or name == "_change_type"} for row in new
+            ]
+            rows = strategy(node, held, known)
+        complete = [{name: row.get(name) for name in columns} for row in rows]
+        _check(node, complete)
+        self._put(node.name, Relation(columns, complete))
+
+    def _put(self, name: str, new: Relation) -> None:
+        """Writes a version of a table."""
+        old = self.relations.get(name)
+        if old is not None and old.query is None:
+            new.earlier = [*old.earlier, old.rows]
+        self.relations[name] = new
+
+    def _consume(self, node: Node, old: Relation | None, query: Query) -> None:
+        """Writes the changes of the input that the table has not read."""
+        above = self.relations.get(node.inputs[0])
+        if above is None:
+            raise Refused("the input is missing")
+        versions = [*above.earlier, above.rows]
+        if old is None or old.consumed is None:
+            steps = [([], above.rows)]
+        else:
+            steps = list(itertools.pairwise(versions[old.consumed :]))
+        if query.base == "upserts":
+            new = queries.upserts(steps[0][0], steps[-1][1]) if steps else []
+        else:
+            new = [row for before, after in steps for row in queries.changes(before, after)]
+        kept = [row for row in query.of(new) if old is not None or row.get("_change_type") != "delete"]
+        self._store(node, old, query, kept, strategies.STRATEGIES[node.strategy])
+        self.relations[node.name].consumed = len(versions) - 1
+
+    def _snapshot(self, node: Node, step: Step) -> None:
+        (name,) = node.inputs
+        rows = self.contents(name)
+        columns = self.relations[name].columns
+        old = self.relations.get(node.name, Relation({}))
+        left_out = set() if node.deletes == "new_record" else {strategies.DELETED}
+        own = {name: kind for name, kind in _SNAPSHOT_COLUMNS.items() if name not in left_out}
+        all_columns = old.columns | columns | own
+        found = strategies.snapshot(node, old.rows, rows, step.now)
+        self.relations[node.name] = Relation(
+            all_columns, [{column: row.get(column) for column in all_columns} for row in found]
+        )
+
+    def _batches(self, node: Node, step: Step) -> str:
+        """Runs the batches of a microbatch model, one a day."""
+        ends = []
+        for start in self._windows(node, step):
+            unit = (step.run_id, node.name, str(start))
+            try:
+                if unit not in self._done:
+                    self._batch(node, step, start, is_first=not ends)
+                    self._done.add(unit)
+                ends.append(SUCCESS)
+            except Refused:
+                ends.append(ERROR)
+        return SUCCESS if ERROR not in ends else PARTIAL if SUCCESS in ends else ERROR
+
+    def _windows(self, node: Node, step: Step) -> list[datetime]:
+        last = step.now.replace(hour=0, minute=0, second=0)
+        first = last - timedelta(days=1) if self._existing(node, step) else self.begin
+        return [first + timedelta(days=number) for number in range((last - first).days + 1)]
+
+    def _batch(self, node: Node, step: Step, start: datetime, is_first: bool) -> None:
+        query = node.query
+        assert query is not None
+        old = self._existing(node, step) if is_first else self.relations.get(node.name)
+        new = query.rows(self._reader(self._ephemeral(node), (start, start + timedelta(days=1))))
+        strategies.replace_window([], new, start)
+        self._store(node, old, query, new, lambda _, table, rows: strategies.replace_window(table, rows, start))
+
+
+def _check(node: Node, rows: list[Row]) -> None:
+    if any(row[name] == "" for row in rows for name in node.partition_by):
+        raise Refused("an empty string as the value of a partition")
+    if node.contract and any(row["k"] is None or (row["n"] is not None and row["n"] < -98) for row in rows):
+        raise Refused("a row that breaks the contract")

@@ -1,0 +1,216 @@
+"""Random projects as values, and their files: nodes, the commands that run them, and what changes between these."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Final
+
+from tests.random_projects import values
+from tests.random_projects.queries import Query
+from tests.random_projects.values import CORE, Condition, Row
+
+AUDIT: Final = "audit"
+"""The table into which hooks insert."""
+_DBT_PROJECT: Final = """\
+name: random
+profile: random
+on-run-start: create table if not exists {{ target.schema }}.audit (event string)
+flags: {send_anonymous_usage_stats: false}
+"""
+_CLOCK: Final = "{% macro snapshot_get_time() %}timestamp'{{ var('now') }}'{% endmacro %}\n"
+
+
+@dataclass(frozen=True)
+class Node:
+    """A seed, source, model or snapshot.
+
+    Attributes:
+        kind: `seed`, `source`, `snapshot`, or the materialization of a model.
+        query: of a model, or the scan of the relation of a snapshot.
+        python: whether the model is written in Python.
+        key: `unique_key`, or `group_key` of `changed_keys`.
+        predicate: the element of `incremental_predicates`.
+        updated: `merge_update_columns`.
+        kept: `merge_exclude_columns`.
+        deletes: whether a merge deletes rows that the query does not return, or `hard_deletes` of a snapshot.
+        changed_only: a column whose equal values keep a merge from updating a row (`matched_condition`).
+        checked: `check_cols` of a snapshot; empty with the strategy `timestamp`.
+        vectors: whether the table has deletion vectors.
+        hooks: whether it has a pre-hook and a post-hook.
+        tests: generic tests of the column `k`.
+        contract: whether it has a contract, by which `k` is not null, and `n` is null or at least -98.
+    """
+
+    name: str
+    kind: str
+    query: Query | None = None
+    python: bool = False
+    strategy: str = ""
+    key: tuple[str, ...] = ()
+    predicate: Condition | None = None
+    updated: tuple[str, ...] = ()
+    kept: tuple[str, ...] = ()
+    deletes: str = ""
+    changed_only: str = ""
+    on_schema_change: str = "ignore"
+    partition_by: tuple[str, ...] = ()
+    checked: tuple[str, ...] = ()
+    vectors: bool = False
+    reuse: bool = False
+    hooks: bool = False
+    tests: tuple[str, ...] = ()
+    contract: bool = False
+
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        return self.query.inputs if self.query else ()
+
+    @property
+    def is_model(self) -> bool:
+        return self.kind not in ("seed", "source", "snapshot")
+
+    def configs(self, begin: datetime) -> dict[str, Any]:
+        """The configs of a model or snapshot, as values of Python and Jinja."""
+        found: dict[str, Any] = {"materialized": self.kind} if self.is_model else {}
+        if self.kind == "incremental":
+            found |= self._incremental(begin)
+        if self.kind == "snapshot":
+            found |= self._snapshot()
+        found |= {"partition_by": list(self.partition_by)} if self.partition_by else {}
+        if self.kind not in ("view", "ephemeral"):
+            found["event_time"] = "at"
+            found["tblproperties"] = {"delta.enableDeletionVectors": str(self.vectors).lower()}
+        found |= {"reuse": "unchanged"} if self.reuse else {}
+        if self.hooks:
+            insert = f"insert into {{{{ target.schema }}}}.{AUDIT} values ('%s {self.name}')"
+            found |= {"pre_hook": insert % "pre", "post_hook": insert % "post"}
+        return found
+
+    def _incremental(self, begin: datetime) -> dict[str, Any]:
+        found: dict[str, Any] = {"incremental_strategy": self.strategy, "on_schema_change": self.on_schema_change}
+        if self.strategy == "microbatch":
+            return found | {"batch_size": "day", "begin": str(begin.date()), "lookback": 1}
+        if self.key:
+            found["group_key" if self.strategy == "changed_keys" else "unique_key"] = list(self.key)
+        if self.predicate:
+            found["incremental_predicates"] = [
+                self.predicate.sql("DBT_INTERNAL_DEST." if self.strategy == "merge" else "")
+            ]
+        found |= {"merge_update_columns": list(self.updated)} if self.updated else {}
+        found |= {"merge_exclude_columns": list(self.kept)} if self.kept else {}
+        found |= {"not_matched_by_source_action": "delete"} if self.deletes else {}
+        if column := self.changed_only:
+            found["matched_condition"] = f"not (DBT_INTERNAL_DEST.{column} <=> DBT_INTERNAL_SOURCE.{column})"
+        return found
+
+    def _snapshot(self) -> dict[str, Any]:
+        found = {"unique_key": list(self.key), "hard_deletes": self.deletes or "ignore"}
+        if self.checked:
+            return found | {"strategy": "check", "check_cols": list(self.checked)}
+        return found | {"strategy": "timestamp", "updated_at": "at"}
+
+
+@dataclass(frozen=True)
+class Step:
+    """What changes, and the command that follows.
+
+    Attributes:
+        rows: all rows of the seeds and sources whose rows change.
+        nodes: the nodes whose code changes.
+        verb: `build`, `run`, `seed`, `snapshot`, or `retry`, which continues the command before.
+        select: the names of nodes, each with or without `+` at its ends; empty for all.
+        run_id: of the logical run; the same as before to repeat the run.
+        publish: `after_tests` or `at_once`.
+        fault: the number of the commit at which the storage fails; the command is then repeated. 0 for none.
+        is_lost: whether that commit is written, and only its answer is lost.
+    """
+
+    now: datetime
+    rows: Mapping[str, tuple[Row, ...]] = field(default_factory=dict)
+    nodes: Mapping[str, Node] = field(default_factory=dict)
+    verb: str = "build"
+    select: tuple[str, ...] = ()
+    full_refresh: bool = False
+    run_id: str = ""
+    publish: str = "at_once"
+    fault: int = 0
+    is_lost: bool = False
+
+    def command(self) -> list[str]:
+        """The arguments of dbt."""
+        if self.verb == "retry":
+            return ["retry"]
+        selected = ["--select", *self.select] if self.select else []
+        variables = {"now": str(self.now), "silt_run_id": self.run_id, "silt_publish": self.publish}
+        refresh = ["--full-refresh"] if self.full_refresh else []
+        return [self.verb, *selected, *refresh, "--vars", json.dumps(variables)]
+
+
+@dataclass(frozen=True)
+class Story:
+    """A project and its runs.
+
+    Attributes:
+        nodes: all nodes, each after its inputs.
+    """
+
+    seed: int
+    begin: datetime
+    nodes: tuple[Node, ...]
+    steps: tuple[Step, ...]
+
+
+def files(nodes: Mapping[str, Node], rows: Mapping[str, Iterable[Row]], begin: datetime) -> dict[str, str]:
+    """The files of the project: path -> text."""
+    found = {"dbt_project.yml": _DBT_PROJECT, "macros/clock.sql": _CLOCK, "models/nodes.yml": _properties(nodes, begin)}
+    for node in nodes.values():
+        if node.kind == "seed":
+            lines = [",".join(CORE), *(",".join(values.field(row[name]) for name in CORE) for row in rows[node.name])]
+            found[f"seeds/{node.name}.csv"] = "\n".join(lines) + "\n"
+        elif node.is_model:
+            found[f"models/{node.name}.{'py' if node.python else 'sql'}"] = _model(node, nodes, begin)
+    return found
+
+
+def _model(node: Node, nodes: Mapping[str, Node], begin: datetime) -> str:
+    def reference(name: str) -> str:
+        function = f"source('raw', '{name}')" if nodes[name].kind == "source" else f"ref('{name}')"
+        return f"dbt.{function}" if node.python else f"{{{{ {function} }}}}"
+
+    assert node.query is not None
+    configs = ", ".join(f"{name}={value!r}" for name, value in node.configs(begin).items())
+    if node.python:
+        return f"def model(dbt, session):\n    dbt.config({configs})\n" + node.query.python(reference)
+    return f"{{{{ config({configs}) }}}}\n{node.query.sql(reference)}\n"
+
+
+def _properties(nodes: Mapping[str, Node], begin: datetime) -> str:
+    """The properties of all nodes, in JSON, which is YAML."""
+    some: dict[str, list[dict[str, Any]]] = {"models": [], "seeds": [], "snapshots": []}
+    for node in nodes.values():
+        if node.is_model:
+            config = {"contract": {"enforced": node.contract}}
+            some["models"].append({"name": node.name, "config": config, "columns": _columns(node)})
+        elif node.kind == "seed":
+            config = {"column_types": dict(CORE), "event_time": "at"}
+            some["seeds"].append({"name": node.name, "config": config, "columns": _columns(node)})
+        elif node.kind == "snapshot":
+            (name,) = node.inputs
+            relation = f"source('raw', '{name}')" if nodes[name].kind == "source" else f"ref('{name}')"
+            some["snapshots"].append({"name": node.name, "relation": relation, "config": node.configs(begin)})
+    tables = [{"name": node.name, "config": {"event_time": "at"}} for node in nodes.values() if node.kind == "source"]
+    return json.dumps({**some, "sources": [{"name": "raw", "schema": "raw", "tables": tables}]}, indent=1)
+
+
+def _columns(node: Node) -> list[dict[str, Any]]:
+    tested = {"data_tests": list(node.tests)}
+    if not node.contract or node.query is None:
+        return [{"name": "k", **tested}] if node.tests else []
+    rules: dict[str, dict[str, Any]] = {
+        "k": {"constraints": [{"type": "not_null"}], **tested},
+        "n": {"constraints": [{"type": "check", "name": "n_is_high", "expression": "n is null or n >= -98"}]},
+    }
+    return [{"name": name, "data_type": kind, **rules.get(name, {})} for name, kind in node.query.columns.items()]

@@ -1,0 +1,77 @@
+"""A planted bug makes some random project differ from the oracle; a bug is a macro that replaces one of the package."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from tests.random_projects.generator import Generator
+from tests.random_projects.history import Player
+from tests.random_projects.project import Story
+from tests.random_projects.shrink import shrink
+
+pytestmark = [pytest.mark.filterwarnings("ignore"), pytest.mark.long]
+
+SEEDS: Final = 12
+
+NULLS_MATCH_NO_NULLS: Final = """
+{% macro silt__get_merge_unique_key_match(source_unique_key, target_unique_key) -%}
+  {{ return(source_unique_key ~ ' = ' ~ target_unique_key) }}
+{%- endmacro %}
+"""
+PREDICATES_ARE_IGNORED: Final = """
+{% macro silt__get_incremental_delete_insert_sql(arg_dict) -%}
+  {{ return(silt_replace_equal(arg_dict, silt_list(arg_dict['unique_key']), 'unique_key', [])) }}
+{%- endmacro %}
+"""
+PARTITIONS_ARE_NOT_REPLACED: Final = """
+{% macro silt__get_incremental_insert_overwrite_sql(arg_dict) -%}
+  {{ return(get_incremental_append_sql(arg_dict)) }}
+{%- endmacro %}
+"""
+TIMES_MAY_BE_EQUAL: Final = """
+{% macro snapshot_timestamp_strategy(node, snapshotted_rel, current_rel, model_config, target_exists) %}
+  {%- set name = silt_snapshot_names().dbt_updated_at -%}
+  {{ return(silt_snapshot_strategy(
+    node, config.get('updated_at'), '(' ~ snapshotted_rel ~ '.' ~ name ~ ' <= ' ~ current_rel ~ '.' ~ name ~ ')'
+  )) }}
+{% endmacro %}
+"""
+
+
+def of(strategy: str, seed: int) -> Story:
+    """A small story of one strategy."""
+    kinds = ("snapshot",) if strategy == "snapshot" else ("incremental",)
+    return Generator(seed, steps=3, most=3, kinds=kinds, strategies=(strategy,)).story()
+
+
+@pytest.mark.parametrize(
+    ("strategy", "macro"),
+    [
+        ("merge", NULLS_MATCH_NO_NULLS),
+        ("delete+insert", PREDICATES_ARE_IGNORED),
+        ("insert_overwrite", PARTITIONS_ARE_NOT_REPLACED),
+        ("snapshot", TIMES_MAY_BE_EQUAL),
+    ],
+)
+def test_a_planted_bug_is_found(strategy: str, macro: str, tmp_path: Path) -> None:
+    for seed in range(SEEDS):
+        if difference(of(strategy, seed), macro, tmp_path):
+            return
+    pytest.fail(f"{SEEDS} seeds do not show the bug")
+
+
+def test_a_failure_shrinks_to_one_model_and_two_runs(tmp_path: Path) -> None:
+    stories = (of("insert_overwrite", seed) for seed in range(SEEDS))
+    failing = next(story for story in stories if difference(story, PARTITIONS_ARE_NOT_REPLACED, tmp_path))
+    small = shrink(failing, lambda story: bool(difference(story, PARTITIONS_ARE_NOT_REPLACED, tmp_path)), 240)
+    assert len(small.steps) == 2
+    assert len([node for node in small.nodes if node.is_model]) == 1
+
+
+def difference(story: Story, macro: str, folder: Path) -> str:
+    """What differs in an empty warehouse."""
+    number = len(list(folder.glob("warehouse-*")))
+    return Player(folder / "project", folder / f"warehouse-{number}", story, macro).difference()
