@@ -11,7 +11,7 @@ import pytest
 
 from dbt.adapters.silt.engine.catalog.folders import locks
 from dbt.adapters.silt.engine.catalog.objects.table_ends import TableEnds
-from dbt.adapters.silt.engine.kernel.transaction import attempt, checked_attempt
+from dbt.adapters.silt.engine.kernel.transaction import attempt
 from tests.simulation.simulation import simulate
 from tests.simulation.warehouse.oracle import Violation
 
@@ -33,7 +33,7 @@ def test_a_writer_that_waits_for_a_version_forever_is_found() -> None:
             pass
         return outcome
 
-    with mock.patch.object(checked_attempt, "attempt", until_committed):
+    with mock.patch.object(attempt, "attempt", until_committed):
         assert "it does not end" in first_violation()
 
 

@@ -24,7 +24,7 @@ from dbt.adapters.silt.engine.kernel.storage.memory_store import MemoryFolder
 from dbt.adapters.silt.engine.kernel.storage.store import PinnedFolder, PutResult, Store
 from dbt.adapters.silt.engine.kernel.table.actions import DeletionVector
 from dbt.adapters.silt.engine.kernel.table.paths import commit_name
-from dbt.adapters.silt.engine.kernel.transaction import attempt, checked_attempt, commit, conflicts
+from dbt.adapters.silt.engine.kernel.transaction import attempt, commit, conflicts
 from tests.simulation.simulation import simulate
 from tests.simulation.warehouse.oracle import Violation
 
@@ -78,7 +78,7 @@ def test_an_unknown_answer_taken_for_a_conflict_is_found() -> None:
             return attempt.Conflict()
         return attempt.Committed() if put is PutResult.CREATED else attempt.Conflict()
 
-    with mock.patch.object(checked_attempt, "attempt", hasty):
+    with mock.patch.object(attempt, "attempt", hasty):
         first_violation()
 
 
@@ -128,12 +128,12 @@ def test_a_vacuum_that_keeps_only_the_newest_version_is_found() -> None:
 
 
 def test_a_commit_at_a_version_that_was_cleaned_up_is_found() -> None:
-    with mock.patch.multiple(checked_attempt, _not_cleaned_up=lambda log, folder, *_: folder, _check_was_free=passed):
+    with mock.patch.multiple(attempt, _not_cleaned_up=lambda log, folder, *_: folder, _check_was_free=passed):
         assert "and did not land" in first_violation(11)
 
 
 def test_a_commit_that_does_not_look_for_a_clean_up_after_its_write_is_found() -> None:
-    with mock.patch.object(checked_attempt, "_check_was_free", passed):
+    with mock.patch.object(attempt, "_check_was_free", passed):
         assert "and did not land" in first_violation(31)
 
 
@@ -142,8 +142,8 @@ def test_a_log_that_is_known_by_a_version_that_is_cleaned_up_is_found() -> None:
         real(log, folder, *rest)
         return folder
 
-    real = checked_attempt._not_cleaned_up
-    with mock.patch.object(checked_attempt, "_not_cleaned_up", kept):
+    real = attempt._not_cleaned_up
+    with mock.patch.object(attempt, "_not_cleaned_up", kept):
         first_violation(64, has_folders=False)
 
 

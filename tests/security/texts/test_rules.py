@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from dbt.adapters.silt.engine.kernel.errors import RuleNotAllowedError, SiltError
-from dbt.adapters.silt.engine.sql.query.rule_functions import DETERMINISTIC, OF_CHANCE, REFUSED
-from dbt.adapters.silt.engine.sql.query.rule_texts import problem
+from dbt.adapters.silt.engine.sql.query.rule_texts import DETERMINISTIC, OF_CHANCE, REFUSED, problem
 from tests.unit.engine.house import House
 
 pytestmark = pytest.mark.in_folders("the attacks read and write local files")

@@ -13,7 +13,7 @@ from dbt.adapters.silt.engine.catalog.names import RelationName
 from dbt.adapters.silt.engine.commands.spark.errors import SPARKS
 from dbt.adapters.silt.engine.kernel.errors import RelationNotFoundError, SiltError, StoredCodeError
 from dbt.adapters.silt.engine.sql.ast import Parameter
-from dbt.adapters.silt.engine.sql.query.rule_functions import REFUSED, RUNS_CODE, WITH_OPTIONS_THAT_OPEN_FILES
+from dbt.adapters.silt.engine.sql.query.rule_texts import REFUSED, RUNS_CODE, WITH_OPTIONS_THAT_OPEN_FILES
 from dbt.adapters.silt.engine.warehouse import WarehouseSettings
 from tests.unit.engine.house import House, opened
 from tests.unit.engine.place import Place

@@ -61,8 +61,8 @@ from dbt.adapters.silt.engine.kernel.storage.settings import StorageSettings, st
 from dbt.adapters.silt.engine.kernel.table.property_values import IsolationLevel
 from dbt.adapters.silt.engine.kernel.transaction.commit import CommitSettings
 from dbt.adapters.silt.engine.sql.ast import CreateTable, Query, Statement, is_path
-from dbt.adapters.silt.engine.sql.grammar.immediate import immediate
 from dbt.adapters.silt.engine.sql.grammar.parse import parse
+from dbt.adapters.silt.engine.sql.grammar.session import immediate
 from dbt.adapters.silt.engine.sql.query.quotes import as_read
 from dbt.adapters.silt.engine.statements import damaged_tables, missing_functions
 from dbt.adapters.silt.engine.statements.conflict_retry import ConflictRetry

@@ -18,7 +18,7 @@ from dbt.adapters.silt.engine.catalog.relations import RelationEntry, RelationKi
 from dbt.adapters.silt.engine.kernel.clock import utc_moment
 from dbt.adapters.silt.engine.kernel.errors import RelationNotFoundError
 from dbt.adapters.silt.engine.kernel.files.row_counts import row_count
-from dbt.adapters.silt.engine.kernel.log.freshness import last_data_change
+from dbt.adapters.silt.engine.kernel.log.commit_search import last_data_change
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
 from dbt.adapters.silt.engine.kernel.table.keys import table_keys
 

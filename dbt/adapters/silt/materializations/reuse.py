@@ -18,7 +18,7 @@ from dbt_common.exceptions import CompilationError
 
 from dbt.adapters.silt.__version__ import version as package_version
 from dbt.adapters.silt.engine.kernel.log.builds import Build, Effect
-from dbt.adapters.silt.engine.sql.query.normal_text import normal_text
+from dbt.adapters.silt.engine.sql.tokens import normal_text
 from dbt.adapters.silt.runs.done_again import is_repeatable
 
 UNCHANGED: Final = "unchanged"

@@ -25,11 +25,11 @@ if TYPE_CHECKING:
     from dbt.adapters.silt.column import SiltColumn
     from dbt.adapters.silt.connections import SiltConnectionManager
     from dbt.adapters.silt.engine.catalog.relations import RelationEntry
-    from dbt.adapters.silt.engine.kernel.log import freshness
+    from dbt.adapters.silt.engine.kernel.log import commit_search
     from dbt.adapters.silt.materializations import docs_catalog
     from dbt.adapters.silt.relation import SiltRelation
 else:
-    freshness = lazy_module("dbt.adapters.silt.engine.kernel.log.freshness")
+    commit_search = lazy_module("dbt.adapters.silt.engine.kernel.log.commit_search")
     docs_catalog = lazy_module("dbt.adapters.silt.materializations.docs_catalog")
 
 logger = AdapterLogger("Silt")
@@ -139,7 +139,7 @@ class DocumentationMethods(metaclass=AdapterMeta):
         if source.external_location is None:
             return docs_catalog.changed_at(self.connections.catalog, source.relation_name(self._own_database))
         if source.external_format == "delta":
-            changed_ms = freshness.last_data_change(self.connections.catalog.table_at(source.external_location))
+            changed_ms = commit_search.last_data_change(self.connections.catalog.table_at(source.external_location))
         else:
             files = read_files(source.external_location, {"format": "binaryFile"}, f"freshness of {source.identifier}")
             rows = self.connections.handle.warehouse.sql(f"select unix_millis(max(modificationTime)) from {files}")

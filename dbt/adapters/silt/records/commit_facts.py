@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Final
 from dbt.adapters.silt.lazy import lazy_module
 
 if TYPE_CHECKING:
-    from dbt.adapters.silt.engine.kernel.log import transaction_ids
+    from dbt.adapters.silt.engine.kernel.log import commit_search
     from dbt.adapters.silt.engine.kernel.log.history import Commit
     from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
     from dbt.adapters.silt.engine.kernel.table.actions import CommitInfo, Json
 else:
-    transaction_ids = lazy_module("dbt.adapters.silt.engine.kernel.log.transaction_ids")
+    commit_search = lazy_module("dbt.adapters.silt.engine.kernel.log.commit_search")
 
 INFO_KEY: Final = "dbt"
 """The field of `commitInfo` for the facts."""
@@ -94,7 +94,7 @@ class EarlierCommit:
 
 def find_unit(log: DeltaLog, app_id: str) -> EarlierCommit | None:
     """Finds the newest commit of a unit of work, unless its commit file has been cleaned up."""
-    found = transaction_ids.find_commit(log, app_id)
+    found = commit_search.find_commit(log, app_id)
     if found is None:
         return None
     return EarlierCommit(found.commit, CommitFacts.of(found.commit) or CommitFacts(), found.emptied_at)

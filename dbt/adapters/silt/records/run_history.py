@@ -17,7 +17,7 @@ from typing import Final
 from dbt.adapters.silt.engine.catalog.catalog import Catalog
 from dbt.adapters.silt.engine.catalog.names import RelationName
 from dbt.adapters.silt.engine.kernel.errors import NotATableError, RelationNotFoundError, SchemaNotFoundError, SiltError
-from dbt.adapters.silt.engine.kernel.log.commit_heads import CommitHead, read_heads
+from dbt.adapters.silt.engine.kernel.log.history import CommitHead, read_heads
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.table.operation_metrics import RowsChanged
 from dbt.adapters.silt.engine.kernel.transaction import lineage

@@ -18,8 +18,14 @@ from dbt.adapters.silt.engine.kernel.errors import StatementSyntaxError
 from dbt.adapters.silt.engine.kernel.identifiers import quote
 from dbt.adapters.silt.engine.sql.query.edits import Edit, edited
 from dbt.adapters.silt.engine.sql.query.parts import is_alias
-from dbt.adapters.silt.engine.sql.query.relations import after_name, after_sample
-from dbt.adapters.silt.engine.sql.spans import Tokens, after_group, after_time_travel, closings
+from dbt.adapters.silt.engine.sql.spans import (
+    Tokens,
+    after_group,
+    after_name,
+    after_sample,
+    after_time_travel,
+    closings,
+)
 from dbt.adapters.silt.engine.sql.tokens import tokenize
 from dbt.adapters.silt.runs.cut_relation_marks import CTE_PREFIX, MARK, WITHOUT_ROWS
 

@@ -13,7 +13,7 @@ from dbt.adapters.silt.engine.kernel.log.builds import (
     content_schema,
     local_day,
 )
-from dbt.adapters.silt.engine.kernel.log.freshness import last_change
+from dbt.adapters.silt.engine.kernel.log.commit_search import last_change
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.storage.memory_store import MemoryStore
 from dbt.adapters.silt.engine.kernel.table.actions import AddFile, CommitInfo, Metadata, Protocol

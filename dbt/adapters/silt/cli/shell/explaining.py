@@ -14,7 +14,7 @@ from dbt.adapters.silt.engine.answers.explained import Explained, TableRead
 from dbt.adapters.silt.engine.kernel.files.bounds import column_bounds
 from dbt.adapters.silt.engine.kernel.identifiers import quote
 from dbt.adapters.silt.engine.kernel.printable import line
-from dbt.adapters.silt.engine.kernel.scan.skip_reasons import SkippedBy, SkipReason
+from dbt.adapters.silt.engine.kernel.scan.skipping import SkippedBy, SkipReason
 from dbt.adapters.silt.engine.kernel.table.expressions import (
     And,
     Column,

@@ -16,8 +16,8 @@ from dbt.adapters.silt.engine.arrow.types import uniform
 from dbt.adapters.silt.engine.catalog.catalog import Catalog
 from dbt.adapters.silt.engine.kernel.errors import SiltError
 from dbt.adapters.silt.engine.sql.ast import Query
-from dbt.adapters.silt.engine.sql.grammar.immediate import immediate
 from dbt.adapters.silt.engine.sql.grammar.parse import parse
+from dbt.adapters.silt.engine.sql.grammar.session import immediate
 
 _UTC = ("UTC", "Etc/UTC")
 

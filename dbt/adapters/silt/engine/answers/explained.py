@@ -12,7 +12,7 @@ from dbt.adapters.silt.engine.catalog.documents import View
 from dbt.adapters.silt.engine.kernel.files.row_counts import num_records
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
-from dbt.adapters.silt.engine.kernel.scan.skip_reasons import Skipped, skipped
+from dbt.adapters.silt.engine.kernel.scan.skipping import Skipped, skipped
 from dbt.adapters.silt.engine.kernel.table.expressions import TRUE
 from dbt.adapters.silt.engine.sql.ast import Query
 from dbt.adapters.silt.engine.sql.conditions.predicates import Relation

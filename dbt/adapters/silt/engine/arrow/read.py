@@ -24,7 +24,7 @@ from dbt.adapters.silt.engine.arrow.scan import ArrowScan
 from dbt.adapters.silt.engine.arrow.tables import TableSource, path_in, snapshot_of
 from dbt.adapters.silt.engine.kernel import option_names
 from dbt.adapters.silt.engine.kernel.errors import DataFileChangedError, DataFileMissingError
-from dbt.adapters.silt.engine.kernel.log import origins
+from dbt.adapters.silt.engine.kernel.log import commit_search
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
 from dbt.adapters.silt.engine.kernel.storage.settings import StorageSettings
@@ -144,7 +144,7 @@ class TableRead:
         try:
             yield from in_order(self._of_file, self.scan.files, usual if at_once is None else at_once)
         except (DataFileMissingError, DataFileChangedError) as error:
-            raise origins.with_origin(self.log, self.snapshot, error) from error
+            raise commit_search.with_origin(self.log, self.snapshot, error) from error
 
     def head(self, limit: int) -> pa.Table:
         """Returns the first `limit` rows without opening later files; raises the errors of `batches`."""

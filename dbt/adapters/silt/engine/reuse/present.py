@@ -11,7 +11,7 @@ from dbt.adapters.silt.engine.catalog.names import RelationName
 from dbt.adapters.silt.engine.catalog.relations import RelationKind
 from dbt.adapters.silt.engine.kernel.errors import InvalidNameError
 from dbt.adapters.silt.engine.kernel.log.builds import INFO_KEY, Build, BuildFacts, TableState, local_day
-from dbt.adapters.silt.engine.kernel.log.freshness import last_change
+from dbt.adapters.silt.engine.kernel.log.commit_search import last_change
 from dbt.adapters.silt.engine.kernel.log.history import Commit
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.table.actions import Json, Metadata

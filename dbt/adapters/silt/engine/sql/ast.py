@@ -405,7 +405,7 @@ class DropFunction(Statement, effect=Effect.OTHER):
 
 @dataclass(frozen=True, kw_only=True)
 class CommentOn(OnObject, effect=Effect.METADATA):
-    """COMMENT ON; a comment of None removes it. For a column, the last part of `name` is the column."""
+    """COMMENT ON; a missing comment removes it. For a column, the last part of `name` is the column."""
 
     comment: str | None
 
@@ -817,7 +817,7 @@ class Cache(OnTable, effect=None):
 
 @dataclass(frozen=True, kw_only=True)
 class Uncache(Statement, effect=None):
-    """UNCACHE TABLE name, or CLEAR CACHE (`table` is None)."""
+    """UNCACHE TABLE name, or CLEAR CACHE without a table."""
 
     table: Name | None
 

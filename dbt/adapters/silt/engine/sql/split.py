@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from dbt.adapters.silt.engine.sql.byte_order_marks import without_byte_order_marks
-from dbt.adapters.silt.engine.sql.tokens import Kind, Token, tokenize
+from dbt.adapters.silt.engine.sql.tokens import Kind, Token, tokenize, without_byte_order_marks
 
 
 def split_statements(text: str) -> list[str]:

@@ -10,7 +10,7 @@ import re
 import sys
 from enum import Enum
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from dbt.adapters.silt.engine.kernel.errors import InternalError, StatementSyntaxError
 from dbt.adapters.silt.engine.kernel.identifiers import quote, unquote
@@ -206,3 +206,31 @@ def identifiers(text: str) -> list[str]:
 def is_exact_string(token: Token) -> bool:
     """Returns whether no setting affects the literal's value: single quotes, no escapes, no adjacent quotes."""
     return token.kind is Kind.STRING and token.text[0] == "'" and "\\" not in token.text and "'" not in token.text[1:-1]
+
+
+def normal_text(sql: str) -> str:
+    """Returns the tokens of SQL, separated by a space; text that cannot be split into tokens is returned unchanged."""
+    try:
+        return " ".join(token.text for token in tokenize(sql))
+    except StatementSyntaxError:
+        return sql
+
+
+_MARK: Final = "\ufeff"
+
+
+def without_byte_order_marks(text: str) -> str:
+    """Returns the text with a blank for each mark outside of strings, quoted names and comments.
+
+    The file of a model or a test becomes a part of a larger statement, so that its mark can be anywhere.
+
+    Raises:
+        StatementSyntaxError: as raised by `tokenize`.
+    """
+    if _MARK not in text:
+        return text
+    characters = list(text)
+    for token in tokenize(text):
+        if token.word == _MARK:
+            characters[token.start] = " "
+    return "".join(characters)

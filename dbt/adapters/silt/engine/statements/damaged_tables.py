@@ -12,7 +12,7 @@ from dbt.adapters.silt.engine.kernel.errors import (
     SiltError,
     TableDamagedError,
 )
-from dbt.adapters.silt.engine.kernel.log import origins
+from dbt.adapters.silt.engine.kernel.log import commit_search
 from dbt.adapters.silt.engine.kernel.table.paths import decode_path
 from dbt.adapters.silt.engine.statements import missing_functions
 from dbt.adapters.silt.engine.statements.resolve.namespace import Namespace
@@ -62,4 +62,4 @@ def named(catalog: Catalog, error: Exception) -> Exception:
     has_it = any(path.endswith(f"/{decode_path(each)}") for each in snapshot.files["path"].to_pylist())
     version = snapshot.version if has_it else None
     whose = type(error)(problem, remedy=error.action, table=log.name, version=version, details=details)
-    return origins.with_origin(log, snapshot, whose)
+    return commit_search.with_origin(log, snapshot, whose)

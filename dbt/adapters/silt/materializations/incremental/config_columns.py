@@ -11,9 +11,9 @@ from dbt.adapters.silt.engine.kernel.identifiers import quote, unquote
 from dbt.adapters.silt.lazy import lazy_module
 
 if TYPE_CHECKING:
-    from dbt.adapters.silt.engine.sql.query import qualify
+    from dbt.adapters.silt.engine.sql.query import column_names
 else:
-    qualify = lazy_module("dbt.adapters.silt.engine.sql.query.qualify")
+    column_names = lazy_module("dbt.adapters.silt.engine.sql.query.column_names")
 
 
 def column_named(text: str, columns: Iterable[str]) -> str | None:
@@ -46,7 +46,7 @@ def qualified(text: str, columns: Sequence[str], alias: str, setting: str) -> st
     column = column_named(text, columns)
     if column is not None:
         return f"{alias}.{quote(column)}"
-    written = qualify.Scope(alias, columns, other="", clause=f"`{setting}`").qualify(text)
+    written = column_names.Scope(alias, columns, other="", clause=f"`{setting}`").qualify(text)
     if written == text:
         raise _no_column(text, columns, setting)
     return f"({written})"
@@ -54,7 +54,7 @@ def qualified(text: str, columns: Sequence[str], alias: str, setting: str) -> st
 
 def qualify_condition(condition: str, columns: Sequence[str], alias: str) -> str:
     """Qualifies the unqualified names of these columns in a condition by an alias, except in subqueries."""
-    return qualify.Scope(alias, columns, other="", clause="condition").qualify(condition)
+    return column_names.Scope(alias, columns, other="", clause="condition").qualify(condition)
 
 
 def without_quotes(text: str) -> str:

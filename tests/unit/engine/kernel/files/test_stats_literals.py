@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dbt.adapters.silt.engine.kernel.files import stats_literals
-from dbt.adapters.silt.engine.kernel.files.stats_literals import truncated_maximum, truncated_minimum
+from dbt.adapters.silt.engine.kernel.files import stats_json
+from dbt.adapters.silt.engine.kernel.files.stats_json import truncated_maximum, truncated_minimum
 
 TOP = "\U0010ffff"
 DEL = "\x7f"
@@ -85,7 +85,7 @@ def test_truncated_bounds_are_still_bounds_in_utf8_order(one: str, other: str, l
     ],
 )
 def test_a_decimal_is_a_bare_number_with_all_its_digits(unscaled: int, scale: int, text: str) -> None:
-    assert stats_literals.decimal_literal(unscaled, scale) == text
+    assert stats_json.decimal_literal(unscaled, scale) == text
     assert json.loads(text, parse_float=Decimal) == Decimal(text)
 
 
@@ -100,16 +100,16 @@ def test_a_decimal_is_a_bare_number_with_all_its_digits(unscaled: int, scale: in
     ],
 )
 def test_numbers_that_json_lacks_are_spelled_as_spark_spells_them(value: float, text: str) -> None:
-    assert stats_literals.float_literal(value) == text
+    assert stats_json.float_literal(value) == text
 
 
 def test_a_timestamp_is_rounded_down_to_the_millisecond_before_1970_too() -> None:
-    assert stats_literals.timestamp_literal(1_999, zoned=True) == '"1970-01-01T00:00:00.001Z"'
-    assert stats_literals.timestamp_literal(-1, zoned=True) == '"1969-12-31T23:59:59.999Z"'
-    assert stats_literals.timestamp_literal(-1, zoned=False) == '"1969-12-31T23:59:59.999"'
+    assert stats_json.timestamp_literal(1_999, zoned=True) == '"1970-01-01T00:00:00.001Z"'
+    assert stats_json.timestamp_literal(-1, zoned=True) == '"1969-12-31T23:59:59.999Z"'
+    assert stats_json.timestamp_literal(-1, zoned=False) == '"1969-12-31T23:59:59.999"'
 
 
 def test_years_without_a_text_form_have_no_statistic() -> None:
-    assert stats_literals.timestamp_literal(10**18, zoned=True) is None
-    assert stats_literals.date_literal(10_000_000) is None
-    assert stats_literals.date_literal(-719_162) == '"0001-01-01"'
+    assert stats_json.timestamp_literal(10**18, zoned=True) is None
+    assert stats_json.date_literal(10_000_000) is None
+    assert stats_json.date_literal(-719_162) == '"0001-01-01"'

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from dbt.adapters.silt.engine.kernel.clock import FixedClock
 from dbt.adapters.silt.engine.kernel.errors import CorruptCheckpointError
-from dbt.adapters.silt.engine.kernel.log.checkpoint import json_checksum
+from dbt.adapters.silt.engine.kernel.log.checkpoint_write import json_checksum
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
 from dbt.adapters.silt.engine.kernel.storage.local_store import LocalStore

@@ -14,7 +14,7 @@ import pytest
 from deltalake import DeltaTable, QueryBuilder
 
 from dbt.adapters.silt.engine.kernel.errors import StorageError
-from dbt.adapters.silt.engine.kernel.log import checkpoint
+from dbt.adapters.silt.engine.kernel.log import checkpoint_write
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.storage.local_store import LocalStore
 from dbt.adapters.silt.engine.kernel.storage.memory_store import MemoryStore
@@ -58,7 +58,7 @@ def top_rows(store: Store) -> list[dict[str, object]]:
 def test_a_v2_checkpoint_is_read_back_as_the_snapshot(
     part_actions: int, as_struct: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(checkpoint, "PART_ACTIONS", part_actions)
+    monkeypatch.setattr(checkpoint_write, "PART_ACTIONS", part_actions)
     log = v2_log(MemoryStore(), {**V2, "delta.checkpoint.writeStatsAsStruct": as_struct})
     written, removed = log.snapshot(), log.tombstones(log.snapshot())
     log.checkpoint(written)
@@ -96,7 +96,7 @@ def test_few_files_are_stored_in_the_checkpoint_itself() -> None:
 
 
 def test_many_files_are_stored_in_sidecars_only(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(checkpoint, "PART_ACTIONS", 3)
+    monkeypatch.setattr(checkpoint_write, "PART_ACTIONS", 3)
     log = v2_log(MemoryStore())
     log.checkpoint(log.snapshot())
     sidecars = log.store.list_from(SIDECAR_FOLDER)
@@ -139,7 +139,7 @@ def test_without_the_policy_or_the_feature_the_checkpoint_is_classic(
 
 
 def test_an_interrupted_checkpoint_is_not_visible(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(checkpoint, "PART_ACTIONS", 2)
+    monkeypatch.setattr(checkpoint_write, "PART_ACTIONS", 2)
     log = v2_log(FaultyStore(MemoryStore()))
     assert isinstance(log.store, FaultyStore)
     for path in ("*_sidecars/*", "*.checkpoint.*"):
@@ -155,7 +155,7 @@ def test_an_interrupted_checkpoint_is_not_visible(monkeypatch: pytest.MonkeyPatc
 def test_another_engine_opens_a_table_from_this_engines_v2_checkpoint(
     tmp_path: Path, part_actions: int, as_json: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(checkpoint, "PART_ACTIONS", part_actions)
+    monkeypatch.setattr(checkpoint_write, "PART_ACTIONS", part_actions)
     store = LocalStore(tmp_path)
     properties = {**V2, "delta.checkpoint.writeStatsAsStruct": "true", "delta.checkpoint.writeStatsAsJson": as_json}
     log = new_log(store, properties, ["day"], Protocol(3, 7, ("v2Checkpoint",), ("v2Checkpoint", "appendOnly")))

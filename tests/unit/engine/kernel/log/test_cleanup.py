@@ -11,7 +11,7 @@ import pytest
 
 from dbt.adapters.silt.engine.kernel.clock import FixedClock
 from dbt.adapters.silt.engine.kernel.errors import ConcurrentModificationError, StorageError, VersionNotFoundError
-from dbt.adapters.silt.engine.kernel.log import checkpoint
+from dbt.adapters.silt.engine.kernel.log import checkpoint_write
 from dbt.adapters.silt.engine.kernel.log.cleanup import clean_up, expiry
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.storage.memory_store import MemoryStore
@@ -314,7 +314,7 @@ def test_a_table_that_consists_of_an_expired_checkpoint_can_be_written() -> None
 
 
 def test_unreferenced_sidecars_are_deleted_once_they_are_old(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(checkpoint, "PART_ACTIONS", 3)
+    monkeypatch.setattr(checkpoint_write, "PART_ACTIONS", 3)
     log = a_commit_a_day(23, V2, V2_PROTOCOL)
     before = {status.name for status in log.store.list_from(SIDECAR_FOLDER)}
     log.store.put(f"{SIDECAR_FOLDER}/under-way.parquet", b"of a checkpoint that is being written")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dbt.adapters.silt.engine.kernel.log.freshness import last_data_change
+from dbt.adapters.silt.engine.kernel.log.commit_search import last_data_change
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.storage.memory_store import MemoryStore
 from dbt.adapters.silt.engine.kernel.table.actions import (

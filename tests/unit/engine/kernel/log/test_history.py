@@ -15,8 +15,7 @@ from hypothesis import strategies as st
 
 from dbt.adapters.silt.engine.kernel.clock import FixedClock
 from dbt.adapters.silt.engine.kernel.errors import VersionNotFoundError
-from dbt.adapters.silt.engine.kernel.log.commit_heads import read_heads
-from dbt.adapters.silt.engine.kernel.log.history import file_timestamps
+from dbt.adapters.silt.engine.kernel.log.history import file_timestamps, read_heads
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.storage.local_store import LocalStore
 from dbt.adapters.silt.engine.kernel.storage.memory_store import MemoryStore

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 from dbt.adapters.silt.engine.kernel.clock import FixedClock
 from dbt.adapters.silt.engine.kernel.errors import VersionNotFoundError
-from dbt.adapters.silt.engine.kernel.log import checkpoint
-from dbt.adapters.silt.engine.kernel.log.checkpoint_rows import file_rows, header_rows, rows
+from dbt.adapters.silt.engine.kernel.log import checkpoint_write
+from dbt.adapters.silt.engine.kernel.log.checkpoint_write import file_rows, header_rows, rows
 from dbt.adapters.silt.engine.kernel.log.cleanup import clean_up
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.log.log_segment import list_log
@@ -161,9 +161,9 @@ def _ours(policy: str, part_actions: int = 50_000) -> Callable[[Table, Snapshot]
     def write(table: Table, snapshot: Snapshot) -> None:
         configuration = {**snapshot.metadata.configuration, "delta.checkpointPolicy": policy}
         asking = replace(snapshot, metadata=replace(snapshot.metadata, configuration=configuration))
-        live = checkpoint.live_tombstones(table.log.tombstones(snapshot), table.clock.at_ms - WEEK_MS)
-        with mock.patch.object(checkpoint, "PART_ACTIONS", part_actions):
-            checkpoint.write_checkpoint(table.log.store, asking, live, table.clock)
+        live = checkpoint_write.live_tombstones(table.log.tombstones(snapshot), table.clock.at_ms - WEEK_MS)
+        with mock.patch.object(checkpoint_write, "PART_ACTIONS", part_actions):
+            checkpoint_write.write_checkpoint(table.log.store, asking, live, table.clock)
 
     return write
 

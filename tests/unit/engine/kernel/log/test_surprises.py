@@ -15,7 +15,7 @@ from dbt.adapters.silt.engine.kernel.errors import (
     NotWrittenError,
 )
 from dbt.adapters.silt.engine.kernel.files import deletion_vectors
-from dbt.adapters.silt.engine.kernel.log import origins
+from dbt.adapters.silt.engine.kernel.log import commit_search
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.storage.local_store import LocalStore
 from dbt.adapters.silt.engine.kernel.table.actions import CommitInfo, RemoveFile, SetTransaction
@@ -139,13 +139,13 @@ def test_an_error_about_a_file_names_the_version_that_added_it_and_the_remedy(or
     path = snapshot.files["path"].to_pylist()[4]
     (changed,) = [version for version in range(12) if path.encode() in orders.store.read(commit_path(version))]
     error = DataFileChangedError("x", table=orders.name, version=11, details={"path": f"/somewhere/{path}"})
-    said = str(origins.with_origin(orders, snapshot, error))
+    said = str(commit_search.with_origin(orders, snapshot, error))
     assert f"Version {changed} (WRITE) added the file" in said
     assert f"`restore table silt.main.orders to version as of {changed - 1}`" in said
     old = orders.snapshot_at(10)
-    assert origins.with_origin(orders, old, error) is error
+    assert commit_search.with_origin(orders, old, error) is error
     unknown = DataFileChangedError("x", details={"path": "/nowhere.parquet"})
-    assert origins.with_origin(orders, snapshot, unknown) is unknown
+    assert commit_search.with_origin(orders, snapshot, unknown) is unknown
 
 
 def test_an_error_about_a_truncated_deletion_vector_states_where_its_file_ends(house: House) -> None:
@@ -165,4 +165,4 @@ def test_an_error_about_a_file_that_a_later_version_removed_names_no_way_back() 
     put(log, 1, CommitInfo(operation="WRITE"), add("f1.parquet"))
     put(log, 2, CommitInfo(operation="DELETE"), RemoveFile("f1.parquet", deletion_timestamp=1))
     error = DataFileChangedError("x", details={"path": "/somewhere/f1.parquet"})
-    assert origins.with_origin(log, log.snapshot(), error) is error
+    assert commit_search.with_origin(log, log.snapshot(), error) is error

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from dbt.adapters.silt.engine.kernel.clock import SystemClock
 from dbt.adapters.silt.engine.kernel.errors import CorruptCheckpointError
 from dbt.adapters.silt.engine.kernel.files.statistics import TRUSTED
-from dbt.adapters.silt.engine.kernel.log import checkpoint, checkpoint_read
+from dbt.adapters.silt.engine.kernel.log import checkpoint_read, checkpoint_write
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
 from dbt.adapters.silt.engine.kernel.scan import skipping
@@ -60,7 +60,7 @@ def small_batches() -> Iterator[None]:
     """Uses several batches and sidecars of few files each."""
     with (
         mock.patch("dbt.adapters.silt.engine.kernel.files.bounded_parquet.BATCH_ROWS", 4),
-        mock.patch.object(checkpoint, "PART_ACTIONS", 5),
+        mock.patch.object(checkpoint_write, "PART_ACTIONS", 5),
     ):
         yield
 
@@ -167,7 +167,7 @@ def test_a_checkpoint_of_the_table_is_like_any_other(form: str) -> None:
     snapshot = log.snapshot()
     assert snapshot.active.early.num_rows == 12
     hidden.delete(path)
-    checkpoint.write_checkpoint(hidden, snapshot, log.tombstones(snapshot), SystemClock())
+    checkpoint_write.write_checkpoint(hidden, snapshot, log.tombstones(snapshot), SystemClock())
     tables = [pq.read_table(io.BytesIO(data)) for data in (first, hidden.read(path))]
     assert tables[0].to_pylist() == tables[1].to_pylist()
 

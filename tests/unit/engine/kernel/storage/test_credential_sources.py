@@ -9,7 +9,7 @@ import pytest
 from dbt.adapters.silt.engine.commands.spark.storage.hadoop_storage import hadoop_settings
 from dbt.adapters.silt.engine.kernel.errors import InvalidSettingError
 from dbt.adapters.silt.engine.kernel.storage.credential_sources import Kind, access
-from dbt.adapters.silt.engine.kernel.storage.obstore_options import options
+from dbt.adapters.silt.engine.kernel.storage.opening import options
 from dbt.adapters.silt.engine.kernel.storage.settings import StorageSettings
 from dbt.adapters.silt.engine.kernel.storage.urls import parse_url
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from dbt.adapters.silt.engine.sql.ast import Delete, Merge, Update
-from dbt.adapters.silt.engine.sql.grammar.expressions import expressions, with_expressions
+from dbt.adapters.silt.engine.sql.grammar.clauses import expressions, with_expressions
 from dbt.adapters.silt.engine.sql.grammar.parse import parse
 
 MERGE = """merge into t using (select 1) s on t.id = s.id

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dbt.adapters.silt.engine.kernel.errors import ColumnNotFoundError
-from dbt.adapters.silt.engine.sql.query.qualify import Scope
+from dbt.adapters.silt.engine.sql.query.column_names import Scope
 from tests.unit.engine.sql.sql_soup import soups
 
 SCOPE = Scope(

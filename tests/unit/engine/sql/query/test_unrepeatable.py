@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from pyspark.sql import SparkSession
 
-from dbt.adapters.silt.engine.sql.query.normal_text import normal_text
-from dbt.adapters.silt.engine.sql.query.rule_functions import DETERMINISTIC, OF_CHANCE, REFUSED
+from dbt.adapters.silt.engine.sql.query.rule_texts import DETERMINISTIC, OF_CHANCE, REFUSED
 from dbt.adapters.silt.engine.sql.query.unrepeatable import OF_THE_DAY, REPEATABLE, UNREPEATABLE, unrepeatable
+from dbt.adapters.silt.engine.sql.tokens import normal_text
 
 WITHOUT_CLASS = {"case"}
 

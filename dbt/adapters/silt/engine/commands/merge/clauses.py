@@ -34,7 +34,7 @@ from dbt.adapters.silt.engine.sql.ast import (
     RowVerb,
     UpdateSet,
 )
-from dbt.adapters.silt.engine.sql.query.qualify import Scope
+from dbt.adapters.silt.engine.sql.query.column_names import Scope
 
 IN_TARGET: Final = "__silt_in_target"
 IN_SOURCE: Final = "__silt_in_source"

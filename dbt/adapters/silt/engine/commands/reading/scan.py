@@ -35,7 +35,7 @@ from dbt.adapters.silt.engine.kernel.errors import DataFileChangedError, DataFil
 from dbt.adapters.silt.engine.kernel.files import deletion_vectors
 from dbt.adapters.silt.engine.kernel.files.deletion_vectors import Positions
 from dbt.adapters.silt.engine.kernel.identifiers import quote
-from dbt.adapters.silt.engine.kernel.log import origins
+from dbt.adapters.silt.engine.kernel.log import commit_search
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
 from dbt.adapters.silt.engine.kernel.scan.uncertain_floats import uncertain_floats
@@ -184,7 +184,7 @@ def check_files(log: DeltaLog, snapshot: Snapshot, files: pa.Table) -> None:
     try:
         log.guard.check(log.store, files, snapshot.metadata, log.name, snapshot.version)
     except DataFileChangedError as error:
-        raise origins.with_origin(log, snapshot, error) from error
+        raise commit_search.with_origin(log, snapshot, error) from error
 
 
 def _scan(spark: SparkSession, log: DeltaLog, snapshot: Snapshot, with_position: bool) -> _Scan:
@@ -200,7 +200,7 @@ def _rows(scan: _Scan, log: DeltaLog, snapshot: Snapshot, files: pa.Table | None
         groups = _groups(scan, log, snapshot, chosen, only)
         parts = [_read_joined(scan, each) if _needs_join(scan, each) else _read_alike(scan, each) for each in groups]
     except (DataFileMissingError, DataFileChangedError) as error:
-        raise origins.with_origin(log, snapshot, error) from error
+        raise commit_search.with_origin(log, snapshot, error) from error
     if not parts:
         return _empty(scan)
     paths = [column.parts for column in uncertain_floats(chosen, snapshot.metadata)]

@@ -23,7 +23,7 @@ from dbt.adapters.silt.engine.kernel.errors import (
     ReplaceWhereMismatchError,
     ValueNotCastableError,
 )
-from dbt.adapters.silt.engine.kernel.files.stats_literals import float_text
+from dbt.adapters.silt.engine.kernel.files.stats_json import float_text
 from dbt.adapters.silt.engine.kernel.table.column_mapping import PARQUET_FIELD_ID, stored_schema
 from dbt.adapters.silt.engine.kernel.table.expressions import TRUE
 from dbt.adapters.silt.engine.kernel.table.schema import (

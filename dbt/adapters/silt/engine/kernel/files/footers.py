@@ -15,7 +15,7 @@ from typing import Any, Final, TypeAlias
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from dbt.adapters.silt.engine.kernel.files import stats_literals
+from dbt.adapters.silt.engine.kernel.files import stats_json
 from dbt.adapters.silt.engine.kernel.files.plain_types import plain_type
 from dbt.adapters.silt.engine.kernel.table.schema import DataType, DecimalType
 
@@ -73,14 +73,14 @@ class ColumnChunks:
         if name == "string" and (pa.types.is_string(kind) or pa.types.is_large_string(kind)):
             return _string_literal(value, truncate)
         if name in _INTEGERS and pa.types.is_integer(kind):
-            return stats_literals.integer_literal(value)
+            return stats_json.integer_literal(value)
         if name in _FLOATS and pa.types.is_floating(kind):
-            return stats_literals.float_literal(value)
+            return stats_json.float_literal(value)
         if name == "date" and pa.types.is_date32(kind):
-            return stats_literals.date_literal(value)
+            return stats_json.date_literal(value)
         if name in ("timestamp", "timestamp_ntz") and pa.types.is_timestamp(kind):
             times, parts = _MICROSECONDS[kind.unit]
-            return stats_literals.timestamp_literal(value * times // parts, zoned=name == "timestamp")
+            return stats_json.timestamp_literal(value * times // parts, zoned=name == "timestamp")
         return None
 
 
@@ -166,9 +166,9 @@ def _interpreted(raw: Any, arrow_type: pa.DataType) -> Any:
 def _decimal_literal(value: int, kind: pa.DataType, column_type: DecimalType) -> str | None:
     """Returns the literal of a decimal, or of an integer in a column of scale 0 (an unsigned integer)."""
     if pa.types.is_decimal(kind):
-        return stats_literals.decimal_literal(value, kind.scale)
+        return stats_json.decimal_literal(value, kind.scale)
     if pa.types.is_integer(kind) and column_type.scale == 0:
-        return stats_literals.integer_literal(value)
+        return stats_json.integer_literal(value)
     return None
 
 
@@ -183,7 +183,7 @@ def _string_literal(raw: bytes, truncate: Callable[[str], str | None]) -> str | 
     except UnicodeDecodeError:
         # A writer may cut a long value within a character, and Spark allows strings that are not UTF-8.
         return None
-    return None if shortened is None else stats_literals.string_literal(shortened)
+    return None if shortened is None else stats_json.string_literal(shortened)
 
 
 def may_be_wide_differences(error: Exception, footer: pq.FileMetaData, columns: Collection[str] | None = None) -> bool:

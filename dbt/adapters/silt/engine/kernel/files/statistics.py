@@ -26,7 +26,7 @@ from dbt.adapters.silt.engine.kernel.errors import DataFileMissingError, TableDa
 from dbt.adapters.silt.engine.kernel.files import data_files, footers
 from dbt.adapters.silt.engine.kernel.files.footer_check import read_footer
 from dbt.adapters.silt.engine.kernel.files.footers import ColumnChunks
-from dbt.adapters.silt.engine.kernel.files.stats_literals import string_literal, truncated_maximum, truncated_minimum
+from dbt.adapters.silt.engine.kernel.files.stats_json import string_literal, truncated_maximum, truncated_minimum
 from dbt.adapters.silt.engine.kernel.identifiers import split_name
 from dbt.adapters.silt.engine.kernel.progress import Progress, counted, silent
 from dbt.adapters.silt.engine.kernel.storage.store import ObjectMissing, Store

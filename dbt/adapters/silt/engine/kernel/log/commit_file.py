@@ -1,8 +1,9 @@
-"""Reads commit files of the log: their bytes and the actions in them."""
+"""Reads commit files of the log: their bytes, the actions in them, and the commits after a version."""
 
 from __future__ import annotations
 
 import functools
+import itertools
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -10,7 +11,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from dbt.adapters.silt.engine.kernel.errors import CorruptLogError
-from dbt.adapters.silt.engine.kernel.log.log_segment import missing_version
+from dbt.adapters.silt.engine.kernel.log.log_segment import list_log, missing_version
 from dbt.adapters.silt.engine.kernel.storage.store import FileStatus, ObjectMissing, Store, read_whole
 from dbt.adapters.silt.engine.kernel.table.actions import Action, AddFile, Metadata, Protocol, RemoveFile, parse
 from dbt.adapters.silt.engine.kernel.table.active_files import KEY_SEPARATOR, file_key
@@ -112,3 +113,50 @@ def read_commit(store: Store, version: int, table: str, status: FileStatus | Non
         return CommitFile(version, read_whole(store, commit_path(version), status))
     except ObjectMissing as error:
         raise missing_version(version, table) from error
+
+
+# After this many commits there may be many more: a single listing finds them, and they are read in parallel.
+_ONE_BY_ONE: Final = 4
+
+Found = tuple[FileStatus, CommitFile]
+
+
+def later_commits(store: Store, first: int, table: str, up_to: int | None = None) -> Iterator[Found]:
+    """Yields the commits from a version on, with their files' statuses, until the next commit does not exist.
+
+    Args:
+        up_to: the last version to read; all by default.
+
+    Raises:
+        MissingLogVersionError: if a commit disappeared while it was read.
+        StorageError: if a commit cannot be read.
+    """
+    version = first
+    while True:
+        for _ in range(_ONE_BY_ONE):
+            found = None if up_to is not None and version > up_to else _fetched(store, version, table)
+            if found is None:
+                return
+            yield found
+            version += 1
+        if not store.has_folders:
+            for found in _listed(store, version, table, up_to):
+                yield found
+                version += 1
+
+
+def _fetched(store: Store, version: int, table: str) -> Found | None:
+    """Reads a commit and its file's status, if the commit exists."""
+    try:
+        found = store.fetch(commit_path(version))
+    except ObjectMissing as error:
+        raise missing_version(version, table) from error
+    return None if found is None else (found[0], CommitFile(version, found[1]))
+
+
+def _listed(store: Store, first: int, table: str, up_to: int | None) -> Iterator[Found]:
+    """Yields the commits from a version on that a listing shows without a gap."""
+    shown = list_log(store, table, first).commits
+    versions = itertools.count(first) if up_to is None else range(first, up_to + 1)
+    files = [shown[version] for version in itertools.takewhile(shown.__contains__, versions)]
+    yield from zip(files, read_commits(store, first, files, table), strict=True)

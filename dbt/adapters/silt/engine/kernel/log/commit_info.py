@@ -1,8 +1,4 @@
-"""Reads the `commitInfo` of a commit without its other actions.
-
-In commits of this engine it is the first line, so only that line is read. In commits of other engines it may be any
-line, so all lines are searched.
-"""
+"""Reads the `commitInfo` of a commit without its other actions."""
 
 from __future__ import annotations
 

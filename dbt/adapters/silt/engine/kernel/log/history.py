@@ -18,7 +18,7 @@ from dbt.adapters.silt.engine.kernel.clock import utc_text
 from dbt.adapters.silt.engine.kernel.errors import VersionNotFoundError
 from dbt.adapters.silt.engine.kernel.log.commit_file import read_commit
 from dbt.adapters.silt.engine.kernel.log.commit_info import read_info
-from dbt.adapters.silt.engine.kernel.log.log_segment import LogListing
+from dbt.adapters.silt.engine.kernel.log.log_segment import LogListing, list_log
 from dbt.adapters.silt.engine.kernel.storage.store import FileStatus, Store
 from dbt.adapters.silt.engine.kernel.table.actions import Action, CommitInfo, changes_rows
 from dbt.adapters.silt.engine.kernel.table.properties import TableProperties
@@ -284,3 +284,39 @@ def _may_be_at(version: int, timestamp_ms: int, properties: TableProperties) -> 
 
 def _utc(timestamp_ms: int) -> str:
     return utc_text(timestamp_ms, "+00:00", "milliseconds")
+
+
+@dataclass(frozen=True)
+class CommitHead:
+    """A version of the log.
+
+    Attributes:
+        timestamp_ms: the time of the commit, milliseconds since 1970-01-01 UTC.
+        info: its `commitInfo`; empty if the commit lacks it.
+    """
+
+    version: int
+    timestamp_ms: int
+    info: CommitInfo
+
+
+def read_heads(store: Store, table: str) -> list[CommitHead]:
+    """Reads the heads of the commits whose files still exist, oldest first.
+
+    Args:
+        table: the table's name, for messages.
+
+    Raises:
+        NotATableError: if the log does not exist.
+        MissingLogVersionError: if a commit disappeared after the listing.
+        CorruptLogError: if a commit cannot be read.
+        StorageError: if the storage failed.
+    """
+    files = list_log(store, table).commits
+    times = file_timestamps(files)
+    found: list[CommitHead] = []
+    for version in sorted(files):
+        info = read_info(store, version, files[version], table)
+        earlier = found[-1].timestamp_ms if found else None
+        found.append(CommitHead(version, info.in_commit_timestamp or raised(info, times[version], earlier), info))
+    return found

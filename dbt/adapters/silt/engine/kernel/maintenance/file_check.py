@@ -22,14 +22,7 @@ import pyarrow.parquet as pq
 from pyroaring import BitMap64
 
 from dbt.adapters.silt.engine.kernel.errors import ExternalPathError, StorageError, TableDamagedError
-from dbt.adapters.silt.engine.kernel.files import (
-    data_files,
-    deletion_vectors,
-    footers,
-    row_counts,
-    stats_json,
-    stats_literals,
-)
+from dbt.adapters.silt.engine.kernel.files import data_files, deletion_vectors, footers, row_counts, stats_json
 from dbt.adapters.silt.engine.kernel.files.bounds import Bounds, column_bounds
 from dbt.adapters.silt.engine.kernel.files.file_guard import Expected, content_problem
 from dbt.adapters.silt.engine.kernel.files.footer_check import read_footer
@@ -332,7 +325,7 @@ def _form(order: ValueOrder, kind: pa.DataType, raw: Any) -> Any:
         return raw.decode(errors="replace") if isinstance(raw, bytes) else None
     if isinstance(order, Decimals):
         is_number = pa.types.is_decimal(kind) and isinstance(raw, int)
-        return Decimal(stats_literals.decimal_literal(raw, kind.scale)) if is_number else None
+        return Decimal(stats_json.decimal_literal(raw, kind.scale)) if is_number else None
     if isinstance(order, Doubles):
         return float(raw) if isinstance(raw, int | float) else None
     return int(raw) if isinstance(raw, int) else None

@@ -19,9 +19,8 @@ from dbt.adapters.silt.engine.kernel.publication.prepared_commit import (
 from dbt.adapters.silt.engine.kernel.publication_marks import publication_of, undone_by
 from dbt.adapters.silt.engine.kernel.table.actions import CommitInfo
 from dbt.adapters.silt.engine.kernel.table.property_values import IsolationLevel
-from dbt.adapters.silt.engine.kernel.transaction.attempt import Committed, Unknown
+from dbt.adapters.silt.engine.kernel.transaction.attempt import Committed, Unknown, checked_attempt, state_unknown
 from dbt.adapters.silt.engine.kernel.transaction.changes import Changes, Operation, ReadSet
-from dbt.adapters.silt.engine.kernel.transaction.checked_attempt import checked_attempt, state_unknown
 from dbt.adapters.silt.engine.kernel.transaction.commit import (
     AttemptPoint,
     committed_at,

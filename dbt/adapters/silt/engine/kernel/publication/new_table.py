@@ -16,9 +16,8 @@ from dbt.adapters.silt.engine.kernel.publication.prepared_commit import (
 )
 from dbt.adapters.silt.engine.kernel.storage.store import PinnedFolder
 from dbt.adapters.silt.engine.kernel.table.actions import CommitInfo, Metadata
-from dbt.adapters.silt.engine.kernel.transaction.attempt import Conflict, Unknown, attempt
+from dbt.adapters.silt.engine.kernel.transaction.attempt import Conflict, Unknown, attempt, state_unknown
 from dbt.adapters.silt.engine.kernel.transaction.changes import Changes
-from dbt.adapters.silt.engine.kernel.transaction.checked_attempt import state_unknown
 from dbt.adapters.silt.engine.kernel.transaction.commit import AttemptPoint, entry_at, log_folder_of
 
 

@@ -23,9 +23,8 @@ from dbt.adapters.silt.engine.kernel.table.actions import (
     RemoveFile,
     SetTransaction,
 )
-from dbt.adapters.silt.engine.kernel.transaction.attempt import Committed, Unknown, attempt
+from dbt.adapters.silt.engine.kernel.transaction.attempt import Committed, Unknown, attempt, state_unknown
 from dbt.adapters.silt.engine.kernel.transaction.changes import DROPPED_PROPERTY, NOT_DONE, Changes, Operation, ReadSet
-from dbt.adapters.silt.engine.kernel.transaction.checked_attempt import state_unknown
 from dbt.adapters.silt.engine.kernel.transaction.commit import (
     AttemptPoint,
     CommitSettings,

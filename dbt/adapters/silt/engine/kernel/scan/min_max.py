@@ -21,7 +21,7 @@ from dbt.adapters.silt.engine.kernel.files.bounds import column_bounds
 from dbt.adapters.silt.engine.kernel.files.data_files import located
 from dbt.adapters.silt.engine.kernel.files.footer_check import read_footer
 from dbt.adapters.silt.engine.kernel.files.statistics import are_trusted
-from dbt.adapters.silt.engine.kernel.files.stats_literals import utf16_length
+from dbt.adapters.silt.engine.kernel.files.stats_json import utf16_length
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
 from dbt.adapters.silt.engine.kernel.storage.store import ObjectMissing, Store
 from dbt.adapters.silt.engine.kernel.table.expressions import Column, Value

@@ -1,32 +1,12 @@
-"""Data skipping: finds the files that a predicate excludes, by partition values and statistics.
-
-For each part of the predicate and each file, three questions are answered: may a row of the file make it TRUE, FALSE,
-NULL? An answer may only be wrong by being "may" instead of "cannot", and AND, OR and NOT preserve that: NOT swaps TRUE
-and FALSE, and never turns "may" into "cannot". Rows are evaluated as in SQL (`expressions.evaluate`); a file is
-
-- ROWS_CANNOT_MATCH, and dropped, if no row may make the predicate TRUE;
-- ROWS_MIGHT_MATCH, and kept, otherwise, for example if statistics are missing;
-- fully matched if no row may make it FALSE or NULL.
-
-With L, E, G for "a value may be less than, equal to, greater than v", by the column's bounds:
-
-| predicate | may be TRUE | may be FALSE | may be NULL |
-|---|---|---|---|
-| a = v | E | L or G | a may be null |
-| a < v | L | E or G | a may be null |
-| a <= v | L or E | G | a may be null |
-| a <=> v | E | L or G, or a may be null | no |
-| a IN (v, w) | E(v) or E(w) | L(v) or G(v), and L(w) or G(w) | a may be null |
-| a IS NULL | a may be null | a may have a value | no |
-| a LIKE 's%' | bounds meet the strings that begin with s | bounds reach beyond them | a may be null |
-"""
+"""Data skipping: finds the files that a predicate excludes, and the part of a condition that excludes them."""
 
 from __future__ import annotations
 
 import bisect
 import functools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from enum import Enum
 from typing import Any, Final
 
 import pyarrow as pa
@@ -38,6 +18,7 @@ from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
 from dbt.adapters.silt.engine.kernel.table import active_files, expressions
 from dbt.adapters.silt.engine.kernel.table.actions import AddFile, Metadata
 from dbt.adapters.silt.engine.kernel.table.expressions import (
+    TRUE,
     And,
     Column,
     Comparison,
@@ -50,6 +31,7 @@ from dbt.adapters.silt.engine.kernel.table.expressions import (
     Or,
     StartsWith,
     Value,
+    columns,
 )
 from dbt.adapters.silt.engine.kernel.table.value_order import Strings
 
@@ -255,3 +237,58 @@ def _may(bounds: Bounds, condition: Any) -> Any:
 
 def _as_array(answers: Any, length: int) -> pa.BooleanArray:
     return pa.repeat(answers, length) if isinstance(answers, pa.Scalar) else answers
+
+
+class SkippedBy(Enum):
+    """The kind of information in the log that rules a file out."""
+
+    PARTITION_VALUES = "partition values"
+    STATISTICS = "statistics"
+
+
+@dataclass(frozen=True)
+class SkipReason:
+    """Files in which no row fulfils a part of a condition.
+
+    Attributes:
+        part: the part of the condition; parts are applied in order.
+        files: the files that it excludes and no earlier part excludes; rows of `Snapshot.files`.
+    """
+
+    part: Expression
+    by: SkippedBy
+    files: pa.Table
+
+
+@dataclass(frozen=True)
+class Skipped:
+    """The files that must be read for a condition, and the reasons why other files are skipped."""
+
+    reasons: tuple[SkipReason, ...]
+    read: pa.Table
+
+
+def skipped(snapshot: Snapshot, predicate: Expression) -> Skipped:
+    """Returns the snapshot's files that `skipping.prune` keeps, and the reasons for the files that it drops."""
+    left, reasons = snapshot.files, []
+    for part in _parts(predicate):
+        kept = prune(snapshot, part, left)
+        if kept.num_rows < left.num_rows:
+            is_kept = pc.is_in(left["path"], value_set=kept["path"].combine_chunks())
+            reasons.append(SkipReason(part, _by(part, snapshot), left.filter(pc.invert(is_kept))))
+        left = kept
+    return Skipped(tuple(reasons), left)
+
+
+def _parts(predicate: Expression) -> Iterator[Expression]:
+    if isinstance(predicate, And):
+        for part in predicate.parts:
+            yield from _parts(part)
+    elif predicate != TRUE:
+        yield predicate
+
+
+def _by(part: Expression, snapshot: Snapshot) -> SkippedBy:
+    partitioning = {name.lower() for name in snapshot.partition_columns}
+    named = {column.parts[0].lower() for column in columns(part)}
+    return SkippedBy.PARTITION_VALUES if named <= partitioning else SkippedBy.STATISTICS

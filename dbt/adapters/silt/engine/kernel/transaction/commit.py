@@ -41,10 +41,17 @@ from dbt.adapters.silt.engine.kernel.table.actions import (
 from dbt.adapters.silt.engine.kernel.table.paths import LOG_FOLDER, commit_path, decode_path, is_absolute
 from dbt.adapters.silt.engine.kernel.table.properties import TableProperties
 from dbt.adapters.silt.engine.kernel.table.property_values import IsolationLevel
-from dbt.adapters.silt.engine.kernel.transaction.attempt import Committed, Conflict, Entry, Unknown, attempt
+from dbt.adapters.silt.engine.kernel.transaction.attempt import (
+    Committed,
+    Conflict,
+    Entry,
+    Unknown,
+    attempt,
+    checked_attempt,
+    state_unknown,
+)
 from dbt.adapters.silt.engine.kernel.transaction.branch_log import BranchLog
 from dbt.adapters.silt.engine.kernel.transaction.changes import DROPPED_PROPERTY, ENGINE_INFO, Changes, ReadSet
-from dbt.adapters.silt.engine.kernel.transaction.checked_attempt import checked_attempt, state_unknown
 from dbt.adapters.silt.engine.kernel.transaction.competing_commits import PendingCommit, WinningCommit
 from dbt.adapters.silt.engine.kernel.transaction.conflicts import check_conflicts, effective_isolation_level
 from dbt.adapters.silt.engine.kernel.transaction.in_commit_timestamps import (

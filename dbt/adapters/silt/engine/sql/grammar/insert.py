@@ -7,7 +7,7 @@ from dataclasses import replace
 from dbt.adapters.silt.engine.kernel.errors import UnsupportedStatementError
 from dbt.adapters.silt.engine.sql.ast import Insert, InsertDirectory, InsertMode, Statement
 from dbt.adapters.silt.engine.sql.cursor import Cursor
-from dbt.adapters.silt.engine.sql.grammar.changed_keys import changed_keys
+from dbt.adapters.silt.engine.sql.grammar.clauses import changed_keys
 from dbt.adapters.silt.engine.sql.spans import after_group, starts_query, starts_query_in_parentheses
 from dbt.adapters.silt.engine.sql.tokens import Kind
 

@@ -13,7 +13,7 @@ from dbt.adapters.silt.engine.kernel.errors import UnsupportedStatementError
 from dbt.adapters.silt.engine.sql.ast import Explain, Name, Query, Statement, Unrecognised
 from dbt.adapters.silt.engine.sql.cursor import Cursor
 from dbt.adapters.silt.engine.sql.grammar.alter import alter
-from dbt.adapters.silt.engine.sql.grammar.ctes import pushed_down, take_ctes
+from dbt.adapters.silt.engine.sql.grammar.clauses import pushed_down, take_ctes
 from dbt.adapters.silt.engine.sql.grammar.ddl import comment_on, create, drop
 from dbt.adapters.silt.engine.sql.grammar.dml import delete, merge, truncate, update
 from dbt.adapters.silt.engine.sql.grammar.insert import insert, refuse_multi_insert

@@ -1,7 +1,8 @@
-"""The grammar of the session: USE, SET, RESET, CALL and Spark's cache."""
+"""The grammar of the session: USE, SET, RESET, CALL, EXECUTE IMMEDIATE and Spark's cache."""
 
 from __future__ import annotations
 
+from dbt.adapters.silt.engine.kernel.errors import UnsupportedStatementError
 from dbt.adapters.silt.engine.sql.ast import (
     Begin,
     Cache,
@@ -17,7 +18,7 @@ from dbt.adapters.silt.engine.sql.ast import (
     Use,
 )
 from dbt.adapters.silt.engine.sql.cursor import Cursor
-from dbt.adapters.silt.engine.sql.tokens import Kind
+from dbt.adapters.silt.engine.sql.tokens import Kind, tokenize
 
 TIME_ZONE = "spark.sql.session.timeZone"
 _OF_TRANSACTION = ("TRANSACTION", "WORK")
@@ -142,3 +143,25 @@ def _raw(cursor: Cursor) -> str:
 
 def _skip_all(cursor: Cursor) -> None:
     cursor.at_token = len(cursor.tokens) - 1
+
+
+def immediate(text: str) -> str | None:
+    """Returns the expression whose value EXECUTE IMMEDIATE runs as a statement, if it is such a statement.
+
+    Raises:
+        StatementSyntaxError: if it is incomplete, or another statement follows.
+        UnsupportedStatementError: if it has parameters, or stores its result in variables.
+    """
+    cursor = Cursor(text, tokenize(text))
+    if not cursor.take("EXECUTE", "IMMEDIATE"):
+        return None
+    expression = cursor.until("INTO", "USING", ";", what="a statement as a string")
+    if cursor.at_any("INTO", "USING"):
+        raise UnsupportedStatementError(
+            f"EXECUTE IMMEDIATE ... {cursor.token.word} is not supported",
+            remedy="Write the values into the statement's string, and read the result from the statement itself",
+        )
+    while cursor.take(";"):
+        pass
+    cursor.finished()
+    return expression

@@ -19,7 +19,7 @@ from dbt.adapters.silt.engine.sql.ast import (
     TimeTravel,
 )
 from dbt.adapters.silt.engine.sql.cursor import Cursor
-from dbt.adapters.silt.engine.sql.grammar.changed_keys import changed_keys
+from dbt.adapters.silt.engine.sql.grammar.clauses import changed_keys
 from dbt.adapters.silt.engine.sql.spans import closing, starts_query
 
 

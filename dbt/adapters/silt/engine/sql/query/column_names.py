@@ -1,19 +1,17 @@
-"""Finds the columns that an expression names, outside of its subqueries and except the parameters of its lambdas.
-
-A word counts as a column only if an operand is expected and the next token can follow an operand. This excludes
-keywords, units of time, types, aliases and names of arguments without a list of all keywords; an ambiguous word is
-excluded too.
-"""
+"""Finds and qualifies the columns that an expression names, outside of its subqueries and lambdas' parameters."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from enum import Enum
+from functools import cached_property
 
+from dbt.adapters.silt.engine.kernel.errors import ColumnNotFoundError, StatementSyntaxError
+from dbt.adapters.silt.engine.kernel.identifiers import quote
 from dbt.adapters.silt.engine.sql.ast import Name
 from dbt.adapters.silt.engine.sql.spans import Tokens, after_group, closing, starts_query
-from dbt.adapters.silt.engine.sql.tokens import Kind
+from dbt.adapters.silt.engine.sql.tokens import Kind, tokenize
 
 
 @dataclass(frozen=True)
@@ -232,3 +230,50 @@ class _Reader:
             self.at += 1
             if depth == 0:
                 break
+
+
+@dataclass(frozen=True)
+class Scope:
+    """The only table whose columns an expression sees.
+
+    Args:
+        alias: qualifier of the table's columns.
+        columns: the table's columns.
+        other: alias of an invisible table.
+        clause: the kind of clause, for messages.
+    """
+
+    alias: str
+    columns: Collection[str]
+    other: str
+    clause: str
+
+    def qualify(self, text: str) -> str:
+        """Returns the expression with the alias before the bare names of the table's columns.
+
+        A text that is not an expression is unchanged, and so is a word that may not be a column: Spark, which reads the
+        result, then refuses the name if it is ambiguous.
+
+        Raises:
+            ColumnNotFoundError: if it names a column of the other table.
+        """
+        try:
+            names = column_names(tokenize(text))
+        except StatementSyntaxError:
+            return text
+        for name in reversed([name for name in names if self._is_bare(name, text)]):
+            text = f"{text[: name.start]}{quote(self.alias)}.{text[name.start :]}"
+        return text
+
+    def _is_bare(self, name: ColumnName, text: str) -> bool:
+        """Returns whether the name is a column of the table, without the qualifier."""
+        first = name.parts[0].lower()
+        if name.is_dotted and first == self.alias.lower():
+            return False
+        if name.is_dotted and first == self.other.lower():
+            raise ColumnNotFoundError(f"{self.clause} cannot refer to {text[name.start : name.end]}")
+        return first in self._folded_columns
+
+    @cached_property
+    def _folded_columns(self) -> frozenset[str]:
+        return frozenset(column.lower() for column in self.columns)

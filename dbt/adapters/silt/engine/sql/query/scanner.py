@@ -10,9 +10,17 @@ from dbt.adapters.silt.engine.sql.ast import Name
 from dbt.adapters.silt.engine.sql.cursor import Cursor
 from dbt.adapters.silt.engine.sql.query import table_functions
 from dbt.adapters.silt.engine.sql.query.parts import AFTER_ROW, Part, is_alias, part_at
-from dbt.adapters.silt.engine.sql.query.relations import after_name, after_sample, has_rows, travelled
 from dbt.adapters.silt.engine.sql.query.scans import Block, Call, Chain, Reference, Scan, Scope
-from dbt.adapters.silt.engine.sql.spans import Tokens, after_group, starts_query, starts_query_in_parentheses
+from dbt.adapters.silt.engine.sql.spans import (
+    Tokens,
+    after_group,
+    after_name,
+    after_sample,
+    has_rows,
+    starts_query,
+    starts_query_in_parentheses,
+    travelled,
+)
 from dbt.adapters.silt.engine.sql.tokens import Kind, double_quotes_remedy, syntax_error
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from dbt.adapters.silt.engine.kernel.errors import StatementSyntaxError
-from dbt.adapters.silt.engine.sql.query.rule_functions import (
+from dbt.adapters.silt.engine.sql.query.rule_texts import (
     DETERMINISTIC,
     OF_CHANCE,
     REFUSED,

@@ -9,7 +9,7 @@ from dbt.adapters.silt.engine.commands.writing import rules
 from dbt.adapters.silt.engine.kernel.errors import InvalidStatementError
 from dbt.adapters.silt.engine.kernel.table.schema import StructField, StructType
 from dbt.adapters.silt.engine.sql.cursor import Cursor
-from dbt.adapters.silt.engine.sql.grammar.ctes import take_ctes
+from dbt.adapters.silt.engine.sql.grammar.clauses import take_ctes
 from dbt.adapters.silt.engine.sql.query.edits import Edit, edited
 from dbt.adapters.silt.engine.sql.spans import Tokens
 from dbt.adapters.silt.engine.sql.tokens import tokenize

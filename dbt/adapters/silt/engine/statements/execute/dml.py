@@ -14,7 +14,7 @@ from dbt.adapters.silt.engine.commands.target import Outcome
 from dbt.adapters.silt.engine.kernel.identifiers import quote
 from dbt.adapters.silt.engine.sql import ast
 from dbt.adapters.silt.engine.sql.ast import Name
-from dbt.adapters.silt.engine.sql.grammar.expressions import expressions, with_expressions
+from dbt.adapters.silt.engine.sql.grammar.clauses import expressions, with_expressions
 from dbt.adapters.silt.engine.statements.resolve.merge_keys import MergeSides, merge_keys
 from dbt.adapters.silt.engine.statements.resolve.namespace import WarehouseTable
 from dbt.adapters.silt.engine.statements.resolve.reads import Resolved

@@ -22,7 +22,7 @@ from dbt.adapters.silt.engine.kernel.table.schema import (
 )
 from dbt.adapters.silt.engine.sql.ast import ChangedKeys, Name
 from dbt.adapters.silt.engine.sql.conditions.predicates import compares_otherwise
-from dbt.adapters.silt.engine.sql.query.normal_text import normal_text
+from dbt.adapters.silt.engine.sql.tokens import normal_text
 from dbt.adapters.silt.engine.statements.resolve.build_facts import facts_of
 from dbt.adapters.silt.engine.statements.resolve.expansion import Table, View, distinct, full_name
 from dbt.adapters.silt.engine.statements.resolve.reads import Inputs, Read, Resolved, metadata_of, versions_of

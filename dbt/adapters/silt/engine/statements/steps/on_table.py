@@ -19,7 +19,7 @@ from dbt.adapters.silt.engine.kernel.errors import (
     SiltError,
     UnsupportedStatementError,
 )
-from dbt.adapters.silt.engine.kernel.log import transaction_ids
+from dbt.adapters.silt.engine.kernel.log import commit_search
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.transaction.changes import merged_reads
 from dbt.adapters.silt.engine.sql.ast import MakesTable, Name, OnObject, OnTable, Statement
@@ -250,7 +250,7 @@ def _already_applied(context: Context, log: DeltaLog, operation: str | None) -> 
     if not snapshot.holds(txn):
         return None
     _forget_reads(context, log)
-    found = transaction_ids.find_commit(log, txn[0])
+    found = commit_search.find_commit(log, txn[0])
     done = Outcome(operation, log.name, None, skipped=True, recorded=snapshot.transaction_version(txn[0]))
     if found is not None:
         done = replace(done, version=found.commit.version, emptied_at=found.emptied_at)

@@ -13,7 +13,7 @@ from dbt.adapters.silt.engine.kernel.transaction.changes import ENGINE_INFO
 from dbt.adapters.silt.engine.reuse.decision import Reused
 from dbt.adapters.silt.engine.reuse.present import decide_now
 from dbt.adapters.silt.engine.sql import ast
-from dbt.adapters.silt.engine.sql.query.normal_text import normal_text
+from dbt.adapters.silt.engine.sql.tokens import normal_text
 from dbt.adapters.silt.engine.statements.steps.context import Context
 
 SETTING: Final = "silt.reuse"

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 from pyspark.sql import SparkSession
 
 from dbt.adapters.silt.engine.kernel.storage.credential_sources import Access, Kind, access
-from dbt.adapters.silt.engine.kernel.storage.obstore_options import is_path_style
+from dbt.adapters.silt.engine.kernel.storage.opening import is_path_style
 from dbt.adapters.silt.engine.kernel.storage.settings import Storages, StorageSettings
 from dbt.adapters.silt.engine.kernel.storage.urls import SCHEMES, ObjectUrl, Service, is_url, parse_url
 

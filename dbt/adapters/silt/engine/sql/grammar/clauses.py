@@ -1,0 +1,135 @@
+"""The grammar of WITH and CHANGED KEYS, and the expressions in the clauses of DELETE, UPDATE and MERGE."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, TypeVar
+
+from dbt.adapters.silt.engine.sql.ast import (
+    Assignment,
+    ChangedKeys,
+    Delete,
+    Insert,
+    InsertDirectory,
+    InsertValues,
+    Merge,
+    MergeAction,
+    MergeClause,
+    MergeSource,
+    Name,
+    Statement,
+    Update,
+    UpdateSet,
+)
+from dbt.adapters.silt.engine.sql.cursor import Cursor
+from dbt.adapters.silt.engine.sql.spans import closing, starts_query, starts_query_in_parentheses
+from dbt.adapters.silt.engine.sql.tokens import tokenize
+
+
+def take_ctes(cursor: Cursor) -> str:
+    """Steps over WITH and its common table expressions, and returns their text."""
+    first = cursor.at_token
+    cursor.expect("WITH")
+    cursor.optional_keyword("RECURSIVE")
+    cursor.separated(_skip_one)
+    return cursor.cut(first, cursor.at_token)
+
+
+def pushed_down(statement: Statement, ctes: str) -> Statement:
+    """Returns the statement with the common table expressions in all of its queries."""
+    if isinstance(statement, (Insert, InsertDirectory)):
+        return replace(statement, query=_before(ctes, statement.query))
+    if isinstance(statement, Delete | Update | Merge):
+        statement = with_expressions(statement, lambda text: _within(ctes, text))
+    if isinstance(statement, Merge):
+        return replace(statement, source=_source(ctes, statement.source))
+    return statement
+
+
+def _skip_one(cursor: Cursor) -> None:
+    cursor.identifier("the name of a common table expression")
+    if cursor.at("(") and not starts_query_in_parentheses(cursor.tokens, cursor.at_token):
+        cursor.group()
+    if cursor.take("MAX", "RECURSION", "LEVEL"):
+        cursor.until("AS", "(", what="a number")
+    cursor.take("AS")
+    cursor.group()
+
+
+def _before(ctes: str, query: str) -> str:
+    return f"{ctes} ({query})" if tokenize(query)[0].word == "WITH" else f"{ctes} {query}"
+
+
+def _within(ctes: str, expression: str) -> str:
+    """Returns the expression with the common table expressions in its outermost subqueries."""
+    tokens = tokenize(expression)
+    pieces: list[str] = []
+    done = index = 0
+    while index < len(tokens):
+        if tokens[index].word == "(" and starts_query(tokens, index + 1):
+            last = closing(tokens, index)
+            pieces.append(expression[done : tokens[index].end])
+            pieces.append(_before(ctes, expression[tokens[index].end : tokens[last].start]))
+            done, index = tokens[last].start, last
+        index += 1
+    return "".join(pieces) + expression[done:]
+
+
+def _source(ctes: str, source: MergeSource) -> MergeSource:
+    """Returns the source as a query, because its name may be a common table expression's."""
+    alias = source.name[-1] if source.alias is None and source.name else source.alias
+    return MergeSource(_before(ctes, source.query), alias=alias)
+
+
+def changed_keys(cursor: Cursor) -> ChangedKeys:
+    """Parses (columns) [MAPPED TO input (columns), ...] [OR REPLACE ALL], after CHANGED KEYS."""
+    columns = cursor.listed(Cursor.column)
+    inputs = cursor.separated(_input) if cursor.take("MAPPED", "TO") else ()
+    return ChangedKeys(columns, inputs, cursor.take("OR", "REPLACE", "ALL"))
+
+
+def _input(cursor: Cursor) -> tuple[Name, tuple[str, ...]]:
+    return cursor.name(), cursor.listed(Cursor.column)
+
+
+RowStatement = TypeVar("RowStatement", bound=Delete | Update | Merge)
+
+
+def expressions(statement: Delete | Update | Merge) -> tuple[str, ...]:
+    """Returns the text of each expression, once; the source of a MERGE is a query and is not included."""
+    found: dict[str, None] = {}
+
+    def note(text: str) -> str:
+        found[text] = None
+        return text
+
+    with_expressions(statement, note)
+    return tuple(found)
+
+
+def with_expressions(statement: RowStatement, change: Callable[[str], str]) -> RowStatement:
+    """Returns the statement with each of its expressions changed."""
+    changed: dict[str, Any] = {"condition": None if statement.condition is None else change(statement.condition)}
+    if isinstance(statement, Update):
+        changed["assignments"] = _assignments(statement.assignments, change)
+    elif isinstance(statement, Merge):
+        changed["clauses"] = tuple(_clause(clause, change) for clause in statement.clauses)
+    return replace(statement, **changed)
+
+
+def _assignments(assignments: tuple[Assignment, ...], change: Callable[[str], str]) -> tuple[Assignment, ...]:
+    return tuple(Assignment(each.column, change(each.value)) for each in assignments)
+
+
+def _clause(clause: MergeClause, change: Callable[[str], str]) -> MergeClause:
+    condition = None if clause.condition is None else change(clause.condition)
+    return MergeClause(clause.kind, _action(clause.action, change), condition)
+
+
+def _action(action: MergeAction, change: Callable[[str], str]) -> MergeAction:
+    if isinstance(action, UpdateSet):
+        return UpdateSet(_assignments(action.assignments, change))
+    if isinstance(action, InsertValues):
+        return InsertValues(action.columns, tuple(change(value) for value in action.values))
+    return action
