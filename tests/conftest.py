@@ -19,7 +19,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from dbt.adapters.silt.engine.kernel.storage.urls import parse_url
-from dbt.adapters.silt.session import kept, unused_parts
+from dbt.adapters.silt.session import kept, local_spark
 from dbt.adapters.silt.session.storage import jars
 from dbt.adapters.silt.session.storage.jars import SparkStorage
 from tests import kept_sparks
@@ -234,7 +234,7 @@ def _embedded(master: str, settings: dict[str, str], folder: Path) -> SparkSessi
     session = builder.config("spark.sql.warehouse.dir", str(folder)).getOrCreate()
     session.sparkContext.setLogLevel("ERROR")
     if master.startswith("local"):
-        unused_parts.remove_hadoop_defaults(session.sparkContext)
+        local_spark.remove_hadoop_defaults(session.sparkContext)
     return session
 
 

@@ -18,7 +18,7 @@ LOOKS = """
 import json, os, socket, struct, sys
 from pathlib import Path
 from pyspark import StorageLevel
-from dbt.adapters.silt.session import file_server, java_launch, spark as module
+from dbt.adapters.silt.session import java_launch, local_spark, spark as module
 from dbt.adapters.silt.session.spark import SessionSettings, open_session
 
 def open_to_others(folder):
@@ -40,7 +40,7 @@ def answer_of_port(path):
         return answer.decode(errors="replace")
 
 if sys.argv[1] == "open":
-    file_server.hide_name = lambda context: None
+    local_spark.hide_file_name = lambda context: None
     module._local_folders = lambda settings, folder: ()
     java_launch.without_secrets = dict
 secret = {"spark.hadoop.fs.s3a.secret.key": sys.argv[2]}

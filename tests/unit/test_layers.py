@@ -111,7 +111,7 @@ PRIVATE_SPARK = ("_jvm", "_jdf", "_jsparkSession", "sparkContext")
 LOOK_BEHIND_SPARK = tuple(
     f"{PACKAGE}.{name}"
     for name in (
-        *(f"session.{name}" for name in ("spark", "unused_parts", "file_server", "connect_service", "java_launch")),
+        *(f"session.{name}" for name in ("spark", "local_spark", "connect_service", "java_launch")),
         *("session.stages.embedded", "session.storage.hadoop"),
         "registration.hive_metastore",
     )

@@ -39,11 +39,12 @@ if TYPE_CHECKING:
     from dbt.adapters.silt.registration import registration
     from dbt.adapters.silt.runs import statement_runner
     from dbt.adapters.silt.runs.response import SiltResponse
+    from dbt.adapters.silt.session import early_spark, errors
     from dbt.adapters.silt.session import environment as environments
-    from dbt.adapters.silt.session import errors
     from dbt.adapters.silt.session.handle import SiltCursor, SiltHandle
 else:
     statement_runner = lazy_module("dbt.adapters.silt.runs.statement_runner")
+    early_spark = lazy_module("dbt.adapters.silt.session.early_spark")
     environments = lazy_module("dbt.adapters.silt.session.environment")
     errors = lazy_module("dbt.adapters.silt.session.errors")
 
@@ -99,7 +100,11 @@ class SiltConnectionManager(SQLConnectionManager):
         return environments.environment_of(credentials, self.invocation.project_root)
 
     def _warm_up(self) -> None:
-        if self.invocation.starts_spark_early or not self.environment.can_answer:
+        if self.invocation.starts_spark_early:
+            given, root = cast("SiltCredentials", self.profile.credentials), self.invocation.project_root
+            failure = early_spark.start(given, root, meanwhile=lambda: environments.environment_of)
+            self.environment.warm_up(failure)
+        elif not self.environment.can_answer:
             self.environment.warm_up()
 
     @property

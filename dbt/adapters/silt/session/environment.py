@@ -20,7 +20,6 @@ from dbt.adapters.silt.engine.catalog.catalog import Catalog
 from dbt.adapters.silt.engine.catalog.locations import check_locations
 from dbt.adapters.silt.engine.catalog.open_databases import open_databases, open_location
 from dbt.adapters.silt.engine.commands.spark import required_settings
-from dbt.adapters.silt.engine.commands.spark.storage import hadoop_storage
 from dbt.adapters.silt.engine.kernel.errors import SiltError
 from dbt.adapters.silt.engine.kernel.storage.store import Store
 from dbt.adapters.silt.engine.kernel.table.property_values import IsolationLevel
@@ -31,10 +30,9 @@ from dbt.adapters.silt.records.locations import storages_of
 from dbt.adapters.silt.records.units import is_forgotten_on_replace
 from dbt.adapters.silt.registration.hive_metastore import HiveMetastore
 from dbt.adapters.silt.registration.registration import Registration
-from dbt.adapters.silt.session import class_archive
+from dbt.adapters.silt.session import class_archive, early_spark
 from dbt.adapters.silt.session.handle import OpenSession, Runner, SiltHandle
-from dbt.adapters.silt.session.spark import SessionPool, SessionSettings, has_only_own_spark
-from dbt.adapters.silt.session.storage.jars import SparkStorage
+from dbt.adapters.silt.session.spark import SessionPool, has_only_own_spark
 
 if TYPE_CHECKING:
     from dbt.adapters.silt.session.stages import find
@@ -158,10 +156,16 @@ class Environment:
         warehouse.settings = replace(warehouse.settings, file_locations=file_locations)
         return warehouse
 
-    def warm_up(self) -> None:
-        """Starts Spark if it is not running; to be called on its own thread. The next connection raises a failure."""
+    def warm_up(self, failure: SiltError | None = None) -> None:
+        """Starts Spark if it is not running; to be called on its own thread. The next connection raises a failure.
+
+        Args:
+            failure: the failure of an earlier start, which is then not repeated.
+        """
         with self._lock:
             try:
+                if failure is not None:
+                    raise failure
                 self._start()
             except SiltError as error:
                 self._failure = error
@@ -182,7 +186,7 @@ class Environment:
     def _start(self) -> SessionPool:
         if self._pool is None:
             check_locations(self._locations)
-            pool = SessionPool(self._session_settings())
+            pool = SessionPool(early_spark.settings_of(self._credentials, self._locations, self.storages))
             session = pool.acquire()
             self._warehouse = self._open_warehouse(session)
             pool.release(session)
@@ -192,23 +196,6 @@ class Environment:
             if is_own_spark and class_archive.make_after_this_process():  # a kept Spark creates its own archive
                 logger.info(class_archive.NOTICE)
         return self._pool
-
-    def _session_settings(self) -> SessionSettings:
-        given = self._credentials
-        conf = {name: str(value) for name, value in given.spark_conf.items()}
-        if given.remote or not given.master:  # a profile without `remote` has a `master`
-            return SessionSettings(remote=given.remote, spark_conf=conf)
-        return SessionSettings(
-            master=given.master, spark_conf=conf, keep_alive=given.keep_alive_time, storage=self._of_spark()
-        )
-
-    def _of_spark(self) -> SparkStorage:
-        """Returns the jars and settings with which a Spark of dbt reaches the databases and files next to them."""
-        own = {name.removeprefix("spark.hadoop.") for name in self._credentials.spark_conf}
-        found = hadoop_storage.all_settings(self._locations, self.storages)
-        hadoop = {name: value for name, value in found.items() if name not in own}
-        services = tuple(hadoop_storage.services(self._locations, self.storages))
-        return SparkStorage(hadoop, services, self._credentials.storage_jars)
 
     def _open_warehouse(self, session: SparkSession) -> Warehouse:
         given = self._credentials

@@ -1,8 +1,8 @@
 """Creates the process's SparkSession: embedded, kept, on a cluster's master, or from a server.
 
-A process has one Spark. The first session starts it, quietly and without files in the working directory; a Spark that
-the program itself has started is used unchanged. Every connection gets a session of its own, with its own temporary
-views and settings: a new session costs less than cleaning a used session (`docs/decisions`).
+A process has a single Spark. The first session starts it, quietly and without files in the working directory; a Spark
+that the program itself has started is used unchanged. Every connection gets a session of its own, with its own
+temporary views and settings: a new session costs less than cleaning a used session (`docs/decisions`).
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from dbt.adapters.silt.engine.commands.spark.shown_settings import setting
 from dbt.adapters.silt.engine.kernel.errors import InvalidSettingError, SparkUnavailableError
 from dbt.adapters.silt.kept_spark.inherited_environment import umask
 from dbt.adapters.silt.lazy import lazy_module
-from dbt.adapters.silt.session import cluster, file_server, java_launch, kept, temporary, unused_parts
+from dbt.adapters.silt.session import cluster, java_launch, kept, local_spark, temporary
 from dbt.adapters.silt.session.java import (
     Java,
     archive_path,
@@ -95,6 +95,17 @@ def open_session(settings: SessionSettings) -> SparkSession:
         if _running is None or _running.settings != settings:
             _apply(session, settings)
     return session
+
+
+def start_spark(settings: SessionSettings) -> None:
+    """Starts this process's embedded Spark if it does not run yet; raises as `open_session` does.
+
+    Args:
+        settings: settings without `remote` and `keep_alive`.
+    """
+    required_settings.check({name: str(value) for name, value in settings.spark_conf.items()})
+    with _lock:
+        _embedded(settings)
 
 
 def has_only_own_spark() -> bool:
@@ -228,9 +239,9 @@ def _start(settings: SessionSettings) -> _Running:
             _logger.debug("Java answers")
         context = SparkContext(conf=_spark_conf(conf), gateway=started)
         if _LOCAL_MASTER.fullmatch(settings.master):
-            file_server.hide_name(context)
-            unused_parts.remove_hadoop_defaults(context)
-            unused_parts.skip_search_for_sources(context, conf)
+            local_spark.hide_file_name(context)
+            local_spark.remove_hadoop_defaults(context)
+            local_spark.skip_search_for_sources(context, conf)
         _reach_storage(context, settings)
         _logger.debug("Spark runs")
         return _Running(settings, context, None if started is None else started.proc, folder, local)

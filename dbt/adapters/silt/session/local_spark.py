@@ -1,17 +1,24 @@
-"""Removes parts of a local Spark that cost time in every command and that it does not use.
+"""Changes a local Spark after its start: removes unused parts, and hides the name under which it serves files.
 
 Spark copies Hadoop's configuration several times for each statement, and sends it along with each stage. Two thirds of
 its entries are defaults of MapReduce and YARN, which such a Spark never uses (decision 0043).
 
 When Spark first reads or writes a file it starts a Python process, which imports pyspark and looks for packages named
 `pyspark_...` with a data source in them. The first statement waits for that, and few need it (decision 0053).
+
+Spark's RPC port serves files to every client, with or without `spark.authenticate`, and before Spark 4.3 also files
+outside of the folder with the name (SPARK-58056): another user of the machine could read each file that this user can
+read. Every session registers the folder of its artifacts under the same name. So the name is replaced by a secret,
+which Spark's own processes learn from the address of each file (decision 0082).
 """
 
 from __future__ import annotations
 
 import contextlib
+import logging
 import os
 import pkgutil
+import secrets
 import sys
 from collections.abc import Mapping
 from typing import Any, Final
@@ -19,9 +26,13 @@ from typing import Any, Final
 from py4j.protocol import Py4JError
 from pyspark import SparkContext
 
+_logger = logging.getLogger(__name__)
+
 _FILES: Final = ("mapred-default.xml", "yarn-default.xml")
 _PREFIX: Final = "pyspark_"  # source: pyspark/sql/worker/lookup_data_sources.py
 _OTHER_PYTHON: Final = ("spark.pyspark.python", "spark.submit.pyFiles", "spark.archives", "spark.yarn.dist.archives")
+_OWNER: Final = "org.apache.spark.sql.artifact.ArtifactManager$"
+_FIELD: Final = "ARTIFACT_DIRECTORY_PREFIX"
 
 
 def remove_hadoop_defaults(context: SparkContext) -> None:
@@ -74,3 +85,26 @@ def _finds_what_spark_would(conf: Mapping[str, str]) -> bool:
     if os.environ.get("PYSPARK_PYTHON") != sys.executable or any(key in conf for key in _OTHER_PYTHON):
         return False
     return not any(key.startswith("spark.executorEnv.PYTHON") for key in conf)
+
+
+def hide_file_name(context: SparkContext) -> None:
+    """Gives the folder of artifacts a secret name, or logs a warning if this Spark keeps the name in another field.
+
+    Args:
+        context: a context on this machine, of which no session has run a statement yet.
+    """
+    assert context._jvm is not None
+    try:
+        _set_name(context._jvm, f"artifacts-{secrets.token_hex(16)}")
+    except Py4JError:
+        _logger.warning("This Spark's RPC port serves the files of sessions under a name that other users can guess")
+
+
+def _set_name(jvm: Any, name: str) -> None:
+    language = jvm.java.lang
+    unsafe = language.Class.forName("sun.misc.Unsafe").getDeclaredField("theUnsafe")
+    unsafe.setAccessible(True)
+    memory = unsafe.get(None)
+    # The field is final: reflection can read it but not set it.
+    field = language.Class.forName(_OWNER).getDeclaredField(_FIELD)
+    memory.putObject(memory.staticFieldBase(field), memory.staticFieldOffset(field), name)

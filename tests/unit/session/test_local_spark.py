@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pyspark.sql import SparkSession
 
-from dbt.adapters.silt.session import unused_parts
+from dbt.adapters.silt.session import local_spark
 
 
 def test_defaults_of_mapreduce_and_yarn_are_removed_and_all_others_kept(spark: SparkSession) -> None:
@@ -19,7 +19,7 @@ def test_settings_of_the_user_are_kept(spark: SparkSession) -> None:
     configuration = spark.sparkContext._jsc.hadoopConfiguration()
     configuration.set("mapreduce.job.maps", "7")
     configuration.set("yarn.resourcemanager.hostname", "elsewhere")
-    unused_parts.remove_hadoop_defaults(spark.sparkContext)
+    local_spark.remove_hadoop_defaults(spark.sparkContext)
     try:
         assert configuration.get("mapreduce.job.maps") == "7"
         assert configuration.get("yarn.resourcemanager.hostname") == "elsewhere"
