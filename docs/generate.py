@@ -303,6 +303,13 @@ def macros_page() -> str:
                     "Whether VACUUM refuses to delete files that are younger than the table's retention.",
                 ),
                 (
+                    "`silt.missingColumnCheck.enabled`",
+                    "`true`",
+                    "`false` lets queries read nulls for a column that a data file lacks, although the log states "
+                    "values for it. Such queries read every file, because the log's statistics cannot be "
+                    "trusted. A statement that changes the table is still refused: copy the rows into a new table.",
+                ),
+                (
                     "`silt.reuse`",
                     "`never`",
                     "`unchanged` skips CREATE OR REPLACE TABLE ... AS if the table holds the rows already.",

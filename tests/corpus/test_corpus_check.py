@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from dbt.adapters.silt.engine.kernel.files.file_guard import Content
 from dbt.adapters.silt.engine.kernel.maintenance.file_check import check_files
 from dbt.adapters.silt.engine.kernel.maintenance.log_check import check_log
 from dbt.adapters.silt.engine.kernel.maintenance.problems import ProblemKind
@@ -45,7 +46,7 @@ def test_the_check_reports_contradicted_statistics_only_in_the_tables_that_have_
             log = log_of(entry["path"])
             snapshot = log.snapshot()
             assert snapshot.doubt is None
-            log.guard.check(log.store, snapshot.files, snapshot.metadata, log.name, snapshot.version)
+            log.guard.check(log.store, snapshot.files, Content(snapshot.metadata), log.name, snapshot.version)
             found |= {entry["path"] for _ in check_files(log.store, snapshot, lambda _: None, data=True)}
     assert found == {"delta-rs/issue_1374"}
 

@@ -15,6 +15,7 @@ from dbt.adapters.silt.engine.kernel.errors import (
     DataFileMissingError,
     ExternalPathError,
     InternalError,
+    InvalidSettingError,
     TableDamagedError,
 )
 from dbt.adapters.silt.engine.kernel.files.file_guard import FileGuard
@@ -91,6 +92,32 @@ def test_no_statement_counts_an_empty_file_as_no_rows(house: House) -> None:
         message = str(raised.value)
         assert file.name in message and "`silt check" in message, name
         assert "has 0 bytes" in message or (house.place.cloud is not None and name != "deep clone"), name
+    assert version(house) == 2
+
+
+@asks_for_footers
+def test_a_session_can_read_nulls_for_a_column_that_a_file_lacks(house: House) -> None:
+    file = made(house)
+    file.replace(file.read().replace(b"name", b"nome"))
+    with pytest.raises(DataFileChangedError, match=r"lacks `name`.*`set silt.missingColumnCheck.enabled = false`"):
+        house.rows("select * from orders")
+    house.sql("set silt.missingColumnCheck.enabled = false")
+    try:
+        assert house.rows("select count(*), count(name), min(name), max(id) from orders") == [(300, 200, "name 0", 299)]
+        assert house.rows("select min(id), max(id), count(*) from orders where name is null") == [(100, 199, 100)]
+        assert house.rows("select name from orders where id = 150") == [(None,)]
+        for name in REWRITES:
+            with pytest.raises(DataFileChangedError, match="lacks `name`"):
+                house.fetched(STATEMENTS[name])
+        house.sql("create table copied as select * from orders")
+        assert house.rows("select count(*), count(name) from copied") == [(300, 200)]
+        house.sql("set silt.missingColumnCheck.enabled = no")
+        with pytest.raises(InvalidSettingError, match=r"silt.missingColumnCheck.enabled` cannot be `no`"):
+            house.rows("select * from orders")
+    finally:
+        house.sql("reset silt.missingColumnCheck.enabled")
+    with pytest.raises(DataFileChangedError, match="lacks `name`"):
+        house.rows("select * from orders")
     assert version(house) == 2
 
 

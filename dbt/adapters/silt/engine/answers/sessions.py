@@ -12,6 +12,7 @@ _ZONE: Final = "spark.sql.session.timeZone"
 UNKNOWN_ZONE: Final = "(not known)"
 """Not a zone: a literal that needs a zone is then left to Spark."""
 
+_MAY_CHANGE: Final = ("spark.sql.", "silt.")
 _CHANGE_NO_ANSWER: Final = (
     *(
         "spark.sql.codegen.",
@@ -33,7 +34,7 @@ _CHANGE_SESSION: Final = (
 
 def change_no_answer(spark_conf: Mapping[str, Any]) -> bool:
     """Returns whether a profile's settings of Spark certainly do not affect answers given without Spark."""
-    return all(name.startswith(_CHANGE_NO_ANSWER) for name in spark_conf if name.startswith("spark.sql."))
+    return all(name.startswith(_CHANGE_NO_ANSWER) for name in spark_conf if name.startswith(_MAY_CHANGE))
 
 
 def known_zone(spark_conf: Mapping[str, Any]) -> str:

@@ -20,7 +20,7 @@ from dbt.adapters.silt.engine.kernel.errors import (
 )
 from dbt.adapters.silt.engine.kernel.files import file_guard, stats_json
 from dbt.adapters.silt.engine.kernel.files.data_files import located
-from dbt.adapters.silt.engine.kernel.files.file_guard import Expected
+from dbt.adapters.silt.engine.kernel.files.file_guard import Contradiction, Expected
 from dbt.adapters.silt.engine.kernel.files.footer_check import read_footer
 from dbt.adapters.silt.engine.kernel.storage.store import ObjectMissing, Store
 from dbt.adapters.silt.engine.kernel.table.actions import AddFile
@@ -44,7 +44,7 @@ def open_parquet(scan: ArrowScan, file: AddFile, store: Store) -> Iterator[pq.Pa
         size = source.size()
         problem = file_guard.size_problem(Expected(name, file.size, file.modification_time, file.stats), size)
         if problem is not None:
-            raise file_guard.changed(problem, absolute_name(store.root, name), scan.table, scan.version)
+            raise file_guard.changed(Contradiction(problem), absolute_name(store.root, name), scan.table, scan.version)
         # Only a read with a predicate looks at the statistics of the footer.
         footer = None if scan.predicate == TRUE else read_footer(source)
         buffered = not store.has_folders
@@ -108,7 +108,7 @@ def _check_rows(scan: ArrowScan, file: AddFile, rows: int, path: str) -> None:
     said = stats_json.record_count(file.stats)
     if said is not None and said != rows:
         problem = f"the data file {decode_path(file.path)} has {rows} rows, but the log says {said}"
-        raise file_guard.changed(problem, path, scan.table, scan.version)
+        raise file_guard.changed(Contradiction(problem), path, scan.table, scan.version)
 
 
 def _of_file(error: SiltError, name: str, scan: ArrowScan) -> SiltError:

@@ -24,6 +24,7 @@ from dbt.adapters.silt.engine.arrow.scan import ArrowScan
 from dbt.adapters.silt.engine.arrow.tables import TableSource, path_in, snapshot_of
 from dbt.adapters.silt.engine.kernel import option_names
 from dbt.adapters.silt.engine.kernel.errors import DataFileChangedError, DataFileMissingError
+from dbt.adapters.silt.engine.kernel.files.file_guard import Content
 from dbt.adapters.silt.engine.kernel.log import commit_search
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
@@ -159,5 +160,5 @@ class TableRead:
     def _of_file(self, file: AddFile) -> Iterator[pa.RecordBatch]:
         """Yields the rows of a file after comparing it with the log, as before each read by Spark (`file_guard`)."""
         log, snapshot = self.log, self.snapshot
-        log.guard.check_file(log.store, file, snapshot.metadata, log.name, snapshot.version)
+        log.guard.check_file(log.store, file, Content(snapshot.metadata), log.name, snapshot.version)
         yield from read_file(self.scan, file, log.store)

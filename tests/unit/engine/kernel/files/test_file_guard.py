@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 from dbt.adapters.silt.engine.kernel.errors import DataFileChangedError
-from dbt.adapters.silt.engine.kernel.files.file_guard import FileGuard, first_changed
+from dbt.adapters.silt.engine.kernel.files.file_guard import Content, FileGuard, first_changed
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.storage.local_store import LocalStore
 from tests.unit.cli.house import House, rows
@@ -31,7 +31,7 @@ def orders(tmp_path: Path) -> DeltaLog:
 
 def check(log: DeltaLog, guard: FileGuard | None = None) -> None:
     snapshot = log.snapshot()
-    (guard or FileGuard()).check(log.store, snapshot.files, snapshot.metadata, log.name, snapshot.version)
+    (guard or FileGuard()).check(log.store, snapshot.files, Content(snapshot.metadata), log.name, snapshot.version)
 
 
 def check_each(log: DeltaLog, guard: FileGuard | None = None) -> None:
@@ -39,7 +39,7 @@ def check_each(log: DeltaLog, guard: FileGuard | None = None) -> None:
     snapshot = log.snapshot()
     found = guard or FileGuard()
     for add in snapshot.add_files():
-        found.check_file(log.store, add, snapshot.metadata, log.name, snapshot.version)
+        found.check_file(log.store, add, Content(snapshot.metadata), log.name, snapshot.version)
 
 
 both = pytest.mark.parametrize("check", [check, check_each])
@@ -117,7 +117,7 @@ def test_a_column_added_later_is_not_missed_in_older_files(orders: DeltaLog) -> 
     wider = snapshot.metadata.schema_string.replace('"fields":[', '"fields":[{"name":"new","type":"string",'
                                                     '"nullable":true,"metadata":{}},', 1)  # fmt: skip
     metadata = type(snapshot.metadata)("id", wider)
-    FileGuard().check(orders.store, snapshot.files, metadata, orders.name, snapshot.version)
+    FileGuard().check(orders.store, snapshot.files, Content(metadata), orders.name, snapshot.version)
 
 
 @pytest.mark.parametrize("mapped", [False, True])

@@ -11,7 +11,7 @@ import pytest
 
 from dbt.adapters.silt.engine.kernel.errors import ExternalPathError
 from dbt.adapters.silt.engine.kernel.files import data_files, deletion_vectors
-from dbt.adapters.silt.engine.kernel.files.file_guard import FileGuard
+from dbt.adapters.silt.engine.kernel.files.file_guard import Content, FileGuard
 from dbt.adapters.silt.engine.kernel.files.statistics import from_footers
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.maintenance import vacuum
@@ -87,7 +87,7 @@ def test_no_reader_opens_a_file_outside_the_warehouse(tmp_path: Path) -> None:
     log = hostile(tmp_path, "../../../elsewhere/secret.parquet")
     snapshot = log.snapshot()
     with pytest.raises(ExternalPathError):
-        FileGuard().check(log.store, snapshot.files, snapshot.metadata, log.name, 1)
+        FileGuard().check(log.store, snapshot.files, Content(snapshot.metadata), log.name, 1)
     (problem,) = check_files(log.store, snapshot, lambda _: None)
     assert problem.kind is ProblemKind.FILE_OUTSIDE
 
@@ -112,7 +112,7 @@ def test_no_file_outside_is_read_or_requested_for_a_table_in_an_object_store(pat
     files = files_table([AddFile("w/a.parquet", {}, 6, 0), AddFile(path, {}, 6, 0)])
     refused = pytest.raises(ExternalPathError) if path in OUT_OF_IT else contextlib.nullcontext()
     with refused:
-        FileGuard().check(store, files, METADATA, "silt.main.orders", 1)
+        FileGuard().check(store, files, Content(METADATA), "silt.main.orders", 1)
 
 
 @pytest.mark.parametrize(

@@ -34,6 +34,7 @@ from dbt.adapters.silt.engine.commands.writing.row_ids import ROW_ID, ROW_VERSIO
 from dbt.adapters.silt.engine.kernel.errors import DataFileChangedError, DataFileMissingError
 from dbt.adapters.silt.engine.kernel.files import deletion_vectors
 from dbt.adapters.silt.engine.kernel.files.deletion_vectors import Positions
+from dbt.adapters.silt.engine.kernel.files.file_guard import Content
 from dbt.adapters.silt.engine.kernel.identifiers import quote
 from dbt.adapters.silt.engine.kernel.log import commit_search
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
@@ -132,6 +133,8 @@ def read(
     files: pa.Table | None = None,
     with_position: bool = False,
     only: Positions | None = None,
+    *,
+    fills_missing: bool = False,
 ) -> DataFrame:
     """Returns the rows of some files of a snapshot, in the table's columns, all of them nullable.
 
@@ -142,13 +145,16 @@ def read(
         with_position: whether the columns `FILE` and `ROW` are added.
         only: if given, the only rows to read, by file (one of `files`) and position. The caller must ensure that
             no vector deletes any of these rows, as is the case for positions from `with_position`.
+        fills_missing: whether a column is null if a file lacks it, also if the log states values for it.
 
     Raises:
         DataFileMissingError: if a file is missing; a file that is deleted later fails the job that reads it.
         DataFileChangedError: if a file differs from the file that the log names.
         CorruptDeletionVectorError: if a deletion vector is unreadable, so that the table's rows are unknown.
     """
-    return _rows(_scan(spark, log, snapshot, with_position), log, snapshot, files, only)
+    chosen = snapshot.files if files is None else files
+    check_files(log, snapshot, chosen, fills_missing=fills_missing)
+    return _rows(_scan(spark, log, snapshot, with_position), log, snapshot, chosen, only)
 
 
 def read_to_rewrite(
@@ -160,29 +166,31 @@ def read_to_rewrite(
     only: Positions | None = None,
 ) -> DataFrame:
     """Like `read`; adds `ROW_ID` and `ROW_VERSION`, for `files.write`, if the table keeps row ids."""
+    chosen = snapshot.files if files is None else files
+    check_files(log, snapshot, chosen)
     scan = _scan(spark, log, snapshot, with_position)
     columns = materialized_columns(snapshot.metadata) if keeps_row_ids(snapshot) else None
     if columns is not None:
-        chosen = snapshot.files if files is None else files
         given = zip(chosen["base_row_id"].to_pylist(), chosen["default_row_commit_version"].to_pylist(), strict=True)
         scan = replace(scan, ids=_Ids(columns, dict(zip(chosen["path"].to_pylist(), given, strict=True))))
-    return _rows(scan, log, snapshot, files, only)
+    return _rows(scan, log, snapshot, chosen, only)
 
 
-def check_files(log: DeltaLog, snapshot: Snapshot, files: pa.Table) -> None:
+def check_files(log: DeltaLog, snapshot: Snapshot, files: pa.Table, *, fills_missing: bool = False) -> None:
     """Checks that files match the log and are in a location that the table may use; see `FileGuard.check`.
 
     A frame that `read` returned does not repeat the check when it is used again.
 
     Args:
         files: rows of `snapshot.files`.
+        fills_missing: whether a file may lack columns that the log states values for.
 
     Raises:
         DataFileChangedError: if a file differs from the file that the log names.
         ExternalPathError, SymbolicLinkError: if a file is in a location that the table may not use.
     """
     try:
-        log.guard.check(log.store, files, snapshot.metadata, log.name, snapshot.version)
+        log.guard.check(log.store, files, Content(snapshot.metadata, fills_missing), log.name, snapshot.version)
     except DataFileChangedError as error:
         raise commit_search.with_origin(log, snapshot, error) from error
 
@@ -192,18 +200,16 @@ def _scan(spark: SparkSession, log: DeltaLog, snapshot: Snapshot, with_position:
     return _Scan(spark, log.name, snapshot.version, log.store.root, schema, _stored(snapshot), with_position)
 
 
-def _rows(scan: _Scan, log: DeltaLog, snapshot: Snapshot, files: pa.Table | None, only: Positions | None) -> DataFrame:
-    chosen = snapshot.files if files is None else files
-    check_files(log, snapshot, chosen)
+def _rows(scan: _Scan, log: DeltaLog, snapshot: Snapshot, files: pa.Table, only: Positions | None) -> DataFrame:
     try:
-        scan = replace(scan, known=_known(chosen))
-        groups = _groups(scan, log, snapshot, chosen, only)
+        scan = replace(scan, known=_known(files))
+        groups = _groups(scan, log, snapshot, files, only)
         parts = [_read_joined(scan, each) if _needs_join(scan, each) else _read_alike(scan, each) for each in groups]
     except (DataFileMissingError, DataFileChangedError) as error:
         raise commit_search.with_origin(log, snapshot, error) from error
     if not parts:
         return _empty(scan)
-    paths = [column.parts for column in uncertain_floats(chosen, snapshot.metadata)]
+    paths = [column.parts for column in uncertain_floats(files, snapshot.metadata)]
     return stored_columns.without_pushdown(reduce(DataFrame.unionAll, parts), spark_schema(scan.schema), paths)
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 
 from pyspark.sql import SparkSession
 
+from dbt.adapters.silt.engine.kernel.errors import InvalidSettingError
 from dbt.adapters.silt.engine.sql.query.quotes import Quotes
 
 _CONSECUTIVE = "spark.sql.legacy.consecutiveStringLiterals.enabled"
@@ -25,6 +26,18 @@ def given(spark: SparkSession, names: Iterable[str]) -> dict[str, str]:
         every = spark.conf.getAll
         found = {name: every.get(name) for name in names}
     return {name: value for name, value in found.items() if value is not None}
+
+
+def is_checked(spark: SparkSession, setting: str) -> bool:
+    """Returns the value of a setting that switches off a check; checks are on by default.
+
+    Raises:
+        InvalidSettingError: if the value is neither true nor false.
+    """
+    text = (spark.conf.get(setting, "true") or "true").strip().lower()
+    if text not in ("true", "false"):
+        raise InvalidSettingError(f"`{setting}` cannot be `{text}`", remedy="Set it to true or false")
+    return text == "true"
 
 
 def quotes_for(spark: SparkSession, text: str) -> Quotes:

@@ -20,6 +20,7 @@ from dbt.adapters.silt.engine.commands.target import Outcome, WriteSettings
 from dbt.adapters.silt.engine.commands.writing.files import Written
 from dbt.adapters.silt.engine.kernel.errors import UnsupportedStatementError
 from dbt.adapters.silt.engine.kernel.files import data_files
+from dbt.adapters.silt.engine.kernel.files.file_guard import Content
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
 from dbt.adapters.silt.engine.kernel.table import active_files
@@ -84,7 +85,8 @@ def clone(
     check_mode(location, mode)
     _check_source(location, source)
     origin = source.snapshot
-    source.log.guard.check(source.log.store, origin.files, origin.metadata, source.name, origin.version)
+    content = Content(origin.metadata)
+    source.log.guard.check(source.log.store, origin.files, content, source.name, origin.version)
     metadata, protocol = _described(location, origin, options)
     check_writable(protocol, log.name, metadata)
     there = None if base is None else base.files

@@ -13,7 +13,7 @@ from dbt.adapters.silt.engine.commands.commit import discarded_on_error
 from dbt.adapters.silt.engine.commands.writing.files import Written
 from dbt.adapters.silt.engine.kernel.files import data_files, file_guard, z85
 from dbt.adapters.silt.engine.kernel.files.deletion_vectors import IN_FILE, IN_FILE_OF_ABSOLUTE_PATH, file_name
-from dbt.adapters.silt.engine.kernel.files.file_guard import Expected
+from dbt.adapters.silt.engine.kernel.files.file_guard import Contradiction, Expected
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
 from dbt.adapters.silt.engine.kernel.progress import Progress, counted, silent
@@ -67,7 +67,7 @@ def copied(source: Store, snapshot: Snapshot, target: DeltaLog, progress: Progre
             expected = Expected(decode_path(add.path), add.size, add.modification_time, add.stats)
             if problem := file_guard.size_problem(expected, found[name][0]):
                 path = absolute_name(source.root, expected.name)
-                raise file_guard.changed(problem, path, snapshot.table, snapshot.version)
+                raise file_guard.changed(Contradiction(problem), path, snapshot.table, snapshot.version)
     done = []
     for add, name in zip(chosen, names, strict=True):
         of_target = _as_target_file(add, log_path(name), _moved(add.deletion_vector, vectors))

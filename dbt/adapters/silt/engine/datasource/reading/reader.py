@@ -17,7 +17,7 @@ from dbt.adapters.silt.engine.datasource.reading.feed_rows import FeedScan
 from dbt.adapters.silt.engine.datasource.reading.file_parts import FeedPart, FilePart
 from dbt.adapters.silt.engine.datasource.reading.pushed_filters import predicate
 from dbt.adapters.silt.engine.datasource.table_location import TableLocation
-from dbt.adapters.silt.engine.kernel.files.file_guard import FileGuard
+from dbt.adapters.silt.engine.kernel.files.file_guard import Content, FileGuard
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
 from dbt.adapters.silt.engine.kernel.scan.changed_files import ChangedFile
 from dbt.adapters.silt.engine.kernel.table.expressions import TRUE, And, Expression
@@ -99,7 +99,7 @@ def file_rows(scan: ArrowScan, location: TableLocation, part: InputPartition) ->
     """
     store = location.open()
     for file in part.files if isinstance(part, FilePart) else ():
-        _guard(store.root).check_file(store, file, scan.metadata, scan.table, scan.version)
+        _guard(store.root).check_file(store, file, Content(scan.metadata), scan.table, scan.version)
         yield from read_file(scan, file, store)
 
 

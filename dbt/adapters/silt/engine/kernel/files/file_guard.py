@@ -14,7 +14,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import starmap
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -33,6 +33,12 @@ from dbt.adapters.silt.engine.kernel.table.paths import absolute_name, decode_pa
 
 _MOST_KNOWN: Final = 100_000
 _FIELD_ID: Final = b"PARQUET:field_id"
+MISSING_COLUMN_CHECK: Final = "silt.missingColumnCheck.enabled"
+"""The session's setting; `false` lets queries read nulls for columns that a data file lacks."""
+_OR_FILL: Final = (
+    "Restore the file from a copy, or the table to a version without it; after "
+    f"`set {MISSING_COLUMN_CHECK} = false`, queries of the session read nulls; `silt check` finds other damage"
+)
 _MAY_LEAVE: Final = r"(?i)^/|^%2f|:|%3a|\.\.|%2e"
 """Matches encoded paths in a log that may be absolute or have `..`; other paths are below the table's folder."""
 
@@ -61,13 +67,33 @@ class Expected:
         return cls(decode_path(path), size or 0, modified_ms or 0, stats, has_vector)
 
 
+@dataclass(frozen=True)
+class Content:
+    """The columns that data files should have.
+
+    Args:
+        metadata: the table's metadata.
+        fills_missing: whether a file may lack columns that the log states values for.
+    """
+
+    metadata: Metadata
+    fills_missing: bool = False
+
+
+class Contradiction(NamedTuple):
+    """The contradiction between a data file and the log, and the remedy, if it is not the remedy of all such errors."""
+
+    problem: str
+    remedy: str | None = None
+
+
 class FileGuard:
     """Compares the files of a table with its log, and remembers files with correct footers. Thread-safe."""
 
     def __init__(self) -> None:
         self._known: set[tuple[str, int, int]] = set()
 
-    def check(self, store: Store, files: pa.Table, metadata: Metadata, table: str, version: int) -> None:
+    def check(self, store: Store, files: pa.Table, content: Content, table: str, version: int) -> None:
         """Checks by sizes and footers that each file is the file in the log.
 
         A deletion vector does not contain the number of rows of its file, so the footer of such a file is always
@@ -76,7 +102,7 @@ class FileGuard:
         Args:
             store: the table's folder; if it is not on the local file system, only the files' paths are checked.
             files: rows of `Snapshot.files`.
-            metadata: the table's metadata at that version.
+            content: the columns that the files should have at that version.
 
         Raises:
             DataFileChangedError: if a file has another size or number of rows, or lacks columns that the log states
@@ -85,33 +111,35 @@ class FileGuard:
             StorageError: if the storage failed.
         """
         if store.is_local:
-            self._compare(store, _expected(files), metadata, table, version)
+            self._compare(store, _expected(files), content, table, version)
         else:
             check_places(store, files)
 
-    def check_file(self, store: Store, file: AddFile, metadata: Metadata, table: str, version: int) -> None:
+    def check_file(self, store: Store, file: AddFile, content: Content, table: str, version: int) -> None:
         """Checks a single file as `check` does; a table of one row takes longer than the check."""
         if store.is_local:
             has_vector = file.deletion_vector is not None
             expected = Expected.of(file.path, file.size, file.modification_time, file.stats, has_vector)
-            self._compare(store, [expected], metadata, table, version)
+            self._compare(store, [expected], content, table, version)
         else:
             check_places(store, files_table([file]))
 
-    def _compare(self, store: Store, files: Iterable[Expected], metadata: Metadata, table: str, version: int) -> None:
+    def _compare(self, store: Store, files: Iterable[Expected], content: Content, table: str, version: int) -> None:
         doubtful = []
-        for expected, found in _statuses(store, files):
-            if found is None:
+        for expected, status in _statuses(store, files):
+            if status is None:
                 continue
-            if problem := size_problem(expected, found.size):
-                raise changed(problem, absolute_name(store.root, expected.name), table, version)
-            key = (expected.name, found.size, found.modified_ms)
-            is_doubtful = found.modified_ms != expected.modified_ms or expected.has_vector
+            if problem := size_problem(expected, status.size):
+                raise changed(Contradiction(problem), absolute_name(store.root, expected.name), table, version)
+            key = (expected.name, status.size, status.modified_ms)
+            is_doubtful = status.modified_ms != expected.modified_ms or expected.has_vector
             if is_doubtful and key not in self._known:
                 doubtful.append((expected, key))
         if doubtful:
-            for expected, problem in _footer_problems(store, [each for each, _ in doubtful], metadata):
-                raise changed(problem, absolute_name(store.root, expected.name), table, version)
+            for expected, found in _contradictions(store, [each for each, _ in doubtful], content):
+                raise changed(found, absolute_name(store.root, expected.name), table, version)
+            if content.fills_missing:
+                return  # other reads of these files may not fill columns
             if len(self._known) + len(doubtful) > _MOST_KNOWN:
                 self._known.clear()
             self._known.update(key for _, key in doubtful)
@@ -139,14 +167,15 @@ def first_changed(
     store: Store, files: pa.Table, metadata: Metadata, table: str, version: int
 ) -> DataFileChangedError | None:
     """Returns the error for the first file whose footer contradicts the log; reads the footers in any storage."""
-    for expected, problem in _footer_problems(store, list(_expected(files)), metadata):
-        return changed(problem, absolute_name(store.root, expected.name), table, version)
+    for expected, found in _contradictions(store, list(_expected(files)), Content(metadata)):
+        return changed(found, absolute_name(store.root, expected.name), table, version)
     return None
 
 
-def changed(problem: str, path: str, table: str, version: int | None) -> DataFileChangedError:
+def changed(found: Contradiction, path: str, table: str, version: int | None) -> DataFileChangedError:
     """Creates the error for a file that differs from the file in the log."""
-    return DataFileChangedError(problem, table=table, version=version, details={"path": path})
+    details = {"path": path}
+    return DataFileChangedError(found.problem, remedy=found.remedy, table=table, version=version, details=details)
 
 
 def size_problem(expected: Expected, size: int) -> str | None:
@@ -156,24 +185,25 @@ def size_problem(expected: Expected, size: int) -> str | None:
     return f"the data file {expected.name} has {size} bytes, but the log says {expected.size}"
 
 
-def content_problem(footer: pq.FileMetaData, expected: Expected, metadata: Metadata) -> str | None:
-    """Describes the contradiction between a file's footer and the log, if any: another number of rows, or columns
+def contradiction(footer: pq.FileMetaData, expected: Expected, content: Content) -> Contradiction | None:
+    """Returns the contradiction between a file's footer and the log, if any: another number of rows, or columns
     missing from the file.
     """
-    columns = stored_schema(metadata)
+    columns = stored_schema(content.metadata)
     stats = _parsed(expected.stats)
     rows = stats.get("numRecords")
     if isinstance(rows, int) and rows != footer.num_rows:
-        return f"the data file {expected.name} has {footer.num_rows} rows, but the log says {rows}"
+        return Contradiction(f"the data file {expected.name} has {footer.num_rows} rows, but the log says {rows}")
     names, ids = _held(footer)
     absent = {c.name for c in columns if c.name.lower() not in names and c.metadata.get(PARQUET_FIELD_ID) not in ids}
     lacking = sorted(absent.intersection(_with_values(stats, footer.num_rows)))
-    if lacking:
+    if lacking and not content.fills_missing:
         shown = ", ".join(f"`{name}`" for name in lacking)
-        return f"the data file {expected.name} lacks {shown}, for which the log states values"
+        problem = f"the data file {expected.name} lacks {shown}, for which the log states values"
+        return Contradiction(problem, _OR_FILL)
     # In a table with column mapping, all columns of a file may have been dropped since.
-    if absent and len(absent) == len(columns) and not is_mapped(metadata.configuration):
-        return f"the data file {expected.name} has none of the table's columns"
+    if absent and len(absent) == len(columns) and not is_mapped(content.metadata.configuration):
+        return Contradiction(f"the data file {expected.name} has none of the table's columns")
     return None
 
 
@@ -198,20 +228,24 @@ def _statuses(store: Store, files: Iterable[Expected]) -> Iterator[tuple[Expecte
         yield from zip((expected for _, expected in group), found, strict=True)
 
 
-def _footer_problems(store: Store, doubtful: Sequence[Expected], metadata: Metadata) -> Iterator[tuple[Expected, str]]:
-    def problem(expected: Expected) -> str | None:
+def _contradictions(
+    store: Store, doubtful: Sequence[Expected], content: Content
+) -> Iterator[tuple[Expected, Contradiction]]:
+    def of_file(expected: Expected) -> Contradiction | None:
         where, own = located(store, expected.name)
         try:
             status = where.status(own)
-            if status is None or (problem := size_problem(expected, status.size)) is not None:
-                return None if status is None else problem
+            if status is None:
+                return None
+            if problem := size_problem(expected, status.size):
+                return Contradiction(problem)
             with where.open_input(own) as source:
-                return content_problem(read_footer(source), expected, metadata)
+                return contradiction(read_footer(source), expected, content)
         except (ObjectMissing, pa.ArrowException, OSError):
             return None  # reading the file raises an error that describes the problem
 
     with ThreadPoolExecutor(store.files_at_once) as pool:
-        for expected, found in zip(doubtful, pool.map(problem, doubtful), strict=True):
+        for expected, found in zip(doubtful, pool.map(of_file, doubtful), strict=True):
             if found is not None:
                 yield expected, found
 

@@ -24,7 +24,7 @@ from pyroaring import BitMap64
 from dbt.adapters.silt.engine.kernel.errors import ExternalPathError, StorageError, TableDamagedError
 from dbt.adapters.silt.engine.kernel.files import data_files, deletion_vectors, footers, row_counts, stats_json
 from dbt.adapters.silt.engine.kernel.files.bounds import Bounds, column_bounds
-from dbt.adapters.silt.engine.kernel.files.file_guard import Expected, content_problem
+from dbt.adapters.silt.engine.kernel.files.file_guard import Content, Expected, contradiction
 from dbt.adapters.silt.engine.kernel.files.footer_check import read_footer
 from dbt.adapters.silt.engine.kernel.files.footers import ColumnChunks
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
@@ -226,9 +226,9 @@ def _read_all(parquet: pq.ParquetFile) -> None:
 def _check_columns(parquet: pq.ParquetFile, name: str, file: _File, snapshot: Snapshot) -> Iterator[Problem]:
     """Yields a problem if the file lacks columns that the log states values for."""
     expected = Expected(name, file.size, 0, file.row["stats"][0].as_py())
-    what = content_problem(parquet.metadata, expected, snapshot.metadata)
-    if what is not None and (file.rows is None or file.rows == parquet.metadata.num_rows):
-        yield Problem(ProblemKind.STATISTICS_DIFFER, what, path=file.path)
+    found = contradiction(parquet.metadata, expected, Content(snapshot.metadata))
+    if found is not None and (file.rows is None or file.rows == parquet.metadata.num_rows):
+        yield Problem(ProblemKind.STATISTICS_DIFFER, found.problem, path=file.path)
 
 
 def _check_content(

@@ -19,6 +19,7 @@ from dbt.adapters.silt.engine.kernel.errors import (
 )
 from dbt.adapters.silt.engine.kernel.files import data_files
 from dbt.adapters.silt.engine.kernel.files.deletion_vectors import file_name
+from dbt.adapters.silt.engine.kernel.files.file_guard import Content
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
 from dbt.adapters.silt.engine.kernel.maintenance import vacuum
@@ -203,7 +204,7 @@ def _check_there(log: DeltaLog, base: Snapshot, then: Snapshot, adds: Sequence[A
             version=base.version,
             details={"version": then.version, "files": tuple(missing[:_FILES_NAMED]), "missing": len(missing)},
         )
-    log.guard.check(log.store, active_files.files_table(adds), then.metadata, base.table, then.version)
+    log.guard.check(log.store, active_files.files_table(adds), Content(then.metadata), base.table, then.version)
 
 
 def _expired(log: DeltaLog, base: Snapshot, back: pa.Table) -> bool:

@@ -11,9 +11,9 @@ from dbt.adapters.silt.engine.commands.maintenance import optimize as optimize_c
 from dbt.adapters.silt.engine.commands.maintenance import vacuum as vacuum_command
 from dbt.adapters.silt.engine.commands.maintenance.optimize import Layout, Optimized, Sizes
 from dbt.adapters.silt.engine.commands.maintenance.vacuum import RETENTION_CHECK, Retention, Vacuumed
+from dbt.adapters.silt.engine.commands.spark.session_settings import is_checked
 from dbt.adapters.silt.engine.commands.target import Target
 from dbt.adapters.silt.engine.kernel.errors import (
-    InvalidSettingError,
     StatementSyntaxError,
     UnsupportedStatementError,
 )
@@ -67,7 +67,7 @@ def vacuum(context: Context, statement: ast.Vacuum) -> Result:
     """Runs VACUUM: returns a row with the table's path and counts, or, for a dry run, a row per file to delete."""
 
     def retention(table: str) -> Retention:
-        return Retention(_milliseconds(statement, table), _is_retention_checked(context))
+        return Retention(_milliseconds(statement, table), is_checked(context.spark, RETENTION_CHECK))
 
     def run(table: WarehouseTable) -> Result:
         log = table.log
@@ -145,10 +145,3 @@ def _milliseconds(statement: ast.Vacuum, table: str) -> int | None:
             table=table,
         )
     return int(Decimal(re.sub(r"\s", "", text)) * _HOUR_MS)
-
-
-def _is_retention_checked(context: Context) -> bool:
-    text = (context.spark.conf.get(RETENTION_CHECK, "true") or "true").strip().lower()
-    if text not in ("true", "false"):
-        raise InvalidSettingError(f"`{RETENTION_CHECK}` cannot be `{text}`", remedy="Set it to true or false")
-    return text == "true"

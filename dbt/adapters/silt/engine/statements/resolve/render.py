@@ -52,6 +52,7 @@ class Renderer:
         reads: list to which all reads of the texts are added.
         positions: list to which the positions are added that the texts consume.
         replaces_target: whether the statement re-creates its table, which then has consumed nothing.
+        fills_missing: whether a column is null if a data file lacks it; the log's statistics are then not used.
         around: returns a query for a table of the texts, from the table and its read.
     """
 
@@ -63,6 +64,7 @@ class Renderer:
     reads: list[Read]
     positions: list[Position] = field(default_factory=list)
     replaces_target: bool = False
+    fills_missing: bool = False
     around: Callable[[Table, Read], str] | None = None
     _times: Counter[int] = field(default_factory=Counter, init=False, repr=False)
     _known: dict[int, str] = field(default_factory=dict, init=False, repr=False)
@@ -107,12 +109,13 @@ class Renderer:
         if self.around is not None:
             sql = self.around(child, read)
         else:
-            sql = self.snapshot_views.view(read.log, read.snapshot, read.files)
+            sql = self.snapshot_views.view(read.log, read.snapshot, read.files, fills_missing=self.fills_missing)
         return Replacement(sql, full_name(child.meaning.name))
 
     def _read(self, table: Table, predicate: Expression, times: int) -> Read:
         snapshot = table.snapshot(self.cut)
-        files = snapshot.files if predicate == TRUE else skipping.prune(snapshot, predicate)
+        reads_all = predicate == TRUE or self.fills_missing
+        files = snapshot.files if reads_all else skipping.prune(snapshot, predicate)
         return Read(table.log, snapshot, files, predicate, table.fixed is None, times)
 
     def _changes(self, child: ChangeFeedScan | DifferenceScan) -> Replacement:

@@ -18,6 +18,7 @@ from dbt.adapters.silt.engine.catalog.names import RelationName
 from dbt.adapters.silt.engine.commands.spark.errors import SPARKS, condition, syntax_remedy
 from dbt.adapters.silt.engine.commands.spark.failures.causes import first_line
 from dbt.adapters.silt.engine.commands.spark.failures.conditions import SYNTAX
+from dbt.adapters.silt.engine.commands.spark.session_settings import is_checked
 from dbt.adapters.silt.engine.kernel.errors import (
     ExternalPathError,
     InvalidStatementError,
@@ -26,6 +27,7 @@ from dbt.adapters.silt.engine.kernel.errors import (
     StatementSyntaxError,
     StoredCodeError,
 )
+from dbt.adapters.silt.engine.kernel.files.file_guard import MISSING_COLUMN_CHECK
 from dbt.adapters.silt.engine.kernel.identifiers import quote
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
@@ -107,9 +109,10 @@ class Resolver:
         earlier = self._earlier(target, cut)
         reads: list[Read] = []
         named = expanded
-        answering = Answering(self.namespace, self.time_zone, cut, reads)
-        expanded = [answering.query(node) for node in expanded]
         renderer = replace(self._renderer(cut, reads), replaces_target=replaces_target)
+        if not renderer.fills_missing:
+            answering = Answering(self.namespace, self.time_zone, cut, reads)
+            expanded = [answering.query(node) for node in expanded]
         sql = renderer.queries(expanded)
         inputs = self._inputs(reads, named)
         resolved = Resolved(
@@ -178,7 +181,8 @@ class Resolver:
 
     def _renderer(self, cut: Mapping[DeltaLog, Snapshot], reads: list[Read]) -> Renderer:
         catalog = self.namespace.catalog
-        return Renderer(self.snapshot_views, catalog, self.time_zone, self._columns_of_view, cut, reads)
+        renderer = Renderer(self.snapshot_views, catalog, self.time_zone, self._columns_of_view, cut, reads)
+        return replace(renderer, fills_missing=not is_checked(self.namespace.spark, MISSING_COLUMN_CHECK))
 
     def _columns_of_view(self, view: RelationName) -> StructType | None:
         """Returns the columns of a view, analysed now, or None if that fails or this resolver already lists views."""

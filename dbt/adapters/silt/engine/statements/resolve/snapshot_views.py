@@ -71,16 +71,20 @@ class SnapshotViews:
         if isinstance(self.spark, SparkSession):
             weakref.finalize(self, _abandoned.append, (self.spark, self._labels, self._functions))
 
-    def view(self, log: DeltaLog, snapshot: Snapshot, files: pa.Table) -> str:
-        """Returns the quoted name of a session view over exactly these files of the snapshot."""
+    def view(self, log: DeltaLog, snapshot: Snapshot, files: pa.Table, *, fills_missing: bool = False) -> str:
+        """Returns the quoted name of a session view over exactly these files of the snapshot.
+
+        Args:
+            fills_missing: see `scan.read`.
+        """
         with self._lock:
-            if files.num_rows < snapshot.num_files:
-                return quote(self._register(log, snapshot, files))
+            if files.num_rows < snapshot.num_files or fills_missing:
+                return quote(self._register(log, snapshot, files, fills_missing))
             key = (log.line, snapshot.metadata.id, snapshot.version)
             if key in self._whole:
                 scan.check_files(log, snapshot, files)
             else:
-                self._whole[key] = self._register(log, snapshot, files)
+                self._whole[key] = self._register(log, snapshot, files, fills_missing)
             self._labels.move_to_end(self._whole[key])
             return quote(self._whole[key])
 
@@ -156,9 +160,10 @@ class SnapshotViews:
         python_function.register(self.spark, python_code(function, function.python), _python_label(label))
         return python_call(function, _python_label(label))
 
-    def _register(self, log: DeltaLog, snapshot: Snapshot, files: pa.Table) -> str:
+    def _register(self, log: DeltaLog, snapshot: Snapshot, files: pa.Table, fills_missing: bool) -> str:
         label = self._new(f"{log.name}@v{snapshot.version}")
-        scan.read(self.spark, log, snapshot, files).createOrReplaceTempView(quote(label))
+        rows = scan.read(self.spark, log, snapshot, files, fills_missing=fills_missing)
+        rows.createOrReplaceTempView(quote(label))
         self._keep(label)
         return label
 
