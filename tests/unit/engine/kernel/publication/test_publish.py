@@ -64,6 +64,18 @@ def test_the_only_table_of_a_branch_gets_an_ordinary_commit() -> None:
     assert running.logs["a"].snapshot().holds(("app", 3))
 
 
+def test_the_only_table_of_a_branch_names_no_version_of_the_branch_among_the_versions_that_were_read() -> None:
+    running = process()
+    log = running.branch()["a"]
+    append(log, "x")
+    base = log.snapshot()
+    log.store.put("y", b"data")
+    settings = CommitSettings(read_versions={"a": [1, base.version], "other": [7]})
+    commit(log, base, Changes(WRITE, (add("y"),)), ReadSet(), settings)
+    publish(running.register, [log])
+    assert info(running, "a", 2)["readVersions"] == {"a": [1], "other": [7]}
+
+
 def test_files_that_a_later_statement_removes_are_not_in_the_commit() -> None:
     running = process()
     log = running.branch()["a"]

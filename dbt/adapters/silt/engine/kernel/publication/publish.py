@@ -122,7 +122,8 @@ def publish(
     if not settings.isolation.checks_unchanged:
         tables = [each for each in tables if each.is_changed]
     if not names and len(tables) == 1 and settings.announce is None:
-        return _committed(tables[0], settings.isolation)
+        (only,) = with_published_versions(tables, versions)
+        return _committed(only, settings.isolation)
     for _ in range(_ATTEMPTS):
         decision = _attempt(register, tables, names, versions, settings.announce)
         if decision.status is Status.PUBLISHED:
