@@ -23,6 +23,7 @@
   {{- silt_partition_clause() }}
   {{- silt_properties_clause() }}
   {{- silt_changed_keys_clause() }}
+  {{- silt_differences_clause() }}
   as
   {{ sql }}
 {%- endmacro %}
@@ -32,6 +33,16 @@
 {% macro silt_changed_keys_clause() -%}
   {%- if model.config.materialized == 'incremental' and config.get('incremental_strategy') == 'changed_keys' and not flags.EMPTY %}
   {{ adapter.changed_keys_clause(model) }}
+  {%- endif -%}
+{%- endmacro %}
+
+
+{#-- With `write: differences`, a table is replaced by the rows that differ from its own. --#}
+{% macro silt_differences_clause() -%}
+  {%- if model.config.materialized == 'table' and config.get('write') == 'differences' and not should_full_refresh() %}
+  write differences by (
+    {%- for column in silt_list(config.get('unique_key')) %}{{ adapter.quote(column | trim('` ')) }}{{ ', ' if not loop.last }}{% endfor -%}
+  )
   {%- endif -%}
 {%- endmacro %}
 

@@ -94,6 +94,8 @@ class SiltConfig(IncrementalConfig):
             incremental model or a snapshot to its existing table; true by default.
         isolation_level: the isolation level of the node's own commit, instead of the level in the profile or the table.
         user_metadata: a note in the node's commits, which `describe history` shows.
+        write: `all` (the default) replaces all rows of a `table` model; `differences` writes only the rows that differ
+            from the table's, paired by `unique_key`.
         reuse: `unchanged` reuses the node instead of building it if its table already holds what the build would write.
         state: the options of a reused node, by the names of dbt State: `execute_hooks_on_any_reuse` runs its hooks;
             `lag_tolerance`, such as 4h, is the time after a build in which new rows of its inputs do not build the node
@@ -114,6 +116,7 @@ class SiltConfig(IncrementalConfig):
     incremental_apply_config_changes: bool | str | None = None
     isolation_level: str | None = None
     user_metadata: str | None = None
+    write: str | None = None
     reuse: Any = None
     state: dict[str, Any] | None = None
     pure: bool | None = None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -133,3 +134,25 @@ def test_a_model_that_appends_for_lack_of_a_key_is_named_once_in_a_command() -> 
     assert said.startswith("orders: `merge` without `unique_key` cannot match rows of the table")
     assert check_configs(given, NAMES, "shop", []) == []
     assert checked(node("table", incremental_strategy="merge")) == []
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (node(write="all_rows"), "`write` must be `all` or `differences`, but is 'all_rows'"),
+        (node(write="differences"), "`write: differences` needs `unique_key`"),
+        (node(write="differences", unique_key=[]), "`write: differences` needs `unique_key`"),
+        (node(write="differences", unique_key=["id", " "]), "`unique_key` is"),
+        (node(write="differences", unique_key=["id", "ID"]), "`unique_key` names"),
+        (node("incremental", write="differences", unique_key="id"), "is for models with `materialized: table`"),
+        (node("seed", "seed", write="differences", unique_key="id"), "is for models with `materialized: table`"),
+    ],
+)
+def test_a_table_that_writes_differences_needs_a_key(given: dict[str, Any], message: str) -> None:
+    with pytest.raises(CompilationError, match=re.escape(message)):
+        checked(given)
+
+
+@pytest.mark.parametrize("config", [{"write": "all"}, {"write": "differences", "unique_key": "id"}])
+def test_a_table_may_write_all_rows_or_differences(config: dict[str, Any]) -> None:
+    assert checked(node(**config)) == []

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from dbt_common.exceptions import CompilationError
 
@@ -15,6 +15,10 @@ from dbt.adapters.silt.runs.once import first_time
 
 if TYPE_CHECKING:
     from dbt.adapters.silt.materializations.config_names import ConfigNames
+
+ALL_ROWS: Final = "all"
+DIFFERENCES: Final = "differences"
+"""The values of `write`: whether a `table` model replaces all rows, or writes only the rows that differ."""
 
 Node = Mapping[str, Any]
 
@@ -47,7 +51,7 @@ def check_configs(node: Node, names: ConfigNames, project: str, others: Collecti
         found += incremental_problems(config)
     elif node.get("resource_type") == "snapshot":
         found += [*blank_names(config, _OF_SNAPSHOTS), *named_twice(config)]
-    found += blank_names(config, _OF_TABLES)
+    found += [*_of_writing(node), *blank_names(config, _OF_TABLES)]
     if found:
         listed = "\n".join(f"  - {each}" for each in found)
         raise CompilationError(f"The configuration of this {_kind(node)} cannot be used:\n{listed}")
@@ -56,6 +60,21 @@ def check_configs(node: Node, names: ConfigNames, project: str, others: Collecti
         *_of_no_key(node),
         *unused_configs.warnings(node, others),
     ]
+
+
+def _of_writing(node: Node) -> Iterator[str]:
+    """Yields the problems of `write`, the config of a table that is replaced by the rows that differ."""
+    config, write = node["config"], node["config"].get("write")
+    if write in (None, ALL_ROWS):
+        return
+    if write != DIFFERENCES:
+        yield f"`write` must be `{ALL_ROWS}` or `{DIFFERENCES}`, but is {write!r}"
+    elif node.get("resource_type", "model") != "model" or config.get("materialized") != "table":
+        yield f"`write: {DIFFERENCES}` is for models with `materialized: table`: leave it out"
+    elif not config.get("unique_key"):
+        yield f"`write: {DIFFERENCES}` needs `unique_key`, the columns of which each row has other values"
+    else:
+        yield from [*blank_names(config, ("unique_key",)), *named_twice(config)]
 
 
 def _unknown(name: str, nearest: str) -> str:

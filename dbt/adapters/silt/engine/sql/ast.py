@@ -246,7 +246,8 @@ class ChangedKeys:
 class CreateTable(MakesTable, effect=Effect.ROWS):
     """CREATE [OR REPLACE] TABLE, with or without a query.
 
-    `columns` ends with the typed columns of PARTITIONED BY, as in Spark; `using` is lower-case.
+    `columns` ends with the typed columns of PARTITIONED BY, as in Spark; `using` is lower-case. `differences_by` is the
+    key of WRITE DIFFERENCES BY, with which a table is replaced by the rows that differ (decision 0093).
     """
 
     columns: tuple[ColumnDefinition, ...] = ()
@@ -260,6 +261,7 @@ class CreateTable(MakesTable, effect=Effect.ROWS):
     location: str | None = None
     query: str | None = None
     changed_keys: ChangedKeys | None = None
+    differences_by: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -50,13 +50,14 @@ _PLACE: Final = (FILE, ROW, IN_SOURCE, SOURCE_ROW)
 class Merged:
     """The file changes, and the row count of each clause by its number; `copied` rows took no clause.
 
-    `numbered` is the table's metadata after identity columns assigned numbers.
+    `numbered` is the table's metadata after identity columns assigned numbers. `equal` rows were skipped as equal.
     """
 
     changes: FileChanges
     counts: dict[int, int]
     copied: int = 0
     numbered: Metadata | None = None
+    equal: int = 0
 
     def of(self, clauses: Clauses, verb: RowVerb, *kinds: MatchKind) -> int:
         """Returns the number of rows to which clauses with these kinds and that action applied."""
@@ -85,7 +86,7 @@ def mark(sides: Sides, opened: pa.Table, metadata: Metadata, limits: Limits) -> 
     """
     sides = replace(sides, source=sides.source.numbered)
     pairs, rules = _pairs(sides)
-    by_clause = _rows_by_clause(sides, pairs)
+    by_clause, equal = _rows_by_clause(sides, pairs)
     counts = {number: sum(map(len, to_delete.values())) for number, to_delete in by_clause.items()}
     plan = marking.plan(sides.target, sides.chosen, _together(by_clause.values()))
     changed = pairs.filter(f"{ACTION} not in ({', '.join(map(str, (*sides.clauses.deletions, COPY, EQUAL)))})")
@@ -104,7 +105,7 @@ def mark(sides: Sides, opened: pa.Table, metadata: Metadata, limits: Limits) -> 
     changes = marking.changes(sides.target, opened, plan, written)
     if change_data.is_recorded(sides.target.snapshot) and by_clause:
         changes = _recorded(sides, changes, metadata, by_clause, counts, (changed, new))
-    return Merged(changes, counts, plan.num_survivors, metadata)
+    return Merged(changes, counts, plan.num_survivors, metadata, equal)
 
 
 def _pairs(sides: Sides) -> tuple[DataFrame, tuple[Check, ...]]:
@@ -126,8 +127,8 @@ def _only_written_values(rows: DataFrame) -> DataFrame:
     return rows.select(*map(value, rows.columns))
 
 
-def _rows_by_clause(sides: Sides, pairs: DataFrame) -> Mapping[int, Positions]:
-    """Returns the positions of the target's changed rows, by their clause; runs a job."""
+def _rows_by_clause(sides: Sides, pairs: DataFrame) -> tuple[Mapping[int, Positions], int]:
+    """Returns the positions of the target's changed rows, by their clause, and the number of equal rows; runs a job."""
     found = positions.collect(pairs, sides.target.log, sides.chosen, by=ACTION)
     by_clause: dict[int, dict[str, BitMap64]] = defaultdict(dict)
     for each in found:
@@ -137,7 +138,7 @@ def _rows_by_clause(sides: Sides, pairs: DataFrame) -> Mapping[int, Positions]:
         raise join.multiple_matches(sides) or MultipleSourceRowsError(
             "a row of the table is matched by more than one row of the source", table=sides.target.name
         )
-    return changes
+    return changes, sum(len(each.positions) for each in found if each.value == EQUAL)
 
 
 def _taken_twice(found: Sequence[FoundRows]) -> bool:

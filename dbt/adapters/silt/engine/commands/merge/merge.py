@@ -70,6 +70,56 @@ class _Found:
     matched: Matched | None = None
 
 
+@dataclass(frozen=True)
+class Computed:
+    """A MERGE whose files are written, but not committed.
+
+    Args:
+        metadata: the table's new metadata.
+        elapsed_ms: how long it took, in milliseconds.
+    """
+
+    found: _Found
+    result: Merged
+    metadata: Metadata
+    elapsed_ms: int
+
+    @property
+    def changes(self) -> FileChanges:
+        return self.result.changes
+
+    @property
+    def operation(self) -> Operation:
+        parameters = merge_plan.operation_parameters(self.found.sides.plan)
+        return Operation(OPERATION, parameters, _metrics(self.found, self.result, self.elapsed_ms))
+
+    @property
+    def pairs_each_source_row_once(self) -> bool:
+        """Whether each row of the source is inserted, or updates a single row of the target.
+
+        Known of a MERGE that skips equal rows, and updates and inserts without conditions.
+        """
+        clauses = self.found.sides.clauses
+        inserted, updated = (self.result.of(clauses, verb, *MatchKind) for verb in (RowVerb.INSERT, RowVerb.UPDATE))
+        return inserted + updated + self.result.equal == self.found.sides.source.rows
+
+    def outcome(self, committed: CommitResult | None) -> Outcome:
+        """Returns the outcome of the statement; `committed` is None if nothing had to be committed."""
+        target, clauses = self.found.sides.target, self.found.sides.clauses
+        return Outcome(
+            OPERATION,
+            target.name,
+            target.snapshot.version if committed is None else committed.version,
+            rows_inserted=self.result.of(clauses, RowVerb.INSERT, *MatchKind),
+            rows_updated=self.result.of(clauses, RowVerb.UPDATE, *MatchKind),
+            rows_deleted=self.result.of(clauses, RowVerb.DELETE, *MatchKind),
+            files_added=self.changes.added,
+            files_removed=self.changes.removed.num_rows,
+            files_skipped=target.snapshot.num_files - self.changes.opened.num_rows,
+            attempts=0 if committed is None else committed.attempts,
+        )
+
+
 def merge(
     spark: SparkSession,
     target: Target,
@@ -81,10 +131,22 @@ def merge(
     """Updates, deletes and inserts rows of the target, as the clauses say for the rows of the source.
 
     Raises:
+        ConcurrentModificationError: if another writer's commit conflicts.
+        As `compute`.
+    """
+    made = compute(spark, target, source, plan, limits)
+    return made.outcome(_commit(made, settings))
+
+
+def compute(
+    spark: SparkSession, target: Target, source: DataFrame, plan: MergePlan, limits: Limits | None = None
+) -> Computed:
+    """Writes the files of a MERGE without committing them.
+
+    Raises:
         InvalidStatementError and its subclasses: if the clauses do not fit together, or do not fit the tables' columns.
         DataRejectedError: if a new row breaks a rule of the table, or does not fit into its columns.
         MultipleSourceRowsError: if clauses take more than one pair of some row of the target.
-        ConcurrentModificationError: if another writer's commit conflicts.
         DataFileMissingError, TableDamagedError: if a data file cannot be read.
     """
     started = target.log.clock.now_ms()
@@ -95,20 +157,7 @@ def merge(
     found = _find(join.with_boolean_conditions(sides), source, bounds)
     found = _stabilized(found)
     result = _run(found, metadata, bounds)
-    metrics = _metrics(found, result, target.log.clock.now_ms() - started)
-    committed = _commit(found, result, metadata, metrics, settings)
-    return Outcome(
-        OPERATION,
-        target.name,
-        target.snapshot.version if committed is None else committed.version,
-        rows_inserted=result.of(clauses, RowVerb.INSERT, *MatchKind),
-        rows_updated=result.of(clauses, RowVerb.UPDATE, *MatchKind),
-        rows_deleted=result.of(clauses, RowVerb.DELETE, *MatchKind),
-        files_added=result.changes.added,
-        files_removed=result.changes.removed.num_rows,
-        files_skipped=target.snapshot.num_files - result.changes.opened.num_rows,
-        attempts=0 if committed is None else committed.attempts,
-    )
+    return Computed(found, result, result.numbered or metadata, target.log.clock.now_ms() - started)
 
 
 def _checked(target: Target, plan: MergePlan, source: StructType) -> tuple[Metadata, Clauses]:
@@ -122,15 +171,11 @@ def _checked(target: Target, plan: MergePlan, source: StructType) -> tuple[Metad
     return metadata, merge_clauses.number_clauses(plan, target.snapshot.schema, new, source, target.name)
 
 
-def _commit(
-    found: _Found, result: Merged, metadata: Metadata, metrics: Mapping[str, str], settings: WriteSettings
-) -> CommitResult | None:
-    target = found.sides.target
-    operation = Operation(OPERATION, merge_plan.operation_parameters(found.sides.plan), metrics)
+def _commit(made: Computed, settings: WriteSettings) -> CommitResult | None:
+    found, target = made.found, made.found.sides.target
     reads = ReadSet(predicates=(found.predicate,), whole_table=found.predicate == TRUE)
-    metadata = result.numbered or metadata
-    changed = None if metadata == target.snapshot.metadata else metadata
-    return committing.commit_files(target, operation, result.changes, reads, settings, changed)
+    changed = None if made.metadata == target.snapshot.metadata else made.metadata
+    return committing.commit_files(target, made.operation, made.changes, reads, settings, changed)
 
 
 def _evolved(target: Target, plan: MergePlan, source: StructType) -> Metadata:

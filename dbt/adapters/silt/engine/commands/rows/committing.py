@@ -29,11 +29,26 @@ def commit_files(
         reads: the command's predicates; the opened files are added.
         metadata: the table's new metadata, if it changes.
     """
+    actions = changes_of(target, operation, changes, metadata)
+    isolation = settings.commit.isolation_level or target.snapshot.properties.isolation_level
+    if not settings.must_commit and not is_needed(actions, isolation):
+        return None
+    opened = frozenset(changes.opened["path"].to_pylist()) | {remove.path for remove in actions.removes}
+    with_paths = replace(reads, paths=reads.paths | opened)
+    return commit.commit(target.log, target.snapshot, actions, with_paths, settings, changes.uncommitted)
+
+
+def changes_of(target: Target, operation: Operation, changes: FileChanges, metadata: Metadata | None = None) -> Changes:
+    """Returns the changes of the files as actions of a commit.
+
+    Args:
+        metadata: the table's new metadata, if it changes.
+    """
     now = target.log.clock.now_ms()
     removed = target.snapshot.add_files(changes.removed)
     if changes.marked is not None:
         removed += target.snapshot.add_files(changes.marked.before)
-    actions = Changes(
+    return Changes(
         operation,
         adds=(
             *(() if changes.marked is None else changes.marked.adds),
@@ -43,12 +58,6 @@ def commit_files(
         metadata=metadata,
         change_files=changes.change_files,
     )
-    isolation = settings.commit.isolation_level or target.snapshot.properties.isolation_level
-    if not settings.must_commit and not is_needed(actions, isolation):
-        return None
-    opened = frozenset(changes.opened["path"].to_pylist()) | {add.path for add in removed}
-    with_paths = replace(reads, paths=reads.paths | opened)
-    return commit.commit(target.log, target.snapshot, actions, with_paths, settings, changes.uncommitted)
 
 
 def commit_rows(

@@ -65,6 +65,7 @@ class Definition:
             position; it may omit generated and identity columns.
         constraints: the conditions of CHECK constraints in SQL, by name.
         keys: the keys by name, recorded but not enforced.
+        differences_by: the key by which only the rows that differ are written, if any.
     """
 
     columns: tuple[ColumnDefinition, ...] = ()
@@ -73,6 +74,7 @@ class Definition:
     properties: Mapping[str, str] = field(default_factory=dict)
     constraints: Mapping[str, str] = field(default_factory=dict)
     keys: Mapping[str, Key] = field(default_factory=dict)
+    differences_by: tuple[str, ...] = ()
 
 
 def create(
@@ -100,7 +102,7 @@ def create(
     if base is not None and mode is CreateMode.CREATE_IF_NOT_EXISTS:
         return Outcome(operation, name, base.version, rows_inserted=0, attempts=0)
     check_mode(location, mode)
-    metadata, protocol = _described(location, definition, query)
+    metadata, protocol = described(location, definition, query)
     schema = StructType.from_json(metadata.schema_string)
     generated.check_expressions(spark, schema, name)
     defaults.check_defaults(spark, schema, name)
@@ -117,7 +119,7 @@ def _operation_name(mode: CreateMode, query: DataFrame | None) -> str:
     return f"{verb} TABLE" if query is None else f"{verb} TABLE AS SELECT"
 
 
-def _described(location: TableLocation, definition: Definition, query: DataFrame | None) -> tuple[Metadata, Protocol]:
+def described(location: TableLocation, definition: Definition, query: DataFrame | None) -> tuple[Metadata, Protocol]:
     """Returns the new table's metadata, and the least protocol that supports it and the existing table, if any."""
     name, base, clock = location.log.name, location.base, location.log.clock
     schema = _schema(definition, query, name)
@@ -280,14 +282,15 @@ def _commit_unchanged(
     written.discard(log)
     changes = Changes(
         operation=Operation(operation, _parameters(location, metadata)),
-        metadata=None if _same(metadata, base.metadata) else replace(metadata, id=base.metadata.id),
+        metadata=None if is_same(metadata, base.metadata) else replace(metadata, id=base.metadata.id),
     )
     reads = ReadSet(whole_table=True, transactions=True)
     committed = commit(log, base, replaced_whole(base, changes, settings), reads, settings)
     return Outcome(operation, log.name, committed.version, rows_inserted=0, attempts=committed.attempts, unchanged=True)
 
 
-def _same(one: Metadata, other: Metadata) -> bool:
+def is_same(one: Metadata, other: Metadata) -> bool:
+    """Returns whether two definitions of a table differ at most in their time."""
     return replace(one, created_time=other.created_time) == other
 
 

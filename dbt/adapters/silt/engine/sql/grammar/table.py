@@ -300,6 +300,9 @@ _CLAUSES: Mapping[tuple[str, ...], Callable[[Cursor, CreateTable], CreateTable]]
     ("LOCATION",): lambda cursor, statement: replace(statement, location=cursor.string()),
     ("TBLPROPERTIES",): lambda cursor, statement: replace(statement, properties=cursor.properties()),
     ("CHANGED", "KEYS"): lambda cursor, statement: replace(statement, changed_keys=changed_keys(cursor)),
+    ("WRITE", "DIFFERENCES", "BY"): lambda cursor, statement: replace(
+        statement, differences_by=cursor.listed(Cursor.column)
+    ),
     ("OPTIONS",): lambda cursor, statement: replace(statement, options=cursor.properties()),
 }
 

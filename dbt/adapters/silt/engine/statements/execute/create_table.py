@@ -5,13 +5,15 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import partial
 
+from dbt.adapters.silt.engine.commands.insert.differences import create_by_differences
 from dbt.adapters.silt.engine.commands.spark.types import kernel_schema
 from dbt.adapters.silt.engine.commands.tables import create
 from dbt.adapters.silt.engine.commands.tables.create import Definition
 from dbt.adapters.silt.engine.commands.tables.table_location import TableLocation
-from dbt.adapters.silt.engine.commands.target import WriteSettings
+from dbt.adapters.silt.engine.commands.target import Outcome, WriteSettings
 from dbt.adapters.silt.engine.kernel.errors import UnsupportedStatementError
 from dbt.adapters.silt.engine.kernel.identifiers import quote
+from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.table.schema import StructType
 from dbt.adapters.silt.engine.sql import ast
 from dbt.adapters.silt.engine.statements.execute.constraints import kept, named
@@ -38,6 +40,7 @@ def create_table(context: Context, statement: ast.CreateTable) -> Result:
 
     def refuse(table: str) -> None:
         _refuse(statement, table)
+        _refuse_differences(statement, table)
         _refuse_layout(statement, table)
         _refuse_functions(context, statement, table)
 
@@ -48,14 +51,14 @@ def create_table(context: Context, statement: ast.CreateTable) -> Result:
         check_consumer(resolved.positions, target.name)
         query = context.frame(resolved) if texts else None
         settings = _settings(context, statement, resolved, target)
-        return lambda log: create.create(
-            context.spark,
-            TableLocation(log, resolved.target, is_managed=target.path is None),
-            definition,
-            query,
-            statement.mode,
-            settings,
-        )
+
+        def make(log: DeltaLog) -> Outcome:
+            location = TableLocation(log, resolved.target, is_managed=target.path is None)
+            if statement.differences_by and query is not None:
+                return create_by_differences(context.spark, location, definition, query, statement.mode, settings)
+            return create.create(context.spark, location, definition, query, statement.mode, settings)
+
+        return make
 
     return make_table(context, statement, Verb(_OPERATION, refuse), target, define)
 
@@ -121,6 +124,15 @@ def _refuse(statement: ast.CreateTable | ast.CreateTableLike, table: str) -> Non
         )
 
 
+def _refuse_differences(statement: ast.CreateTable, table: str) -> None:
+    if statement.differences_by and (statement.query is None or statement.changed_keys is not None):
+        raise UnsupportedStatementError(
+            "WRITE DIFFERENCES BY needs a query, and cannot be combined with CHANGED KEYS",
+            table=table,
+            remedy="Leave it out",
+        )
+
+
 def _refuse_layout(statement: ast.CreateTable, table: str) -> None:
     if statement.clustered_by or statement.options:
         raise UnsupportedStatementError(
@@ -151,4 +163,5 @@ def _definition(context: Context, statement: ast.CreateTable, table: str) -> Def
         properties=statement.properties,
         constraints=constraints.checks,
         keys=constraints.keys,
+        differences_by=statement.differences_by,
     )
