@@ -37,6 +37,13 @@ STRATEGIES: Final = (
     "insert_overwrite", "replace_where", "microbatch", "changed_keys", "changed_keys", "changes", "changes",
 )  # fmt: skip
 KINDS: Final = ("view", "ephemeral", "table", "incremental", "incremental", "incremental", "incremental", "snapshot")
+PROPERTIES: Final = (
+    ("delta.columnMapping.mode", "name"),
+    ("delta.enableChangeDataFeed", "true"),
+    ("delta.enableTypeWidening", "true"),
+    ("delta.enableRowTracking", "true"),
+    ("delta.checkpointInterval", "2"),
+)
 _OF_CONTRACTS: Final = ("append_new_columns", "fail")
 """The values of `on_schema_change` that dbt accepts with a contract."""
 
@@ -108,6 +115,7 @@ class Generator:
         numbers = (0.0, -0.0, 1.5, -2.25, 1e300, 5e-324, *((math.nan,) if is_source else ()))
         day = self.now.date() - timedelta(days=some.randint(0, DAYS))
         moment = datetime.combine(day, time(some.randint(0, 18), some.choice((0, 59)), some.choice((0, 59))))
+        moment += timedelta(microseconds=some.choice((0, 1, 999_999)) if is_source else 0)
         return {
             "k": self._or_null(some.randint(1, 15)),
             "g": self._or_null(some.choice((*TEXTS, "") if is_source else TEXTS), 0.15),
@@ -142,7 +150,13 @@ class Generator:
         if kind == "incremental":
             node = self._incremental(node)
         if kind in ("table", "incremental"):
-            node = replace(node, vectors=self._likely(0.5))
+            node = replace(node, vectors=self._likely(0.5), properties=self._properties())
+            if (
+                self._likely(0.15)
+                and node.strategy != "microbatch"
+                and ("delta.enableChangeDataFeed", "true") not in node.properties
+            ):
+                node = replace(node, purged=self._condition())
             if not node.partition_by and self._likely(0.15) and node.strategy != "insert_overwrite":
                 node = replace(node, partition_by=(self.chance.choice(("d", "k", "g")),))
             if not node.hooks and self._likely(0.2):
@@ -161,6 +175,9 @@ class Generator:
         policy = node.on_schema_change if node.on_schema_change in _OF_CONTRACTS else "append_new_columns"
         return replace(node, query=query, contract=True, on_schema_change=policy)
 
+    def _properties(self) -> tuple[tuple[str, str], ...]:
+        return tuple(each for each in PROPERTIES if self._likely(0.1))
+
     def _may_be_python(self, node: Node) -> bool:
         query = node.query
         return (
@@ -175,9 +192,14 @@ class Generator:
         names = list(among or self.nodes)
         base = self.chance.choice(("scan", "scan", "group", "group", "union", "join"))
         inputs = tuple(self.chance.choice(names[-4:]) for _ in range(2 if base in ("union", "join") else 1))
-        extras = tuple(name for name in EXTRAS if self._likely(0.2))
+        extras = self._extras(0.2)
         where = self._condition() if self._likely(0.4) else None
         return Query(base, inputs, where, extras, kind == "incremental" and self._likely(0.25))
+
+    def _extras(self, probability: float) -> tuple[str, ...]:
+        """Names of extras, each with a column of its own."""
+        by_column = {EXTRAS[name].column: name for name in EXTRAS if self._likely(probability)}
+        return tuple(by_column.values())
 
     def _condition(self) -> Condition:
         column = self.chance.choice(("k", "g", "d", "n", "x"))
@@ -193,6 +215,8 @@ class Generator:
         query = node.query
         assert query is not None
         node = replace(node, strategy=strategy, on_schema_change=self._on_schema_change())
+        if self._likely(0.15):
+            node = replace(node, full_refresh=self._likely(0.3))
         if strategy == "changed_keys":
             tables = [name for name in self.nodes if self.nodes[name].kind != "ephemeral"]
             query = replace(self._query("table", tables), where=None)
@@ -248,7 +272,9 @@ class Generator:
             node = replace(node, predicate=self._condition())
         if self._likely(0.2):
             node = replace(node, deletes="delete")
-        if self._likely(0.2):
+        if self._likely(0.1):
+            node = replace(node, skipped=self.chance.choice(("matched", "not_matched")))
+        if node.skipped != "matched" and self._likely(0.2):
             node = replace(node, changed_only=self.chance.choice(("n", "g", "x")))
         return node
 
@@ -317,7 +343,7 @@ class Generator:
         assert query is not None
         what = self.chance.choice(("extras", "extras", "where", "policy"))
         if what == "extras" and not self._is_consumed(node.name):
-            return replace(node, query=replace(query, extras=tuple(name for name in EXTRAS if self._likely(0.4))))
+            return replace(node, query=replace(query, extras=self._extras(0.4)))
         if (
             what == "where"
             and query.base not in ("changes", "upserts")

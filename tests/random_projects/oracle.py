@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import copy
 import itertools
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
-from typing import Final
+from typing import Final, TypeAlias
 
 from tests.random_projects import queries, strategies
 from tests.random_projects.project import AUDIT, Node, Step, Story
 from tests.random_projects.queries import Query
-from tests.random_projects.strategies import Refused
+from tests.random_projects.strategies import Refused, Undecided
 from tests.random_projects.values import CORE, Row
 
 SUCCESS: Final = "success"
@@ -27,6 +28,10 @@ _SNAPSHOT_COLUMNS: Final = {
     strategies.UPDATED: "timestamp",
     strategies.DELETED: "string",
 }
+
+
+Inputs: TypeAlias = tuple[tuple[Row, ...], ...]
+"""The rows that a node has read, or those of a seed's file."""
 
 
 @dataclass
@@ -61,7 +66,9 @@ class Oracle:
         self.begin = story.begin
         self.rows: dict[str, tuple[Row, ...]] = {}
         self.relations: dict[str, Relation] = {}
-        self._done: set[tuple[str, ...]] = set()
+        self._done: dict[tuple[str, ...], Inputs | None] = {}
+        self._failed: dict[str, set[str]] = defaultdict(set)
+        self._again: set[str] = set()
         self.last: tuple[Step, dict[str, str]] | None = None
 
     def change(self, step: Step) -> None:
@@ -99,13 +106,18 @@ class Oracle:
         nodes = self.selected(step)
         if nodes:
             self.relations.setdefault(AUDIT, Relation({"event": "string"}))
+        failed = self._failed[step.run_id]
+        led_to = failed.union(*(self._reached(name, lambda each: self.nodes[each].inputs) for name in failed))
+        self._again = set()
         for node in nodes:
             if any(ends.get(name, SUCCESS) != SUCCESS for name in self._above(node)):
                 ends[node.name] = SKIPPED
                 continue
-            ends[node.name] = SUCCESS if node.name in tested_again else self._end(node, step)
+            ends[node.name] = SUCCESS if node.name in tested_again else self._end(node, step, node.name in led_to)
             if ends[node.name] == SUCCESS and step.verb == "build" and self._failed_tests(node):
                 ends[node.name] = _TESTS_FAILED
+        failed -= {name for name, end in ends.items() if end != SKIPPED}
+        failed |= {name for name, end in ends.items() if end not in (SUCCESS, SKIPPED)}
         return ends
 
     def selected(self, step: Step) -> list[Node]:
@@ -189,30 +201,57 @@ class Oracle:
                 found |= {name: above.query, **self._ephemeral(above)}
         return found
 
-    def _end(self, node: Node, step: Step) -> str:
+    def _end(self, node: Node, step: Step, is_led_to: bool) -> str:
         try:
-            return self._built(node, step)
+            return self._built(node, step, is_led_to)
         except Refused:
             return ERROR
 
-    def _built(self, node: Node, step: Step) -> str:
+    def _built(self, node: Node, step: Step, is_led_to: bool) -> str:
         self._hook("pre", node, step)
+        unit = (step.run_id, node.name)
+        if unit in self._done and self._is_done_again(node, self._done[unit], is_led_to):
+            self._again.add(node.name)
         if node.strategy == "microbatch" and node.kind == "incremental":
             end = self._batches(node, step)
-        elif node.kind != "view" and (step.run_id, node.name) in self._done:
+        elif node.kind != "view" and unit in self._done and node.name not in self._again:
             end = SUCCESS
         else:
             self._write(node, step)
-            self._done.add((step.run_id, node.name))
             end = SUCCESS
+        if self._done.get(unit) is None or node.name in self._again:
+            self._done[unit] = self._read(node)
         if end == SUCCESS:
+            self._purge(node, step)
             self._hook("post", node, step)
         return end
+
+    def _purge(self, node: Node, step: Step) -> None:
+        """Runs the post-hook that deletes rows."""
+        unit = (step.run_id, node.name, "purge")
+        if node.purged is None or (unit in self._done and node.name not in self._again):
+            return
+        self._done[unit] = None
+        old = self.relations[node.name]
+        kept = [row for row in old.rows if node.purged.of(row) is not True]
+        self._put(node.name, Relation(old.columns, kept, consumed=old.consumed))
+
+    def _is_done_again(self, node: Node, before: Inputs | None, is_led_to: bool) -> bool:
+        """Whether a finished node led to a failure or is below a repeated node, has changed, and is repeatable."""
+        if not (is_led_to or self._again.intersection(self._above(node))) or not _is_repeatable(node):
+            return False
+        return before is not None and _as_counters(before) != _as_counters(self._read(node))
+
+    def _read(self, node: Node) -> Inputs:
+        if node.kind == "seed":
+            return (self.rows[node.name],)
+        reader = self._reader(self._ephemeral(node))
+        return tuple(tuple(reader(name)) for name in node.inputs)
 
     def _hook(self, when: str, node: Node, step: Step) -> None:
         unit = (step.run_id, node.name, when)
         if node.hooks and unit not in self._done:
-            self._done.add(unit)
+            self._done[unit] = None
             self.relations[AUDIT].rows.append({"event": f"{when} {node.name}"})
 
     def _write(self, node: Node, step: Step) -> None:
@@ -238,7 +277,8 @@ class Oracle:
     def _existing(self, node: Node, step: Step) -> Relation | None:
         """The table that an incremental run changes."""
         old = self.relations.get(node.name)
-        is_changed = node.kind == "incremental" and not step.full_refresh and old is not None and old.query is None
+        refreshes = step.full_refresh if node.full_refresh is None else node.full_refresh
+        is_changed = node.kind == "incremental" and not refreshes and old is not None and old.query is None
         return old if is_changed else None
 
     def _store(
@@ -293,6 +333,8 @@ class Oracle:
         rows = self.contents(name)
         columns = self.relations[name].columns
         old = self.relations.get(node.name, Relation({}))
+        if any(old.columns.get(column, kind) != kind for column, kind in columns.items()):
+            raise Undecided(f"a column of the snapshot {node.name} has another type")
         left_out = set() if node.deletes == "new_record" else {strategies.DELETED}
         own = {name: kind for name, kind in _SNAPSHOT_COLUMNS.items() if name not in left_out}
         all_columns = old.columns | columns | own
@@ -307,9 +349,9 @@ class Oracle:
         for start in self._windows(node, step):
             unit = (step.run_id, node.name, str(start))
             try:
-                if unit not in self._done:
+                if unit not in self._done or node.name in self._again:
                     self._batch(node, step, start, is_first=not ends)
-                    self._done.add(unit)
+                    self._done[unit] = None
                 ends.append(SUCCESS)
             except Refused:
                 ends.append(ERROR)
@@ -334,3 +376,23 @@ def _check(node: Node, rows: list[Row]) -> None:
         raise Refused("an empty string as the value of a partition")
     if node.contract and any(row["k"] is None or (row["n"] is not None and row["n"] < -98) for row in rows):
         raise Refused("a row that breaks the contract")
+
+
+def _is_repeatable(node: Node) -> bool:
+    """Whether doing the node twice applies no row twice."""
+    if node.query is not None and node.query.newest:
+        return False
+    if node.kind == "incremental" and node.purged is not None:
+        return False
+    if node.kind != "incremental" or node.strategy in (
+        "insert_overwrite",
+        "replace_where",
+        "microbatch",
+        "changed_keys",
+    ):
+        return node.kind != "view"
+    return node.strategy in ("merge", "delete+insert") and bool(node.key) and not node.predicate and not node.deletes
+
+
+def _as_counters(inputs: Inputs) -> list[Counter[str]]:
+    return [Counter(str(sorted(row.items())) for row in rows) for rows in inputs]

@@ -38,7 +38,11 @@ class Node:
         deletes: whether a merge deletes rows that the query does not return, or `hard_deletes` of a snapshot.
         changed_only: a column whose equal values keep a merge from updating a row (`matched_condition`).
         checked: `check_cols` of a snapshot; empty with the strategy `timestamp`.
+        skipped: `matched` or `not_matched`: the step that a merge skips.
+        full_refresh: the config of this name.
         vectors: whether the table has deletion vectors.
+        properties: further table properties.
+        purged: the condition of a post-hook that deletes rows of the table.
         hooks: whether it has a pre-hook and a post-hook.
         tests: generic tests of the column `k`.
         contract: whether it has a contract, by which `k` is not null, and `n` is null or at least -98.
@@ -58,7 +62,11 @@ class Node:
     on_schema_change: str = "ignore"
     partition_by: tuple[str, ...] = ()
     checked: tuple[str, ...] = ()
+    skipped: str = ""
+    full_refresh: bool | None = None
     vectors: bool = False
+    properties: tuple[tuple[str, str], ...] = ()
+    purged: Condition | None = None
     reuse: bool = False
     hooks: bool = False
     tests: tuple[str, ...] = ()
@@ -82,15 +90,20 @@ class Node:
         found |= {"partition_by": list(self.partition_by)} if self.partition_by else {}
         if self.kind not in ("view", "ephemeral"):
             found["event_time"] = "at"
-            found["tblproperties"] = {"delta.enableDeletionVectors": str(self.vectors).lower()}
+            vectors = {"delta.enableDeletionVectors": str(self.vectors).lower()}
+            found["tblproperties"] = vectors | dict(self.properties)
         found |= {"reuse": "unchanged"} if self.reuse else {}
         if self.hooks:
             insert = f"insert into {{{{ target.schema }}}}.{AUDIT} values ('%s {self.name}')"
             found |= {"pre_hook": insert % "pre", "post_hook": insert % "post"}
+        if self.purged:
+            delete = f"delete from {{{{ this }}}} where {self.purged.sql()}"
+            found["post_hook"] = [delete, found["post_hook"]] if self.hooks else delete
         return found
 
     def _incremental(self, begin: datetime) -> dict[str, Any]:
         found: dict[str, Any] = {"incremental_strategy": self.strategy, "on_schema_change": self.on_schema_change}
+        found |= {} if self.full_refresh is None else {"full_refresh": self.full_refresh}
         if self.strategy == "microbatch":
             return found | {"batch_size": "day", "begin": str(begin.date()), "lookback": 1}
         if self.key:
@@ -101,6 +114,7 @@ class Node:
             ]
         found |= {"merge_update_columns": list(self.updated)} if self.updated else {}
         found |= {"merge_exclude_columns": list(self.kept)} if self.kept else {}
+        found |= {f"skip_{self.skipped}_step": True} if self.skipped else {}
         found |= {"not_matched_by_source_action": "delete"} if self.deletes else {}
         if column := self.changed_only:
             found["matched_condition"] = f"not (DBT_INTERNAL_DEST.{column} <=> DBT_INTERNAL_SOURCE.{column})"

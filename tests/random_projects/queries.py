@@ -10,12 +10,28 @@ from typing import Any, Final
 
 from tests.random_projects.values import CORE, Condition, Row, as_key, as_stored, in_order
 
+
+@dataclass(frozen=True)
+class Extra:
+    """A further column that a query may return."""
+
+    column: str
+    kind: str
+    sql: str
+    of: Callable[[Row], Any]
+
+    @property
+    def selected(self) -> str:
+        return f"{self.sql} as {self.column}"
+
+
 EXTRAS: Final = {
-    "e1": ("int", "cast(k as int)", lambda row: row["k"]),
-    "e2": ("string", "concat(g, '-', cast(k as string))", lambda row: _joined(row["g"], row["k"])),
-    "e3": ("decimal(12,2)", "cast(n * 2 as decimal(12,2))", lambda row: _doubled(row["n"])),
+    "e1": Extra("e1", "int", "cast(k as int)", lambda row: row["k"]),
+    "wide e1": Extra("e1", "bigint", "k", lambda row: row["k"]),
+    "e2": Extra("e2", "string", "concat(g, '-', cast(k as string))", lambda row: _joined(row["g"], row["k"])),
+    "e3": Extra("e3", "decimal(12,2)", "cast(n * 2 as decimal(12,2))", lambda row: _doubled(row["n"])),
 }
-"""Further columns that a query may return: name -> type, SQL, value."""
+"""The further columns by name; two have the same name in the table, and different types."""
 
 Rows = Sequence[Row]
 
@@ -49,12 +65,12 @@ class Query:
     def columns(self) -> dict[str, str]:
         """The names and types of the columns of a table with these rows."""
         changed = {"c": "string"} if self.base == "changes" else {}
-        return CORE | {name: EXTRAS[name][0] for name in self.extras} | changed
+        return CORE | {EXTRAS[name].column: EXTRAS[name].kind for name in self.extras} | changed
 
     def sql(self, reference: Callable[[str], str]) -> str:
         """The text of the query in a model; `reference` returns the Jinja of an input."""
         kind = {"changes": ["_change_type as c"], "upserts": ["_change_type"]}.get(self.base, [])
-        columns = ", ".join([*CORE, *(f"{EXTRAS[name][1]} as {name}" for name in self.extras), *kind])
+        columns = ", ".join([*CORE, *(EXTRAS[name].selected for name in self.extras), *kind])
         text = f"select {columns} from ({_base_sql(self.base, [reference(name) for name in self.inputs])}) q"
         text += f"\nwhere {self.where.sql()}" if self.where else "\nwhere true"
         if self.newest:
@@ -64,7 +80,7 @@ class Query:
     def python(self, reference: Callable[[str], str]) -> str:
         """The body of a Python model, for `scan` and `union`."""
         frames = [f"{reference(name)}.select({', '.join(map(repr, CORE))})" for name in self.inputs]
-        columns = [*CORE, *(f"{EXTRAS[name][1]} as {name}" for name in self.extras)]
+        columns = [*CORE, *(EXTRAS[name].selected for name in self.extras)]
         where = f".where({self.where.sql()!r})" if self.where else ""
         return f"    return {'.unionAll('.join(frames)}{')' * (len(frames) - 1)}{where}.selectExpr(*{columns!r})\n"
 
@@ -79,7 +95,10 @@ class Query:
         if self.newest and table is not None:
             newest = max((row["d"] for row in table if row["d"] is not None), default=None)
             found = [row for row in found if newest is not None and row["d"] is not None and row["d"] > newest]
-        return [_core(row) | {name: EXTRAS[name][2](row) for name in self.extras} | self._kind(row) for row in found]
+        return [
+            _core(row) | {EXTRAS[name].column: EXTRAS[name].of(row) for name in self.extras} | self._kind(row)
+            for row in found
+        ]
 
     def _kind(self, row: Row) -> dict[str, Any]:
         """The type of a change."""

@@ -13,6 +13,10 @@ from tests.random_projects.values import Row, as_key, key_of
 Rows = Sequence[Row]
 
 
+class Undecided(Exception):
+    """The documentation does not say what happens."""
+
+
 class Refused(Exception):
     """The documentation says that the write is an error. Nothing is written."""
 
@@ -50,12 +54,13 @@ def _merged(node: Node, table: Rows, new: Rows) -> list[Row]:
             result.append({**old, **_updated(node, updates[0])})
         elif places or not node.deletes:
             result.append(old)
-    return result + [row for place, row in enumerate(new) if place not in matched]
+    added = [row for place, row in enumerate(new) if place not in matched]
+    return result if node.skipped == "not_matched" else result + added
 
 
 def _changes(node: Node, old: Row, new: Row) -> bool:
     column = node.changed_only
-    return not column or as_key(old[column]) != as_key(new[column])
+    return node.skipped != "matched" and (not column or as_key(old[column]) != as_key(new[column]))
 
 
 def _updated(node: Node, new: Row) -> Row:
@@ -118,7 +123,8 @@ def columns_after(node: Node, table: dict[str, str], query: dict[str, str]) -> d
     """The table's columns after a write of the query's, by `on_schema_change`."""
     missing = [name for name in table if name not in query]
     added = {name: kind for name, kind in query.items() if name not in table}
-    if node.on_schema_change == "fail" and (missing or added):
+    others = {name: kind for name, kind in query.items() if name in table and kind != table[name]}
+    if node.on_schema_change == "fail" and (missing or added or others):
         raise Refused("the columns differ")
     if node.on_schema_change == "ignore":
         if missing:
@@ -126,7 +132,7 @@ def columns_after(node: Node, table: dict[str, str], query: dict[str, str]) -> d
         return table
     if node.on_schema_change == "append_new_columns":
         return table | added
-    return {name: kind for name, kind in table.items() if name in query} | added
+    return {name: kind for name, kind in table.items() if name in query} | others | added
 
 
 START: Final = "dbt_valid_from"
