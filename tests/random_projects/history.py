@@ -40,7 +40,7 @@ from tests.random_projects.values import CORE, Row, as_stored, literal
 
 SCHEMA: Final = "main"
 _DELTA_TYPES: Final = {"bigint": "long", "int": "integer"}
-_NOT_OF_DELTA_RS: Final = {"deletionVectors", "columnMapping", "typeWidening", "typeWidening-preview"}
+_NOT_OF_DELTA_RS: Final = {"deletionVectors", "typeWidening", "typeWidening-preview"}
 _ID_OF_VERSION: Final = "dbt_scd_id"
 """The column of a snapshot that is a hash, about which the documentation says nothing but that it distinguishes."""
 _SPARK: Final = {
@@ -195,7 +195,8 @@ class Player:
             return
         yield "Arrow", _stored(silt.read(f"{SCHEMA}.{name}", warehouse=str(self.warehouse)).to_pylist(), columns)
         table = DeltaTable(self.warehouse / SCHEMA / name)
-        if not _NOT_OF_DELTA_RS.intersection(table.protocol().reader_features or ()):
+        is_mapped = "delta.columnMapping.mode" in table.metadata().configuration
+        if not is_mapped and not _NOT_OF_DELTA_RS.intersection(table.protocol().reader_features or ()):
             yield "delta-rs", _stored(table.to_pyarrow_table().to_pylist(), columns)
 
 
