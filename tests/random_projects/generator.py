@@ -13,6 +13,7 @@ from typing import Any, Final
 from tests.random_projects.oracle import Oracle
 from tests.random_projects.project import Node, Step, Story
 from tests.random_projects.queries import EXTRAS, Query
+from tests.random_projects.strategies import Undecided
 from tests.random_projects.values import Condition, Row
 
 BEGIN: Final = datetime(2026, 3, 1)
@@ -37,11 +38,13 @@ STRATEGIES: Final = (
     "insert_overwrite", "replace_where", "microbatch", "changed_keys", "changed_keys", "changes", "changes",
 )  # fmt: skip
 KINDS: Final = ("view", "ephemeral", "table", "incremental", "incremental", "incremental", "incremental", "snapshot")
+_ROW_TRACKING: Final = ("delta.enableRowTracking", "true")
+"""A node that changes a table with this property fails in a run that is published at its end."""
 PROPERTIES: Final = (
     ("delta.columnMapping.mode", "name"),
     ("delta.enableChangeDataFeed", "true"),
     ("delta.enableTypeWidening", "true"),
-    ("delta.enableRowTracking", "true"),
+    _ROW_TRACKING,
     ("delta.checkpointInterval", "2"),
 )
 _OF_CONTRACTS: Final = ("append_new_columns", "fail")
@@ -66,9 +69,11 @@ class Generator:
     nodes: dict[str, Node] = field(init=False, default_factory=dict)
     rows: dict[str, tuple[Row, ...]] = field(init=False, default_factory=dict)
     now: datetime = field(init=False, default=BEGIN)
+    publishes: bool = field(init=False, default=False)
 
     def __post_init__(self) -> None:
         self.chance = random.Random(self.seed)
+        self.publishes = self._likely(0.25)
 
     def story(self) -> Story:
         roots = self.chance.randint(1, 3)
@@ -87,7 +92,11 @@ class Generator:
         oracle = Oracle(Story(self.seed, BEGIN, nodes, ()))
         for number in range(1, self.steps):
             oracle.change(steps[-1])
-            oracle.run(steps[-1])
+            try:
+                oracle.run(steps[-1])
+            except Undecided:
+                steps.pop()
+                break
             steps.append(self._step(f"r{number}", steps[-1], oracle.can_be_retried()))
         return Story(self.seed, BEGIN, nodes, tuple(steps))
 
@@ -98,7 +107,7 @@ class Generator:
         return self.chance.random() < probability
 
     def _publish(self) -> str:
-        return "after_tests" if self._likely(0.1) else "at_once"
+        return "after_tests" if self.publishes and self._likely(0.4) else "at_once"
 
     def _tests(self) -> tuple[str, ...]:
         return tuple(name for name in ("unique", "not_null") if self._likely(0.05))
@@ -176,7 +185,8 @@ class Generator:
         return replace(node, query=query, contract=True, on_schema_change=policy)
 
     def _properties(self) -> tuple[tuple[str, str], ...]:
-        return tuple(each for each in PROPERTIES if self._likely(0.1))
+        refused = {_ROW_TRACKING} if self.publishes else set()
+        return tuple(each for each in PROPERTIES if self._likely(0.1) and each not in refused)
 
     def _may_be_python(self, node: Node) -> bool:
         query = node.query
@@ -293,7 +303,8 @@ class Generator:
             tuple(self.chance.sample(("g", "d", "n", "x"), self.chance.randint(1, 3))) if self._likely(0.5) else ()
         )
         deletes = self.chance.choice(("ignore", "invalidate", "new_record"))
-        return Node(name, "snapshot", Query("scan", (above,)), key=key, checked=checked, deletes=deletes)
+        node = Node(name, "snapshot", Query("scan", (above,)), key=key, checked=checked, deletes=deletes)
+        return replace(node, timed=bool(checked) and self._likely(0.4), open_end=self._likely(0.3))
 
     def _grouped(self, name: str) -> bool:
         query = self.nodes[name].query
@@ -341,7 +352,9 @@ class Generator:
     def _changed_node(self, node: Node) -> Node:
         query = node.query
         assert query is not None
-        what = self.chance.choice(("extras", "extras", "where", "policy"))
+        what = self.chance.choice(("extras", "extras", "where", "policy", "kind"))
+        if what == "kind" and not self._is_consumed(node.name) and query.base not in ("changes", "upserts"):
+            return self._of_other_kind(node)
         if what == "extras" and not self._is_consumed(node.name):
             return replace(node, query=replace(query, extras=self._extras(0.4)))
         if (
@@ -350,7 +363,25 @@ class Generator:
             and node.strategy not in ("replace_where", "changed_keys")
         ):
             return replace(node, query=replace(query, where=self._condition()))
-        return node if node.contract else replace(node, on_schema_change=self._on_schema_change())
+        return (
+            node
+            if node.contract or node.kind == "ephemeral"
+            else replace(node, on_schema_change=self._on_schema_change())
+        )
+
+    def _of_other_kind(self, node: Node) -> Node:
+        """The model with another materialization."""
+        query = node.query
+        assert query is not None
+        kind = self.chance.choice(("view", "table", "incremental"))
+        if node.kind == "ephemeral" or (kind == "incremental" and node.strategy):
+            return node
+        if kind == "view":
+            return Node(node.name, "view", replace(query, newest=False), tests=node.tests)
+        if kind == "incremental":
+            policy = "append_new_columns" if node.contract else self._on_schema_change()
+            return replace(node, kind=kind, strategy="merge", key=self._key(), on_schema_change=policy)
+        return replace(node, kind=kind)
 
 
 def story(seed: int, steps: int = 5, most: int = 9) -> Story:

@@ -120,6 +120,9 @@ class Player:
             "master": "local[2]",
             "spark_conf": _SPARK,
         }
+        # The runs of another story in this folder have the same ids.
+        for path in (self.folder / "target").glob("silt_*.json"):
+            path.unlink()
         profile = {"random": {"target": "test", "outputs": {"test": target}}}
         self._put("profiles.yml", yaml.safe_dump(profile))
         _start_spark()

@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from typing import Final, TypeAlias
 
 from tests.random_projects import queries, strategies
-from tests.random_projects.project import AUDIT, Node, Step, Story
+from tests.random_projects.project import AUDIT, OPEN_END, Node, Step, Story
 from tests.random_projects.queries import Query
 from tests.random_projects.strategies import Refused, Undecided
 from tests.random_projects.values import CORE, Row
@@ -41,12 +41,14 @@ class Relation:
     Attributes:
         earlier: the rows of each earlier version of a table.
         consumed: the number of the version of the input whose changes the table has read last.
+        partition_by: the columns by which the table was partitioned when it was created.
     """
 
     columns: dict[str, str]
     rows: list[Row] = field(default_factory=list)
     earlier: list[list[Row]] = field(default_factory=list)
     consumed: int | None = None
+    partition_by: tuple[str, ...] = ()
     query: Query | None = None
     ephemeral: Mapping[str, Query] = field(default_factory=dict)
 
@@ -234,13 +236,20 @@ class Oracle:
         self._done[unit] = None
         old = self.relations[node.name]
         kept = [row for row in old.rows if node.purged.of(row) is not True]
-        self._put(node.name, Relation(old.columns, kept, consumed=old.consumed))
+        self._put(node.name, replace(old, rows=kept))
 
     def _is_done_again(self, node: Node, before: Inputs | None, is_led_to: bool) -> bool:
         """Whether a finished node led to a failure or is below a repeated node, has changed, and is repeatable."""
-        if not (is_led_to or self._again.intersection(self._above(node))) or not _is_repeatable(node):
+        if not (is_led_to or self._again.intersection(self._tables(node))) or not _is_repeatable(node):
             return False
         return before is not None and _as_counters(before) != _as_counters(self._read(node))
+
+    def _tables(self, node: Node) -> Iterator[str]:
+        """The nodes whose tables a node reads, also through views."""
+        for name in node.inputs:
+            yield name
+            if self.nodes[name].kind in ("ephemeral", "view"):
+                yield from self._tables(self.nodes[name])
 
     def _read(self, node: Node) -> Inputs:
         if node.kind == "seed":
@@ -300,8 +309,9 @@ class Oracle:
             ]
             rows = strategy(node, held, known)
         complete = [{name: row.get(name) for name in columns} for row in rows]
-        _check(node, complete)
-        self._put(node.name, Relation(columns, complete))
+        partition_by = node.partition_by if old is None else old.partition_by
+        _check(node, partition_by, complete)
+        self._put(node.name, Relation(columns, complete, partition_by=partition_by))
 
     def _put(self, name: str, new: Relation) -> None:
         """Writes a version of a table."""
@@ -338,7 +348,10 @@ class Oracle:
         left_out = set() if node.deletes == "new_record" else {strategies.DELETED}
         own = {name: kind for name, kind in _SNAPSHOT_COLUMNS.items() if name not in left_out}
         all_columns = old.columns | columns | own
-        found = strategies.snapshot(node, old.rows, rows, step.now)
+        before = [{**row, strategies.END: _closed(row[strategies.END])} for row in old.rows]
+        found = strategies.snapshot(node, before, rows, step.now)
+        if node.open_end:
+            found = [{**row, strategies.END: row[strategies.END] or OPEN_END} for row in found]
         self.relations[node.name] = Relation(
             all_columns, [{column: row.get(column) for column in all_columns} for row in found]
         )
@@ -371,8 +384,13 @@ class Oracle:
         self._store(node, old, query, new, lambda _, table, rows: strategies.replace_window(table, rows, start))
 
 
-def _check(node: Node, rows: list[Row]) -> None:
-    if any(row[name] == "" for row in rows for name in node.partition_by):
+def _closed(end: datetime | None) -> datetime | None:
+    """The end of a version, or None if it is open."""
+    return None if end == OPEN_END else end
+
+
+def _check(node: Node, partition_by: tuple[str, ...], rows: list[Row]) -> None:
+    if any(row[name] == "" for row in rows for name in partition_by):
         raise Refused("an empty string as the value of a partition")
     if node.contract and any(row["k"] is None or (row["n"] is not None and row["n"] < -98) for row in rows):
         raise Refused("a row that breaks the contract")

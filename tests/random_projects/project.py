@@ -10,10 +10,11 @@ from typing import Any, Final
 
 from tests.random_projects import values
 from tests.random_projects.queries import Query
-from tests.random_projects.values import CORE, Condition, Row
+from tests.random_projects.values import CORE, Condition, Row, literal
 
 AUDIT: Final = "audit"
 """The table into which hooks insert."""
+OPEN_END: Final = datetime(9999, 12, 31)
 _DBT_PROJECT: Final = """\
 name: random
 profile: random
@@ -38,6 +39,8 @@ class Node:
         deletes: whether a merge deletes rows that the query does not return, or `hard_deletes` of a snapshot.
         changed_only: a column whose equal values keep a merge from updating a row (`matched_condition`).
         checked: `check_cols` of a snapshot; empty with the strategy `timestamp`.
+        timed: whether a snapshot with the strategy `check` has `updated_at`.
+        open_end: whether a snapshot sets `dbt_valid_to_current`, to `OPEN_END`.
         skipped: `matched` or `not_matched`: the step that a merge skips.
         full_refresh: the config of this name.
         vectors: whether the table has deletion vectors.
@@ -62,6 +65,8 @@ class Node:
     on_schema_change: str = "ignore"
     partition_by: tuple[str, ...] = ()
     checked: tuple[str, ...] = ()
+    timed: bool = False
+    open_end: bool = False
     skipped: str = ""
     full_refresh: bool | None = None
     vectors: bool = False
@@ -121,10 +126,12 @@ class Node:
         return found
 
     def _snapshot(self) -> dict[str, Any]:
-        found = {"unique_key": list(self.key), "hard_deletes": self.deletes or "ignore"}
+        found: dict[str, Any] = {"unique_key": list(self.key), "hard_deletes": self.deletes or "ignore"}
+        found |= {"dbt_valid_to_current": literal(OPEN_END, "timestamp")} if self.open_end else {}
+        found |= {"updated_at": "at"} if self.timed or not self.checked else {}
         if self.checked:
             return found | {"strategy": "check", "check_cols": list(self.checked)}
-        return found | {"strategy": "timestamp", "updated_at": "at"}
+        return found | {"strategy": "timestamp"}
 
 
 @dataclass(frozen=True)
@@ -159,7 +166,7 @@ class Step:
             return ["retry"]
         selected = ["--select", *self.select] if self.select else []
         variables = {"now": str(self.now), "silt_run_id": self.run_id, "silt_publish": self.publish}
-        refresh = ["--full-refresh"] if self.full_refresh else []
+        refresh = ["--full-refresh"] if self.full_refresh and self.verb != "snapshot" else []
         return [self.verb, *selected, *refresh, "--vars", json.dumps(variables)]
 
 

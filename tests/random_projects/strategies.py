@@ -150,7 +150,7 @@ def snapshot(node: Node, table: Rows, new: Rows, now: datetime) -> list[Row]:
     for row in table:
         versions[key_of(row, node.key)].append(row)
     for key, row in zip(keys, new, strict=True):
-        updated = now if node.checked else row["at"]
+        updated = row["at"] if node.timed or not node.checked else now
         added = {**row, START: updated, END: None, UPDATED: updated, DELETED: "False"}
         versions[key] = _seen(node, versions[key], added, now)
     for key in versions.keys() - set(keys):
