@@ -134,6 +134,23 @@ def test_a_closed_output_pipe_is_no_error(filled: House) -> None:
     assert (done.stderr, done.returncode) == ("", 0)
 
 
+@pytest.mark.parametrize("moment", ["dbt.adapters.silt.cli.runs", "dbt.adapters.silt.cli.warehouses"])
+def test_an_interrupt_while_the_command_is_loaded_prints_nothing(
+    moment: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    for name in ("dbt.adapters.silt.cli.runs", moment):
+        monkeypatch.delitem(sys.modules, name, raising=False)
+    finder = type(
+        "Interrupts", (), {"find_spec": staticmethod(lambda name, *_: interrupted() if name == moment else None)}
+    )
+    monkeypatch.setattr(sys, "meta_path", [finder, *sys.meta_path])
+    assert main(["runs"]) == 130
+    assert capsys.readouterr() == ("", "")
+
+
 def test_an_interrupt_ends_with_exit_code_130(filled: House, monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupted(*_: object) -> None:
         raise KeyboardInterrupt

@@ -64,12 +64,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         return client.run_statements()
     if argv is None:
         _leave_out("numpy", "pandas")
-    if not given:
-        parser_of(SUBCOMMANDS).print_help()
-        return BAD_INPUT
-    arguments = parser_of(given[:1] if given and given[0] in SUBCOMMANDS else SUBCOMMANDS).parse_args(given)
     try:
-        return _subcommand(arguments.subcommand).run(arguments)
+        return _run(given)
     except SiltError as error:
         complain(error)
         is_damage = isinstance(error, TableDamagedError) and not isinstance(error, NotATableError)
@@ -80,6 +76,14 @@ def main(argv: Sequence[str] | None = None) -> int:
         # Python would report the broken pipe again when it flushes at its end.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
+
+
+def _run(given: Sequence[str]) -> int:
+    if not given:
+        parser_of(SUBCOMMANDS).print_help()
+        return BAD_INPUT
+    arguments = parser_of(given[:1] if given[0] in SUBCOMMANDS else SUBCOMMANDS).parse_args(given)
+    return _subcommand(arguments.subcommand).run(arguments)
 
 
 def _leave_out(*names: str) -> None:
