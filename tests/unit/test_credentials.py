@@ -54,6 +54,24 @@ def test_an_unknown_field_is_refused_with_the_nearest_known_field(written: str, 
 
 
 @pytest.mark.parametrize(
+    ("written", "said"),
+    [
+        ("user", "without a login"),
+        ("token", "without a login"),
+        ("dataset", "; the field is `schema`"),
+        ("project", "; the field is `database`"),
+        ("path", "; the field is `warehouse`"),
+        ("driver_memory", "spark.driver.memory: 4g"),
+        ("method", "; the fields are catalog, database"),
+    ],
+)
+def test_a_field_of_another_adapter_is_refused_with_the_field_of_a_silt_profile(written: str, said: str) -> None:
+    with pytest.raises(ValidationError) as caught:
+        credentials_of(**{written: "x"})
+    assert said in str(caught.value)
+
+
+@pytest.mark.parametrize(
     ("fields", "said"),
     [
         ({"publish": True}, "`publish` must be text, not true or false"),

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from datetime import timedelta
 from pathlib import Path
 from types import NoneType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from dbt.adapters.contracts.connection import Credentials
 from dbt_common.dataclass_schema import ValidationError
@@ -276,11 +276,32 @@ def check_fields(data: Mapping[str, Any]) -> None:
     for name in data:
         if name in known or name in ("type", "threads"):
             continue
-        nearest = difflib.get_close_matches(name, sorted(known | {"threads"}), n=1, cutoff=0.5)
-        hint = f"; did you mean `{nearest[0]}`?" if nearest else f"; the fields are {', '.join(sorted(known))}"
-        if "memory" in name.lower():
-            hint = "; set Spark's memory with `spark_conf: {spark.driver.memory: 4g}`"
+        hint = _FIELDS_ELSEWHERE.get(name.lower()) or _similar_fields(name, known)
         raise ValidationError(f"`{name}` is not a field of a silt profile{hint}")
+
+
+def _similar_fields(name: str, known: Collection[str]) -> str:
+    if "memory" in name.lower():
+        return "; set Spark's memory with `spark_conf: {spark.driver.memory: 4g}`"
+    nearest = difflib.get_close_matches(name, sorted({*known, "threads"}), n=1, cutoff=_SIMILAR)
+    return f"; did you mean `{nearest[0]}`?" if nearest else f"; the fields are {', '.join(sorted(known))}"
+
+
+_SIMILAR: Final = 0.6
+_NO_LOGIN: Final = (
+    ": a warehouse is a folder or a bucket without a login. `warehouse` names it; the credentials of a bucket are in "
+    "`storage`"
+)
+_FIELDS_ELSEWHERE: Final[Mapping[str, str]] = {
+    **dict.fromkeys(
+        ("account", "user", "username", "password", "pass", "role", "token", "private_key_path"), _NO_LOGIN
+    ),
+    **dict.fromkeys(("keyfile", "host", "server", "port", "http_path"), _NO_LOGIN),
+    **dict.fromkeys(("project", "dbname"), "; the field is `database`"),
+    "dataset": "; the field is `schema`",
+    **dict.fromkeys(("path", "location", "location_root"), "; the field is `warehouse`"),
+}
+"""Hints for the fields of other adapters' profiles."""
 
 
 def check_names(credentials: SiltCredentials) -> None:
