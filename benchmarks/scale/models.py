@@ -16,7 +16,7 @@ from dbt.adapters.silt.engine.catalog.catalog import Catalog
 from dbt.adapters.silt.engine.catalog.names import RelationName
 from dbt.adapters.silt.engine.catalog.objects.names_document import Names, SchemaNames, TableEntry, serialize_names
 from dbt.adapters.silt.engine.catalog.objects.names_register import DOCUMENT
-from dbt.adapters.silt.engine.catalog.objects.table_folders import new_location
+from dbt.adapters.silt.engine.catalog.objects.table_ends import new_location
 from dbt.adapters.silt.engine.kernel.clock import SystemClock
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.storage.object_store import ObjectStore

@@ -51,7 +51,6 @@ OF_THE_ENGINE = frozenset(
     (
         "catalog.locations",
         "catalog.names",
-        "catalog.relations",
         "commands.spark.file_formats",
         "commands.spark.shown_settings",
         "kernel.errors",

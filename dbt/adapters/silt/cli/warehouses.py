@@ -19,9 +19,8 @@ from dbt.adapters.silt.engine.catalog.locations import (
     local_path,
     table_location,
 )
-from dbt.adapters.silt.engine.catalog.names import RelationName, name_parts
+from dbt.adapters.silt.engine.catalog.names import RelationKind, RelationName, name_parts
 from dbt.adapters.silt.engine.catalog.open_databases import open_databases
-from dbt.adapters.silt.engine.catalog.relations import RelationKind
 from dbt.adapters.silt.engine.kernel.errors import (
     InvalidSettingError,
     InvalidStatementError,

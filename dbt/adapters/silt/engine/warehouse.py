@@ -65,7 +65,7 @@ from dbt.adapters.silt.engine.sql.grammar.parse import parse
 from dbt.adapters.silt.engine.sql.grammar.session import immediate
 from dbt.adapters.silt.engine.sql.query.quotes import as_read
 from dbt.adapters.silt.engine.statements import damaged_tables, missing_functions
-from dbt.adapters.silt.engine.statements.conflict_retry import ConflictRetry
+from dbt.adapters.silt.engine.statements.conflict_retry import ConflictRetry, RetryQueue
 from dbt.adapters.silt.engine.statements.execute import dataframe_write
 from dbt.adapters.silt.engine.statements.execute.affected_tables import Written, affected_tables, names_in_use
 from dbt.adapters.silt.engine.statements.resolve.expansion import SqlFragment
@@ -74,8 +74,7 @@ from dbt.adapters.silt.engine.statements.resolve.reads import ReadHistory
 from dbt.adapters.silt.engine.statements.resolve.resolve import Resolver
 from dbt.adapters.silt.engine.statements.resolve.snapshot_views import SnapshotViews
 from dbt.adapters.silt.engine.statements.resolve.stored_code import Allowed
-from dbt.adapters.silt.engine.statements.retry_queue import RetryQueue
-from dbt.adapters.silt.engine.statements.steps import session_reuse, skips
+from dbt.adapters.silt.engine.statements.steps import skips
 from dbt.adapters.silt.engine.statements.steps.context import Context, Result
 from dbt.adapters.silt.engine.statements.steps.transactions import SessionTransaction
 
@@ -474,8 +473,8 @@ class Warehouse:
         may_be_reused = build is None and txn is None and not self._transaction.is_open
         if may_be_reused and isinstance(parsed, CreateTable):
             context, now = self._context(settings), self.settings.clock.now_ms()
-            build = session_reuse.session_build(context, parsed, self._session_changes, now)
-            done = None if build is None else session_reuse.reused(context, parsed, build)
+            build = skips.session_build(context, parsed, self._session_changes, now)
+            done = None if build is None else skips.reused(context, parsed, build)
             if done is not None:
                 return Result(outcome=done)
         result = self._run(parsed, replace(settings, commit=commit, replace_tables=replace_tables, build=build))

@@ -12,7 +12,7 @@ from dbt_common.clients.agate_helper import Integer
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from dbt.adapters.silt.engine.commands.spark import arrow_rows
+from dbt.adapters.silt.engine.commands.spark import frames
 from dbt.adapters.silt.engine.commands.spark.types import column_type
 from dbt.adapters.silt.engine.kernel.errors import (
     InvalidNameError,
@@ -87,7 +87,7 @@ def stage(session: SparkSession, name: str, view: str, table: agate.Table, types
         _check_type(name, column, kind)
     rows = to_arrow(table)
     # A single file: a seed is small, and Spark would write a file for each of its cores.
-    arrow_rows.frame(session, rows).coalesce(1).createOrReplaceTempView(view)
+    frames.frame_of_rows(session, rows).coalesce(1).createOrReplaceTempView(view)
     numbers = {
         each.name: number_type(each.type)
         for each, kind in zip(rows.schema, table.column_types, strict=True)

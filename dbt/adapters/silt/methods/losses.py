@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from dbt.adapters.base.meta import AdapterMeta, available
 
-from dbt.adapters.silt.engine.catalog.relations import RelationEntry, RelationKind
+from dbt.adapters.silt.engine.catalog.names import RelationEntry, RelationKind
 from dbt.adapters.silt.lazy import lazy_module
 from dbt.adapters.silt.runs.node_context import full_refresh_of
 

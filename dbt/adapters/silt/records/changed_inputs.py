@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from dbt.adapters.silt.engine.catalog.catalog import Catalog
 from dbt.adapters.silt.engine.catalog.file_lists import fingerprint
-from dbt.adapters.silt.engine.catalog.relations import RelationKind
+from dbt.adapters.silt.engine.catalog.names import RelationKind
 from dbt.adapters.silt.engine.kernel.log.history import Commit
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.publication_marks import publication_of

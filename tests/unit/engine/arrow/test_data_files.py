@@ -11,8 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from dbt.adapters.silt.engine.arrow.file_read import BATCH_ROWS, read_file
-from dbt.adapters.silt.engine.arrow.partition_values import partition_value
+from dbt.adapters.silt.engine.arrow.file_read import BATCH_ROWS, partition_value, read_file
 from dbt.adapters.silt.engine.arrow.scan import ArrowScan
 from dbt.adapters.silt.engine.kernel.clock import FixedClock
 from dbt.adapters.silt.engine.kernel.errors import (

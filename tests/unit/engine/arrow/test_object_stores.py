@@ -10,8 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from dbt.adapters.silt.engine.arrow.parallel import in_order
-from dbt.adapters.silt.engine.arrow.read import TableRead, condition
+from dbt.adapters.silt.engine.arrow.read import TableRead, condition, in_order
 from dbt.adapters.silt.engine.arrow.scan import ArrowScan
 from dbt.adapters.silt.engine.kernel.errors import DataFileMissingError
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog

@@ -42,7 +42,7 @@ _NO_NAMES: Final = frozenset(("ALL", "DISTINCT", "FALSE", "NULL", "TRUE"))
 
 @dataclass(frozen=True)
 class Rows:
-    """A table, or those of its rows that meet a condition, and the column whose values the test counts.
+    """A table, or its rows that meet a condition, and the column whose values the test counts.
 
     Attributes:
         table: the name, with its schema: a name alone may be that of a common table expression.

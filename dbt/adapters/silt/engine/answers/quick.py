@@ -2,30 +2,106 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from enum import Enum
 
 import pyarrow as pa
 
-from dbt.adapters.silt.engine.answers.log_answers import Aggregates, aggregates
 from dbt.adapters.silt.engine.answers.names import Names
 from dbt.adapters.silt.engine.answers.select_text import ListedColumn, TableSelect, table_select
 from dbt.adapters.silt.engine.arrow.read import TableRead
 from dbt.adapters.silt.engine.arrow.scan import ArrowScan
+from dbt.adapters.silt.engine.arrow.types import arrow_type
 from dbt.adapters.silt.engine.kernel.errors import (
     ColumnNotFoundError,
     UnsupportedFeatureError,
     UnsupportedStatementError,
 )
+from dbt.adapters.silt.engine.kernel.files.row_counts import row_count
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
 from dbt.adapters.silt.engine.kernel.near_names import near_names
-from dbt.adapters.silt.engine.kernel.table.expressions import TRUE, Expression, columns
-from dbt.adapters.silt.engine.kernel.table.schema import StructField, StructType
+from dbt.adapters.silt.engine.kernel.scan import min_max
+from dbt.adapters.silt.engine.kernel.storage.store import Store
+from dbt.adapters.silt.engine.kernel.table.expressions import TRUE, Expression, Value, columns
+from dbt.adapters.silt.engine.kernel.table.schema import DataType, DecimalType, PrimitiveType, StructField, StructType
 from dbt.adapters.silt.engine.sql.ast import Name, Query, Statement
 from dbt.adapters.silt.engine.sql.conditions.exact import exact_predicate
-from dbt.adapters.silt.engine.sql.conditions.predicates import qualified_by
+from dbt.adapters.silt.engine.sql.conditions.predicates import Relation, qualified_by
 from dbt.adapters.silt.engine.sql.query.scanned_text import scanned
+from dbt.adapters.silt.engine.sql.tokens import tokenize
+from dbt.adapters.silt.engine.statements.resolve import metadata_answers
+from dbt.adapters.silt.engine.statements.resolve.metadata_answers import Aggregate, Question
+
+_COUNT_ALL = re.compile(r"count\s*\(\s*(?:\*|1)\s*\)", re.IGNORECASE)
+_LONG = PrimitiveType("long")
+_ORDERED = frozenset(("byte", "short", "integer", "long", "date", "timestamp", "timestamp_ntz", "string"))
+
+
+@dataclass(frozen=True)
+class Aggregates:
+    """A SELECT list whose items are all calls of aggregate functions."""
+
+    question: Question
+    names: tuple[str, ...]
+
+    @property
+    def counts_only(self) -> bool:
+        """Whether each call counts all rows."""
+        return all(aggregate.column is None for aggregate in self._calls)
+
+    @property
+    def _calls(self) -> list[Aggregate]:
+        return [item.aggregates[0] for item in self.question.items]
+
+    def of_log(self, snapshot: Snapshot, store: Store) -> pa.Table | None:
+        """Returns the row, if the log contains all its values exactly. Raises as `settled`."""
+        files = metadata_answers.settled(self.question.predicate, snapshot, store)
+        if files is None:
+            return None
+        found = [_known(call, snapshot, files, store) for call in self._calls]
+        known = [each for each in found if each is not None]
+        return _row(self.names, known) if len(known) == len(found) else None
+
+    def of_count(self, rows: int) -> pa.Table:
+        """Returns the row if all calls count all rows."""
+        return _row(self.names, [(_LONG, rows)] * len(self.names))
+
+
+def _aggregates(select: TableSelect, snapshot: Snapshot, table: Name, time_zone: str) -> Aggregates | None:
+    """Returns the calls of a SELECT list, or None if it has any other item."""
+    relation = Relation(snapshot.schema, table)
+    found = metadata_answers.questions(select.text, {select.reference: relation}, time_zone)
+    if len(found) != 1 or found[0].is_scalar or not all(item.is_one_call for item in found[0].items):
+        return None
+    texts = [select.text.sql[item.start : item.end] for item in found[0].items]
+    is_sure = all(
+        call.column is not None or _COUNT_ALL.fullmatch(text)
+        for text, item in zip(texts, found[0].items, strict=True)
+        for call in item.aggregates
+    )
+    names = tuple(tokenize(item.name)[0].identifier for item in found[0].items if item.name is not None)
+    are_distinct = len({name.lower() for name in names}) == len(found[0].items)
+    return Aggregates(found[0], names) if is_sure and are_distinct else None
+
+
+def _known(call: Aggregate, snapshot: Snapshot, files: pa.Table, store: Store) -> tuple[DataType, Value | None] | None:
+    if call.column is None:
+        rows = row_count(files)
+        return None if rows is None else (_LONG, rows)
+    field = snapshot.schema.require(call.column, snapshot.table)
+    if not isinstance(field.type, DecimalType) and getattr(field.type, "name", "") not in _ORDERED:
+        return None
+    end: min_max.End = "min" if call.function == "min" else "max"
+    found = min_max.extreme(store, snapshot, files, field.name, end)
+    return None if found is None else (field.type, found.value)
+
+
+def _row(names: tuple[str, ...], values: list[tuple[DataType, Value | None]]) -> pa.Table:
+    columns = [pa.array([value], arrow_type(data_type)) for data_type, value in values]
+    return pa.table(columns, names=list(names))
+
 
 MOST_BYTES = 256 * 1024 * 1024
 """More bytes of files are left to Spark to read, unless a limit ends the reading early."""
@@ -99,7 +175,7 @@ class Quick:
         table = tuple(log.name.split("."))
         qualifier = (select.reference.alias,) if select.reference.alias else table
         if select.columns is None:
-            calls = aggregates(select, snapshot, table, self.time_zone)
+            calls = _aggregates(select, snapshot, table, self.time_zone)
             if calls is None or select.limit is not None:
                 return None
             return Prepared(log, snapshot, calls=calls, predicate=self._predicate(select, snapshot, qualifier, calls))

@@ -1,20 +1,18 @@
-"""Converts the columns of a data file to the columns of its table.
-
-A file identifies a column by its physical name or id, lacks columns that were added later, and has the types with which
-it was written: narrower types (type widening), INT96 timestamps, other units of time.
-"""
+"""Converts the columns of a data file to the columns of its table, and recognises dates in old calendars."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import date, datetime
+from typing import Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.parquet as pq
 
-from dbt.adapters.silt.engine.arrow.calendars import check_calendar
 from dbt.adapters.silt.engine.arrow.types import arrow_type
-from dbt.adapters.silt.engine.kernel.errors import TableDamagedError
+from dbt.adapters.silt.engine.kernel.errors import TableDamagedError, UnsupportedFeatureError
 from dbt.adapters.silt.engine.kernel.files.plain_types import plain
 from dbt.adapters.silt.engine.kernel.table.column_mapping import PARQUET_FIELD_ID
 from dbt.adapters.silt.engine.kernel.table.schema import ArrayType, DataType, MapType, StructField, StructType
@@ -53,7 +51,7 @@ def position(fields: Sequence[pa.Field], stored: StructField, by_id: bool) -> in
 
 
 def field_id(field: pa.Field) -> int | None:
-    """Returns the Parquet id of a field, or None."""
+    """Returns the Parquet id of a field, if it has an id."""
     text = (field.metadata or {}).get(_FIELD_ID)
     return None if text is None else int(text)
 
@@ -87,7 +85,7 @@ def to_table(array: pa.Array, table_type: DataType, stored: DataType, traits: Fi
             target = arrow_type(table_type)
             fields = [pa.field("key", target.key_type, nullable=False), pa.field("value", target.item_type)]
             return _nested(array, target, pa.StructArray.from_arrays([keys, items], fields=fields))
-    return leaf(array, arrow_type(table_type), traits)
+    return _leaf(array, arrow_type(table_type), traits)
 
 
 def _kind_of(data_type: DataType) -> str:
@@ -101,10 +99,10 @@ def _kind_in_file(kind: pa.DataType) -> str:
     return "list" if is_list else ""
 
 
-def leaf(array: pa.Array, target: pa.DataType, traits: FileTraits) -> pa.Array:
+def _leaf(array: pa.Array, target: pa.DataType, traits: FileTraits) -> pa.Array:
     """Converts values that are not nested to the table's present type; raises the errors of `to_table`."""
     if traits.is_old_calendar:
-        check_calendar(array)
+        _check_calendar(array)
     if array.type == target:
         return array
     if pa.types.is_null(target):
@@ -155,3 +153,46 @@ def _timestamp(array: pa.Array, target: pa.DataType) -> pa.Array:
 
 def _is_bytes(kind: pa.DataType) -> bool:
     return bool(pa.types.is_binary(kind) or pa.types.is_large_binary(kind) or pa.types.is_fixed_size_binary(kind))
+
+
+_VERSION: Final = b"org.apache.spark.version"
+_OLD_DATES: Final = b"org.apache.spark.legacyDateTime"
+_OLD_INT96: Final = b"org.apache.spark.legacyINT96"
+_FIRST_DAY: Final = date(1582, 10, 15)
+_FIRST_TIME: Final = datetime(1900, 1, 1)
+
+
+def is_old(footer: pq.FileMetaData) -> bool:
+    """Returns whether old dates and times in the file are in the old calendar."""
+    noted = footer.metadata or {}
+    if _VERSION not in noted:
+        return False
+    version = noted[_VERSION].decode(errors="replace")
+    if version < "3.0.0" or _OLD_DATES in noted:
+        return True
+    return _has_int96(footer) and (version < "3.1.0" or _OLD_INT96 in noted)
+
+
+def _check_calendar(array: pa.Array) -> None:
+    """Raises an error if a value has another meaning in the old calendar.
+
+    Raises:
+        UnsupportedFeatureError: if a value is a date or time of the old calendar.
+    """
+    if pa.types.is_date(array.type):
+        least = pa.scalar(_FIRST_DAY, array.type)
+    elif pa.types.is_timestamp(array.type):
+        least = pa.scalar(_FIRST_TIME, pa.timestamp(array.type.unit)).cast(pa.int64())
+        array = array.view(pa.int64())
+    else:
+        return
+    if pc.any(pc.less(array, least)).as_py():
+        raise UnsupportedFeatureError(
+            "it has dates in the calendar that Spark used before version 3",
+            remedy="Read the table with Spark: `Warehouse.sql`",
+        )
+
+
+def _has_int96(footer: pq.FileMetaData) -> bool:
+    leaves = (footer.schema.column(at) for at in range(footer.num_columns))
+    return any(leaf.physical_type == "INT96" for leaf in leaves)

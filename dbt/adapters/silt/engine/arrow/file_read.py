@@ -11,22 +11,22 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from dbt.adapters.silt.engine.arrow import calendars
+from dbt.adapters.silt.engine.arrow import casts
 from dbt.adapters.silt.engine.arrow.casts import FileTraits, field_id, position, to_table
 from dbt.adapters.silt.engine.arrow.filters import outcomes
-from dbt.adapters.silt.engine.arrow.open_file import first_line, open_parquet, problems
-from dbt.adapters.silt.engine.arrow.partition_values import partition_column
-from dbt.adapters.silt.engine.arrow.row_groups import RowGroups
+from dbt.adapters.silt.engine.arrow.open_file import RowGroups, first_line, open_parquet, problems
 from dbt.adapters.silt.engine.arrow.scan import ArrowScan, ScanColumn
 from dbt.adapters.silt.engine.arrow.text_lengths import fitted
 from dbt.adapters.silt.engine.arrow.types import arrow_type
-from dbt.adapters.silt.engine.kernel.errors import CorruptDeletionVectorError, TableDamagedError
+from dbt.adapters.silt.engine.kernel.errors import CorruptDeletionVectorError, CorruptLogError, TableDamagedError
 from dbt.adapters.silt.engine.kernel.files import deletion_vectors
 from dbt.adapters.silt.engine.kernel.files.footers import WIDE_DIFFERENCES, may_be_wide_differences
 from dbt.adapters.silt.engine.kernel.storage.store import Store
 from dbt.adapters.silt.engine.kernel.table.actions import AddFile
 from dbt.adapters.silt.engine.kernel.table.expressions import TRUE, columns
+from dbt.adapters.silt.engine.kernel.table.schema import DataType, StructField
 from dbt.adapters.silt.engine.kernel.table.text_lengths import has_char, padded_type
+from dbt.adapters.silt.engine.kernel.table.value_order import value_order_of
 
 BATCH_ROWS: Final = 1 << 16
 """The greatest number of rows in a batch."""
@@ -60,7 +60,7 @@ class _FileRead:
     """The read of an open file.
 
     Attributes:
-        places: position in the file of each column to read; None if the file lacks it.
+        places: position in the file of each column to read, if the file has the column.
     """
 
     scan: ArrowScan
@@ -77,7 +77,7 @@ class _FileRead:
         places = (
             None if each.is_partition else position(fields, each.stored, scan.by_id) for each in scan.read_columns
         )
-        return cls(scan, file, parquet, FileTraits(scan.by_id, calendars.is_old(parquet.metadata)), tuple(places))
+        return cls(scan, file, parquet, FileTraits(scan.by_id, casts.is_old(parquet.metadata)), tuple(places))
 
     def batches(self, store: Store) -> Iterator[pa.RecordBatch]:
         """Yields the remaining rows of each row group."""
@@ -172,7 +172,7 @@ class _FileRead:
     def _as_stored(self, column: ScanColumn, index: int | None, found: pa.RecordBatch) -> pa.Array:
         if column.is_partition:
             text = self.file.partition_values.get(column.field.physical_name)
-            return partition_column(text, column.field, found.num_rows)
+            return _partition_column(text, column.field, found.num_rows)
         if index is None:
             return pa.nulls(found.num_rows, arrow_type(column.field.type))
         name = self.parquet.schema_arrow.field(index).name
@@ -222,3 +222,57 @@ def _kept_rows(file: AddFile, rows: int, store: Store, table: str) -> pa.Boolean
     bits = words.buffers()[1].to_pybytes()[words.offset * _BITS :] if len(words) else b""
     padded = bits + bytes(max(0, rows // _BITS + 1 - len(bits)))
     return pc.invert(pa.Array.from_buffers(pa.bool_(), rows, [None, pa.py_buffer(padded)]))
+
+
+_FLOATS = ("float", "double")
+
+
+def _partition_column(text: str | None, field: StructField, length: int) -> pa.Array:
+    """Returns a column with the same partition value in every row.
+
+    Raises:
+        CorruptLogError: if the string is not a value of the column's type.
+    """
+    return pa.repeat(partition_value(text, field), length)
+
+
+def partition_value(text: str | None, field: StructField) -> pa.Scalar:
+    """Converts a partition value of the log to Arrow.
+
+    Raises:
+        CorruptLogError: if the string is not a value of the column's type.
+    """
+    target = arrow_type(field.type)
+    if not text:
+        return pa.scalar(None, target)
+    try:
+        return _typed(text, field.type, target)
+    except (pa.ArrowException, ValueError) as error:
+        raise CorruptLogError(
+            f"`{text}` is not a value of the partition column `{field.name}` of type {field.type.sql_name}"
+        ) from error
+
+
+def _typed(text: str, data_type: DataType, target: pa.DataType) -> pa.Scalar:
+    name = getattr(data_type, "name", "")
+    if name == "string":
+        return pa.scalar(text)
+    if name == "binary":
+        return pa.scalar(text.encode(), target)
+    if name in _FLOATS:
+        return pa.array([text.strip()]).cast(target)[0]
+    order = value_order_of(data_type)
+    form = None if order is None else order.from_texts(pa.array([text.strip()]))[0]
+    if form is None or not form.is_valid:
+        raise ValueError(text)
+    return _of_form(form, target)
+
+
+def _of_form(form: pa.Scalar, target: pa.DataType) -> pa.Scalar:
+    """Converts a value of a `ValueOrder` to the column's own type."""
+    forms = pa.array([form.as_py()], form.type)
+    if pa.types.is_timestamp(target):
+        return forms.cast(pa.timestamp("us")).view(target)[0]
+    if pa.types.is_date(target):
+        return forms.cast(pa.int32()).view(target)[0]
+    return forms.cast(target)[0]

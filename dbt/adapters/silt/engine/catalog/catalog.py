@@ -19,10 +19,15 @@ from dbt.adapters.silt.engine.catalog.folders.folder_documents import FolderDocu
 from dbt.adapters.silt.engine.catalog.folders.folder_names import FolderNames
 from dbt.adapters.silt.engine.catalog.folders.folder_tables import FolderTables
 from dbt.adapters.silt.engine.catalog.locations import table_location
-from dbt.adapters.silt.engine.catalog.names import RelationName, check_identifier, check_new_names
+from dbt.adapters.silt.engine.catalog.names import (
+    RelationEntry,
+    RelationKind,
+    RelationName,
+    check_identifier,
+    check_new_names,
+)
 from dbt.adapters.silt.engine.catalog.objects.object_database import ObjectDatabase
 from dbt.adapters.silt.engine.catalog.open_tables import OpenTables
-from dbt.adapters.silt.engine.catalog.relations import RelationEntry, RelationKind
 from dbt.adapters.silt.engine.catalog.run_branches import RunBranches
 from dbt.adapters.silt.engine.kernel.clock import Clock, SystemClock
 from dbt.adapters.silt.engine.kernel.errors import (

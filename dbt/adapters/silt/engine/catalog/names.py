@@ -1,11 +1,8 @@
-"""Checks the names of relations, so that every name stays inside the warehouse.
-
-A name becomes a folder or a document below the warehouse's root. It is checked when it is created, so every
-`RelationName` is safe to join to a path.
-"""
+"""The names and kinds of relations; checks names, so that every name stays inside the warehouse."""
 
 from __future__ import annotations
 
+import enum
 import re
 import unicodedata
 from collections.abc import Iterable
@@ -168,3 +165,18 @@ def _printable(text: str) -> str:
     """Returns the text for a message, with unprintable characters escaped and long text cut."""
     shown = text if len(text) <= _SHOWN_CHARACTERS else text[:_SHOWN_CHARACTERS] + "..."
     return shown if shown.isprintable() else shown.encode("unicode_escape").decode("ascii")
+
+
+class RelationKind(enum.Enum):
+    """Whether a relation is a table or a view."""
+
+    TABLE = "table"
+    VIEW = "view"
+
+
+@dataclass(frozen=True)
+class RelationEntry:
+    """A table or view that exists."""
+
+    name: RelationName
+    kind: RelationKind

@@ -33,7 +33,7 @@ def chosen(schema: StructType, wanted: spark_types.StructType, table: str) -> tu
 
 
 def selected(schema: StructType, names: Sequence[str] | None, table: str) -> StructType:
-    """Returns the named columns, in the given order, or all columns if `names` is None."""
+    """Returns the named columns, in the given order, or all columns if no names are given."""
     if names is None:
         return schema
     return StructType(tuple(schema.require(name, table) for name in names))

@@ -18,9 +18,8 @@ from pyspark.sql.types import StructType
 from dbt.adapters.silt.engine.arrow.read import condition
 from dbt.adapters.silt.engine.datasource import options, schemas
 from dbt.adapters.silt.engine.datasource.options import Options
-from dbt.adapters.silt.engine.datasource.reading.feed_rows import FeedScan
 from dbt.adapters.silt.engine.datasource.reading.pushed_filters import is_pushing
-from dbt.adapters.silt.engine.datasource.reading.reader import FeedReader, FilteringReader, TableReader
+from dbt.adapters.silt.engine.datasource.reading.reader import FeedReader, FeedScan, FilteringReader, TableReader
 from dbt.adapters.silt.engine.datasource.reading.stream_reader import StreamReader, check
 from dbt.adapters.silt.engine.datasource.reading.versions import feed_range, snapshot_read
 from dbt.adapters.silt.engine.datasource.table_location import TableLocation

@@ -7,8 +7,7 @@ from dataclasses import replace
 
 from dbt.adapters.silt.engine.catalog.catalog import Catalog
 from dbt.adapters.silt.engine.catalog.file_lists import fingerprint
-from dbt.adapters.silt.engine.catalog.names import RelationName
-from dbt.adapters.silt.engine.catalog.relations import RelationKind
+from dbt.adapters.silt.engine.catalog.names import RelationKind, RelationName
 from dbt.adapters.silt.engine.kernel.errors import InvalidNameError
 from dbt.adapters.silt.engine.kernel.log.builds import INFO_KEY, Build, BuildFacts, TableState, local_day
 from dbt.adapters.silt.engine.kernel.log.commit_search import last_change

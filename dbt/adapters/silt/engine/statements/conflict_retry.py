@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Final
+from weakref import WeakValueDictionary
 
 from dbt.adapters.silt.engine.commands.target import WriteSettings
 from dbt.adapters.silt.engine.kernel.clock import Clock, back_off
@@ -19,10 +21,26 @@ from dbt.adapters.silt.engine.kernel.errors import (
 )
 from dbt.adapters.silt.engine.sql.ast import Statement
 from dbt.adapters.silt.engine.statements import damaged_tables, missing_functions
-from dbt.adapters.silt.engine.statements.retry_queue import RetryQueue
 from dbt.adapters.silt.engine.statements.route import route
 from dbt.adapters.silt.engine.statements.steps.context import Context, Result
 from dbt.adapters.silt.engine.statements.steps.on_table import is_applied
+
+
+class RetryQueue:
+    """A lock for each table. Thread-safe."""
+
+    def __init__(self) -> None:
+        self._locks: WeakValueDictionary[str, threading.Lock] = WeakValueDictionary()  # locks in use
+        self._guard = threading.Lock()
+
+    @contextlib.contextmanager
+    def of(self, table: str | None) -> Iterator[None]:
+        """Blocks every other loser of a conflict over the table during the `with` block."""
+        with self._guard:
+            lock = self._locks.setdefault(table or "", threading.Lock())
+        with lock:
+            yield
+
 
 _FIRST_WAIT_SECONDS: Final = 0.1
 _LONGEST_WAIT_SECONDS: Final = 5.0

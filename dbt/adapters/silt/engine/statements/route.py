@@ -16,7 +16,7 @@ from dbt.adapters.silt.engine.statements.execute import (
     alter,
     create_table,
     dataframe_write,
-    describe,
+    describe_show,
     dml,
     drop_rename,
     functions,
@@ -25,7 +25,6 @@ from dbt.adapters.silt.engine.statements.execute import (
     restore_clone_convert,
     schemas,
     session,
-    show,
     views,
 )
 from dbt.adapters.silt.engine.statements.steps import pass_to_spark
@@ -105,13 +104,13 @@ _ROUTES: Mapping[type[Statement], Callable[[Context, Any], Result]] = {
     ast.Merge: dml.merge,
     ast.Truncate: dml.truncate,
     # answers
-    ast.DescribeTable: describe.describe_table,
-    ast.DescribeHistory: describe.describe_history,
-    ast.DescribeDetail: describe.describe_detail,
+    ast.DescribeTable: describe_show.describe_table,
+    ast.DescribeHistory: describe_show.describe_history,
+    ast.DescribeDetail: describe_show.describe_detail,
     ast.DescribeQuery: pass_to_spark.pass_with_own_query,
-    ast.DescribeSchema: describe.describe_schema,
+    ast.DescribeSchema: describe_show.describe_schema,
     ast.DescribeFunction: functions.describe_function,
-    ast.Show: show.show,
+    ast.Show: describe_show.show,
     # the session
     ast.Use: session.use,
     ast.SetSetting: session.set_setting,

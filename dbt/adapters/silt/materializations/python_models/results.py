@@ -17,7 +17,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from dbt.adapters.silt.engine.commands.spark import arrow_rows
+from dbt.adapters.silt.engine.commands.spark import frames
 from dbt.adapters.silt.engine.kernel.identifiers import quote
 from dbt.adapters.silt.materializations.python_models.plain_arrays import plain
 
@@ -66,7 +66,7 @@ def register(session: SparkSession, frame: DataFrame, view: str) -> None:
 
 
 def _spark_frame(session: SparkSession, table: pa.Table) -> DataFrame:
-    return arrow_rows.frame(session, table).coalesce(1 + table.nbytes // _BYTES_PER_PARTITION)
+    return frames.frame_of_rows(session, table).coalesce(1 + table.nbytes // _BYTES_PER_PARTITION)
 
 
 def _arrow_table(rows: Any) -> pa.Table:

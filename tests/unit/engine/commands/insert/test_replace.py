@@ -7,7 +7,7 @@ import dataclasses
 import pyarrow as pa
 import pytest
 
-from dbt.adapters.silt.engine.commands.insert import replace, replaced_rows
+from dbt.adapters.silt.engine.commands.insert import insertion, replace
 from dbt.adapters.silt.engine.commands.insert.placement import Placement
 from dbt.adapters.silt.engine.commands.merge.plan import KeyEquality, MergePlan
 from dbt.adapters.silt.engine.commands.rows.selection import Limits, Rows
@@ -83,7 +83,7 @@ def test_large_candidates_are_searched_first_and_files_without_a_match_are_kept(
     log = tables.made("select 1L id, 5 price")
     tables.append(log, "values (2L, 1), (3L, 9)")
     tables.append(log, "values (4L, 2), (5L, 8)")
-    monkeypatch.setattr(replaced_rows, "LIMITS", Limits(at_once=0))
+    monkeypatch.setattr(insertion, "LIMITS", Limits(at_once=0))
     # Statistics cannot rule out the last file; a search of its rows can.
     predicate = Comparison("<", Column.of("price"), 6)
     outcome = where(tables, tables.target(log), "values (9L, 1)", "price = 5 or price = 1", predicate)

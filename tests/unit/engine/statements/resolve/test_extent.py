@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from dbt.adapters.silt.engine.kernel.errors import UnsupportedStatementError
-from dbt.adapters.silt.engine.statements.resolve.extent import DEEPEST, MOST_CHARACTERS, MOST_TEXTS, Extent
+from dbt.adapters.silt.engine.statements.resolve.expansion import DEEPEST, MOST_CHARACTERS, MOST_TEXTS, Extent
 
 VIEW = ("silt.main.outer", "silt.main.inner")
 

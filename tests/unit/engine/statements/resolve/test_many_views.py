@@ -13,7 +13,7 @@ from dbt.adapters.silt.engine.catalog.names import RelationName
 from dbt.adapters.silt.engine.kernel.errors import UnsupportedStatementError
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.statements.resolve import expander, render
-from dbt.adapters.silt.engine.statements.resolve.extent import DEEPEST
+from dbt.adapters.silt.engine.statements.resolve.expansion import DEEPEST
 from dbt.adapters.silt.engine.statements.resolve.reads import Resolved
 from dbt.adapters.silt.engine.statements.resolve.resolve import Resolver
 from tests.unit.engine.house import House

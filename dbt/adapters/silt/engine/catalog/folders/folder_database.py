@@ -26,9 +26,8 @@ from dbt.adapters.silt.engine.catalog.folders import layout, renames
 from dbt.adapters.silt.engine.catalog.folders.folder_names import FolderNames
 from dbt.adapters.silt.engine.catalog.folders.folder_tables import FolderTables
 from dbt.adapters.silt.engine.catalog.folders.locks import exclusive
-from dbt.adapters.silt.engine.catalog.folders.name_conflicts import check_no_table, check_no_view, no_table
-from dbt.adapters.silt.engine.catalog.names import RelationName, is_identifier
-from dbt.adapters.silt.engine.catalog.relations import RelationEntry, RelationKind
+from dbt.adapters.silt.engine.catalog.folders.renames import check_no_table, check_no_view, no_table
+from dbt.adapters.silt.engine.catalog.names import RelationEntry, RelationKind, RelationName, is_identifier
 from dbt.adapters.silt.engine.kernel.clock import Clock
 from dbt.adapters.silt.engine.kernel.errors import RelationExistsError, SymbolicLinkError
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog

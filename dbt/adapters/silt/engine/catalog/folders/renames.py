@@ -1,18 +1,19 @@
-"""Renames a table or a view within its database."""
+"""Checks that a name of a database is free, and renames tables and views."""
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
+from typing import Final
 
 from dbt.adapters.silt.engine.catalog import name_errors
 from dbt.adapters.silt.engine.catalog.documents import VIEW_SUFFIX, View, parse_view, serialize_view
 from dbt.adapters.silt.engine.catalog.folders import layout
 from dbt.adapters.silt.engine.catalog.folders.folder_documents import FolderDocuments
 from dbt.adapters.silt.engine.catalog.folders.folder_tables import FolderTables
-from dbt.adapters.silt.engine.catalog.folders.name_conflicts import check_no_table, check_no_view
 from dbt.adapters.silt.engine.catalog.names import RelationName
-from dbt.adapters.silt.engine.kernel.errors import RelationExistsError
-from dbt.adapters.silt.engine.kernel.storage.store import ObjectExists
+from dbt.adapters.silt.engine.kernel.errors import NotATableError, RelationExistsError, SiltError
+from dbt.adapters.silt.engine.kernel.storage.store import ObjectExists, ObjectMissing, Store
 
 
 def rename(tables: FolderTables, documents: FolderDocuments, name: RelationName, new_name: RelationName) -> None:
@@ -61,3 +62,63 @@ def _rename_view(tables: FolderTables, documents: FolderDocuments, view: View, n
         layout.put_document(store, new_name, VIEW_SUFFIX, serialize_view(renamed), replace=False)
     tables.clear(store, view.name)
     store.delete(layout.document_path(view.name, VIEW_SUFFIX))
+
+
+_OF_A_WRITE: Final = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+"""The folder of a write's data files, named by an id of the clock."""
+
+_HIDDEN: Final = ("_", ".")
+"""The prefixes of names that are not data to any reader: logs, change data, markers."""
+
+
+def check_no_table(tables: FolderTables, store: Store, name: RelationName) -> None:
+    """Checks that no table of that name exists.
+
+    Raises:
+        RelationExistsError: if a table of that name exists.
+    """
+    if tables.has(store, name):
+        raise name_errors.table_exists(name)
+
+
+def check_no_view(documents: FolderDocuments, name: RelationName) -> None:
+    """Checks that no view of that name exists.
+
+    Raises:
+        RelationExistsError: if a view of that name exists.
+    """
+    if documents.has(name, VIEW_SUFFIX):
+        raise name_errors.view_in_the_way(name)
+
+
+def no_table(tables: FolderTables, documents: FolderDocuments, name: RelationName) -> SiltError:
+    """Returns the error for a table that does not exist, with the reason if its folder shows it."""
+    if documents.has(name, VIEW_SUFFIX):
+        return name_errors.is_no_table(name)
+    folder, store = layout.table_folder(name), documents.store
+    try:
+        if tables.log_of(store, name).exists():  # of a dropped table, whose folder still exists
+            return name_errors.nothing(name, "table or view")
+        is_left = _is_left_by_writes(store, folder)
+    except ObjectMissing:
+        return name_errors.nothing(name, "table or view")
+    return name_errors.not_built(name) if is_left else _no_tables_folder(store, name)
+
+
+def _is_left_by_writes(store: Store, folder: str) -> bool:
+    """Returns whether the folder contains only leftovers of a creation that failed before its commit.
+
+    Raises:
+        ObjectMissing: if the folder does not exist.
+    """
+    files = [file.name for file in store.list_from(folder)] + store.list_links(folder)
+    folders = [name for name in store.list_folders(folder) if not _OF_A_WRITE.fullmatch(name)]
+    return all(name.startswith(_HIDDEN) for name in (*files, *folders))
+
+
+def _no_tables_folder(store: Store, name: RelationName) -> NotATableError:
+    return NotATableError(
+        f"the folder {store.root}/{layout.table_folder(name)} has no table log",
+        table=str(name),
+        remedy="Create a table from its files with `convert to delta`, or remove the folder if it is not needed",
+    )

@@ -30,15 +30,12 @@ from dbt.adapters.silt.engine.catalog.documents import (
     serialize_view,
 )
 from dbt.adapters.silt.engine.catalog.log_end import End
-from dbt.adapters.silt.engine.catalog.names import RelationName
-from dbt.adapters.silt.engine.catalog.objects.definitions import Definitions
+from dbt.adapters.silt.engine.catalog.names import RelationEntry, RelationKind, RelationName
 from dbt.adapters.silt.engine.catalog.objects.names_document import Entry, Names, SchemaNames, TableEntry, ViewEntry
 from dbt.adapters.silt.engine.catalog.objects.names_register import NamesRegister, SeenOnce
-from dbt.adapters.silt.engine.catalog.objects.object_names import ObjectNames
-from dbt.adapters.silt.engine.catalog.objects.table_ends import TableEnds
-from dbt.adapters.silt.engine.catalog.objects.table_folders import TableFolders, new_location
+from dbt.adapters.silt.engine.catalog.objects.object_names import Definitions, ObjectNames
+from dbt.adapters.silt.engine.catalog.objects.table_ends import TableEnds, TableFolders, new_location
 from dbt.adapters.silt.engine.catalog.open_tables import OpenTables
-from dbt.adapters.silt.engine.catalog.relations import RelationEntry, RelationKind
 from dbt.adapters.silt.engine.kernel.clock import Clock
 from dbt.adapters.silt.engine.kernel.errors import (
     RelationExistsError,

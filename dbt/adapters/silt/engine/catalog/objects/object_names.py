@@ -1,20 +1,64 @@
-"""ObjectNames: the names of a database in an object store, as its publications change them."""
+"""The names of a database in an object store, as its publications change them, and the objects of their definitions."""
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
+from typing import Final
 
 from dbt.adapters.silt.engine.catalog import name_errors
 from dbt.adapters.silt.engine.catalog.names import RelationName
-from dbt.adapters.silt.engine.catalog.objects.definitions import Definitions
 from dbt.adapters.silt.engine.catalog.objects.names_document import Names, check_change
 from dbt.adapters.silt.engine.catalog.objects.names_register import NamesRegister
 from dbt.adapters.silt.engine.catalog.objects.table_ends import TableEnds
-from dbt.adapters.silt.engine.kernel.errors import CorruptLogError
+from dbt.adapters.silt.engine.kernel.clock import Clock
+from dbt.adapters.silt.engine.kernel.errors import CorruptLogError, StorageError
 from dbt.adapters.silt.engine.kernel.publication.documents import Begun, Kind, Meaning, NameChange
 from dbt.adapters.silt.engine.kernel.publication.prepared import Settle
 from dbt.adapters.silt.engine.kernel.publication_marks import UndecidedPublication
+from dbt.adapters.silt.engine.kernel.storage.store import DOCUMENT_BYTES, Store
 from dbt.adapters.silt.engine.kernel.table.paths import commit_path
+
+_FOLDER: Final = "_definitions"
+_KEPT: Final = 1000
+
+
+class Definitions:
+    """Writes and reads definitions; since they never change, definitions that were read are cached.
+
+    Args:
+        store: the database's store.
+        clock: gives ids.
+    """
+
+    def __init__(self, store: Store, clock: Clock) -> None:
+        self._store = store
+        self._clock = clock
+        self._read: dict[str, bytes] = {}
+
+    def add(self, data: bytes) -> str:
+        """Writes a definition, and returns its path."""
+        path = f"{_FOLDER}/{self._clock.new_id()}.json"
+        self._store.put(path, data)
+        return path
+
+    def read(self, path: str) -> bytes:
+        """Returns the definition at that path.
+
+        Raises:
+            ObjectMissing: if its view or function was replaced or dropped.
+        """
+        if path not in self._read:
+            if len(self._read) >= _KEPT:
+                self._read.clear()
+            self._read[path] = self._store.read(path, DOCUMENT_BYTES)
+        return self._read[path]
+
+    def remove(self, path: str | None) -> None:
+        """Deletes a definition that is no longer referred to; a failure leaves it there, at the cost of a few bytes."""
+        if path is not None:
+            with contextlib.suppress(StorageError):
+                self._store.delete(path)
 
 
 class ObjectNames:

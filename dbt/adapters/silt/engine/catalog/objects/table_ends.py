@@ -1,12 +1,10 @@
-"""Ends tables of an object store, so that names and logs stay consistent after a crash at any step.
-
-The log shows whether a table has ended, and what replaced it; a mark in the document shows that the log may have ended.
-"""
+"""Ends tables of an object store and deletes their folders; names and logs stay consistent after any crash."""
 
 from __future__ import annotations
 
 import logging
 from dataclasses import dataclass, replace
+from typing import Final
 
 from dbt.adapters.silt.engine.catalog.log_end import (
     REPLACED_BY_PROPERTY,
@@ -27,7 +25,7 @@ from dbt.adapters.silt.engine.catalog.open_tables import OpenTables
 from dbt.adapters.silt.engine.kernel.clock import Clock
 from dbt.adapters.silt.engine.kernel.errors import NotATableError, StorageError
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
-from dbt.adapters.silt.engine.kernel.storage.store import ObjectMissing, PrefixStore, PutResult
+from dbt.adapters.silt.engine.kernel.storage.store import ObjectMissing, PrefixStore, PutResult, Store
 from dbt.adapters.silt.engine.kernel.table.actions import CommitInfo
 
 _logger = logging.getLogger(__name__)
@@ -166,3 +164,66 @@ class TableEnds:
         snapshot = readable(self.log(name, entry))
         definition = None if snapshot is None else snapshot.metadata.configuration.get(REPLACED_BY_PROPERTY)
         return None if definition is None else ViewEntry(definition)
+
+
+_DAY_MS: Final = 24 * 60 * 60 * 1000
+_READERS_MS: Final = _DAY_MS
+_CREATION_MS: Final = 7 * _DAY_MS
+_ID_LENGTH: Final = 12
+
+
+def new_location(name: RelationName, clock: Clock) -> str:
+    """Returns a folder for a table of that name that is never reused: it contains the time and random digits."""
+    unique = clock.new_id().replace("-", "")[:_ID_LENGTH]
+    return f"{_folder(name)}/{clock.now_ms():012x}-{unique}"
+
+
+@dataclass(frozen=True)
+class TableFolders:
+    """Deletes the leftovers of interrupted statements, and files that other statements were still reading.
+
+    Attributes:
+        store: the database's store.
+        register: the database's names.
+        ends: deletes folders.
+        clock: gives the time.
+    """
+
+    store: Store
+    register: NamesRegister
+    ends: TableEnds
+    clock: Clock
+
+    def leftovers(self) -> None:
+        """Deletes the files of tables that ended long ago, which are no longer read."""
+        before = self.clock.now_ms() - _READERS_MS
+        names = self.register.last_seen
+        for location, since_ms in names.leftovers.items():
+            if since_ms < before and not names.has_table_at(location):
+                self.ends.delete(location)
+
+    def creations(self, name: RelationName) -> None:
+        """Deletes the folders of tables of that name that interrupted creations have not published."""
+        before = self.clock.now_ms() - _CREATION_MS
+        try:
+            folders = self.store.list_folders(_folder(name))
+        except ObjectMissing:
+            return
+        for folder in folders:
+            made_ms = _made_ms(folder)
+            location = f"{_folder(name)}/{folder}"
+            if made_ms is not None and made_ms < before and not self.register.last_seen.refers_to(location):
+                self.ends.delete(location)
+
+
+def _made_ms(folder: str) -> int | None:
+    """Returns the time at which `new_location` named a folder, or None if another program named it."""
+    time, _, unique = folder.partition("-")
+    try:
+        return int(time, 16) if len(unique) == _ID_LENGTH else None
+    except ValueError:
+        return None
+
+
+def _folder(name: RelationName) -> str:
+    return f"{name.schema}/{name.identifier}"

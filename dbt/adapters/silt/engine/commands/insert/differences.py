@@ -14,7 +14,7 @@ from pyspark.sql import DataFrame, SparkSession
 from dbt.adapters.silt.engine.commands.commit import commit, replaced_whole
 from dbt.adapters.silt.engine.commands.merge import merge
 from dbt.adapters.silt.engine.commands.merge.plan import KeyEquality, MergePlan
-from dbt.adapters.silt.engine.commands.rows import committing
+from dbt.adapters.silt.engine.commands.rows import file_changes
 from dbt.adapters.silt.engine.commands.spark.types import query_schema
 from dbt.adapters.silt.engine.commands.tables import create
 from dbt.adapters.silt.engine.commands.tables.create import Definition
@@ -135,7 +135,7 @@ def _merged(
             each.discard(target.log)
         return None
     described = None if create.is_same(metadata, target.snapshot.metadata) else metadata
-    changes = committing.changes_of(target, made.operation, made.changes, described)
+    changes = file_changes.changes_of(target, made.operation, made.changes, described)
     reads = ReadSet(whole_table=True, transactions=True)
     whole = replaced_whole(target.snapshot, changes, settings)
     committed = commit(target.log, target.snapshot, whole, reads, settings, made.changes.uncommitted)

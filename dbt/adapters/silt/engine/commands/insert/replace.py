@@ -15,9 +15,8 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from dbt.adapters.silt.engine.commands.insert import insertion
-from dbt.adapters.silt.engine.commands.insert.insertion import Replacement
+from dbt.adapters.silt.engine.commands.insert.insertion import Replacement, split
 from dbt.adapters.silt.engine.commands.insert.placement import Placed, Placement, place
-from dbt.adapters.silt.engine.commands.insert.replaced_rows import split
 from dbt.adapters.silt.engine.commands.merge import char_keys
 from dbt.adapters.silt.engine.commands.merge import source as merge_source
 from dbt.adapters.silt.engine.commands.merge.plan import KeyEquality, MergePlan

@@ -31,7 +31,7 @@ from dbt.adapters.silt.engine.commands.merge.join import Sides, Source
 from dbt.adapters.silt.engine.commands.merge.marking import Merged
 from dbt.adapters.silt.engine.commands.merge.matched import Matched
 from dbt.adapters.silt.engine.commands.merge.plan import MergePlan
-from dbt.adapters.silt.engine.commands.rows import committing, file_changes, file_rows, marking
+from dbt.adapters.silt.engine.commands.rows import file_changes, file_rows, marking
 from dbt.adapters.silt.engine.commands.rows.file_changes import FileChanges
 from dbt.adapters.silt.engine.commands.rows.selection import Limits
 from dbt.adapters.silt.engine.commands.spark.types import query_schema
@@ -175,7 +175,7 @@ def _commit(made: Computed, settings: WriteSettings) -> CommitResult | None:
     found, target = made.found, made.found.sides.target
     reads = ReadSet(predicates=(found.predicate,), whole_table=found.predicate == TRUE)
     changed = None if made.metadata == target.snapshot.metadata else made.metadata
-    return committing.commit_files(target, made.operation, made.changes, reads, settings, changed)
+    return file_changes.commit_files(target, made.operation, made.changes, reads, settings, changed)
 
 
 def _evolved(target: Target, plan: MergePlan, source: StructType) -> Metadata:

@@ -11,7 +11,7 @@ from pyspark.sql import functions as F
 
 from dbt.adapters.silt.engine.commands.commit import commit, discarded_on_error
 from dbt.adapters.silt.engine.commands.reading import scan
-from dbt.adapters.silt.engine.commands.rows import committing, file_changes, file_rows, marking
+from dbt.adapters.silt.engine.commands.rows import file_changes, file_rows, marking
 from dbt.adapters.silt.engine.commands.rows.file_changes import FileChanges, RowResult
 from dbt.adapters.silt.engine.commands.rows.selection import Limits, Rows, check_condition
 from dbt.adapters.silt.engine.commands.target import Outcome, Target, WriteSettings
@@ -44,7 +44,7 @@ def delete(
     check_condition(spark, target, rows)
     result = _run(spark, target, rows, limits or Limits())
     operation = Operation(OPERATION, metrics=as_strings({"numDeletedRows": result.changed}))
-    outcome = committing.commit_rows(target, operation, rows, result, settings, started)
+    outcome = file_changes.commit_rows(target, operation, rows, result, settings, started)
     return replace(outcome, rows_deleted=result.changed)
 
 

@@ -10,7 +10,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from dbt.adapters.silt.engine.commands.reading import scan
-from dbt.adapters.silt.engine.commands.rows import committing, file_changes, file_rows, marking
+from dbt.adapters.silt.engine.commands.rows import file_changes, file_rows, marking
 from dbt.adapters.silt.engine.commands.rows.file_changes import FileChanges, RowResult
 from dbt.adapters.silt.engine.commands.rows.selection import Limits, Rows, check_condition
 from dbt.adapters.silt.engine.commands.spark import projection
@@ -68,7 +68,7 @@ def update(
     assigned = set_clause.resolve(assignments, target.snapshot.schema, rows.alias, target.name)
     result = _run(spark, target, assigned, rows, limits or Limits())
     operation = Operation(OPERATION, metrics=as_strings({"numUpdatedRows": result.changed}))
-    outcome = committing.commit_rows(target, operation, rows, result, settings, started)
+    outcome = file_changes.commit_rows(target, operation, rows, result, settings, started)
     return replace(outcome, rows_updated=result.changed)
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from pyspark.sql import Column, DataFrame, Observation, SparkSession
 
-from dbt.adapters.silt.engine.commands.spark import masters
+from dbt.adapters.silt.engine.commands.spark import session_settings
 
 
 def computed_once(rows: DataFrame, eager: bool = True) -> DataFrame:
@@ -38,7 +38,7 @@ def computed_once_and_observed(rows: DataFrame, metrics: Sequence[Column]) -> tu
     Args:
         metrics: aggregates, each with a name.
     """
-    if not masters.runs_tasks_once(rows.sparkSession):
+    if not session_settings.runs_tasks_once(rows.sparkSession):
         kept = computed_once(rows)
         return kept, kept.agg(*metrics).collect()[0].asDict()
     observation = Observation()

@@ -1,7 +1,4 @@
-"""Wraps DataFrames so that failures are errors of this engine, and checks the caller's DataFrames.
-
-Spark computes the rows later than the statement, so that its failures appear at the methods of the DataFrame.
-"""
+"""DataFrames of rows of this process, and of the caller: failures become errors of this engine."""
 
 from __future__ import annotations
 
@@ -11,7 +8,8 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any, Final, TypeVar
 
-from pyspark.sql import DataFrame
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
 
 from dbt.adapters.silt.engine.kernel.errors import InvalidArgumentError
 from dbt.adapters.silt.engine.kernel.identifiers import quote
@@ -108,3 +106,12 @@ def frame_view(df: DataFrame, name: str) -> Iterator[None]:
         yield
     finally:
         df.sparkSession.catalog.dropTempView(name)
+
+
+def frame_of_rows(spark: SparkSession, rows: pa.Table) -> DataFrame:
+    """Returns a DataFrame of the rows; the table may be empty."""
+    if rows.num_rows:
+        return spark.createDataFrame(rows)
+    # Spark Connect reads no types from a table without rows.
+    nulls = pa.Table.from_arrays([pa.nulls(1, each.type) for each in rows.schema], names=rows.column_names)
+    return spark.createDataFrame(nulls).limit(0)

@@ -26,7 +26,7 @@ from dbt.adapters.silt.engine.commands.tables import column_types, schema_edits,
 from dbt.adapters.silt.engine.commands.tables.metadata_commit import MetadataChange, check_rows, commit_metadata
 from dbt.adapters.silt.engine.commands.tables.schema_edits import spelled
 from dbt.adapters.silt.engine.commands.target import Outcome, Target, WriteSettings, with_schema
-from dbt.adapters.silt.engine.commands.writing import defaults, files, generated, reserved_names, row_ids
+from dbt.adapters.silt.engine.commands.writing import files, generated, reserved_names, row_ids
 from dbt.adapters.silt.engine.commands.writing import rules as table_rules
 from dbt.adapters.silt.engine.commands.writing.checks import not_null_checks, table_checks
 from dbt.adapters.silt.engine.commands.writing.store_assignment import assign
@@ -79,7 +79,7 @@ def add_columns(
         schema = schema_edits.added(schema, column, target.name)
         made.append(_described(schema_edits.require(schema, column.path, target.name), column.path))
     operation = Operation("ADD COLUMNS", {"columns": as_json(made)})
-    defaults.check_defaults(spark, schema, target.name)
+    generated.check_defaults(spark, schema, target.name)
     generated.check_expressions(spark, schema, target.name)
     metadata = _checked_metadata(target, schema)
     if made and any(map(_has_value, columns)):
@@ -150,7 +150,7 @@ def change_columns(
     for change in changes:
         schema = _changed(schema, change, target)
     if any(change.default or change.type for change in changes):
-        defaults.check_defaults(spark, schema, target.name)
+        generated.check_defaults(spark, schema, target.name)
     new_names = _new_names(changes)
     under_new_names = _renamed(target.snapshot.schema, new_names, target.name)
     schema = _renamed(schema, new_names, target.name)

@@ -14,14 +14,7 @@ from dbt.adapters.silt.engine.commands.spark.types import column_type, query_sch
 from dbt.adapters.silt.engine.commands.tables import stats_columns
 from dbt.adapters.silt.engine.commands.tables.table_location import TableLocation, check_mode, ended_domains
 from dbt.adapters.silt.engine.commands.target import Outcome, WriteSettings
-from dbt.adapters.silt.engine.commands.writing import (
-    content,
-    defaults,
-    files,
-    generated,
-    numbering,
-    reserved_names,
-)
+from dbt.adapters.silt.engine.commands.writing import content, files, generated, numbering, reserved_names
 from dbt.adapters.silt.engine.commands.writing import rules as table_rules
 from dbt.adapters.silt.engine.commands.writing.checks import table_checks
 from dbt.adapters.silt.engine.commands.writing.files import Written
@@ -105,7 +98,7 @@ def create(
     metadata, protocol = described(location, definition, query)
     schema = StructType.from_json(metadata.schema_string)
     generated.check_expressions(spark, schema, name)
-    defaults.check_defaults(spark, schema, name)
+    generated.check_defaults(spark, schema, name)
     for constraint, condition in TableProperties(metadata.configuration).constraints.items():
         table_rules.condition(constraint, condition, name)
     written = None

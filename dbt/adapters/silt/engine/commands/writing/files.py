@@ -9,6 +9,7 @@ observed in the last stage of the job.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -24,9 +25,9 @@ from dbt.adapters.silt.engine.commands.spark import (
     required_settings,
     stored_columns,
 )
-from dbt.adapters.silt.engine.commands.writing import partition_folders, row_ids
+from dbt.adapters.silt.engine.commands.writing import row_ids
 from dbt.adapters.silt.engine.commands.writing.checks import Check, partition_checks
-from dbt.adapters.silt.engine.kernel.errors import InternalError
+from dbt.adapters.silt.engine.kernel.errors import InternalError, NotWrittenError
 from dbt.adapters.silt.engine.kernel.files.statistics import TRUSTED, from_footers
 from dbt.adapters.silt.engine.kernel.identifiers import quote
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
@@ -227,7 +228,7 @@ def _collect(log: DeltaLog, folder: str, metadata: Metadata) -> tuple[tuple[AddF
             log.store.delete(status.path)
     written = [status for status in found if statistics[status.path].num_records != 0]
     values = _partition_values(folder, written, metadata)
-    paths = partition_folders.renamed(log.store, folder, values)
+    paths = renamed(log.store, folder, values)
     adds = [
         AddFile(
             path=log_path(paths[status.path]),
@@ -261,3 +262,47 @@ def _data_files(log: DeltaLog, folder: str) -> Iterator[FileStatus]:
         below = status.path.removeprefix(f"{folder}/")
         if status.name.startswith("part-") and not below.startswith(_UNFINISHED):
             yield status
+
+
+Values = Mapping[str, str | None]
+
+
+def renamed(store: Store, folder: str, files: Mapping[str, Values]) -> dict[str, str]:
+    """Renames the folders, and returns the new path of each file, by its old path.
+
+    Args:
+        folder: the folder that Spark wrote into.
+        files: partition values by the file's path, each by physical name in the order of the folders.
+
+    Raises:
+        NotWrittenError: if the file system refuses.
+    """
+    root = store.local_path(folder)
+    if root is None or not os.path.isdir(root):
+        return {path: path for path in files}
+    moves: dict[str, str] = {}
+    paths = {}
+    for path, values in files.items():
+        *before, name = path.removeprefix(f"{folder}/").split("/")
+        after = [_name(column, text) for column, text in values.items()]
+        for depth in range(len(before)):
+            moves["/".join([*after[:depth], before[depth]])] = "/".join(after[: depth + 1])
+        paths[path] = "/".join([folder, *after, name])
+    for source, target in moves.items():
+        _move(f"{root}/{source}", f"{root}/{target}")
+    return paths
+
+
+def _name(column: str, text: str | None) -> str:
+    """Returns the name that Hive, Spark and delta-rs use; the first character of a literal null marker is escaped."""
+    value = partitions.SPARK_NULL if text is None else partitions.escaped(text)
+    if text == partitions.SPARK_NULL:
+        value = f"%{ord(text[0]):02X}{text[1:]}"
+    return f"{partitions.escaped(column)}={value}"
+
+
+def _move(source: str, target: str) -> None:
+    try:
+        os.rename(source, target)
+    except OSError as error:
+        raise NotWrittenError(f"moving {source} to {target} failed: {error.strerror or error}") from error

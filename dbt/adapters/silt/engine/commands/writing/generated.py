@@ -1,9 +1,4 @@
-"""Computes and checks generated columns: values of an expression over other columns of the row.
-
-Source: the Delta specification, section "Generated Columns". A writer computes the values that a statement omits, and
-checks the values that it provides against the expression (`checks.table_checks`). As in delta-spark, an expression may
-name only columns of the table that are not generated, and must be deterministic.
-"""
+"""Checks default values, and computes and checks generated columns: expressions over other columns of the row."""
 
 from __future__ import annotations
 
@@ -18,11 +13,13 @@ from pyspark.sql import functions as F
 from dbt.adapters.silt.engine.commands.spark import projection
 from dbt.adapters.silt.engine.commands.spark.types import kernel_schema, spark_schema
 from dbt.adapters.silt.engine.commands.writing import rules
-from dbt.adapters.silt.engine.commands.writing.conversion import fitted
+from dbt.adapters.silt.engine.commands.writing.conversion import conversion, fitted
 from dbt.adapters.silt.engine.kernel.errors import InvalidStatementError, SiltError, TypeMismatchError
 from dbt.adapters.silt.engine.kernel.identifiers import quote
 from dbt.adapters.silt.engine.kernel.table.schema import (
+    CURRENT_DEFAULT,
     GENERATION_EXPRESSION,
+    PrimitiveType,
     StructField,
     StructType,
     all_fields,
@@ -159,3 +156,37 @@ def _resolves(spark: SparkSession, schema: StructType, member: StructField, tabl
 
 def _empty(spark: SparkSession, schema: StructType) -> DataFrame:
     return spark.createDataFrame([], spark_schema(nullable_schema(schema)))
+
+
+def check_defaults(spark: SparkSession, schema: StructType, table: str) -> None:
+    """Checks that each column can hold its default.
+
+    Raises:
+        InvalidStatementError: if a default is not an expression or names a column, or if the column is generated.
+        TypeMismatchError: if a default's type cannot be stored in its column.
+    """
+    for member in schema:
+        if CURRENT_DEFAULT in member.metadata:
+            _check(spark, member, table)
+
+
+def _check(spark: SparkSession, member: StructField, table: str) -> None:
+    if member.is_computed:
+        raise InvalidStatementError(
+            f"the column `{member.name}` is generated, and cannot also have a default", table=table
+        )
+    try:
+        chosen = spark.range(0).select().select(F.expr(f"({rules.default(member, table)}\n)"))
+        given = kernel_schema(chosen.schema).fields[0].type
+    except (AnalysisException, ParseException) as error:
+        reason = str(error).partition("\n")[0]
+        raise InvalidStatementError(
+            f"the default of the column `{member.name}`, {member.default}, cannot be used: {reason}", table=table
+        ) from error
+    if given != PrimitiveType("void") and conversion(given, member.type, by_name=True) is None:
+        raise TypeMismatchError(
+            f"the default of the column `{member.name}`, {member.default}, has the type {given.sql_name}, which cannot "
+            f"be stored in type {member.type.sql_name}",
+            remedy="Give a default of the column's type",
+            table=table,
+        )

@@ -2,25 +2,130 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Any
+from typing import Any, Final, TypeVar
 
 import pyarrow as pa
+from pyroaring import BitMap64
 from pyspark.sql.datasource import DataSourceReader, InputPartition
 
 from dbt.adapters.silt.engine.arrow.file_read import read_file
 from dbt.adapters.silt.engine.arrow.scan import ArrowScan
-from dbt.adapters.silt.engine.datasource.reading import file_parts
-from dbt.adapters.silt.engine.datasource.reading.feed_rows import FeedScan
-from dbt.adapters.silt.engine.datasource.reading.file_parts import FeedPart, FilePart
+from dbt.adapters.silt.engine.arrow.types import INSTANT
 from dbt.adapters.silt.engine.datasource.reading.pushed_filters import predicate
 from dbt.adapters.silt.engine.datasource.table_location import TableLocation
+from dbt.adapters.silt.engine.kernel.errors import CorruptLogError
+from dbt.adapters.silt.engine.kernel.files import deletion_vectors, stats_json
 from dbt.adapters.silt.engine.kernel.files.file_guard import Content, FileGuard
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
+from dbt.adapters.silt.engine.kernel.scan.change_feed import FEED_COLUMNS
 from dbt.adapters.silt.engine.kernel.scan.changed_files import ChangedFile
+from dbt.adapters.silt.engine.kernel.storage.store import Store
+from dbt.adapters.silt.engine.kernel.table.actions import AddFile
 from dbt.adapters.silt.engine.kernel.table.expressions import TRUE, And, Expression
+from dbt.adapters.silt.engine.kernel.table.schema import CHANGE_TYPE
+
+T = TypeVar("T")
+
+_OPENING: Final = 4 << 20
+"""The cost of opening a file, in bytes that could be read meanwhile; as `spark.sql.files.openCostInBytes`."""
+_LARGEST: Final = 128 << 20
+"""The most bytes in the files of a task, except for a single file; as `spark.sql.files.maxPartitionBytes`."""
+_TASKS_OF_A_CORE: Final = 4
+
+
+@dataclass(frozen=True)
+class FilePart(InputPartition):
+    """The files of a task."""
+
+    files: tuple[AddFile, ...]
+
+
+@dataclass(frozen=True)
+class FeedPart(InputPartition):
+    """The files with changes of a task."""
+
+    files: tuple[ChangedFile, ...]
+
+
+def of_files(files: Iterable[AddFile]) -> list[FilePart]:
+    """Returns the tasks that read files."""
+    return [FilePart(part) for part in _packed(tuple(files), lambda file: file.size)]
+
+
+def of_changes(files: Iterable[ChangedFile]) -> list[FeedPart]:
+    """Returns the tasks that read changes."""
+    return [FeedPart(part) for part in _packed(tuple(files), lambda changed: changed.file.size)]
+
+
+def _packed(files: tuple[T, ...], size_of: Callable[[T], int]) -> Iterator[tuple[T, ...]]:
+    """Yields the files in order, divided into parts of limited cost."""
+    costs = [size_of(file) + _OPENING for file in files]
+    most = min(_LARGEST, max(_OPENING, sum(costs) // (_TASKS_OF_A_CORE * (os.cpu_count() or 1))))
+    part: list[T] = []
+    held = 0
+    for file, cost in zip(files, costs, strict=True):
+        if part and held + cost > most:
+            yield tuple(part)
+            part, held = [], 0
+        part.append(file)
+        held += cost
+    if part:
+        yield tuple(part)
+
+
+@dataclass(frozen=True)
+class FeedScan:
+    """A read of changes in the columns of a version; it can be pickled."""
+
+    of_table: ArrowScan
+    of_change_files: ArrowScan
+
+    @classmethod
+    def of(cls, end: Snapshot, names: Sequence[str]) -> FeedScan:
+        """Returns the read of some columns.
+
+        Raises:
+            As in `ArrowScan.of`.
+        """
+        of_table = replace(ArrowScan.of(end, names), files=())
+        schema = end.schema.add(FEED_COLUMNS.require(CHANGE_TYPE))
+        metadata = replace(end.metadata, schema_string=schema.to_json())
+        names = (*of_table.names, CHANGE_TYPE)
+        return cls(of_table, ArrowScan(end.table, end.version, metadata, names, TRUE, ()))
+
+    def batches(self, changed: ChangedFile, store: Store) -> Iterator[pa.RecordBatch]:
+        """Yields the changes in a file; raises the errors of `file_read.read_file`."""
+        scan = self.of_change_files if changed.change_type is None else self.of_table
+        file = changed.file if changed.rows is None else _with_rows(changed.file, changed.rows, scan)
+        for batch in read_file(scan, file, store):
+            yield self._with_facts(batch, changed)
+
+    def _with_facts(self, batch: pa.RecordBatch, changed: ChangedFile) -> pa.RecordBatch:
+        given = batch.columns if changed.change_type is None else [*batch.columns, changed.change_type]
+        facts = [*given[len(self.of_table.names) :], changed.version, changed.timestamp_ms * 1000]
+        types = (pa.string(), pa.int64(), INSTANT)
+        arrays = [
+            fact if isinstance(fact, pa.Array) else pa.repeat(pa.scalar(fact, kind), batch.num_rows)
+            for fact, kind in zip(facts, types, strict=True)
+        ]
+        names = [*self.of_table.names, *FEED_COLUMNS.names]
+        return pa.RecordBatch.from_arrays([*batch.columns[: len(self.of_table.names)], *arrays], names=names)
+
+
+def _with_rows(file: AddFile, rows: BitMap64, scan: ArrowScan) -> AddFile:
+    """Returns the file with all rows deleted except these."""
+    count = stats_json.record_count(file.stats)
+    if count is None or count > deletion_vectors.MOST_ROWS:
+        raise CorruptLogError(
+            f"{file.path} has a deletion vector, but its number of rows is missing or too large",
+            table=scan.table,
+            version=scan.version,
+        )
+    return replace(file, deletion_vector=deletion_vectors.inline(BitMap64(range(count)) - rows))
 
 
 @lru_cache(maxsize=64)
@@ -50,7 +155,7 @@ class TableReader(DataSourceReader):
         self._files, self._scan = scan.files, replace(scan, files=())
 
     def partitions(self) -> Sequence[InputPartition]:
-        return file_parts.of_files(self._files)
+        return of_files(self._files)
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         return file_rows(self._scan, self._location, partition)
@@ -82,7 +187,7 @@ class FeedReader(DataSourceReader):
         self._scan, self._location, self._files = scan, location, files
 
     def partitions(self) -> Sequence[InputPartition]:
-        return file_parts.of_changes(self._files)
+        return of_changes(self._files)
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         return changed_rows(self._scan, self._location, partition)

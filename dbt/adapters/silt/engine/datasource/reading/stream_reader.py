@@ -15,12 +15,9 @@ from dbt.adapters.silt.engine.arrow.scan import ArrowScan
 from dbt.adapters.silt.engine.datasource import schemas
 from dbt.adapters.silt.engine.datasource.options import Options, at_most_one
 from dbt.adapters.silt.engine.datasource.pyspark_classes import streaming
-from dbt.adapters.silt.engine.datasource.reading import file_parts
-from dbt.adapters.silt.engine.datasource.reading.feed_rows import FeedScan
-from dbt.adapters.silt.engine.datasource.reading.file_parts import FeedPart, FilePart
-from dbt.adapters.silt.engine.datasource.reading.offsets import Offset
-from dbt.adapters.silt.engine.datasource.reading.portions import Portions, StreamFile
-from dbt.adapters.silt.engine.datasource.reading.reader import changed_rows, file_rows
+from dbt.adapters.silt.engine.datasource.reading import reader
+from dbt.adapters.silt.engine.datasource.reading.portions import Offset, Portions, StreamFile
+from dbt.adapters.silt.engine.datasource.reading.reader import FeedPart, FeedScan, FilePart, changed_rows, file_rows
 from dbt.adapters.silt.engine.datasource.reading.versions import starting_version
 from dbt.adapters.silt.engine.datasource.table_location import TableLocation
 from dbt.adapters.silt.engine.kernel.errors import ConcurrentDropError, InvalidArgumentError
@@ -134,8 +131,8 @@ class StreamReader(api.DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def _parts(self, files: Sequence[StreamFile]) -> Sequence[FilePart | FeedPart]:
         if self._is_feed:
-            return file_parts.of_changes(file for file in files if isinstance(file, ChangedFile))
-        return file_parts.of_files(file for file in files if isinstance(file, AddFile))
+            return reader.of_changes(file for file in files if isinstance(file, ChangedFile))
+        return reader.of_files(file for file in files if isinstance(file, AddFile))
 
     def _check_table(self, snapshot: Snapshot, offset: Offset) -> None:
         if snapshot.metadata.id != offset.table:

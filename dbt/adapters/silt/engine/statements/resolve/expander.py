@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from dbt.adapters.silt.engine.catalog import documents
 from dbt.adapters.silt.engine.catalog.documents import Function
-from dbt.adapters.silt.engine.catalog.relations import RelationKind
+from dbt.adapters.silt.engine.catalog.names import RelationKind
 from dbt.adapters.silt.engine.commands.spark.file_source import FileSource
 from dbt.adapters.silt.engine.commands.spark.session_settings import quotes_for
 from dbt.adapters.silt.engine.kernel.errors import InvalidStatementError, UnsupportedStatementError
@@ -21,6 +21,7 @@ from dbt.adapters.silt.engine.statements.resolve.expansion import (
     Child,
     DifferenceScan,
     ExpandedQuery,
+    Extent,
     FunctionCall,
     SqlFragment,
     Table,
@@ -28,7 +29,6 @@ from dbt.adapters.silt.engine.statements.resolve.expansion import (
     VirtualRelation,
     full_name,
 )
-from dbt.adapters.silt.engine.statements.resolve.extent import Extent
 from dbt.adapters.silt.engine.statements.resolve.information_schema import listing
 from dbt.adapters.silt.engine.statements.resolve.namespace import (
     Namespace,
@@ -37,8 +37,7 @@ from dbt.adapters.silt.engine.statements.resolve.namespace import (
     WarehouseTable,
     WarehouseView,
 )
-from dbt.adapters.silt.engine.statements.resolve.row_changes.consumed_changes import Consumer
-from dbt.adapters.silt.engine.statements.resolve.row_changes.silt_changes_function import Options
+from dbt.adapters.silt.engine.statements.resolve.silt_changes_function import Consumer, Options
 from dbt.adapters.silt.engine.statements.resolve.stored_code import Allowed
 
 

@@ -6,11 +6,12 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from dbt.adapters.silt.engine.catalog.documents import Function
 from dbt.adapters.silt.engine.catalog.names import RelationName
 from dbt.adapters.silt.engine.commands.spark.file_source import FileSource
+from dbt.adapters.silt.engine.kernel.errors import UnsupportedStatementError
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
 from dbt.adapters.silt.engine.sql.ast import Name
@@ -18,11 +19,9 @@ from dbt.adapters.silt.engine.sql.conditions.predicates import Relation
 from dbt.adapters.silt.engine.sql.query.edits import Edit, edited, moved
 from dbt.adapters.silt.engine.sql.query.scanned_text import ScannedText, scanned
 from dbt.adapters.silt.engine.sql.query.scans import Call, Reference
-from dbt.adapters.silt.engine.statements.resolve.extent import Extent
 from dbt.adapters.silt.engine.statements.resolve.information_schema import Listing
 from dbt.adapters.silt.engine.statements.resolve.namespace import WarehouseTable
-from dbt.adapters.silt.engine.statements.resolve.row_changes.consumed_changes import Consumer
-from dbt.adapters.silt.engine.statements.resolve.row_changes.silt_changes_function import Options
+from dbt.adapters.silt.engine.statements.resolve.silt_changes_function import Consumer, Options
 from dbt.adapters.silt.engine.statements.resolve.table_changes_function import Bound
 
 
@@ -45,7 +44,7 @@ class SqlFragment:
 
 @dataclass(frozen=True)
 class Table:
-    """A table as a reference names it; `fixed` is the requested version, None for the newest."""
+    """A table as a reference names it; `fixed` is the requested version, if it is not the newest."""
 
     meaning: WarehouseTable
     fixed: Snapshot | None
@@ -215,3 +214,62 @@ def occurrences(queries: Sequence[ExpandedQuery]) -> Counter[int]:
 def full_name(name: RelationName | None) -> Name:
     """Returns the parts of a relation's name, or an empty tuple if it was named by its path."""
     return () if name is None else (name.database, name.schema, name.identifier)
+
+
+DEEPEST: Final = 100
+"""Limit of the nesting depth of views and functions; Spark has the same limit for its own views."""
+MOST_TEXTS: Final = 10_000
+MOST_CHARACTERS: Final = 64 << 20
+
+
+@dataclass(frozen=True)
+class Extent:
+    """The size of a text with the texts of its views and functions, each counted as often as it is named.
+
+    Attributes:
+        depth: nesting depth of the texts, including this text.
+        texts: number of texts, including this text.
+        characters: number of characters of all texts together.
+    """
+
+    depth: int
+    texts: int
+    characters: int
+
+    @classmethod
+    def of(cls, sql: str) -> Extent:
+        """Returns the extent of a text alone."""
+        return cls(1, 1, len(sql))
+
+    def around(self, inner: Iterable[Extent]) -> Extent:
+        """Returns the extent of the text with inner texts."""
+        others = list(inner)
+        return Extent(
+            self.depth + max((each.depth for each in others), default=0),
+            self.texts + sum(each.texts for each in others),
+            self.characters + sum(each.characters for each in others),
+        )
+
+    def check(self, inside: tuple[str, ...]) -> None:
+        """Checks that the extent is within the limits.
+
+        Args:
+            inside: the views and functions that contain the text, the outermost first; the last is the text's owner.
+
+        Raises:
+            UnsupportedStatementError: if a limit is exceeded; the message names the owner of the text, or the outermost
+                of the views and functions that are nested too deep.
+        """
+        if len(inside) + self.depth - 1 > DEEPEST:
+            raise UnsupportedStatementError(
+                f"below it, views and functions are nested more than {DEEPEST} deep",
+                table=inside[0] if inside else None,
+                remedy="Store the rows of a view in between as a table, or write its query into the view above",
+            )
+        if self.texts > MOST_TEXTS or (self.texts > 1 and self.characters > MOST_CHARACTERS):
+            raise UnsupportedStatementError(
+                f"with its views and functions expanded it has {self.texts:,} parts of {self.characters:,} "
+                f"characters; at most {MOST_TEXTS:,} parts of {MOST_CHARACTERS:,} characters are sent to Spark",
+                table=inside[-1] if inside else None,
+                remedy="Store the rows of a view that is named several times as a table",
+            )

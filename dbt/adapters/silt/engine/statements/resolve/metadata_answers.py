@@ -202,7 +202,7 @@ def _question(tokens: Tokens, block: Block, relations: Mapping[Reference, Relati
 
 
 def _only_item(select: Select) -> Item | None:
-    """Returns the only relation, if the SELECT has no clause but FROM and WHERE."""
+    """Returns the only relation, if the SELECT has no clause but FROM and a condition."""
     if len(select.items) != 1 or select.clauses - {"WHERE"}:
         return None
     return select.items[0] if select.items[0].is_plain else None

@@ -10,8 +10,7 @@ from pyspark.sql import SparkSession
 
 from dbt.adapters.silt.engine.catalog.catalog import Catalog
 from dbt.adapters.silt.engine.catalog.documents import Function, View
-from dbt.adapters.silt.engine.catalog.names import RelationName
-from dbt.adapters.silt.engine.catalog.relations import RelationKind
+from dbt.adapters.silt.engine.catalog.names import RelationKind, RelationName
 from dbt.adapters.silt.engine.kernel.errors import (
     FunctionNotFoundError,
     InvalidNameError,
@@ -26,7 +25,7 @@ from dbt.adapters.silt.engine.sql.ast import Name, is_path
 
 @dataclass(frozen=True)
 class WarehouseTable:
-    """A table of the warehouse; `name` is None if it was named by its path."""
+    """A table of the warehouse; its `name` is missing if it was named by its path."""
 
     log: DeltaLog
     name: RelationName | None

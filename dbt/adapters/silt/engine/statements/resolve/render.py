@@ -18,7 +18,11 @@ from dbt.adapters.silt.engine.sql.conditions.predicates import Relation
 from dbt.adapters.silt.engine.sql.conditions.pruning import pruning_predicates
 from dbt.adapters.silt.engine.sql.query.references import Replacement, rewrite
 from dbt.adapters.silt.engine.sql.query.scans import Reference
-from dbt.adapters.silt.engine.statements.resolve import information_schema, table_changes_function
+from dbt.adapters.silt.engine.statements.resolve import (
+    information_schema,
+    silt_changes_function,
+    table_changes_function,
+)
 from dbt.adapters.silt.engine.statements.resolve.expansion import (
     ChangeFeedScan,
     Child,
@@ -33,9 +37,7 @@ from dbt.adapters.silt.engine.statements.resolve.expansion import (
 )
 from dbt.adapters.silt.engine.statements.resolve.information_schema import SCHEMA, Listing, ViewColumns
 from dbt.adapters.silt.engine.statements.resolve.reads import Read
-from dbt.adapters.silt.engine.statements.resolve.row_changes import silt_changes_function
-from dbt.adapters.silt.engine.statements.resolve.row_changes.consumed_changes import Consumption, consumed
-from dbt.adapters.silt.engine.statements.resolve.row_changes.silt_changes_function import Options
+from dbt.adapters.silt.engine.statements.resolve.silt_changes_function import Consumption, Options, consumed
 from dbt.adapters.silt.engine.statements.resolve.snapshot_views import SnapshotViews
 
 

@@ -10,8 +10,9 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Final
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta, timezone
+from typing import Any, Final
 
 from dbt.adapters.silt.engine.catalog.documents import Function
 from dbt.adapters.silt.engine.catalog.names import RelationName
@@ -19,6 +20,7 @@ from dbt.adapters.silt.engine.commands.spark.errors import SPARKS, condition, sy
 from dbt.adapters.silt.engine.commands.spark.failures.causes import first_line
 from dbt.adapters.silt.engine.commands.spark.failures.conditions import SYNTAX
 from dbt.adapters.silt.engine.commands.spark.session_settings import is_checked
+from dbt.adapters.silt.engine.commands.spark.types import kernel_schema
 from dbt.adapters.silt.engine.kernel.errors import (
     ExternalPathError,
     InvalidStatementError,
@@ -32,14 +34,15 @@ from dbt.adapters.silt.engine.kernel.identifiers import quote
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
 from dbt.adapters.silt.engine.kernel.scan.consistent_cut import consistent_cut
-from dbt.adapters.silt.engine.kernel.table.schema import StructType
+from dbt.adapters.silt.engine.kernel.table.schema import DataType, PrimitiveType, StructType
 from dbt.adapters.silt.engine.kernel.transaction.branch_log import BranchLog
 from dbt.adapters.silt.engine.kernel.transaction.changes import ReadSet, merged_reads
 from dbt.adapters.silt.engine.sql.query.stored_texts import HIDDEN_SELECT
 from dbt.adapters.silt.engine.sql.tokens import syntax_error
-from dbt.adapters.silt.engine.statements.resolve.answering import Answering
+from dbt.adapters.silt.engine.statements.resolve import metadata_answers
 from dbt.adapters.silt.engine.statements.resolve.expander import Expander
-from dbt.adapters.silt.engine.statements.resolve.expansion import ExpandedQuery, SqlFragment, Table
+from dbt.adapters.silt.engine.statements.resolve.expansion import ExpandedQuery, SqlFragment, Table, View
+from dbt.adapters.silt.engine.statements.resolve.metadata_answers import Answer
 from dbt.adapters.silt.engine.statements.resolve.namespace import Namespace
 from dbt.adapters.silt.engine.statements.resolve.reads import (
     Inputs,
@@ -53,6 +56,83 @@ from dbt.adapters.silt.engine.statements.resolve.reads import (
 from dbt.adapters.silt.engine.statements.resolve.render import Renderer
 from dbt.adapters.silt.engine.statements.resolve.snapshot_views import SnapshotViews
 from dbt.adapters.silt.engine.statements.resolve.stored_code import Allowed, name_files
+from dbt.adapters.silt.engine.statements.resolve.time_travel import constant
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
+
+
+@dataclass(frozen=True)
+class Answering:
+    """Answers from the snapshots of a consistent cut; each view's query is answered once, however often it is named.
+
+    Args:
+        session: evaluates expressions of literals.
+        time_zone: time zone of the session, for literals without a time zone.
+        cut: the newest snapshot of each table.
+        reads: list to which the reads are added on which the answers depend.
+    """
+
+    session: Namespace
+    time_zone: str
+    cut: Mapping[DeltaLog, Snapshot]
+    reads: list[Read]
+    _known: dict[int, ExpandedQuery] = field(default_factory=dict, init=False, repr=False)
+
+    def query(self, node: ExpandedQuery) -> ExpandedQuery:
+        """Returns the query, and the queries of its views, with answers wherever the logs alone suffice.
+
+        Args:
+            node: the query; the caller must keep it alive as long as this instance.
+        """
+        if id(node) not in self._known:
+            self._known[id(node)] = self._answered(node)
+        return self._known[id(node)]
+
+    def _answered(self, node: ExpandedQuery) -> ExpandedQuery:
+        answers = self._answers(node)
+        if answers:
+            node = node.with_edits(metadata_answers.edits(answers))
+        children = {
+            reference: replace(child, query=self.query(child.query)) if isinstance(child, View) else child
+            for reference, child in node.children.items()
+        }
+        return replace(node, children=children)
+
+    def _answers(self, node: ExpandedQuery) -> list[Answer]:
+        text = node.text.text
+        answers = []
+        for question in metadata_answers.questions(text, node.relations(self.cut), self.time_zone):
+            table = node.children[question.reference]
+            assert isinstance(table, Table)
+            snapshot = table.snapshot(self.cut)
+            found = metadata_answers.answer(question, text.sql, snapshot, table.log.store)
+            if found is not None:
+                answers.append(self._folded(found) if question.is_scalar else found)
+                nothing = snapshot.files.slice(0, 0)
+                self.reads.append(Read(table.log, snapshot, nothing, found.read, is_latest=table.fixed is None))
+        return answers
+
+    def _folded(self, answer: Answer) -> Answer:
+        """Returns a scalar answer as a literal, which can rule out files; Spark folds it without a job."""
+        if answer.question.items[0].is_one_call:
+            return answer
+        spark = self.session.spark
+        (member,) = kernel_schema(spark.sql(f"select {answer.sql} as value").schema)
+        try:
+            value = self._value(answer.sql, member.type)
+        except (OverflowError, ValueError):  # a time outside the years 1 to 9999
+            return answer
+        text = metadata_answers.literal(value, member.type)
+        return answer if text is None else replace(answer, sql=text)
+
+    def _value(self, sql: str, data_type: DataType) -> Any:
+        """Returns the value of an expression of literals."""
+        if data_type != PrimitiveType("timestamp"):
+            return self.session.spark.sql(f"select {sql}").collect()[0][0]
+        # A Python value would be converted by the machine's time zone.
+        value = constant(self.session, f"unix_micros({sql})", "bigint")
+        return _EPOCH + timedelta(microseconds=value) if isinstance(value, int) else None
+
 
 _logger = logging.getLogger(__name__)
 _PLACE: Final = re.compile(r"\(line (\d+), pos (\d+)\)")

@@ -18,7 +18,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from dbt.adapters.silt.engine.catalog.documents import Function
 from dbt.adapters.silt.engine.commands.reading import change_feed, difference, scan
-from dbt.adapters.silt.engine.commands.spark import arrow_rows, file_source, python_function
+from dbt.adapters.silt.engine.commands.spark import file_source, frames, python_function
 from dbt.adapters.silt.engine.commands.spark.errors import SPARKS
 from dbt.adapters.silt.engine.commands.spark.failures.causes import first_line
 from dbt.adapters.silt.engine.commands.spark.file_source import FileSource
@@ -34,7 +34,7 @@ from dbt.adapters.silt.engine.statements.resolve.function_text import (
     signature,
     temporary_function,
 )
-from dbt.adapters.silt.engine.statements.resolve.row_changes.silt_changes_function import Difference
+from dbt.adapters.silt.engine.statements.resolve.silt_changes_function import Difference
 from dbt.adapters.silt.engine.statements.resolve.table_changes_function import ChangeRange
 
 _Key: TypeAlias = tuple[str, str, int]
@@ -112,7 +112,7 @@ class SnapshotViews:
 
     def rows(self, rows: pa.Table) -> str:
         """Returns the quoted name of a session view over rows of the engine itself."""
-        return self._named("rows", lambda: arrow_rows.frame(self.spark, rows))
+        return self._named("rows", lambda: frames.frame_of_rows(self.spark, rows))
 
     def of_frame(self, name: str, rows: DataFrame) -> str:
         """Returns the quoted name of a session view over the rows of a command."""

@@ -27,7 +27,7 @@ from dbt.adapters.silt.engine.statements.resolve.build_facts import facts_of
 from dbt.adapters.silt.engine.statements.resolve.expansion import SqlFragment
 from dbt.adapters.silt.engine.statements.resolve.namespace import SparkRelation, WarehouseTable
 from dbt.adapters.silt.engine.statements.resolve.reads import Resolved
-from dbt.adapters.silt.engine.statements.resolve.row_changes.consumed_changes import check_consumer
+from dbt.adapters.silt.engine.statements.resolve.silt_changes_function import check_consumer
 from dbt.adapters.silt.engine.statements.steps import skips
 from dbt.adapters.silt.engine.statements.steps.context import Context, Result
 from dbt.adapters.silt.engine.statements.steps.create_target import CreateTarget

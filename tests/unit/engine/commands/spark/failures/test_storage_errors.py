@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from dbt.adapters.silt.engine.commands.spark.errors import of_object_store
 from dbt.adapters.silt.engine.commands.spark.failures.causes import Cause
-from dbt.adapters.silt.engine.commands.spark.failures.storage_errors import of_object_store
 from dbt.adapters.silt.engine.kernel.errors import SparkUnavailableError, StorageError, StorageRefusedError
 
 S3 = "software.amazon.awssdk.services.s3.model."

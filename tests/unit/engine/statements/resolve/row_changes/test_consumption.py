@@ -15,12 +15,12 @@ from dbt.adapters.silt.engine.kernel.table.actions import Action, CommitInfo, Se
 from dbt.adapters.silt.engine.kernel.transaction.changes import Changes, Operation, ReadSet
 from dbt.adapters.silt.engine.kernel.transaction.commit import CommitSettings, commit
 from dbt.adapters.silt.engine.kernel.transaction.positions import Position, app_id_of, is_position
-from dbt.adapters.silt.engine.statements.resolve.row_changes.consumed_changes import (
+from dbt.adapters.silt.engine.statements.resolve.silt_changes_function import (
     Consumption,
+    Options,
     check_consumer,
     consumed,
 )
-from dbt.adapters.silt.engine.statements.resolve.row_changes.silt_changes_function import Options
 from tests.unit.engine.kernel.log_builder import METADATA, add, log_of, new_log, put, reopened
 
 DAILY = RelationName("silt", "main", "daily")

@@ -14,7 +14,7 @@ from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from dbt.adapters.silt.engine.commands.spark import masters
+from dbt.adapters.silt.engine.commands.spark import session_settings
 from dbt.adapters.silt.engine.commands.spark.storage.locations import spark_path
 from dbt.adapters.silt.engine.kernel.errors import InvalidSettingError, NotWrittenError
 from dbt.adapters.silt.engine.kernel.storage.store import Store
@@ -48,7 +48,7 @@ class SharedStorage:
             InvalidSettingError: if Spark does not see a folder.
             StorageError: if a folder cannot be created or cleaned up.
         """
-        if masters.is_in_this_process(spark):
+        if session_settings.is_in_this_process(spark):
             return
         application = spark.conf.get("spark.app.id") or ""
         if application in self._seen_by or application in _of_this_machine:
