@@ -12,7 +12,7 @@ from dbt_common.clients import agate_helper
 
 from benchmarks.dbt_work import project
 from benchmarks.dbt_work.measured import Compared, in_turn
-from dbt.adapters.silt.materializations.seed_file import read_table
+from dbt.adapters.silt.materializations.seeds import read_table
 
 ROWS = 100_000
 _TEXTS = ("Zürich", "naïve", "O'Hara", 'say "hi"', "comma, text", "日本語", "plain", "🎉 party")

@@ -22,8 +22,7 @@ from dbt.adapters.silt.kept_spark import private_files
 from dbt.adapters.silt.records.run_registry import REGISTRY_FILE, RunEntry, RunRegistry, variables_text
 from dbt.adapters.silt.report import server as server_module
 from dbt.adapters.silt.report.document import Document
-from dbt.adapters.silt.report.live import LiveData
-from dbt.adapters.silt.report.server import ReportServer
+from dbt.adapters.silt.report.server import LiveData, ReportServer
 from tests.security.attacks import limited
 from tests.unit.cli.house import House, rows
 

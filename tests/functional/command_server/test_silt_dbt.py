@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from dbt.adapters.silt.command_server import control, server_key
+from dbt.adapters.silt.command_server import control, request
 from dbt.adapters.silt.command_server.client import SWITCH
 
 _PROJECT = {
@@ -255,7 +255,7 @@ def test_a_variable_that_is_read_during_imports_selects_another_server() -> None
     read = subprocess.run([sys.executable, "-c", _READS], env=few, capture_output=True, text=True, check=True).stdout
     names = set(ast.literal_eval(read))
     assert "DBT_SPARK_LOG_LEVEL" in names
-    assert {each for each in names if not each.startswith(server_key.READ_AT_START)} <= _READ_WITHOUT_EFFECT
+    assert {each for each in names if not each.startswith(request.READ_AT_START)} <= _READ_WITHOUT_EFFECT
 
 
 def test_with_the_setting_off_silt_dbt_is_plain_dbt(shop: Shop) -> None:

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dbt.adapters.silt.command_server import packages, server_key
+from dbt.adapters.silt.command_server import packages, request
 from dbt.adapters.silt.command_server.preparation import restored
 from dbt.adapters.silt.command_server.request import RUN, BrokenOffError, Request, receive, send
 
@@ -53,18 +53,18 @@ def test_bytes_that_are_not_a_request_are_refused(data: bytes) -> None:
 def test_a_variable_that_is_read_at_start_changes_the_key_of_the_server(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    before = server_key.key()
+    before = request.server_key()
     monkeypatch.setenv(name, "another")
-    assert server_key.key() != before
+    assert request.server_key() != before
 
 
 @pytest.mark.parametrize("name", ["DBT_TARGET", "PATH", "SILT_RUN", "JAVA_HOME"])
 def test_a_variable_that_dbt_reads_at_run_time_does_not_change_the_key(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    before = server_key.key()
+    before = request.server_key()
     monkeypatch.setenv(name, "another")
-    assert server_key.key() == before
+    assert request.server_key() == before
 
 
 def test_a_rewritten_module_counts_as_a_change(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dbt.adapters.silt.column import SiltColumn
-from dbt.adapters.silt.materializations.comments import comment_changes, documented_comments
+from dbt.adapters.silt.materializations.contracts import comment_changes, documented_comments
 
 COLUMNS = [
     SiltColumn("Id", "bigint", comment="the key"),

@@ -14,7 +14,7 @@ from dbt_common.clients import agate_helper
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from dbt.adapters.silt.materializations.seed_file import read_table
+from dbt.adapters.silt.materializations.seeds import read_table
 from tests.examples import examples
 
 NULLS = st.sampled_from(["", "null", "NULL", " ", "none", "n/a"])

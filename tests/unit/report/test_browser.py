@@ -17,9 +17,8 @@ from typing import Any
 import pytest
 
 from dbt.adapters.silt.report.document import Source, document
-from dbt.adapters.silt.report.live import LiveData
 from dbt.adapters.silt.report.page import page
-from dbt.adapters.silt.report.server import ReportServer
+from dbt.adapters.silt.report.server import LiveData, ReportServer
 from tests.unit.cli.house import House, rows
 from tests.unit.report import shop
 

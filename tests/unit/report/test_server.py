@@ -12,8 +12,7 @@ import pytest
 
 from dbt.adapters.silt.engine.kernel.errors import InvalidSettingError, StorageError
 from dbt.adapters.silt.report.document import Document
-from dbt.adapters.silt.report.live import LiveData
-from dbt.adapters.silt.report.server import HOST, ReportServer
+from dbt.adapters.silt.report.server import HOST, LiveData, ReportServer
 
 
 @dataclass

@@ -12,9 +12,8 @@ from collections.abc import Iterator
 import pytest
 
 from dbt.adapters.silt.status_lines import display as displays
-from dbt.adapters.silt.status_lines.display import Display, StatusLine, Streams
+from dbt.adapters.silt.status_lines.display import Display, Screen, StatusLine, Streams
 from dbt.adapters.silt.status_lines.line import Stages
-from dbt.adapters.silt.status_lines.screen import Screen
 from tests.terminals import Terminal
 
 

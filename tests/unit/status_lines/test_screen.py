@@ -7,7 +7,7 @@ import os
 
 import pytest
 
-from dbt.adapters.silt.status_lines.screen import Screen
+from dbt.adapters.silt.status_lines.display import Screen
 from tests.terminals import Terminal
 
 

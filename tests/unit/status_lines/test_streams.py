@@ -9,8 +9,7 @@ import sys
 
 import pytest
 
-from dbt.adapters.silt.status_lines.display import Streams
-from dbt.adapters.silt.status_lines.screen import Screen
+from dbt.adapters.silt.status_lines.display import Screen, Streams
 
 
 class OnTerminal(io.StringIO):

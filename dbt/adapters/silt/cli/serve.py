@@ -13,8 +13,7 @@ from dbt.adapters.silt.cli.report import add_runs, source_of
 from dbt.adapters.silt.cli.warehouses import open_warehouse
 from dbt.adapters.silt.engine.kernel.clock import SystemClock
 from dbt.adapters.silt.report.document import document
-from dbt.adapters.silt.report.live import LiveData
-from dbt.adapters.silt.report.server import ReportServer
+from dbt.adapters.silt.report.server import LiveData, ReportServer
 
 _DESCRIPTION = """\
 Serves the page of `silt report` at a local address, which it prints, and updates the page during runs. The page cannot

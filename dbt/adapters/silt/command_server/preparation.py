@@ -181,7 +181,7 @@ def _globals(module: ModuleType) -> dict[str, _Global]:
 
 
 def _content(value: Any) -> tuple[Any, ...] | None:
-    """Returns the pairs of a mapping or the members of another collection; None for any other value."""
+    """Returns the pairs of a mapping or the members of another collection, if the value is either."""
     if isinstance(value, MutableMapping):
         return tuple(value.items())
     return tuple(value) if isinstance(value, (MutableSequence, MutableSet)) else None

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from types import FrameType
 from typing import Final
 
-from dbt.adapters.silt.command_server import packages, preparation, server_key, sockets
+from dbt.adapters.silt.command_server import packages, preparation, request, sockets
 from dbt.adapters.silt.command_server.client import STATEMENTS, STATEMENTS_MODULE
 from dbt.adapters.silt.command_server.command import become
 from dbt.adapters.silt.command_server.idle_time import DEFAULT, IdleTime
@@ -45,7 +45,7 @@ class CommandServer:
     ) -> None:
         self._listener = listener
         self._steps = steps
-        self._key = server_key.key()
+        self._key = request.server_key()
         self._folder = folder
         self._name = name
         self._idle = IdleTime(keep_alive_seconds)
@@ -178,7 +178,7 @@ def serve(steps: Iterator[str], keep_alive_seconds: float = DEFAULT.total_second
     sys.path[:] = json.loads(path)
     listener = socket.socket(fileno=int(descriptor))
     listener.set_inheritable(False)
-    if server_key.short_name(server_key.key()) != name:
+    if request.short_name(request.server_key()) != name:
         sys.exit("this process has another server key than the client that started it")
     keeper = CommandServer(listener, folder, name, steps, keep_alive_seconds).serve()
     if keeper is None:

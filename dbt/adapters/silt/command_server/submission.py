@@ -8,9 +8,18 @@ import socket
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from dbt.adapters.silt.command_server import server_key, sockets
+from dbt.adapters.silt.command_server import sockets
 from dbt.adapters.silt.command_server.remote_command import RemoteCommand
-from dbt.adapters.silt.command_server.request import READY, REFUSED, STALE, START, of_this_process, send
+from dbt.adapters.silt.command_server.request import (
+    READY,
+    REFUSED,
+    STALE,
+    START,
+    of_this_process,
+    send,
+    server_key,
+    short_name,
+)
 
 _ATTEMPTS: Final = 3
 _ANSWER_SECONDS: Final = 120
@@ -63,9 +72,9 @@ def _accepted(command: tuple[str, ...], start: Start) -> tuple[socket.socket | N
 
 
 def _handed_over(command: tuple[str, ...], start: Start) -> socket.socket:
-    key = server_key.key()
+    key = server_key()
     request = of_this_process(command, key)
-    folder, name = sockets.folder(), server_key.short_name(key)
+    folder, name = sockets.folder(), short_name(key)
     connection = sockets.connect_or_start(folder, name, lambda listener: start(listener, folder, name))
     connection.settimeout(_ANSWER_SECONDS)
     here = os.open(".", os.O_PATH | os.O_DIRECTORY)

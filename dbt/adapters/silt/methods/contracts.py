@@ -13,8 +13,14 @@ from dbt_common.contracts.constraints import ColumnLevelConstraint, ConstraintTy
 from dbt_common.events.functions import warn_or_error
 
 from dbt.adapters.silt.lazy import lazy_module
-from dbt.adapters.silt.materializations.comments import Documented, all_comments, comment_changes, documented_comments
-from dbt.adapters.silt.materializations.contracts import constraint_sql, table_elements
+from dbt.adapters.silt.materializations.contracts import (
+    Documented,
+    all_comments,
+    comment_changes,
+    constraint_sql,
+    documented_comments,
+    table_elements,
+)
 from dbt.adapters.silt.runs.once import first_time
 
 if TYPE_CHECKING:

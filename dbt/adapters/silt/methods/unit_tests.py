@@ -10,7 +10,7 @@ from dbt.adapters.base.meta import AdapterMeta, available
 
 from dbt.adapters.silt.engine.kernel.identifiers import quote
 from dbt.adapters.silt.lazy import lazy_module
-from dbt.adapters.silt.materializations.unit_tests.given_queries import given_queries
+from dbt.adapters.silt.materializations.unit_tests.fixtures import given_queries
 
 if TYPE_CHECKING:
     from dbt.adapters.silt.column import SiltColumn

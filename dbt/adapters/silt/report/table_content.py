@@ -2,17 +2,115 @@
 
 from __future__ import annotations
 
+import bisect
+import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from dbt.adapters.silt.engine.kernel.files import row_counts
+from dbt.adapters.silt.engine.kernel.files.bounds import Bounds, column_bounds
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
+from dbt.adapters.silt.engine.kernel.table.clustering import clustering_columns
+from dbt.adapters.silt.engine.kernel.table.expressions import Column
+from dbt.adapters.silt.engine.kernel.table.keys import table_keys
+from dbt.adapters.silt.engine.kernel.table.schema import StructType, all_fields
 from dbt.adapters.silt.engine.kernel.transaction import lineage
-from dbt.adapters.silt.report import clustering, file_layout, log_reading
-from dbt.adapters.silt.report.clustering import Overlap
+from dbt.adapters.silt.report import file_layout, log_reading
 from dbt.adapters.silt.report.file_layout import Dead, Files, Partition, Small
 from dbt.adapters.silt.report.log_reading import History
+
+_MOST_COLUMNS: Final = 3
+_MOST_RANGES: Final = 48
+
+
+@dataclass(frozen=True)
+class Overlap:
+    """The ranges of a column in the files.
+
+    Attributes:
+        column: its name, with dots between a struct and its member.
+        files: the number of files with a known range.
+        mean: the mean number of files that the range of a file overlaps, including the file itself; 1 is perfect.
+        most: the largest number of files that may contain the same value.
+        ranges: the ends of the ranges of some files by their ranks among all ends, from 0 to 1.
+    """
+
+    column: str
+    files: int
+    mean: float
+    most: int
+    ranges: tuple[tuple[float, float], ...]
+
+
+def overlaps(snapshot: Snapshot, keys: Sequence[str]) -> list[Overlap]:
+    """Measures the columns that the table is clustered by and its keys, or its first column if it has neither.
+
+    Args:
+        keys: the columns that a project declares unique.
+
+    Raises:
+        CorruptLogError: if the table's clustering columns cannot be read.
+    """
+    if snapshot.num_files < 2:
+        return []
+    paths = _chosen(snapshot, keys)
+    files = snapshot.files.combine_chunks()
+    bounds = column_bounds(files, snapshot.metadata, [Column(path) for path in paths])
+    found = ((path, bounds.get(Column(path))) for path in paths)
+    measured = [_overlap(".".join(path), each) for path, each in found if each is not None and each.order is not None]
+    return [each for each in measured if each is not None]
+
+
+def _chosen(snapshot: Snapshot, keys: Sequence[str]) -> list[tuple[str, ...]]:
+    """Returns the columns to measure, by their names; a partition column has its own view."""
+    schema = snapshot.schema
+    logical = {member.physical_name: member.name for member in all_fields(schema)}
+    clustered = [tuple(logical.get(part, part) for part in path) for path in clustering_columns(snapshot.domains)]
+    declared = [(name,) for key in table_keys(snapshot.metadata.configuration).values() for name in key.columns]
+    named = [*clustered, *declared, *((key,) for key in keys)]
+    parted = {name.lower() for name in snapshot.partition_columns}
+    known = [path for path in named if path[0] in schema and path[0].lower() not in parted]
+    first = [(name,) for name in schema.names if name.lower() not in parted and not _is_nested(schema, name)][:1]
+    return list(dict.fromkeys(known or first))[:_MOST_COLUMNS]
+
+
+def _is_nested(schema: StructType, name: str) -> bool:
+    field = schema.field(name)
+    return field is None or isinstance(field.type, StructType)
+
+
+def _overlap(column: str, bounds: Bounds) -> Overlap | None:
+    known = pc.and_(pc.is_valid(bounds.minimum), pc.is_valid(bounds.maximum))
+    low, high = (_ranks(bounds, known)) if pc.sum(known).as_py() else ([], [])
+    if len(low) < 2:
+        return None
+    starts, ends = sorted(low), sorted(high)
+    met = [
+        bisect.bisect_right(starts, end) - bisect.bisect_left(ends, start) for start, end in zip(low, high, strict=True)
+    ]
+    top = max(ends) or 1
+    step = max(1, -(-len(low) // _MOST_RANGES))
+    shown = sorted(zip(low, high, strict=True))[::step]
+    ranges = tuple((round(start / top, 4), round(end / top, 4)) for start, end in shown)
+    return Overlap(column, len(low), round(sum(met) / len(met), 2), _deepest(starts, ends), ranges)
+
+
+def _ranks(bounds: Bounds, known: pa.Array) -> tuple[list[int], list[int]]:
+    """Returns the ends of each range by their ranks among all ends."""
+    low, high = bounds.minimum.filter(known).to_pylist(), bounds.maximum.filter(known).to_pylist()
+    rank = {value: position for position, value in enumerate(sorted({*low, *high}))}
+    return [rank[value] for value in low], [rank[value] for value in high]
+
+
+def _deepest(starts: Sequence[int], ends: Sequence[int]) -> int:
+    """Returns the largest number of ranges that overlap at the same point; ranges include their ends."""
+    steps = sorted([*((start, -1) for start in starts), *((end, 1) for end in ends)])
+    return max(itertools.accumulate(-change for _, change in steps))
 
 
 @dataclass(frozen=True)
@@ -54,7 +152,7 @@ def content_of(log: DeltaLog, keys: Sequence[str]) -> TableContent:
         file_layout.size_groups(snapshot),
         count,
         largest,
-        clustering.overlaps(snapshot, keys),
+        overlaps(snapshot, keys),
         file_layout.small_files(snapshot),
         file_layout.dead_files(history, snapshot, log.clock.now_ms()),
     )

@@ -79,7 +79,7 @@ def read_tables(catalog: Catalog, keys: Keys, is_local: bool) -> list[TableRead]
 
 
 def read_table(catalog: Catalog, keys: Keys, name: RelationName) -> TableRead | None:
-    """Reads a table; returns None if it is dropped meanwhile."""
+    """Reads a table, unless it is dropped meanwhile."""
     try:
         content = content_of(catalog.table(name), keys.get(str(name), ()))
         return TableRead(str(name), to_json(table_json(str(name), content)), _runs(content.history))

@@ -69,7 +69,7 @@ class SiltHandle:
     """An open connection. Its session opens, and Spark starts, with the first statement that needs it.
 
     Args:
-        opening: opens the session; raises what `Environment.open` raises.
+        opening: opens the session; raises the errors of `Environment.open`.
         answers: answers queries without a session, until it is open, if the command only reads.
     """
 

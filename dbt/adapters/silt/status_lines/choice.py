@@ -32,7 +32,7 @@ def display_of(spark_conf: Mapping[str, object]) -> display.Display | None:
 
 
 def display_on(out: TextIO | None, spark_conf: Mapping[str, object]) -> display.Display | None:
-    """Returns a display on a stream, or None if the stream is not a terminal that can draw, or Java writes to it."""
+    """Returns a display on a stream, if the stream is a terminal that can draw and Java does not write to it."""
     is_drawn = out is not None and out.isatty() and os.environ.get("TERM", "") not in _NOT_DRAWN
     if out is None or not is_drawn or any(name in spark_conf for name in _OF_SPARKS_OWN):
         return None

@@ -14,8 +14,7 @@ from dbt_common.exceptions import DbtRuntimeError
 
 from dbt.adapters.silt.engine.kernel.errors import RelationNotFoundError
 from dbt.adapters.silt.materializations.python_models.errors import ModelSource
-from dbt.adapters.silt.materializations.python_models.output import printed
-from dbt.adapters.silt.materializations.python_models.run import check_packages
+from dbt.adapters.silt.materializations.python_models.run import check_packages, printed
 
 # Output
 

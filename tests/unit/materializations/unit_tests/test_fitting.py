@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from pyspark.sql import types as T
 
-from dbt.adapters.silt.materializations.unit_tests.cells import NO_FIELD, Cell, cells
 from dbt.adapters.silt.materializations.unit_tests.fitting import fits
+from dbt.adapters.silt.materializations.unit_tests.literals import NO_FIELD, Cell, cells
 
 MONEY = T.DecimalType(10, 3)
 UTC = datetime.timezone.utc

@@ -11,7 +11,7 @@ from typing import Any
 
 from pyspark.sql import types as T
 
-from dbt.adapters.silt.materializations.unit_tests.cells import Cell, has_form
+from dbt.adapters.silt.materializations.unit_tests.literals import Cell, has_form
 
 _WHOLE = re.compile(r"[+-]?\d+")
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")

@@ -18,9 +18,8 @@ from dbt.adapters.silt.engine.kernel.identifiers import quote
 from dbt.adapters.silt.engine.sql.query.quotes import Quotes
 from dbt.adapters.silt.engine.warehouse import Warehouse
 from dbt.adapters.silt.materializations.row_comparison import sql_name
-from dbt.adapters.silt.materializations.unit_tests.cells import NO_FIELD, Cell, cells, is_nested
 from dbt.adapters.silt.materializations.unit_tests.fitting import fits, is_for_spark
-from dbt.adapters.silt.materializations.unit_tests.literals import Literals
+from dbt.adapters.silt.materializations.unit_tests.literals import NO_FIELD, Cell, Literals, cells, is_nested
 
 _NOT_COLLECTED = (T.CalendarIntervalType, T.YearMonthIntervalType, T.VariantType)
 
@@ -72,7 +71,7 @@ class Fixture:
             for name, kind in self.kinds.items()
             if name in given and not isinstance(given[name], T.NullType) and sql_name(given[name]) != sql_name(kind)
         }
-        self.check(collected(frame, others))
+        self.check(_collected(frame, others))
 
     def check(self, rows: Iterable[Mapping[str, Any]]) -> None:
         """Checks that the columns' types hold all values of the rows.
@@ -119,7 +118,7 @@ class Fixture:
         kind = self.kinds[name]
         try:
             frame = self.warehouse.sql(f"select {value.text} as {quote(name)}")
-            (row,) = collected(frame, {name: kind})
+            (row,) = _collected(frame, {name: kind})
         except (SiltError, PySparkException) as error:
             raise InvalidStatementError(
                 f"{self.name} has `{value.text}` in the column `{name}`, which is neither JSON nor an SQL expression "
@@ -145,7 +144,7 @@ def fixture(name: str, types: Mapping[str, str], warehouse: Warehouse, quotes: Q
     return Fixture(name, kinds, warehouse, Literals(quotes))
 
 
-def collected(frame: DataFrame, kinds: Mapping[str, T.DataType]) -> list[dict[str, Any]]:
+def _collected(frame: DataFrame, kinds: Mapping[str, T.DataType]) -> list[dict[str, Any]]:
     """Returns the rows of a query in the form of a fixture, with only the columns that Spark can return to Python."""
     known = {field.name.lower(): field for field in frame.schema.fields if not _holds(field.dataType, _NOT_COLLECTED)}
     names = [name for name in kinds if name in known]
@@ -192,3 +191,50 @@ def _type_name(kind: T.DataType) -> str:
     """Returns the type's name for messages, with the length of a `char` or `varchar`."""
     (member,) = kernel_schema(T.StructType([T.StructField("value", kind)]))
     return member.sql_type
+
+
+_SQL = "sql"
+
+
+@dataclass(frozen=True)
+class GivenQuery:
+    """An input given as a query.
+
+    Attributes:
+        original: the node or source of the project that it replaces.
+        query: the compiled query.
+    """
+
+    original: Any
+    query: str
+
+
+def given_queries(test: Mapping[str, Any], manifest: Any) -> Iterator[GivenQuery]:
+    """Yields all inputs of a unit test, if any of them has `format: sql`.
+
+    Args:
+        test: the node of the unit test, compiled; each of its inputs is an ephemeral model.
+        manifest: the project's manifest.
+    """
+    definition = manifest.unit_tests.get(test["unique_id"])
+    if definition is None or all(str(given.format.value) != _SQL for given in definition.given):
+        return
+    for cte in test["extra_ctes"]:
+        found = list(_originals(cte["id"], manifest))
+        if len(found) == 1:  # dbt's name of an input does not distinguish the versions of a model
+            yield GivenQuery(found[0], _query(cte["sql"]))
+
+
+def _originals(input_id: str, manifest: Any) -> Iterator[Any]:
+    _, package, name = input_id.split(".", 2)
+    for node in manifest.nodes.values():
+        if node.is_refable and (node.package_name, node.name) == (package, name):
+            yield node
+    for source in manifest.sources.values():
+        if (source.package_name, f"{source.source_name}__{source.name}") == (package, name):
+            yield source
+
+
+def _query(cte: str) -> str:
+    """Returns the query within `name as (...)`, in dbt's layout."""
+    return cte.partition(" as (\n")[2].removesuffix("\n)")
