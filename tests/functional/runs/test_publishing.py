@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ from dbt.adapters.silt.engine.kernel.storage.settings import Storages
 from dbt.adapters.silt.records.journal import CommitJournal
 from dbt.adapters.silt.records.run_registry import RunRegistry
 from tests.files import write_files
+from tests.unit.engine.statements.execute.test_row_ids import Ids, ids_of
 
 HEAD = "{{ config(materialized='table') }} "
 MODELS = {
@@ -321,12 +323,81 @@ def rebuilt(project: Any, name: str) -> bool:
     return "rebuilt" in next(iter(log.newest_commits())).info.extra
 
 
+class TestFilesOfARun(Publishing):
+    @pytest.fixture(scope="class")
+    def models(self) -> dict[str, str]:
+        tracked = "{{ config(materialized='incremental', unique_key='id', post_hook=%s, tblproperties=%s) }} "
+        properties = "{'delta.enableRowTracking': 'true'}"
+        hooks = "['optimize {{ this }}', 'create or replace table {{ this.schema }}.copied shallow clone {{ this }}']"
+        return {
+            "tracked.sql": tracked % (hooks, properties)
+            + "select id, {{ var('day', 1) }} as day from range({{ var('day', 1) }}, 6) as t(id)",
+            "restored.sql": "{{ config(materialized='incremental', incremental_strategy='append', "
+            "post_hook='restore table {{ this }} to version as of {{ var(\"version\", 0) }}') }} select 1 as id",
+        }
+
+    @pytest.fixture(scope="class")
+    def seeds(self) -> dict[str, str]:
+        return {}
+
+    def test_models_that_track_their_rows_are_optimized_cloned_and_restored(self, project: Any) -> None:
+        run_dbt(["build", *with_id("first")])
+        assert shown(project) == dict.fromkeys(("copied", "restored", "tracked"), 0)
+        first = row_ids(project)
+        run_dbt(["build", *with_id("second", day=4)])
+        expected = [(1, 1), (2, 1), (3, 1), (4, 4), (5, 4)]
+        assert rows(project, "tracked") == rows(project, "copied") == expected
+        assert rows(project, "restored") == [(1,)]
+        assert (shown(project)["copied"], shown(project)["tracked"]) == (1, 1)
+        second = row_ids(project)
+        assert {key: each[0] for key, each in second.items()} == {key: each[0] for key, each in first.items()}
+        assert {key: each[1] for key, each in second.items()} == {1: 0, 2: 0, 3: 0, 4: 1, 5: 1}
+        _, output = run_dbt_and_capture(
+            ["build", "--select", "restored", *with_id("third", version=7)], expect_pass=False
+        )
+        assert "SILT_VERSION_NOT_FOUND" in output and rows(project, "restored") == [(1,)]
+
+
+def row_ids(project: Any) -> Ids:
+    catalog = open_databases({project.database: warehouse(project)}, Storages()).catalog
+    return ids_of(catalog.table(RelationName(project.database, project.test_schema, "tracked")))
+
+
+class TestClone(Publishing):
+    @pytest.fixture(scope="class")
+    def profiles_config_update(self, dbt_profile_target: dict[str, Any], unique_schema: str) -> dict[str, Any]:
+        production = {**dbt_profile_target, "schema": unique_schema}
+        development = {**production, "schema": f"{unique_schema}_dev"}
+        return {"test": {"outputs": {"prod": production, "dev": development}, "target": "prod"}}
+
+    def test_all_clones_are_visible_at_one_moment(self, project: Any) -> None:
+        run_dbt(["build", "--select", "orders", "totals", "colours"])
+        shutil.copytree(Path(project.project_root, "target"), Path(project.project_root, "state"))
+        seen: list[int] = []
+
+        def on_event(event: Any) -> None:
+            if event.info.name in ("NodeFinished", "CommandCompleted"):
+                seen.append(len(catalog().relations(project.database, f"{project.test_schema}_dev")))
+
+        def catalog() -> Any:
+            return open_databases({project.database: warehouse(project)}, Storages()).catalog
+
+        place = ["--project-dir", str(project.project_root), "--profiles-dir", str(project.profiles_dir)]
+        command = ["clone", "--target", "dev", "--state", "state", "--select", "orders", "totals", "colours"]
+        assert dbtRunner(callbacks=[on_event]).invoke([*command, *place]).success
+        assert len(seen) > 2 and not any(seen)
+        name = RelationName(project.database, f"{project.test_schema}_dev", "orders")
+        log = catalog().table(name)
+        assert next(iter(log.newest_commits())).info.operation == "CLONE" and log.snapshot().num_files
+        assert len(catalog().relations(project.database, name.schema)) == 3
+
+
 class TestWhatIsRefused(Publishing):
     @pytest.fixture(scope="class")
     def models(self) -> dict[str, str]:
         return {
             "base.sql": HEAD + "select 1 as id",
-            "optimized.sql": "{{ config(materialized='table', post_hook='optimize {{ this }}') }} select 1 as id",
+            "vacuumed.sql": "{{ config(materialized='table', post_hook='vacuum {{ this }}') }} select 1 as id",
             "renamed.sql": "{{ config(materialized='table', post_hook='alter table {{ this }} rename to other') }} "
             "select id from {{ ref('base') }}",
         }
@@ -335,7 +406,7 @@ class TestWhatIsRefused(Publishing):
     def seeds(self) -> dict[str, str]:
         return {}
 
-    @pytest.mark.parametrize("model", ["optimized", "renamed"])
+    @pytest.mark.parametrize("model", ["vacuumed", "renamed"])
     def test_a_node_that_a_transaction_cannot_contain_fails_by_name_and_holds_the_run(
         self, project: Any, model: str
     ) -> None:

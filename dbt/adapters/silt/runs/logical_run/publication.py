@@ -30,7 +30,7 @@ from dbt.adapters.silt.records.command_result import (
 from dbt.adapters.silt.records.journal import CommitJournal, JournalEntry
 from dbt.adapters.silt.records.run_registry import HELD, PUBLISHED
 from dbt.adapters.silt.runs.logical_run.command_end import CommandEnd
-from dbt.adapters.silt.runs.logical_run.invocation import BUILDING_COMMANDS, Invocation
+from dbt.adapters.silt.runs.logical_run.invocation import PUBLISHING_COMMANDS, Invocation
 from dbt.adapters.silt.runs.logical_run.publish_mode import PublishMode
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ class RunPublication:
         self._database = database
         self._schema = schema
         self._catalog = catalog
-        self._is_on = mode is not PublishMode.AT_ONCE and invocation.which in BUILDING_COMMANDS
+        self._is_on = mode is not PublishMode.AT_ONCE and invocation.which in PUBLISHING_COMMANDS
         self._mode = mode
         self._run: run_branches.BranchedRun | None = None
         self._on_branch: Catalog | None = None

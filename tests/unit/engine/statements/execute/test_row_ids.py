@@ -43,13 +43,16 @@ def log_of(house: House, table: str = "t") -> DeltaLog:
 
 
 def ids(house: House, table: str = "t") -> Ids:
+    return ids_of(log_of(house, table))
+
+
+def ids_of(log: DeltaLog) -> Ids:
     """Returns the ids that the specification derives from the files and the log."""
-    log = log_of(house, table)
     snapshot = log.snapshot()
     columns = materialized_columns(snapshot.metadata)
     assert columns is not None
     key = snapshot.schema.require("id").physical_name
-    gone = deletion_vectors.read_all(log.store, snapshot.files, table)
+    gone = deletion_vectors.read_all(log.store, snapshot.files, log.name)
     found: Ids = {}
     for add in snapshot.add_files():
         assert add.base_row_id is not None and add.default_row_commit_version is not None

@@ -6,7 +6,10 @@ from dataclasses import replace
 
 from dbt.adapters.silt.engine.commands.commit import with_transaction
 from dbt.adapters.silt.engine.commands.target import Outcome, Target, WriteSettings
+from dbt.adapters.silt.engine.kernel.errors import UnsupportedStatementError
+from dbt.adapters.silt.engine.kernel.publication.branch_changes import OUTSIDE
 from dbt.adapters.silt.engine.kernel.transaction import restore as kernel_restore
+from dbt.adapters.silt.engine.kernel.transaction.branch_log import BranchLog
 from dbt.adapters.silt.engine.kernel.transaction.changes import RESTORE_OPERATION
 from dbt.adapters.silt.engine.kernel.transaction.restore import RestorePoint
 
@@ -17,10 +20,17 @@ def restore(target: Target, point: RestorePoint, settings: WriteSettings) -> Out
     Without changes it commits nothing, unless the settings have a `txn`.
 
     Raises:
+        UnsupportedStatementError: if a transaction would restore files that VACUUM may delete before its end.
         The errors of `kernel.transaction.restore.prepare` and `kernel.transaction.restore.commit`.
     """
     log, now = target.log, target.snapshot
     prepared = kernel_restore.prepare(log, now, point)
+    if prepared.expired and isinstance(log, BranchLog):
+        raise UnsupportedStatementError(
+            "a transaction cannot restore files that were removed longer ago than `delta.deletedFileRetentionDuration`",
+            table=target.name,
+            remedy=OUTSIDE,
+        )
     if not prepared.changes.actions() and not settings.must_commit:
         return Outcome(RESTORE_OPERATION, target.name, now.version, attempts=0)
     changes = with_transaction(log, prepared.changes, settings)

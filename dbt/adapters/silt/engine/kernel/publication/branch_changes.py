@@ -3,35 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Final, TypeVar
+from dataclasses import dataclass, field, replace
+from typing import Final
 
 from dbt.adapters.silt.engine.kernel.errors import UnsupportedStatementError
 from dbt.adapters.silt.engine.kernel.log.builds import INFO_KEY, KEYS_INFO_KEY, TableState
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
 from dbt.adapters.silt.engine.kernel.maintenance.vacuum import named_files
+from dbt.adapters.silt.engine.kernel.publication.net_changes import last_of, net_changes
 from dbt.adapters.silt.engine.kernel.publication.prepared_commit import drops
-from dbt.adapters.silt.engine.kernel.table.actions import (
-    AddCDCFile,
-    AddFile,
-    DomainMetadata,
-    Json,
-    Metadata,
-    Protocol,
-    RemoveFile,
-    SetTransaction,
-)
-from dbt.adapters.silt.engine.kernel.table.active_files import file_key
+from dbt.adapters.silt.engine.kernel.table.actions import AddCDCFile, AddFile, Json, Metadata
 from dbt.adapters.silt.engine.kernel.table.paths import decode_path, is_absolute
+from dbt.adapters.silt.engine.kernel.table.property_values import IsolationLevel
 from dbt.adapters.silt.engine.kernel.transaction.branch_log import BranchLog
-from dbt.adapters.silt.engine.kernel.transaction.changes import Changes, Operation, as_json
+from dbt.adapters.silt.engine.kernel.transaction.changes import RESTORE_OPERATION, Changes
 from dbt.adapters.silt.engine.kernel.transaction.competing_commits import WinningCommit
-from dbt.adapters.silt.engine.kernel.transaction.row_tracking import tracks_rows
-
-T = TypeVar("T")
-
-TRANSACTION_OPERATION: Final = "TRANSACTION"
-"""The operation of a commit that holds the changes of several statements."""
 
 OUTSIDE: Final = (
     "Run it outside of the transaction; a dbt run is a transaction if the profile has `publish: after_tests` or "
@@ -65,6 +51,7 @@ class BranchChanges:
         commit_info: fields of `commitInfo` of their commits without attributes in `CommitInfo`.
         user_metadata: the last note of the user on them.
         read_versions: the versions that their statements have read, by table name.
+        isolation_level: the least isolation level of their commit; None for the table's.
     """
 
     changes: Changes
@@ -72,28 +59,34 @@ class BranchChanges:
     commit_info: dict[str, Json] = field(default_factory=dict)
     user_metadata: str | None = None
     read_versions: Mapping[str, Sequence[int]] = field(default_factory=dict)
+    isolation_level: IsolationLevel | None = None
 
 
 def changes_on(log: BranchLog) -> BranchChanges | None:
     """Returns the net changes of a table on a branch, or None if the branch only reads it.
 
     Raises:
-        UnsupportedStatementError: if a single commit cannot hold them (see `check_can_change`).
+        UnsupportedStatementError: if a single commit cannot hold them; see `check_can_change`.
         CorruptLogError, StorageError: if the branch's log cannot be read.
     """
     commits = commits_on(log)
     if not commits:
         return None
     notes = [commit.info.user_metadata for commit in commits if commit.info.user_metadata is not None]
-    changes, base = _net(commits), log.base()
+    changes, base = net_changes(commits), log.base()
     if drops(changes):
         changes = Changes(changes.operation, metadata=changes.metadata)
     if base is not None:
-        _check(base, changes, [commit for commit in commits if commit.changes_rows])
+        changes = _with_forgotten(changes, base)
+    if base is not None and changes.change_files and sum(commit.changes_rows for commit in commits) > 1:
+        raise _feed(log.name)
     before = None if base is None else base.metadata
     extra = _commit_info(commits, changes, before)
     versions = _versions(commits, log.base_version, before)
-    return BranchChanges(changes, versions, extra, notes[-1] if notes else None, _read_versions(commits))
+    # A restored version has no rows that other writers have added meanwhile.
+    restores = any(commit.info.operation == RESTORE_OPERATION for commit in commits)
+    level = IsolationLevel.SERIALIZABLE if restores else None
+    return BranchChanges(changes, versions, extra, notes[-1] if notes else None, _read_versions(commits), level)
 
 
 def commits_on(log: BranchLog) -> list[WinningCommit]:
@@ -104,11 +97,16 @@ def commits_on(log: BranchLog) -> list[WinningCommit]:
 
 def new_files(log: BranchLog) -> list[str]:
     """Returns the data files that the branch has added to the table's folder, relative to it."""
-    actions = (action for commit in commits_on(log) for action in commit.actions)
-    paths = (decode_path(each.path) for each in actions if isinstance(each, (AddFile, AddCDCFile)))
     base = log.base()
-    old = set() if base is None else {decode_path(file.path) for file in base.add_files()}
-    return sorted({path for path in paths if path is not None and path not in old and not is_absolute(path)})
+    others = set() if base is None else {decode_path(file.path) for file in base.add_files()}
+    own: set[str] = set()
+    for commit in commits_on(log):
+        files: tuple[AddFile | AddCDCFile, ...] = (*commit.of(AddFile), *commit.of(AddCDCFile))
+        paths = {decode_path(each.path) for each in files}
+        if commit.info.operation == RESTORE_OPERATION:
+            others |= paths - own  # files of earlier versions of the table, which its history needs
+        own |= paths - others
+    return sorted(path for path in own if not is_absolute(path))
 
 
 def needed_files(log: BranchLog) -> set[str]:
@@ -127,26 +125,12 @@ def check_can_change(log: BranchLog) -> None:
     """Checks that a statement may change the table on its branch, before it writes anything.
 
     Raises:
-        UnsupportedStatementError: if the table tracks its rows, whose ids a later commit on the table would use too,
-            or it records its changes and another statement has changed its rows: a version has one set of changes.
+        UnsupportedStatementError: if the table records its changes, and another statement has changed its rows: a
+            version has one set of changes.
     """
-    snapshot = log.snapshot()
-    changes = Changes(Operation(TRANSACTION_OPERATION))
     rows = [commit for commit in commits_on(log) if commit.changes_rows]
-    if snapshot.properties.enable_change_data_feed and rows:
+    if log.snapshot().properties.enable_change_data_feed and rows:
         raise _feed(log.name)
-    _check(snapshot, changes, [])
-
-
-def _check(base: Snapshot, changes: Changes, rows: Sequence[WinningCommit]) -> None:
-    if tracks_rows(base, changes):
-        raise UnsupportedStatementError(
-            "it tracks its rows (`delta.enableRowTracking`), which a transaction does not support",
-            table=base.table,
-            remedy=OUTSIDE,
-        )
-    if changes.change_files and len(rows) > 1:
-        raise _feed(base.table)
 
 
 def _feed(table: str) -> UnsupportedStatementError:
@@ -158,9 +142,19 @@ def _feed(table: str) -> UnsupportedStatementError:
     )
 
 
+def _with_forgotten(changes: Changes, base: Snapshot) -> Changes:
+    """Returns the changes with the transaction identifiers that a RESTORE sets back among those that are forgotten."""
+    back = {each.app_id for each in changes.transactions if base.holds((each.app_id, each.version))}
+    return replace(
+        changes,
+        transactions=tuple(each for each in changes.transactions if each.app_id not in back),
+        forgotten=tuple(each for each in changes.transactions if each.app_id in back),
+    )
+
+
 def _versions(commits: Sequence[WinningCommit], base: int, before: Metadata | None) -> BranchVersions:
     last = max((commit.version for commit in commits if commit.changes_rows), default=base)
-    metadata = _last(commits, Metadata) or before
+    metadata = last_of(commits, Metadata) or before
     assert metadata is not None
     return BranchVersions(metadata.id, base, last)
 
@@ -180,7 +174,7 @@ def _is_changed_since(key: str, commits: Sequence[WinningCommit], before: Metada
     end = max(number for number, commit in enumerate(commits, 1) if key in commit.info.extra)
     if any(commit.changes_rows for commit in commits[end:]):
         return True
-    then, now = _last(commits[:end], Metadata) or before, _last(commits, Metadata) or before
+    then, now = last_of(commits[:end], Metadata) or before, last_of(commits, Metadata) or before
     return then is not None and now is not None and TableState.of(then, 0) != TableState.of(now, 0)
 
 
@@ -190,44 +184,3 @@ def _read_versions(commits: Sequence[WinningCommit]) -> dict[str, list[int]]:
         for name, versions in (commit.info.read_versions or {}).items():
             found.setdefault(name, set()).update(versions)
     return {name: sorted(versions) for name, versions in found.items()}
-
-
-def _net(commits: Sequence[WinningCommit]) -> Changes:
-    adds: dict[str, AddFile] = {}
-    removes: dict[str, RemoveFile] = {}
-    for commit in commits:
-        for remove in commit.of(RemoveFile):
-            if adds.pop(key_of(remove), None) is None:
-                removes[key_of(remove)] = remove
-        for add in commit.of(AddFile):
-            if removes.pop(key_of(add), None) is None:
-                adds[key_of(add)] = add
-    return Changes(
-        _operation(commits),
-        tuple(adds.values()),
-        tuple(removes.values()),
-        _last(commits, Metadata),
-        _last(commits, Protocol),
-        tuple({each.app_id: each for commit in commits for each in commit.of(SetTransaction)}.values()),
-        tuple({each.domain: each for commit in commits for each in commit.of(DomainMetadata)}.values()),
-        tuple(each for commit in commits for each in commit.of(AddCDCFile)),
-    )
-
-
-def _operation(commits: Sequence[WinningCommit]) -> Operation:
-    """Returns the operation of the only commit, or an operation that lists the operations of all commits."""
-    info = commits[-1].info
-    if len(commits) == 1:
-        return Operation(info.operation or "", info.operation_parameters, info.operation_metrics or {})
-    names = [commit.info.operation for commit in commits]
-    return Operation(TRANSACTION_OPERATION, {"operations": as_json(names)})
-
-
-def key_of(file: AddFile | RemoveFile) -> str:
-    """Returns the key of a logical file; see `file_key`."""
-    return file_key(file.path, file.deletion_vector)
-
-
-def _last(commits: Sequence[WinningCommit], kind: type[T]) -> T | None:
-    found = [each for commit in commits for each in commit.of(kind)]
-    return found[-1] if found else None

@@ -123,7 +123,7 @@ def publish(
         tables = [each for each in tables if each.is_changed]
     if not names and len(tables) == 1 and settings.announce is None:
         (only,) = with_published_versions(tables, versions)
-        return _committed(only, settings.isolation)
+        return _committed(only)
     for _ in range(_ATTEMPTS):
         decision = _attempt(register, tables, names, versions, settings.announce)
         if decision.status is Status.PUBLISHED:
@@ -153,7 +153,7 @@ def _prepared(log: BranchLog, found: BranchChanges | None, given: PublishSetting
         return ExistingTable(log.main, reads_only, None)
     assert found is not None
     settings = CommitSettings(
-        given.isolation.level,
+        given.isolation.level or found.isolation_level,
         commit_info=found.commit_info,
         user_metadata=found.user_metadata,
         read_versions=found.read_versions,
@@ -165,6 +165,9 @@ def _prepared(log: BranchLog, found: BranchChanges | None, given: PublishSetting
         return NewTable(log.main, changes, info, log_folder_of(log.main, None))
     base.check_undoubted()
     level = isolation_level_of(base, changes, settings)
+    if given.isolation.level is not None and not log.reads.is_empty:
+        level = given.isolation.level  # an OPTIMIZE has read no row, and other statements of the branch have
+    info = replace(info, isolation_level=level.value)
     return ExistingTable(log.main, PendingCommit(base, changes, log.reads, level), info)
 
 
@@ -231,12 +234,12 @@ def _unknown(begun: Begun, error: SiltError) -> CommitStateUnknownError:
     return CommitStateUnknownError(problem)
 
 
-def _committed(table: PreparedTable, isolation: Isolation) -> dict[str, int]:
+def _committed(table: PreparedTable) -> dict[str, int]:
     """Commits the changes of the only table of a branch, which needs no publication."""
     assert isinstance(table, ExistingTable) and table.info is not None
     _check_files(table)
     own = CommitSettings(
-        isolation.level,
+        table.pending.isolation_level,
         commit_info=table.info.extra,
         user_metadata=table.info.user_metadata,
         read_versions=table.info.read_versions or {},

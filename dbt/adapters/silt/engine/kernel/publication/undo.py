@@ -14,7 +14,7 @@ from dbt.adapters.silt.engine.kernel.errors import (
 from dbt.adapters.silt.engine.kernel.log.commit_file import read_commit
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
-from dbt.adapters.silt.engine.kernel.publication.branch_changes import key_of
+from dbt.adapters.silt.engine.kernel.publication.net_changes import key_of
 from dbt.adapters.silt.engine.kernel.publication_marks import MARK, SETTLED, publication_of, undoes, undone_by
 from dbt.adapters.silt.engine.kernel.table.actions import (
     AddFile,

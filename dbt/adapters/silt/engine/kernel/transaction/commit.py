@@ -30,9 +30,11 @@ from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
 from dbt.adapters.silt.engine.kernel.publication_marks import MARK, SETTLED, marked, publication_of, undone_by
 from dbt.adapters.silt.engine.kernel.storage.store import ObjectMissing, PinnedFolder
 from dbt.adapters.silt.engine.kernel.table.actions import (
+    Action,
     AddCDCFile,
     AddFile,
     CommitInfo,
+    DomainMetadata,
     Json,
     Protocol,
     SetTransaction,
@@ -60,7 +62,12 @@ from dbt.adapters.silt.engine.kernel.transaction.in_commit_timestamps import (
     with_enablement,
 )
 from dbt.adapters.silt.engine.kernel.transaction.positions import END_OF_TIME, is_position
-from dbt.adapters.silt.engine.kernel.transaction.row_tracking import preserved_tags, tracks_rows, with_row_ids
+from dbt.adapters.silt.engine.kernel.transaction.row_tracking import (
+    ROW_TRACKING_DOMAIN,
+    preserved_tags,
+    tracks_rows,
+    with_row_ids,
+)
 from dbt.adapters.silt.engine.kernel.transaction.validation import check_changes
 
 # Between two attempts, in seconds.
@@ -234,8 +241,15 @@ def _settled(log: DeltaLog, winner: WinningCommit) -> WinningCommit:
 
 
 def without_effect(winner: WinningCommit) -> WinningCommit:
-    """Returns a commit of an aborted publication, or its undoing, without what the two cancel out."""
-    return replace(winner, actions=tuple(each for each in winner.actions if isinstance(each, (CommitInfo, Protocol))))
+    """Returns a commit of an aborted publication, or its undoing, without what the two cancel out. Row ids that it has
+    assigned are never assigned again.
+    """
+    return replace(winner, actions=tuple(filter(_is_lasting, winner.actions)))
+
+
+def _is_lasting(action: Action) -> bool:
+    is_mark = isinstance(action, DomainMetadata) and action.domain == ROW_TRACKING_DOMAIN
+    return is_mark or isinstance(action, (CommitInfo, Protocol))
 
 
 def committed_at(log: DeltaLog, winner: WinningCommit, pending: PendingCommit) -> int:
@@ -317,7 +331,8 @@ def entry_at(log: DeltaLog, base: Snapshot | None, changes: Changes, info: Commi
         time = in_commit_timestamp(log.clock.now_ms(), point.previous_ms)
         info = replace(info, in_commit_timestamp=time)
         changes = with_enablement(metadata, changes, point.version, time)
-    if tracks_rows(base, changes):
+    # On a branch, other writers may still assign the next ids: new rows get their ids when they are published.
+    if tracks_rows(base, changes) and not isinstance(log, BranchLog):
         info = replace(info, extra={**info.extra, "tags": preserved_tags(base, changes, info.extra.get("tags") or {})})
         changes = with_row_ids(base, changes, point.version)
     return Entry(serialize((info, *_with_settled_mark(log, base, changes).actions())), info.txn_id or "")

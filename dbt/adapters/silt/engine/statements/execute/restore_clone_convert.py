@@ -15,7 +15,8 @@ from dbt.adapters.silt.engine.kernel.clock import utc_text
 from dbt.adapters.silt.engine.kernel.errors import UnsupportedStatementError
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
-from dbt.adapters.silt.engine.kernel.transaction.changes import RESTORE_OPERATION
+from dbt.adapters.silt.engine.kernel.transaction.branch_log import BranchLog
+from dbt.adapters.silt.engine.kernel.transaction.changes import RESTORE_OPERATION, ReadSet
 from dbt.adapters.silt.engine.kernel.transaction.restore import RestorePoint
 from dbt.adapters.silt.engine.sql import ast
 from dbt.adapters.silt.engine.sql.ast import TimeTravel
@@ -109,6 +110,8 @@ def _refuse_location(statement: ast.Clone, table: str) -> None:
 
 
 def _source_snapshot(context: Context, log: DeltaLog, at: TimeTravel | None) -> Snapshot:
+    if at is None and isinstance(log, BranchLog):
+        log.note(ReadSet(whole_table=True))
     return log.snapshot() if at is None else log.snapshot_at(time_travel.version_of(context.namespace, log, at))
 
 

@@ -23,7 +23,6 @@ from dbt.adapters.silt.engine.sql import ast
 from dbt.adapters.silt.engine.sql.ast import Effect, Name, Statement
 from dbt.adapters.silt.engine.statements.resolve.namespace import Namespace, WarehouseTable, WarehouseView
 
-_REFUSED = (ast.Restore, ast.Clone)
 _ON_NAMES = (ast.CreateView, ast.AlterViewQuery, ast.DropView, ast.CreateFunction, ast.DropFunction)
 
 
@@ -123,12 +122,13 @@ class SessionTransaction:
             or _is_temporary(statement, namespace)
         ):
             return None
-        name = statement.changed_table
+        name = statement.table if isinstance(statement, ast.Optimize) else statement.changed_table
         changed_name = _changed_name(statement, namespace)
         if changed_name is not None:
             self._check_name(changed_name, namespace)
             return None
-        if statement.effect is Effect.OTHER or isinstance(statement, _REFUSED) or name is None:
+        is_other = statement.effect is Effect.OTHER and not isinstance(statement, ast.Optimize)
+        if is_other or name is None:
             raise UnsupportedStatementError(f"{_words(statement)} cannot be part of a transaction", remedy=OUTSIDE)
         meaning = namespace.meaning(name)
         log = meaning.log if isinstance(meaning, WarehouseTable) else None
@@ -181,7 +181,7 @@ def _changed_name(statement: Statement, namespace: Namespace) -> Name | None:
         return statement.name
     if isinstance(statement, ast.DropTable):
         return statement.table
-    if isinstance(statement, (ast.CreateTable, ast.CreateTableLike, ast.WriteRows)):
+    if isinstance(statement, (ast.MakesTable, ast.WriteRows)):
         return None if _is_table(statement.table, namespace) else statement.table
     return None
 
