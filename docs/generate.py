@@ -298,6 +298,12 @@ def macros_page() -> str:
             ("setting", "default", "description"),
             [
                 (
+                    "`silt.branch`",
+                    "",
+                    "The id of a run that is not published: statements read and write on its "
+                    "[branch](../running/publishing.md#sessions-on-the-branch-of-a-run).",
+                ),
+                (
                     "`silt.retentionDurationCheck.enabled`",
                     "`true`",
                     "Whether VACUUM refuses to delete files that are younger than the table's retention.",

@@ -621,9 +621,12 @@ class Warehouse:
             self._session_changes += (statement,)
         if not self._transaction.is_open:
             return retry.run(statement, settings, self._context)
+        self._transaction.check_joined(statement)
         log = self._transaction.check(statement, self._looking())
         if log is not None and self._transaction.holds(log):
             return Result(outcome=Outcome(_SKIPPED, log.name, None, skipped=True))
         result = retry.run(statement, settings, self._context)
+        if statement.changes_something:
+            self._transaction.check_joined(statement, is_done=True)
         # Its version on the branch is not the version that the table will have.
         return result if result.outcome is None else replace(result, outcome=replace(result.outcome, version=None))

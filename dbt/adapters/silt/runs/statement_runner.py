@@ -12,8 +12,9 @@ from dbt.adapters.silt.engine.catalog.catalog import Catalog
 from dbt.adapters.silt.engine.catalog.names import RelationName
 from dbt.adapters.silt.engine.kernel.errors import UnsupportedStatementError
 from dbt.adapters.silt.engine.kernel.table.property_values import IsolationLevel
-from dbt.adapters.silt.engine.sql.ast import Begin, Statement
+from dbt.adapters.silt.engine.sql.ast import Begin, SetSetting, Statement
 from dbt.adapters.silt.engine.statements.execute.affected_tables import Written
+from dbt.adapters.silt.engine.statements.steps.transactions import BRANCH_SETTING
 from dbt.adapters.silt.engine.warehouse import Result, Warehouse
 from dbt.adapters.silt.records.commit_facts import CommitFacts
 from dbt.adapters.silt.records.units import StatementScope, Unit, on_run_hook_scope, run_operation_scope
@@ -89,6 +90,11 @@ class StatementRunner:
             raise UnsupportedStatementError(
                 "dbt's statements are units of work, which are committed one by one, not in a transaction",
                 remedy="Leave `begin` and `commit` out",
+            )
+        if isinstance(statement, SetSetting) and statement.key == BRANCH_SETTING:
+            raise UnsupportedStatementError(
+                f"dbt's statements belong to their own run, so `{BRANCH_SETTING}` cannot be set",
+                remedy="Use `silt sql` for statements on the branch of a run",
             )
         self._invocation.on_statement(statement)
         change = None if own_unit is not None else self._change(warehouse, statement)

@@ -6,14 +6,16 @@ from collections.abc import Callable
 
 import pytest
 
-from dbt.adapters.silt.engine.catalog.branches import FOLDER
+from dbt.adapters.silt.engine.catalog.branches import FOLDER, Branch
 from dbt.adapters.silt.engine.catalog.catalog import Catalog
+from dbt.adapters.silt.engine.catalog.documents import View
 from dbt.adapters.silt.engine.catalog.names import RelationName
 from dbt.adapters.silt.engine.commands.maintenance import vacuum as vacuum_command
 from dbt.adapters.silt.engine.commands.maintenance.vacuum import Retention
 from dbt.adapters.silt.engine.commands.target import WriteSettings
 from dbt.adapters.silt.engine.kernel.clock import FixedClock
-from dbt.adapters.silt.engine.kernel.errors import UnsupportedStatementError
+from dbt.adapters.silt.engine.kernel.errors import RelationExistsError, RelationNotFoundError, UnsupportedStatementError
+from dbt.adapters.silt.engine.kernel.publication.documents import NameChange
 from dbt.adapters.silt.engine.kernel.storage.memory_store import MemoryStore
 from dbt.adapters.silt.engine.kernel.storage.store import Store
 from dbt.adapters.silt.engine.kernel.transaction.changes import Changes, Operation, ReadSet
@@ -143,7 +145,7 @@ CHANGES: list[Callable[[Catalog], object]] = [
 
 
 @pytest.mark.parametrize("change", CHANGES)
-def test_no_schema_is_dropped_and_no_relation_renamed_on_a_branch(
+def test_no_schema_is_dropped_and_no_table_renamed_on_a_branch(
     store: Store, change: Callable[[Catalog], object]
 ) -> None:
     catalog = opened(store)
@@ -151,3 +153,44 @@ def test_no_schema_is_dropped_and_no_relation_renamed_on_a_branch(
     with pytest.raises(UnsupportedStatementError, match="in a transaction"):
         change(inside)
     assert [entry.name for entry in catalog.relations("silt", "main")] == NAMES
+
+
+def test_a_view_is_renamed_on_a_branch_and_then_everywhere(store: Store) -> None:
+    catalog, old, new = opened(store), RelationName("silt", "main", "v"), RelationName("silt", "main", "w")
+    catalog.put_view(View(old, "select 1"))
+    branch = catalog.new_branch("silt")
+    inside = catalog.on_branch("silt", branch)
+    with pytest.raises(RelationExistsError):
+        inside.rename(old, NAMES[0])
+    inside.rename(old, new)
+    assert [entry.name for entry in inside.relations("silt", "main")] == [*NAMES, new]
+    assert [entry.name for entry in opened(store, 1).relations("silt", "main")] == [*NAMES, old]
+    with pytest.raises(RelationNotFoundError):
+        inside.rename(old, new)
+    branch.publish()
+    assert [entry.name for entry in opened(store, 2).relations("silt", "main")] == [*NAMES, new]
+    assert opened(store, 3).view(new).text == "select 1"
+
+
+def test_an_interrupted_rename_of_a_view_is_completed_when_it_is_repeated(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    catalog, old, new = opened(store), RelationName("silt", "main", "v"), RelationName("silt", "main", "w")
+    catalog.put_view(View(old, "select 1"))
+    branch = catalog.new_branch("silt")
+    change, calls = Branch.change, []
+
+    def killed_at_the_second(changed: Branch, to: NameChange) -> None:
+        calls.append(to)
+        if len(calls) == 2:
+            raise KeyboardInterrupt
+        change(changed, to)
+
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(Branch, "change", killed_at_the_second)
+        catalog.on_branch("silt", branch).rename(old, new)
+    other = opened(store, 1)
+    again = other.branch("silt", branch.id)
+    other.on_branch("silt", again).rename(old, new)
+    again.publish()
+    assert [entry.name for entry in opened(store, 2).relations("silt", "main")] == [*NAMES, new]

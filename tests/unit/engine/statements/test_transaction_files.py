@@ -86,7 +86,7 @@ def test_rows_that_a_transaction_has_read_are_checked_if_it_only_optimizes_their
     assert shop.rows("select * from totals") == [("all", 30)]
 
 
-def test_optimize_of_a_table_that_records_its_changes_does_not_follow_a_change(shop: House) -> None:
+def test_a_table_that_records_its_changes_is_optimized_before_its_rows_change(shop: House) -> None:
     shop.sql("alter table orders set tblproperties ('delta.enableChangeDataFeed' = true)")
     with shop.warehouse.transaction() as together:
         together.sql("optimize orders")
@@ -95,6 +95,16 @@ def test_optimize_of_a_table_that_records_its_changes_does_not_follow_a_change(s
             together.sql("optimize orders")
     feed = shop.rows("select _change_type, amount from table_changes('orders', 5)")
     assert feed == [("update_postimage", 11), ("update_preimage", 10)]
+
+
+def test_an_append_only_table_is_optimized_before_rows_are_added(shop: House) -> None:
+    shop.sql("alter table orders set tblproperties ('delta.appendOnly' = true)")
+    with shop.warehouse.transaction() as together:
+        together.sql("optimize orders")
+        together.sql("insert into orders values (4, 40)")
+        with pytest.raises(errors.UnsupportedStatementError, match="appendOnly"):
+            together.sql("optimize orders")
+    assert (len(shop.rows("select * from orders")), shop.log("orders").snapshot().num_files) == (4, 2)
 
 
 def test_a_restored_version_is_published_with_what_follows(shop: House) -> None:

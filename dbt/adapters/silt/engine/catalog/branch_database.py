@@ -87,8 +87,20 @@ class BranchDatabase:
             return self._main.find(name)
         return None if change.after is None else RelationEntry(name, _KINDS[change.after.kind])
 
-    def rename(self, name: RelationName, new_name: RelationName) -> None:  # noqa: ARG002
-        raise _refused("a relation cannot be renamed", str(name))
+    def rename(self, name: RelationName, new_name: RelationName) -> None:
+        """Renames a view; repeating an interrupted rename completes it. In folders, the name of a table is its folder,
+        which cannot change at the moment of a publication.
+        """
+        present, target = self._present(name), self._present(new_name)
+        if present.after is None:
+            raise name_errors.nothing(name, "table or view")
+        if present.after.kind is Kind.TABLE:
+            raise _refused("a table cannot be renamed", str(name))
+        renamed = replace(self.view(name), name=new_name)
+        if target.after is not None and (target.after.kind is Kind.TABLE or self.view(new_name) != renamed):
+            raise name_errors.exists(new_name)
+        self._change(target, self.published.define(Kind.VIEW, serialize_view(renamed)))
+        self._change(present, None)
 
     def table(self, name: RelationName) -> DeltaLog:
         change = self._branch.change_of(name)

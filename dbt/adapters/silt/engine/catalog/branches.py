@@ -2,6 +2,7 @@
 
     _branches/<id>/<digest>.name.json           a name that the branch has changed
     _branches/<id>/<n>.attempt.json             the n-th attempt to publish the branch, or its end
+    _branches/<id>/<id of a session>.joined     a session that works on the branch beside the process of its run
     _branches/<id>/<table's folder>/base.json   the version of the table at which the branch begins
     _branches/<id>/<table's folder>/<n>.json    the commits of the branch, numbered as in the table's log
 
@@ -36,6 +37,7 @@ from dbt.adapters.silt.engine.kernel.publication.documents import (
     Kind,
     Meaning,
     NameChange,
+    Status,
     began_ms,
     new_publication,
     parse_change,
@@ -54,11 +56,16 @@ _logger = logging.getLogger(__name__)
 FOLDER: Final = "_branches"
 _NAME: Final = ".name.json"
 _ATTEMPT: Final = ".attempt.json"
+_JOINED: Final = ".joined"
 _Key: TypeAlias = tuple[str, str, bool]
 """The schema and the name of a relation or function, and whether it is a function."""
 _LONGEST_ID: Final = 19
 _AGE_MS: Final = 7 * 24 * 60 * 60 * 1000
 """The age at which the commits of a branch that nothing has published are deleted, in milliseconds."""
+
+
+class _Joined(Exception):
+    """Another session works on the branch, so its documents must be read again: no session begins a change any more."""
 
 
 class Branch:
@@ -77,6 +84,7 @@ class Branch:
         self._names: dict[_Key, NameChange] = {}
         self._superseded: list[Meaning] = []
         self._attempts = 0
+        self._is_read_again = False
         self._lock = threading.RLock()
 
     def log(self, main: DeltaLog) -> BranchLog:
@@ -166,9 +174,51 @@ class Branch:
                 `publish`; nothing was applied.
             SiltError: see `publish`; the branch exists until `close`.
         """
-        versions = self._published(PublishSettings(None, OF_STATEMENTS, self._announce))
+        settings = PublishSettings(None, OF_STATEMENTS, self._announce)
+        try:
+            before, versions = self._attempts, self._published(settings)
+            if self._attempts == before:  # this process has changed nothing
+                self._announce(new_publication(self._register.clock))
+        except _Joined:
+            versions = self.reopen()._published(settings)
         self._delete(but_attempts=True)
         return versions
+
+    def join(self) -> Branch:
+        """Opens the branch for a session that works on it beside the process of its run.
+
+        Raises:
+            ConcurrentModificationError: if the branch is being published, or was published or closed.
+            CorruptLogError, StorageError: as `reopen`.
+        """
+        # The publisher records its attempt and then looks for sessions; a session does so in the other order.
+        self._register.store.make_folder(self._folder)
+        self._register.store.put(f"{self._folder}/{self._register.clock.new_id()}{_JOINED}", b"{}")
+        self.check_open()
+        return self.reopen()
+
+    def check_open(self) -> None:
+        """Checks that no attempt to publish or close the branch is recorded, except attempts that were aborted.
+
+        Raises:
+            ConcurrentModificationError: if the branch is being published, or was published or closed.
+            CorruptLogError, StorageError: if its documents cannot be read.
+        """
+        found = [self._parsed(path, _publication) for path in self._documents() if path.endswith(_ATTEMPT)]
+        decisions = [self._register.documents.decision(each) for each in found if each is not None]
+        if None in found:
+            end = "was published or dropped"
+        elif any(each is not None and each.status is Status.PUBLISHED for each in decisions):
+            end = "was published"
+        elif None in decisions:
+            end = "is being published, or its process has ended while it published"
+        elif is_too_old(self.id, self._register.clock):
+            end = "is too old to be published"
+        else:
+            return
+        raise ConcurrentModificationError(
+            f"the run on whose branch this session works {end}", remedy="Run `reset silt.branch` to leave the run"
+        )
 
     def was_published(self) -> bool:
         """Ends all attempts to publish the branch; returns whether an attempt was published, or the branch is closed.
@@ -230,6 +280,10 @@ class Branch:
         if self._register.store.put_if_absent(f"{self._folder}/{number}{_ATTEMPT}", body) is PutResult.EXISTS:
             raise ConcurrentModificationError("another process has published, continued or dropped these changes")
         self._attempts = number
+        if publication is not None and not self._is_read_again:
+            self._is_read_again = any(path.endswith(_JOINED) for path in self._documents())
+            if self._is_read_again:
+                raise _Joined
 
     def _delete_files(self) -> None:
         for log in self._used():
@@ -330,7 +384,7 @@ class Branch:
             if not but_attempts:
                 store.delete_folder(self._folder)
                 return
-            store.delete_all([path for path in self._documents() if path.endswith(_NAME)])
+            store.delete_all([path for path in self._documents() if path.endswith((_NAME, _JOINED))])
             for name in _folders(store, self._folder):
                 store.delete_folder(f"{self._folder}/{name}")
         except SiltError as error:

@@ -137,6 +137,20 @@ class RunBranches:
             raise ConcurrentModificationError(f"another process has published or dropped the run {run.run_id}")
         return branch.reopen(leaves_lost=to_drop)
 
+    def join(self, text: str) -> Branch:
+        """Returns the branch of a run for a session that works on it beside the run.
+
+        Args:
+            text: the run's id, or the beginning of its id.
+
+        Raises:
+            RunNotFoundError: if no run or several runs match.
+            ReadOnlyStorageError: if the database is read-only.
+            ConcurrentModificationError, CorruptLogError, StorageError: as `Branch.join`.
+        """
+        self._store.check_writable()
+        return Branch(self._register, self.find(text).branch).join()
+
     def hold(self, run: BranchedRun, why: str) -> None:
         """Records why a run was not published.
 

@@ -121,15 +121,27 @@ def needed_files(log: BranchLog) -> set[str]:
     return found.union(named_files(log.snapshot().files), (decode_path(each.path) for each in changes))
 
 
-def check_can_change(log: BranchLog) -> None:
+def check_can_change(log: BranchLog, moves_rows: bool = False) -> None:
     """Checks that a statement may change the table on its branch, before it writes anything.
 
+    Args:
+        moves_rows: whether the statement only moves rows between files.
+
     Raises:
-        UnsupportedStatementError: if the table records its changes, and another statement has changed its rows: a
-            version has one set of changes.
+        UnsupportedStatementError: if another statement has changed its rows, and the table records its changes, since a
+            version has one set of changes; or if it is append-only and its rows are to be moved.
     """
-    rows = [commit for commit in commits_on(log) if commit.changes_rows]
-    if log.snapshot().properties.enable_change_data_feed and rows:
+    if not any(commit.changes_rows for commit in commits_on(log)):
+        return
+    properties = log.snapshot().properties
+    if moves_rows and (properties.append_only or properties.enable_change_data_feed):
+        name = "delta.appendOnly" if properties.append_only else "delta.enableChangeDataFeed"
+        raise UnsupportedStatementError(
+            f"it has the property `{name}`, so a transaction that has changed its rows cannot optimize it",
+            table=log.name,
+            remedy="Optimize it before its rows change, or outside of the transaction",
+        )
+    if properties.enable_change_data_feed:
         raise _feed(log.name)
 
 

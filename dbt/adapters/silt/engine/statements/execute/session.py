@@ -8,6 +8,7 @@ from dbt.adapters.silt.engine.sql import ast
 from dbt.adapters.silt.engine.sql.ast import ObjectKind
 from dbt.adapters.silt.engine.statements.steps.context import Context, Result
 from dbt.adapters.silt.engine.statements.steps.pass_to_spark import pass_to_spark
+from dbt.adapters.silt.engine.statements.steps.transactions import BRANCH_SETTING
 
 _NOTHING = Result()
 _VERSIONS = "table string, version bigint"
@@ -34,11 +35,15 @@ def set_setting(context: Context, statement: ast.SetSetting) -> Result:
     """Runs SET; a setting that correctness depends on cannot be changed."""
     if statement.key is not None and statement.value is not None:
         required_settings.check({statement.key: statement.value})
+    if statement.key == BRANCH_SETTING and statement.value is not None:
+        context.transaction.switch(context.namespace.database, statement.value.strip("'\""))
     return pass_to_spark(context, statement)
 
 
 def reset_setting(context: Context, statement: ast.ResetSetting) -> Result:
     """Runs RESET; the settings that correctness depends on are set again at once."""
+    if statement.key in (None, BRANCH_SETTING) and context.transaction.is_joined:
+        context.transaction.switch(context.namespace.database, "")
     result = pass_to_spark(context, statement)
     required_settings.configure(context.spark)
     return result

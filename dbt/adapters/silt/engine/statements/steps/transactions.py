@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TypeGuard
+from typing import Final, TypeGuard
 
 from dbt.adapters.silt.engine.catalog.branches import Branch
 from dbt.adapters.silt.engine.catalog.catalog import Catalog
 from dbt.adapters.silt.engine.catalog.names import normalize
 from dbt.adapters.silt.engine.kernel.errors import (
     CommitStateUnknownError,
+    ConcurrentModificationError,
     InvalidStatementError,
     RelationNotFoundError,
     SiltError,
@@ -22,6 +23,9 @@ from dbt.adapters.silt.engine.kernel.transaction.branch_log import BranchLog
 from dbt.adapters.silt.engine.sql import ast
 from dbt.adapters.silt.engine.sql.ast import Effect, Name, Statement
 from dbt.adapters.silt.engine.statements.resolve.namespace import Namespace, WarehouseTable, WarehouseView
+
+BRANCH_SETTING: Final = "silt.branch"
+"""The session's setting: the id of the run on whose branch its statements work."""
 
 _ON_NAMES = (ast.CreateView, ast.AlterViewQuery, ast.DropView, ast.CreateFunction, ast.DropFunction)
 
@@ -40,6 +44,7 @@ class SessionTransaction:
     _database: str = field(default="", init=False)
     _txn: Txn = field(default=None, init=False)
     _is_of_run: bool = field(default=False, init=False)
+    _is_joined: bool = field(default=False, init=False)
 
     @property
     def catalog(self) -> Catalog:
@@ -50,6 +55,11 @@ class SessionTransaction:
     def is_open(self) -> bool:
         """Whether a transaction has begun and has not ended."""
         return self._branch is not None
+
+    @property
+    def is_joined(self) -> bool:
+        """Whether the statements work on the branch of a run that `switch` has joined."""
+        return self._is_joined
 
     def begin(self, database: str, txn: Txn = None) -> None:
         """Begins a transaction over the tables of a database.
@@ -76,6 +86,43 @@ class SessionTransaction:
         """Lets all statements work on the branch of a run, whose end is not the end of this session."""
         self._branch, self._catalog, self._is_of_run = branch, self.main.on_branch(database, branch), True
         self._database = normalize(database)
+
+    def switch(self, database: str, run_id: str) -> None:
+        """Lets all statements work on the branch of a run, beside the run's own process; an empty id ends that.
+
+        Raises:
+            InvalidStatementError: if a transaction is open, or the session belongs to a run.
+            RunNotFoundError, ConcurrentModificationError, SiltError: as `RunBranches.join`.
+        """
+        if self.is_open and not self._is_joined:
+            whose = "the statements belong to a run" if self._is_of_run else "a transaction is open"
+            raise InvalidStatementError(f"{whose}, so `{BRANCH_SETTING}` cannot be set", remedy="End it first")
+        branch = self.main.run_branches(database).join(run_id) if run_id else None
+        self._branch = self._catalog = None
+        self._is_of_run = self._is_joined = branch is not None
+        if branch is not None:
+            self.join(database, branch)
+
+    def check_joined(self, statement: Statement, is_done: bool = False) -> None:
+        """Checks that the run on whose branch this session works has not ended.
+
+        Args:
+            is_done: whether the statement was run.
+
+        Raises:
+            ConcurrentModificationError: if it has ended.
+            CommitStateUnknownError: if it ended while a statement made its change, which may be part of it.
+        """
+        if not self._is_joined or isinstance(statement, (ast.SetSetting, ast.ResetSetting)):
+            return
+        assert self._branch is not None
+        try:
+            self._branch.check_open()
+        except ConcurrentModificationError as error:
+            if is_done:
+                problem = f"the change may or may not have been published with the run: {error.problem}"
+                raise CommitStateUnknownError(problem, remedy=error.remedy) from error
+            raise
 
     @property
     def ends_with_session(self) -> bool:
@@ -134,7 +181,7 @@ class SessionTransaction:
         log = meaning.log if isinstance(meaning, WarehouseTable) else None
         if not isinstance(log, BranchLog):
             raise _not_of_database(name)
-        check_can_change(log)
+        check_can_change(log, moves_rows=isinstance(statement, ast.Optimize))
         return log
 
     def _check_name(self, name: Name, namespace: Namespace) -> None:
@@ -188,7 +235,7 @@ def _changed_name(statement: Statement, namespace: Namespace) -> Name | None:
 
 def _is_about_view(statement: Statement) -> TypeGuard[ast.OnObject]:
     is_view = isinstance(statement, ast.OnObject) and statement.kind is ast.ObjectKind.VIEW
-    return is_view and not isinstance(statement, (ast.Rename, ast.AlterOther))
+    return is_view and not isinstance(statement, ast.AlterOther)
 
 
 def _is_table(name: Name, namespace: Namespace) -> bool:
