@@ -2,7 +2,7 @@
 
     _branches/<id>/<digest>.name.json           a name that the branch has changed
     _branches/<id>/<n>.attempt.json             the n-th attempt to publish the branch, or its end
-    _branches/<id>/<id of a session>.joined     a session that works on the branch beside the process of its run
+    _branches/<id>/<id of a session>.joined     a session that works on the branch next to the process of its run
     _branches/<id>/<table's folder>/base.json   the version of the table at which the branch begins
     _branches/<id>/<table's folder>/<n>.json    the commits of the branch, numbered as in the table's log
 
@@ -185,7 +185,7 @@ class Branch:
         return versions
 
     def join(self) -> Branch:
-        """Opens the branch for a session that works on it beside the process of its run.
+        """Opens the branch for a session that works on it next to the process of its run.
 
         Raises:
             ConcurrentModificationError: if the branch is being published, or was published or closed.

@@ -138,7 +138,7 @@ class RunBranches:
         return branch.reopen(leaves_lost=to_drop)
 
     def join(self, text: str) -> Branch:
-        """Returns the branch of a run for a session that works on it beside the run.
+        """Returns the branch of a run for a session that works on it next to the run.
 
         Args:
             text: the run's id, or the beginning of its id.

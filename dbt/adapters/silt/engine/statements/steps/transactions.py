@@ -88,7 +88,7 @@ class SessionTransaction:
         self._database = normalize(database)
 
     def switch(self, database: str, run_id: str) -> None:
-        """Lets all statements work on the branch of a run, beside the run's own process; an empty id ends that.
+        """Lets all statements work on the branch of a run, next to the run's own process; an empty id ends that.
 
         Raises:
             InvalidStatementError: if a transaction is open, or the session belongs to a run.
