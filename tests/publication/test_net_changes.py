@@ -78,6 +78,8 @@ STEPS = (insert, delete, optimize, restore)
 def orders() -> Iterator[tuple[Callable[[DeltaLog, int], None], ...]]:
     for length in range(1, LONGEST + 1):
         yield from itertools.product(STEPS, repeat=length)
+    for first, last in itertools.product(STEPS, STEPS):  # rows that are moved more than once
+        yield first, optimize, optimize, last
 
 
 def story(steps: tuple[Callable[[DeltaLog, int], None], ...]) -> None:

@@ -214,14 +214,15 @@ class Warehouse:
             one_cut: whether the following statements belong together: a write to a table then depends on the rows of it
                 that earlier queries read, and another writer's commit in between is a conflict.
             progress: callback that replaces the callback of the settings.
-            branch: the branch of the current database on which all statements work.
+            branch: the branch of the current database on which all statements work; by default the branch of this
+                session's run, if any.
 
         Example:
             >>> warehouse.for_session(spark.newSession()).table("orders").count()
             2
         """
         seen = self._seen_by(spark, ReadHistory() if one_cut else None)
-        seen._transaction = SessionTransaction(self._databases.catalog)
+        seen._transaction = self._transaction.for_another_session()
         if branch is not None:
             seen._transaction.join(self._namespace.database, branch)
         if progress is not None:

@@ -45,6 +45,16 @@ def test_a_session_reads_and_writes_through_the_branch_until_it_is_reset(shop: H
     assert shop.rows("select id from more") == [(6,)] and len(shop.rows("select * from doubled")) == 3
 
 
+def test_another_session_of_the_same_program_works_on_the_branch(shop: House) -> None:
+    begun(shop)
+    session = shop.another()
+    session.sql(SET)
+    again = session.in_one_cut()
+    again.sql("insert into orders values (3)")
+    assert again.rows("select id from orders") == session.rows("select id from orders") == [(1,), (2,), (3,)]
+    assert shop.rows("select id from orders") == [(1,)]
+
+
 @pytest.mark.parametrize("end", ["publish", "drop"])
 def test_a_session_is_told_that_its_run_has_ended(shop: House, end: str) -> None:
     runs, run, branch = begun(shop)

@@ -17,7 +17,7 @@ import threading
 import traceback
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
@@ -189,9 +189,8 @@ class _Statements:
         cls, environment: Environment, warehouse: Warehouse, answers: _Answers, shown_on: Display | None
     ) -> _Statements:
         line = None if shown_on is None else shown_on.line(find.stages_of(warehouse.spark))
-        if line is not None:
-            warehouse.settings = replace(warehouse.settings, progress=line.report)
-        return cls(warehouse, answers, MetastoreEntries(warehouse, environment.registration()), line)
+        seen = warehouse if line is None else warehouse.for_session(warehouse.spark, progress=line.report)
+        return cls(seen, answers, MetastoreEntries(seen, environment.registration()), line)
 
     def answer_all(self) -> None:
         self._idle.set()

@@ -87,6 +87,14 @@ class SessionTransaction:
         self._branch, self._catalog, self._is_of_run = branch, self.main.on_branch(database, branch), True
         self._database = normalize(database)
 
+    def for_another_session(self) -> SessionTransaction:
+        """Returns the transaction of another session, which works on the branch of the same run, if any."""
+        other = SessionTransaction(self.main)
+        if self._branch is not None and self._is_of_run:
+            other.join(self._database, self._branch)
+            other._is_joined = self._is_joined
+        return other
+
     def switch(self, database: str, run_id: str) -> None:
         """Lets all statements work on the branch of a run, next to the run's own process; an empty id ends that.
 
