@@ -9,6 +9,7 @@ from pyspark.sql import datasource as api
 from pyspark.sql import functions as F
 
 from dbt.adapters.silt import engine as silt
+from dbt.adapters.silt.engine.catalog.run_branches import BranchedRun
 from tests.unit.engine.datasource.tables import FEED, VECTORS, Tables, in_order, raises, texts
 
 EVERY_TYPE = (
@@ -29,6 +30,19 @@ def test_a_table_with_columns_of_every_type_is_read_by_its_name_and_by_its_path(
     assert texts(found) == texts(expected)
     by_path = tables.house.warehouse.spark.read.format("silt").options(**tables.options())
     assert texts(by_path.load(tables.house.location("t"))) == texts(expected)
+
+
+def test_the_rows_of_a_run_that_is_not_published_are_read_on_its_branch(tables: Tables) -> None:
+    tables.house.sql("create table main.t as select 1 as id")
+    other = tables.house.another().warehouse
+    _, branch = other.catalog.run_branches("silt").open(BranchedRun("shop", "dev", "monday"))
+    other.for_session(other.spark, branch=branch).sql("insert into main.t values (2)")
+    assert in_order(tables.read("t", branch="monday")) == [(1,), (2,)]
+    assert in_order(tables.read("t")) == [(1,)]
+    with raises("SILT_RUN_NOT_FOUND", "tuesday"):
+        tables.read("t", branch="tuesday").collect()
+    with raises("SILT_INVALID_ARGUMENT", "branch"):
+        tables.write(tables.query("select 3 as id"), "t", branch="monday")
 
 
 @pytest.mark.parametrize("mode", ["name", "id"])

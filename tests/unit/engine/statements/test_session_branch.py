@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from dbt.adapters.silt import engine as silt
 from dbt.adapters.silt.engine.catalog.branches import Branch
 from dbt.adapters.silt.engine.catalog.run_branches import BranchedRun, RunBranches
 from dbt.adapters.silt.engine.kernel import errors
@@ -102,3 +103,14 @@ def test_settings_that_cannot_be_are_refused(shop: House) -> None:
         with pytest.raises(errors.InvalidStatementError, match="run"):
             session.sql(statement)
     assert session.rows("select id from orders") == [(1,), (2,)]
+
+
+def test_the_rows_of_a_run_are_read_without_spark(shop: House) -> None:
+    begun(shop)
+    place = shop.place.location
+    assert silt.read("main.orders", place, branch="monday").column("id").to_pylist() in ([1, 2], [2, 1])
+    assert silt.read("main.orders", place).column("id").to_pylist() == [1]
+    with pytest.raises(errors.RunNotFoundError, match="`tuesday`"):
+        silt.read("main.orders", place, branch="tuesday")
+    with pytest.raises(errors.InvalidArgumentError, match="by its path"):
+        silt.read(shop.location("orders"), branch="monday")

@@ -126,6 +126,7 @@ class ReadOptions(TypedDict, total=False):
         storage: settings of the object store.
         external_paths: whether the table may name files that are neither in its folder nor in the warehouse.
         time_zone: zone for times in `where` that have no zone; UTC by default.
+        branch: the id of a run that is not published; the table is read as the run sees it.
     """
 
     version: int | None
@@ -133,6 +134,7 @@ class ReadOptions(TypedDict, total=False):
     storage: StorageSettings | None
     external_paths: bool
     time_zone: str
+    branch: str | None
 
 
 def read(
@@ -176,9 +178,8 @@ def read_batches(
     Errors of files are raised when the caller reads their rows.
     """
     option_names.check(options, ("columns", "where", *ReadOptions.__annotations__), "a read of rows")
-    log = TableSource(
-        name, warehouse, options.get("storage"), external_paths=options.get("external_paths", False)
-    ).log()
+    external_paths, branch = options.get("external_paths", False), options.get("branch")
+    log = TableSource(name, warehouse, options.get("storage"), external_paths, branch).log()
     snapshot = snapshot_of(log, options.get("version"), options.get("timestamp"))
     predicate = condition(where, snapshot, log.name, options.get("time_zone", "UTC"))
     found = TableRead(log, snapshot, ArrowScan.of(snapshot, columns, predicate))

@@ -28,12 +28,14 @@ class TableSource:
         warehouse: folder or URL of the warehouse; None for a table named by its path.
         storage: settings of its object store.
         external_paths: whether the log may name files that are neither in the table's folder nor in the warehouse.
+        branch: the id of a run that is not published: the table is read as the run sees it.
     """
 
     name: str
     warehouse: str | None = None
     storage: StorageSettings | None = None
     external_paths: bool = False
+    branch: str | None = None
 
     def log(self) -> DeltaLog:
         """Returns the table's log.
@@ -42,8 +44,13 @@ class TableSource:
             InvalidArgumentError: if the table is given by name, without a warehouse.
             InvalidNameError, InvalidSettingError: if the name or a location cannot be used.
             RelationNotFoundError, SchemaNotFoundError: if the table does not exist.
+            RunNotFoundError: if no run of that id is unpublished.
         """
         path = path_in(self.name)
+        if path is not None and self.branch is not None:
+            raise InvalidArgumentError(
+                "a table named by its path has no branch", remedy="Name the table, and give its warehouse"
+            )
         if path is not None:
             return self._at(path)
         if self.warehouse is None:
@@ -64,7 +71,11 @@ class TableSource:
         locations = {name.database: warehouse}
         check_locations(locations)
         opened = open_databases(locations, storages(locations, self.storage), self.external_paths)
-        return opened.catalog.table(name)
+        catalog = opened.catalog
+        if self.branch is not None:
+            run = catalog.run_branches(name.database).find(self.branch)
+            catalog = catalog.on_branch(name.database, catalog.branch(name.database, run.branch))
+        return catalog.table(name)
 
     @property
     def relation(self) -> RelationName:

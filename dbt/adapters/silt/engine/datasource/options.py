@@ -16,7 +16,7 @@ from dbt.adapters.silt.engine.kernel.storage.settings import StorageSettings, st
 
 FEED: Final = ("readChangeFeed", "startingVersion", "startingTimestamp")
 ENDING: Final = ("endingVersion", "endingTimestamp")
-READ: Final = ("versionAsOf", "timestampAsOf", *FEED, *ENDING, "columns", "where")
+READ: Final = ("versionAsOf", "timestampAsOf", *FEED, *ENDING, "columns", "where", "branch")
 STREAM_READ: Final = (*FEED, "skipChangeCommits", "ignoreDeletes", "maxFilesPerTrigger", "maxBytesPerTrigger")
 WRITE: Final = (
     *("partitionBy", "replaceWhere", "partitionOverwriteMode"),
@@ -125,7 +125,7 @@ class Options:
             raise InvalidArgumentError(
                 "no table is given", remedy='Give its path or name to `load` or `save`, as in `load("main.orders")`'
             )
-        return TableSource(name, self.text("warehouse"), self.storage, self.flag("externalPaths"))
+        return TableSource(name, self.text("warehouse"), self.storage, self.flag("externalPaths"), self.text("branch"))
 
     @property
     def storage(self) -> StorageSettings | None:
