@@ -372,7 +372,7 @@ class TestClone(Publishing):
 
     def test_all_clones_are_visible_at_one_moment(self, project: Any) -> None:
         run_dbt(["build", "--select", "orders", "totals", "colours"])
-        shutil.copytree(Path(project.project_root, "target"), Path(project.project_root, "state"))
+        state = shutil.copytree(Path(project.project_root, "target"), Path(project.project_root, "state"))
         seen: list[int] = []
 
         def on_event(event: Any) -> None:
@@ -383,7 +383,7 @@ class TestClone(Publishing):
             return open_databases({project.database: warehouse(project)}, Storages()).catalog
 
         place = ["--project-dir", str(project.project_root), "--profiles-dir", str(project.profiles_dir)]
-        command = ["clone", "--target", "dev", "--state", "state", "--select", "orders", "totals", "colours"]
+        command = ["clone", "--target", "dev", "--state", str(state), "--select", "orders", "totals", "colours"]
         assert dbtRunner(callbacks=[on_event]).invoke([*command, *place]).success
         assert len(seen) > 2 and not any(seen)
         name = RelationName(project.database, f"{project.test_schema}_dev", "orders")

@@ -147,7 +147,10 @@ def test_a_new_table_of_a_transaction_with_an_identifier_is_created_once(shop: H
         ("create table elsewhere.fresh as select 1 as id", errors.SiltError),
         ("create view spark_catalog.default.fresh as select 1 as id", errors.UnsupportedStatementError),
         ("create table delta.`/tmp/fresh` as select 1 as id", errors.UnsupportedStatementError),
-        ("alter view view_first rename to shown", errors.UnsupportedStatementError),
+        ("alter view view_first rename to orders", errors.RelationExistsError),
+        ("alter view missing rename to more", errors.RelationNotFoundError),
+        ("alter view view_first rename to elsewhere.more", errors.SiltError),
+        ("alter table orders rename to more", errors.UnsupportedStatementError),
     ],
 )
 def test_bad_names_are_refused_before_anything_is_written(
@@ -168,6 +171,14 @@ def test_a_table_that_the_transaction_has_dropped_is_replaced_and_not_created_ag
         with pytest.raises(errors.UnsupportedStatementError, match="dropped cannot be created again"):
             together.sql("create table old as select 2 as id")
     assert "old" not in names(shop)
+
+
+def test_a_view_has_another_name_at_the_end(shop: House) -> None:
+    with shop.warehouse.transaction() as together:
+        together.sql("alter view view_first rename to renamed")
+        together.sql("insert into orders select id, 9 from renamed")
+        assert "view_first" in names(shop)
+    assert "renamed" in names(shop) and "view_first" not in names(shop)
 
 
 def test_the_properties_of_a_view_change_in_a_transaction(shop: House) -> None:
