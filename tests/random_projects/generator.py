@@ -189,11 +189,14 @@ class Generator:
         return tuple(each for each in PROPERTIES if self._likely(0.1) and each not in refused)
 
     def _may_be_python(self, node: Node) -> bool:
+        """Whether it may be a Python model, whose code has no Jinja, which hooks need."""
         query = node.query
         return (
             query is not None
             and query.base in ("scan", "union")
             and not query.newest
+            and not node.hooks
+            and node.purged is None
             and node.strategy not in ("changed_keys", "microbatch")
             and all(self.nodes[name].kind != "ephemeral" for name in query.inputs)
         )

@@ -23,6 +23,7 @@ from dbt.contracts.results import NodeResult
 from dbt.materializations.incremental.microbatch import MicrobatchBuilder
 from dbt.parser.manifest import ManifestLoader
 from deltalake import DeltaTable
+from deltalake.schema import StructType
 from pyspark.sql import SparkSession
 
 from dbt.adapters.silt import engine as silt
@@ -39,7 +40,7 @@ from tests.random_projects.strategies import Refused, Undecided
 from tests.random_projects.values import CORE, Row, as_stored, literal
 
 SCHEMA: Final = "main"
-_DELTA_TYPES: Final = {"bigint": "long", "int": "integer"}
+_SPARK_TYPES: Final = {"long": "bigint", "integer": "int"}
 _NOT_OF_DELTA_RS: Final = {"deletionVectors", "typeWidening", "typeWidening-preview"}
 _ID_OF_VERSION: Final = "dbt_scd_id"
 """The column of a snapshot that is a hash, about which the documentation says nothing but that it distinguishes."""
@@ -186,14 +187,14 @@ class Player:
 
     def _different_columns(self, name: str, expected: Mapping[str, str]) -> str:
         schema = DeltaTable(self.warehouse / SCHEMA / name).schema()
-        found = {each.name: str(each.type.type) for each in schema.fields if each.name != _ID_OF_VERSION}
-        wanted = {column: _DELTA_TYPES.get(kind, kind) for column, kind in expected.items()}
+        found = {each.name: _name_of(each.type) for each in schema.fields if each.name != _ID_OF_VERSION}
+        wanted = dict(expected)
         return "" if found == wanted else f"expected {wanted}, found {found}"
 
     def _readings(self, name: str, columns: list[str], is_view: bool) -> Iterator[tuple[str, Counter[Any]]]:
         if is_view:
             house = Warehouse(SparkSession.builder.getOrCreate(), str(self.warehouse))
-            rows = [each.asDict() for each in house.sql(f"select * from {SCHEMA}.{name}").collect()]
+            rows = [each.asDict(recursive=True) for each in house.sql(f"select * from {SCHEMA}.{name}").collect()]
             yield "Spark", _stored(rows, columns)
             return
         yield "Arrow", _stored(silt.read(f"{SCHEMA}.{name}", warehouse=str(self.warehouse)).to_pylist(), columns)
@@ -201,6 +202,13 @@ class Player:
         is_mapped = "delta.columnMapping.mode" in table.metadata().configuration
         if not is_mapped and not _NOT_OF_DELTA_RS.intersection(table.protocol().reader_features or ()):
             yield "delta-rs", _stored(table.to_pyarrow_table().to_pylist(), columns)
+
+
+def _name_of(kind: Any) -> str:
+    """The name of a type of delta-rs in Spark."""
+    if isinstance(kind, StructType):
+        return f"struct<{','.join(f'{each.name}:{_name_of(each.type)}' for each in kind.fields)}>"
+    return _SPARK_TYPES.get(str(kind.type), str(kind.type))
 
 
 def _of_nodes(results: Sequence[NodeResult]) -> list[NodeResult]:

@@ -303,12 +303,10 @@ class Oracle:
         if old is not None:
             assert strategy is not None
             columns = strategies.columns_after(node, old.columns, columns)
-            held = [{name: row.get(name) for name in columns} for row in old.rows]
-            known = [
-                {name: value for name, value in row.items() if name in columns or name == "_change_type"} for row in new
-            ]
+            held = [{name: strategies.fit(row.get(name), kind) for name, kind in columns.items()} for row in old.rows]
+            known = [_known(row, columns) for row in new]
             rows = strategy(node, held, known)
-        complete = [{name: row.get(name) for name in columns} for row in rows]
+        complete = [{name: strategies.fit(row.get(name), kind) for name, kind in columns.items()} for row in rows]
         partition_by = node.partition_by if old is None else old.partition_by
         _check(node, partition_by, complete)
         self._put(node.name, Relation(columns, complete, partition_by=partition_by))
@@ -382,6 +380,17 @@ class Oracle:
         new = query.rows(self._reader(self._ephemeral(node), (start, start + timedelta(days=1))))
         strategies.replace_window([], new, start)
         self._store(node, old, query, new, lambda _, table, rows: strategies.replace_window(table, rows, start))
+
+
+def _known(row: Row, columns: Mapping[str, str]) -> Row:
+    """A row of the query without columns and fields that the table lacks."""
+    return {
+        name: {each: value[each] for each in value if each in strategies.fields(columns[name])}
+        if isinstance(value, dict)
+        else value
+        for name, value in row.items()
+        if name in columns or name == "_change_type"
+    }
 
 
 def _closed(end: datetime | None) -> datetime | None:

@@ -30,8 +30,15 @@ EXTRAS: Final = {
     "wide e1": Extra("e1", "bigint", "k", lambda row: row["k"]),
     "e2": Extra("e2", "string", "concat(g, '-', cast(k as string))", lambda row: _joined(row["g"], row["k"])),
     "e3": Extra("e3", "decimal(12,2)", "cast(n * 2 as decimal(12,2))", lambda row: _doubled(row["n"])),
+    "s of a": Extra("s", "struct<a:bigint>", "named_struct('a', k)", lambda row: {"a": row["k"]}),
+    "s of a, b": Extra(
+        "s", "struct<a:bigint,b:string>", "named_struct('a', k, 'b', g)", lambda row: {"a": row["k"], "b": row["g"]}
+    ),
+    "s of c, a": Extra(
+        "s", "struct<c:date,a:bigint>", "named_struct('c', d, 'a', k)", lambda row: {"c": row["d"], "a": row["k"]}
+    ),
 }
-"""The further columns by name; two have the same name in the table, and different types."""
+"""The further columns by name; some have the same name in the table, and different types."""
 
 Rows = Sequence[Row]
 

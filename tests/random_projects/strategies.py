@@ -51,7 +51,7 @@ def _merged(node: Node, table: Rows, new: Rows) -> list[Row]:
         if len(updates) > 1:
             raise Refused("more than one row of the query for a row of the table")
         if updates:
-            result.append({**old, **_updated(node, updates[0])})
+            result.append({**old, **_updated(node, old, updates[0])})
         elif places or not node.deletes:
             result.append(old)
     added = [row for place, row in enumerate(new) if place not in matched]
@@ -63,9 +63,10 @@ def _changes(node: Node, old: Row, new: Row) -> bool:
     return node.skipped != "matched" and (not column or as_key(old[column]) != as_key(new[column]))
 
 
-def _updated(node: Node, new: Row) -> Row:
+def _updated(node: Node, old: Row, new: Row) -> Row:
+    """The new values; fields of a struct that the query does not return keep theirs."""
     names = node.updated or [name for name in new if name not in node.kept]
-    return {name: new[name] for name in names}
+    return {name: {**(old[name] or {}), **new[name]} if isinstance(new[name], dict) else new[name] for name in names}
 
 
 def delete_insert(node: Node, table: Rows, new: Rows) -> list[Row]:
@@ -127,12 +128,31 @@ def columns_after(node: Node, table: dict[str, str], query: dict[str, str]) -> d
     if node.on_schema_change == "fail" and (missing or added or others):
         raise Refused("the columns differ")
     if node.on_schema_change == "ignore":
-        if missing:
+        lacking = [name for name, kind in others.items() if fields(table[name]).keys() - fields(kind).keys()]
+        if missing or (lacking and node.strategy == "merge"):
             raise Refused("the query must return every column of the table")
         return table
     if node.on_schema_change == "append_new_columns":
-        return table | added
+        return table | {name: _with_fields(table[name], kind) for name, kind in others.items()} | added
     return {name: kind for name, kind in table.items() if name in query} | others | added
+
+
+def fields(kind: str) -> dict[str, str]:
+    """The fields of a struct of plain types, by name; empty for another type."""
+    if not kind.startswith("struct<"):
+        return {}
+    return dict(each.split(":") for each in kind.removeprefix("struct<").removesuffix(">").split(","))
+
+
+def _with_fields(kind: str, query: str) -> str:
+    """A struct with the new fields of the query's; another type as it is."""
+    both = fields(kind) | {name: each for name, each in fields(query).items() if name not in fields(kind)}
+    return f"struct<{','.join(f'{name}:{each}' for name, each in both.items())}>" if both else kind
+
+
+def fit(value: Any, kind: str) -> Any:
+    """A value of a struct with the fields of a type, of which missing fields are null; another value as it is."""
+    return {name: value.get(name) for name in fields(kind)} if isinstance(value, dict) else value
 
 
 START: Final = "dbt_valid_from"

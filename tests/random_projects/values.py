@@ -56,6 +56,8 @@ def key_of(row: Row, columns: Sequence[str]) -> tuple[Any, ...]:
 
 def as_stored(value: Any) -> str:
     """Equal for values that a table stores alike: 0.0 and -0.0 differ."""
+    if isinstance(value, dict):
+        return str(sorted((name, as_stored(each)) for name, each in value.items()))
     return f"{value:.2f}" if isinstance(value, Decimal) else repr(value)
 
 
