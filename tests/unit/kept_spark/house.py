@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from dbt.adapters.silt.kept_spark import inherited_environment, leases
+from dbt.adapters.silt.kept_spark import finding, inherited_environment, leases
+from dbt.adapters.silt.kept_spark.finding import Attached
 from dbt.adapters.silt.kept_spark.leases import Lease, Use
 from dbt.adapters.silt.kept_spark.locks import Lock
 from dbt.adapters.silt.kept_spark.record import Record
@@ -77,6 +79,10 @@ class Starts:
     """Starts fake keepers, each of which only holds the lock of a live keeper."""
 
     keepers: list[int] = field(default_factory=list)
+
+    def attach(self, folder: Path, answers: Callable[[Record], bool] = lambda _: True) -> Attached:
+        """Attaches to the Spark of a folder, which accepts connections as `answers` says."""
+        return finding.attach(folder, use(), self, answers)
 
     def __call__(self, folder: Path, alive: Lock) -> None:
         self.keepers.append(os.dup(alive.descriptor))

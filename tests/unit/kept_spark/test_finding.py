@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import socket
 import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,7 +16,9 @@ import pytest
 from dbt.adapters.silt.engine.kernel.errors import KeptSparkError
 from dbt.adapters.silt.kept_spark import finding, leases, private_files
 from dbt.adapters.silt.kept_spark.finding import Attached, attach, running
+from dbt.adapters.silt.kept_spark.leases import Lease, Use
 from dbt.adapters.silt.kept_spark.locks import Lock, acquire, is_held
+from dbt.adapters.silt.kept_spark.record import Record
 from dbt.adapters.silt.kept_spark.watch import ALIVE, ENDED, RECORD, STOP
 from tests.unit.kept_spark.house import Starts, record, use
 
@@ -25,8 +29,8 @@ def starts() -> Iterator[Starts]:
 
 
 def test_the_first_command_starts_a_spark_and_the_next_uses_it(tmp_path: Path, starts: Starts) -> None:
-    first = attach(tmp_path, use(), starts)
-    second = attach(tmp_path, use(), starts)
+    first = starts.attach(tmp_path)
+    second = starts.attach(tmp_path)
     assert (first.is_new, second.is_new) == (True, False)
     assert first.record == second.record
     assert first.lease.name != second.lease.name
@@ -40,7 +44,7 @@ def test_commands_that_start_together_start_only_one_spark(tmp_path: Path, start
 
     def begin() -> None:
         together.wait()
-        found.append(attach(tmp_path, use(), starts))
+        found.append(starts.attach(tmp_path))
 
     threads = [threading.Thread(target=begin) for _ in range(8)]
     for thread in threads:
@@ -54,13 +58,13 @@ def test_commands_that_start_together_start_only_one_spark(tmp_path: Path, start
 
 
 def test_the_files_of_a_killed_spark_are_ignored(tmp_path: Path, starts: Starts) -> None:
-    first = attach(tmp_path, use(), starts)
+    first = starts.attach(tmp_path)
     starts.kill()
     assert Path(tmp_path, RECORD).exists()
     assert os.path.exists(f"/proc/{first.record.keeper}"), "its process id is in use again: here by the test itself"
     assert not first.is_alive()
     assert running(tmp_path) is None
-    second = attach(tmp_path, use(), starts)
+    second = starts.attach(tmp_path)
     assert second.is_new
     assert second.record.port == 40002
     assert second.is_alive()
@@ -74,7 +78,7 @@ def test_requests_and_results_for_a_killed_spark_are_deleted_when_the_next_start
     private_files.private_folder(tmp_path)
     for left in (STOP, ENDED):
         private_files.write(tmp_path / left, b"force")
-    attach(tmp_path, use(), starts)
+    starts.attach(tmp_path)
     assert not (tmp_path / STOP).exists()
     assert not (tmp_path / ENDED).exists()
     starts.kill()
@@ -89,7 +93,7 @@ def test_a_failed_start_of_spark_leaves_no_lock(tmp_path: Path, starts: Starts) 
     gate = leases.close_gate(tmp_path)
     assert gate is not None
     gate.release()
-    assert attach(tmp_path, use(), starts).is_new
+    assert starts.attach(tmp_path).is_new
     starts.kill()
 
 
@@ -111,7 +115,7 @@ def test_a_command_waits_for_a_spark_whose_starter_was_killed_before_it_was_read
             record(7).write(tmp_path / RECORD)
 
     monkeypatch.setattr(finding.time, "sleep", wait)
-    found = attach(tmp_path, use(), starts)
+    found = starts.attach(tmp_path)
     assert (found.record.port, found.is_new) == (7, False)
     assert starts.keepers == []
     alive.release()
@@ -123,7 +127,7 @@ def test_a_command_starts_a_spark_if_the_spark_that_it_waits_for_dies(
     alive = acquire(tmp_path / ALIVE)
     assert alive is not None
     monkeypatch.setattr(finding.time, "sleep", lambda seconds: alive.release())
-    assert attach(tmp_path, use(), starts).is_new
+    assert starts.attach(tmp_path).is_new
     starts.kill()
 
 
@@ -162,3 +166,59 @@ def test_the_lease_of_a_killed_command_is_released_although_its_child_lives(tmp_
         gate = leases.close_gate(tmp_path)
         assert gate is not None
         gate.release()
+
+
+def test_a_spark_whose_java_has_just_ended_is_not_used_but_replaced(tmp_path: Path, starts: Starts) -> None:
+    first = starts.attach(tmp_path)
+    asked: list[int] = []
+
+    def refuses(found: Record) -> bool:
+        asked.append(found.port)
+        if len(asked) == 2:
+            starts.kill()  # the keeper notices the end of Java only now
+        return False
+
+    second = starts.attach(tmp_path, refuses)
+    assert asked == [first.record.port] * 2
+    assert second.is_new
+    assert second.record != first.record
+    starts.kill()
+
+
+def test_a_spark_that_ends_between_the_lease_and_the_look_at_its_record_is_replaced(
+    tmp_path: Path, starts: Starts, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = starts.attach(tmp_path)
+    take = leases.take
+
+    def ends_meanwhile(folder: Path, command: Use) -> Lease:
+        lease = take(folder, command)
+        starts.kill()
+        return lease
+
+    monkeypatch.setattr(leases, "take", ends_meanwhile)
+    second = starts.attach(tmp_path)
+    assert second.is_new
+    assert second.record != first.record
+    starts.kill()
+
+
+def test_a_spark_can_be_used_while_it_runs_and_listens(tmp_path: Path, starts: Starts) -> None:
+    attached = starts.attach(tmp_path)
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        heard = replace(attached, record=replace(attached.record, port=server.getsockname()[1]))
+        heard.record.write(tmp_path / RECORD)
+        assert heard.can_be_used()
+    assert heard.is_alive()
+    assert not heard.can_be_used(), "Java has ended, and its keeper has not noticed it"
+    starts.kill()
+    assert not heard.is_alive()
+
+
+def test_the_end_of_java_is_awaited_until_its_keeper_has_noticed_it(
+    tmp_path: Path, starts: Starts, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    attached = starts.attach(tmp_path)
+    monkeypatch.setattr(finding.time, "sleep", lambda _: starts.kill())
+    attached.wait_for_end()
+    assert not attached.is_alive()

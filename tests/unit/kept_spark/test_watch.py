@@ -36,6 +36,18 @@ def test_a_spark_in_use_does_not_end_however_long_the_use_lasts(kept: Kept) -> N
     assert kept.watch.step() is Reason.AGE
 
 
+def test_a_command_that_begins_and_ends_between_two_steps_begins_the_idle_time_again(kept: Kept) -> None:
+    kept.watch.step()
+    kept.time = KEEP_ALIVE - 1
+    kept.take().release()
+    assert kept.watch.step() is None
+    kept.time = KEEP_ALIVE
+    assert kept.watch.step() is None
+    assert kept.spark.tidied == 2, "the state that this command left is cleared, too"
+    kept.time = 2 * KEEP_ALIVE - 1
+    assert kept.watch.step() is Reason.AGE
+
+
 def test_a_command_that_starts_just_before_the_end_keeps_its_spark(kept: Kept) -> None:
     kept.watch.step()
     kept.time = KEEP_ALIVE

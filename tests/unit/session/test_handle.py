@@ -69,6 +69,24 @@ def test_arrays_and_maps_without_a_type_are_fetched_as_text(spark: SparkSession)
     assert fetchable(frame.limit(0)).toArrow().to_pylist() == []
 
 
+def test_another_session_is_opened_if_spark_has_ended_before_the_first_statement() -> None:
+    opened: list[list[bool]] = []
+
+    def opening() -> OpenSession:
+        ended = [False]
+        opened.append(ended)
+        return OpenSession(SessionPool(SessionSettings()), None, len(opened), is_lost=lambda: ended[0])  # type: ignore[arg-type]
+
+    runner = RememberingRunner()
+    handle = SiltHandle(opening, runner)
+    assert handle.opened().warehouse == 1
+    opened[0][0] = True
+    handle.cursor().execute("select 1")
+    opened[1][0] = True
+    handle.cursor().execute("select 2")
+    assert runner.warehouses == [2, 2], "a statement may depend on the session of an earlier statement"
+
+
 def handle_of(session: Any, warehouse: Any, runner: Any) -> SiltHandle:
     return SiltHandle(lambda: OpenSession(SessionPool(SessionSettings()), session, warehouse), runner)
 
@@ -78,11 +96,13 @@ class RememberingRunner:
 
     def __init__(self) -> None:
         self.ran: list[tuple[str, Unit | None, bool]] = []
+        self.warehouses: list[Any] = []
 
     def run(
-        self, _warehouse: Warehouse, text: str, own_unit: Unit | None = None, *, replace_tables: bool = False
+        self, warehouse: Warehouse, text: str, own_unit: Unit | None = None, *, replace_tables: bool = False
     ) -> tuple[Result, SiltResponse]:
         self.ran.append((text, own_unit, replace_tables))
+        self.warehouses.append(warehouse)
         return Result(), SiltResponse("OK", code="OK")
 
     def job_tags(self) -> tuple[str, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -16,6 +17,7 @@ from dbt.adapters.silt.kept_spark.watch import ALIVE, ENDED, IDLE, LOG, RECORD, 
 
 _START = "start.lock"
 _WAIT_SECONDS = 0.05
+_ANSWER_SECONDS = 10
 
 
 @dataclass(frozen=True)
@@ -36,13 +38,38 @@ class Attached:
         """Returns whether this Spark still runs, rather than a later Spark of the same folder."""
         return running(self.folder) == self.record
 
+    def can_be_used(self) -> bool:
+        """Returns whether its Java process also accepts connections: its end is recorded a moment later."""
+        return self.is_alive() and listens(self.record)
+
+    def wait_for_end(self) -> None:
+        """Waits until its keeper has recorded the end of its Java process, if the keeper still runs."""
+        deadline = time.monotonic() + _ANSWER_SECONDS
+        while self.is_alive() and time.monotonic() < deadline:
+            time.sleep(_WAIT_SECONDS)
+
+
+def listens(record: Record) -> bool:
+    """Returns whether a Spark accepts connections."""
+    try:
+        socket.create_connection(("127.0.0.1", record.port), _ANSWER_SECONDS).close()
+    except ConnectionRefusedError:
+        return False
+    except OSError:
+        return True  # it is busy, or this process has too many open files
+    return True
+
 
 Start = Callable[[Path, Lock], None]
 """Starts the keeper of a folder with the lock that the keeper holds while it runs, and waits until Spark answers."""
 
 
-def attach(folder: Path, use: Use, start: Start) -> Attached:
+def attach(folder: Path, use: Use, start: Start, answers: Callable[[Record], bool] = listens) -> Attached:
     """Attaches to the Spark of a folder, and starts it if it does not run.
+
+    Args:
+        answers: returns whether a Spark accepts connections; if its Java process has ended, its keeper notices it soon,
+            and a new Spark is started.
 
     Raises:
         SparkUnavailableError: if Spark cannot be started, or the folder cannot be used.
@@ -50,9 +77,11 @@ def attach(folder: Path, use: Use, start: Start) -> Attached:
     private_files.private_folder(folder)
     lease = leases.take(folder, use)  # from here on the Spark does not end because of its age
     try:
-        record = running(folder)
-        if record is not None:
-            return Attached(folder, record, lease, is_new=False)
+        deadline = time.monotonic() + _ANSWER_SECONDS
+        while (record := running(folder)) is not None:
+            if answers(record) or time.monotonic() > deadline:
+                return Attached(folder, record, lease, is_new=False)
+            time.sleep(_WAIT_SECONDS)
         return _attach_first(folder, lease, start)
     except BaseException:
         lease.release()

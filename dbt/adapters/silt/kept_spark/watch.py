@@ -109,6 +109,7 @@ class Watch:
             else:
                 self.spark.close_sessions(each.name)
                 leases.forget(self.folder, each.name)
+                self._set_idle(None)  # its idle time begins now, even if the command began and ended between two steps
         return live
 
     def _learn(self, use: leases.Use | None) -> None:

@@ -20,7 +20,7 @@ from dbt.adapters.silt.engine.catalog.catalog import Catalog
 from dbt.adapters.silt.engine.catalog.locations import check_locations
 from dbt.adapters.silt.engine.catalog.open_databases import open_databases, open_location
 from dbt.adapters.silt.engine.commands.spark import required_settings
-from dbt.adapters.silt.engine.kernel.errors import SiltError
+from dbt.adapters.silt.engine.kernel.errors import SiltError, SparkEndedError
 from dbt.adapters.silt.engine.kernel.storage.store import Store
 from dbt.adapters.silt.engine.kernel.table.property_values import IsolationLevel
 from dbt.adapters.silt.engine.warehouse import Warehouse, WarehouseSettings
@@ -30,7 +30,7 @@ from dbt.adapters.silt.records.locations import storages_of
 from dbt.adapters.silt.records.units import is_forgotten_on_replace
 from dbt.adapters.silt.registration.hive_metastore import HiveMetastore
 from dbt.adapters.silt.registration.registration import Registration
-from dbt.adapters.silt.session import class_archive, early_spark
+from dbt.adapters.silt.session import class_archive, early_spark, kept
 from dbt.adapters.silt.session.handle import OpenSession, Runner, SiltHandle
 from dbt.adapters.silt.session.spark import SessionPool, has_only_own_spark
 
@@ -46,6 +46,10 @@ logger = AdapterLogger("Silt")
 
 def _nothing() -> None:
     """Notes no session."""
+
+
+def _never() -> bool:
+    return False
 
 
 class Environment:
@@ -108,7 +112,12 @@ class Environment:
 
         def opening() -> OpenSession:
             on_session()
-            return self._session(shown_on, file_locations, branch)
+            try:
+                return self._session(shown_on, file_locations, branch)
+            except SparkEndedError:
+                if not self._credentials.keep_alive:
+                    raise
+                return self._session(shown_on, file_locations, branch)  # of another Spark: this session did nothing yet
 
         answers = self.answers() if only_reads else None
         handle = SiltHandle(opening, runner, answers)
@@ -146,7 +155,8 @@ class Environment:
         progress = None if line is None else line.report
         warehouse = self._warehouse.for_session(session, one_cut=True, progress=progress, branch=branch)
         warehouse.settings = replace(warehouse.settings, file_locations=file_locations)
-        return OpenSession(pool, session, warehouse, line)
+        is_lost = kept.has_ended if self._credentials.keep_alive else _never
+        return OpenSession(pool, session, warehouse, line, is_lost)
 
     def warehouse(self, file_locations: Container[str] = (), branch: Branch | None = None) -> Warehouse:
         """Returns the warehouse for a new session, whose statements are independent of each other; else as `open`."""

@@ -57,12 +57,14 @@ class OpenSession:
 
     Attributes:
         line: the status line that shows running statements, if any.
+        is_lost: returns whether its Spark has ended, and another can be started.
     """
 
     pool: SessionPool
     spark: SparkSession
     warehouse: Warehouse
     line: StatusLine | None = None
+    is_lost: Callable[[], bool] = lambda: False
 
 
 class SiltHandle:
@@ -81,6 +83,7 @@ class SiltHandle:
         self._opened: OpenSession | None = None
         self._answers = answers
         self._answered: list[str] = []
+        self._is_used = False
         self._cancelled = threading.Event()
         self._idle = threading.Event()
         self._idle.set()
@@ -102,6 +105,15 @@ class SiltHandle:
                 with contextlib.suppress(SiltError):
                     self.runner.run(self._opened.warehouse, text)
         return self._opened
+
+    def to_use(self) -> OpenSession:
+        """Returns the session for a statement; opens another if its Spark has ended before the first statement."""
+        opened = self.opened()
+        if not self._is_used and opened.is_lost():
+            self._opened = None
+            opened = self.opened()
+        self._is_used = True
+        return opened
 
     def prepared(self, text: str) -> Prepared | PreparedTest | None:
         """Returns the query, if it can be answered without the session, and nothing may have changed the session."""
@@ -154,6 +166,7 @@ class SiltHandle:
         self._idle.clear()
         try:
             self._check_not_cancelled()
+            self.to_use()
             with self._tagged(self.runner.job_tags()), self._shown(text):
                 yield
         except Exception:

@@ -59,9 +59,10 @@ def attach(
     folder = base / inherited_environment.name_of(settings, inherited_environment.read())
     with _lock:
         known = _attached.get(folder)
-        if known is not None and known.is_alive():
+        if known is not None and known.can_be_used():
             return known
         if known is not None:
+            known.wait_for_end()
             _ends[known.record.token] = _how_it_ended(folder)
         use = Use(os.getpid(), _command(), keep_alive, time.time())
         _attached[folder] = finding.attach(folder, use, starting.keeper_of({**settings, "keep_alive": keep_alive}))
@@ -71,6 +72,11 @@ def attach(
         shared_storage.trust(_attached[folder].record.application)  # same user, same machine, same mounts
         hadoop_storage.trust(_attached[folder].record.application)  # the keeper gave it the settings
         return _attached[folder]
+
+
+def has_ended() -> bool:
+    """Returns whether a Spark that this process is attached to has ended, so that its sessions are lost."""
+    return any(not each.can_be_used() for each in tuple(_attached.values()))
 
 
 def detach() -> None:
