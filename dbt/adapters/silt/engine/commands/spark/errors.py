@@ -14,6 +14,7 @@ from pyspark.errors import PySparkException
 from dbt.adapters.silt.engine.commands.spark.failures import java_process
 from dbt.adapters.silt.engine.commands.spark.failures.causes import Cause, causes
 from dbt.adapters.silt.engine.commands.spark.failures.conditions import kind_of
+from dbt.adapters.silt.engine.commands.spark.failures.remedies import remedy_of
 from dbt.adapters.silt.engine.commands.spark.failures.texts import without_java_stack, without_own_names
 from dbt.adapters.silt.engine.commands.spark.file_formats import format_of
 from dbt.adapters.silt.engine.kernel.errors import (
@@ -35,7 +36,6 @@ from dbt.adapters.silt.engine.kernel.errors import (
     TableDamagedError,
 )
 from dbt.adapters.silt.engine.kernel.storage.refusals import named_in
-from dbt.adapters.silt.engine.sql.tokens import double_quotes_remedy
 
 SPARKS: Final = (PySparkException, Py4JError, ConnectionError, EOFError)
 """The Python exceptions of a failure in Spark; ConnectionError and EOFError if its Java process has ended."""
@@ -48,7 +48,6 @@ _NO_FUNCTION: Final = frozenset(("UNRESOLVED_ROUTINE", "ROUTINE_NOT_FOUND", "UNR
 _NO_PATH: Final = "PATH_NOT_FOUND"
 _MISSING = frozenset((_NO_PATH, "FAILED_READ_FILE.FILE_NOT_EXIST"))
 _UNREADABLE = "FAILED_READ_FILE"
-_AT_TEXT: Final = re.compile(r"""at or near '(?P<text>"[^"]+")'""")
 _RAISED = "USER_RAISED_EXCEPTION"
 _LOST = "CHECKPOINT_RDD_BLOCK_ID_NOT_FOUND"
 _NOT_ALLOWED = re.compile(r"Permission denied|AccessDeniedException|AccessControlException")
@@ -179,12 +178,6 @@ def _of_condition(cause: Cause, root: Cause, table: str | None, version: int | N
     )
 
 
-def syntax_remedy(said: str) -> str | None:
-    """Returns the remedy for a string in place of a name in a message of Spark's parser, else None."""
-    found = _AT_TEXT.search(said)
-    return None if found is None else double_quotes_remedy(found["text"])
-
-
 def _no_function(cause: Cause, table: str | None, version: int | None) -> FunctionNotFoundError:
     """Returns the error for a call; its details contain the function if its name has a single part."""
     said = str(cause.parameters.get("routineName") or cause.parameters.get("name") or "")
@@ -219,7 +212,7 @@ def _of_kind(found: Sequence[Cause], table: str | None, version: int | None) -> 
     for cause in (*(each for each in reversed(found) if each.condition), *reversed(found)):
         kind = kind_of(cause.condition, cause.state, cause.exception)
         if kind is not None:
-            remedy = syntax_remedy(cause.message) or kind.remedy
+            remedy = remedy_of(cause) or kind.remedy
             return kind.error(cause.message, remedy=remedy, table=table, version=version)
     return None
 

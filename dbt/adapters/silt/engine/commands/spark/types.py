@@ -27,6 +27,7 @@ from dbt.adapters.silt.engine.kernel.table.schema import (
     map_fields,
     nullable_schema,
 )
+from dbt.adapters.silt.engine.sql.foreign_names import type_remedy
 
 # Spark silently drops the collation of such a type.
 _COLLATED_LENGTH = re.compile(r"char\s*\(\s*[0-9]+\s*\)\s*collate\s+(?!utf8_binary\b)", re.IGNORECASE)
@@ -64,7 +65,7 @@ def column_type(text: str, table: str | None = None) -> StructField:
     try:
         parsed = spark_types.DataType.fromDDL(text)
     except PySparkException as error:
-        raise StatementSyntaxError(f"`{text}` is not a column type", table=table) from error
+        raise StatementSyntaxError(f"`{text}` is not a column type", remedy=type_remedy(text), table=table) from error
     typed = kernel_schema(spark_types.StructType([spark_types.StructField("", parsed)])).fields[0]
     if _COLLATED_LENGTH.search(text) or any(map(collation_of, all_fields(StructType((typed,))))):
         raise collations.refused(f"the type `{text}` has a collation", table)

@@ -23,6 +23,7 @@ from dbt.adapters.silt.engine.sql.ast import (
     UpdateSet,
 )
 from dbt.adapters.silt.engine.sql.cursor import Cursor
+from dbt.adapters.silt.engine.sql.mistakes import comma_remedy
 from dbt.adapters.silt.engine.sql.spans import closing, starts_query, starts_query_in_parentheses
 from dbt.adapters.silt.engine.sql.tokens import tokenize
 
@@ -48,6 +49,8 @@ def pushed_down(statement: Statement, ctes: str) -> Statement:
 
 
 def _skip_one(cursor: Cursor) -> None:
+    if cursor.at("SELECT") and cursor.ahead(1).word not in ("AS", "("):
+        raise cursor.error("expected a common table expression, found `select`", comma_remedy(cursor.tokens))
     cursor.identifier("the name of a common table expression")
     if cursor.at("(") and not starts_query_in_parentheses(cursor.tokens, cursor.at_token):
         cursor.group()

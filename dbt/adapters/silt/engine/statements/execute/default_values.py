@@ -102,7 +102,7 @@ class _Item:
 
 
 def _list(query: str) -> list[_Item]:
-    """Returns the items of a SELECT list, or an empty list for any other query."""
+    """Returns the items of a SELECT list, or an empty list for any other query, or if an item is missing."""
     cursor = Cursor(query, tokenize(query))
     if cursor.at("WITH"):
         take_ctes(cursor)
@@ -112,6 +112,8 @@ def _list(query: str) -> list[_Item]:
     cursor.take_any("ALL", "DISTINCT")
     while not cursor.at_end:
         first = cursor.at_token
+        if cursor.at_any(",", *_AFTER_LIST):
+            return []  # Spark reports the mistake
         cursor.until(",", *_AFTER_LIST, what="a value")
         items.append(_item(cursor.tokens[first : cursor.at_token]))
         if not cursor.take(","):

@@ -227,10 +227,10 @@ class _ListReader:
     is_scalar: bool
 
     def read(self, first: int, after: int) -> Iterator[ListItem]:
-        while first < after:
-            end = self._end_of_item(first, after)
-            yield self._item(first, end)
-            first = end + 1
+        end = first - 1
+        while end < after:
+            first, end = end + 1, self._end_of_item(end + 1, after)
+            yield self._item(first, end)  # an item is missing after a comma at the end
 
     def _end_of_item(self, at: int, after: int) -> int:
         while at < after and self.tokens[at].word != ",":

@@ -16,9 +16,10 @@ from typing import Any, Final
 
 from dbt.adapters.silt.engine.catalog.documents import Function
 from dbt.adapters.silt.engine.catalog.names import RelationName
-from dbt.adapters.silt.engine.commands.spark.errors import SPARKS, condition, syntax_remedy
+from dbt.adapters.silt.engine.commands.spark.errors import SPARKS, condition
 from dbt.adapters.silt.engine.commands.spark.failures.causes import first_line
 from dbt.adapters.silt.engine.commands.spark.failures.conditions import SYNTAX
+from dbt.adapters.silt.engine.commands.spark.failures.remedies import syntax_remedy
 from dbt.adapters.silt.engine.commands.spark.session_settings import is_checked
 from dbt.adapters.silt.engine.commands.spark.types import kernel_schema
 from dbt.adapters.silt.engine.kernel.errors import (
@@ -308,7 +309,7 @@ def _placed(error: Exception, sql: str) -> StatementSyntaxError:
     """Returns Spark's message with the position in the text; Spark counts the line of EXPLAIN as the first."""
     said = first_line(error).partition(" (line ")[0].rstrip(".")
     place = _PLACE.search(str(error))
-    remedy = syntax_remedy(said)
+    remedy = syntax_remedy(said, sql)
     if place is None:
         return StatementSyntaxError(said, remedy=remedy)
     line, column = int(place[1]) - 2, int(place[2])

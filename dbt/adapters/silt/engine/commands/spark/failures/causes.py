@@ -11,7 +11,7 @@ from typing import Any, Final
 from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.errors import PySparkException
 
-from dbt.adapters.silt.engine.commands.spark.failures.texts import located, sentence, without_java_stack
+from dbt.adapters.silt.engine.commands.spark.failures.texts import located, quoted_sql, sentence, without_java_stack
 
 _DEEPEST: Final = 30
 """Longer chains of causes are cut: Java does not forbid a cycle."""
@@ -29,6 +29,7 @@ class Cause:
         parameters: the parameters of the condition.
         exception: the name of the exception's class; for a Java exception, with the package.
         code: the error code of a service of AWS that refused a request; empty if unknown.
+        sql: the SQL that its message quotes; may be empty.
     """
 
     text: str
@@ -38,6 +39,7 @@ class Cause:
     parameters: Mapping[str, Any] = field(default_factory=dict)
     exception: str = ""
     code: str = ""
+    sql: str = ""
 
 
 def causes(error: Exception) -> list[Cause]:
@@ -74,7 +76,7 @@ def _chain(java: Any) -> Iterator[Cause]:
         condition, state, parameters = _condition(java)
         exception = str(java.getClass().getName())
         message = located(_message(told, exception), _part(java))
-        yield Cause(text, message, condition, state, parameters, exception, _code(java, text))
+        yield Cause(text, message, condition, state, parameters, exception, _code(java, text), quoted_sql(told))
         java = java.getCause()
         if java is None:
             yield from _in_text(told)
@@ -126,7 +128,8 @@ def _described(error: PySparkException) -> Cause:
     exception = type(error).__name__
     message = located(_message(str(error), exception), _fragment(error.getQueryContext()))
     condition, state = error.getCondition() or "", error.getSqlState() or ""
-    return Cause(message, message, condition, state, error.getMessageParameters() or {}, exception)
+    parameters = error.getMessageParameters() or {}
+    return Cause(message, message, condition, state, parameters, exception, sql=quoted_sql(str(error)))
 
 
 _SQL: Final = "SQL"

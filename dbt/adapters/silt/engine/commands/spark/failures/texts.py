@@ -11,6 +11,8 @@ from typing import Final
 _END: Final = re.compile(r"\s*SQLSTATE: [0-9A-Z]{5}|;\n|\n== |\n+JVM stacktrace:|\n\tat ")
 _LINE: Final = re.compile(r"SQLSTATE: [0-9A-Z]{5} (\(line \d+)")
 _SHOWN: Final = re.compile(r"^== SQL \(line \d+, position \d+\) ==\n(.*)\n( *)(\^+)$", re.MULTILINE)
+_QUOTED: Final = re.compile(r"^== SQL(?: \(line \d+, position \d+\))? ==\n(?P<sql>.*)", re.MULTILINE | re.DOTALL)
+_ARROW: Final = re.compile(r"^-*\^+$\n?", re.MULTILINE)
 _LONGEST: Final = 80
 _OWN: Final = re.compile(r"(?:, )?`?__silt_\w+`?")
 _VIEW: Final = re.compile(r"@v\d+/[0-9a-f]+\.\d+")
@@ -29,6 +31,16 @@ def sentence(text: str) -> str:
         return f"{without_own_names(said).rstrip('.')} {line[1]})"
     part = _part(text)
     return without_own_names(f"{said.rstrip(' .!')} (in `{part}`)" if part else said)
+
+
+def quoted_sql(text: str) -> str:
+    """Returns the SQL that a message of Spark's parser quotes, without the line that marks a position; may be empty.
+
+    Args:
+        text: the whole message of PySpark or Java.
+    """
+    found = _QUOTED.search(without_java_stack(text))
+    return "" if found is None else _ARROW.sub("", found["sql"])
 
 
 def without_own_names(text: str) -> str:

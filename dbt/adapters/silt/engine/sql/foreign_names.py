@@ -1,0 +1,154 @@
+"""Translates the types and functions of other platforms into Spark's, for the remedies of errors."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Final
+
+_TYPE: Final = re.compile(r"\s*(?P<name>[\w ]+?)\s*(?P<arguments>\([\d\s,]*\))?\s*")
+
+_STRING: Final = "string"
+_WITHOUT_ZONE: Final = "timestamp_ntz"
+_TYPES: Final[Mapping[str, str]] = {
+    **dict.fromkeys(("text", "tinytext", "mediumtext", "longtext", "ntext", "citext"), _STRING),
+    **dict.fromkeys(("clob", "nclob", "uuid", "uniqueidentifier", "xml"), _STRING),
+    **dict.fromkeys(("json", "jsonb"), _STRING),
+    **dict.fromkeys(("varchar", "varchar2", "nvarchar", "nvarchar2", "nchar", "char"), _STRING),
+    **dict.fromkeys(("int64", "int8"), "bigint"),
+    **dict.fromkeys(("int4", "mediumint"), "int"),
+    "int2": "smallint",
+    **dict.fromkeys(("float64", "float8", "binary_double"), "double"),
+    **dict.fromkeys(("float4", "binary_float"), "float"),
+    **dict.fromkeys(("number", "bignumeric", "bigdecimal"), "decimal(38, 0)"),
+    "hugeint": "decimal(38, 0)",
+    "money": "decimal(19, 4)",
+    "bool": "boolean",
+    **dict.fromkeys(("datetime", "datetime2", "smalldatetime", "timestampntz"), _WITHOUT_ZONE),
+    **dict.fromkeys(("timestamptz", "timestamp_tz", "timestampltz", "datetimeoffset"), "timestamp"),
+    **dict.fromkeys(("bytes", "bytea", "blob", "varbinary", "raw", "longblob"), "binary"),
+}
+"""Spark's types for the types that Spark does not have, or does not have without a length."""
+
+_WITH_LENGTH: Final[Mapping[str, str]] = {
+    **dict.fromkeys(("number", "bignumeric", "bigdecimal"), "decimal"),
+    **dict.fromkeys(("varchar2", "nvarchar", "nvarchar2"), "varchar"),
+    "nchar": "char",
+}
+"""Spark's types for types with the same arguments."""
+
+_EXPLAINED: Final[Mapping[str, str]] = {
+    "decimal(38, 0)": "; its arguments are the precision and the scale",
+    _WITHOUT_ZONE: " (a local time), or `timestamp` (an instant)",
+}
+
+FUNCTIONS: Final[Mapping[str, str]] = {
+    "arg_max": "max_by(x, y)",
+    "arg_min": "min_by(x, y)",
+    "array_cat": "concat(a, b)",
+    "array_construct": "array(...)",
+    "array_length": "array_size(...)",
+    "array_to_string": "array_join(...)",
+    "booland_agg": "bool_and(...)",
+    "boolor_agg": "bool_or(...)",
+    "convert": "cast(x as type)",
+    "countif": "count_if(...)",
+    "current_datetime": "localtimestamp()",
+    "date_from_parts": "make_date(year, month, day)",
+    "datefromparts": "make_date(year, month, day)",
+    "datetime": "cast(x as timestamp_ntz)",
+    "datetime_add": "t + interval 1 day",
+    "datetime_diff": "timestampdiff(unit, start, end)",
+    "datetime_sub": "t - interval 1 day",
+    "datetime_trunc": "date_trunc('unit', t)",
+    "dayofweekiso": "extract(dayofweek_iso from x)",
+    "div0": "if(b = 0, 0, a / b)",
+    "ends_with": "endswith(text, part)",
+    "epoch": "unix_timestamp(t)",
+    "format": "format_string(...)",
+    "format_date": "date_format(x, 'yyyy-MM-dd')",
+    "format_datetime": "date_format(x, 'yyyy-MM-dd HH:mm:ss')",
+    "format_timestamp": "date_format(x, 'yyyy-MM-dd HH:mm:ss')",
+    "gen_random_uuid": "uuid()",
+    "generate_series": "sequence(...) or range(...)",
+    "generate_uuid": "uuid()",
+    "getdate": "current_timestamp()",
+    "iff": "if(...) or case",
+    "json_extract": "get_json_object(x, '$.name')",
+    "json_extract_path_text": "get_json_object(x, '$.name')",
+    "json_extract_scalar": "get_json_object(x, '$.name')",
+    "json_value": "get_json_object(x, '$.name')",
+    "list_contains": "array_contains(...)",
+    "list_value": "array(...)",
+    "logical_and": "bool_and(...)",
+    "logical_or": "bool_or(...)",
+    "object_agg": "map_from_entries(collect_list(struct(key, value)))",
+    "object_construct": "named_struct(...) or map(...)",
+    "offset": "`a[0]` for the first element of an array",
+    "on": "`qualify row_number() over (partition by ... order by ...) = 1` in place of `distinct on (...)`",
+    "parse_date": "to_date(x, 'yyyy-MM-dd')",
+    "parse_datetime": "to_timestamp_ntz(x, 'yyyy-MM-dd HH:mm:ss')",
+    "parse_timestamp": "to_timestamp(x, 'yyyy-MM-dd HH:mm:ss')",
+    "pg_typeof": "typeof(...)",
+    "quantile_cont": "percentile(x, 0.5)",
+    "regexp_contains": "regexp_like(...)",
+    "regexp_matches": "regexp_like(...)",
+    "row_to_json": "to_json(...)",
+    "safe_cast": "try_cast(x as type)",
+    "safe_divide": "try_divide(...)",
+    "safe_offset": "`get(a, 0)` for the first element of an array",
+    "starts_with": "startswith(text, part)",
+    "strftime": "date_format(x, 'yyyy-MM-dd')",
+    "string_split": "split(...)",
+    "string_to_array": "split(...)",
+    "strpos": "locate(...)",
+    "strptime": "to_timestamp(x, 'yyyy-MM-dd HH:mm:ss')",
+    "struct_pack": "named_struct(...)",
+    "sysdate": "current_timestamp()",
+    "systimestamp": "current_timestamp()",
+    "timestamp_add": "t + interval 1 day",
+    "timestamp_diff": "timestampdiff(unit, start, end)",
+    "timestamp_sub": "t - interval 1 day",
+    "timestamp_trunc": "date_trunc('unit', t)",
+    "to_boolean": "cast(x as boolean)",
+    "to_decimal": "cast(x as decimal(p, s))",
+    "to_double": "cast(x as double)",
+    "to_hex": "hex(...)",
+    "to_json_string": "to_json(...)",
+    "to_jsonb": "to_json(...)",
+    "to_numeric": "cast(x as decimal(p, s))",
+    "today": "current_date()",
+    "try_to_boolean": "try_cast(x as boolean)",
+    "try_to_decimal": "try_cast(x as decimal(p, s))",
+    "try_to_double": "try_cast(x as double)",
+    "try_to_numeric": "try_cast(x as decimal(p, s))",
+    "unnest": "explode(...)",
+    "uuid_string": "uuid()",
+    "week": "weekofyear(...)",
+    "weekiso": "weekofyear(...)",
+}
+"""Spark's equivalents of the functions of other platforms."""
+
+CALLS: Final[Mapping[str, str]] = {
+    "to_char": "cast(x as string); `to_char` needs a format",
+    "to_number": "cast(x as decimal(p, s)); `to_number` needs a format",
+    "to_varchar": "cast(x as string); `to_varchar` needs a format",
+    "trunc": "date_trunc('day', t) for a time, or cast(x as bigint) for a number",
+}
+"""Spark's equivalents of calls with one argument, which Spark's function of that name does not accept."""
+
+
+def type_remedy(text: str) -> str | None:
+    """Returns the remedy for a column type that Spark does not have, if the type is known.
+
+    Args:
+        text: the type as SQL, such as `number(10, 2)`.
+    """
+    found = _TYPE.fullmatch(text)
+    if found is None:
+        return None
+    name, arguments = found["name"].lower(), found["arguments"]
+    if arguments and name in _WITH_LENGTH:
+        return f"In Spark, the type is `{_WITH_LENGTH[name]}{arguments}`"
+    spark = _TYPES.get(name)
+    return None if spark is None else f"In Spark, the type is `{spark}`{_EXPLAINED.get(spark, '')}"

@@ -1,0 +1,84 @@
+"""The remedies for statements that Spark refuses, from the messages and parameters of Spark 4.1."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pytest
+
+from dbt.adapters.silt.engine.commands.spark.failures.causes import Cause
+from dbt.adapters.silt.engine.commands.spark.failures.remedies import remedy_of
+from dbt.adapters.silt.engine.commands.spark.failures.texts import quoted_sql
+
+_SYNTAX = """
+[PARSE_SYNTAX_ERROR] Syntax error at or near 'AS'. SQLSTATE: 42601 (line 2, pos 17)
+
+== SQL ==
+select id,
+  from `orders@v0` AS `orders`
+-----------------^^^
+where id > 1
+"""
+
+
+def _cause(condition: str, parameters: Mapping[str, object], message: str = "") -> Cause:
+    return Cause(message, message, condition, parameters=parameters, sql=quoted_sql(message))
+
+
+@pytest.mark.parametrize(
+    ("condition", "parameters", "said"),
+    [
+        ("UNSUPPORTED_DATATYPE", {"typeName": '"NUMBER(10,2)"'}, "In Spark, the type is `decimal(10,2)`"),
+        ("DATATYPE_MISSING_SIZE", {"type": '"VARCHAR"'}, "In Spark, the type is `string`"),
+        (
+            "WRONG_NUM_ARGS.WITHOUT_SUGGESTION",
+            {"functionName": "`to_varchar`", "expectedNum": "2", "actualNum": "1"},
+            "In Spark, write cast(x as string); `to_varchar` needs a format",
+        ),
+        (
+            "INCONSISTENT_BEHAVIOR_CROSS_VERSION.DATETIME_WEEK_BASED_PATTERN",
+            {"c": "Y"},
+            "Spark's patterns are those of Java, as in 'yyyy-MM-dd HH:mm:ss'",
+        ),
+        ("INVALID_EXTRACT_FIELD", {"field": "`epoch`", "expr": '"ts"'}, "In Spark, write unix_timestamp(t)"),
+        (
+            "DATATYPE_MISMATCH.UNEXPECTED_INPUT_TYPE",
+            {"sqlExpr": "\"date_add(d, INTERVAL '1' DAY)\"", "inputType": '"INTERVAL DAY"'},
+            "In Spark, write `d + interval 1 day`",
+        ),
+        (
+            "UNRESOLVED_COLUMN.WITH_SUGGESTION",
+            {"objectName": "`month`"},
+            "Check the column's name; if `month` is a unit of time, write `date_trunc('month', t)` or "
+            "`datediff(month, start, end)`",
+        ),
+    ],
+)
+def test_a_mistake_has_a_remedy(condition: str, parameters: Mapping[str, object], said: str) -> None:
+    assert remedy_of(_cause(condition, parameters)) == said
+
+
+@pytest.mark.parametrize(
+    ("condition", "parameters"),
+    [
+        ("UNSUPPORTED_DATATYPE", {"typeName": '"BLUB"'}),
+        ("WRONG_NUM_ARGS.WITHOUT_SUGGESTION", {"functionName": "`to_varchar`", "actualNum": "3"}),
+        ("WRONG_NUM_ARGS.WITHOUT_SUGGESTION", {"functionName": "`if`", "actualNum": "1"}),
+        ("INCONSISTENT_BEHAVIOR_CROSS_VERSION.READ_ANCIENT_DATETIME", {}),
+        ("UNRESOLVED_COLUMN.WITH_SUGGESTION", {"objectName": "`o`.`idd`"}),
+        ("DATATYPE_MISMATCH.UNEXPECTED_INPUT_TYPE", {"sqlExpr": '"date_add(d, x)"', "inputType": '"STRING"'}),
+        ("DIVIDE_BY_ZERO", {}),
+    ],
+)
+def test_any_other_failure_has_no_remedy_of_its_own(condition: str, parameters: Mapping[str, object]) -> None:
+    assert remedy_of(_cause(condition, parameters)) is None
+
+
+def test_the_comma_before_from_is_found_in_the_sql_that_the_parser_quotes() -> None:
+    assert quoted_sql(_SYNTAX) == "select id,\n  from `orders@v0` AS `orders`\nwhere id > 1"
+    found = remedy_of(_cause("PARSE_SYNTAX_ERROR", {}, _SYNTAX))
+    assert found == "Remove the comma before `from`, or add what is missing after it"
+
+
+def test_a_message_without_sql_has_no_remedy() -> None:
+    assert remedy_of(_cause("PARSE_SYNTAX_ERROR", {}, "[PARSE_SYNTAX_ERROR] Syntax error at or near 'AS'.")) is None
