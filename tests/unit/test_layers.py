@@ -74,7 +74,7 @@ FLOORS = (
     ("engine/datasource/reading", "engine/datasource/writing"),
     ("engine/datasource/source",),
     ("cli/tables", "column", "command_server", "kept_spark", "records", "status_lines", "tools"),
-    ("report", "cli/project"),
+    ("report", "cli/project", "dbt_seams"),
     ("cli/shell",),
     ("cli", "runs/logical_run"),
     ("cli/publishing",),

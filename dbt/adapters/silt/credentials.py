@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 from dbt.adapters.contracts.connection import Credentials
 from dbt_common.dataclass_schema import ValidationError
 
+from dbt.adapters.silt.dbt_seams.missing_results import explain_missing_results
 from dbt.adapters.silt.engine.catalog.names import check_identifier
 from dbt.adapters.silt.engine.commands.spark import shown_settings
 from dbt.adapters.silt.engine.kernel.errors import InvalidNameError, InvalidSettingError
@@ -22,16 +23,15 @@ from dbt.adapters.silt.engine.kernel.storage.urls import Service, is_url, parse_
 from dbt.adapters.silt.engine.kernel.table.property_values import IsolationLevel
 from dbt.adapters.silt.lazy import lazy_module
 from dbt.adapters.silt.records import locations
-from dbt.adapters.silt.runs.logical_run.missing_results import explain_missing_results
 from dbt.adapters.silt.runs.logical_run.publish_mode import PublishMode
 from dbt.adapters.silt.runs.logical_run.resume import OFF, is_off, parse_duration, parse_resume
 from dbt.adapters.silt.runs.logical_run.run_id import run_id_text
 
 if TYPE_CHECKING:
+    from dbt.adapters.silt.dbt_seams import target_type as shown_type
     from dbt.adapters.silt.engine.sql.query import quotes as sql_quotes
-    from dbt.adapters.silt.runs import target_type as shown_type
 else:
-    shown_type = lazy_module("dbt.adapters.silt.runs.target_type")
+    shown_type = lazy_module("dbt.adapters.silt.dbt_seams.target_type")
     sql_quotes = lazy_module("dbt.adapters.silt.engine.sql.query.quotes")
 
 

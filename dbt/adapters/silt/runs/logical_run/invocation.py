@@ -21,14 +21,13 @@ from dbt_common.exceptions import DbtRuntimeError
 from dbt_common.invocation import get_invocation_id, get_invocation_started_at
 
 from dbt import selected_resources
+from dbt.adapters.silt.dbt_seams import interruption
+from dbt.adapters.silt.dbt_seams.dbt_command import RETRY, CommandEnd, DbtCommand
 from dbt.adapters.silt.engine.kernel.errors import SiltError
 from dbt.adapters.silt.records.run_registry import HIDDEN, RunEntry, RunRegistry, variables_text
 from dbt.adapters.silt.records.units import RunContext
-from dbt.adapters.silt.runs.logical_run import shown_interrupts, termination
 from dbt.adapters.silt.runs.logical_run.announcement import Announcement
-from dbt.adapters.silt.runs.logical_run.command_end import CommandEnd
 from dbt.adapters.silt.runs.logical_run.committed_nodes import CommittedNodes
-from dbt.adapters.silt.runs.logical_run.dbt_command import RETRY, DbtCommand
 from dbt.adapters.silt.runs.logical_run.failures import last_failures, with_upstream
 from dbt.adapters.silt.runs.logical_run.recorded_end import RecordedEnd
 from dbt.adapters.silt.runs.logical_run.resume import ResumeRule, resumable
@@ -96,11 +95,11 @@ class Invocation:
         self.project_root = Path(given or os.getcwd())
         self.target_path = Path(getattr(config, "project_target_path", None) or self.project_root / "target")
         self._registry = RunRegistry(self.target_path)
-        termination.install()
+        interruption.handle_termination()
         self._typed = DbtCommand.current(self.which)
         if self._typed.announces_end:
             add_callback_to_manager(self._on_event)
-            shown_interrupts.shorten()
+            interruption.hide_traceback()
         self._committed = CommittedNodes(self.target_path)
         self._state = None if self._typed.state is None else self.project_root / self._typed.state
         self._retry = self._find_retry() if self.writes and self._typed.name == RETRY else None
@@ -192,7 +191,7 @@ class Invocation:
 
     @property
     def run_id(self) -> str | None:
-        """The run id of current writes; None before the run starts, and for a command that is not a run."""
+        """The run id of current writes; unset before the run starts, and for a command that is not a run."""
         return self.run.run_id if self.has_started else None
 
     @property
@@ -272,7 +271,7 @@ class Invocation:
             entered, self._entered = self._entered, None
         self._mark_need_of_spark()
         error = sys.exc_info()[1]
-        termination.set_exit_code(error)
+        interruption.set_exit_code(error)
         command_end = CommandEnd.of(error, self._around)
         end = self._recorded(command_end if entered is None else publish(command_end))
         if entered is None and end.end.finished and self._flag("which") == "test":

@@ -18,6 +18,7 @@ from dbt.adapters.events.logging import AdapterLogger
 from dbt.cli.exceptions import ExceptionExit
 from dbt_common.exceptions import DbtRuntimeError
 
+from dbt.adapters.silt.dbt_seams.dbt_command import CommandEnd
 from dbt.adapters.silt.engine.kernel.errors import ConcurrentModificationError, SiltError
 from dbt.adapters.silt.lazy import lazy_module
 from dbt.adapters.silt.records.command_result import (
@@ -29,7 +30,6 @@ from dbt.adapters.silt.records.command_result import (
 )
 from dbt.adapters.silt.records.journal import CommitJournal, JournalEntry
 from dbt.adapters.silt.records.run_registry import HELD, PUBLISHED
-from dbt.adapters.silt.runs.logical_run.command_end import CommandEnd
 from dbt.adapters.silt.runs.logical_run.invocation import PUBLISHING_COMMANDS, Invocation
 from dbt.adapters.silt.runs.logical_run.publish_mode import PublishMode
 

@@ -11,13 +11,12 @@ from typing import Any
 
 from dbt.adapters.events.logging import AdapterLogger
 
+from dbt.adapters.silt.dbt_seams import interruption
+from dbt.adapters.silt.dbt_seams.dbt_command import CommandEnd, retry_line
 from dbt.adapters.silt.engine.kernel.errors import SiltError
 from dbt.adapters.silt.records.command_result import RESULTS_FILE, CommandResult, replace_results, results_of_command
 from dbt.adapters.silt.records.kept_results import KeptResults
 from dbt.adapters.silt.records.run_registry import RunEntry, RunRegistry, last_build
-from dbt.adapters.silt.runs.logical_run import termination
-from dbt.adapters.silt.runs.logical_run.command_end import CommandEnd
-from dbt.adapters.silt.runs.logical_run.dbt_command import retry_line
 from dbt.adapters.silt.runs.logical_run.failures import last_failures, next_step
 
 logger = AdapterLogger("Silt")
@@ -85,7 +84,7 @@ class RecordedEnd:
 
     def _advise(self, invocation_id: str, has_results: bool) -> None:
         """Logs which command to type; an unreadable registry has been warned of."""
-        reason = "Ended by SIGTERM" if termination.was_received() else "Interrupted"
+        reason = "Ended by SIGTERM" if interruption.was_received() else "Interrupted"
         with contextlib.suppress(SiltError):
             entry = self.registry.find(invocation_id)
             if entry is not None:

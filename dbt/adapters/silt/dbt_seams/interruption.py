@@ -1,16 +1,41 @@
-"""Ends a dbt command at SIGTERM as Ctrl-C does, with the exit code that schedulers expect.
-
-Schedulers stop a command by SIGTERM. By default it ends a Python process at once: its statements continue in Spark for
-a moment, and no message explains how to continue.
-"""
+"""Ends a dbt command at SIGTERM as Ctrl-C does, with schedulers' exit code, and hides dbt's traceback after both."""
 
 from __future__ import annotations
 
 import signal
+import sys
 import threading
+from collections.abc import Callable
 from types import FrameType
+from typing import TYPE_CHECKING, Final
 
 import click
+from dbt_common.events.event_manager_client import get_event_manager
+
+if TYPE_CHECKING:
+    from dbt_common.events.base_types import EventMsg
+
+_SCREEN: Final = "stdout_log"
+"""dbt's name of its logger for the standard output."""
+
+_SAY_NOTHING: Final = ("MainEncounteredError", "MainStackTrace")
+"""dbt's events for the error that ends a command: after Ctrl-C they show an empty message and a line of dbt's code."""
+
+
+def hide_traceback() -> None:
+    """Hides these events after Ctrl-C or SIGTERM; other errors are shown, and dbt's log file has them all."""
+    for logger in get_event_manager().loggers:
+        if logger.name == _SCREEN:
+            logger.filter = _without_interrupts(logger.filter)
+
+
+def _without_interrupts(shown: Callable[[EventMsg], bool]) -> Callable[[EventMsg], bool]:
+    def is_shown(message: EventMsg) -> bool:
+        is_of_interrupt = message.info.name in _SAY_NOTHING and isinstance(sys.exc_info()[1], KeyboardInterrupt)
+        return not is_of_interrupt and shown(message)
+
+    return is_shown
+
 
 EXIT_CODE = 128 + signal.SIGTERM
 """The exit code that a shell reports of a process ended by SIGTERM."""
@@ -18,7 +43,7 @@ EXIT_CODE = 128 + signal.SIGTERM
 _received = threading.Event()
 
 
-def install() -> None:
+def handle_termination() -> None:
     """Handles SIGTERM as Ctrl-C in this process if it is dbt's own, and not a program that uses a `dbtRunner`.
 
     A second SIGTERM ends the process at once.

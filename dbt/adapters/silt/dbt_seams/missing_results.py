@@ -9,10 +9,10 @@ from dbt.adapters.events.logging import AdapterLogger
 from dbt_common.events.base_types import EventMsg
 from dbt_common.events.event_manager_client import add_callback_to_manager
 
+from dbt.adapters.silt.dbt_seams.dbt_command import RETRY
 from dbt.adapters.silt.engine.kernel.errors import SiltError
 from dbt.adapters.silt.records.command_result import RESULTS_FILE
 from dbt.adapters.silt.records.run_registry import RunRegistry
-from dbt.adapters.silt.runs.logical_run.dbt_command import RETRY
 
 logger = AdapterLogger("Silt")
 

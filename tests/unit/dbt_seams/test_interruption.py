@@ -13,7 +13,7 @@ from dbt_common.events.event_manager_client import cleanup_event_logger, get_eve
 from dbt_common.events.functions import fire_event
 from dbt_common.events.logger import LoggerConfig
 
-from dbt.adapters.silt.runs.logical_run import shown_interrupts
+from dbt.adapters.silt.dbt_seams import interruption
 
 
 @pytest.fixture
@@ -23,7 +23,7 @@ def streams() -> Iterator[dict[str, io.StringIO]]:
     found = {name: io.StringIO() for name in ("stdout_log", "file_log")}
     for name, stream in found.items():
         get_event_manager().add_logger(LoggerConfig(name=name, output_stream=stream, level=EventLevel.DEBUG))
-    shown_interrupts.shorten()
+    interruption.hide_traceback()
     yield found
     cleanup_event_logger()
 

@@ -14,7 +14,7 @@ from typing import Any
 import click
 import pytest
 
-from dbt.adapters.silt.runs.logical_run.dbt_command import DbtCommand, command_line, dbt_program, retry_line
+from dbt.adapters.silt.dbt_seams.dbt_command import DbtCommand, command_line, dbt_program, retry_line
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,90 @@
+"""The parts of dbt that it does not promise to keep are as `dbt_seams` needs them: a new dbt fails here first.
+
+They were read from dbt-core 1.11.16, dbt-adapters 1.24.5 and dbt-common 1.39.0.
+"""
+
+from __future__ import annotations
+
+import inspect
+import io
+from argparse import Namespace
+
+import click
+import pytest
+from dbt.adapters.factory import FACTORY, AdapterContainer
+from dbt.artifacts.schemas.run.v5.run import RunResultOutput, RunResultsMetadata
+from dbt.cli import main, requires
+from dbt.cli.exceptions import ExceptionExit, ResultExit
+from dbt.config.profile import Profile
+from dbt.events import types
+from dbt.flags import set_from_args
+from dbt_common.events.base_types import EventLevel
+from dbt_common.events.event_manager_client import get_event_manager
+from dbt_common.events.functions import get_stdout_config
+from dbt_common.events.logger import LineFormat
+
+from dbt.adapters.silt.credentials import SiltCredentials
+from dbt.adapters.silt.dbt_seams import interruption
+from dbt.adapters.silt.records.command_result import RESULTS_FILE
+
+
+def test_the_dictionary_of_a_target_has_the_type_of_the_adapter() -> None:
+    """`target_type` replaces the type in it."""
+    set_from_args(Namespace(LOG_CACHE_EVENTS=False), {})
+    credentials = SiltCredentials(database="silt", schema="main")
+    target = Profile("shop", "dev", 1, credentials).to_target_dict()
+    assert (target["type"], target["name"], target["schema"]) == ("silt", "dev", "main")
+
+
+def test_dispatch_asks_a_container_of_adapters_for_the_names_of_their_types() -> None:
+    """`target_type` adds a name to them, and finds the adapter by its name."""
+    assert list(inspect.signature(AdapterContainer.get_adapter_type_names).parameters) == ["self", "name"]
+    assert isinstance(FACTORY, AdapterContainer)
+    assert isinstance(FACTORY.adapters, dict)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("MainEncounteredError", "MainStackTrace", "CommandCompleted", "GenericExceptionOnRun"),
+        "NoNodesForSelectionCriteria",
+    ],
+)
+def test_dbt_has_the_events_that_the_adapter_waits_for_or_hides(name: str) -> None:
+    assert getattr(types, name).__name__ == name
+
+
+def test_the_logger_of_the_standard_output_has_the_name_that_is_looked_for() -> None:
+    config = get_stdout_config(LineFormat.PlainText, False, EventLevel.INFO, False)
+    assert config.name == interruption._SCREEN
+
+
+def test_a_logger_has_a_filter_that_can_be_replaced() -> None:
+    manager = get_event_manager()
+    before = list(manager.loggers)
+    config = get_stdout_config(LineFormat.PlainText, False, EventLevel.INFO, False)
+    config.output_stream = io.StringIO()
+    try:
+        manager.add_logger(config)
+        assert callable(manager.loggers[-1].filter)
+    finally:
+        manager.loggers[:] = before
+
+
+def test_a_command_that_fails_has_the_exit_code_of_failed_nodes_or_carries_the_error_that_aborted_it() -> None:
+    error = ValueError("lost")
+    failed, aborted = ResultExit(), ExceptionExit(error)
+    assert isinstance(failed, click.ClickException) and isinstance(aborted, click.ClickException)
+    assert (failed.exit_code, aborted.exit_code, aborted.exception) == (1, 2, error)
+
+
+@pytest.mark.parametrize("name", ["flags", "runtime_config", "dbt_runner_command_args"])
+def test_the_context_of_a_command_has_the_entries_that_are_read(name: str) -> None:
+    assert any(f'"{name}"' in inspect.getsource(module) for module in (main, requires))
+
+
+def test_the_results_of_a_command_have_the_fields_that_are_read() -> None:
+    fields = set(RunResultOutput.__dataclass_fields__)
+    assert {"unique_id", "status", "message", "adapter_response"} <= fields
+    assert "invocation_id" in RunResultsMetadata.__dataclass_fields__
+    assert RESULTS_FILE == "run_results.json"
