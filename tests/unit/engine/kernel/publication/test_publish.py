@@ -14,11 +14,11 @@ from dbt.adapters.silt.engine.kernel.errors import (
     DataFileMissingError,
     StorageError,
 )
-from dbt.adapters.silt.engine.kernel.publication.branch_changes import changes_on
-from dbt.adapters.silt.engine.kernel.publication.publish import PublishSettings, publish
+from dbt.adapters.silt.engine.kernel.publication.branch_changes import changes_on, new_files
+from dbt.adapters.silt.engine.kernel.publication.publish import OF_STATEMENTS, PublishSettings, publish
 from dbt.adapters.silt.engine.kernel.storage.memory_store import MemoryStore
 from dbt.adapters.silt.engine.kernel.storage.store import Store
-from dbt.adapters.silt.engine.kernel.table.actions import SetTransaction
+from dbt.adapters.silt.engine.kernel.table.actions import DeletionVector, SetTransaction
 from dbt.adapters.silt.engine.kernel.table.paths import commit_path
 from dbt.adapters.silt.engine.kernel.transaction.branch_log import BranchLog
 from dbt.adapters.silt.engine.kernel.transaction.changes import Changes, Operation, ReadSet
@@ -28,6 +28,7 @@ from tests.memory_object_store import MemoryObjectStore
 from tests.publication.tables import Process, create
 from tests.unit.engine.kernel.log_builder import add, paths
 
+VECTOR = DeletionVector("i", "wi5b=000010000siXQKl0rr91000f55c8Xg0@@D72lkbi5=-{L", 40, 6)
 WRITE = Operation("WRITE", {"mode": "Append"}, {"numFiles": "1"})
 
 
@@ -158,6 +159,53 @@ def test_two_branches_that_replace_the_same_rows_conflict() -> None:
     publish(running.register, list(branches[0].values()))
     with pytest.raises(ConcurrentModificationError):
         publish(running.register, list(branches[1].values()))
+
+
+def restore(log: BranchLog, version: int) -> None:
+    """Restores the files of a version."""
+    now, then = log.snapshot(), log.snapshot_at(version)
+    removes = tuple(each.remove(1) for each in now.add_files())
+    changes = Changes(Operation("RESTORE"), tuple(then.add_files()), removes)
+    commit(log, now, changes, ReadSet(whole_table=True, transactions=True), CommitSettings())
+
+
+def test_files_of_the_history_that_a_branch_restores_are_not_its_own() -> None:
+    running = process()
+    running.write("a", "later", replaces=True)
+    log = running.branch()["a"]
+    append(log, "own")
+    restore(log, 1)
+    assert paths(log) == {"old"}
+    marked = replace(add("old", stats='{"numRecords": 9}'), deletion_vector=VECTOR)
+    changes = Changes(WRITE, (marked,), (add("old").remove(1),))
+    commit(log, log.snapshot(), changes, ReadSet(), CommitSettings())
+    assert new_files(log) == ["own"]
+
+
+def test_a_restored_version_conflicts_with_an_append_at_every_isolation_level() -> None:
+    running = process()
+    base = running.logs["a"].snapshot()
+    metadata = replace(base.metadata, configuration={"delta.isolationLevel": "WriteSerializable"})
+    commit(running.logs["a"], base, Changes(Operation("SET"), metadata=metadata), ReadSet(), CommitSettings())
+    running.write("a", "later", replaces=True)
+    branch = running.branch()
+    restore(branch["a"], 2)
+    append(branch["b"], "new")
+    running.write("a", "appended")
+    with pytest.raises(ConcurrentModificationError):
+        publish(running.register, list(branch.values()), settings=PublishSettings(None, OF_STATEMENTS, lambda _: None))
+
+
+def test_a_unit_of_work_that_a_branch_sets_back_is_forgotten() -> None:
+    running = process()
+    for version in (4, 5):
+        changes = Changes(WRITE, transactions=(SetTransaction("unit", version),))
+        commit(running.logs["a"], running.logs["a"].snapshot(), changes, ReadSet(), CommitSettings())
+    log = running.branch()["a"]
+    back = Changes(Operation("RESTORE"), forgotten=(SetTransaction("unit", 4),))
+    commit(log, log.snapshot(), back, ReadSet(whole_table=True, transactions=True), CommitSettings())
+    publish(running.register, [log])
+    assert running.logs["a"].snapshot().transaction_version("unit") == 4
 
 
 def test_publishing_twice_finds_its_own_files_replaced() -> None:
