@@ -14,7 +14,7 @@ from tests.random_projects.shrink import shrink
 
 pytestmark = [pytest.mark.filterwarnings("ignore"), pytest.mark.long]
 
-SEEDS: Final = 12
+SEEDS: Final = 40
 
 NULLS_MATCH_NO_NULLS: Final = """
 {% macro silt__get_merge_unique_key_match(source_unique_key, target_unique_key) -%}
