@@ -363,6 +363,7 @@ def row_ids(project: Any) -> Ids:
     return ids_of(catalog.table(RelationName(project.database, project.test_schema, "tracked")))
 
 
+@pytest.mark.manifest
 class TestClone(Publishing):
     @pytest.fixture(scope="class")
     def profiles_config_update(self, dbt_profile_target: dict[str, Any], unique_schema: str) -> dict[str, Any]:
