@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -361,36 +360,6 @@ class TestFilesOfARun(Publishing):
 def row_ids(project: Any) -> Ids:
     catalog = open_databases({project.database: warehouse(project)}, Storages()).catalog
     return ids_of(catalog.table(RelationName(project.database, project.test_schema, "tracked")))
-
-
-@pytest.mark.manifest
-class TestClone(Publishing):
-    @pytest.fixture(scope="class")
-    def profiles_config_update(self, dbt_profile_target: dict[str, Any], unique_schema: str) -> dict[str, Any]:
-        production = {**dbt_profile_target, "schema": unique_schema}
-        development = {**production, "schema": f"{unique_schema}_dev"}
-        return {"test": {"outputs": {"prod": production, "dev": development}, "target": "prod"}}
-
-    def test_all_clones_are_visible_at_one_moment(self, project: Any) -> None:
-        run_dbt(["build", "--select", "orders", "totals", "colours"])
-        state = shutil.copytree(Path(project.project_root, "target"), Path(project.project_root, "state"))
-        seen: list[int] = []
-
-        def on_event(event: Any) -> None:
-            if event.info.name in ("NodeFinished", "CommandCompleted"):
-                seen.append(len(catalog().relations(project.database, f"{project.test_schema}_dev")))
-
-        def catalog() -> Any:
-            return open_databases({project.database: warehouse(project)}, Storages()).catalog
-
-        place = ["--project-dir", str(project.project_root), "--profiles-dir", str(project.profiles_dir)]
-        command = ["clone", "--target", "dev", "--state", str(state), "--select", "orders", "totals", "colours"]
-        assert dbtRunner(callbacks=[on_event]).invoke([*command, *place]).success
-        assert len(seen) > 2 and not any(seen)
-        name = RelationName(project.database, f"{project.test_schema}_dev", "orders")
-        log = catalog().table(name)
-        assert next(iter(log.newest_commits())).info.operation == "CLONE" and log.snapshot().num_files
-        assert len(catalog().relations(project.database, name.schema)) == 3
 
 
 class TestWhatIsRefused(Publishing):
