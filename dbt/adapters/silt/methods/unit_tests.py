@@ -10,7 +10,6 @@ from dbt.adapters.base.meta import AdapterMeta, available
 
 from dbt.adapters.silt.engine.kernel.identifiers import quote
 from dbt.adapters.silt.lazy import lazy_module
-from dbt.adapters.silt.materializations.unit_tests.fixtures import given_queries
 
 if TYPE_CHECKING:
     from dbt.adapters.silt.column import SiltColumn
@@ -68,7 +67,7 @@ class UnitTestMethods(metaclass=AdapterMeta):
         Raises:
             DbtDatabaseError: if a value is not of its column's type.
         """
-        for each in given_queries(test, self._macro_resolver):
+        for each in fixtures.given_queries(test, self._macro_resolver):
             relation = self.Relation.create_from(self.config, each.original)
             types = {column.name: str(column.declared_type) for column in self.get_columns_in_relation(relation)}
             self.check_fixture_query(each.query, types, f"the fixture for `{each.original.name}`")
