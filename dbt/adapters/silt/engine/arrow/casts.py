@@ -13,11 +13,11 @@ import pyarrow.parquet as pq
 
 from dbt.adapters.silt.engine.arrow.types import arrow_type
 from dbt.adapters.silt.engine.kernel.errors import TableDamagedError, UnsupportedFeatureError
+from dbt.adapters.silt.engine.kernel.files.footer_check import field_id
 from dbt.adapters.silt.engine.kernel.files.plain_types import plain
 from dbt.adapters.silt.engine.kernel.table.column_mapping import PARQUET_FIELD_ID
 from dbt.adapters.silt.engine.kernel.table.schema import ArrayType, DataType, MapType, StructField, StructType
 
-_FIELD_ID = b"PARQUET:field_id"
 _MOST_DIGITS = 38
 
 
@@ -48,12 +48,6 @@ def position(fields: Sequence[pa.Field], stored: StructField, by_id: bool) -> in
     if len(found) > 1:
         raise TableDamagedError(f"the column `{stored.name}` occurs {len(found)} times in one file, in different case")
     return found[0] if found else None
-
-
-def field_id(field: pa.Field) -> int | None:
-    """Returns the Parquet id of a field, if it has an id."""
-    text = (field.metadata or {}).get(_FIELD_ID)
-    return None if text is None else int(text)
 
 
 def to_table(array: pa.Array, table_type: DataType, stored: DataType, traits: FileTraits) -> pa.Array:

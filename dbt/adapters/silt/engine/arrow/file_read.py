@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from dbt.adapters.silt.engine.arrow import casts
-from dbt.adapters.silt.engine.arrow.casts import FileTraits, field_id, position, to_table
+from dbt.adapters.silt.engine.arrow.casts import FileTraits, position, to_table
 from dbt.adapters.silt.engine.arrow.filters import outcomes
 from dbt.adapters.silt.engine.arrow.open_file import RowGroups, first_line, open_parquet, problems
 from dbt.adapters.silt.engine.arrow.scan import ArrowScan, ScanColumn
@@ -20,6 +20,7 @@ from dbt.adapters.silt.engine.arrow.text_lengths import fitted
 from dbt.adapters.silt.engine.arrow.types import arrow_type
 from dbt.adapters.silt.engine.kernel.errors import CorruptDeletionVectorError, CorruptLogError, TableDamagedError
 from dbt.adapters.silt.engine.kernel.files import deletion_vectors
+from dbt.adapters.silt.engine.kernel.files.footer_check import field_id
 from dbt.adapters.silt.engine.kernel.files.footers import WIDE_DIFFERENCES, may_be_wide_differences
 from dbt.adapters.silt.engine.kernel.storage.store import Store
 from dbt.adapters.silt.engine.kernel.table.actions import AddFile

@@ -15,7 +15,7 @@ import pytest
 from dbt.adapters.silt.engine.arrow.read import read
 from dbt.adapters.silt.engine.kernel.errors import TableDamagedError
 from dbt.adapters.silt.engine.kernel.files import footers
-from dbt.adapters.silt.engine.kernel.files.footer_check import read_footer
+from dbt.adapters.silt.engine.kernel.files.footer_check import field_id, read_footer
 from dbt.adapters.silt.engine.kernel.maintenance.file_check import check_files
 from dbt.adapters.silt.engine.kernel.storage.local_store import LocalStore
 from tests.unit.engine.kernel.log_builder import add, new_log, put
@@ -122,3 +122,14 @@ def test_the_statistics_of_a_checked_footer_are_read() -> None:
     footer = read_footer(pa.BufferReader(file_of(pa.table(ROWS), row_group_size=2)))
     found = footers.read(footer, [("int",), ("struct", "a")])
     assert (found["int",].minimum, found["int",].maximum, found["struct", "a"].null_count) == (1, 2, 2)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"), [("7", 7), ("0", 0), ("x", None), ("", None), ("-1", None), ("1.5", None)]
+)
+def test_an_id_that_is_no_number_is_no_id(tmp_path: Path, text: str, expected: int | None) -> None:
+    schema = pa.schema([pa.field("a", pa.int64(), metadata={"PARQUET:field_id": text})])
+    pq.write_table(pa.table([pa.array([1])], schema=schema), tmp_path / "a.parquet")
+    with (tmp_path / "a.parquet").open("rb") as file:
+        (field,) = read_footer(file).schema.to_arrow_schema()
+    assert field_id(field) == expected

@@ -94,7 +94,7 @@ def test_mapping_a_mapped_schema_changes_nothing(schema: StructType) -> None:
 
 
 def test_a_table_with_files_keeps_their_names() -> None:
-    stale = PLAIN.fields[0].with_metadata(**{PHYSICAL_NAME: "another"})
+    stale = next(iter(PLAIN)).with_metadata(**{PHYSICAL_NAME: "another"})
     before = metadata(StructType((stale, PLAIN.fields[1])), {})
     after = mapped(replace(before, configuration=NAME), before, ids(), "t")
     assert [field.physical_name for field in schema_of(after)] == ["a b", "p"]
@@ -145,6 +145,16 @@ def test_an_incomplete_mapping_of_another_writer_is_a_damaged_log() -> None:
         stored_schema(metadata(PLAIN))
     with pytest.raises(CorruptLogError, match="maxColumnId"):
         mapped(metadata(PLAIN, {**NAME, MAX_COLUMN_ID: "many"}), None, ids(), "t")
+
+
+@pytest.mark.parametrize("column_id", [None, [None], {}, "1", "x", 1.5, True])
+def test_an_id_that_is_no_integer_is_a_damaged_log(column_id: object) -> None:
+    odd = PLAIN.fields[0].with_metadata(**{PHYSICAL_NAME: "p", COLUMN_ID: column_id})
+    table = metadata(StructType((odd,)))
+    with pytest.raises(CorruptLogError, match="lacks its physical name or id"):
+        stored_schema(table, with_ids=True)
+    with pytest.raises(CorruptLogError, match="has no id"):
+        check_mapping(table, "t", CorruptLogError)
 
 
 def test_no_commit_maps_two_columns_to_the_same_name_or_id() -> None:

@@ -24,7 +24,7 @@ from dbt.adapters.silt.engine.kernel import foreign_json
 from dbt.adapters.silt.engine.kernel.errors import DataFileChangedError
 from dbt.adapters.silt.engine.kernel.files import deletion_vectors
 from dbt.adapters.silt.engine.kernel.files.data_files import Reach, check_reach, located
-from dbt.adapters.silt.engine.kernel.files.footer_check import read_footer
+from dbt.adapters.silt.engine.kernel.files.footer_check import field_id, read_footer
 from dbt.adapters.silt.engine.kernel.storage.store import FileStatus, ObjectMissing, Store
 from dbt.adapters.silt.engine.kernel.table.actions import AddFile, Metadata
 from dbt.adapters.silt.engine.kernel.table.active_files import files_table
@@ -32,7 +32,6 @@ from dbt.adapters.silt.engine.kernel.table.column_mapping import PARQUET_FIELD_I
 from dbt.adapters.silt.engine.kernel.table.paths import absolute_name, decode_path
 
 _MOST_KNOWN: Final = 100_000
-_FIELD_ID: Final = b"PARQUET:field_id"
 MISSING_COLUMN_CHECK: Final = "silt.missingColumnCheck.enabled"
 """The session's setting; `false` lets queries read nulls for columns that a data file lacks."""
 _OR_FILL: Final = (
@@ -253,7 +252,7 @@ def _contradictions(
 def _held(footer: pq.FileMetaData) -> tuple[Collection[str], Collection[int]]:
     """Returns the names, in lower case, and the ids of the file's columns."""
     fields = list(footer.schema.to_arrow_schema())
-    ids = {int(field.metadata[_FIELD_ID]) for field in fields if _FIELD_ID in (field.metadata or {})}
+    ids = {found for field in fields if (found := field_id(field)) is not None}
     return {field.name.lower() for field in fields}, ids
 
 

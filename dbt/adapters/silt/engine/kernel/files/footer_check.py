@@ -19,6 +19,7 @@ import pyarrow.parquet as pq
 _Struct: TypeAlias = Mapping[tuple[int, int], Any]
 """The fields of a Thrift struct, by their ids and kinds: Arrow skips a field of another kind."""
 
+_FIELD_ID: Final = b"PARQUET:field_id"
 _MAGIC: Final = b"PAR1"
 _END: Final = 8
 """The length of the footer's size and of the magic bytes at the end, in bytes."""
@@ -185,3 +186,9 @@ class _Reader:
     def _integer(self) -> int:
         number = self._varint()
         return number >> 1 ^ -(number & 1)
+
+
+def field_id(field: pa.Field) -> int | None:
+    """Returns the Parquet id of a field, or None if it has no id or the file states something else than a number."""
+    text = (field.metadata or {}).get(_FIELD_ID, b"")
+    return int(text) if text.isdigit() else None

@@ -122,7 +122,7 @@ def max_column_id(metadata: Metadata) -> int:
     if not recorded.isdecimal():
         raise CorruptLogError(f"the table property `{MAX_COLUMN_ID}` is not a number: `{recorded}`")
     fields = all_fields(StructType.from_json(metadata.schema_string))
-    return max(int(recorded), *(int(field.metadata.get(COLUMN_ID, 0)) for field in fields), 0)
+    return max(int(recorded), *(_column_id(field) or 0 for field in fields), 0)
 
 
 def without_mapping(schema: StructType) -> StructType:
@@ -139,8 +139,7 @@ def check_mapping(metadata: Metadata, table: str, kind: type[SiltError] = Intern
     if not is_mapped(metadata.configuration):
         return
     schema = StructType.from_json(metadata.schema_string)
-    found = (field.metadata.get(COLUMN_ID) for field in all_fields(schema))
-    ids = [each if isinstance(each, int) else None for each in found]
+    ids = list(map(_column_id, all_fields(schema)))
     paths = list(_physical_paths(schema, ()))
     for what, values in (("id", ids), ("physical name", paths)):
         twice = [value for value, times in Counter(values).items() if times > 1]
@@ -151,10 +150,17 @@ def check_mapping(metadata: Metadata, table: str, kind: type[SiltError] = Intern
 def _stored(field: StructField, with_ids: bool) -> StructField:
     if field.name == CHANGE_TYPE and PHYSICAL_NAME not in field.metadata:
         return field
-    if PHYSICAL_NAME not in field.metadata or COLUMN_ID not in field.metadata:
+    column_id = _column_id(field)
+    if PHYSICAL_NAME not in field.metadata or column_id is None:
         raise CorruptLogError(f"the column `{field.name}` of a table with column mapping lacks its physical name or id")
-    ids = {PARQUET_FIELD_ID: int(field.metadata[COLUMN_ID])} if with_ids else {}
+    ids = {PARQUET_FIELD_ID: column_id} if with_ids else {}
     return StructField(field.physical_name, field.type, field.nullable, ids)
+
+
+def _column_id(field: StructField) -> int | None:
+    """Returns the id of a column, or None if it has no id, which the specification requires to be an integer."""
+    found = field.metadata.get(COLUMN_ID)
+    return found if isinstance(found, int) and not isinstance(found, bool) else None
 
 
 def _unmapped(field: StructField) -> StructField:
