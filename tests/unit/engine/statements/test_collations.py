@@ -93,3 +93,26 @@ def test_a_table_of_another_writer_with_a_collation_is_refused(filled: House) ->
             read()
     other.sql("drop table t")
     assert other.warehouse.catalog.find(RelationName("silt", "main", "t")) is None
+
+
+@pytest.mark.parametrize("vectors", ["", "tblproperties ('delta.enableDeletionVectors' = true)"])
+@pytest.mark.parametrize("clauses", ["update set *", "update set x = q.x, s = q.s"])
+@pytest.mark.parametrize("option", ["", "skip equal rows"])
+def test_the_values_of_a_merge_may_have_a_collation(house: House, vectors: str, clauses: str, option: str) -> None:
+    house.sql(f"create table t (id int, x string, s struct<y: array<string>>) {vectors}")
+    house.sql("insert into t values (1, 'a', null), (2, 'b', null), (3, 'C', named_struct('y', array('C')))")
+    source = ", ".join(
+        f"({number}, '{text}' collate UTF8_LCASE, named_struct('y', array('{text}' collate UTF8_LCASE)))"
+        for number, text in ((1, "A"), (3, "C"), (4, "D"))
+    )
+    house.sql(
+        f"merge {option} into t using (select * from values {source} as v(id, x, s)) q on t.id = q.id"
+        f" when matched then {clauses} when not matched then insert *"
+    )
+    assert house.rows("select id, x, s.y from t order by id") == [
+        (1, "A", ["A"]),
+        (2, "b", None),
+        (3, "C", ["C"]),
+        (4, "D", ["D"]),
+    ]
+    assert house.rows("select count(*) from t where x = 'd'") == [(0,)]

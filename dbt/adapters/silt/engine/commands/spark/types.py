@@ -16,13 +16,12 @@ from pyspark.sql import types as spark_types
 
 from dbt.adapters.silt.engine.kernel.errors import StatementSyntaxError
 from dbt.adapters.silt.engine.kernel.table import collations
-from dbt.adapters.silt.engine.kernel.table.collations import COLLATIONS_KEY, collation_of
+from dbt.adapters.silt.engine.kernel.table.collations import COLLATIONS_KEY, has_collation
 from dbt.adapters.silt.engine.kernel.table.schema import (
     CHAR_VARCHAR_KEY,
     DataType,
     StructField,
     StructType,
-    all_fields,
     data_type_from_json,
     map_fields,
     nullable_schema,
@@ -67,7 +66,7 @@ def column_type(text: str, table: str | None = None) -> StructField:
     except PySparkException as error:
         raise StatementSyntaxError(f"`{text}` is not a column type", remedy=type_remedy(text), table=table) from error
     typed = kernel_schema(spark_types.StructType([spark_types.StructField("", parsed)])).fields[0]
-    if _COLLATED_LENGTH.search(text) or any(map(collation_of, all_fields(StructType((typed,))))):
+    if _COLLATED_LENGTH.search(text) or has_collation(typed):
         raise collations.refused(f"the type `{text}` has a collation", table)
     return typed
 

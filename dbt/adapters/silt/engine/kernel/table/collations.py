@@ -31,6 +31,11 @@ def collation_of(field: StructField) -> str | None:
     return next((name for name in found if name.upper() != _BY_BYTES), None)
 
 
+def has_collation(field: StructField) -> bool:
+    """Returns whether the field, or a field inside it, has a collation."""
+    return any(collation_of(each) is not None for each in all_fields(StructType((field,))))
+
+
 def check_collations(schema: StructType, table: str | None, remedy: str = INSTEAD) -> None:
     """Raises an error if a column, or a part of a column, has a collation.
 
