@@ -23,6 +23,9 @@ REFUSED = {
     ),
     "bad_alias": (model("table", "alias='a/b'"), "cannot be the name of a table or view: "),
     "misspelt": (model("table", "partion_by='id'"), "`partion_by` is unknown: did you mean `partition_by`?"),
+    "misspelt_table": (model("tabel"), "The materialization `tabel` does not exist: did you mean `table`?"),
+    "misspelt_incremental": (model("increment"), "`increment` does not exist: did you mean `incremental`?"),
+    "unknown_materialization": (model("graph"), "No materialization 'graph' was found for adapter silt!"),
     "misspelt_view": (model("view", "persist_doc={}"), "`persist_doc` is unknown: did you mean `persist_docs`?"),
     "unknown_strategy": (
         model("incremental", "incremental_strategy='mergee'"),

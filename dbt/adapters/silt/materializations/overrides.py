@@ -6,11 +6,18 @@ adapter, so a project's `default` that dbt would use with dbt-spark is used here
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from dbt.adapters.silt.engine.kernel.near_names import nearest
+
 FOLLOWED = "spark"
+OWN = "silt"
+_MATERIALIZATION = re.compile(rf"materialization_(\w+)_(?:default|{FOLLOWED}|{OWN})")
+_BUILT_IN = frozenset(("ephemeral",))
+_NOT_OF_MODELS = frozenset(("seed", "snapshot", "test", "unit", "clone", "function"))
 
 
 class Macro(Protocol):
@@ -51,6 +58,15 @@ class Overrides:
         """Returns the materialization that overrides dbt's own, if any."""
         found = self._followed(name)
         return None if found is None or found.package_name in self.internal else found
+
+    def missing_materialization(self, name: str) -> str | None:
+        """Returns the error for a materialization that does not exist, if a similar name exists."""
+        if name in _BUILT_IN or self.manifest.find_materialization_macro_by_name(self.project, name, OWN) is not None:
+            return None
+        found = (_MATERIALIZATION.fullmatch(macro.name) for macro in self.manifest.macros.values())
+        known = {match[1] for match in found if match is not None} - _NOT_OF_MODELS | _BUILT_IN
+        meant = nearest(name, known)
+        return None if meant is None else f"The materialization `{name}` does not exist: did you mean `{meant}`?"
 
     def unused_macros(self, name: str, own: str) -> Iterator[Macro]:
         """Yields the overrides of macros that dbt's materialization of that name calls and this adapter's does not.

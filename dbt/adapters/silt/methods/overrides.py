@@ -64,5 +64,17 @@ class OverrideMethods(metaclass=AdapterMeta):
             for macro in overrides.unused_macros(name, own)
         ]
 
+    def check_materialization(self, node: Any) -> None:
+        """Checks that the materialization of a model exists, before dbt looks for it.
+
+        Raises:
+            CompilationError: if it does not exist, but a similar name does; dbt itself reports any other name.
+        """
+        if getattr(node, "resource_type", None) != "model" or not self.connections.invocation.writes:
+            return
+        problem = self._overrides().missing_materialization(str(node.config.materialized))
+        if problem is not None:
+            raise CompilationError(problem)
+
     def _overrides(self) -> Overrides:
         return Overrides(self._macro_resolver, self.config.project_name, get_adapter_package_names("silt"))
