@@ -121,3 +121,22 @@ def test_a_byte_order_mark_in_quotes_is_part_of_the_string(house: House) -> None
     house.sql("create table t as select '\ufeffa' as x")
     assert house.rows("\ufeffselect x, length('\ufeff') as `\ufeff` from t") == [("\ufeffa", 1)]
     assert house.sql("\ufeffselect x as `\ufeff` from t").columns == ["\ufeff"]
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("oders", "Did you mean `main.orders`? If not, build the model that creates it."),
+        ("main.Order", "Did you mean `main.orders`? If not, build the model that creates it."),
+        ("payments", "Did you mean `staging.payments`? If not, build the model that creates it."),
+        ("x", "Check the name, or build the model that creates it."),
+    ],
+)
+def test_a_missing_table_is_reported_with_similar_names(house: House, name: str, meant: str) -> None:
+    house.sql("create schema staging")
+    for each in ("main.orders", "staging.payments"):
+        house.sql(f"create table {each} (x int)")
+    for statement in (f"select * from {name}", f"insert into {name} select 1", f"delete from {name}"):
+        with pytest.raises(RelationNotFoundError) as caught:
+            house.fetched(statement)
+        assert str(caught.value).endswith(meant)

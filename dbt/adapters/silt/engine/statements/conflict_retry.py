@@ -20,7 +20,7 @@ from dbt.adapters.silt.engine.kernel.errors import (
     SiltError,
 )
 from dbt.adapters.silt.engine.sql.ast import Statement
-from dbt.adapters.silt.engine.statements import damaged_tables, missing_functions
+from dbt.adapters.silt.engine.statements import damaged_tables, missing_names
 from dbt.adapters.silt.engine.statements.route import route
 from dbt.adapters.silt.engine.statements.steps.context import Context, Result
 from dbt.adapters.silt.engine.statements.steps.on_table import is_applied
@@ -75,7 +75,7 @@ class ConflictRetry:
             while True:
                 context = context_with(_of_attempt(settings, attempt))
                 try:
-                    with missing_functions.mapped(context.namespace):
+                    with missing_names.mapped(context.namespace):
                         result = route(statement, context)
                 except CommitStateUnknownError:
                     raise

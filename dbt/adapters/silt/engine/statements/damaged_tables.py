@@ -14,7 +14,7 @@ from dbt.adapters.silt.engine.kernel.errors import (
 )
 from dbt.adapters.silt.engine.kernel.log import commit_search
 from dbt.adapters.silt.engine.kernel.table.paths import decode_path
-from dbt.adapters.silt.engine.statements import missing_functions
+from dbt.adapters.silt.engine.statements import missing_names
 from dbt.adapters.silt.engine.statements.resolve.namespace import Namespace
 
 
@@ -26,10 +26,10 @@ def mapped(namespace: Namespace) -> Iterator[None]:
         namespace: namespace of the session in which the statement failed.
 
     Raises:
-        SiltError: as raised by `missing_functions.mapped`.
+        SiltError: as raised by `missing_names.mapped`.
     """
     try:
-        with missing_functions.mapped(namespace):
+        with missing_names.mapped(namespace):
             yield
     except (TableDamagedError, FilesNotFoundError) as error:
         known = named(namespace.catalog.for_statement(), error)

@@ -1,0 +1,69 @@
+"""Suggests similar names for an unknown function, table or view, and Spark's equivalents of functions."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+
+from dbt.adapters.silt.engine.commands.spark import errors
+from dbt.adapters.silt.engine.kernel.errors import FunctionNotFoundError, RelationNotFoundError, SiltError
+from dbt.adapters.silt.engine.kernel.identifiers import listed, split_name
+from dbt.adapters.silt.engine.kernel.near_names import near_names
+from dbt.adapters.silt.engine.sql.foreign_names import FUNCTIONS
+from dbt.adapters.silt.engine.statements.resolve.namespace import Namespace
+
+
+@contextlib.contextmanager
+def mapped(namespace: Namespace) -> Iterator[None]:
+    """Turns Spark's failures into errors of this engine like `errors.mapped`, with suggestions for a missing name.
+
+    Args:
+        namespace: namespace of the session in which the statement failed.
+
+    Raises:
+        FunctionNotFoundError: if a called function is unknown.
+        RelationNotFoundError: if a table or view is missing.
+        SiltError, PySparkException: if anything else fails.
+    """
+    try:
+        with errors.mapped():
+            yield
+    except FunctionNotFoundError as error:
+        name = error.details.get("function")
+        remedy = None if name is None else _remedy(namespace, str(name))
+        if remedy is None:
+            raise
+        raise FunctionNotFoundError(error.problem, remedy=remedy, details=error.details) from error
+    except RelationNotFoundError as error:
+        remedy = _near_relations(namespace, error)
+        if remedy is None:
+            raise
+        raise RelationNotFoundError(error.problem, remedy=remedy, table=error.table, details=error.details) from error
+
+
+def _near_relations(namespace: Namespace, error: RelationNotFoundError) -> str | None:
+    """Returns the suggestion for a missing table or view, if a similar or the same name exists."""
+    parts = split_name(error.table or "")
+    if error.action != RelationNotFoundError.remedy or len(parts) != len(_PARTS):
+        return None
+    database, schema, identifier = parts
+    try:
+        known = [each.name for each in namespace.catalog.for_statement().all_relations(database)]
+    except SiltError:
+        return None
+    near = near_names(identifier, (each.identifier for each in known if each.schema == schema))
+    elsewhere = (f"{each.schema}.{each.identifier}" for each in known if each.identifier == identifier)
+    meant = listed([*(f"{schema}.{each}" for each in near), *elsewhere][:_MOST])
+    return f"Did you mean {meant}? If not, build the model that creates it" if meant else None
+
+
+_PARTS = ("database", "schema", "identifier")
+_MOST = 3
+
+
+def _remedy(namespace: Namespace, name: str) -> str | None:
+    """Returns the suggestion, if a known name is similar."""
+    if name.lower() in FUNCTIONS:
+        return f"In Spark, write {FUNCTIONS[name.lower()]}"
+    near = near_names(name, namespace.functions())
+    return f"Did you mean {' or '.join(f'`{each}`' for each in near)}?" if near else None
