@@ -177,7 +177,7 @@
   raise_error(concat(
     dbt_key_rows, ' rows of the query of {{ model.name }} have the unique key ',
     to_json(dbt_unique_key, map('ignoreNullFields', 'false')),
-    '. Nothing was written. Change the query to return one row for each key, or add columns to unique_key that tell the rows apart.'
+    '. Change the query to return one row for each key, or add columns to unique_key that tell the rows apart.'
   ))
 {%- endmacro %}
 
