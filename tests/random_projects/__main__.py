@@ -25,13 +25,14 @@ def main() -> int:
     arguments.add_argument("--histories", type=int, default=10)
     arguments.add_argument("--seed", type=int, default=0)
     arguments.add_argument("--steps", type=int, default=5)
+    arguments.add_argument("--nodes", type=int, default=9, help="the most nodes of a project")
     arguments.add_argument("--shrink", type=float, default=300, help="for how many seconds a failure is shrunk")
     chosen = arguments.parse_args()
     with tempfile.TemporaryDirectory() as project:
         failed = [
             seed
             for seed in range(chosen.seed, chosen.seed + chosen.histories)
-            if not is_equal(Path(project), story(seed, chosen.steps), chosen.shrink)
+            if not is_equal(Path(project), story(seed, chosen.steps, chosen.nodes), chosen.shrink)
         ]
     print(f"{chosen.histories} histories of {chosen.steps} runs, with a difference: {failed}")
     return 1 if failed else 0

@@ -28,8 +28,10 @@ def first_violation(has_folders: bool = True, start: int = 0) -> str:
 
 
 def test_a_writer_that_waits_for_a_version_forever_is_found() -> None:
+    attempt_once = attempt.attempt
+
     def until_committed(*arguments: Any) -> attempt.Outcome:
-        while not isinstance(outcome := attempt.attempt(*arguments), attempt.Committed):
+        while not isinstance(outcome := attempt_once(*arguments), attempt.Committed):
             pass
         return outcome
 

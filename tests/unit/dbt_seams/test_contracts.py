@@ -24,7 +24,7 @@ from dbt_common.events.functions import get_stdout_config
 from dbt_common.events.logger import LineFormat
 
 from dbt.adapters.silt.credentials import SiltCredentials
-from dbt.adapters.silt.dbt_seams import interruption
+from dbt.adapters.silt.dbt_seams import interruption, target_type
 from dbt.adapters.silt.records.command_result import RESULTS_FILE
 
 
@@ -38,7 +38,8 @@ def test_the_dictionary_of_a_target_has_the_type_of_the_adapter() -> None:
 
 def test_dispatch_asks_a_container_of_adapters_for_the_names_of_their_types() -> None:
     """`target_type` adds a name to them, and finds the adapter by its name."""
-    assert list(inspect.signature(AdapterContainer.get_adapter_type_names).parameters) == ["self", "name"]
+    # An earlier command in this process may have replaced the method of the class.
+    assert list(inspect.signature(target_type._names_of_dbt).parameters) == ["self", "name"]
     assert isinstance(FACTORY, AdapterContainer)
     assert isinstance(FACTORY.adapters, dict)
 
