@@ -51,7 +51,7 @@ def is_equal(project: Path, told: Story, seconds: float) -> bool:
 
 
 def played(project: Path, told: Story) -> str:
-    """What differs from the oracle, or the error that ended the story; empty if all is equal."""
+    """Returns the differences from the oracle, or the error that ended the story; empty if all is equal."""
     with tempfile.TemporaryDirectory() as warehouse:
         try:
             return Player(project, Path(warehouse), told).difference()

@@ -78,7 +78,7 @@ class Player:
     macros: str = ""
 
     def difference(self) -> str:
-        """What differs after the first command that differs; empty if nothing does."""
+        """Returns the differences after the first command that differs from the oracle; empty without any."""
         try:
             self.play()
         except Difference as difference:
@@ -219,7 +219,7 @@ _state = ManifestLoader.build_manifest_state_check
 
 
 def _same_state(loader: ManifestLoader) -> ManifestStateCheck:
-    """Replaces dbt's method: no file of the projects is parsed anew because a variable or the warehouse differs."""
+    """Replaces dbt's method: dbt parses no file again because a variable or the warehouse differs."""
     state = _state(loader)
     state.vars_hash = state.profile_hash = FileHash.from_contents("")
     return state

@@ -137,7 +137,7 @@ class Node:
 
 @dataclass(frozen=True)
 class Step:
-    """What changes, and the command that follows.
+    """The changes, and the command that follows them.
 
     Attributes:
         rows: all rows of the seeds and sources whose rows change.

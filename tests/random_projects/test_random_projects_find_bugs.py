@@ -72,6 +72,6 @@ def test_a_failure_shrinks_to_one_model_and_two_runs(tmp_path: Path) -> None:
 
 
 def difference(story: Story, macro: str, folder: Path) -> str:
-    """What differs in an empty warehouse."""
+    """Returns the differences in an empty warehouse."""
     number = len(list(folder.glob("warehouse-*")))
     return Player(folder / "project", folder / f"warehouse-{number}", story, macro).difference()

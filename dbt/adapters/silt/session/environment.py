@@ -174,11 +174,11 @@ class Environment:
         """
         with self._lock:
             try:
-                if failure is not None:
-                    raise failure
-                self._start()
+                if failure is None:
+                    self._start()
             except SiltError as error:
-                self._failure = error
+                failure = error
+            self._failure = failure
 
     def registration(self) -> Registration | None:
         """Returns the entries of this warehouse in the profile's metastore, if any, for a single command."""

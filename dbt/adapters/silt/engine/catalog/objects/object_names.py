@@ -55,7 +55,7 @@ class Definitions:
         return self._read[path]
 
     def remove(self, path: str | None) -> None:
-        """Deletes a definition that is no longer referred to; a failure leaves it there, at the cost of a few bytes."""
+        """Deletes a definition that no document names; after a failure it remains, at the cost of a few bytes."""
         if path is not None:
             with contextlib.suppress(StorageError):
                 self._store.delete(path)

@@ -195,7 +195,7 @@ class TableFolders:
     clock: Clock
 
     def leftovers(self) -> None:
-        """Deletes the files of tables that ended long ago, which are no longer read."""
+        """Deletes the files of tables that ended long ago, which nothing reads."""
         before = self.clock.now_ms() - _READERS_MS
         names = self.register.last_seen
         for location, since_ms in names.leftovers.items():

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Final
 
 from pyspark.sql import Column, DataFrame
@@ -154,9 +155,7 @@ def new_rows(
     Raises:
         TypeMismatchError: if a value's type cannot be stored in its column.
     """
-    flat = [each for clause in clauses.all for each in clause.assignments]
-    made = iter(set_clause.settings(joined, flat, table, clauses.known_types, clauses.plan.schema_evolution))
-    per_clause = [(clause, [next(made) for _ in clause.assignments]) for clause in clauses.all]
+    per_clause = settings_by_clause(joined, clauses, clauses.all, table)
     by_column = [(clause, set_clause.by_column(own)) for clause, own in per_clause]
     columns = {member.name: _column(member, clauses, by_column, table) for member in clauses.new}
     lost, lost_checks = set_clause.losses(
@@ -168,6 +167,19 @@ def new_rows(
     kept = (ACTION, IN_TARGET, *carried)
     rows = projection.select(joined, {**columns, **dict(zip(kept, kept, strict=True)), **lost, **ids})
     return generated.computed(rows, clauses.new, _computed(clauses), table), (*lost_checks, *of_changed)
+
+
+def settings_by_clause(
+    joined: DataFrame, clauses: Clauses, some: Sequence[NumberedClause], table: str
+) -> list[tuple[NumberedClause, list[CastAssignment]]]:
+    """Returns some of the clauses, each with its assignments and their conversions.
+
+    Raises:
+        The errors of `set_clause.settings`.
+    """
+    flat = [each for clause in some for each in clause.assignments]
+    found = iter(set_clause.settings(joined, flat, table, clauses.known_types, clauses.plan.schema_evolution))
+    return [(clause, list(islice(found, len(clause.assignments)))) for clause in some]
 
 
 def unnumbered(clauses: Clauses) -> Mapping[str, Column | None]:

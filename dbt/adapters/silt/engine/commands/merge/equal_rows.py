@@ -39,11 +39,8 @@ def with_action(joined: DataFrame, clauses: Clauses, table: str) -> DataFrame:
     updates = [each for each in clauses.all if each.clause.action.verb is RowVerb.UPDATE]
     if not clauses.plan.skips_equal_rows or not updates:
         return taken
-    flat = [each for clause in updates for each in clause.assignments]
-    made = iter(set_clause.settings(joined, flat, table, clauses.known_types, clauses.plan.schema_evolution))
     equal = F.lit(False)
-    for clause in updates:
-        settings = [next(made) for _ in clause.assignments]
+    for clause, settings in merge_clauses.settings_by_clause(joined, clauses, updates, table):
         equal = F.when(F.col(ACTION) == clause.number, _sets_nothing(clauses, settings)).otherwise(equal)
     return taken.withColumn(ACTION, F.when(equal, F.lit(EQUAL)).otherwise(F.col(ACTION)))
 
