@@ -72,9 +72,10 @@ class SiltCredentials(Credentials):
             next command; only with a local `master`. By default Spark ends with the command.
         reuse: With `unchanged`, a node is reused instead of built if its table already holds what the build would
             write; the node's own config `reuse` takes precedence. By default every node is built.
-        publish: when the changes of `dbt build`, `run`, `seed` and `snapshot` become visible: With `at_once`,
-            each change is visible when its statement ends; with `after_tests`, all changes become visible together at
-            the end of the command, if no node and no test has failed; with `after_run`, if no node has failed.
+        publish: when the changes of `dbt build`, `run`, `seed`, `snapshot` and `clone` become visible: With
+            `at_once`, each change is visible when its statement ends; with `after_tests`, all changes become visible
+            together at the end of the command, if no node and no test has failed; with `after_run`, if no node has
+            failed.
         catalog: the catalog in which tables are registered after their commits, so that other engines find them by
             name: `hive` is the Hive metastore of `spark_conf`. Not with `remote` or `keep_alive`.
     """

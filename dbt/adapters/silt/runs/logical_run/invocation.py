@@ -42,12 +42,12 @@ if TYPE_CHECKING:
 logger = AdapterLogger("Silt")
 
 OPERATION = "run-operation"
-PUBLISHING_COMMANDS = frozenset(("run", "build", "seed", "snapshot"))
+PUBLISHING_COMMANDS = frozenset(("run", "build", "seed", "snapshot", "clone"))
 """The commands whose changes can be published at their end, by dbt's `which`, which for a retry names the repeated
 command.
 """
 
-WRITING_COMMANDS = PUBLISHING_COMMANDS | {"clone", OPERATION}
+WRITING_COMMANDS = PUBLISHING_COMMANDS | {OPERATION}
 """The commands whose writes are units of work."""
 
 QUERYING_COMMANDS = (WRITING_COMMANDS - {OPERATION}) | {"test", "show"}
