@@ -128,6 +128,8 @@ def test_two_names_for_one_folder_are_refused() -> None:
     [
         {**document(), "leftovers": {f"main/other/{UNIQUE}": "yesterday"}},
         {**document(), "changes": [1]},
+        {**document(), "changes": ["\ud83d"]},
+        document(comment="\ud83d"),
         {**document(), "schemas": []},
         {**document(), "schemas": {"main": None}},
         {**document(), "leftovers": None},

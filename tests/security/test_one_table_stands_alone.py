@@ -89,6 +89,8 @@ ATTACKS: dict[str, Attack] = {
     "deep drop marker": lambda house: (house.folder / "main/hostile/_drop.json").write_text(nested()) and None,
     "path with a NUL": _unreadable,
     "path of half a character": _field("add", path="\ud800"),
+    "property of half a character": _field("metaData", 0, configuration={"a": "\ud83d", "\ud83d": "b"}),
+    "transaction of half a character": lambda house: put_commit(house, 2, {"txn": {"appId": "\ud83d", "version": 1}}),
     "pipe as commit": _pipe(f"{1:020d}.json"),
     "pipe as next commit": _pipe(f"{2:020d}.json"),
     "pipe as first commit": _pipe(f"{0:020d}.json"),

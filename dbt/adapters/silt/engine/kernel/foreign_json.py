@@ -1,7 +1,8 @@
 """Reads JSON that another program may have written: unusable text of any form raises a ValueError.
 
 Python's own reader raises a RecursionError on deep nesting, and a value that it still reads may be too deep for the
-functions that traverse it.
+functions that traverse it. It also accepts half of a surrogate pair (RFC 8259, section 8.2), which no encoding can
+write.
 """
 
 from __future__ import annotations
@@ -15,6 +16,8 @@ DEEPEST: Final = 200
 """The greatest depth of nested objects and arrays. A level of a nested column takes three."""
 
 _TOO_DEEP: Final = f"it is nested more than {DEEPEST} levels deep"
+_HALF: Final = "it contains half of a surrogate pair, which is not a character"
+_PLAIN: Final = json.JSONDecoder()
 _EXACT: Final = json.JSONDecoder(parse_float=Decimal)
 """Created once: `json.loads` with an argument creates a decoder per call, which takes as long as a short line."""
 
@@ -23,28 +26,35 @@ def loads(text: str | bytes) -> Any:
     """Parses JSON.
 
     Raises:
-        ValueError: if the text is not JSON, not UTF-8, or nested too deeply.
+        ValueError: if the text is not JSON, not UTF-8, nested too deeply, or contains half of a surrogate pair.
     """
-    try:
-        return _checked(json.loads(text), text)
-    except RecursionError as error:
-        raise ValueError(_TOO_DEEP) from error
+    return _parsed(_PLAIN, text if isinstance(text, str) else text.decode("utf-8-sig"))
 
 
 def loads_exactly(text: str) -> Any:
     """Parses JSON as `loads` does; a number with a fraction becomes a Decimal, never a float."""
+    return _parsed(_EXACT, text)
+
+
+def _parsed(decoder: json.JSONDecoder, text: str) -> Any:
     try:
-        return _checked(_EXACT.decode(text), text)
+        value = decoder.decode(text)
     except RecursionError as error:
         raise ValueError(_TOO_DEEP) from error
-
-
-def _checked(value: Any, text: str | bytes) -> Any:
-    # Counting is fast, and very few texts have so many brackets.
-    opened = text.count(b"{") + text.count(b"[") if isinstance(text, bytes) else text.count("{") + text.count("[")
-    if opened > DEEPEST and _is_too_deep(value):
+    # Counting and searching are fast, and very few texts have so many brackets, or escaped surrogates.
+    if text.count("{") + text.count("[") > DEEPEST and _is_too_deep(value):
         raise ValueError(_TOO_DEEP)
+    if ("\\ud" in text or "\\uD" in text) and not _is_writable(value):
+        raise ValueError(_HALF)
     return value
+
+
+def _is_writable(value: Any) -> bool:
+    try:
+        json.dumps(value, ensure_ascii=False, default=str).encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _is_too_deep(value: Any) -> bool:

@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from dbt.adapters.silt.engine.kernel import foreign_json
 from dbt.adapters.silt.materializations.external.target import ExternalTarget, refused
 
 
@@ -27,7 +28,7 @@ class Marker:
     def read(cls, data: bytes) -> Marker:
         """Parses a marker; returns an empty marker if the data is not valid."""
         try:
-            given = json.loads(data)
+            given = foreign_json.loads(data)
             return cls(str(given["node"]), frozenset(map(str, given["files"])), given.get("pattern"))
         except (ValueError, KeyError, TypeError):
             return cls()
