@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from dbt.adapters.silt import engine as silt
-from dbt.adapters.silt.engine.datasource.reading.stream_reader import has_limits
+from dbt.adapters.silt.engine.datasource.stream_reader import has_limits
 from tests.chaos.stream_killed import PART, SITE, TIDY, Moment, variables
 from tests.unit.cli.house import House, rows
 

@@ -64,15 +64,7 @@ FLOORS = (
     ("engine/statements/steps",),
     ("engine/statements/execute",),
     ("engine/statements",),
-    (
-        "engine/warehouse",
-        "engine/datasource/options",
-        "engine/datasource/table_location",
-        "engine/datasource/pyspark_classes",
-        "engine/datasource/schemas",
-    ),
-    ("engine/datasource/reading", "engine/datasource/writing"),
-    ("engine/datasource/source",),
+    ("engine/warehouse", "engine/datasource"),
     ("cli/tables", "column", "command_server", "kept_spark", "records", "status_lines", "tools"),
     ("report", "cli/project", "dbt_seams"),
     ("cli/shell",),
@@ -87,7 +79,7 @@ FLOORS = (
     ("impl",),
 )
 # The folders whose files are listed individually.
-ROOTS = ("", "engine", "engine/catalog", "engine/datasource", "engine/kernel")
+ROOTS = ("", "engine", "engine/catalog", "engine/kernel")
 
 # A module of at most SMALL lines that a single module imports is an exception; there are at most MOST_SMALL of them.
 SMALL = 80

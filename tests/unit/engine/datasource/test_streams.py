@@ -13,11 +13,11 @@ from pyspark.sql import DataFrame
 from pyspark.sql.types import StructType
 
 from dbt.adapters.silt.engine.commands.spark.types import kernel_schema
+from dbt.adapters.silt.engine.datasource import stream_reader
 from dbt.adapters.silt.engine.datasource.options import Options
-from dbt.adapters.silt.engine.datasource.reading import stream_reader
-from dbt.adapters.silt.engine.datasource.reading.stream_reader import StreamPart, StreamReader, has_limits
-from dbt.adapters.silt.engine.datasource.schemas import shown
-from dbt.adapters.silt.engine.datasource.writing.writers import batches_of
+from dbt.adapters.silt.engine.datasource.reader import shown
+from dbt.adapters.silt.engine.datasource.stream_reader import StreamPart, StreamReader, has_limits
+from dbt.adapters.silt.engine.datasource.writers import batches_of
 from dbt.adapters.silt.engine.kernel.errors import (
     ConcurrentDropError,
     InvalidArgumentError,

@@ -10,10 +10,10 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import DataFrame
 
+from dbt.adapters.silt.engine.datasource import part_files
 from dbt.adapters.silt.engine.datasource.options import Options
-from dbt.adapters.silt.engine.datasource.writing import part_files
-from dbt.adapters.silt.engine.datasource.writing.committing import Finished, abort
-from dbt.adapters.silt.engine.datasource.writing.planning import Asked
+from dbt.adapters.silt.engine.datasource.write_plan import Asked
+from dbt.adapters.silt.engine.datasource.writers import Finished, abort
 from dbt.adapters.silt.engine.kernel.errors import ConcurrentModificationError, MetadataChangedError
 from dbt.adapters.silt.engine.kernel.storage.store import ObjectMissing
 from tests.unit.engine.datasource.tables import FEED, Tables, in_order, raises, texts

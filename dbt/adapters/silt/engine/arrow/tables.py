@@ -1,7 +1,8 @@
-"""Opens a table by its name in a warehouse or by its path, at a version or a time."""
+"""Opens a table by its name or its path, at a version or a time, and describes its location to other processes."""
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from typing import Final
@@ -12,7 +13,8 @@ from dbt.adapters.silt.engine.catalog.open_databases import open_databases, open
 from dbt.adapters.silt.engine.kernel.errors import InvalidArgumentError, InvalidStatementError
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
-from dbt.adapters.silt.engine.kernel.storage.settings import StorageSettings, storages
+from dbt.adapters.silt.engine.kernel.storage.settings import Storages, StorageSettings, storages
+from dbt.adapters.silt.engine.kernel.storage.store import Store
 
 DATABASE: Final = "silt"
 SCHEMA: Final = "main"
@@ -128,3 +130,35 @@ def _milliseconds(timestamp: str | datetime, table: str) -> int:
 def _parsed(text: str) -> datetime:
     plain = text.strip()
     return datetime.fromisoformat(f"{plain[:-1]}+00:00" if plain.endswith(("Z", "z")) else plain)
+
+
+@dataclass(frozen=True)
+class TableLocation:
+    """The folder or URL of a table, and the settings of its storage.
+
+    Attributes:
+        allowed: other folders in which its log may name files; None for any folder.
+    """
+
+    root: str
+    storage: StorageSettings | None
+    allowed: tuple[str, ...] | None
+
+    @classmethod
+    def of(cls, source: TableSource, store: Store) -> TableLocation:
+        """Returns the location of a table that this process has opened."""
+        databases = {} if source.warehouse is None else {DATABASE: source.warehouse}
+        return cls(store.root, source.storage, allowed_folders(databases, source.external_paths))
+
+    def open(self) -> Store:
+        """Opens the table's folder, once per process.
+
+        Raises:
+            InvalidSettingError: if the storage settings are invalid.
+        """
+        return _opened(self)
+
+
+@functools.lru_cache(maxsize=64)
+def _opened(location: TableLocation) -> Store:
+    return open_location(location.root, Storages(location.storage or StorageSettings()), location.allowed)

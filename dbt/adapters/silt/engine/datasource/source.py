@@ -16,15 +16,22 @@ from pyspark.sql import datasource as api
 from pyspark.sql.types import StructType
 
 from dbt.adapters.silt.engine.arrow.read import condition
-from dbt.adapters.silt.engine.datasource import options, schemas
-from dbt.adapters.silt.engine.datasource.options import Options
-from dbt.adapters.silt.engine.datasource.reading.pushed_filters import is_pushing
-from dbt.adapters.silt.engine.datasource.reading.reader import FeedReader, FeedScan, FilteringReader, TableReader
-from dbt.adapters.silt.engine.datasource.reading.stream_reader import StreamReader, check
-from dbt.adapters.silt.engine.datasource.reading.versions import feed_range, snapshot_read
-from dbt.adapters.silt.engine.datasource.table_location import TableLocation
-from dbt.adapters.silt.engine.datasource.writing.planning import Asked
-from dbt.adapters.silt.engine.datasource.writing.writers import StreamWriter, TableWriter
+from dbt.adapters.silt.engine.arrow.tables import TableLocation
+from dbt.adapters.silt.engine.datasource import options
+from dbt.adapters.silt.engine.datasource.options import Options, feed_range, snapshot_read
+from dbt.adapters.silt.engine.datasource.pushed_filters import is_pushing
+from dbt.adapters.silt.engine.datasource.reader import (
+    FeedReader,
+    FeedScan,
+    FilteringReader,
+    TableReader,
+    chosen,
+    selected,
+    shown,
+)
+from dbt.adapters.silt.engine.datasource.stream_reader import StreamReader, check
+from dbt.adapters.silt.engine.datasource.write_plan import Asked
+from dbt.adapters.silt.engine.datasource.writers import StreamWriter, TableWriter
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.scan.change_feed import FEED_COLUMNS
 from dbt.adapters.silt.engine.kernel.scan.changed_files import changed_files
@@ -66,10 +73,10 @@ class DataSource(api.DataSource):
             newest = log.snapshot()
             self.pinned = newest.version
             end = feed_range(log, given, newest).end if any(map(given.text, options.ENDING)) else newest
-            return schemas.shown(end.schema.add(*FEED_COLUMNS))
+            return shown(end.schema.add(*FEED_COLUMNS))
         snapshot = snapshot_read(log, given)
         self.pinned = snapshot.version
-        return schemas.shown(schemas.selected(snapshot.schema, given.names("columns"), log.name))
+        return shown(selected(snapshot.schema, given.names("columns"), log.name))
 
     def reader(self, schema: StructType) -> api.DataSourceReader:
         """Plans a read of the columns of `schema`."""
@@ -81,7 +88,7 @@ class DataSource(api.DataSource):
         if given.flag("readChangeFeed"):
             return self._feed_reader(given, log, location)
         snapshot = snapshot_read(log, given) if self.pinned is None else log.snapshot_at(self.pinned)
-        names = schemas.chosen(snapshot.schema, schema, log.name)
+        names = chosen(snapshot.schema, schema, log.name)
         rows = condition(given.text("where"), snapshot, source.name, given.time_zone)
         return (FilteringReader if is_pushing() else TableReader)(snapshot, location, names, rows)
 

@@ -1,4 +1,4 @@
-"""Reads a version of a table, or the changes of a range of versions, in Spark's tasks."""
+"""Reads columns of a version of a table, or the changes of a range of versions, in Spark's tasks."""
 
 from __future__ import annotations
 
@@ -10,14 +10,16 @@ from typing import Any, Final, TypeVar
 
 import pyarrow as pa
 from pyroaring import BitMap64
+from pyspark.sql import types as spark_types
 from pyspark.sql.datasource import DataSourceReader, InputPartition
 
 from dbt.adapters.silt.engine.arrow.file_read import read_file
 from dbt.adapters.silt.engine.arrow.scan import ArrowScan
+from dbt.adapters.silt.engine.arrow.tables import TableLocation
 from dbt.adapters.silt.engine.arrow.types import INSTANT
-from dbt.adapters.silt.engine.datasource.reading.pushed_filters import predicate
-from dbt.adapters.silt.engine.datasource.table_location import TableLocation
-from dbt.adapters.silt.engine.kernel.errors import CorruptLogError
+from dbt.adapters.silt.engine.commands.spark.types import kernel_schema, spark_schema
+from dbt.adapters.silt.engine.datasource.pushed_filters import predicate
+from dbt.adapters.silt.engine.kernel.errors import CorruptLogError, TypeMismatchError
 from dbt.adapters.silt.engine.kernel.files import deletion_vectors, stats_json
 from dbt.adapters.silt.engine.kernel.files.file_guard import Content, FileGuard
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
@@ -26,7 +28,58 @@ from dbt.adapters.silt.engine.kernel.scan.changed_files import ChangedFile
 from dbt.adapters.silt.engine.kernel.storage.store import Store
 from dbt.adapters.silt.engine.kernel.table.actions import AddFile
 from dbt.adapters.silt.engine.kernel.table.expressions import TRUE, And, Expression
-from dbt.adapters.silt.engine.kernel.table.schema import CHANGE_TYPE
+from dbt.adapters.silt.engine.kernel.table.schema import (
+    CHANGE_TYPE,
+    CHAR_VARCHAR_KEY,
+    StructField,
+    StructType,
+    map_fields,
+    nullable_schema,
+)
+
+
+def shown(schema: StructType) -> spark_types.StructType:
+    """Returns the columns for a DataFrame: nullable, with their comments and the lengths of their strings."""
+    return spark_schema(_plain(schema))
+
+
+def chosen(schema: StructType, wanted: spark_types.StructType, table: str) -> tuple[str, ...]:
+    """Returns the names of the requested columns, in the requested order, as the table spells them.
+
+    Raises:
+        ColumnNotFoundError: if a column does not exist.
+        TypeMismatchError: if a requested column has another type or spelling than the table's, or is NOT NULL.
+    """
+    return tuple(_chosen(schema.require(each.name, table), each, table) for each in kernel_schema(wanted))
+
+
+def selected(schema: StructType, names: Sequence[str] | None, table: str) -> StructType:
+    """Returns the named columns, in the given order, or all columns if no names are given."""
+    if names is None:
+        return schema
+    return StructType(tuple(schema.require(name, table) for name in names))
+
+
+def _chosen(column: StructField, wanted: StructField, table: str) -> str:
+    (plain,) = _plain(StructType((column,)))
+    if (plain.name, plain.type, plain.nullable) == (wanted.name, wanted.type, wanted.nullable):
+        return column.name
+    raise TypeMismatchError(
+        f"the given schema has `{wanted.name}` {wanted.sql_type}{'' if wanted.nullable else ' NOT NULL'}, but "
+        f"the table has `{column.name}` {column.type.sql_name}",
+        remedy="Omit `schema`, or give the table's columns and declare them nullable",
+        table=table,
+    )
+
+
+def _plain(schema: StructType) -> StructType:
+    return map_fields(nullable_schema(schema), _with_comment)
+
+
+def _with_comment(field: StructField) -> StructField:
+    kept = {key: value for key, value in field.metadata.items() if key in ("comment", CHAR_VARCHAR_KEY)}
+    return StructField(field.name, field.type, field.nullable, kept)
+
 
 T = TypeVar("T")
 

@@ -12,14 +12,12 @@ from pyspark.sql import datasource as api
 from pyspark.sql.types import StructType
 
 from dbt.adapters.silt.engine.arrow.scan import ArrowScan
-from dbt.adapters.silt.engine.datasource import schemas
-from dbt.adapters.silt.engine.datasource.options import Options, at_most_one
+from dbt.adapters.silt.engine.arrow.tables import TableLocation
+from dbt.adapters.silt.engine.datasource import reader
+from dbt.adapters.silt.engine.datasource.options import Options, at_most_one, starting_version
+from dbt.adapters.silt.engine.datasource.portions import Offset, Portions, StreamFile
 from dbt.adapters.silt.engine.datasource.pyspark_classes import streaming
-from dbt.adapters.silt.engine.datasource.reading import reader
-from dbt.adapters.silt.engine.datasource.reading.portions import Offset, Portions, StreamFile
-from dbt.adapters.silt.engine.datasource.reading.reader import FeedPart, FeedScan, FilePart, changed_rows, file_rows
-from dbt.adapters.silt.engine.datasource.reading.versions import starting_version
-from dbt.adapters.silt.engine.datasource.table_location import TableLocation
+from dbt.adapters.silt.engine.datasource.reader import FeedPart, FeedScan, FilePart, changed_rows, file_rows
 from dbt.adapters.silt.engine.kernel.errors import ConcurrentDropError, InvalidArgumentError
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
@@ -124,7 +122,7 @@ class StreamReader(api.DataSourceStreamReader, SupportsTriggerAvailableNow):
             TypeMismatchError, ColumnNotFoundError: if a column no longer exists, or has changed.
         """
         columns = StructType([each for each in self._schema if not (self._is_feed and each.name in FEED_COLUMNS)])
-        names = schemas.chosen(snapshot.schema, columns, self._log.name)
+        names = reader.chosen(snapshot.schema, columns, self._log.name)
         if self._is_feed:
             return FeedScan.of(snapshot, names)
         return replace(ArrowScan.of(snapshot, names), files=())

@@ -1,1 +1,0 @@
-"""Reads versions, changes and streams in Spark's tasks."""

@@ -1,1 +1,0 @@
-"""Writes data files in Spark's tasks, and commits them in the driver."""
