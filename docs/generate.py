@@ -19,8 +19,7 @@ from dbt.adapters.silt.cli.main import SUBCOMMANDS, parser_of
 from dbt.adapters.silt.credentials import SiltCredentials
 from dbt.adapters.silt.engine.kernel.errors import SiltError
 from dbt.adapters.silt.engine.kernel.storage.settings import StorageSettings
-from dbt.adapters.silt.engine.kernel.table.properties import OTHERS, Property, TableProperties
-from dbt.adapters.silt.engine.kernel.table.property_values import IsolationLevel
+from dbt.adapters.silt.engine.kernel.table.properties import OTHERS, IsolationLevel, Property, TableProperties
 from docs import schemas
 from docs.configs_page import configs_page
 from docs.markdown import (

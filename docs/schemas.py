@@ -12,7 +12,7 @@ from typing import Any
 
 from dbt.adapters.silt.credentials import SiltCredentials
 from dbt.adapters.silt.engine.kernel.storage.settings import StorageSettings
-from dbt.adapters.silt.engine.kernel.table.property_values import IsolationLevel
+from dbt.adapters.silt.engine.kernel.table.properties import IsolationLevel
 from dbt.adapters.silt.impl import SiltConfig
 from dbt.adapters.silt.materializations.incremental.config import IncrementalConfig
 from docs.configs_page import DBT_CONFIGS

@@ -28,7 +28,7 @@ from benchmarks.projects import small_models
 from benchmarks.stay.breakdown import Part, parts
 from dbt.adapters.silt.command_server import control
 from dbt.adapters.silt.engine.catalog.catalog import Catalog
-from dbt.adapters.silt.engine.kernel.files.row_counts import row_count
+from dbt.adapters.silt.engine.kernel.files.stats_json import row_count
 from dbt.adapters.silt.engine.kernel.storage.local_store import LocalStore
 
 REPETITIONS = 5

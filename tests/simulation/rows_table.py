@@ -19,7 +19,7 @@ from dbt.adapters.silt.engine.kernel.table.actions import AddFile, Metadata, Set
 from dbt.adapters.silt.engine.kernel.table.expressions import TRUE, Expression, evaluate
 from dbt.adapters.silt.engine.kernel.table.features import needed_features, protocol_for, upgraded
 from dbt.adapters.silt.engine.kernel.table.paths import LOG_FOLDER
-from dbt.adapters.silt.engine.kernel.table.property_values import IsolationLevel
+from dbt.adapters.silt.engine.kernel.table.properties import IsolationLevel
 from dbt.adapters.silt.engine.kernel.table.schema import PrimitiveType, StructField, StructType
 from dbt.adapters.silt.engine.kernel.transaction import commit
 from dbt.adapters.silt.engine.kernel.transaction.changes import Changes, Operation, ReadSet

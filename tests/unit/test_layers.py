@@ -22,9 +22,9 @@ MODULES = {
 # The folders, the lowest layer first. A module imports from its own folder and from lower layers. The files of the
 # package's root and of the folders in ROOTS are listed individually.
 FLOORS = (
-    ("engine/kernel/near_names", "engine/kernel/owned_folders", "engine/kernel/printable"),
+    ("engine/kernel/owned_folders", "engine/kernel/printable"),
     ("__version__", "lazy", "engine/kernel/errors", "engine/kernel/identifiers", "engine/kernel/foreign_json"),
-    ("engine/kernel/clock", "engine/kernel/option_names", "engine/kernel/progress"),
+    ("engine/kernel/clock", "engine/kernel/near_names", "engine/kernel/progress"),
     ("engine/kernel/table", "engine/kernel/storage", "engine/sql"),
     ("engine/kernel/files", "engine/kernel/publication_marks", "engine/sql/grammar", "engine/sql/query"),
     ("engine/kernel/log", "engine/sql/conditions"),

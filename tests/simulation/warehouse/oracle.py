@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from dbt.adapters.silt.engine.kernel.table.property_values import IsolationLevel
+from dbt.adapters.silt.engine.kernel.table.properties import IsolationLevel
 from tests.simulation.rows_table import DELETED, VECTOR_FILE
 from tests.simulation.warehouse.statements import COUNT, Statement
 from tests.simulation.warehouse.world import Landing, World

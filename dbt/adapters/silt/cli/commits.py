@@ -6,7 +6,7 @@ from dataclasses import asdict
 from typing import Any
 
 from dbt.adapters.silt.cli.answers import count, iso
-from dbt.adapters.silt.engine.kernel.table.operation_metrics import RowsChanged
+from dbt.adapters.silt.engine.kernel.log.commit_file import RowsChanged
 from dbt.adapters.silt.records.run_history import LoggedCommit
 
 

@@ -12,7 +12,7 @@ from dbt.adapters.silt.cli.tables.column_statistics import ColumnStatistics, col
 from dbt.adapters.silt.cli.warehouses import snapshot_of, view_of
 from dbt.adapters.silt.engine.catalog.documents import View
 from dbt.adapters.silt.engine.kernel.errors import InvalidStatementError
-from dbt.adapters.silt.engine.kernel.files.row_counts import deleted_rows, row_count
+from dbt.adapters.silt.engine.kernel.files.stats_json import deleted_rows, row_count
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
 from dbt.adapters.silt.engine.kernel.table.clustering import clustering_columns

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from dbt.adapters.base.impl import BaseAdapter
 
 from dbt.adapters.silt.engine.catalog.log_end import readable
-from dbt.adapters.silt.engine.kernel.files.row_counts import row_count
+from dbt.adapters.silt.engine.kernel.files.stats_json import row_count
 from dbt.adapters.silt.engine.kernel.identifiers import quote, quote_if_needed
 from dbt.adapters.silt.runs.once import first_time
 

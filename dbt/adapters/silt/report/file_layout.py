@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from dbt.adapters.silt.engine.commands.maintenance import bins
-from dbt.adapters.silt.engine.kernel.files import row_counts
+from dbt.adapters.silt.engine.kernel.files import stats_json
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
 from dbt.adapters.silt.engine.kernel.maintenance.vacuum import END
 from dbt.adapters.silt.report.log_reading import History, Removed, Version
@@ -83,7 +83,7 @@ def partitions(snapshot: Snapshot) -> tuple[int, list[Partition]]:
         return 0, []
     names = [snapshot.schema.require(name).physical_name for name in snapshot.partition_columns]
     values = snapshot.files["partition_values"].to_pylist()
-    rows = row_counts.num_records(snapshot.files).to_pylist()
+    rows = stats_json.num_records(snapshot.files).to_pylist()
     sums: dict[tuple[str | None, ...], list[Any]] = {}
     for each, size, count in zip(values, snapshot.files["size"].to_pylist(), rows, strict=True):
         known = dict(each or ())

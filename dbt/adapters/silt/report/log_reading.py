@@ -13,15 +13,13 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from dbt.adapters.silt.engine.kernel.files import stats_json
-from dbt.adapters.silt.engine.kernel.log.commit_file import read_commits
-from dbt.adapters.silt.engine.kernel.log.commit_info import read_info
+from dbt.adapters.silt.engine.kernel.log.commit_file import RowsChanged, read_commits, read_info
 from dbt.adapters.silt.engine.kernel.log.history import file_timestamps, raised
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.log.log_segment import list_log
 from dbt.adapters.silt.engine.kernel.storage.store import FileStatus
 from dbt.adapters.silt.engine.kernel.table.actions import Action, AddFile, CommitInfo, Metadata, RemoveFile
 from dbt.adapters.silt.engine.kernel.table.active_files import file_key
-from dbt.adapters.silt.engine.kernel.table.operation_metrics import RowsChanged
 from dbt.adapters.silt.engine.kernel.table.paths import decode_path
 
 MOST_VERSIONS: Final = 1_000

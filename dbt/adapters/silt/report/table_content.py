@@ -11,7 +11,7 @@ from typing import Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from dbt.adapters.silt.engine.kernel.files import row_counts
+from dbt.adapters.silt.engine.kernel.files import stats_json
 from dbt.adapters.silt.engine.kernel.files.bounds import Bounds, column_bounds
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
@@ -147,7 +147,7 @@ def content_of(log: DeltaLog, keys: Sequence[str]) -> TableContent:
     return TableContent(
         snapshot,
         history,
-        row_counts.row_count(snapshot.files) if snapshot.num_files else 0,
+        stats_json.row_count(snapshot.files) if snapshot.num_files else 0,
         _undone(log, history),
         file_layout.size_groups(snapshot),
         count,

@@ -11,7 +11,7 @@ from dbt_common.events.contextvars import get_node_info
 from dbt.adapters.silt.engine.catalog.catalog import Catalog
 from dbt.adapters.silt.engine.catalog.names import RelationName
 from dbt.adapters.silt.engine.kernel.errors import UnsupportedStatementError
-from dbt.adapters.silt.engine.kernel.table.property_values import IsolationLevel
+from dbt.adapters.silt.engine.kernel.table.properties import IsolationLevel
 from dbt.adapters.silt.engine.sql.ast import Begin, SetSetting, Statement
 from dbt.adapters.silt.engine.statements.execute.affected_tables import Written
 from dbt.adapters.silt.engine.statements.steps.transactions import BRANCH_SETTING

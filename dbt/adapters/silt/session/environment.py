@@ -22,7 +22,7 @@ from dbt.adapters.silt.engine.catalog.open_databases import open_databases, open
 from dbt.adapters.silt.engine.commands.spark import required_settings
 from dbt.adapters.silt.engine.kernel.errors import SiltError, SparkEndedError
 from dbt.adapters.silt.engine.kernel.storage.store import Store
-from dbt.adapters.silt.engine.kernel.table.property_values import IsolationLevel
+from dbt.adapters.silt.engine.kernel.table.properties import IsolationLevel
 from dbt.adapters.silt.engine.warehouse import Warehouse, WarehouseSettings
 from dbt.adapters.silt.lazy import lazy_module
 from dbt.adapters.silt.records.locations import locations as warehouse_locations

@@ -15,7 +15,7 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from dbt.adapters.silt.engine.kernel.files import row_counts, stats_json
+from dbt.adapters.silt.engine.kernel.files import stats_json
 from dbt.adapters.silt.engine.kernel.files.bounds import Bounds, column_bounds
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
 from dbt.adapters.silt.engine.kernel.table.expressions import Column
@@ -86,7 +86,7 @@ def _null_counts(files: pa.Table, paths: list[tuple[str, ...]]) -> dict[tuple[st
 def _partition_nulls(files: pa.Table, bounds: Bounds) -> int | None:
     """Counts the rows whose partition value is null."""
     of_nulls = files.filter(bounds.may_be_null)
-    return 0 if of_nulls.num_rows == 0 else _sum(row_counts.num_records(of_nulls))
+    return 0 if of_nulls.num_rows == 0 else _sum(stats_json.num_records(of_nulls))
 
 
 def _sum(counts: pa.Array) -> int | None:

@@ -18,7 +18,7 @@ from dbt.adapters.silt.engine.kernel.errors import (
     UnsupportedFeatureError,
     UnsupportedStatementError,
 )
-from dbt.adapters.silt.engine.kernel.files.row_counts import row_count
+from dbt.adapters.silt.engine.kernel.files.stats_json import row_count
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
 from dbt.adapters.silt.engine.kernel.near_names import near_names

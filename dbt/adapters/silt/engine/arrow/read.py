@@ -16,7 +16,7 @@ import pyarrow as pa
 from dbt.adapters.silt.engine.arrow.file_read import read_file
 from dbt.adapters.silt.engine.arrow.scan import ArrowScan
 from dbt.adapters.silt.engine.arrow.tables import TableSource, path_in, snapshot_of
-from dbt.adapters.silt.engine.kernel import option_names
+from dbt.adapters.silt.engine.kernel import near_names
 from dbt.adapters.silt.engine.kernel.errors import DataFileChangedError, DataFileMissingError
 from dbt.adapters.silt.engine.kernel.files.file_guard import Content
 from dbt.adapters.silt.engine.kernel.log import commit_search
@@ -177,7 +177,7 @@ def read_batches(
 
     Errors of files are raised when the caller reads their rows.
     """
-    option_names.check(options, ("columns", "where", *ReadOptions.__annotations__), "a read of rows")
+    near_names.check(options, ("columns", "where", *ReadOptions.__annotations__), "a read of rows")
     external_paths, branch = options.get("external_paths", False), options.get("branch")
     log = TableSource(name, warehouse, options.get("storage"), external_paths, branch).log()
     snapshot = snapshot_of(log, options.get("version"), options.get("timestamp"))

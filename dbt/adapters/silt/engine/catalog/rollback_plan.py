@@ -17,7 +17,7 @@ from dbt.adapters.silt.engine.kernel.errors import (
     SiltError,
     VersionNotFoundError,
 )
-from dbt.adapters.silt.engine.kernel.files import row_counts
+from dbt.adapters.silt.engine.kernel.files import stats_json
 from dbt.adapters.silt.engine.kernel.log.history import Commit
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
@@ -151,7 +151,7 @@ def _prepared(changed: ChangedTable, scope: RollbackScope) -> ChangedTable | Non
     _check_none_lost(restoration.back_to, changed.base, scope)
     if not restoration.changes.actions():
         return None
-    return replace(changed, rows=row_counts.row_count(restoration.back_to.files))
+    return replace(changed, rows=stats_json.row_count(restoration.back_to.files))
 
 
 def _check_none_lost(snapshot: Snapshot, base: Snapshot, scope: RollbackScope) -> None:

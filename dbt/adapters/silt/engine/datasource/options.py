@@ -9,7 +9,7 @@ from typing import Final
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from dbt.adapters.silt.engine.arrow.tables import TableSource
-from dbt.adapters.silt.engine.kernel import option_names
+from dbt.adapters.silt.engine.kernel import near_names
 from dbt.adapters.silt.engine.kernel.errors import InvalidArgumentError, VersionNotFoundError
 from dbt.adapters.silt.engine.kernel.identifiers import split_name
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
@@ -167,7 +167,7 @@ def _unknown(name: str, known: tuple[str, ...]) -> InvalidArgumentError:
         return InvalidArgumentError(
             f"this data source does not support the option `{found}`", remedy="Write the rows with `Warehouse.write`"
         )
-    return option_names.unknown(name, (*known, f"{_STORAGE}..."), "this data source")
+    return near_names.unknown(name, (*known, f"{_STORAGE}..."), "this data source")
 
 
 @dataclass(frozen=True)

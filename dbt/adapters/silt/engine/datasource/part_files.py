@@ -56,6 +56,12 @@ PartitionKey = tuple[str | None, ...]
 
 _AS_THEY_ARE = FileTraits()
 
+_MOST_KEPT: Final = 256 << 20
+"""The limit on bytes of rows in memory, over all partitions; beyond it the largest partition is written."""
+
+_CODEC: Final = "delta.parquet.compression.codec"
+_CODECS: Final = {"uncompressed": "none", "lz4raw": "lz4", "lz4_raw": "lz4"}
+
 
 @dataclass(frozen=True)
 class StoredRows:
@@ -220,13 +226,6 @@ def _time(moment: datetime) -> str:
     if moment.tzinfo is not None:
         return moment.replace(tzinfo=None).isoformat(timespec="microseconds") + "Z"
     return moment.isoformat(sep=" ", timespec="microseconds" if moment.microsecond else "seconds")
-
-
-_MOST_KEPT: Final = 256 << 20
-"""The limit on bytes of rows in memory, over all partitions; beyond it the largest partition is written."""
-
-_CODEC: Final = "delta.parquet.compression.codec"
-_CODECS: Final = {"uncompressed": "none", "lz4raw": "lz4", "lz4_raw": "lz4"}
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,7 @@ from dbt.adapters.silt.engine.kernel.errors import UnsupportedStatementError, Ve
 from dbt.adapters.silt.engine.kernel.log.history import Commit
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
-from dbt.adapters.silt.engine.kernel.scan.change_feed import changes_between
-from dbt.adapters.silt.engine.kernel.scan.changed_files import INSERT, ChangedFile, changed_files
+from dbt.adapters.silt.engine.kernel.scan.change_feed import INSERT, ChangedFile, changed_files, changes_between
 from dbt.adapters.silt.engine.kernel.table.actions import AddFile, RemoveFile
 
 _NOWHERE: Final = -1

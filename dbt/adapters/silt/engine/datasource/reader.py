@@ -23,8 +23,7 @@ from dbt.adapters.silt.engine.kernel.errors import CorruptLogError, TypeMismatch
 from dbt.adapters.silt.engine.kernel.files import deletion_vectors, stats_json
 from dbt.adapters.silt.engine.kernel.files.file_guard import Content, FileGuard
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
-from dbt.adapters.silt.engine.kernel.scan.change_feed import FEED_COLUMNS
-from dbt.adapters.silt.engine.kernel.scan.changed_files import ChangedFile
+from dbt.adapters.silt.engine.kernel.scan.change_feed import FEED_COLUMNS, ChangedFile
 from dbt.adapters.silt.engine.kernel.storage.store import Store
 from dbt.adapters.silt.engine.kernel.table.actions import AddFile
 from dbt.adapters.silt.engine.kernel.table.expressions import TRUE, And, Expression
@@ -36,6 +35,15 @@ from dbt.adapters.silt.engine.kernel.table.schema import (
     map_fields,
     nullable_schema,
 )
+
+T = TypeVar("T")
+_OPENING: Final = 4 << 20
+"""The cost of opening a file, in bytes that could be read meanwhile; as `spark.sql.files.openCostInBytes`."""
+
+_LARGEST: Final = 128 << 20
+"""The most bytes in the files of a task, except for a single file; as `spark.sql.files.maxPartitionBytes`."""
+
+_TASKS_OF_A_CORE: Final = 4
 
 
 def shown(schema: StructType) -> spark_types.StructType:
@@ -79,15 +87,6 @@ def _plain(schema: StructType) -> StructType:
 def _with_comment(field: StructField) -> StructField:
     kept = {key: value for key, value in field.metadata.items() if key in ("comment", CHAR_VARCHAR_KEY)}
     return StructField(field.name, field.type, field.nullable, kept)
-
-
-T = TypeVar("T")
-
-_OPENING: Final = 4 << 20
-"""The cost of opening a file, in bytes that could be read meanwhile; as `spark.sql.files.openCostInBytes`."""
-_LARGEST: Final = 128 << 20
-"""The most bytes in the files of a task, except for a single file; as `spark.sql.files.maxPartitionBytes`."""
-_TASKS_OF_A_CORE: Final = 4
 
 
 @dataclass(frozen=True)

@@ -33,8 +33,7 @@ from dbt.adapters.silt.engine.datasource.stream_reader import StreamReader, chec
 from dbt.adapters.silt.engine.datasource.write_plan import Asked
 from dbt.adapters.silt.engine.datasource.writers import StreamWriter, TableWriter
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
-from dbt.adapters.silt.engine.kernel.scan.change_feed import FEED_COLUMNS
-from dbt.adapters.silt.engine.kernel.scan.changed_files import changed_files
+from dbt.adapters.silt.engine.kernel.scan.change_feed import FEED_COLUMNS, changed_files
 
 
 class DataSource(api.DataSource):

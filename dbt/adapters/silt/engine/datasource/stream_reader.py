@@ -21,8 +21,7 @@ from dbt.adapters.silt.engine.datasource.reader import FeedPart, FeedScan, FileP
 from dbt.adapters.silt.engine.kernel.errors import ConcurrentDropError, InvalidArgumentError
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
-from dbt.adapters.silt.engine.kernel.scan.change_feed import FEED_COLUMNS
-from dbt.adapters.silt.engine.kernel.scan.changed_files import ChangedFile
+from dbt.adapters.silt.engine.kernel.scan.change_feed import FEED_COLUMNS, ChangedFile
 from dbt.adapters.silt.engine.kernel.table.actions import AddFile
 
 if TYPE_CHECKING:

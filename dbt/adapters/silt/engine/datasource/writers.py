@@ -54,6 +54,8 @@ else:
 
 _logger = logging.getLogger(__name__)
 
+_ROWS: Final = 10_000
+
 
 @dataclass(frozen=True)
 class Finished:
@@ -225,9 +227,6 @@ def _in_part(base: Snapshot) -> UnsupportedStatementError:
         table=base.table,
         version=base.version,
     )
-
-
-_ROWS: Final = 10_000
 
 
 class TableWriter(api.DataSourceArrowWriter):

@@ -1,9 +1,11 @@
-"""Finds the known names that are similar to a mistyped name."""
+"""Finds the known names that are similar to a mistyped name, and refuses options that do not exist."""
 
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
+
+from dbt.adapters.silt.engine.kernel.errors import InvalidArgumentError
 
 _MOST = 3
 _SIMILAR = 0.6
@@ -24,3 +26,24 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
     """Returns the name whose spelling is most similar to a name, or None if no name is similar."""
     found = near_names(name, known, 1)
     return found[0] if found else None
+
+
+def check(given: Iterable[str], known: Collection[str], what: str) -> None:
+    """Raises an error unless every name is known, in its exact spelling.
+
+    Args:
+        what: owner of the options in the message, such as `a read`.
+
+    Raises:
+        InvalidArgumentError: if a name is not known.
+    """
+    for name in sorted(given):
+        if name not in known:
+            raise unknown(name, known, what)
+
+
+def unknown(name: str, known: Collection[str], what: str) -> InvalidArgumentError:
+    """Returns the error for an option that does not exist; its remedy is the nearest name, or all names."""
+    near = nearest(name, known)
+    remedy = f"The options are {', '.join(known)}" if near is None else f"Did you mean `{near}`?"
+    return InvalidArgumentError(f"{what} has no option `{name}`", remedy=remedy)

@@ -19,7 +19,7 @@ from dbt.adapters.silt.engine.kernel.errors import CheckViolationError, Concurre
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.table.actions import AddFile
 from dbt.adapters.silt.engine.kernel.table.expressions import UNKNOWN, Column, Comparison, Expression
-from dbt.adapters.silt.engine.kernel.table.property_values import IsolationLevel
+from dbt.adapters.silt.engine.kernel.table.properties import IsolationLevel
 from dbt.adapters.silt.engine.kernel.transaction.commit import CommitSettings
 from dbt.adapters.silt.engine.sql.ast import Assignment
 from tests.unit.engine.commands.spark_tables import PLAIN, VECTORS, Tables

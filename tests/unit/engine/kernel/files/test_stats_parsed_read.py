@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dbt.adapters.silt.engine.kernel.files.stats_parsed_read import INT96_UNIT, READS_INT96, stats_texts
+from dbt.adapters.silt.engine.kernel.files.bounded_parquet import INT96_UNIT, READS_INT96, stats_texts
 from tests.examples import examples
 
 UTC = datetime.timezone.utc

@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dbt.adapters.silt.engine.kernel.files.bounded_parquet import stats_texts
 from dbt.adapters.silt.engine.kernel.files.bounds import column_bounds
-from dbt.adapters.silt.engine.kernel.files.stats_parsed_read import stats_texts
 from dbt.adapters.silt.engine.kernel.files.stats_parsed_write import partition_values_parsed, stats_parsed
 from dbt.adapters.silt.engine.kernel.table import active_files
 from dbt.adapters.silt.engine.kernel.table.actions import AddFile, Metadata

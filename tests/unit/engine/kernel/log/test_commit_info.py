@@ -9,8 +9,8 @@ from typing import IO
 import pytest
 
 from dbt.adapters.silt.engine.kernel.errors import CorruptLogError
-from dbt.adapters.silt.engine.kernel.log import commit_info
-from dbt.adapters.silt.engine.kernel.log.commit_info import read_info
+from dbt.adapters.silt.engine.kernel.log import commit_file
+from dbt.adapters.silt.engine.kernel.log.commit_file import read_info
 from dbt.adapters.silt.engine.kernel.storage.memory_store import MemoryStore
 
 PATH = "_delta_log/00000000000000000001.json"
@@ -36,7 +36,7 @@ class CountingStore(MemoryStore):
 
 @pytest.fixture(autouse=True)
 def limit(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(commit_info, "LONGEST", LIMIT)
+    monkeypatch.setattr(commit_file, "LONGEST", LIMIT)
 
 
 def stored(*actions: dict[str, object]) -> CountingStore:

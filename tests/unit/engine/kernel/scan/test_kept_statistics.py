@@ -45,7 +45,7 @@ FORMS = {
     "columns": {"delta.checkpoint.writeStatsAsJson": "false", "delta.checkpoint.writeStatsAsStruct": "true"},
     "both": {"delta.checkpoint.writeStatsAsStruct": "true"},
 }
-KEPT = "dbt.adapters.silt.engine.kernel.files.kept_statistics"
+KEPT = "dbt.adapters.silt.engine.kernel.files.table_files"
 V2 = {"delta.checkpointPolicy": "v2"}
 KINDS_AND_FORMS = [
     pytest.param(name, form, marks=[] if at % len(FORMS) == number else pytest.mark.long)

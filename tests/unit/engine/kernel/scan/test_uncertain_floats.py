@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from dbt.adapters.silt.engine.kernel.files.bounds import uncertain_floats
 from dbt.adapters.silt.engine.kernel.files.statistics import TRUSTED
-from dbt.adapters.silt.engine.kernel.scan.uncertain_floats import uncertain_floats
 from dbt.adapters.silt.engine.kernel.table.actions import AddFile, Metadata
 from dbt.adapters.silt.engine.kernel.table.active_files import files_table
 from dbt.adapters.silt.engine.kernel.table.expressions import Column

@@ -23,7 +23,7 @@ from dbt.adapters.silt.engine.kernel.errors import (
     SymbolicLinkError,
     UnusableFileError,
 )
-from dbt.adapters.silt.engine.kernel.storage import os_errors
+from dbt.adapters.silt.engine.kernel.storage import storage_errors
 from dbt.adapters.silt.engine.kernel.storage.local_store import LocalStore
 from dbt.adapters.silt.engine.kernel.storage.store import ObjectMissing, PutResult
 from tests.unprivileged import run_unprivileged
@@ -260,7 +260,7 @@ def test_refused_and_failed_system_calls_raise_different_errors(tmp_path: Path) 
     ],
 )
 def test_the_errno_of_a_failed_write_decides_its_error(number: int, kind: type[StorageError]) -> None:
-    error = os_errors.failure("writing f", OSError(number, os.strerror(number)), is_write=True)
+    error = storage_errors.failure("writing f", OSError(number, os.strerror(number)), is_write=True)
     assert type(error) is kind and os.strerror(number) in str(error)
 
 

@@ -18,8 +18,8 @@ from dbt.adapters.silt.engine.kernel.errors import (
     StorageRefusedError,
 )
 from dbt.adapters.silt.engine.kernel.storage.opening import open_store
-from dbt.adapters.silt.engine.kernel.storage.refusals import first_line, is_signed
 from dbt.adapters.silt.engine.kernel.storage.settings import StorageSettings
+from dbt.adapters.silt.engine.kernel.storage.storage_errors import first_line, is_signed
 from dbt.adapters.silt.engine.kernel.storage.store import Store
 
 AZURE = "abfss://c@acc.dfs.core.windows.net/t"

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from dbt.adapters.silt.engine.kernel.errors import InvalidPropertyError
-from dbt.adapters.silt.engine.kernel.table.properties import TableProperties, checked
-from dbt.adapters.silt.engine.kernel.table.property_values import IsolationLevel
+from dbt.adapters.silt.engine.kernel.table.properties import IsolationLevel, TableProperties, checked
 
 
 def test_the_defaults_are_those_of_the_specification() -> None:

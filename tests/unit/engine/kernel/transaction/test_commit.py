@@ -43,7 +43,7 @@ from dbt.adapters.silt.engine.kernel.table.actions import (
     serialize,
 )
 from dbt.adapters.silt.engine.kernel.table.paths import LOG_FOLDER, commit_path
-from dbt.adapters.silt.engine.kernel.table.property_values import IsolationLevel
+from dbt.adapters.silt.engine.kernel.table.properties import IsolationLevel
 from dbt.adapters.silt.engine.kernel.table.schema import PrimitiveType, StructField, StructType
 from dbt.adapters.silt.engine.kernel.transaction.changes import Changes, Operation, ReadSet, is_needed
 from dbt.adapters.silt.engine.kernel.transaction.commit import CommitResult, CommitSettings, commit

@@ -36,7 +36,7 @@ from dbt.adapters.silt.engine.kernel.table.actions import (
 )
 from dbt.adapters.silt.engine.kernel.table.expressions import FALSE, UNKNOWN, And, Column, Comparison
 from dbt.adapters.silt.engine.kernel.table.features import upgraded
-from dbt.adapters.silt.engine.kernel.table.property_values import IsolationLevel
+from dbt.adapters.silt.engine.kernel.table.properties import IsolationLevel
 from dbt.adapters.silt.engine.kernel.table.schema import PrimitiveType, StructField, StructType
 from dbt.adapters.silt.engine.kernel.transaction import conflicts
 from dbt.adapters.silt.engine.kernel.transaction.changes import DROP_OPERATION, Changes, Operation, ReadSet

@@ -17,7 +17,7 @@ from dbt.adapters.silt.engine.kernel.table import active_files
 from dbt.adapters.silt.engine.kernel.table.actions import Action, AddFile, CommitInfo, DomainMetadata, Protocol
 from dbt.adapters.silt.engine.kernel.table.expressions import Column, Comparison
 from dbt.adapters.silt.engine.kernel.table.features import upgraded
-from dbt.adapters.silt.engine.kernel.table.property_values import IsolationLevel
+from dbt.adapters.silt.engine.kernel.table.properties import IsolationLevel
 from dbt.adapters.silt.engine.kernel.transaction.changes import Changes, Operation, ReadSet
 from dbt.adapters.silt.engine.kernel.transaction.competing_commits import PendingCommit, WinningCommit
 from dbt.adapters.silt.engine.kernel.transaction.conflicts import check_conflicts

@@ -11,7 +11,7 @@ from dbt.adapters.silt.engine.catalog.names import RelationName, is_identifier
 from dbt.adapters.silt.engine.catalog.open_tables import OpenTables
 from dbt.adapters.silt.engine.kernel.clock import Clock
 from dbt.adapters.silt.engine.kernel.errors import NoSpaceError, StorageError
-from dbt.adapters.silt.engine.kernel.log.commit_info import read_info
+from dbt.adapters.silt.engine.kernel.log.commit_file import read_info
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.publication_marks import UndecidedPublication, publication_of
 from dbt.adapters.silt.engine.kernel.storage.store import ObjectMissing, Store

@@ -21,7 +21,7 @@ from contextlib import contextmanager
 
 from dbt.adapters.silt.engine.kernel.clock import Clock
 from dbt.adapters.silt.engine.kernel.errors import StorageError, UnusableFileError
-from dbt.adapters.silt.engine.kernel.storage import os_errors
+from dbt.adapters.silt.engine.kernel.storage import storage_errors
 from dbt.adapters.silt.engine.kernel.storage.store import ObjectMissing, Store
 
 TIMEOUT_MS = 60_000
@@ -133,7 +133,7 @@ def _unusable(path: str, error: OSError) -> StorageError:
         return StorageError(
             f"{path} is a symbolic link", remedy="Remove it: the next change of a name creates the file"
         )
-    return os_errors.refusal(text, error) or StorageError(text)
+    return storage_errors.refused_write(text, error) or StorageError(text)
 
 
 def _is_at(descriptor: int, path: str) -> bool:

@@ -22,9 +22,9 @@ from dbt.adapters.silt.engine.commands.target import Outcome, Target, WriteSetti
 from dbt.adapters.silt.engine.commands.writing import change_data, files
 from dbt.adapters.silt.engine.commands.writing.change_data import ChangeData
 from dbt.adapters.silt.engine.commands.writing.files import Written
-from dbt.adapters.silt.engine.kernel.files import row_counts
+from dbt.adapters.silt.engine.kernel.files import stats_json
 from dbt.adapters.silt.engine.kernel.identifiers import quote
-from dbt.adapters.silt.engine.kernel.scan import changed_files
+from dbt.adapters.silt.engine.kernel.scan import change_feed
 from dbt.adapters.silt.engine.kernel.table import active_files
 from dbt.adapters.silt.engine.kernel.table.actions import Json
 from dbt.adapters.silt.engine.kernel.table.features import check_writable
@@ -98,8 +98,8 @@ def replace_rows(
         target,
         FileChanges(replacement.removed, replacement.removed, written),
         placed.metadata,
-        {changed_files.DELETE: replacement.gone, changed_files.INSERT: placed.df},
-        {changed_files.DELETE: deleted, changed_files.INSERT: inserted},
+        {change_feed.DELETE: replacement.gone, change_feed.INSERT: placed.df},
+        {change_feed.DELETE: deleted, change_feed.INSERT: inserted},
     )
     return finish(target, placed, written, replacement, settings, changes.recorded)
 
@@ -155,7 +155,7 @@ def finish(
 
 def _deleted(removed: pa.Table, copied: int) -> int | None:
     """Returns the number of deleted rows of the removed files, or None if a file's statistics lack its row count."""
-    had = row_counts.row_count(removed)
+    had = stats_json.row_count(removed)
     return None if had is None else had - copied
 
 

@@ -39,7 +39,7 @@ from dbt.adapters.silt.engine.kernel.errors import MultipleSourceRowsError
 from dbt.adapters.silt.engine.kernel.files import deletion_vectors
 from dbt.adapters.silt.engine.kernel.files.deletion_vectors import Positions
 from dbt.adapters.silt.engine.kernel.identifiers import quote
-from dbt.adapters.silt.engine.kernel.scan import changed_files
+from dbt.adapters.silt.engine.kernel.scan import change_feed
 from dbt.adapters.silt.engine.kernel.table.actions import Metadata
 from dbt.adapters.silt.engine.sql.ast import MatchKind, RowVerb
 
@@ -202,13 +202,13 @@ def _recorded(
         return sum(counts[number] for number in by_clause if (number in deletions) is deleted)
 
     updated, inserted = new
-    rows = {changed_files.DELETE: before(True), changed_files.UPDATE_PREIMAGE: before(False)}
-    rows |= {changed_files.UPDATE_POSTIMAGE: updated}
-    expected = {changed_files.DELETE: count(True)}
-    expected |= dict.fromkeys((changed_files.UPDATE_PREIMAGE, changed_files.UPDATE_POSTIMAGE), count(False))
+    rows = {change_feed.DELETE: before(True), change_feed.UPDATE_PREIMAGE: before(False)}
+    rows |= {change_feed.UPDATE_POSTIMAGE: updated}
+    expected = {change_feed.DELETE: count(True)}
+    expected |= dict.fromkeys((change_feed.UPDATE_PREIMAGE, change_feed.UPDATE_POSTIMAGE), count(False))
     if inserted is not None:
-        rows[changed_files.INSERT] = inserted
-        expected[changed_files.INSERT] = sum(count for number, count in counts.items() if number not in by_clause)
+        rows[change_feed.INSERT] = inserted
+        expected[change_feed.INSERT] = sum(count for number, count in counts.items() if number not in by_clause)
     present = {kind: frame for kind, frame in rows.items() if expected[kind]}
     return file_changes.record(target, changes, metadata, present, {kind: expected[kind] for kind in present})
 

@@ -18,8 +18,7 @@ from dbt.adapters.silt.engine.commands.writing.row_ids import ROW_ID, ROW_VERSIO
 from dbt.adapters.silt.engine.kernel.identifiers import quote
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
-from dbt.adapters.silt.engine.kernel.scan.change_feed import FEED_COLUMNS, VersionChanges
-from dbt.adapters.silt.engine.kernel.scan.changed_files import ChangedFile, changed_files
+from dbt.adapters.silt.engine.kernel.scan.change_feed import FEED_COLUMNS, ChangedFile, VersionChanges, changed_files
 from dbt.adapters.silt.engine.kernel.table.active_files import files_table
 from dbt.adapters.silt.engine.kernel.table.schema import CHANGE_TYPE, COMMIT_TIMESTAMP, COMMIT_VERSION, nullable_schema
 

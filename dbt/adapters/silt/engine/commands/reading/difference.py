@@ -18,8 +18,14 @@ from dbt.adapters.silt.engine.commands.writing.row_ids import ROW_ID, ROW_VERSIO
 from dbt.adapters.silt.engine.kernel.identifiers import quote
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
-from dbt.adapters.silt.engine.kernel.scan.change_feed import ChangedVersions, VersionChanges
-from dbt.adapters.silt.engine.kernel.scan.changed_files import DELETE, INSERT, UPDATE_POSTIMAGE, UPDATE_PREIMAGE
+from dbt.adapters.silt.engine.kernel.scan.change_feed import (
+    DELETE,
+    INSERT,
+    UPDATE_POSTIMAGE,
+    UPDATE_PREIMAGE,
+    ChangedVersions,
+    VersionChanges,
+)
 from dbt.adapters.silt.engine.kernel.table.actions import AddFile, RemoveFile
 from dbt.adapters.silt.engine.kernel.table.schema import (
     CHANGE_TYPE,

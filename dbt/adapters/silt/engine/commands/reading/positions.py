@@ -19,7 +19,7 @@ from pyspark.sql import functions as F
 from dbt.adapters.silt.engine.commands.spark import errors
 from dbt.adapters.silt.engine.commands.spark.storage.locations import reported_path
 from dbt.adapters.silt.engine.kernel.errors import InternalError
-from dbt.adapters.silt.engine.kernel.files import row_counts
+from dbt.adapters.silt.engine.kernel.files import stats_json
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.table.paths import absolute_name
 
@@ -97,7 +97,7 @@ def collect(rows: DataFrame, log: DeltaLog, files: pa.Table, by: str | None = No
 
 def _are_few(files: pa.Table) -> bool:
     # Rows that deletion vectors delete have positions too.
-    counts = row_counts.num_records(files)
+    counts = stats_json.num_records(files)
     return not counts.null_count and (pc.sum(counts).as_py() or 0) <= _MOST_ROWS
 
 

@@ -22,7 +22,7 @@ from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as F
 
 from dbt.adapters.silt.engine.commands.spark.errors import OTHER_ROWS
-from dbt.adapters.silt.engine.kernel.files import deletion_vectors, row_counts
+from dbt.adapters.silt.engine.kernel.files import deletion_vectors, stats_json
 from dbt.adapters.silt.engine.kernel.files.deletion_vectors import Positions
 
 WORDS: Final = "__silt_words"
@@ -115,7 +115,7 @@ def filters(files: pa.Table, positions: Positions, keeps: bool, has_join: bool) 
         keeps: whether the rows at the positions are read, instead of all other rows.
         has_join: whether the files are joined with a table of files anyway.
     """
-    columns = (files["path"].to_pylist(), files["size"].to_pylist(), row_counts.num_records(files).to_pylist())
+    columns = (files["path"].to_pylist(), files["size"].to_pylist(), stats_json.num_records(files).to_pylist())
     known = [FileRows(size or 0, rows, positions[path]) for path, size, rows in zip(*columns, strict=True)]
     way, scans = (Way.JOIN, [range(len(known))]) if has_join else _ways(known)
     return [

@@ -16,9 +16,9 @@ from dbt.adapters.silt.engine.commands.rows.file_changes import FileChanges, Row
 from dbt.adapters.silt.engine.commands.rows.selection import Limits, Rows, check_condition
 from dbt.adapters.silt.engine.commands.target import Outcome, Target, WriteSettings
 from dbt.adapters.silt.engine.commands.writing import change_data, files
-from dbt.adapters.silt.engine.kernel.files import row_counts
+from dbt.adapters.silt.engine.kernel.files import stats_json
 from dbt.adapters.silt.engine.kernel.identifiers import quote
-from dbt.adapters.silt.engine.kernel.scan import changed_files, skipping
+from dbt.adapters.silt.engine.kernel.scan import change_feed, skipping
 from dbt.adapters.silt.engine.kernel.table import active_files
 from dbt.adapters.silt.engine.kernel.transaction.changes import Changes, Operation, ReadSet, as_strings
 
@@ -52,11 +52,11 @@ def _run(spark: SparkSession, target: Target, rows: Rows, limits: Limits) -> Row
     everything = target.snapshot.files
     nothing = everything.slice(0, 0)
     if rows.condition is None:
-        return RowResult(FileChanges(nothing, everything), row_counts.row_count(everything))
+        return RowResult(FileChanges(nothing, everything), stats_json.row_count(everything))
     candidates = skipping.prune(target.snapshot, rows.predicate)
     is_whole = skipping.fully_matched(target.snapshot, rows.predicate, candidates)
     whole, others = candidates.filter(is_whole), candidates.filter(pc.invert(is_whole))
-    deleted = row_counts.row_count(whole)
+    deleted = stats_json.row_count(whole)
     if others.num_rows == 0:
         return RowResult(FileChanges(nothing, whole), deleted)
     if marking.finds_rows_by_position(target.snapshot):
@@ -87,7 +87,7 @@ def _mark(
     if is_recorded and (plan.files_to_rewrite.num_rows or plan.files_to_mark.num_rows):
         to_delete = found.select(*map(quote, target.snapshot.schema.names))
         gone = scan.read(spark, target.log, target.snapshot, whole).unionAll(to_delete)
-        deletions, expected = {changed_files.DELETE: gone}, {changed_files.DELETE: deleted}
+        deletions, expected = {change_feed.DELETE: gone}, {change_feed.DELETE: deleted}
         changes = file_changes.record(target, changes, target.snapshot.metadata, deletions, expected)
     return RowResult(changes, deleted, plan.num_survivors)
 
@@ -142,7 +142,7 @@ def truncate(target: Target, settings: WriteSettings) -> Outcome:
         TRUNCATE,
         target.name,
         committed.version,
-        rows_deleted=row_counts.row_count(snapshot.files),
+        rows_deleted=stats_json.row_count(snapshot.files),
         files_removed=snapshot.num_files,
         attempts=committed.attempts,
     )

@@ -13,7 +13,7 @@ from pyspark.sql import functions as F
 from dbt.adapters.silt.engine.commands.reading import positions, scan
 from dbt.adapters.silt.engine.commands.target import Target
 from dbt.adapters.silt.engine.kernel.errors import InternalError, SiltError
-from dbt.adapters.silt.engine.kernel.files import file_guard, row_counts
+from dbt.adapters.silt.engine.kernel.files import file_guard, stats_json
 from dbt.adapters.silt.engine.kernel.files.statistics import from_footers
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.table.paths import decode_path
@@ -98,12 +98,12 @@ def at(chosen: pa.Table, paths: Iterable[str]) -> pa.Table:
 
 def row_count(target: Target, chosen: pa.Table) -> int:
     """Returns the row count of the files; reads the footers of files without statistics."""
-    return sum(records(target, chosen)) - row_counts.deleted_rows(chosen)
+    return sum(records(target, chosen)) - stats_json.deleted_rows(chosen)
 
 
 def records(target: Target, chosen: pa.Table) -> list[int]:
     """Returns the row count of each file, including rows deleted by a vector; reads footers as `row_count`."""
-    recorded = row_counts.num_records(chosen).to_pylist()
+    recorded = stats_json.num_records(chosen).to_pylist()
     names = [decode_path(path) for path in chosen["path"].to_pylist()]
     unknown = [name for name, count in zip(names, recorded, strict=True) if count is None]
     found = from_footers(target.log.store, unknown, StructType(), target.snapshot.properties)

@@ -28,7 +28,7 @@ from dbt.adapters.silt.engine.commands.writing.checks import Check
 from dbt.adapters.silt.engine.commands.writing.set_clause import AssignedColumn, CastAssignment
 from dbt.adapters.silt.engine.kernel.files.deletion_vectors import Positions
 from dbt.adapters.silt.engine.kernel.identifiers import quote
-from dbt.adapters.silt.engine.kernel.scan import changed_files, skipping
+from dbt.adapters.silt.engine.kernel.scan import change_feed, skipping
 from dbt.adapters.silt.engine.kernel.table import active_files
 from dbt.adapters.silt.engine.kernel.table.schema import StructField
 from dbt.adapters.silt.engine.kernel.transaction.changes import Operation, as_strings
@@ -128,7 +128,7 @@ def _mark(
     )
     changes = marking.changes(target, candidates, plan, written)
     if change_data.is_recorded(target.snapshot):
-        images = {changed_files.UPDATE_PREIMAGE: before, changed_files.UPDATE_POSTIMAGE: new}
+        images = {change_feed.UPDATE_PREIMAGE: before, change_feed.UPDATE_POSTIMAGE: new}
         changes = file_changes.record(target, changes, metadata, images, dict.fromkeys(images, plan.num_deleted))
     return RowResult(changes, plan.num_deleted, plan.num_survivors)
 

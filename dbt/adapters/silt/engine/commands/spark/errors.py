@@ -35,7 +35,7 @@ from dbt.adapters.silt.engine.kernel.errors import (
     StorageRefusedError,
     TableDamagedError,
 )
-from dbt.adapters.silt.engine.kernel.storage.refusals import named_in
+from dbt.adapters.silt.engine.kernel.storage.storage_errors import named_in
 
 SPARKS: Final = (PySparkException, Py4JError, ConnectionError, EOFError)
 """The Python exceptions of a failure in Spark; ConnectionError and EOFError if its Java process has ended."""

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import PurePosixPath
 from typing import Final
 
-from dbt.adapters.silt.engine.kernel import option_names
+from dbt.adapters.silt.engine.kernel import near_names
 
 _SUFFIXES = {"jsonl": "json", "ndjson": "json", "tsv": "csv", "txt": "text"}
 _FORMATS = frozenset(("avro", "csv", "json", "orc", "parquet", "text", "xml", "binaryfile"))
@@ -91,7 +91,7 @@ def check_options(file_format: str, given: Iterable[str]) -> None:
     lower = {each.lower() for each in known}
     for name in given:
         if name not in lower and "." not in name:
-            raise option_names.unknown(name, known, f"the reader of {file_format} files")
+            raise near_names.unknown(name, known, f"the reader of {file_format} files")
 
 
 def belongs_to_other_formats(option: str, file_format: str) -> bool:

@@ -24,7 +24,7 @@ from dbt.adapters.silt.engine.kernel.errors import (
     InvalidPropertyError,
     InvalidStatementError,
 )
-from dbt.adapters.silt.engine.kernel.files import row_counts
+from dbt.adapters.silt.engine.kernel.files import stats_json
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
 from dbt.adapters.silt.engine.kernel.table.actions import Json, Metadata, Protocol
@@ -255,7 +255,7 @@ def _commit(
         log.name,
         committed.version,
         rows_inserted=rows,
-        rows_before=None if rows or base is None else row_counts.row_count(base.files),
+        rows_before=None if rows or base is None else stats_json.row_count(base.files),
         files_added=len(changes.adds),
         files_removed=len(changes.removes),
         attempts=committed.attempts,

@@ -6,7 +6,7 @@ Bounds are conservative: an uncertain bound is null, which means unknown. Bounds
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -15,11 +15,18 @@ import pyarrow.compute as pc
 import pyarrow.types as pt
 
 from dbt.adapters.silt.engine.kernel.files import stats_json
-from dbt.adapters.silt.engine.kernel.files.kept_statistics import Read
 from dbt.adapters.silt.engine.kernel.files.statistics import are_trusted
+from dbt.adapters.silt.engine.kernel.files.table_files import Read
 from dbt.adapters.silt.engine.kernel.table.actions import Metadata
 from dbt.adapters.silt.engine.kernel.table.expressions import Column
-from dbt.adapters.silt.engine.kernel.table.schema import ArrayType, DataType, MapType, StructField, StructType
+from dbt.adapters.silt.engine.kernel.table.schema import (
+    ArrayType,
+    DataType,
+    MapType,
+    PrimitiveType,
+    StructField,
+    StructType,
+)
 from dbt.adapters.silt.engine.kernel.table.type_widening import was_float
 from dbt.adapters.silt.engine.kernel.table.value_order import (
     Decimals,
@@ -39,6 +46,8 @@ _DAY = 86_400_000_000
 # Before this time some zones' offsets from UTC included seconds, which Spark 3.2 and 3.3 omitted from written offsets.
 _WHOLE_MINUTE_ZONES = 94_694_400_000_000
 HAS_ZONE = r"(?:Z|[+-]\d{2}:?\d{2}(?::?\d{2})?)$"
+
+_FLOATS = (PrimitiveType("float"), PrimitiveType("double"))
 
 
 @dataclass(frozen=True)
@@ -213,3 +222,31 @@ def _without_values(length: int, may_be_null: pa.Array, may_be_value: pa.Array) 
 
 def _whole(column: pa.ChunkedArray) -> pa.Array:
     return column.combine_chunks()
+
+
+def uncertain_floats(files: pa.Table, metadata: Metadata) -> list[Column]:
+    """Returns the float and double columns, including struct members, in which some file may contain a zero or NaN.
+
+    Args:
+        files: rows of `Snapshot.files`.
+    """
+    floats = list(_floats(StructType.from_json(metadata.schema_string), ()))
+    known = column_bounds(files, metadata, floats) if floats and files.num_rows else {}
+    return [column for column in floats if column in known and not _excludes_both(known[column])]
+
+
+def _floats(schema: StructType, above: tuple[str, ...]) -> Iterator[Column]:
+    for member in schema:
+        path = (*above, member.name)
+        if isinstance(member.type, StructType):
+            yield from _floats(member.type, path)
+        elif member.type in _FLOATS:
+            yield Column(path)
+
+
+def _excludes_both(bounds: Bounds) -> bool:
+    """Returns whether no file can contain a zero or NaN; a known maximum covers all values, including NaN."""
+    is_positive = pc.and_(pc.is_valid(bounds.maximum), pc.fill_null(pc.greater(bounds.minimum, 0.0), False))
+    is_negative = pc.fill_null(pc.less(bounds.maximum, 0.0), False)
+    has_neither = pc.or_(pc.or_(is_positive, is_negative), pc.invert(bounds.may_be_value))
+    return bool(pc.all(has_neither).as_py())

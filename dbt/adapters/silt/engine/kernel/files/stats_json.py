@@ -1,4 +1,7 @@
-"""Reads selected statistics from the JSON strings of many files, and writes minimum and maximum as JSON literals."""
+"""Reads selected statistics from the JSON strings of many files, counts their rows, and writes bounds as JSON literals.
+
+Source: the Delta specification, sections "Per-file Statistics" and "Deletion Vector Descriptor Schema".
+"""
 
 from __future__ import annotations
 
@@ -37,6 +40,11 @@ _BLOCK_BYTES = 4 << 20
 # NaN and infinities are strings, which Arrow's reader refuses in a column of numbers. Within a string the quotation
 # mark would be escaped, so this matches whole values only.
 _NO_NUMBER = r':\s*"(?:NaN|[+-]?Infinity|[+-]?INF)"'
+
+_ASCII_MAX_CHARACTER = "\x7f"
+_UTF8_MAX_CHARACTER = "\U0010ffff"
+_EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
+_EPOCH_DAY = date(1970, 1, 1).toordinal()
 
 
 def read(texts: pa.Array, requested: Mapping[Statistic, ValueOrder | None]) -> dict[Statistic, pa.Array]:
@@ -153,13 +161,6 @@ def _at(document: Any, path: Iterable[str]) -> Any:
     return document
 
 
-ASCII_MAX_CHARACTER = "\x7f"
-UTF8_MAX_CHARACTER = "\U0010ffff"
-
-_EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
-_EPOCH_DAY = date(1970, 1, 1).toordinal()
-
-
 def integer_literal(value: int) -> str:
     return str(value)
 
@@ -227,13 +228,13 @@ def truncated_maximum(value: str, prefix_length: int) -> str | None:
     if prefix_length <= 0:
         return None
     end = _prefix_end(value, prefix_length)
-    while end < len(value) and value[end] == UTF8_MAX_CHARACTER:
+    while end < len(value) and value[end] == _UTF8_MAX_CHARACTER:
         end += 1
     if utf16_length(value[:end]) > 2 * prefix_length:
         return None
     if end == len(value):
         return value
-    return value[:end] + (ASCII_MAX_CHARACTER if value[end] < ASCII_MAX_CHARACTER else UTF8_MAX_CHARACTER)
+    return value[:end] + (_ASCII_MAX_CHARACTER if value[end] < _ASCII_MAX_CHARACTER else _UTF8_MAX_CHARACTER)
 
 
 def _prefix_end(value: str, units: int) -> int:
@@ -251,3 +252,32 @@ def _prefix_end(value: str, units: int) -> int:
 def utf16_length(text: str) -> int:
     """Returns the number of UTF-16 units, by which bounds are shortened: a character beyond U+FFFF has two."""
     return len(text) + sum(character > "\uffff" for character in text)
+
+
+def row_count(files: pa.Table) -> int | None:
+    """Counts the rows of all files without deleted rows.
+
+    Returns None if a file's count is missing or smaller than the number of its deleted rows.
+
+    Args:
+        files: rows of `Snapshot.files`.
+    """
+    left = pc.subtract(num_records(files), pc.fill_null(_cardinalities(files), 0))
+    if left.null_count or pc.any(pc.less(left, 0)).as_py():
+        return None
+    return pc.sum(left).as_py() or 0
+
+
+def num_records(files: pa.Table) -> pa.Array:
+    """Returns the row count of each file, including rows deleted by its deletion vector; null if unknown."""
+    stats = files["stats"].combine_chunks() if files.num_rows else pa.array([], pa.string())
+    return read(stats, {NUM_RECORDS: None})[NUM_RECORDS]
+
+
+def deleted_rows(files: pa.Table) -> int:
+    """Counts the rows deleted by the deletion vectors of all files."""
+    return pc.sum(_cardinalities(files)).as_py() or 0
+
+
+def _cardinalities(files: pa.Table) -> pa.Array:
+    return pc.struct_field(files["deletion_vector"].combine_chunks(), "cardinality")

@@ -17,11 +17,16 @@ import pyarrow.compute as pc
 
 from dbt.adapters.silt.engine.kernel import foreign_json
 from dbt.adapters.silt.engine.kernel.errors import CorruptCheckpointError
-from dbt.adapters.silt.engine.kernel.files.bounded_parquet import MOST_DECODED, BoundedParquet, opened
-from dbt.adapters.silt.engine.kernel.files.kept_statistics import KeptStatistics, action_batches
+from dbt.adapters.silt.engine.kernel.files.bounded_parquet import MOST_DECODED, BoundedParquet, opened, stats_texts
 from dbt.adapters.silt.engine.kernel.files.plain_types import nulls
-from dbt.adapters.silt.engine.kernel.files.stats_parsed_read import stats_texts
-from dbt.adapters.silt.engine.kernel.files.table_files import EARLY, ROW, WITHOUT_STATISTICS, TableFiles
+from dbt.adapters.silt.engine.kernel.files.table_files import (
+    EARLY,
+    ROW,
+    WITHOUT_STATISTICS,
+    KeptStatistics,
+    TableFiles,
+    action_batches,
+)
 from dbt.adapters.silt.engine.kernel.log.log_segment import CheckpointFiles
 from dbt.adapters.silt.engine.kernel.storage.store import ObjectMissing, Store, read_whole
 from dbt.adapters.silt.engine.kernel.table.actions import (

@@ -1,11 +1,15 @@
-"""Reads commit files of the log: their bytes, the actions in them, and the commits after a version."""
+"""Reads commit files of the log: their actions, the commits after a version, and `commitInfo` alone with row counts.
+
+Source of the counts: the names of delta-spark's `operationMetrics`, which this engine uses too. A commit of an
+operation that changes no rows (a change of properties, a clone, OPTIMIZE) has no such counts.
+"""
 
 from __future__ import annotations
 
 import functools
 import itertools
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Final
@@ -13,12 +17,33 @@ from typing import Final
 from dbt.adapters.silt.engine.kernel.errors import CorruptLogError
 from dbt.adapters.silt.engine.kernel.log.log_segment import list_log, missing_version
 from dbt.adapters.silt.engine.kernel.storage.store import FileStatus, ObjectMissing, Store, read_whole
-from dbt.adapters.silt.engine.kernel.table.actions import Action, AddFile, Metadata, Protocol, RemoveFile, parse
+from dbt.adapters.silt.engine.kernel.table.actions import (
+    Action,
+    AddFile,
+    CommitInfo,
+    Metadata,
+    Protocol,
+    RemoveFile,
+    parse,
+)
 from dbt.adapters.silt.engine.kernel.table.active_files import KEY_SEPARATOR, file_key
 from dbt.adapters.silt.engine.kernel.table.paths import commit_name, commit_path
 
 _FEW: Final = 3
 _READERS: Final = 16
+
+# After this many commits there may be many more: a single listing finds them, and they are read in parallel.
+_ONE_BY_ONE: Final = 4
+_PIECE: Final = 64 << 10
+_DOUBLED: Final = 6
+"""The maximum number of times that the size of a piece is doubled."""
+
+LONGEST: Final = 16 << 20
+"""The maximum length of a line with a `commitInfo`, in bytes; it may contain a long condition and many names."""
+
+# The output rows of these operations are not new rows, or have further metrics.
+_REWRITING: Final = frozenset(("MERGE", "UPDATE", "DELETE", "OPTIMIZE"))
+_MOST_DIGITS: Final = 19
 
 
 @dataclass(frozen=True)
@@ -115,9 +140,6 @@ def read_commit(store: Store, version: int, table: str, status: FileStatus | Non
         raise missing_version(version, table) from error
 
 
-# After this many commits there may be many more: a single listing finds them, and they are read in parallel.
-_ONE_BY_ONE: Final = 4
-
 Found = tuple[FileStatus, CommitFile]
 
 
@@ -160,3 +182,94 @@ def _listed(store: Store, first: int, table: str, up_to: int | None) -> Iterator
     versions = itertools.count(first) if up_to is None else range(first, up_to + 1)
     files = [shown[version] for version in itertools.takewhile(shown.__contains__, versions)]
     yield from zip(files, read_commits(store, first, files, table), strict=True)
+
+
+def read_info(store: Store, version: int, file: FileStatus, table: str) -> CommitInfo:
+    """Reads the `commitInfo` of a commit, or returns an empty `CommitInfo` if the commit lacks it.
+
+    Raises:
+        MissingLogVersionError: if the commit disappeared after the listing.
+        CorruptLogError: if the `commitInfo` cannot be read or its line is longer than `LONGEST`.
+        StorageError: if the storage failed.
+    """
+    try:
+        infos = _infos([_first_line(store, file)])
+        if not infos:
+            infos = _infos(line for line in store.read(file.path).split(b"\n") if b'"commitInfo"' in line)
+    except ObjectMissing as error:
+        raise missing_version(version, table) from error
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise corrupt_commit(version, f"it cannot be read ({error})", table) from error
+    return infos[0] if infos else CommitInfo()
+
+
+def _infos(lines: Iterable[bytes]) -> list[CommitInfo]:
+    found = []
+    for line in lines:
+        if len(line) > LONGEST:
+            raise ValueError(f"its commitInfo has more than {LONGEST} bytes")
+        found += [action for action in parse(line) if isinstance(action, CommitInfo)]
+    return found
+
+
+def _first_line(store: Store, file: FileStatus) -> bytes:
+    """Reads the first line; of a line over `LONGEST`, returns its start if it is a `commitInfo`, or else nothing."""
+    if file.size <= _PIECE:
+        return store.read(file.path).partition(b"\n")[0]
+    pieces: list[bytes] = []
+    with store.open_input(file.path) as source:
+        while not (pieces and b"\n" in pieces[-1]) and (piece := source.read(_PIECE << min(len(pieces), _DOUBLED))):
+            pieces.append(piece)
+            if sum(map(len, pieces)) > LONGEST:
+                break
+    line = b"".join(pieces).partition(b"\n")[0]
+    return line if len(line) <= LONGEST or b'"commitInfo"' in line[:_PIECE] else b""
+
+
+@dataclass(frozen=True)
+class RowsChanged:
+    """Numbers of rows that commits inserted, updated and deleted; None if unknown or meaningless."""
+
+    inserted: int | None = None
+    updated: int | None = None
+    deleted: int | None = None
+
+    @classmethod
+    def of(cls, info: CommitInfo) -> RowsChanged:
+        """Returns the counts of a commit."""
+        metrics: Mapping[str, object] = info.operation_metrics or {}
+        return cls(
+            inserted=_first(metrics, "numTargetRowsInserted") if info.operation in _REWRITING else _new(metrics),
+            updated=_first(metrics, "numTargetRowsUpdated", "numUpdatedRows"),
+            deleted=_first(metrics, "numTargetRowsDeleted", "numDeletedRows"),
+        )
+
+    @classmethod
+    def total(cls, parts: Iterable[RowsChanged]) -> RowsChanged:
+        """Returns the sum; a count that no part has is None."""
+        known = list(parts)
+        return cls(
+            _sum(each.inserted for each in known),
+            _sum(each.updated for each in known),
+            _sum(each.deleted for each in known),
+        )
+
+
+def _new(metrics: Mapping[str, object]) -> int | None:
+    """Returns the number of rows of a write, without the rows that it only copied."""
+    written = _first(metrics, "numOutputRows")
+    return None if written is None else written - (_first(metrics, "numCopiedRows") or 0)
+
+
+def _first(metrics: Mapping[str, object], *names: str) -> int | None:
+    """Returns the first of the metrics that is present as a number of at most 19 digits."""
+    for name in names:
+        text = str(metrics.get(name, ""))
+        if text.isascii() and text.isdigit() and len(text) <= _MOST_DIGITS:
+            return int(text)
+    return None
+
+
+def _sum(counts: Iterable[int | None]) -> int | None:
+    known = [count for count in counts if count is not None]
+    return sum(known) if known else None

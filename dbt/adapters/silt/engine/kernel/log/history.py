@@ -16,8 +16,7 @@ from typing import Final
 
 from dbt.adapters.silt.engine.kernel.clock import utc_text
 from dbt.adapters.silt.engine.kernel.errors import VersionNotFoundError
-from dbt.adapters.silt.engine.kernel.log.commit_file import read_commit
-from dbt.adapters.silt.engine.kernel.log.commit_info import read_info
+from dbt.adapters.silt.engine.kernel.log.commit_file import read_commit, read_info
 from dbt.adapters.silt.engine.kernel.log.log_segment import LogListing, list_log
 from dbt.adapters.silt.engine.kernel.storage.store import FileStatus, Store
 from dbt.adapters.silt.engine.kernel.table.actions import Action, CommitInfo, changes_rows

@@ -27,8 +27,7 @@ from dbt.adapters.silt.engine.kernel.log import history
 from dbt.adapters.silt.engine.kernel.log.checkpoint_write import write_checkpoint
 from dbt.adapters.silt.engine.kernel.log.checksum import checksum_of_commit, contradiction, lost_commit
 from dbt.adapters.silt.engine.kernel.log.cleanup import clean_up, expiry
-from dbt.adapters.silt.engine.kernel.log.commit_file import CommitFile, later_commits
-from dbt.adapters.silt.engine.kernel.log.commit_info import read_info
+from dbt.adapters.silt.engine.kernel.log.commit_file import CommitFile, later_commits, read_info
 from dbt.adapters.silt.engine.kernel.log.history import Commit
 from dbt.adapters.silt.engine.kernel.log.log_segment import (
     CheckpointFiles,

@@ -22,7 +22,7 @@ import pyarrow.parquet as pq
 from pyroaring import BitMap64
 
 from dbt.adapters.silt.engine.kernel.errors import ExternalPathError, StorageError, TableDamagedError
-from dbt.adapters.silt.engine.kernel.files import data_files, deletion_vectors, footers, row_counts, stats_json
+from dbt.adapters.silt.engine.kernel.files import data_files, deletion_vectors, footers, stats_json
 from dbt.adapters.silt.engine.kernel.files.bounds import Bounds, column_bounds
 from dbt.adapters.silt.engine.kernel.files.file_guard import Content, Expected, contradiction
 from dbt.adapters.silt.engine.kernel.files.footer_check import read_footer
@@ -141,7 +141,7 @@ def _claims(files: pa.Table, snapshot: Snapshot, leaves: Sequence[_Leaf]) -> lis
         leaf.physical: _of_column(bounds.get(columns[leaf.physical]), nulls[("nullCount", *leaf.physical)])
         for leaf in leaves
     }
-    rows = row_counts.num_records(files).to_pylist()
+    rows = stats_json.num_records(files).to_pylist()
     vectors = files["deletion_vector"].combine_chunks().is_valid().to_pylist()
     paths, sizes = files["path"].to_pylist(), files["size"].to_pylist()
     return [

@@ -14,7 +14,7 @@ from dbt.adapters.silt.engine.kernel.publication.net_changes import last_of, net
 from dbt.adapters.silt.engine.kernel.publication.prepared_commit import drops
 from dbt.adapters.silt.engine.kernel.table.actions import AddCDCFile, AddFile, Json, Metadata
 from dbt.adapters.silt.engine.kernel.table.paths import decode_path, is_absolute
-from dbt.adapters.silt.engine.kernel.table.property_values import IsolationLevel
+from dbt.adapters.silt.engine.kernel.table.properties import IsolationLevel
 from dbt.adapters.silt.engine.kernel.transaction.branch_log import BranchLog
 from dbt.adapters.silt.engine.kernel.transaction.changes import RESTORE_OPERATION, Changes
 from dbt.adapters.silt.engine.kernel.transaction.competing_commits import WinningCommit

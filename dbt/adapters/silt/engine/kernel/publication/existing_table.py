@@ -18,7 +18,7 @@ from dbt.adapters.silt.engine.kernel.publication.prepared_commit import (
 )
 from dbt.adapters.silt.engine.kernel.publication_marks import publication_of, undone_by
 from dbt.adapters.silt.engine.kernel.table.actions import CommitInfo
-from dbt.adapters.silt.engine.kernel.table.property_values import IsolationLevel
+from dbt.adapters.silt.engine.kernel.table.properties import IsolationLevel
 from dbt.adapters.silt.engine.kernel.transaction.attempt import Committed, Unknown, checked_attempt, state_unknown
 from dbt.adapters.silt.engine.kernel.transaction.changes import Changes, Operation, ReadSet
 from dbt.adapters.silt.engine.kernel.transaction.commit import (

@@ -24,7 +24,7 @@ from dbt.adapters.silt.engine.kernel.table.actions import (
     serialize,
 )
 from dbt.adapters.silt.engine.kernel.table.paths import decode_path, is_absolute
-from dbt.adapters.silt.engine.kernel.table.property_values import IsolationLevel
+from dbt.adapters.silt.engine.kernel.table.properties import IsolationLevel
 from dbt.adapters.silt.engine.kernel.transaction.changes import DROPPED_PROPERTY, Changes, Operation
 from dbt.adapters.silt.engine.kernel.transaction.commit import make_durable
 from dbt.adapters.silt.engine.kernel.transaction.competing_commits import WinningCommit

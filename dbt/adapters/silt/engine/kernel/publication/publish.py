@@ -33,7 +33,7 @@ from dbt.adapters.silt.engine.kernel.publication.prepared_commit import marked
 from dbt.adapters.silt.engine.kernel.publication.publications import Publications
 from dbt.adapters.silt.engine.kernel.publication.published_versions import with_published_versions
 from dbt.adapters.silt.engine.kernel.table.actions import SetTransaction
-from dbt.adapters.silt.engine.kernel.table.property_values import IsolationLevel
+from dbt.adapters.silt.engine.kernel.table.properties import IsolationLevel
 from dbt.adapters.silt.engine.kernel.transaction.branch_log import BranchLog
 from dbt.adapters.silt.engine.kernel.transaction.changes import Changes, Operation
 from dbt.adapters.silt.engine.kernel.transaction.commit import (

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from dbt.adapters.silt.engine.kernel.files.bounds import Bounds, column_bounds
-from dbt.adapters.silt.engine.kernel.files.kept_statistics import Read
+from dbt.adapters.silt.engine.kernel.files.table_files import Read
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
 from dbt.adapters.silt.engine.kernel.table import active_files, expressions
 from dbt.adapters.silt.engine.kernel.table.actions import AddFile, Metadata

@@ -31,7 +31,7 @@ from dbt.adapters.silt.engine.kernel.errors import (
     ReadOnlyStorageError,
     StorageError,
 )
-from dbt.adapters.silt.engine.kernel.storage import beneath, os_errors
+from dbt.adapters.silt.engine.kernel.storage import beneath, storage_errors
 from dbt.adapters.silt.engine.kernel.storage.store import (
     MOST_BYTES,
     FileStatus,
@@ -401,7 +401,7 @@ class LocalFolder:
             raise ObjectMissing(self._path) from error
         except OSError as error:
             text = f"writing to {self._path} failed: {error.strerror}"
-            raise os_errors.refusal(text, error) or NotWrittenError(text) from error
+            raise storage_errors.refused_write(text, error) or NotWrittenError(text) from error
 
     def _link(self, temporary: str, name: str) -> PutResult:
         try:
@@ -421,7 +421,7 @@ class LocalFolder:
                     f"the file system of {self._path} has no hard links, which a safe commit needs",
                     remedy="Put the warehouse on a file system that has them, such as ext4, xfs, btrfs, APFS or NFS",
                 ) from error
-            raise os_errors.failure(f"linking {self._path}/{name}", error, is_write=True) from error
+            raise storage_errors.failure(f"linking {self._path}/{name}", error, is_write=True) from error
         return PutResult.CREATED
 
     def _is_file(self, name: str) -> bool:
@@ -464,7 +464,7 @@ def _mapped(doing: str, path: str, is_write: bool = False) -> Iterator[None]:
     except ValueError as error:  # a name with a NUL or a lone surrogate, which no file system supports
         raise ObjectMissing(path) from error
     except OSError as error:
-        raise os_errors.failure(f"{doing} {path}", error, is_write) from error
+        raise storage_errors.failure(f"{doing} {path}", error, is_write) from error
 
 
 def _writing(doing: str, path: str) -> contextlib.AbstractContextManager[None]:

@@ -23,7 +23,7 @@ from typing import IO, Any, Final
 
 from dbt.adapters.silt.engine.kernel.errors import InvalidSettingError, NotWrittenError, StorageError
 from dbt.adapters.silt.engine.kernel.storage.prefix_folders import ListedTree, PrefixFolder, UniqueFolder, pinned
-from dbt.adapters.silt.engine.kernel.storage.refusals import first_line, is_signed, no_answer, refusal
+from dbt.adapters.silt.engine.kernel.storage.storage_errors import first_line, is_signed, no_answer, refusal
 from dbt.adapters.silt.engine.kernel.storage.store import (
     DOCUMENT_BYTES,
     MOST_BYTES,

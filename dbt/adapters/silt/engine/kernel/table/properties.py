@@ -1,31 +1,132 @@
-"""TableProperties: `metaData.configuration` with names, types, defaults and bounds.
+"""TableProperties: `metaData.configuration` with names, types, parsers, defaults and bounds.
 
 Source: the Delta specification, section "Table Properties", and delta-spark's DeltaConfig. Keys that begin with
 `delta.` belong to the protocol; all other keys belong to the user and are kept unchanged.
+
+A parser raises ValueError for an invalid value, and names the allowed values.
 """
 
 from __future__ import annotations
 
+import enum
 import functools
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any, Final, Generic, TypeVar
 
 from dbt.adapters.silt.engine.kernel.errors import InvalidPropertyError
 from dbt.adapters.silt.engine.kernel.near_names import nearest
-from dbt.adapters.silt.engine.kernel.table import property_values as values
-from dbt.adapters.silt.engine.kernel.table.property_values import IsolationLevel
+
+_UNITS_MS = {
+    "microsecond": Decimal("0.001"),
+    "millisecond": Decimal(1),
+    "second": Decimal(1_000),
+    "minute": Decimal(60_000),
+    "hour": Decimal(3_600_000),
+    "day": Decimal(86_400_000),
+    "week": Decimal(604_800_000),
+}
+_INTERVAL_PART = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([a-z]+)\s*")
 
 CONSTRAINT_PREFIX: Final = "delta.constraints."
 FEATURE_PREFIX: Final = "delta.feature."
 KEY_PREFIX: Final = "silt.constraints."
 ENABLEMENT_VERSION: Final = "delta.inCommitTimestampEnablementVersion"
 ENABLEMENT_TIMESTAMP: Final = "delta.inCommitTimestampEnablementTimestamp"
-
 _PREFIX: Final = "delta."
 _PREFIXES = (CONSTRAINT_PREFIX, FEATURE_PREFIX)
-
 T = TypeVar("T")
+
+
+class IsolationLevel(enum.Enum):
+    """Which concurrent commits conflict (specification: "Isolation Levels"; spelled as in `delta.isolationLevel`)."""
+
+    SERIALIZABLE = "Serializable"
+    WRITE_SERIALIZABLE = "WriteSerializable"
+    SNAPSHOT = "SnapshotIsolation"
+
+
+def boolean(text: str) -> bool:
+    folded = text.strip().lower()
+    if folded not in ("true", "false"):
+        raise ValueError("it must be true or false")
+    return folded == "true"
+
+
+def _integer(text: str, least: int) -> int:
+    if not re.fullmatch(r"\s*[+-]?[0-9]+\s*", text) or int(text) < least:
+        raise ValueError(f"it must be a whole number, at least {least}")
+    return int(text)
+
+
+def positive(text: str) -> int:
+    return _integer(text, 1)
+
+
+def _not_negative(text: str) -> int:
+    return _integer(text, 0)
+
+
+def _at_least_minus_one(text: str) -> int:
+    return _integer(text, -1)
+
+
+def isolation_level(text: str) -> IsolationLevel:
+    for level in IsolationLevel:
+        if level.value.lower() == text.strip().lower():
+            return level
+    raise ValueError("it must be one of " + ", ".join(level.value for level in IsolationLevel))
+
+
+def _mapping_mode(text: str) -> str:
+    if text.lower() not in ("none", "name", "id"):
+        raise ValueError("it must be one of none, name, id")
+    return text.lower()
+
+
+def checkpoint_policy(text: str) -> str:
+    if text.lower() not in ("classic", "v2"):
+        raise ValueError("it must be one of classic, v2")
+    return text.lower()
+
+
+def columns(text: str) -> tuple[str, ...]:
+    """Splits at commas outside backticks; a name keeps its backticks and dots."""
+    names = [name.strip() for name in re.findall(r"((?:`(?:[^`]|``)*`|[^,`])+)", text)]
+    return tuple(name for name in names if name)
+
+
+def _interval_ms(text: str) -> int:
+    """Parses an interval without months and years, such as `interval 1 week 2 days`."""
+    rest = re.sub(r"^\s*interval\s+", "", text.lower())
+    total = Decimal(0)
+    position = 0
+    while position < len(rest):
+        match = _INTERVAL_PART.match(rest, position)
+        unit = None if match is None else _UNITS_MS.get(match[2].removesuffix("s"))
+        if match is None or unit is None:
+            raise ValueError(
+                "it must be an interval such as `interval 7 days`, in weeks, days, hours, minutes, seconds"
+            )
+        total += Decimal(match[1]) * unit
+        position = match.end()
+    if not rest.strip():
+        raise ValueError("it must be an interval such as `interval 7 days`")
+    return int(total)
+
+
+def _byte_size(text: str) -> int:
+    """Parses a number of bytes, with or without one of Spark's units: `256mb` is `268435456`."""
+    match = re.fullmatch(r"\s*([0-9]+)\s*([kmgtp]?)b?\s*", text.lower())
+    if match is None or int(match[1]) == 0:
+        raise ValueError("it must be a number of bytes above 0, or a number with a unit, such as `256mb`")
+    return int(match[1]) << 10 * " kmgtp".index(match[2] or " ")
+
+
+def _any_text(text: str) -> str:
+    return text
 
 
 class Property(Generic[T]):
@@ -60,61 +161,57 @@ class TableProperties:
 
     configuration: Mapping[str, str]
 
-    checkpoint_interval = Property("delta.checkpointInterval", values.positive, 10)
+    checkpoint_interval = Property("delta.checkpointInterval", positive, 10)
     """A checkpoint is due at each version that is a multiple of this number."""
-    isolation_level = Property("delta.isolationLevel", values.isolation_level, IsolationLevel.SERIALIZABLE)
+    isolation_level = Property("delta.isolationLevel", isolation_level, IsolationLevel.SERIALIZABLE)
     """Which commits of other writers conflict with a commit to this table."""
-    append_only = Property("delta.appendOnly", values.boolean, False)
+    append_only = Property("delta.appendOnly", boolean, False)
     """Whether rows may only be added: no DELETE, UPDATE, overwrite or MERGE that changes rows."""
-    data_skipping_num_indexed_cols = Property("delta.dataSkippingNumIndexedCols", values.at_least_minus_one, 32)
+    data_skipping_num_indexed_cols = Property("delta.dataSkippingNumIndexedCols", _at_least_minus_one, 32)
     """The number of leaf columns with statistics; -1 means all leaf columns."""
-    data_skipping_stats_columns = Property[tuple[str, ...] | None](
-        "delta.dataSkippingStatsColumns", values.columns, None
-    )
+    data_skipping_stats_columns = Property[tuple[str, ...] | None]("delta.dataSkippingStatsColumns", columns, None)
     """The names, as written, of the columns with statistics; None if `delta.dataSkippingNumIndexedCols` decides."""
-    string_prefix_length = Property("delta.dataSkippingStringPrefixLength", values.not_negative, 32)
+    string_prefix_length = Property("delta.dataSkippingStringPrefixLength", _not_negative, 32)
     """The number of characters of a string that are kept in statistics."""
-    checkpoint_write_stats_as_json = Property("delta.checkpoint.writeStatsAsJson", values.boolean, True)
+    checkpoint_write_stats_as_json = Property("delta.checkpoint.writeStatsAsJson", boolean, True)
     """Whether checkpoints keep the statistics of files as JSON."""
-    checkpoint_write_stats_as_struct = Property("delta.checkpoint.writeStatsAsStruct", values.boolean, False)
+    checkpoint_write_stats_as_struct = Property("delta.checkpoint.writeStatsAsStruct", boolean, False)
     """Whether checkpoints keep the statistics of files as typed columns."""
-    set_transaction_retention_ms = Property[int | None](
-        "delta.setTransactionRetentionDuration", values.interval_ms, None
-    )
+    set_transaction_retention_ms = Property[int | None]("delta.setTransactionRetentionDuration", _interval_ms, None)
     """The time for which a transaction identifier is kept; None means forever."""
-    deleted_file_retention_ms = Property("delta.deletedFileRetentionDuration", values.interval_ms, 7 * 86_400_000)
+    deleted_file_retention_ms = Property("delta.deletedFileRetentionDuration", _interval_ms, 7 * 86_400_000)
     """The time for which VACUUM must keep a removed file for readers of older versions."""
-    target_file_size = Property[int | None]("delta.targetFileSize", values.byte_size, None)
+    target_file_size = Property[int | None]("delta.targetFileSize", _byte_size, None)
     """The file size in bytes that OPTIMIZE aims at; None if OPTIMIZE chooses it."""
-    log_retention_ms = Property("delta.logRetentionDuration", values.interval_ms, 30 * 86_400_000)
+    log_retention_ms = Property("delta.logRetentionDuration", _interval_ms, 30 * 86_400_000)
     """The time for which the log keeps commits that are older than a checkpoint."""
-    enable_expired_log_cleanup = Property("delta.enableExpiredLogCleanup", values.boolean, True)
+    enable_expired_log_cleanup = Property("delta.enableExpiredLogCleanup", boolean, True)
     """Whether commits older than `delta.logRetentionDuration` are deleted when a checkpoint is written."""
     require_checkpoint_protection_before_version = Property(
-        "delta.requireCheckpointProtectionBeforeVersion", values.not_negative, 0, settable=False
+        "delta.requireCheckpointProtectionBeforeVersion", _not_negative, 0, settable=False
     )
     """The history before this version is cleaned up completely or not at all; 0 means that no history is protected."""
-    checkpoint_policy = Property("delta.checkpointPolicy", values.checkpoint_policy, "classic")
+    checkpoint_policy = Property("delta.checkpointPolicy", checkpoint_policy, "classic")
     """The format of checkpoints: `classic` or `v2`."""
-    enable_change_data_feed = Property("delta.enableChangeDataFeed", values.boolean, False)
+    enable_change_data_feed = Property("delta.enableChangeDataFeed", boolean, False)
     """Whether each commit records which rows it changed, for `table_changes(...)`."""
-    enable_deletion_vectors = Property("delta.enableDeletionVectors", values.boolean, False)
+    enable_deletion_vectors = Property("delta.enableDeletionVectors", boolean, False)
     """Whether DELETE, UPDATE and MERGE may delete rows by a deletion vector instead of rewriting files."""
-    enable_row_tracking = Property("delta.enableRowTracking", values.boolean, False)
+    enable_row_tracking = Property("delta.enableRowTracking", boolean, False)
     """Whether each row has an id that it keeps when it is updated or moved to another file."""
-    enable_in_commit_timestamps = Property("delta.enableInCommitTimestamps", values.boolean, False)
+    enable_in_commit_timestamps = Property("delta.enableInCommitTimestamps", boolean, False)
     """Whether a version's time is stored in its commit, instead of being the time of the commit file."""
     in_commit_timestamp_enablement_version = Property[int | None](
-        ENABLEMENT_VERSION, values.not_negative, None, settable=False
+        ENABLEMENT_VERSION, _not_negative, None, settable=False
     )
     """The first version with an in-commit timestamp; None means version 0."""
     in_commit_timestamp_enablement_timestamp = Property[int | None](
-        ENABLEMENT_TIMESTAMP, values.not_negative, None, settable=False
+        ENABLEMENT_TIMESTAMP, _not_negative, None, settable=False
     )
     """The in-commit timestamp of the first version with an in-commit timestamp."""
-    enable_type_widening = Property("delta.enableTypeWidening", values.boolean, False)
+    enable_type_widening = Property("delta.enableTypeWidening", boolean, False)
     """Whether ALTER TABLE and schema evolution may widen the type of a column."""
-    column_mapping_mode = Property("delta.columnMapping.mode", values.mapping_mode, "none")
+    column_mapping_mode = Property("delta.columnMapping.mode", _mapping_mode, "none")
     """Column names in files: `none`, `name` or `id`; with `name` and `id`, dropping a column rewrites no files."""
 
     @functools.cached_property
@@ -185,21 +282,21 @@ def _read(key: str, text: str, read: Callable[[str], Any]) -> Any:
 
 
 OTHERS: Final[Mapping[str, Callable[[str], Any]]] = {
-    "delta.autoOptimize.autoCompact": values.any_text,
-    "delta.autoOptimize.optimizeWrite": values.boolean,
-    "delta.enableIcebergCompatV1": values.boolean,
-    "delta.enableIcebergCompatV2": values.boolean,
-    "delta.enableIcebergCompatV3": values.boolean,
-    "delta.enableVariantShredding": values.boolean,
-    "delta.minReaderVersion": values.positive,
-    "delta.minWriterVersion": values.positive,
-    "delta.parquet.compression.codec": values.any_text,
-    "delta.parquet.format.version": values.any_text,
-    "delta.randomPrefixLength": values.positive,
-    "delta.randomizeFilePrefixes": values.boolean,
-    "delta.rowTrackingSuspended": values.boolean,
-    "delta.sampleRetentionDuration": values.interval_ms,
-    "delta.tuneFileSizesForRewrites": values.boolean,
+    "delta.autoOptimize.autoCompact": _any_text,
+    "delta.autoOptimize.optimizeWrite": boolean,
+    "delta.enableIcebergCompatV1": boolean,
+    "delta.enableIcebergCompatV2": boolean,
+    "delta.enableIcebergCompatV3": boolean,
+    "delta.enableVariantShredding": boolean,
+    "delta.minReaderVersion": positive,
+    "delta.minWriterVersion": positive,
+    "delta.parquet.compression.codec": _any_text,
+    "delta.parquet.format.version": _any_text,
+    "delta.randomPrefixLength": positive,
+    "delta.randomizeFilePrefixes": boolean,
+    "delta.rowTrackingSuspended": boolean,
+    "delta.sampleRetentionDuration": _interval_ms,
+    "delta.tuneFileSizesForRewrites": boolean,
 }
 """The settable properties without an attribute in TableProperties."""
 _KNOWN: Final[Mapping[str, Callable[[str], Any]]] = {

@@ -20,7 +20,7 @@ from dbt.adapters.silt.engine.kernel.table.actions import (
     SetTransaction,
 )
 from dbt.adapters.silt.engine.kernel.table.expressions import Expression
-from dbt.adapters.silt.engine.kernel.table.property_values import IsolationLevel
+from dbt.adapters.silt.engine.kernel.table.properties import IsolationLevel
 
 ENGINE_INFO: Final = f"dbt-silt/{package_version}"
 """The `engineInfo` of every commit of this engine."""

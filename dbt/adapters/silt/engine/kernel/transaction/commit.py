@@ -41,8 +41,7 @@ from dbt.adapters.silt.engine.kernel.table.actions import (
     serialize,
 )
 from dbt.adapters.silt.engine.kernel.table.paths import LOG_FOLDER, commit_path, decode_path, is_absolute
-from dbt.adapters.silt.engine.kernel.table.properties import TableProperties
-from dbt.adapters.silt.engine.kernel.table.property_values import IsolationLevel
+from dbt.adapters.silt.engine.kernel.table.properties import IsolationLevel, TableProperties
 from dbt.adapters.silt.engine.kernel.transaction.attempt import (
     Committed,
     Conflict,

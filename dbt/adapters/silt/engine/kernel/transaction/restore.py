@@ -31,8 +31,7 @@ from dbt.adapters.silt.engine.kernel.table.column_mapping import MAX_COLUMN_ID, 
 from dbt.adapters.silt.engine.kernel.table.features import check_writable, merged
 from dbt.adapters.silt.engine.kernel.table.identity import HIGH_WATER_MARK, STEP
 from dbt.adapters.silt.engine.kernel.table.paths import decode_path
-from dbt.adapters.silt.engine.kernel.table.properties import ENABLEMENT_TIMESTAMP, ENABLEMENT_VERSION
-from dbt.adapters.silt.engine.kernel.table.property_values import IsolationLevel
+from dbt.adapters.silt.engine.kernel.table.properties import ENABLEMENT_TIMESTAMP, ENABLEMENT_VERSION, IsolationLevel
 from dbt.adapters.silt.engine.kernel.table.schema import StructField, StructType
 from dbt.adapters.silt.engine.kernel.transaction import commit as transaction
 from dbt.adapters.silt.engine.kernel.transaction.changes import (

@@ -9,7 +9,7 @@ from typing import Any, Final, TypedDict
 from dbt.adapters.silt.engine.catalog.names import RelationKind
 from dbt.adapters.silt.engine.commands.spark.types import query_schema
 from dbt.adapters.silt.engine.commands.tables import stats_columns
-from dbt.adapters.silt.engine.kernel import option_names
+from dbt.adapters.silt.engine.kernel import near_names
 from dbt.adapters.silt.engine.kernel.errors import (
     ConcurrentCreateError,
     InvalidArgumentError,
@@ -73,7 +73,7 @@ def statement(table: str, view: str, mode: str, options: Mapping[str, Any]) -> a
         InvalidArgumentError: if the mode or an option is unknown, or if options contradict each other.
         StatementSyntaxError: if `table` is not a name.
     """
-    option_names.check(options, ("mode", "txn", *WriteOptions.__annotations__), "a write of rows")
+    near_names.check(options, ("mode", "txn", *WriteOptions.__annotations__), "a write of rows")
     found = _MODES.get(mode.lower()) if isinstance(mode, str) else None
     if found is None:
         raise InvalidArgumentError(

@@ -18,7 +18,7 @@ import pyarrow as pa
 from dbt.adapters.silt.engine.catalog.catalog import Catalog
 from dbt.adapters.silt.engine.catalog.names import RelationEntry, RelationKind, RelationName
 from dbt.adapters.silt.engine.kernel.errors import NotATableError, RelationNotFoundError, TableDamagedError
-from dbt.adapters.silt.engine.kernel.files.row_counts import row_count
+from dbt.adapters.silt.engine.kernel.files.stats_json import row_count
 from dbt.adapters.silt.engine.kernel.table.expressions import TRUE, Expression, may_be_true
 from dbt.adapters.silt.engine.kernel.table.schema import (
     CURRENT_DEFAULT,

@@ -1,4 +1,4 @@
-"""Creates the error and the remedy for a refusal of a service, by the error code of its answer.
+"""Creates the error and the remedy for a failed operation of a storage, by the code of the service or the system.
 
 obstore has no error classes for most refusals; the services' own codes are stable and documented: see
 "Error responses" of Amazon S3, "Blob service error codes" of Azure, and "Error responses" of Google's XML API.
@@ -6,17 +6,28 @@ obstore has no error classes for most refusals; the services' own codes are stab
 
 from __future__ import annotations
 
+import errno
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
 from dbt.adapters.silt.engine.kernel.errors import (
+    NoSpaceError,
     NotWrittenError,
     ReadOnlyStorageError,
     StorageError,
     StorageRefusedError,
 )
+
+_CODE: Final = re.compile(r"<Code>(\w+)</Code>")
+_STATUS: Final = re.compile(r"status code: (\d{3})")
+_REGION: Final = re.compile(r"<Region>([\w-]+)</Region>")
+_WORD: Final = re.compile(r"\w+")
+_ADDRESS: Final = re.compile(r"https?://[^/\s?]+")
+_QUERY: Final = re.compile(r"\?[^\s)\"]*")
+_NO_SPACE: Final = (errno.ENOSPC, errno.EDQUOT)
+_NOT_ALLOWED: Final = (errno.EROFS, errno.EACCES, errno.EPERM)
 
 
 @dataclass(frozen=True)
@@ -96,13 +107,9 @@ _REFUSALS: Final = (
         "Correct `storage` in the profile, or the credentials of the environment; `dbt debug` checks them",
     ),
 )
+
+
 _BY_CODE: Final[Mapping[str, _Refusal]] = {code: each for each in _REFUSALS for code in each.codes}
-_CODE: Final = re.compile(r"<Code>(\w+)</Code>")
-_STATUS: Final = re.compile(r"status code: (\d{3})")
-_REGION: Final = re.compile(r"<Region>([\w-]+)</Region>")
-_WORD: Final = re.compile(r"\w+")
-_ADDRESS: Final = re.compile(r"https?://[^/\s?]+")
-_QUERY: Final = re.compile(r"\?[^\s)\"]*")
 
 
 def refusal(error: Exception, doing: str, name: str, is_write: bool) -> StorageError | None:
@@ -159,3 +166,23 @@ def first_line(error: Exception) -> str:
 def is_signed(error: Exception) -> bool:
     """Returns whether the error's message contains a signature, so that it must not be shown."""
     return "sig=" in str(error)
+
+
+def failure(problem: str, error: OSError, is_write: bool) -> StorageError:
+    """Returns the error for an operation; a NotWrittenError if the number means that a write was refused.
+
+    Args:
+        problem: the operation that failed, without the reason.
+    """
+    text = f"{problem} failed: {error.strerror or error}"
+    if not is_write:
+        remedy = "Give the user of this process permission to read it" if error.errno in _NOT_ALLOWED else None
+        return StorageError(text, remedy=remedy)
+    return refused_write(text, error) or StorageError(text)
+
+
+def refused_write(text: str, error: OSError) -> NotWrittenError | None:
+    """Returns the error for a refused write, or None if the write may have taken place."""
+    if error.errno in _NO_SPACE:
+        return NoSpaceError(text)
+    return ReadOnlyStorageError(text) if error.errno in _NOT_ALLOWED else None
