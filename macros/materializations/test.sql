@@ -19,10 +19,32 @@
     failures if stored is none else 'select * from ' ~ stored,
     config.get('fail_calc'), config.get('warn_if'), config.get('error_if'), limit=none
   ) -%}
+  {%- if stored is none -%}
+    {%- do silt_run_test(silt_test_header(query)) -%}
+    {{ return({'relations': []}) }}
+  {%- endif -%}
   {%- call statement('main', fetch_result=True) -%}
-    {{ silt_test_header(query) if stored is none else query }}
+    {{ query }}
   {%- endcall -%}
-  {{ return({'relations': [] if stored is none else [stored]}) }}
+  {{ return({'relations': [stored]}) }}
+{% endmacro %}
+
+
+{#-- Runs the query of a test, unless the test may be reused and has passed on the same input. --#}
+{% macro silt_run_test(query) %}
+  {%- set build = adapter.test_build(model, query) -%}
+  {%- set passed = none if build is none else adapter.passed_test(build, model, query) -%}
+  {%- if passed is not none -%}
+    {{ write('-- ' ~ passed.response) }}
+    {%- do store_result('main', response=passed.response, agate_table=passed.table) -%}
+    {{ return('') }}
+  {%- endif -%}
+  {%- call statement('main', fetch_result=True) -%}
+    {{ query }}
+  {%- endcall -%}
+  {%- if build is not none -%}
+    {%- do adapter.note_test(load_result('main').response, load_result('main').table) -%}
+  {%- endif -%}
 {% endmacro %}
 
 

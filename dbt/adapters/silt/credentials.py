@@ -71,7 +71,8 @@ class SiltCredentials(Credentials):
         keep_alive: for how long ("15 minutes") Spark, private to this user, keeps running after a command to serve the
             next command; only with a local `master`. By default Spark ends with the command.
         reuse: With `unchanged`, a node is reused instead of built if its table already holds what the build would
-            write; the node's own config `reuse` takes precedence. By default every node is built.
+            write, and a data test is not run again on the rows on which it has passed; the node's own config `reuse`
+            takes precedence. By default every node is built, and every test is run.
         publish: when the changes of `dbt build`, `run`, `seed`, `snapshot` and `clone` become visible: With
             `at_once`, each change is visible when its statement ends; with `after_tests`, all changes become visible
             together at the end of the command, if no node and no test has failed; with `after_run`, if no node has

@@ -29,6 +29,7 @@ from dbt.adapters.silt.materializations.incremental.config import IncrementalCon
 from dbt.adapters.silt.materializations.partitioning import Partitioning, partitioning
 from dbt.adapters.silt.methods.changes import ChangeMethods
 from dbt.adapters.silt.methods.contracts import ContractMethods
+from dbt.adapters.silt.methods.data_tests import DataTestMethods
 from dbt.adapters.silt.methods.documentation import DocumentationMethods
 from dbt.adapters.silt.methods.incremental import IncrementalMethods
 from dbt.adapters.silt.methods.losses import LossMethods
@@ -95,7 +96,8 @@ class SiltConfig(IncrementalConfig):
         user_metadata: a note in the node's commits, which `describe history` shows.
         write: `all` (the default) replaces all rows of a `table` model; `differences` writes only the rows that differ
             from the table's, paired by `unique_key`.
-        reuse: `unchanged` reuses the node instead of building it if its table already holds what the build would write.
+        reuse: `unchanged` reuses the node instead of building it if its table already holds what the build would write;
+            a data test with it runs again only if its input has changed, or it has not passed.
         state: the options of a reused node, by the names of dbt State: `execute_hooks_on_any_reuse` runs its hooks;
             `lag_tolerance`, such as 4h, is the time after a build in which new rows of its inputs do not build the node
             again.
@@ -135,6 +137,7 @@ _CONFIG_NAMES = ConfigNames(SiltConfig)
 
 class SiltAdapter(  # type: ignore[misc]  # dbt hands an adapter relations of its own class only
     ContractMethods,
+    DataTestMethods,
     DocumentationMethods,
     IncrementalMethods,
     LossMethods,

@@ -103,13 +103,17 @@ class Surroundings:
 
 
 def is_reusable(model: Mapping[str, Any], default: str | None) -> bool:
-    """Returns whether a node is reused when it is unchanged: its config `reuse`, else the profile's.
+    """Returns whether a node, or the result of a data test, is reused when it is unchanged.
+
+    Its config `reuse` decides, else the profile's.
 
     Raises:
         CompilationError: if `reuse` or `state` has a value that means nothing here.
     """
     config = model["config"]
     state = config.get("state") or {}
+    if state and model["resource_type"] == "test":
+        raise CompilationError("`state` has no meaning for a data test: leave it out; `reuse` alone decides")
     unknown = sorted(set(state) - set(_STATE_KEYS)) if isinstance(state, Mapping) else [repr(state)]
     if unknown:
         raise CompilationError(f"`state` cannot have {', '.join(unknown)}: its keys are {', '.join(_STATE_KEYS)}")
@@ -193,6 +197,24 @@ def build_of(model: Mapping[str, Any], checksum: str | None, around: Surrounding
         views=model["resource_type"] == "seed" or not is_sql,
         unknown=tuple(_unknown(model, is_sql, around)),
         tolerance_ms=tolerance_ms(model["config"].get("state") or {}),
+    )
+
+
+def build_of_test(test: Mapping[str, Any], query: str, around: Surroundings, at_ms: int) -> Build:
+    """Describes a data test, as a build that writes no table.
+
+    Args:
+        test: the test as macros see it.
+        query: the query whose single row is the test's result.
+        at_ms: the present time, in milliseconds since 1970-01-01 UTC.
+    """
+    return Build(
+        # Two targets of one warehouse run the same test on other tables.
+        owner=f"{test['unique_id']} in {test['schema']}",
+        code=_hash([normal_text(query)]),
+        environment=around.hash,
+        at_ms=at_ms,
+        unknown=("it has a sql_header",) if test["config"].get("sql_header") else (),
     )
 
 

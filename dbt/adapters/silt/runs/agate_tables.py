@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 import json
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal, getcontext
 from typing import Any
 
@@ -47,6 +47,11 @@ def to_agate(table: pa.Table) -> agate.Table:
     kinds = [_column_type(each, [row[at] for row in rows]) for at, each in enumerate(types)]
     values = [[_agate_value(*each) for each in zip(row, kinds, types, strict=True)] for row in rows]
     return agate.Table(values, unique_names(table.column_names), kinds)
+
+
+def one_row(values: Mapping[str, Any]) -> agate.Table:
+    """Returns an agate table with a single row, by the names of its columns."""
+    return to_agate(pa.table({name: [value] for name, value in values.items()}))
 
 
 def to_arrow(table: agate.Table) -> pa.Table:

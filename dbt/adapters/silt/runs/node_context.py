@@ -15,6 +15,7 @@ from dbt.adapters.silt.runs.committed_work import CommittedWork
 
 if TYPE_CHECKING:
     from dbt.adapters.silt.engine.catalog.catalog import Catalog
+    from dbt.adapters.silt.engine.kernel.log.builds import Build, BuildFacts
     from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
     from dbt.adapters.silt.engine.sql import ast
     from dbt.adapters.silt.engine.statements.execute.affected_tables import Written
@@ -42,6 +43,8 @@ class NodeContext:
         ended: whether its materialization completed.
         failure: the reason why it was not written, if dbt has only logged the reason.
         built_because: the reasons why it is built although it may be reused.
+        test: the query of a data test, as a build that writes no table, if its result may be reused.
+        facts: the facts of that query, when it has run.
     """
 
     node: Any = None
@@ -55,6 +58,8 @@ class NodeContext:
     ended: bool = False
     failure: str | None = None
     built_because: str | None = None
+    test: Build | None = None
+    facts: BuildFacts | None = None
 
     @property
     def is_writing_node(self) -> bool:

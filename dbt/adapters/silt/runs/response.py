@@ -17,6 +17,7 @@ from dbt.adapters.silt.records.journal import JournalEntry
 if TYPE_CHECKING:
     from dbt.adapters.silt.engine.commands.target import Outcome
     from dbt.adapters.silt.engine.reuse.decision import Reused
+    from dbt.adapters.silt.engine.reuse.passed_tests import PassedTest
     from dbt.adapters.silt.records.commit_facts import CommitFacts
     from dbt.adapters.silt.records.units import Unit
 
@@ -47,7 +48,8 @@ class SiltResponse(AdapterResponse):
         reused: whether the node was not built because its table already holds what the build would write;
             `table_version` and `run_id` then name the commit that built it.
         changed_since: the changes after which a skipped write that led to a failure should be repeated, but cannot be.
-        reason: why a node that may be reused was reused or built, or why `changed_keys` replaced all rows.
+        reason: why a node or a test that may be reused was reused, built or run; or why `changed_keys` replaced all
+            rows.
     """
 
     run_id: str | None = None
@@ -82,6 +84,19 @@ class SiltResponse(AdapterResponse):
             skipped=True,
             reused=True,
             reason=str(decision),
+        )
+
+    @classmethod
+    def of_passed_test(cls, passed: PassedTest) -> SiltResponse:
+        """Creates the response of a data test that is not run because it has passed on the same input."""
+        return cls(
+            _message=f"reused: {passed}",
+            code=_REUSE,
+            run_id=passed.run_id,
+            operation=_REUSE,
+            skipped=True,
+            reused=True,
+            reason=str(passed),
         )
 
     def add_reason(self, reason: str | None) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from dbt.adapters.events.logging import AdapterLogger
@@ -11,9 +11,12 @@ from dbt_common.events.contextvars import get_node_info
 from dbt.adapters.silt.engine.catalog.catalog import Catalog
 from dbt.adapters.silt.engine.catalog.names import RelationName
 from dbt.adapters.silt.engine.kernel.errors import UnsupportedStatementError
+from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
+from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
 from dbt.adapters.silt.engine.kernel.table.properties import IsolationLevel
 from dbt.adapters.silt.engine.sql.ast import Begin, SetSetting, Statement
 from dbt.adapters.silt.engine.statements.execute.affected_tables import Written
+from dbt.adapters.silt.engine.statements.resolve.build_facts import facts_of_answer
 from dbt.adapters.silt.engine.statements.steps.transactions import BRANCH_SETTING
 from dbt.adapters.silt.engine.warehouse import Result, Warehouse
 from dbt.adapters.silt.records.commit_facts import CommitFacts
@@ -107,6 +110,7 @@ class StatementRunner:
         names = () if own_unit is not None else warehouse.names_in_use(statement)
         result = self._execute(warehouse, statement, unit, facts, replace_tables)
         self._changed_names.update(names)
+        self._node.context.facts = result.facts
         response = SiltResponse.of(result.outcome, unit)
         if unit is not None and unit.build is not None and not response.skipped:
             response.add_reason(self._node.context.built_because)
@@ -144,6 +148,15 @@ class StatementRunner:
         """Records that a node was reused; the run has no unit of work for it."""
         self._recorder.record(response, self._facts(None), self._node.context.committed)
 
+    def note_answer(self, text: str, read: Mapping[DeltaLog, Snapshot]) -> None:
+        """Keeps the facts of a data test's query that was answered without Spark.
+
+        Args:
+            read: the tables that the node has read so far.
+        """
+        test = self._node.context.test
+        self._node.context.facts = None if test is None else facts_of_answer(test, text, read)
+
     def _change(self, warehouse: Warehouse, statement: Statement) -> _Change | None:
         """Returns None if the statement leaves no change in a table, or no run has started."""
         if not self._invocation.has_started:
@@ -171,7 +184,7 @@ class StatementRunner:
             isolation_level=IsolationLevel(unit.isolation_level) if unit and unit.isolation_level else None,
             user_metadata=unit.user_metadata if unit else None,
             replace_tables=replace_tables,
-            build=unit.build if unit else None,
+            build=unit.build if unit else self._node.context.test,
         )
 
     def _superseded(self, catalog: Catalog, unit: Unit | None, change: _Change | None) -> SiltResponse | None:

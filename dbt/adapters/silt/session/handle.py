@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
@@ -19,6 +19,8 @@ from dbt.adapters.silt.engine.answers.data_tests import PreparedTest
 from dbt.adapters.silt.engine.answers.quick import Prepared
 from dbt.adapters.silt.engine.commands.spark.errors import SPARKS
 from dbt.adapters.silt.engine.kernel.errors import SiltError
+from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
+from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
 from dbt.adapters.silt.engine.sql.split import split_statements
 from dbt.adapters.silt.engine.warehouse import Result, Warehouse
 from dbt.adapters.silt.records.units import Unit
@@ -48,6 +50,10 @@ class Runner(Protocol):
 
     def job_tags(self) -> tuple[str, ...]:
         """Returns the tags of the Spark jobs of this thread's statements."""
+        ...
+
+    def note_answer(self, text: str, read: Mapping[DeltaLog, Snapshot]) -> None:
+        """Notes a query that was answered without Spark, and the tables that the session has read so far."""
         ...
 
 
@@ -83,6 +89,7 @@ class SiltHandle:
         self._opened: OpenSession | None = None
         self._answers = answers
         self._answered: list[str] = []
+        self._read: dict[DeltaLog, Snapshot] = {}
         self._is_used = False
         self._cancelled = threading.Event()
         self._idle = threading.Event()
@@ -131,6 +138,8 @@ class SiltHandle:
         rows = self._answers.rows(query, most)
         if rows is not None:
             self._answered.append(text)
+            self._read |= query.tables
+            self.runner.note_answer(text, self._read)
         return rows
 
     def cursor(self) -> SiltCursor:

@@ -8,6 +8,7 @@ from dataclasses import replace
 import pytest
 
 from dbt.adapters.silt.engine.kernel.log.builds import (
+    Build,
     BuildFacts,
     TableState,
     content_schema,
@@ -16,11 +17,14 @@ from dbt.adapters.silt.engine.kernel.log.builds import (
 from dbt.adapters.silt.engine.kernel.log.commit_search import last_change
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.storage.memory_store import MemoryStore
+from dbt.adapters.silt.engine.kernel.storage.store import Store
 from dbt.adapters.silt.engine.kernel.table.actions import AddFile, CommitInfo, Metadata, Protocol
 from dbt.adapters.silt.engine.kernel.table.schema import PrimitiveType, StructField, StructType
 from dbt.adapters.silt.engine.kernel.transaction.changes import Changes, Operation, ReadSet
 from dbt.adapters.silt.engine.kernel.transaction.commit import CommitSettings, commit
-from dbt.adapters.silt.engine.reuse.present import last_build
+from dbt.adapters.silt.engine.reuse.decision import Built, Reused
+from dbt.adapters.silt.engine.reuse.present import decide_now, last_build
+from tests.unit.engine.catalog.test_branches import NAMES, append, opened
 
 OWNER = "model.shop.orders"
 FACTS = BuildFacts(OWNER, "code", "here", tables={"silt.main.raw": TableState("id", 3, "columns")})
@@ -145,3 +149,20 @@ def test_the_columns_of_a_table_are_equal_despite_other_comments_and_defaults() 
 )
 def test_a_day_begins_in_the_sessions_time_zone(zone: str | None, day: str | None) -> None:
     assert local_day(zone, 1_772_395_200_000) == day  # 20:00 UTC on the first of March
+
+
+def test_a_build_from_a_published_version_is_not_taken_for_one_from_the_branch(store: Store) -> None:
+    catalog = opened(store)
+    inside = catalog.on_branch("silt", catalog.new_branch("silt"))
+    append(inside, NAMES[0], "of-the-branch")
+    append(catalog, NAMES[0], "published")
+    snapshot = catalog.table(NAMES[0]).snapshot()
+    read = {str(NAMES[0]): TableState.of(snapshot.metadata, snapshot.version)}
+    facts = BuildFacts(OWNER, "code", tables=read)
+    put(catalog.table(NAMES[1]), file("built"), facts=facts)
+    build = Build(OWNER, "code")
+    assert isinstance(decide_now(catalog, catalog.table(NAMES[1]), build, ""), Reused)
+    assert isinstance(decide_now(inside, inside.table(NAMES[1]), build, ""), Built), "both are version 1"
+
+    put(inside.table(NAMES[1]), file("built-inside"), facts=facts)
+    assert isinstance(decide_now(inside, inside.table(NAMES[1]), build, ""), Reused)

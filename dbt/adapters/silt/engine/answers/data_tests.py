@@ -37,6 +37,11 @@ class PreparedTest:
     rows: Column
     parent: Column | None = None
 
+    @property
+    def tables(self) -> dict[DeltaLog, Snapshot]:
+        """The tables that it reads."""
+        return {each.log: each.snapshot for each in (self.rows, self.parent) if each is not None}
+
     def answer(self, most: int | None = None) -> QuickAnswer | None:
         """Returns the row of the result, unless Spark has to run the query; raises as `Quick.answer`."""
         if self.rows.size + (0 if self.parent is None else self.parent.size) > MOST_BYTES:

@@ -216,6 +216,11 @@ class Prepared:
     limit: int | None = None
     calls: Aggregates | None = None
 
+    @property
+    def tables(self) -> dict[DeltaLog, Snapshot]:
+        """The tables that it reads."""
+        return {self.log: self.snapshot}
+
     def source(self) -> Source | None:
         """Returns the source of the rows, unless Spark has to run the query. Reads only the log."""
         if self._of_log() is not None:

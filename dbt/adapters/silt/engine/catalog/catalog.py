@@ -238,6 +238,14 @@ class Catalog:
         """
         return self._tables.log(self.store_at(path), f"delta.`{path}`")
 
+    def store(self, database: str) -> Store:
+        """Returns the store of a database, whose root has its schemas.
+
+        Raises:
+            SchemaNotFoundError: if the database does not exist.
+        """
+        return self._database(database).store
+
     def store_at(self, path: str) -> Store:
         """Returns the store of any folder: an absolute or relative path, a `file:` URI, or a URL; sends no request yet.
 

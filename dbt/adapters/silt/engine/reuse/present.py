@@ -14,6 +14,7 @@ from dbt.adapters.silt.engine.kernel.log.commit_search import last_change
 from dbt.adapters.silt.engine.kernel.log.history import Commit
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.table.actions import Json, Metadata
+from dbt.adapters.silt.engine.kernel.transaction.branch_log import BranchLog
 from dbt.adapters.silt.engine.reuse.decision import Decision, LastBuild, Present, PresentTable, decide
 
 _PARTS = 2
@@ -29,8 +30,9 @@ def decide_now(catalog: Catalog, log: DeltaLog, build: Build, code: str) -> Deci
     last = last_build(log, build.owner)
     if last is None:
         return decide(build, None, Present())
-    day = local_day(last.facts.zone, build.at_ms)
-    return decide(build, last, replace(present(catalog, last.facts, log.name, code), day=day))
+    is_published = not isinstance(log, BranchLog) or last.version <= log.base_version
+    now = present(catalog, last.facts, log.name, code, is_published)
+    return decide(build, last, replace(now, day=local_day(last.facts.zone, build.at_ms)))
 
 
 def last_build(log: DeltaLog, owner: str, key: str = INFO_KEY) -> LastBuild | None:
@@ -50,14 +52,16 @@ def last_build(log: DeltaLog, owner: str, key: str = INFO_KEY) -> LastBuild | No
     return None
 
 
-def present(catalog: Catalog, facts: BuildFacts, own: str, code: str) -> Present:
+def present(catalog: Catalog, facts: BuildFacts, own: str, code: str, is_published: bool = True) -> Present:
     """Returns the present states of the inputs of a build.
 
     Args:
         own: full name of the table that it wrote, whose state is not looked up.
         code: as for `decide_now`.
+        is_published: whether the facts name published versions; on a branch, the versions after the branch's base are
+            others.
     """
-    tables = {name: _table(catalog, name, read) for name, read in facts.tables.items() if name != own}
+    tables = {name: _table(catalog, name, read, is_published) for name, read in facts.tables.items() if name != own}
     texts = [code, *_texts(catalog, facts.definitions)]
     files = {
         path: fingerprint(path, catalog.store_at) if any(path in text for text in texts) else None
@@ -86,15 +90,26 @@ def relation(name: str) -> RelationName | None:
         return None
 
 
-def _table(catalog: Catalog, name: str, read: TableState) -> PresentTable | None:
+def names_published_versions(catalog: Catalog, facts: BuildFacts) -> bool:
+    """Returns whether the facts name no version that exists on a branch only."""
+    logs = ((_log(catalog, name), read) for name, read in facts.tables.items())
+    return not any(isinstance(log, BranchLog) and read.version > log.base_version for log, read in logs)
+
+
+def _log(catalog: Catalog, name: str) -> DeltaLog | None:
     found = relation(name)
     entry = None if found is None else catalog.find(found)
-    if entry is None or entry.kind is not RelationKind.TABLE:
+    return catalog.table(entry.name) if entry is not None and entry.kind is RelationKind.TABLE else None
+
+
+def _table(catalog: Catalog, name: str, read: TableState, is_published: bool) -> PresentTable | None:
+    log = _log(catalog, name)
+    if log is None:
         return None
-    log = catalog.table(entry.name)
     snapshot = log.snapshot()
     state = TableState.of(snapshot.metadata, snapshot.version)
-    if state.table_id != read.table_id:
+    is_unseen = is_published and isinstance(log, BranchLog) and read.version > log.base_version
+    if state.table_id != read.table_id or is_unseen:
         return PresentTable(state, None)
     changed = last_change(log, snapshot.version, read.version)
     if changed is None or changed == read.version:

@@ -27,6 +27,7 @@ from dbt.adapters.silt.engine.statements.execute import (
     session,
     views,
 )
+from dbt.adapters.silt.engine.statements.resolve.build_facts import facts_of_query
 from dbt.adapters.silt.engine.statements.steps import pass_to_spark
 from dbt.adapters.silt.engine.statements.steps.context import Context, Result
 
@@ -44,7 +45,9 @@ def route(statement: Statement, context: Context) -> Result:
 
 
 def _query(context: Context, statement: ast.Query) -> Result:
-    return Result(dataframe=context.dataframe(statement.text))
+    resolved, build = context.resolver.query(statement.text), context.settings.build
+    facts = None if build is None else facts_of_query(build, resolved, context.resolver.time_zone)
+    return Result(dataframe=context.frame(resolved), facts=facts)
 
 
 def _explain(context: Context, statement: ast.Explain) -> Result:

@@ -17,6 +17,10 @@ from dbt.adapters.silt.engine.kernel.table.actions import CommitInfo, Json, Meta
 INFO_KEY: Final = "build"
 """The field of `commitInfo` for the facts."""
 
+DEFINITIONS_KEY: Final = "readDefinitions"
+FILES_KEY: Final = "readFiles"
+"""The fields of `commitInfo` for the views, functions and files that a statement has read."""
+
 KEYS_INFO_KEY: Final = "changedKeys"
 """The field of `commitInfo` for the facts of a statement with CHANGED KEYS."""
 
@@ -118,7 +122,12 @@ class BuildFacts:
     @classmethod
     def of_info(cls, info: CommitInfo, key: str = INFO_KEY) -> BuildFacts | None:
         """Returns the facts in a commitInfo, or None if it has no facts, or facts in another form."""
-        body = info.extra.get(key)
+        return cls.of_fields(info.extra, key)
+
+    @classmethod
+    def of_fields(cls, fields: Mapping[str, Json], key: str = INFO_KEY) -> BuildFacts | None:
+        """Returns the facts in the fields of a commitInfo or of a document; None as in `of_info`."""
+        body = fields.get(key)
         if not isinstance(body, Mapping) or not all(isinstance(body.get(each), str) for each in _REQUIRED):
             return None
         tables = {name: _state(each) for name, each in _mapping(body, "tables").items()}
@@ -131,8 +140,8 @@ class BuildFacts:
             day=day,
             zone=zone if isinstance(zone, str) else None,
             tables={name: state for name, state in tables.items() if state is not None},
-            definitions=_texts(info, "readDefinitions"),
-            files=_texts(info, "readFiles"),
+            definitions=_texts(fields, DEFINITIONS_KEY),
+            files=_texts(fields, FILES_KEY),
         )
 
     def commit_info(self, key: str = INFO_KEY) -> dict[str, Json]:
@@ -198,8 +207,8 @@ def _mapping(body: Mapping[str, Json], name: str) -> Mapping[str, Json]:
     return found if isinstance(found, Mapping) else {"": None}
 
 
-def _texts(info: CommitInfo, key: str) -> dict[str, str | None]:
-    found = info.extra.get(key)
+def _texts(fields: Mapping[str, Json], key: str) -> dict[str, str | None]:
+    found = fields.get(key)
     if not isinstance(found, Mapping):
         return {}
     return {name: value if isinstance(value, str) else None for name, value in found.items()}

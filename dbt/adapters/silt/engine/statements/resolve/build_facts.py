@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
 from dbt.adapters.silt.engine.kernel.log.builds import Build, BuildFacts, TableState, local_day
+from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
+from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
 from dbt.adapters.silt.engine.sql.query.unrepeatable import Unrepeatable, unrepeatable
 from dbt.adapters.silt.engine.statements.resolve.expansion import ExpandedQuery, View, VirtualRelation, distinct
 from dbt.adapters.silt.engine.statements.resolve.information_schema import Listing
@@ -41,6 +44,26 @@ def facts_of(build: Build, resolved: Resolved, zone: str) -> BuildFacts:
             if name in inputs.metadata
         },
     )
+
+
+def facts_of_query(build: Build, resolved: Resolved, zone: str) -> BuildFacts:
+    """Returns the facts that determine the rows of a query, with its definitions and files; else as `facts_of`."""
+    facts = facts_of(build, resolved, zone)
+    return replace(facts, definitions=resolved.inputs.definitions, files=resolved.inputs.fingerprints())
+
+
+def facts_of_answer(build: Build, text: str, read: Mapping[DeltaLog, Snapshot]) -> BuildFacts:
+    """Returns the facts that determine the rows of a query that is answered without Spark.
+
+    Args:
+        text: the query.
+        read: the tables that it and the earlier queries of the same unit have read.
+    """
+    found = unrepeatable(text)
+    uses = (*found.parts, *(["current_date"] if found.depends_on_day else []))
+    tables = {log.name: TableState.of(snapshot.metadata, snapshot.version) for log, snapshot in read.items()}
+    unknown = (*build.unknown, *(f"it uses {part}" for part in uses))
+    return BuildFacts(build.owner, build.code, build.environment, unknown, tables=tables)
 
 
 def _unrepeatable(query: ExpandedQuery) -> Unrepeatable:

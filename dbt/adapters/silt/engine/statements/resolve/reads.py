@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 
 from dbt.adapters.silt.engine.catalog.file_lists import fingerprint
 from dbt.adapters.silt.engine.commands.spark.file_source import FileSource
+from dbt.adapters.silt.engine.kernel.log.builds import DEFINITIONS_KEY, FILES_KEY
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
 from dbt.adapters.silt.engine.kernel.table.actions import Json, Metadata
@@ -52,15 +53,17 @@ class Inputs:
         )
 
     def commit_info(self) -> dict[str, Json]:
-        """Returns the fields of `commitInfo` for inputs without versions: fingerprints of definitions and files.
+        """Returns the fields of `commitInfo` for inputs without versions: fingerprints of definitions and files."""
+        files: dict[str, Json] = dict(self.fingerprints())
+        known: dict[str, Json] = {DEFINITIONS_KEY: dict(self.definitions), FILES_KEY: files}
+        return {name: value for name, value in known.items() if value}
+
+    def fingerprints(self) -> dict[str, str | None]:
+        """Returns the fingerprints of the lists of files, by path.
 
         The files are listed now, before Spark lists them: a file that arrives in between counts as changed later.
         """
-        files: dict[str, Json] = {
-            path: fingerprint(source.path, source.open_store) for path, source in self.files.items()
-        }
-        known: dict[str, Json] = {"readDefinitions": dict(self.definitions), "readFiles": files}
-        return {name: value for name, value in known.items() if value}
+        return {path: fingerprint(source.path, source.open_store) for path, source in self.files.items()}
 
 
 @dataclass(frozen=True)

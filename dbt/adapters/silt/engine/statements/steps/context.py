@@ -12,6 +12,7 @@ from dbt.adapters.silt.engine.catalog.catalog import Catalog
 from dbt.adapters.silt.engine.commands.spark.session_settings import quotes_for
 from dbt.adapters.silt.engine.commands.target import Outcome, WriteSettings
 from dbt.adapters.silt.engine.kernel.identifiers import string_literal
+from dbt.adapters.silt.engine.kernel.log.builds import BuildFacts
 from dbt.adapters.silt.engine.sql.query.quotes import at_rest
 from dbt.adapters.silt.engine.statements.resolve.namespace import Namespace
 from dbt.adapters.silt.engine.statements.resolve.reads import Resolved
@@ -23,10 +24,15 @@ _COUNTS: Final = ("version", "num_affected_rows", "num_inserted_rows", "num_upda
 
 @dataclass(frozen=True)
 class Result:
-    """The result of a statement: rows to read (not yet computed), or the outcome of a change, or neither."""
+    """The result of a statement: rows to read (not yet computed), or the outcome of a change, or neither.
+
+    Attributes:
+        facts: the facts that determine a query's rows, if they were requested.
+    """
 
     dataframe: DataFrame | None = None
     outcome: Outcome | None = None
+    facts: BuildFacts | None = None
 
     def rows(self, spark: SparkSession) -> DataFrame:
         """Returns the rows to read, or, for a change, a single row that summarises it."""

@@ -1,0 +1,109 @@
+"""The facts of tests that passed: the versions that each test has read, in a document of the warehouse.
+
+    _tests/<digest>.json   the facts of the last execution of a test that passed
+
+A test changes no table, so no commit can hold its facts. A document is written after the test has passed, and its
+content stays true whatever happens later: if it is lost, or another process replaces it, the test runs again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass, replace
+from typing import Final
+
+from dbt.adapters.silt.engine.catalog.catalog import Catalog
+from dbt.adapters.silt.engine.kernel import foreign_json
+from dbt.adapters.silt.engine.kernel.log.builds import DEFINITIONS_KEY, FILES_KEY, Build, BuildFacts, local_day
+from dbt.adapters.silt.engine.kernel.storage.store import DOCUMENT_BYTES, ObjectMissing, Store
+from dbt.adapters.silt.engine.reuse.decision import Built, Decision, LastBuild, decide
+from dbt.adapters.silt.engine.reuse.present import names_published_versions, present
+
+_FOLDER: Final = "_tests"
+_RUN: Final = "run"
+_OWN: Final = ""
+"""The name of the table that a test writes: it writes none."""
+
+
+@dataclass(frozen=True)
+class PassedTest:
+    """The last execution of a test that passed.
+
+    Attributes:
+        run_id: its logical run, if it has one.
+    """
+
+    facts: BuildFacts
+    run_id: str | None = None
+
+    def __str__(self) -> str:
+        read = [f"{name}@v{state.version}" for name, state in self.facts.tables.items()]
+        run = f" (run {self.run_id})" if self.run_id else ""
+        return f"passed on {', '.join(read) or 'the same input'}{run}"
+
+
+@dataclass(frozen=True)
+class PassedTests:
+    """The tests that have passed, in a database of the warehouse."""
+
+    catalog: Catalog
+    database: str
+
+    def find(self, owner: str) -> PassedTest | None:
+        """Returns the last execution of a test that passed; None if there is no document that can be read.
+
+        Raises:
+            StorageError: if the storage failed.
+        """
+        try:
+            body = foreign_json.loads(self._store.read(_path(owner), DOCUMENT_BYTES))
+            facts = BuildFacts.of_fields(body)
+            run_id = body.get(_RUN)
+        except ObjectMissing:
+            return None
+        except (ValueError, TypeError, AttributeError):
+            return None
+        if facts is None or facts.owner != owner:
+            return None
+        return PassedTest(facts, run_id if isinstance(run_id, str) else None)
+
+    def note(self, passed: PassedTest) -> bool:
+        """Records a test that passed, unless its result is not known to be the same for the same versions.
+
+        Returns:
+            Whether it was recorded: its facts contain nothing unknown, and no version of a branch.
+
+        Raises:
+            ReadOnlyStorageError, StorageError: if the document cannot be written.
+        """
+        facts = passed.facts
+        if facts.unknown or None in facts.files.values() or not names_published_versions(self.catalog, facts):
+            return False
+        body = {**facts.commit_info(), DEFINITIONS_KEY: dict(facts.definitions), FILES_KEY: dict(facts.files)}
+        if passed.run_id is not None:
+            body[_RUN] = passed.run_id
+        self._store.make_folder(_FOLDER)
+        self._store.put(_path(facts.owner), json.dumps(body, ensure_ascii=False).encode())
+        return True
+
+    def decide(self, build: Build, passed: PassedTest | None, code: str) -> Decision:
+        """Decides whether a test must run, by the present states of the inputs of its last execution that passed.
+
+        Args:
+            build: the test, as a build that writes no table.
+            code: as for `decide_now`.
+        """
+        if passed is None:
+            return Built(("it has not passed before",))
+        last = LastBuild(_OWN, 0, passed.facts, passed.run_id, changed_data=False)
+        now = present(self.catalog, passed.facts, _OWN, code)
+        return decide(build, last, replace(now, day=local_day(passed.facts.zone, build.at_ms)))
+
+    @property
+    def _store(self) -> Store:
+        return self.catalog.store(self.database)
+
+
+def _path(owner: str) -> str:
+    return f"{_FOLDER}/{hashlib.sha256(owner.encode()).hexdigest()[:32]}.json"
