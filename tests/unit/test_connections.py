@@ -1,9 +1,13 @@
-"""The error of a statement that fails."""
+"""The error of a statement that fails, and the cancellation of connections."""
 
 from __future__ import annotations
 
+import threading
+from typing import Any
+
 import pytest
-from dbt_common.exceptions import DbtDatabaseError
+from dbt.adapters.contracts.connection import Connection, ConnectionState, LazyHandle
+from dbt_common.exceptions import DbtDatabaseError, DbtRuntimeError
 from pyspark.sql import SparkSession
 
 from dbt.adapters.silt.connections import SiltConnectionManager
@@ -18,3 +22,34 @@ def test_an_error_of_spark_is_shown_without_the_plan_of_the_query(spark: SparkSe
     assert caught.value.msg.startswith("[SILT_INVALID_STATEMENT]")
     assert "Project" not in caught.value.msg
     assert "\n" not in caught.value.msg
+
+
+class Handle:
+    """Remembers that it was cancelled."""
+
+    is_cancelled = False
+
+    def cancel(self) -> None:
+        self.is_cancelled = True
+
+
+def connection(name: str, state: ConnectionState, handle: Any) -> Connection:
+    return Connection(type="silt", name=name, credentials=None, state=state, handle=handle)  # type: ignore[arg-type]
+
+
+def test_ctrl_c_cancels_open_connections_and_refuses_those_that_wait_for_spark() -> None:
+    manager = object.__new__(SiltConnectionManager)
+    manager.lock, manager._cancelled = threading.RLock(), []  # type: ignore[assignment]
+    handle = Handle()
+    waiting = connection("b", ConnectionState.INIT, LazyHandle(lambda _: pytest.fail("it was opened")))
+    own = connection("master", ConnectionState.INIT, None)
+    manager.thread_connections = {
+        ("p", 1): connection("a", ConnectionState.OPEN, handle),  # type: ignore[dict-item]
+        ("p", 2): waiting,  # type: ignore[dict-item]
+        manager.get_thread_identifier(): own,
+    }
+    assert manager.cancel_open() == ["a", "b"]
+    assert handle.is_cancelled
+    with pytest.raises(DbtRuntimeError, match="stopped before this session opened"):
+        manager._check_wanted(waiting)
+    manager._check_wanted(own)

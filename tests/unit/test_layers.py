@@ -108,7 +108,7 @@ LOOK_BEHIND_SPARK = tuple(
 )
 BUILD_SESSIONS = tuple(f"{PACKAGE}.session.{name}" for name in ("spark", "connect_client"))
 # Imports that are allowed inside functions: the lazy Plugin, and optional packages.
-LAZY_IMPORTS = {PACKAGE: ("dbt.adapters.silt.impl",)}
+LAZY_IMPORTS = {PACKAGE: ("dbt.adapters.silt.impl", "dbt.adapters.silt.dbt_seams.interruption")}
 OPTIONAL_PACKAGES = ("obstore",)
 
 

@@ -10,6 +10,9 @@ from typing import Any
 
 def __getattr__(name: str) -> Any:
     if name == "Plugin":
+        from dbt.adapters.silt.dbt_seams import interruption
+
+        interruption.hide_traceback()  # before the imports below, which take long enough for a Ctrl-C
         from dbt.adapters.silt.impl import Plugin
 
         return Plugin

@@ -15,6 +15,7 @@ from dbt_common.events.event_manager_client import add_callback_to_manager
 from dbt_common.exceptions import DbtRuntimeError
 
 from dbt.adapters.silt.command_server import idle_time
+from dbt.adapters.silt.dbt_seams import interruption
 from dbt.adapters.silt.lazy import lazy_module
 from dbt.adapters.silt.records import locations
 from dbt.adapters.silt.records.journal import CommitJournal
@@ -71,6 +72,7 @@ class SiltConnectionManager(SQLConnectionManager):
         self.declared_files: Callable[[], Container[str]] = tuple
         self.surroundings: Callable[[], Surroundings]
         self._display = choice.display_of(profile.credentials.spark_conf)
+        self._cancelled: list[Connection] = []
         self._new_folders = self._find_new_folders() if self.invocation.queries else {}
         if self.invocation.queries:
             # Spark's start takes as long as dbt takes to read a project, and does not depend on the project.
@@ -173,9 +175,29 @@ class SiltConnectionManager(SQLConnectionManager):
                 self.invocation.may_need_no_spark,
                 self.invocation.on_session,
                 self._publication.branch,
+                lambda: self._check_wanted(connection),
             )
         connection.state = ConnectionState.OPEN
+        self._check_wanted(connection)
         return connection
+
+    def _check_wanted(self, connection: Connection) -> None:
+        if interruption.is_ending() or any(each is connection for each in self._cancelled):
+            raise DbtRuntimeError("cancelled: the command was stopped before this session opened")
+
+    def cancel_open(self) -> list[str]:
+        """Cancels the connections of other threads, and refuses those that are not open yet; returns their names.
+
+        dbt's own method would open these first, and so wait until Spark has started.
+        """
+        own = self.get_if_exists()
+        with self.lock:
+            others = [each for each in self.thread_connections.values() if each is not own]
+        self._cancelled += others
+        for each in others:
+            if each.state == ConnectionState.OPEN:
+                self.cancel(each)
+        return [each.name for each in others if each.name is not None]
 
     def cancel(self, connection: Connection) -> None:
         connection.handle.cancel()

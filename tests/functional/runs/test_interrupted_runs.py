@@ -18,6 +18,8 @@ import pytest
 from deltalake import DeltaTable
 
 from dbt.adapters.silt.command_server import control
+from dbt.adapters.silt.records.run_registry import RunRegistry
+from dbt.adapters.silt.session.java import find_java
 from tests.files import write_files
 
 _LONG = "select id as k from range(10000000000000) where hash(id) % 10000 = 0"
@@ -25,6 +27,10 @@ _APPENDED = f"""
 {{{{ config(materialized='incremental') }}}}
 -- depends_on: {{{{ ref('quick') }}}}
 {{% if is_incremental() %}} {_LONG} {{% else %}} select 1L as k {{% endif %}}
+"""
+_SLOW_JAVA = """#!/bin/sh
+case "$*" in *-version*) exec {} "$@";; esac
+exec cat > /dev/null  # never answers, and ends with its standard input
 """
 _PROJECT = {
     "dbt_project.yml": "{name: interrupted, version: '1.0', profile: interrupted, models: {+materialized: table}}",
@@ -87,6 +93,25 @@ def test_an_interrupt_stops_spark_leaves_each_table_old_or_new_and_prints_how_to
     }
 
 
+def test_an_interrupt_while_spark_starts_ends_at_once_and_says_that_nothing_was_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_files(tmp_path, {**_PROJECT, "java/bin/java": _SLOW_JAVA.format(find_java().path)})
+    (tmp_path / "java/bin/java").chmod(0o755)
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path / "java"))
+    process = _dbt(tmp_path, "run", "--select", "quick")
+    _wait(process, lambda: "Run id" in _output(tmp_path))
+    os.killpg(process.pid, signal.SIGINT)
+    assert process.wait(timeout=60) == 2
+    _wait(None, lambda: not _lives(process.pid))
+    shown = _output(tmp_path)
+    assert shown.rstrip().endswith("Interrupted before anything was written: the same command starts again.")
+    assert "Traceback" not in shown
+    assert not list(tmp_path.glob("warehouse/main/*"))
+    [entry] = RunRegistry(tmp_path / "target").entries()
+    assert not entry.began
+
+
 def _dbt(project: Path, *arguments: str, program: tuple[str, ...] = ("dbt",)) -> subprocess.Popen[bytes]:
     """Starts dbt in its own process group, as a terminal does."""
     bin = Path(sys.executable).parent
@@ -100,6 +125,10 @@ def _dbt(project: Path, *arguments: str, program: tuple[str, ...] = ("dbt",)) ->
             stderr=log,
             start_new_session=True,
         )
+
+
+def _output(project: Path) -> str:
+    return (project / "output.log").read_text()
 
 
 def _is_being_written(project: Path, table: str) -> bool:

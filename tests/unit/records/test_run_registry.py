@@ -42,6 +42,15 @@ def test_entries_are_kept_with_their_end(tmp_path: Path) -> None:
     assert registry.find("I3") is None
 
 
+def test_a_command_that_ended_before_it_began_stays_one(tmp_path: Path) -> None:
+    registry = RunRegistry(tmp_path / "target")
+    registry.enter(replace(entry("I1", "R1"), began=False))
+    registry.enter(entry("I2", "R2"))
+    registry.end("I1", finished=True)
+    registry.end("I2", finished=True, began=False)
+    assert [each.began for each in registry.entries()] == [False, False]
+
+
 def test_an_invocation_is_entered_once(tmp_path: Path) -> None:
     registry = RunRegistry(tmp_path)
     registry.enter(entry("I1", "R1"))

@@ -66,6 +66,23 @@ def test_a_start_of_spark_that_failed_before_the_connection_is_not_waited_for_ag
         environment.open(NoRunner())
 
 
+def test_a_connection_that_is_no_longer_wanted_does_not_wait_until_spark_has_started(tmp_path: Path) -> None:
+    (tmp_path / "a_file").write_text("")
+    environment = Environment(SiltCredentials(warehouse="a_file"), {"silt": str(tmp_path / "a_file")})
+    checks: list[int] = []
+
+    def check() -> None:
+        checks.append(len(checks))
+        if len(checks) > 2:
+            raise InterruptedError
+
+    with environment._lock:  # as a thread that starts Spark
+        with pytest.raises(InterruptedError):
+            environment.open(NoRunner(), check_wanted=check)
+    with pytest.raises(InvalidSettingError, match="a_file is a file"):
+        environment.open(NoRunner())
+
+
 class NoRunner:
     """Is never asked to run a statement."""
 

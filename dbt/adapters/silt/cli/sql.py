@@ -65,6 +65,7 @@ def run(arguments: Namespace) -> int:
         complain(error)
         return _DAMAGE if error.is_damage else _FAILED
     except results.CancelledError:
+        print("silt: cancelled; the statement has committed nothing", file=sys.stderr)
         return _CANCELLED
     finally:
         opened.close()

@@ -41,17 +41,26 @@ EXIT_CODE = 128 + signal.SIGTERM
 """The exit code that a shell reports of a process ended by SIGTERM."""
 
 _received = threading.Event()
+_is_ending = threading.Event()
 
 
-def handle_termination() -> None:
+def handle_signals() -> None:
     """Handles SIGTERM as Ctrl-C in this process if it is dbt's own, and not a program that uses a `dbtRunner`.
 
-    A second SIGTERM ends the process at once.
+    A second SIGTERM ends the process at once. Both signals are noted: dbt waits for its threads before it cancels their
+    statements, so a thread that waits must be able to see that the command is ending.
     """
     if not _is_dbts_own() or threading.current_thread() is not threading.main_thread():
         return
     if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
         signal.signal(signal.SIGTERM, _interrupt)
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, _note_interrupt)
+
+
+def is_ending() -> bool:
+    """Returns whether Ctrl-C or SIGTERM is ending this process."""
+    return _is_ending.is_set()
 
 
 def was_received() -> bool:
@@ -74,4 +83,9 @@ def _is_dbts_own() -> bool:
 def _interrupt(_signal: int, _frame: FrameType | None) -> None:
     _received.set()
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    _note_interrupt(_signal, _frame)
+
+
+def _note_interrupt(_signal: int, _frame: FrameType | None) -> None:
+    _is_ending.set()
     raise KeyboardInterrupt

@@ -51,7 +51,8 @@ class RunEntry:
         target: the profile's target.
         started_at: its start, in UTC, as ISO 8601.
         repeats: for `dbt retry`, the invocation id of the command whose results it repeats.
-        began: whether it reached its nodes; False if dbt could not read the project.
+        began: whether it reached its nodes; False if dbt could not read the project, or if it was interrupted before it
+            wrote anything.
         finished: whether it ended by itself, with or without failed nodes.
         has_results: whether it was interrupted, and its results contain every node that it selected.
         ended_at: its end or interruption, as `started_at`; None if it was killed.
@@ -210,19 +211,22 @@ class RunRegistry:
         has_results: bool = False,
         result: CommandResult | None = None,
         publication: str | None = None,
+        *,
+        began: bool = True,
     ) -> None:
         """Records the end of a command of this process.
 
         Args:
             finished, has_results, result: see RunEntry; without any of them, no end is recorded.
             publication: see RunEntry; None keeps the recorded value.
+            began: see RunEntry; True keeps the recorded value.
         """
         with self._locked():
             if finished or has_results or result is not None:
                 ended_at = datetime.now(timezone.utc).isoformat()
                 ended = partial(replace, finished=finished, has_results=has_results, ended_at=ended_at, result=result)
                 self._write(
-                    ended(each, publication=publication or each.publication)
+                    ended(each, publication=publication or each.publication, began=began and each.began)
                     if each.invocation_id == invocation_id
                     else each
                     for each in self._read()

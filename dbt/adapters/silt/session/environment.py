@@ -52,6 +52,9 @@ def _never() -> bool:
     return False
 
 
+_CHECK_SECONDS = 0.1
+
+
 class Environment:
     """A warehouse in this process. Its catalog needs no Spark, which starts with the first connection.
 
@@ -96,6 +99,7 @@ class Environment:
         only_reads: bool = False,
         on_session: Callable[[], None] = _nothing,
         branch: Branch | None = None,
+        check_wanted: Callable[[], None] = _nothing,
     ) -> SiltHandle:
         """Returns a handle on a session of its own, and starts Spark if it is not running.
 
@@ -105,6 +109,7 @@ class Environment:
             only_reads: whether Spark may start later, with the first statement that needs it.
             on_session: called when the session opens.
             branch: the branch of the profile's database on which its statements work.
+            check_wanted: called while Spark starts; raises an error to stop waiting.
 
         Raises:
             SiltError: if Spark cannot be started, or the warehouse cannot be used.
@@ -113,11 +118,12 @@ class Environment:
         def opening() -> OpenSession:
             on_session()
             try:
-                return self._session(shown_on, file_locations, branch)
+                return self._session(self._started(check_wanted), shown_on, file_locations, branch)
             except SparkEndedError:
                 if not self._credentials.keep_alive:
                     raise
-                return self._session(shown_on, file_locations, branch)  # of another Spark: this session did nothing yet
+                # Of another Spark: this session did nothing yet.
+                return self._session(self._started(check_wanted), shown_on, file_locations, branch)
 
         answers = self.answers() if only_reads else None
         handle = SiltHandle(opening, runner, answers)
@@ -147,8 +153,9 @@ class Environment:
         except SiltError:  # the first connection raises it
             return False
 
-    def _session(self, shown_on: Display | None, file_locations: Container[str], branch: Branch | None) -> OpenSession:
-        pool = self._started()
+    def _session(
+        self, pool: SessionPool, shown_on: Display | None, file_locations: Container[str], branch: Branch | None
+    ) -> OpenSession:
         session = pool.acquire()
         assert self._warehouse is not None
         line = None if shown_on is None else shown_on.line(find.stages_of(session))
@@ -174,11 +181,11 @@ class Environment:
         """
         with self._lock:
             try:
-                if failure is None:
+                if failure is None and self._failure is None:
                     self._start()
             except SiltError as error:
                 failure = error
-            self._failure = failure
+            self._failure = failure or self._failure
 
     def registration(self) -> Registration | None:
         """Returns the entries of this warehouse in the profile's metastore, if any, for a single command."""
@@ -186,7 +193,15 @@ class Environment:
             return None
         return Registration(lambda: HiveMetastore(self._started().acquire()), self.catalog, self._locations)
 
-    def _started(self) -> SessionPool:
+    def _started(self, check_wanted: Callable[[], None] = _nothing) -> SessionPool:
+        """Returns the pool of the Spark that runs, or that is started now."""
+        if self._pool is None:
+            # On a thread of its own, so that Ctrl-C need not wait until Spark has started.
+            start = threading.Thread(target=self.warm_up, name="silt-start", daemon=True)
+            start.start()
+            while start.is_alive():
+                check_wanted()
+                start.join(_CHECK_SECONDS)
         with self._lock:
             failure, self._failure = self._failure, None
             if failure is not None:

@@ -131,6 +131,34 @@ def test_an_interrupted_run_is_recorded_as_not_finished(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("statement", "began", "advice"),
+    [
+        (None, False, "Interrupted before anything was written: the same command starts again."),
+        ("select 1", False, "Interrupted before anything was written: the same command starts again."),
+        ("create schema x", False, "Interrupted before"),
+        ("create table t (i int)", True, "committed work is kept"),
+    ],
+)
+def test_a_run_that_was_interrupted_before_its_first_write_is_not_continued(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, statement: str | None, began: bool, advice: str
+) -> None:
+    lines: list[str] = []
+    monkeypatch.setattr("dbt.adapters.silt.runs.logical_run.recorded_end.logger.info", lines.append)
+    run = invocation(config(tmp_path))
+    run.start()
+    if statement is not None:
+        run.on_statement(parse(statement))
+    with pytest.raises(KeyboardInterrupt):
+        try:
+            raise KeyboardInterrupt
+        finally:
+            run.finish()
+    [entry] = RunRegistry(tmp_path / "target").entries()
+    assert (entry.began, entry.state) == (began, "interrupted")
+    assert advice in lines[-1]
+
+
+@pytest.mark.parametrize(
     ("error", "finished", "expected"),
     [
         (None, True, CommandResult(Ending.SUCCESS)),

@@ -24,6 +24,7 @@ from dbt import selected_resources
 from dbt.adapters.silt.dbt_seams import interruption
 from dbt.adapters.silt.dbt_seams.dbt_command import RETRY, CommandEnd, DbtCommand
 from dbt.adapters.silt.engine.kernel.errors import SiltError
+from dbt.adapters.silt.engine.sql import ast
 from dbt.adapters.silt.records.run_registry import HIDDEN, RunEntry, RunRegistry, variables_text
 from dbt.adapters.silt.records.units import RunContext
 from dbt.adapters.silt.runs.logical_run.announcement import Announcement
@@ -36,8 +37,6 @@ from dbt.adapters.silt.runs.logical_run.run_id import LogicalRun, Origin, RunSou
 
 if TYPE_CHECKING:
     from dbt_common.events.base_types import EventMsg
-
-    from dbt.adapters.silt.engine.sql.ast import Statement
 
 logger = AdapterLogger("Silt")
 
@@ -88,6 +87,7 @@ class Invocation:
         self._is_over = False
         self._is_hidden = False
         self._needs_spark = False
+        self._may_have_written = False
         self._around = sys.exc_info()[1]
         # `dbt debug` knows the project only by its flag.
         flags = get_flags()  # type: ignore[no-untyped-call]
@@ -95,11 +95,10 @@ class Invocation:
         self.project_root = Path(given or os.getcwd())
         self.target_path = Path(getattr(config, "project_target_path", None) or self.project_root / "target")
         self._registry = RunRegistry(self.target_path)
-        interruption.handle_termination()
+        interruption.handle_signals()
         self._typed = DbtCommand.current(self.which)
         if self._typed.announces_end:
             add_callback_to_manager(self._on_event)
-            interruption.hide_traceback()
         self._committed = CommittedNodes(self.target_path)
         self._state = None if self._typed.state is None else self.project_root / self._typed.state
         self._retry = self._find_retry() if self.writes and self._typed.name == RETRY else None
@@ -230,9 +229,12 @@ class Invocation:
         if not self.is_operation:
             self.start()
 
-    def on_statement(self, statement: Statement) -> None:
-        """Starts the run of an operation before its first statement that changes data or metadata."""
-        if self.is_operation and not self._entered and statement.changes_something:
+    def on_statement(self, statement: ast.Statement) -> None:
+        """Notes a statement that changes data or metadata; starts the run of an operation before the first."""
+        if not statement.changes_something:
+            return
+        self._may_have_written = self._may_have_written or not isinstance(statement, ast.CreateSchema)
+        if self.is_operation and not self._entered:
             self.start()
 
     def start(self) -> None:
@@ -316,7 +318,14 @@ class Invocation:
         return self.id
 
     def _recorded(self, end: CommandEnd) -> RecordedEnd:
-        return RecordedEnd(self._registry, self.target_path, self.which, self._typed.directory, end)
+        return RecordedEnd(
+            self._registry,
+            self.target_path,
+            self.which,
+            self._typed.directory,
+            end,
+            may_have_written=self._may_have_written or self._is_hidden,
+        )
 
     def _on_event(self, event: EventMsg) -> None:
         self._is_over = self._is_over or event.info.name == "CommandCompleted"

@@ -32,6 +32,7 @@ class RecordedEnd:
         which: dbt's name of the command.
         directory: the folder in which it was typed.
         end: its classified end.
+        may_have_written: whether it began a statement that changes data or metadata.
     """
 
     registry: RunRegistry
@@ -39,6 +40,7 @@ class RecordedEnd:
     which: str
     directory: str
     end: CommandEnd
+    may_have_written: bool = True
 
     def record(self, invocation_id: str, selected: Iterable[str]) -> None:
         """Records the end of a run; if the run was interrupted, finally logs the command to type.
@@ -47,8 +49,11 @@ class RecordedEnd:
             selected: the unique ids of the nodes that the run was to run.
         """
         has_results = self.end.interrupted and self._enter_unfinished(invocation_id, selected)
-        self._mark(invocation_id, has_results)
-        if self.end.interrupted:
+        has_begun = has_results or self.may_have_written or not self.end.interrupted
+        self._mark(invocation_id, has_results, has_begun)
+        if not has_begun:
+            logger.info(f"{_reason()} before anything was written: the same command starts again.")
+        elif self.end.interrupted:
             self._advise(invocation_id, has_results)
 
     def record_failure_to_begin(self, entry: RunEntry) -> None:
@@ -84,17 +89,18 @@ class RecordedEnd:
 
     def _advise(self, invocation_id: str, has_results: bool) -> None:
         """Logs which command to type; an unreadable registry has been warned of."""
-        reason = "Ended by SIGTERM" if interruption.was_received() else "Interrupted"
         with contextlib.suppress(SiltError):
             entry = self.registry.find(invocation_id)
             if entry is not None:
-                logger.info(advice(entry, has_results, self.directory, reason))
+                logger.info(advice(entry, has_results, self.directory, _reason()))
 
-    def _mark(self, invocation_id: str, has_results: bool) -> None:
+    def _mark(self, invocation_id: str, has_results: bool, has_begun: bool) -> None:
         """Marks the end; a failure is only a warning: the commits stand, and dbt still has to write its results."""
         try:
             result = self._result(invocation_id)
-            self.registry.end(invocation_id, self.end.finished, has_results, result, self.end.publication)
+            self.registry.end(
+                invocation_id, self.end.finished, has_results, result, self.end.publication, began=has_begun
+            )
         except SiltError as error:
             logger.warning(
                 f"The end of this run could not be recorded, so `dbt retry` will treat it as a killed run: {error}"
@@ -162,6 +168,11 @@ def advice(entry: RunEntry, has_results: bool, directory: str, reason: str) -> s
     else:
         how = f"`{entry.continuing_command(directory)}` continues it"
     return f"{reason}: committed work is kept, and {how}."
+
+
+def _reason() -> str:
+    """Returns why an interrupted command ended, as the beginning of a sentence."""
+    return "Ended by SIGTERM" if interruption.was_received() else "Interrupted"
 
 
 def _skipped(unique_id: str) -> dict[str, Any]:
