@@ -59,6 +59,13 @@ def test_an_unclosed_string_comment_or_name_is_an_error(sql: str) -> None:
         tokenize(sql)
 
 
+def test_text_that_was_not_written_in_utf_8_is_an_error() -> None:
+    latin = b"select 1,\n 'caf\xe9'".decode(errors="surrogateescape")
+    with pytest.raises(StatementSyntaxError, match=r"no character in UTF-8 \(line 2, column 6, .*caf.udce9") as raised:
+        parse(latin)
+    assert str(raised.value).encode()
+
+
 @pytest.mark.parametrize(
     ("literal", "value"),
     [
@@ -70,6 +77,9 @@ def test_an_unclosed_string_comment_or_name_is_an_error(sql: str) -> None:
         (r"'\%\_\x\'\\'", r"\%\_x'" + "\\"),
         (r"'\101\u0041\U0001F600'", "AA😀"),
         (r"r'\n'", r"\n"),
+        (r"'\ud83d\uDE00 \uD83D\U0000de00'", "😀 😀"),
+        (r"'\ude00\ud83dx\U0000D83D'", "??x?"),
+        (r"'\\ud83d \U00110000 \u12'", r"\ud83d \U00110000 u12"),
     ],
 )
 def test_the_value_of_a_string_equals_that_of_spark(literal: str, value: str) -> None:

@@ -28,7 +28,8 @@ pytestmark = pytest.mark.filterwarnings("ignore:The SQL config .* has been depre
 
 _PARTS = st.sampled_from(["a", "b", "%", "_", "''", '""', *(f"\\{each}" for each in "'\"\\nt0%_d")])
 _MORE_PARTS = st.sampled_from([r"\101", r"\777", r"\u0041", r"\u00", r"\U0001F600", r"\Z", "\n", "é", " "])
-_INSIDE = st.lists(st.one_of(_PARTS, _PARTS, _MORE_PARTS), max_size=5).map("".join)
+_SURROGATES = st.sampled_from([r"\ud83d", r"\uDE00", r"\ud83d\ude00", r"\U0000D83D", r"\U0000de00"])
+_INSIDE = st.lists(st.one_of(_PARTS, _PARTS, _MORE_PARTS, _SURROGATES), max_size=5).map("".join)
 _QUOTED = st.tuples(st.sampled_from(["'{}'", "'{}'", '"{}"', "r'{}'", 'R"{}"']), _INSIDE).map(
     lambda pair: pair[0].format(pair[1])
 )

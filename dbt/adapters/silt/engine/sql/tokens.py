@@ -72,6 +72,7 @@ _LEXER = re.compile(
     """,
     re.VERBOSE | re.DOTALL,
 )
+_HALF = re.compile("[\ud800-\udfff]")
 _COMMENT_EDGE = re.compile(r"/\*(?!\+)|\*/")
 _RAW_PREFIXES = frozenset("rR")
 _QUOTES = frozenset("'\"")
@@ -84,8 +85,12 @@ def tokenize(text: str) -> tuple[Token, ...]:
     """Returns the tokens of the text without comments, ending with a token of kind END.
 
     Raises:
-        StatementSyntaxError: if a string, quoted identifier or comment is not closed.
+        StatementSyntaxError: if a string, quoted identifier or comment is not closed, or the text contains half of a
+            surrogate pair, which Python reads from a terminal or file in another encoding than UTF-8.
     """
+    half = None if text.isascii() else _HALF.search(text)
+    if half is not None:
+        raise syntax_error("this is no character in UTF-8", text, half.start(), "Use UTF-8 in the file or terminal")
     tokens: list[Token] = []
     position = 0
     while True:
@@ -164,6 +169,8 @@ def double_quotes_remedy(text: str) -> str:
 def string_value(token: Token, doubled_is_one: bool = True) -> str:
     """Returns the value of a string literal, its escapes resolved as Spark resolves them.
 
+    Two escapes may be the halves of a surrogate pair, as in Java; half of a pair becomes a question mark.
+
     Args:
         doubled_is_one: whether two adjacent quotes are an escaped quote; otherwise they end a string and begin the
             next.
@@ -174,7 +181,11 @@ def string_value(token: Token, doubled_is_one: bool = True) -> str:
     if text[0] in _RAW_PREFIXES:
         return text[2:-1]
     quote = text[0] if doubled_is_one else ""
-    return _ESCAPE.sub(lambda match: _unescaped(match, text[0], quote), text[1:-1])
+    value = _ESCAPE.sub(lambda match: _unescaped(match, text[0], quote), text[1:-1])
+    if value.isascii() or not _HALF.search(value):
+        return value
+    joined = value.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
+    return joined.encode(errors="replace").decode()
 
 
 _ESCAPE = re.compile(

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dbt.adapters.silt.engine.kernel.errors import InvalidArgumentError
 from dbt.adapters.silt.engine.kernel.table.actions import (
     Action,
     AddCDCFile,
@@ -136,3 +137,8 @@ def test_the_removal_of_a_file_has_the_same_logical_file() -> None:
 def test_an_invalid_action_is_an_error(line: bytes) -> None:
     with pytest.raises((ValueError, KeyError, TypeError, AttributeError)):
         parse(line)
+
+
+def test_text_that_no_encoding_can_write_is_refused_with_the_text_near_it() -> None:
+    with pytest.raises(InvalidArgumentError, match=r"half of a surrogate pair near .*caf.udce9"):
+        serialize([CommitInfo.from_json({"operation": "WRITE", "userMetadata": "caf\udce9"})])

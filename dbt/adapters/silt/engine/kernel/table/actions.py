@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar, TypeAlias
 
 from dbt.adapters.silt.engine.kernel import foreign_json
+from dbt.adapters.silt.engine.kernel.errors import InvalidArgumentError
 from dbt.adapters.silt.engine.kernel.table.json_fields import (
     boolean,
     full_map,
@@ -435,9 +436,19 @@ _COMMIT_INFO_TYPES: Mapping[str, type] = {
 
 
 def serialize(actions: Iterable[Action]) -> bytes:
-    """Returns the bytes of a commit file: a JSON object per line, in UTF-8."""
+    """Returns the bytes of a commit file: a JSON object per line, in UTF-8.
+
+    Raises:
+        InvalidArgumentError: if a value, for example the user's metadata, contains half of a surrogate pair.
+    """
     lines = (json.dumps({a.key: a.to_json()}, ensure_ascii=False, separators=(",", ":")) for a in actions)
-    return ("\n".join(lines) + "\n").encode()
+    try:
+        return ("\n".join(lines) + "\n").encode()
+    except UnicodeEncodeError as error:
+        nearby = error.object[max(0, error.start - 30) : error.end + 10]
+        raise InvalidArgumentError(
+            f"the commit cannot be written in UTF-8: its text contains half of a surrogate pair near `{nearby}`"
+        ) from error
 
 
 def parse(data: bytes) -> list[Action]:
