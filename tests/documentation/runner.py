@@ -18,7 +18,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from dbt.adapters.silt.cli.project.profile import find_project, warehouse_of
 from dbt.adapters.silt.engine import Warehouse
-from dbt.adapters.silt.engine.sql.split import split_statements
+from dbt.adapters.silt.engine.sql.tokens import split_statements
 from tests.documentation import commands, output
 from tests.documentation.page import Block, Kind, blocks_of
 from tests.documentation.workplace import FAST, workplace, write

@@ -42,7 +42,6 @@ FLOORS = (
         "engine/commands/spark",
     ),
     (
-        "engine/commands/spark/storage",
         "engine/catalog/documents",
         "engine/catalog/log_end",
         "engine/catalog/name_errors",

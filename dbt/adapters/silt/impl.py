@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 
     from dbt.adapters.silt.engine.commands.spark import types as spark_types
     from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
-    from dbt.adapters.silt.engine.sql import split
+    from dbt.adapters.silt.engine.sql import tokens
     from dbt.adapters.silt.materializations import row_comparison
     from dbt.adapters.silt.materializations.external import files as external_files
     from dbt.adapters.silt.materializations.external import target as external_targets
@@ -64,7 +64,7 @@ if TYPE_CHECKING:
 else:
     agate_tables = lazy_module("dbt.adapters.silt.runs.agate_tables")
     spark_types = lazy_module("dbt.adapters.silt.engine.commands.spark.types")
-    split = lazy_module("dbt.adapters.silt.engine.sql.split")
+    tokens = lazy_module("dbt.adapters.silt.engine.sql.tokens")
     literals = lazy_module("dbt.adapters.silt.materializations.unit_tests.literals")
     row_comparison = lazy_module("dbt.adapters.silt.materializations.row_comparison")
     external_files = lazy_module("dbt.adapters.silt.materializations.external.files")
@@ -236,7 +236,7 @@ class SiltAdapter(  # type: ignore[misc]  # dbt hands an adapter relations of it
     def get_column_schema_from_query(self, sql: str) -> list[SiltColumn]:
         """Returns the columns of a query, which is not run; statements before it in the text (a `sql_header`) are."""
         with self.connections.exception_handler(sql):
-            *header, query = split.split_statements(cut_relations.current_text(sql))
+            *header, query = tokens.split_statements(cut_relations.current_text(sql))
             if header:
                 self.connections.handle.cursor().execute(";".join(header))
             return self._columns_of_query(query)

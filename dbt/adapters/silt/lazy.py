@@ -3,7 +3,7 @@
     if TYPE_CHECKING:
         from dbt.adapters.silt.engine.sql import split
     else:
-        split = lazy_module("dbt.adapters.silt.engine.sql.split")
+        split = lazy_module("dbt.adapters.silt.engine.sql.tokens")
 
 Type checkers see a normal import; a reader sees in addition that the import is expensive.
 """

@@ -13,7 +13,7 @@ import pytest
 from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 
-from dbt.adapters.silt.engine.commands.spark import required_settings
+from dbt.adapters.silt.engine.commands.spark import session_settings
 from dbt.adapters.silt.engine.kernel.errors import InvalidSettingError, SparkUnavailableError
 from dbt.adapters.silt.session.spark import SessionPool, SessionSettings, open_session
 from tests.unit.session.processes import run
@@ -41,7 +41,7 @@ def test_each_session_has_its_own_views_variables_and_settings() -> None:
 @pytest.mark.usefixtures("spark")
 def test_every_session_has_the_settings_required_for_correctness() -> None:
     session = open_session(SETTINGS)
-    assert {key: session.conf.get(key) for key in required_settings.required()} == required_settings.required()
+    assert {key: session.conf.get(key) for key in session_settings.required()} == session_settings.required()
     session.conf.set("spark.sql.files.ignoreMissingFiles", "true")
     assert open_session(SETTINGS).conf.get("spark.sql.files.ignoreMissingFiles") == "false"
 

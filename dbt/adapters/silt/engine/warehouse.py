@@ -45,11 +45,9 @@ from dbt.adapters.silt.engine.catalog.catalog import Catalog
 from dbt.adapters.silt.engine.catalog.locations import Location, check_locations
 from dbt.adapters.silt.engine.catalog.names import RelationName
 from dbt.adapters.silt.engine.catalog.open_databases import OpenDatabases, open_databases
-from dbt.adapters.silt.engine.commands.spark import errors, frames
-from dbt.adapters.silt.engine.commands.spark.required_settings import configure
-from dbt.adapters.silt.engine.commands.spark.session_settings import quotes_for
-from dbt.adapters.silt.engine.commands.spark.storage import hadoop_storage
-from dbt.adapters.silt.engine.commands.spark.storage.shared_storage import SharedStorage
+from dbt.adapters.silt.engine.commands.spark import errors, frames, hadoop_storage
+from dbt.adapters.silt.engine.commands.spark.session_settings import configure, quotes_for
+from dbt.adapters.silt.engine.commands.spark.shared_storage import SharedStorage
 from dbt.adapters.silt.engine.commands.target import Outcome, WriteSettings, never
 from dbt.adapters.silt.engine.kernel.clock import Clock, SystemClock
 from dbt.adapters.silt.engine.kernel.errors import InvalidStatementError

@@ -14,9 +14,9 @@ from dbt.adapters.silt.runs.once import first_time
 
 if TYPE_CHECKING:
     from dbt.adapters.silt.connections import SiltConnectionManager
-    from dbt.adapters.silt.engine.sql import split
+    from dbt.adapters.silt.engine.sql import tokens
 else:
-    split = lazy_module("dbt.adapters.silt.engine.sql.split")
+    tokens = lazy_module("dbt.adapters.silt.engine.sql.tokens")
 
 PACKAGE = "dbt_silt"
 
@@ -36,7 +36,7 @@ class OverrideMethods(metaclass=AdapterMeta):
             CompilationError: if the code has no statement, or several.
         """
         with self.connections.exception_handler(sql):
-            statements = split.split_statements(sql)
+            statements = tokens.split_statements(sql)
         if not statements:
             raise CompilationError("The query is missing: the code contains only comments. Write a SELECT")
         if len(statements) > 1:

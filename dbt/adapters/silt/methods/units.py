@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
     from dbt.adapters.silt.engine.reuse import decision as reuse_decision
     from dbt.adapters.silt.engine.reuse import present
-    from dbt.adapters.silt.engine.sql import ast, split
+    from dbt.adapters.silt.engine.sql import ast, tokens
     from dbt.adapters.silt.engine.statements.execute.affected_tables import Written
     from dbt.adapters.silt.materializations import reuse, seeds
     from dbt.adapters.silt.materializations.external import project_files
@@ -43,7 +43,7 @@ else:
     reuse_decision = lazy_module("dbt.adapters.silt.engine.reuse.decision")
     reuse = lazy_module("dbt.adapters.silt.materializations.reuse")
     ast = lazy_module("dbt.adapters.silt.engine.sql.ast")
-    split = lazy_module("dbt.adapters.silt.engine.sql.split")
+    tokens = lazy_module("dbt.adapters.silt.engine.sql.tokens")
     project_files = lazy_module("dbt.adapters.silt.materializations.external.project_files")
     cut_relations = lazy_module("dbt.adapters.silt.runs.cut_relations")
     done_again = lazy_module("dbt.adapters.silt.runs.done_again")
@@ -180,7 +180,7 @@ class UnitMethods(metaclass=AdapterMeta):
         """Runs a node's own write as its unit of work; of several statements, the last is the unit, the rest parts."""
         if unit is None:
             return self.connections.execute(sql)[0]
-        *earlier, last = split.split_statements(sql) or [sql]
+        *earlier, last = tokens.split_statements(sql) or [sql]
         for number, statement in enumerate(earlier, 1):
             self._write(statement, unit.part(number))
         return self._write(last, unit)
@@ -241,7 +241,7 @@ class UnitMethods(metaclass=AdapterMeta):
             return
         with self.connections.exception_handler(sql):
             warehouse = self.connections.handle.warehouse
-            statements = [warehouse.parsed(each) for each in split.split_statements(cut_relations.current_text(sql))]
+            statements = [warehouse.parsed(each) for each in tokens.split_statements(cut_relations.current_text(sql))]
             written = [warehouse.written(each) for each in statements]
             index = _index_of_write(written, table_of(work.node, self.config.credentials.database))
         if index is not None and work.scope is None:

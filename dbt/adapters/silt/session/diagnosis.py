@@ -15,7 +15,7 @@ from dbt.adapters.silt.engine.catalog.catalog import Catalog
 from dbt.adapters.silt.engine.catalog.locations import is_local, local_path
 from dbt.adapters.silt.engine.catalog.open_databases import open_location
 from dbt.adapters.silt.engine.commands.spark import errors
-from dbt.adapters.silt.engine.commands.spark.storage.locations import spark_path
+from dbt.adapters.silt.engine.commands.spark.shared_storage import spark_path
 from dbt.adapters.silt.engine.kernel.errors import ConditionsIgnoredError, SiltError, StorageError
 from dbt.adapters.silt.engine.kernel.storage.conditions import try_conditions
 from dbt.adapters.silt.engine.kernel.storage.credential_sources import access

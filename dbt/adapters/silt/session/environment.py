@@ -19,7 +19,7 @@ from dbt.adapters.silt.engine.catalog.branches import Branch
 from dbt.adapters.silt.engine.catalog.catalog import Catalog
 from dbt.adapters.silt.engine.catalog.locations import check_locations
 from dbt.adapters.silt.engine.catalog.open_databases import open_databases, open_location
-from dbt.adapters.silt.engine.commands.spark import required_settings
+from dbt.adapters.silt.engine.commands.spark import session_settings
 from dbt.adapters.silt.engine.kernel.errors import SiltError, SparkEndedError
 from dbt.adapters.silt.engine.kernel.storage.store import Store
 from dbt.adapters.silt.engine.kernel.table.properties import IsolationLevel
@@ -142,7 +142,7 @@ class Environment:
         if not is_own:
             return None
         check_locations(self._locations)
-        required_settings.check({name: str(value) for name, value in given.spark_conf.items()})
+        session_settings.check({name: str(value) for name, value in given.spark_conf.items()})
         return answers_of(given.spark_conf, self.catalog, given.database, given.schema)
 
     @property

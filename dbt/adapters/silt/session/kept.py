@@ -12,9 +12,9 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
+from dbt.adapters.silt.engine.commands.spark import hadoop_storage, shared_storage
 from dbt.adapters.silt.engine.commands.spark.failures import java_process
 from dbt.adapters.silt.engine.commands.spark.failures.java_process import End
-from dbt.adapters.silt.engine.commands.spark.storage import hadoop_storage, shared_storage
 from dbt.adapters.silt.kept_spark import finding, inherited_environment, private_files, starting
 from dbt.adapters.silt.kept_spark.finding import Attached
 from dbt.adapters.silt.kept_spark.leases import Use

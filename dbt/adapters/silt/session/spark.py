@@ -30,7 +30,7 @@ from pyspark.java_gateway import launch_gateway
 from pyspark.logger import PySparkLogger
 from pyspark.sql import SparkSession
 
-from dbt.adapters.silt.engine.commands.spark import required_settings, shown_settings
+from dbt.adapters.silt.engine.commands.spark import session_settings, shown_settings
 from dbt.adapters.silt.engine.commands.spark.shown_settings import setting
 from dbt.adapters.silt.engine.kernel.errors import InvalidSettingError, SparkUnavailableError
 from dbt.adapters.silt.kept_spark.inherited_environment import umask
@@ -86,7 +86,7 @@ def open_session(settings: SessionSettings) -> SparkSession:
             Spark that only a new Spark can change.
         SparkUnavailableError: if a suitable Java is missing, Spark does not start, or the server cannot be reached.
     """
-    required_settings.check({name: str(value) for name, value in settings.spark_conf.items()})
+    session_settings.check({name: str(value) for name, value in settings.spark_conf.items()})
     _silence_query_contexts()
     if settings.keep_alive is not None:
         return _kept(settings, settings.keep_alive)
@@ -103,7 +103,7 @@ def start_spark(settings: SessionSettings) -> None:
     Args:
         settings: settings without `remote` and `keep_alive`.
     """
-    required_settings.check({name: str(value) for name, value in settings.spark_conf.items()})
+    session_settings.check({name: str(value) for name, value in settings.spark_conf.items()})
     with _lock:
         _embedded(settings)
 
@@ -314,7 +314,7 @@ def _launch_conf(settings: SessionSettings, folder: str, options: list[str]) -> 
         "spark.ui.showConsoleProgress": "false",
         **_local_conf(settings.master),
         **_SESSION_DEFAULTS,
-        **required_settings.required(),
+        **session_settings.required(),
         **user,
         **(hadoop.redaction(user) if settings.storage.services else {}),
         **jars.settings(settings.storage, user, spark_home()),
@@ -466,7 +466,7 @@ def _apply(session: SparkSession, settings: SessionSettings) -> None:
     local = _local_conf(settings.master) if settings.remote is None else {}
     defaults = {key: value for key, value in {**local, **_SESSION_DEFAULTS}.items() if session.conf.isModifiable(key)}
     user = _as_strings(settings.spark_conf)
-    for key, value in {**defaults, **required_settings.required(), **user}.items():
+    for key, value in {**defaults, **session_settings.required(), **user}.items():
         if session.conf.isModifiable(key):
             session.conf.set(key, value)
         else:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from dbt.adapters.silt.engine.kernel.errors import StatementSyntaxError
-from dbt.adapters.silt.engine.sql.split import split_statements
+from dbt.adapters.silt.engine.sql.tokens import split_statements
 
 
 @pytest.mark.parametrize(

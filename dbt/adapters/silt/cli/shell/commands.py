@@ -13,8 +13,7 @@ from dbt.adapters.silt.engine.answers.names import Names
 from dbt.adapters.silt.engine.catalog.documents import View
 from dbt.adapters.silt.engine.kernel.errors import StatementSyntaxError, UnsupportedStatementError
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
-from dbt.adapters.silt.engine.sql.split import split_statements
-from dbt.adapters.silt.engine.sql.tokens import identifiers, tokenize
+from dbt.adapters.silt.engine.sql.tokens import identifiers, split_statements, tokenize
 
 QUIT: Final = frozenset(("quit", "exit", "\\q"))
 HELP: Final = (

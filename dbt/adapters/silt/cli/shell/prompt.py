@@ -16,8 +16,7 @@ from dbt.adapters.silt.cli.shell.results import CancelledError, Change, Result, 
 from dbt.adapters.silt.cli.shell.statements import Statements
 from dbt.adapters.silt.engine.kernel import printable
 from dbt.adapters.silt.engine.kernel.errors import SiltError, StatementSyntaxError
-from dbt.adapters.silt.engine.sql.split import split_statements
-from dbt.adapters.silt.engine.sql.tokens import tokenize
+from dbt.adapters.silt.engine.sql.tokens import split_statements, tokenize
 from dbt.adapters.silt.lazy import lazy_module
 
 readline = lazy_module("readline")

@@ -1,8 +1,8 @@
-"""Converts the columns of a data file to the columns of its table, and recognises dates in old calendars."""
+"""Converts the columns of a data file to the columns of its table, and strings to their `char` and `varchar` types."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Final
@@ -17,8 +17,15 @@ from dbt.adapters.silt.engine.kernel.files.footer_check import field_id
 from dbt.adapters.silt.engine.kernel.files.plain_types import plain
 from dbt.adapters.silt.engine.kernel.table.column_mapping import PARQUET_FIELD_ID
 from dbt.adapters.silt.engine.kernel.table.schema import ArrayType, DataType, MapType, StructField, StructType
+from dbt.adapters.silt.engine.kernel.table.text_lengths import length_limit, plain_type
 
 _MOST_DIGITS = 38
+
+_VERSION: Final = b"org.apache.spark.version"
+_OLD_DATES: Final = b"org.apache.spark.legacyDateTime"
+_OLD_INT96: Final = b"org.apache.spark.legacyINT96"
+_FIRST_DAY: Final = date(1582, 10, 15)
+_FIRST_TIME: Final = datetime(1900, 1, 1)
 
 
 @dataclass(frozen=True)
@@ -149,13 +156,6 @@ def _is_bytes(kind: pa.DataType) -> bool:
     return bool(pa.types.is_binary(kind) or pa.types.is_large_binary(kind) or pa.types.is_fixed_size_binary(kind))
 
 
-_VERSION: Final = b"org.apache.spark.version"
-_OLD_DATES: Final = b"org.apache.spark.legacyDateTime"
-_OLD_INT96: Final = b"org.apache.spark.legacyINT96"
-_FIRST_DAY: Final = date(1582, 10, 15)
-_FIRST_TIME: Final = datetime(1900, 1, 1)
-
-
 def is_old(footer: pq.FileMetaData) -> bool:
     """Returns whether old dates and times in the file are in the old calendar."""
     noted = footer.metadata or {}
@@ -190,3 +190,62 @@ def _check_calendar(array: pa.Array) -> None:
 def _has_int96(footer: pq.FileMetaData) -> bool:
     leaves = (footer.schema.column(at) for at in range(footer.num_columns))
     return any(leaf.physical_type == "INT96" for leaf in leaves)
+
+
+def fitted(array: pa.Array, column_type: DataType) -> pa.Array:
+    """Pads each `char` with blanks, and removes blanks beyond the length.
+
+    Args:
+        array: values of the type that `arrow_type` returns for the column.
+        column_type: the column's type, including declared lengths.
+    """
+    if plain_type(column_type) == column_type:
+        return array
+    match column_type:
+        case StructType():
+            members = [fitted(array.field(at), member.type) for at, member in enumerate(column_type)]
+            fields = [array.type.field(at) for at in range(array.type.num_fields)]
+            return pa.StructArray.from_arrays(members, fields=fields, mask=array.is_null())
+        case ArrayType():
+            return _over(array, fitted(array.values, column_type.element_type))
+        case MapType():
+            parts = [fitted(array.keys, column_type.key_type), fitted(array.items, column_type.value_type)]
+            kind = array.type
+            fields = [pa.field("key", kind.key_type, nullable=False), pa.field("value", kind.item_type)]
+            return _over(array, pa.StructArray.from_arrays(parts, fields=fields))
+    limit = length_limit(column_type)
+    return array if limit is None else _fit(array, *limit)
+
+
+def too_long(array: pa.Array, column_type: DataType, name: str) -> Iterator[tuple[str, str]]:
+    """Yields the path and the type of each part of a column that holds a string longer than its length.
+
+    Args:
+        array: values of a batch, not a slice.
+    """
+    match column_type:
+        case StructType():
+            for at, member in enumerate(column_type):
+                yield from too_long(array.field(at), member.type, f"{name}.{member.name}")
+        case ArrayType():
+            yield from too_long(array.flatten(), column_type.element_type, f"{name}.element")
+        case MapType():
+            yield from too_long(array.keys, column_type.key_type, f"{name}.key")
+            yield from too_long(array.items, column_type.value_type, f"{name}.value")
+        case _:
+            limit = length_limit(column_type)
+            if limit is not None and pc.any(pc.greater(pc.utf8_length(array), limit[1])).as_py():
+                yield name, column_type.sql_name
+
+
+def _over(array: pa.Array, values: pa.Array) -> pa.Array:
+    """Returns a list or a map with the same offsets over other values."""
+    return pa.Array.from_buffers(array.type, len(array), array.buffers()[:2], offset=array.offset, children=[values])
+
+
+def _fit(array: pa.Array, kind: str, most: int) -> pa.Array:
+    if kind == "char":
+        array = pc.utf8_rpad(array, most, " ")
+    bare = pc.utf8_rtrim(array, " ")
+    is_padded = pc.and_(pc.greater(pc.utf8_length(array), most), pc.less_equal(pc.utf8_length(bare), most))
+    return pc.if_else(is_padded, pc.utf8_slice_codeunits(array, 0, most), array)

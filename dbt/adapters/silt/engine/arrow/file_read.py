@@ -12,11 +12,10 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from dbt.adapters.silt.engine.arrow import casts
-from dbt.adapters.silt.engine.arrow.casts import FileTraits, position, to_table
+from dbt.adapters.silt.engine.arrow.casts import FileTraits, fitted, position, to_table
 from dbt.adapters.silt.engine.arrow.filters import outcomes
 from dbt.adapters.silt.engine.arrow.open_file import RowGroups, first_line, open_parquet, problems
 from dbt.adapters.silt.engine.arrow.scan import ArrowScan, ScanColumn
-from dbt.adapters.silt.engine.arrow.text_lengths import fitted
 from dbt.adapters.silt.engine.arrow.types import arrow_type
 from dbt.adapters.silt.engine.kernel.errors import CorruptDeletionVectorError, CorruptLogError, TableDamagedError
 from dbt.adapters.silt.engine.kernel.files import deletion_vectors

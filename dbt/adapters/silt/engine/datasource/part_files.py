@@ -21,9 +21,8 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pyspark.sql.datasource import WriterCommitMessage
 
-from dbt.adapters.silt.engine.arrow.casts import FileTraits, to_table
+from dbt.adapters.silt.engine.arrow.casts import FileTraits, fitted, to_table, too_long
 from dbt.adapters.silt.engine.arrow.filters import outcomes
-from dbt.adapters.silt.engine.arrow.text_lengths import fitted, too_long
 from dbt.adapters.silt.engine.arrow.types import arrow_type
 from dbt.adapters.silt.engine.commands.spark.partitions import IN_FILE_TAG
 from dbt.adapters.silt.engine.datasource.write_plan import WritePlan

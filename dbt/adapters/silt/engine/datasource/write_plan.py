@@ -16,7 +16,6 @@ from dbt.adapters.silt.engine.catalog.names import RelationKind
 from dbt.adapters.silt.engine.catalog.open_databases import open_databases, open_location
 from dbt.adapters.silt.engine.commands.spark.partitions import check_partitionable
 from dbt.adapters.silt.engine.commands.spark.types import kernel_schema
-from dbt.adapters.silt.engine.commands.writing import reserved_names
 from dbt.adapters.silt.engine.datasource.options import Options, at_most_one
 from dbt.adapters.silt.engine.kernel.errors import (
     ConcurrentCreateError,
@@ -29,6 +28,7 @@ from dbt.adapters.silt.engine.kernel.errors import (
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
 from dbt.adapters.silt.engine.kernel.storage.settings import storages
+from dbt.adapters.silt.engine.kernel.table import storable_schema
 from dbt.adapters.silt.engine.kernel.table.actions import Metadata
 from dbt.adapters.silt.engine.kernel.table.expressions import TRUE, Expression
 from dbt.adapters.silt.engine.kernel.table.features import check_writable
@@ -301,7 +301,7 @@ class Asked:
         schema = nullable_schema(columns)
         partitioning = tuple(schema.require(name).name for name in self.options.names("partitionBy") or ())
         check_storable(schema, log.name)
-        reserved_names.check_names(schema, log.name)
+        storable_schema.check_names(schema, log.name)
         check_partitionable(schema, partitioning, log.name)
         clock = log.clock
         metadata = Metadata(clock.new_id(), schema.to_json(), partitioning, created_time=clock.now_ms())

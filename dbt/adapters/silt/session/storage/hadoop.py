@@ -11,7 +11,7 @@ from typing import Any
 
 from pyspark import SparkContext
 
-from dbt.adapters.silt.engine.commands.spark.storage import hadoop_storage
+from dbt.adapters.silt.engine.commands.spark import hadoop_storage
 from dbt.adapters.silt.engine.kernel.storage.urls import Service
 from dbt.adapters.silt.session.storage.jars import CLASSES, SparkStorage
 

@@ -10,7 +10,7 @@ import pytest
 from dbt.adapters.silt.engine.commands.insert import insertion, replace
 from dbt.adapters.silt.engine.commands.insert.placement import Placement
 from dbt.adapters.silt.engine.commands.merge.plan import KeyEquality, MergePlan
-from dbt.adapters.silt.engine.commands.rows.selection import Limits, Rows
+from dbt.adapters.silt.engine.commands.rows.file_rows import Limits, Rows
 from dbt.adapters.silt.engine.commands.target import Outcome, Target
 from dbt.adapters.silt.engine.kernel.errors import (
     ColumnNotFoundError,

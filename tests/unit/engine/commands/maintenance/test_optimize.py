@@ -14,7 +14,7 @@ from pyroaring import BitMap64
 from dbt.adapters.silt.engine.commands.maintenance.optimize import Layout, Optimized, optimize
 from dbt.adapters.silt.engine.commands.maintenance.vacuum import Retention, vacuum
 from dbt.adapters.silt.engine.commands.rows import delete as delete_command
-from dbt.adapters.silt.engine.commands.rows.selection import Rows
+from dbt.adapters.silt.engine.commands.rows.file_rows import Rows
 from dbt.adapters.silt.engine.commands.spark import errors
 from dbt.adapters.silt.engine.commands.target import Target, WriteSettings
 from dbt.adapters.silt.engine.kernel.clock import FixedClock, SystemClock

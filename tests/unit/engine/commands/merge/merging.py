@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame
 
 from dbt.adapters.silt.engine.commands.merge import merge as command
 from dbt.adapters.silt.engine.commands.merge.plan import KeyEquality, MergePlan
-from dbt.adapters.silt.engine.commands.rows.selection import Limits
+from dbt.adapters.silt.engine.commands.rows.file_rows import Limits
 from dbt.adapters.silt.engine.commands.target import Outcome, Target, WriteSettings
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.table.expressions import Column

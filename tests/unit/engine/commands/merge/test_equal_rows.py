@@ -7,7 +7,7 @@ from pyspark.sql import functions as F
 
 from dbt.adapters.silt.engine.commands.merge.equal_rows import same
 from dbt.adapters.silt.engine.commands.reading import change_feed
-from dbt.adapters.silt.engine.commands.rows.selection import Limits
+from dbt.adapters.silt.engine.commands.rows.file_rows import Limits
 from dbt.adapters.silt.engine.commands.spark.types import kernel_schema
 from dbt.adapters.silt.engine.kernel.errors import MultipleSourceRowsError, ValueNotCastableError
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog

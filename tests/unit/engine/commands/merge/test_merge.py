@@ -9,13 +9,12 @@ import pytest
 from pyspark.sql import Row, SparkSession
 from pyspark.sql import functions as F
 
-from dbt.adapters.silt.engine.commands.merge import matched
+from dbt.adapters.silt.engine.commands.merge import join
 from dbt.adapters.silt.engine.commands.merge.clauses import IN_SOURCE, IN_TARGET
-from dbt.adapters.silt.engine.commands.merge.join import SOURCE_ROW
-from dbt.adapters.silt.engine.commands.merge.matched import Matched
+from dbt.adapters.silt.engine.commands.merge.join import SOURCE_ROW, Matched
 from dbt.adapters.silt.engine.commands.merge.plan import KeyEquality
 from dbt.adapters.silt.engine.commands.merge.source import stabilise
-from dbt.adapters.silt.engine.commands.rows.selection import Limits
+from dbt.adapters.silt.engine.commands.rows.file_rows import Limits
 from dbt.adapters.silt.engine.commands.target import WriteSettings
 from dbt.adapters.silt.engine.kernel.errors import (
     CheckViolationError,
@@ -476,7 +475,7 @@ def test_equal_numbers_of_matches_of_the_same_rows_are_the_same_matches(spark: S
     def observed(*rows: int) -> Row:
         frame = spark.createDataFrame([(row,) for row in rows], f"{SOURCE_ROW} bigint")
         frame = frame.selectExpr("*", f"true as {IN_TARGET}", f"true as {IN_SOURCE}")
-        return frame.selectExpr(*(f"{text} as {name}" for name, text in matched.metrics().items())).collect()[0]
+        return frame.selectExpr(*(f"{text} as {name}" for name, text in join.metrics().items())).collect()[0]
 
     found = Matched(spark.range(1).toDF(SOURCE_ROW), observed(1, 2, 2).asDict())
     assert found.is_same(observed(2, 1, 2).asDict())

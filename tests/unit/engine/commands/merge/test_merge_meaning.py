@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from dbt.adapters.silt.engine.commands.merge.plan import KeyEquality, MergePlan
-from dbt.adapters.silt.engine.commands.rows.selection import Limits
+from dbt.adapters.silt.engine.commands.rows.file_rows import Limits
 from dbt.adapters.silt.engine.kernel.errors import MultipleSourceRowsError
 from dbt.adapters.silt.engine.kernel.table.expressions import Column
 from dbt.adapters.silt.engine.sql.ast import DeleteRow, MatchKind

@@ -15,7 +15,7 @@ from dbt.adapters.silt.engine.commands.reading import scan, scan_vectors
 from dbt.adapters.silt.engine.commands.reading.positions import FILE, ROW, paths_by_report
 from dbt.adapters.silt.engine.commands.reading.scan_vectors import FileRows, RowFilter, Way
 from dbt.adapters.silt.engine.commands.rows.delete import delete
-from dbt.adapters.silt.engine.commands.rows.selection import Rows
+from dbt.adapters.silt.engine.commands.rows.file_rows import Rows
 from dbt.adapters.silt.engine.commands.spark import errors
 from dbt.adapters.silt.engine.kernel.errors import DataFileChangedError
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog

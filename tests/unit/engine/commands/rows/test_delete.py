@@ -8,7 +8,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from dbt.adapters.silt.engine.commands.rows import delete as command
-from dbt.adapters.silt.engine.commands.rows.selection import Limits, Rows
+from dbt.adapters.silt.engine.commands.rows.file_rows import Limits, Rows
 from dbt.adapters.silt.engine.commands.target import Outcome, Target, WriteSettings
 from dbt.adapters.silt.engine.kernel.errors import ConcurrentModificationError
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog

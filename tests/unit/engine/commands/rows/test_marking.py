@@ -13,7 +13,7 @@ from dbt.adapters.silt.engine.commands.reading.positions import FILE, ROW, paths
 from dbt.adapters.silt.engine.commands.rows import delete as delete_command
 from dbt.adapters.silt.engine.commands.rows import marking
 from dbt.adapters.silt.engine.commands.rows import update as update_command
-from dbt.adapters.silt.engine.commands.rows.selection import Rows
+from dbt.adapters.silt.engine.commands.rows.file_rows import Rows
 from dbt.adapters.silt.engine.commands.target import Outcome, Target, WriteSettings
 from dbt.adapters.silt.engine.kernel.errors import CheckViolationError, ConcurrentModificationError
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from dbt.adapters.silt.engine.commands.spark import required_settings, session_settings
+from dbt.adapters.silt.engine.commands.spark import session_settings
 from dbt.adapters.silt.engine.kernel.errors import InvalidSettingError
 from dbt.adapters.silt.engine.warehouse import Warehouse
 
@@ -18,7 +18,7 @@ CODEC, TIMESTAMPS = "spark.sql.parquet.compression.codec", "spark.sql.parquet.ou
 @pytest.fixture
 def session(spark: SparkSession) -> Iterator[SparkSession]:
     with_own_settings = spark.newSession()
-    required_settings.configure(with_own_settings)
+    session_settings.configure(with_own_settings)
     yield with_own_settings
 
 
@@ -32,7 +32,7 @@ def test_settings_with_a_value_are_read_and_unset_settings_are_omitted(session: 
 
 @pytest.mark.connect(gate=True)
 def test_a_configured_session_has_every_required_setting(session: SparkSession) -> None:
-    required = required_settings.required()
+    required = session_settings.required()
     assert {name: session.conf.get(name, value) for name, value in required.items()} == required
     assert session_settings.given(session, required).items() <= required.items()
 
@@ -43,7 +43,7 @@ def test_another_value_of_a_required_setting_is_refused_before_files_are_written
     warehouse = Warehouse(session, str(tmp_path))
     session.conf.set(TIMESTAMPS, "TIMESTAMP_MILLIS")
     with pytest.raises(InvalidSettingError, match="timestamps of any other kind have no statistics"):
-        required_settings.configure(session)
+        session_settings.configure(session)
     with pytest.raises(InvalidSettingError, match="`TIMESTAMP_MILLIS`"):
         warehouse.sql("create table t as select 1 as id")
     assert not [path for path in tmp_path.glob("main/t/**/*") if path.is_file()]
@@ -56,10 +56,10 @@ CLOUDS = {
 
 
 def test_the_committers_of_sparks_cloud_module_are_accepted() -> None:
-    required_settings.check(CLOUDS)
+    session_settings.check(CLOUDS)
 
 
 @pytest.mark.parametrize("name", CLOUDS)
 def test_any_other_committer_is_refused(name: str) -> None:
     with pytest.raises(InvalidSettingError, match="files of failed tasks could become visible"):
-        required_settings.check({name: "org.example.DirectCommitter"})
+        session_settings.check({name: "org.example.DirectCommitter"})

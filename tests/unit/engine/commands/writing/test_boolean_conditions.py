@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dbt.adapters.silt.engine.commands.writing.conditions import is_surely_boolean
+from dbt.adapters.silt.engine.commands.writing.rules import is_surely_boolean
 
 
 @pytest.mark.parametrize(

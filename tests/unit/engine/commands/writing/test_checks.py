@@ -9,7 +9,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from dbt.adapters.silt.engine.commands.spark.types import kernel_schema
-from dbt.adapters.silt.engine.commands.writing import checks, examples
+from dbt.adapters.silt.engine.commands.writing import checks
 from dbt.adapters.silt.engine.kernel.errors import SiltError
 from dbt.adapters.silt.engine.kernel.table.properties import TableProperties
 from dbt.adapters.silt.engine.kernel.table.schema import ArrayType, MapType, PrimitiveType, StructField, StructType
@@ -135,5 +135,5 @@ def test_a_constraint_is_shown_on_one_line(spark: SparkSession) -> None:
 
 
 def test_a_long_example_is_truncated() -> None:
-    assert examples.shown("x" * 1000).endswith("xxx...")
-    assert examples.shown(None) == ""
+    assert checks.shown("x" * 1000).endswith("xxx...")
+    assert checks.shown(None) == ""

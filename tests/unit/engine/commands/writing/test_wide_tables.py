@@ -12,8 +12,8 @@ from py4j.protocol import MEMORY_COMMAND_NAME
 from pyspark.sql import functions as F
 
 from dbt.adapters.silt.engine.commands.rows import update
-from dbt.adapters.silt.engine.commands.rows.selection import Rows
-from dbt.adapters.silt.engine.commands.spark import projection
+from dbt.adapters.silt.engine.commands.rows.file_rows import Rows
+from dbt.adapters.silt.engine.commands.spark import frames
 from dbt.adapters.silt.engine.commands.writing import set_clause
 from dbt.adapters.silt.engine.kernel.errors import InvalidStatementError
 from dbt.adapters.silt.engine.kernel.identifiers import quote
@@ -76,7 +76,7 @@ def test_changing_columns_of_a_wide_frame_keeps_the_other_columns(tables: Tables
     wide = tables.spark.sql(WIDE).withColumn("__silt_mark", F.lit(1))
     columns = {f"c{number}": f"`c{number}`" for number in range(COLUMNS)}
     with counted() as calls:
-        found = projection.select(wide, {**columns, "c7": "c8 + 1", "more": "c1 + c2", "c9": F.lit(4)})
+        found = frames.select(wide, {**columns, "c7": "c8 + 1", "more": "c1 + c2", "c9": F.lit(4)})
         assert found.columns == [*columns, "more"]
         assert calls() < 100
     (row,) = found.collect()
@@ -88,7 +88,7 @@ def test_unusual_column_names_are_changed_correctly(tables: Tables) -> None:
     names = [odd.get(f"c{number}", f"c{number}") for number in range(COLUMNS)]
     columns = {name: quote(name) for name in names}
     made = {name: f"{quote(name)} + 1000" for name in odd.values()}
-    found = projection.select(tables.spark.sql(WIDE).toDF(*names), {**columns, **made})
+    found = frames.select(tables.spark.sql(WIDE).toDF(*names), {**columns, **made})
     assert found.columns == names
     assert list(found.collect()[0]) == [number + (1000 if f"c{number}" in odd else 0) for number in range(COLUMNS)]
 
@@ -109,7 +109,7 @@ def test_other_selections_from_many_columns_are_correct_too(tables: Tables, case
     else:
         names[3] = "C3"
     wide = tables.spark.sql(WIDE).withColumn("__silt_mark", F.lit(COLUMNS))
-    found = projection.select(wide, {name: f"`{name}`" for name in names})
+    found = frames.select(wide, {name: f"`{name}`" for name in names})
     (row,) = found.collect()
     assert (found.columns, list(row)) == (names, [int(name[1:]) if name[1:].isdigit() else COLUMNS for name in names])
 
@@ -118,7 +118,7 @@ def test_columns_computed_by_functions_are_at_their_positions_among_many_express
     log = tables.made(WIDE)
     frame = tables.read(log)
     wanted = {f"c{number}": f"c{number}" for number in reversed(range(COLUMNS))}
-    found = projection.select(frame, {**wanted, "c5": frame["c5"] * 2, "more": "c1 + c2"})
+    found = frames.select(frame, {**wanted, "c5": frame["c5"] * 2, "more": "c1 + c2"})
     assert found.columns == [*wanted, "more"]
     (row,) = found.collect()
     assert (row["c5"], row["c6"], row["more"]) == (10, 6, 3)

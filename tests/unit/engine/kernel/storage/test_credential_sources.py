@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from dbt.adapters.silt.engine.commands.spark.storage.hadoop_storage import hadoop_settings
+from dbt.adapters.silt.engine.commands.spark.hadoop_storage import hadoop_settings
 from dbt.adapters.silt.engine.kernel.errors import InvalidSettingError
 from dbt.adapters.silt.engine.kernel.storage.credential_sources import Kind, access
 from dbt.adapters.silt.engine.kernel.storage.opening import options

@@ -22,11 +22,10 @@ from dbt.adapters.silt.engine.catalog.documents import (
     serialize_function,
     serialize_view,
 )
-from dbt.adapters.silt.engine.catalog.folders import layout, renames
+from dbt.adapters.silt.engine.catalog.folders import folder_tables, layout
 from dbt.adapters.silt.engine.catalog.folders.folder_names import FolderNames
-from dbt.adapters.silt.engine.catalog.folders.folder_tables import FolderTables
+from dbt.adapters.silt.engine.catalog.folders.folder_tables import FolderTables, check_no_table, check_no_view, no_table
 from dbt.adapters.silt.engine.catalog.folders.locks import exclusive
-from dbt.adapters.silt.engine.catalog.folders.renames import check_no_table, check_no_view, no_table
 from dbt.adapters.silt.engine.catalog.names import RelationEntry, RelationKind, RelationName, is_identifier
 from dbt.adapters.silt.engine.kernel.clock import Clock
 from dbt.adapters.silt.engine.kernel.errors import RelationExistsError, SymbolicLinkError
@@ -117,7 +116,7 @@ class FolderDatabase:
         repeating it completes it.
         """
         self._require(name.schema)
-        rename = partial(renames.rename, self._tables, self._documents, name, new_name)
+        rename = partial(folder_tables.rename, self._tables, self._documents, name, new_name)
         self.published.exclusively(rename, name, new_name)
 
     def table(self, name: RelationName) -> DeltaLog:

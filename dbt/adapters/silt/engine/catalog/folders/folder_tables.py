@@ -1,21 +1,37 @@
-"""Lists the tables in folders, ends the logs of dropped tables, and moves their folders away."""
+"""Lists, renames and drops tables in folders, ends the logs of dropped tables, and checks that a name is free."""
 
 from __future__ import annotations
 
+import re
+from dataclasses import replace
+from typing import Final
+
 from dbt.adapters.silt.engine.catalog import name_errors
-from dbt.adapters.silt.engine.catalog.documents import VIEW_SUFFIX
+from dbt.adapters.silt.engine.catalog.documents import VIEW_SUFFIX, View, parse_view, serialize_view
 from dbt.adapters.silt.engine.catalog.folders import layout
 from dbt.adapters.silt.engine.catalog.folders.folder_documents import FolderDocuments
 from dbt.adapters.silt.engine.catalog.log_end import End, end_log, is_dropped, is_table
 from dbt.adapters.silt.engine.catalog.names import RelationName, is_identifier
 from dbt.adapters.silt.engine.catalog.open_tables import OpenTables
 from dbt.adapters.silt.engine.kernel.clock import Clock
-from dbt.adapters.silt.engine.kernel.errors import NoSpaceError, StorageError
+from dbt.adapters.silt.engine.kernel.errors import (
+    NoSpaceError,
+    NotATableError,
+    RelationExistsError,
+    SiltError,
+    StorageError,
+)
 from dbt.adapters.silt.engine.kernel.log.commit_file import read_info
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.publication_marks import UndecidedPublication, publication_of
-from dbt.adapters.silt.engine.kernel.storage.store import ObjectMissing, Store
+from dbt.adapters.silt.engine.kernel.storage.store import ObjectExists, ObjectMissing, Store
 from dbt.adapters.silt.engine.kernel.table.paths import LOG_FOLDER, commit_path
+
+_OF_A_WRITE: Final = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+"""The folder of a write's data files, named by an id of the clock."""
+
+_HIDDEN: Final = ("_", ".")
+"""The prefixes of names that are not data to any reader: logs, change data, markers."""
 
 
 def _leave_undecided(log: DeltaLog) -> None:
@@ -131,3 +147,104 @@ class FolderTables:
             layout.move_to_trash(store, layout.table_folder(name), self._clock)
         self._handles.forget(log.store)
         return ended
+
+
+def rename(tables: FolderTables, documents: FolderDocuments, name: RelationName, new_name: RelationName) -> None:
+    """Renames the table or view of that name; the caller holds the locks of both schemas.
+
+    Raises:
+        RelationNotFoundError: if the table or view does not exist.
+        RelationExistsError: if the new name is taken.
+    """
+    if tables.has(documents.store, name):
+        _rename_table(tables, documents, name, new_name)
+        return
+    document = documents.read(name, VIEW_SUFFIX)
+    if document is None:
+        raise name_errors.nothing(name, "table or view")
+    _rename_view(tables, documents, parse_view(document, name), new_name)
+
+
+def _rename_table(tables: FolderTables, documents: FolderDocuments, name: RelationName, new_name: RelationName) -> None:
+    """Moves the table's folder atomically."""
+    store = documents.store
+    check_no_table(tables, store, new_name)
+    check_no_view(documents, new_name)
+    tables.clear(store, new_name)
+    store.delete(layout.document_path(name, VIEW_SUFFIX))  # the document of a view that the table hides
+    try:
+        store.rename_folder(layout.table_folder(name), layout.table_folder(new_name))
+    except ObjectExists as error:
+        raise RelationExistsError(
+            "the folder of the new name exists, and is not a table",
+            table=str(new_name),
+            remedy=f"Remove {store.root}/{layout.table_folder(new_name)} if it contains nothing of value",
+        ) from error
+    tables.forget(store, name)
+
+
+def _rename_view(tables: FolderTables, documents: FolderDocuments, view: View, new_name: RelationName) -> None:
+    """Writes the document under the new name, then deletes the old document; repeating an interrupted rename completes
+    it.
+    """
+    renamed, store = replace(view, name=new_name), documents.store
+    present = documents.read(new_name, VIEW_SUFFIX)
+    if present is None or parse_view(present, new_name) != renamed:
+        check_no_table(tables, store, new_name)
+        check_no_view(documents, new_name)
+        layout.put_document(store, new_name, VIEW_SUFFIX, serialize_view(renamed), replace=False)
+    tables.clear(store, view.name)
+    store.delete(layout.document_path(view.name, VIEW_SUFFIX))
+
+
+def check_no_table(tables: FolderTables, store: Store, name: RelationName) -> None:
+    """Checks that no table of that name exists.
+
+    Raises:
+        RelationExistsError: if a table of that name exists.
+    """
+    if tables.has(store, name):
+        raise name_errors.table_exists(name)
+
+
+def check_no_view(documents: FolderDocuments, name: RelationName) -> None:
+    """Checks that no view of that name exists.
+
+    Raises:
+        RelationExistsError: if a view of that name exists.
+    """
+    if documents.has(name, VIEW_SUFFIX):
+        raise name_errors.view_in_the_way(name)
+
+
+def no_table(tables: FolderTables, documents: FolderDocuments, name: RelationName) -> SiltError:
+    """Returns the error for a table that does not exist, with the reason if its folder shows it."""
+    if documents.has(name, VIEW_SUFFIX):
+        return name_errors.is_no_table(name)
+    folder, store = layout.table_folder(name), documents.store
+    try:
+        if tables.log_of(store, name).exists():  # of a dropped table, whose folder still exists
+            return name_errors.nothing(name, "table or view")
+        is_left = _is_left_by_writes(store, folder)
+    except ObjectMissing:
+        return name_errors.nothing(name, "table or view")
+    return name_errors.not_built(name) if is_left else _no_tables_folder(store, name)
+
+
+def _is_left_by_writes(store: Store, folder: str) -> bool:
+    """Returns whether the folder contains only leftovers of a creation that failed before its commit.
+
+    Raises:
+        ObjectMissing: if the folder does not exist.
+    """
+    files = [file.name for file in store.list_from(folder)] + store.list_links(folder)
+    folders = [name for name in store.list_folders(folder) if not _OF_A_WRITE.fullmatch(name)]
+    return all(name.startswith(_HIDDEN) for name in (*files, *folders))
+
+
+def _no_tables_folder(store: Store, name: RelationName) -> NotATableError:
+    return NotATableError(
+        f"the folder {store.root}/{layout.table_folder(name)} has no table log",
+        table=str(name),
+        remedy="Create a table from its files with `convert to delta`, or remove the folder if it is not needed",
+    )

@@ -16,8 +16,7 @@ from dbt.adapters.silt.engine.commands.insert.placement import Placed, Placement
 from dbt.adapters.silt.engine.commands.reading import scan
 from dbt.adapters.silt.engine.commands.rows import file_changes, file_rows, marking
 from dbt.adapters.silt.engine.commands.rows.file_changes import FileChanges
-from dbt.adapters.silt.engine.commands.rows.file_rows import CountedRows
-from dbt.adapters.silt.engine.commands.rows.selection import Limits
+from dbt.adapters.silt.engine.commands.rows.file_rows import CountedRows, Limits
 from dbt.adapters.silt.engine.commands.target import Outcome, Target, WriteSettings
 from dbt.adapters.silt.engine.commands.writing import change_data, files
 from dbt.adapters.silt.engine.commands.writing.change_data import ChangeData

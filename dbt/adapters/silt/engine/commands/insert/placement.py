@@ -10,8 +10,9 @@ from pyspark.sql import functions as F
 
 from dbt.adapters.silt.engine.commands.spark.types import query_schema
 from dbt.adapters.silt.engine.commands.target import Target, with_schema
-from dbt.adapters.silt.engine.commands.writing import numbering, reserved_names, store_assignment
+from dbt.adapters.silt.engine.commands.writing import numbering, store_assignment
 from dbt.adapters.silt.engine.commands.writing.checks import Check, table_checks
+from dbt.adapters.silt.engine.kernel.table import storable_schema
 from dbt.adapters.silt.engine.kernel.table.actions import Metadata
 from dbt.adapters.silt.engine.kernel.table.schema import StructField, StructType
 from dbt.adapters.silt.engine.kernel.table.storable_schema import check_storable
@@ -117,5 +118,5 @@ def _evolved(df: DataFrame, schema: StructType, columns: Sequence[str] | None, t
     evolved = store_assignment.evolve(schema, source)
     if evolved != schema:
         check_storable(evolved, table, schema)
-        reserved_names.check_names(evolved, table)
+        storable_schema.check_names(evolved, table)
     return evolved

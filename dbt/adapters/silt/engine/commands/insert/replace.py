@@ -17,16 +17,14 @@ from pyspark.sql import functions as F
 from dbt.adapters.silt.engine.commands.insert import insertion
 from dbt.adapters.silt.engine.commands.insert.insertion import Replacement, split
 from dbt.adapters.silt.engine.commands.insert.placement import Placed, Placement, place
-from dbt.adapters.silt.engine.commands.merge import char_keys
 from dbt.adapters.silt.engine.commands.merge import source as merge_source
 from dbt.adapters.silt.engine.commands.merge.plan import KeyEquality, MergePlan
 from dbt.adapters.silt.engine.commands.merge.source import StableSource
 from dbt.adapters.silt.engine.commands.reading import partition_match
-from dbt.adapters.silt.engine.commands.rows.selection import Rows, check_condition, no_rows
+from dbt.adapters.silt.engine.commands.rows.file_rows import Rows, check_condition, no_rows
 from dbt.adapters.silt.engine.commands.target import Outcome, Target, WriteSettings
-from dbt.adapters.silt.engine.commands.writing import conditions
-from dbt.adapters.silt.engine.commands.writing.checks import Check, counted
-from dbt.adapters.silt.engine.commands.writing.examples import example_row, shown
+from dbt.adapters.silt.engine.commands.writing import rules
+from dbt.adapters.silt.engine.commands.writing.checks import Check, counted, example_row, shown
 from dbt.adapters.silt.engine.kernel.errors import ReplaceWhereMismatchError, SiltError
 from dbt.adapters.silt.engine.kernel.identifiers import quote
 from dbt.adapters.silt.engine.kernel.scan import skipping
@@ -164,7 +162,7 @@ def replace_on(
         return _replace_files(target, placed, replacement, settings, null_safe)
     place(query, target, placement)  # raises before the query runs
     plan = _with_boolean_condition(target, query, plan)
-    plan = char_keys.as_stored(plan, query, target.snapshot.schema)
+    plan = merge_source.as_stored(plan, query, target.snapshot.schema)
     source = _source(target, query, plan)
     placed = place(source.frame, target, placement).with_numbers()
     return _replace_rows(target, placed, source, plan, replacement, settings)
@@ -175,7 +173,7 @@ def _with_boolean_condition(target: Target, query: DataFrame, plan: MergePlan) -
         rows = no_rows(query.sparkSession, target).alias(plan.target_alias)
         return rows.join(query.alias(plan.source_alias), F.lit(False))
 
-    checked = conditions.checked(plan.condition, "the condition of REPLACE ON", pairs, target.name)
+    checked = rules.checked(plan.condition, "the condition of REPLACE ON", pairs, target.name)
     return plan if checked == plan.condition else replace(plan, as_run=checked)
 
 

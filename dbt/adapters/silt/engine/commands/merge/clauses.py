@@ -15,7 +15,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from dbt.adapters.silt.engine.commands.merge.plan import MergePlan
-from dbt.adapters.silt.engine.commands.spark import projection
+from dbt.adapters.silt.engine.commands.spark import frames
 from dbt.adapters.silt.engine.commands.writing import checks, generated, row_ids, set_clause
 from dbt.adapters.silt.engine.commands.writing import rules as table_rules
 from dbt.adapters.silt.engine.commands.writing.checks import Check
@@ -165,7 +165,7 @@ def new_rows(
     of_changed = tuple(replace(rule, violation=F.expr(f"{ACTION} > {COPY}") & rule.violation) for rule in rules)
     ids = row_ids.after(joined, properties, F.expr(f"{ACTION} <> {COPY}"))
     kept = (ACTION, IN_TARGET, *carried)
-    rows = projection.select(joined, {**columns, **dict(zip(kept, kept, strict=True)), **lost, **ids})
+    rows = frames.select(joined, {**columns, **dict(zip(kept, kept, strict=True)), **lost, **ids})
     return generated.computed(rows, clauses.new, _computed(clauses), table), (*lost_checks, *of_changed)
 
 

@@ -1,9 +1,18 @@
-"""Joins the target's and the source's rows of a MERGE."""
+"""Joins the target's and the source's rows of a MERGE, and finds the files that a small source touches in one job.
+
+A full outer join sends every row of the target through a shuffle, because Spark cannot broadcast a side of it. The job
+that finds the files also finds the unmatched rows of the source. The files are therefore joined with a broadcast
+source, without a shuffle, and the inserted rows are read from the source alone.
+
+ON may give a different result when evaluated again (`current_date()`). The matches of the second join are therefore
+compared with the matches of the first.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Any, Final
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession, Window
@@ -23,11 +32,12 @@ from dbt.adapters.silt.engine.commands.merge.plan import MergePlan
 from dbt.adapters.silt.engine.commands.reading import scan
 from dbt.adapters.silt.engine.commands.reading.positions import FILE, ROW
 from dbt.adapters.silt.engine.commands.rows import file_rows
-from dbt.adapters.silt.engine.commands.rows.selection import Limits
+from dbt.adapters.silt.engine.commands.rows.file_rows import Limits
 from dbt.adapters.silt.engine.commands.spark import errors
+from dbt.adapters.silt.engine.commands.spark.frames import computed_once_and_observed
 from dbt.adapters.silt.engine.commands.target import Target
-from dbt.adapters.silt.engine.commands.writing import checks, conditions
-from dbt.adapters.silt.engine.commands.writing.examples import example_row
+from dbt.adapters.silt.engine.commands.writing import checks, rules
+from dbt.adapters.silt.engine.commands.writing.checks import example_row
 from dbt.adapters.silt.engine.kernel.errors import MultipleSourceRowsError
 from dbt.adapters.silt.engine.kernel.table import active_files
 from dbt.adapters.silt.engine.kernel.table.schema import StructType
@@ -37,6 +47,12 @@ _ONCE: Final = "__silt_once"
 SOURCE_ROW: Final = "__silt_source_row"
 """The number of a row of the source."""
 _EXAMPLE: Final = "__silt_example"
+
+CARRIED: Final = (IN_SOURCE, SOURCE_ROW)
+"""The columns of the written rows that `metrics` needs."""
+
+_NUMBER: Final = "__silt_matched_rows"
+_SUM: Final = "__silt_matched_sum"
 
 
 @dataclass(frozen=True)
@@ -220,9 +236,68 @@ def with_boolean_conditions(sides: Sides) -> Sides:
         if clause.condition is None:
             return clause
         what = f"the condition of {clause.clause.kind.sql}"
-        return replace(clause, condition=conditions.checked(clause.condition, what, pairs, table))
+        return replace(clause, condition=rules.checked(clause.condition, what, pairs, table))
 
-    on = conditions.checked(sides.plan.condition, "the condition of ON", pairs, table)
+    on = rules.checked(sides.plan.condition, "the condition of ON", pairs, table)
     plan = sides.plan if on == sides.plan.condition else replace(sides.plan, as_run=on)
     numbered = tuple(map(of_clause, sides.clauses.all))
     return replace(sides, clauses=replace(sides.clauses, plan=plan, all=numbered))
+
+
+@dataclass(frozen=True)
+class Matched:
+    """The rows of a numbered source that match a row of the target.
+
+    Args:
+        rows: their `SOURCE_ROW`, repeated for each match.
+        found: the observed values of `metrics`.
+    """
+
+    rows: DataFrame
+    found: Mapping[str, Any]
+
+    def is_same(self, observed: Mapping[str, Any]) -> bool:
+        """Returns whether another join matched the same rows of the source, equally often."""
+        return all(observed[name] == self.found[name] for name in (_NUMBER, _SUM))
+
+
+def is_worthwhile(sides: Sides, limits: Limits) -> bool:
+    """Returns whether the MERGE inserts, and the source is small enough to broadcast."""
+    size = sides.source.size
+    return (
+        size is not None
+        and size <= limits.broadcast
+        and bool(sides.plan.of(MatchKind.NOT_MATCHED))
+        and not sides.plan.of(MatchKind.NOT_MATCHED_BY_SOURCE)
+    )
+
+
+def find(sides: Sides) -> tuple[pa.Table, Matched]:
+    """Returns the chosen files that have a match, and the source's matching rows; runs a job.
+
+    Args:
+        sides: with a numbered, stable source.
+    """
+    target = sides.target_rows(with_position=True)
+    pairs = target.join(F.broadcast(sides.source_rows()), F.expr(sides.on()), "inner")
+    with errors.mapped():
+        rows, found = computed_once_and_observed(
+            pairs.select(FILE, SOURCE_ROW, IN_SOURCE, IN_TARGET),
+            [F.expr(f"{aggregate} as {name}") for name, aggregate in metrics().items()],
+        )
+    return file_rows.touched(rows, sides.target.log, sides.chosen), Matched(rows.select(SOURCE_ROW), found)
+
+
+def parts(sides: Sides, matched: Matched) -> tuple[DataFrame, DataFrame]:
+    """Returns the chosen files' rows with their matches, and the inserted rows; with `ACTION` and both marks."""
+    rewritten = sides.target_rows().join(F.broadcast(sides.source_rows()), F.expr(sides.on()), "left_outer")
+    rewritten = rewritten.withColumn(ACTION, merge_clauses.action(sides.clauses))
+    return rewritten, inserted(sides, F.broadcast(matched.rows)).hint("rebalance")
+
+
+def metrics() -> dict[str, str]:
+    """Returns aggregates over joined rows that identify the matching rows of the source and their match counts."""
+    is_match = f"{IN_TARGET} and {IN_SOURCE}"
+    # 32 bits, so that the sum of two billion hashes is in range.
+    hashed = f"xxhash64({SOURCE_ROW}) & 4294967295"
+    return {_NUMBER: f"count_if({is_match})", _SUM: f"sum(if({is_match}, {hashed}, null))"}

@@ -20,25 +20,23 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
-from dbt.adapters.silt.engine.commands.merge import char_keys, join
 from dbt.adapters.silt.engine.commands.merge import clauses as merge_clauses
+from dbt.adapters.silt.engine.commands.merge import join
 from dbt.adapters.silt.engine.commands.merge import marking as merge_marking
-from dbt.adapters.silt.engine.commands.merge import matched as merge_matched
 from dbt.adapters.silt.engine.commands.merge import plan as merge_plan
 from dbt.adapters.silt.engine.commands.merge import source as merge_source
 from dbt.adapters.silt.engine.commands.merge.clauses import ACTION, COPY, IGNORE, IN_TARGET, Clauses
-from dbt.adapters.silt.engine.commands.merge.join import Sides, Source
+from dbt.adapters.silt.engine.commands.merge.join import Matched, Sides, Source
 from dbt.adapters.silt.engine.commands.merge.marking import Merged
-from dbt.adapters.silt.engine.commands.merge.matched import Matched
 from dbt.adapters.silt.engine.commands.merge.plan import MergePlan
 from dbt.adapters.silt.engine.commands.rows import file_changes, file_rows, marking
 from dbt.adapters.silt.engine.commands.rows.file_changes import FileChanges
-from dbt.adapters.silt.engine.commands.rows.selection import Limits
+from dbt.adapters.silt.engine.commands.rows.file_rows import Limits
 from dbt.adapters.silt.engine.commands.spark.types import query_schema
 from dbt.adapters.silt.engine.commands.target import Outcome, Target, WriteSettings, with_schema
-from dbt.adapters.silt.engine.commands.writing import files, numbering, reserved_names, store_assignment
+from dbt.adapters.silt.engine.commands.writing import files, numbering, store_assignment
 from dbt.adapters.silt.engine.kernel.scan import skipping
-from dbt.adapters.silt.engine.kernel.table import active_files
+from dbt.adapters.silt.engine.kernel.table import active_files, storable_schema
 from dbt.adapters.silt.engine.kernel.table.actions import Metadata
 from dbt.adapters.silt.engine.kernel.table.expressions import TRUE, And, Expression
 from dbt.adapters.silt.engine.kernel.table.features import check_writable
@@ -150,7 +148,7 @@ def compute(
         DataFileMissingError, TableDamagedError: if a data file cannot be read.
     """
     started = target.log.clock.now_ms()
-    plan = char_keys.as_stored(plan, source, target.snapshot.schema)
+    plan = merge_source.as_stored(plan, source, target.snapshot.schema)
     metadata, clauses = _checked(target, plan, query_schema(source))
     bounds = limits or Limits()
     sides = Sides(spark, target, clauses, _unread_source(source, plan, bounds), target.snapshot.files)
@@ -163,8 +161,8 @@ def compute(
 def _checked(target: Target, plan: MergePlan, source: StructType) -> tuple[Metadata, Clauses]:
     """Returns the target's new metadata, and the clauses resolved against it."""
     merge_plan.check(plan, target.name)
-    reserved_names.check_names(target.snapshot.schema, target.name)
-    reserved_names.check_names(source, target.name, "source's column")
+    storable_schema.check_names(target.snapshot.schema, target.name)
+    storable_schema.check_names(source, target.name, "source's column")
     metadata = _evolved(target, plan, source)
     check_writable(target.snapshot.protocol, target.name, metadata)
     new = StructType.from_json(metadata.schema_string)
@@ -223,10 +221,10 @@ def _find(sides: Sides, source: DataFrame, limits: Limits) -> _Found:
 def _touched(found: _Found, limits: Limits) -> _Found:
     """Restricts the files to the files that must be rewritten; runs a job."""
     sides = found.sides
-    if not merge_matched.is_worthwhile(sides, limits):
+    if not join.is_worthwhile(sides, limits):
         return replace(found, sides=replace(sides, chosen=join.touched(sides)))
     sides = replace(sides, source=sides.source.numbered)
-    files_with_matches, matched = merge_matched.find(sides)
+    files_with_matches, matched = join.find(sides)
     return replace(found, sides=replace(sides, chosen=files_with_matches), matched=matched)
 
 
@@ -303,7 +301,7 @@ def _delete(found: _Found, metadata: Metadata) -> Merged:
 def _rewrite(found: _Found, metadata: Metadata, limits: Limits, total: int) -> tuple[Merged, int]:
     """Joins and writes; also returns how many joined rows have a row of the target; the files hold `total`."""
     if found.matched is not None:
-        result, observed = _write(merge_matched.parts(found.sides, found.matched), found.sides.clauses, found, metadata)
+        result, observed = _write(join.parts(found.sides, found.matched), found.sides.clauses, found, metadata)
         if found.matched.is_same(observed):
             return _each_deleted_once(found.sides.clauses, result, int(observed[_PAIRS]), total)
         file_changes.drop_written(found.sides.target, result.changes)
@@ -331,7 +329,7 @@ def _write(
 ) -> tuple[Merged, Mapping[str, Any]]:
     """Writes all rows except deleted rows, which the same pass counts; also returns the observed metrics."""
     target = found.sides.target
-    carried = () if found.matched is None else merge_matched.CARRIED
+    carried = () if found.matched is None else join.CARRIED
     made = [merge_clauses.new_rows(rows, clauses, target.snapshot.properties, target.name, carried) for rows in parts]
     new_rows, rules = reduce(DataFrame.unionAll, (rows for rows, _ in made)), made[0][1]
     new_rows, metadata = numbering.numbered(new_rows, metadata, merge_clauses.unnumbered(clauses))
@@ -339,7 +337,7 @@ def _write(
     metrics = {str(number): f"count_if({ACTION} = {number})" for number in (COPY, *numbers)}
     metrics[_PAIRS] = f"count_if({IN_TARGET})"
     if found.matched is not None:
-        metrics |= merge_matched.metrics()
+        metrics |= join.metrics()
     gone = ", ".join(map(str, clauses.deletions))
     written = files.write(
         new_rows, target.log, metadata, rules, metrics, only=f"{ACTION} not in ({gone})" if gone else None

@@ -17,7 +17,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from dbt.adapters.silt.engine.commands.spark import errors
-from dbt.adapters.silt.engine.commands.spark.storage.locations import reported_path
+from dbt.adapters.silt.engine.commands.spark.shared_storage import reported_path
 from dbt.adapters.silt.engine.kernel.errors import InternalError
 from dbt.adapters.silt.engine.kernel.files import stats_json
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog

@@ -26,8 +26,8 @@ from dbt.adapters.silt.engine.commands.reading import file_list, scan_vectors
 from dbt.adapters.silt.engine.commands.reading.file_list import ListedFile
 from dbt.adapters.silt.engine.commands.reading.positions import FILE, ROW, reports
 from dbt.adapters.silt.engine.commands.reading.scan_vectors import WORDS, RowFilter, Way
-from dbt.adapters.silt.engine.commands.spark import errors, partitions, projection, stored_columns
-from dbt.adapters.silt.engine.commands.spark.storage.locations import spark_path
+from dbt.adapters.silt.engine.commands.spark import errors, frames, partitions, stored_columns
+from dbt.adapters.silt.engine.commands.spark.shared_storage import spark_path
 from dbt.adapters.silt.engine.commands.spark.types import spark_schema
 from dbt.adapters.silt.engine.commands.writing.conversion import fitted
 from dbt.adapters.silt.engine.commands.writing.row_ids import ROW_ID, ROW_VERSION
@@ -309,9 +309,9 @@ def _read_alike(scan: _Scan, files: _Files) -> DataFrame:
         frame = frame.filter(files.rows.condition(scan.spark, f"{_METADATA}.file_size", f"{_METADATA}.row_index"))
     positions = {FILE: f"{_METADATA}.file_path", ROW: f"{_METADATA}.row_index"} if scan.with_position else {}
     if is_as_stored:
-        return projection.select(frame, {**{name: quote(name) for name in scan.schema.names}, **positions})
+        return frames.select(frame, {**{name: quote(name) for name in scan.schema.names}, **positions})
     given = {name: F.lit(value).cast("string") for name, value in values.items()}
-    return projection.select(frame, {**_table_columns(scan, given), **positions})
+    return frames.select(frame, {**_table_columns(scan, given), **positions})
 
 
 def _read_joined(scan: _Scan, files: _Files) -> DataFrame:
@@ -328,7 +328,7 @@ def _read_joined(scan: _Scan, files: _Files) -> DataFrame:
     given = {name: F.col(f"__silt_value_{position}") for position, name in enumerate(files.columns)}
     columns = _table_columns(scan, given)
     positions = {FILE: FILE, ROW: ROW} if scan.with_position else {}
-    return projection.select(joined, {**columns, **positions, **({} if scan.ids is None else scan.ids.of_rows())})
+    return frames.select(joined, {**columns, **positions, **({} if scan.ids is None else scan.ids.of_rows())})
 
 
 def _table_of_files(scan: _Scan, files: _Files) -> pa.Table:

@@ -13,7 +13,7 @@ from dbt.adapters.silt.engine.commands.commit import commit, discarded_on_error
 from dbt.adapters.silt.engine.commands.reading import scan
 from dbt.adapters.silt.engine.commands.rows import file_changes, file_rows, marking
 from dbt.adapters.silt.engine.commands.rows.file_changes import FileChanges, RowResult
-from dbt.adapters.silt.engine.commands.rows.selection import Limits, Rows, check_condition
+from dbt.adapters.silt.engine.commands.rows.file_rows import Limits, Rows, check_condition
 from dbt.adapters.silt.engine.commands.target import Outcome, Target, WriteSettings
 from dbt.adapters.silt.engine.commands.writing import change_data, files
 from dbt.adapters.silt.engine.kernel.files import stats_json

@@ -13,8 +13,7 @@ from pyspark.sql import DataFrame
 from dbt.adapters.silt.engine.commands import commit
 from dbt.adapters.silt.engine.commands.commit import Uncommitted, discarded_on_error
 from dbt.adapters.silt.engine.commands.rows import file_rows
-from dbt.adapters.silt.engine.commands.rows.file_rows import CountedRows
-from dbt.adapters.silt.engine.commands.rows.selection import Rows
+from dbt.adapters.silt.engine.commands.rows.file_rows import CountedRows, Rows
 from dbt.adapters.silt.engine.commands.target import Outcome, Target, WriteSettings
 from dbt.adapters.silt.engine.commands.writing import change_data
 from dbt.adapters.silt.engine.commands.writing.change_data import ChangeData

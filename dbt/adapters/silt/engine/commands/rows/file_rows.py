@@ -1,4 +1,4 @@
-"""Counts the rows of files, finds the files that hold given rows, and detects lost rows."""
+"""Selects the rows of a DELETE or UPDATE, finds the files that hold them, counts their rows, and detects lost rows."""
 
 from __future__ import annotations
 
@@ -12,10 +12,12 @@ from pyspark.sql import functions as F
 
 from dbt.adapters.silt.engine.commands.reading import positions, scan
 from dbt.adapters.silt.engine.commands.target import Target
+from dbt.adapters.silt.engine.commands.writing import rules
 from dbt.adapters.silt.engine.kernel.errors import InternalError, SiltError
 from dbt.adapters.silt.engine.kernel.files import file_guard, stats_json
 from dbt.adapters.silt.engine.kernel.files.statistics import from_footers
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
+from dbt.adapters.silt.engine.kernel.table.expressions import Expression
 from dbt.adapters.silt.engine.kernel.table.paths import decode_path
 from dbt.adapters.silt.engine.kernel.table.schema import StructType
 
@@ -113,3 +115,55 @@ def records(target: Target, chosen: pa.Table) -> list[int]:
 def touched(positioned: DataFrame, log: DeltaLog, chosen: pa.Table) -> pa.Table:
     """Returns the files that contain the rows of `positioned`; runs a job."""
     return at(chosen, positions.paths_of(positioned, log, chosen))
+
+
+@dataclass(frozen=True)
+class Rows:
+    """The rows that a DELETE or an UPDATE selects.
+
+    Args:
+        alias: the qualifier of the table's columns in `condition`.
+        condition: the SQL of WHERE, its tables pinned; None for all rows.
+        predicate: the predicate that the condition implies; UNKNOWN if it cannot be derived.
+    """
+
+    alias: str
+    condition: str | None
+    predicate: Expression
+
+
+@dataclass(frozen=True)
+class Limits:
+    """The limits up to which a cheaper plan is used: sizes of the candidate files in bytes, unless stated otherwise.
+
+    Args:
+        direct: whether a MERGE joins its source directly; otherwise it first makes the source stable and finds the
+            range of its keys.
+        at_once: all candidates are rewritten, without a prior job that finds the files with rows to change.
+        single_task: a single task joins and writes them.
+        single_task_rows: rows of a stable source up to which the same holds.
+        broadcast: the maximum size, in bytes, of a stable source that is broadcast.
+    """
+
+    direct: int = 8 << 20
+    at_once: int = 16 << 20
+    single_task: int = 2 << 20
+    single_task_rows: int = 20_000
+    broadcast: int = 64 << 20
+
+
+def check_condition(spark: SparkSession, target: Target, rows: Rows) -> None:
+    """Checks that the condition is boolean, or NULL and therefore never true.
+
+    Raises:
+        InvalidStatementError: if the condition has another type.
+    """
+    if rows.condition is not None:
+        rules.checked(
+            rows.condition, "the condition of WHERE", lambda: no_rows(spark, target).alias(rows.alias), target.name
+        )
+
+
+def no_rows(spark: SparkSession, target: Target) -> DataFrame:
+    """Returns the rows of no file of the table: they have its columns, and need no job."""
+    return scan.read(spark, target.log, target.snapshot, target.snapshot.files.slice(0, 0))

@@ -18,9 +18,9 @@ from dbt.adapters.silt.engine.commands.commit import discarded_on_error
 from dbt.adapters.silt.engine.commands.reading import positions as row_positions
 from dbt.adapters.silt.engine.commands.rows import file_rows
 from dbt.adapters.silt.engine.commands.rows.file_changes import FileChanges, Marked
-from dbt.adapters.silt.engine.commands.rows.selection import Limits
+from dbt.adapters.silt.engine.commands.rows.file_rows import Limits
 from dbt.adapters.silt.engine.commands.spark import errors
-from dbt.adapters.silt.engine.commands.spark.computed_once import computed_once
+from dbt.adapters.silt.engine.commands.spark.frames import computed_once
 from dbt.adapters.silt.engine.commands.target import Target
 from dbt.adapters.silt.engine.commands.writing import change_data
 from dbt.adapters.silt.engine.commands.writing.files import Written

@@ -12,24 +12,16 @@ from pyspark.sql import functions as F
 from dbt.adapters.silt.engine.commands.reading import scan
 from dbt.adapters.silt.engine.commands.rows import file_changes, file_rows, marking
 from dbt.adapters.silt.engine.commands.rows.file_changes import FileChanges, RowResult
-from dbt.adapters.silt.engine.commands.rows.selection import Limits, Rows, check_condition
-from dbt.adapters.silt.engine.commands.spark import projection
+from dbt.adapters.silt.engine.commands.rows.file_rows import Limits, Rows, check_condition
+from dbt.adapters.silt.engine.commands.spark import frames
 from dbt.adapters.silt.engine.commands.target import Outcome, Target, WriteSettings
-from dbt.adapters.silt.engine.commands.writing import (
-    change_data,
-    checks,
-    files,
-    generated,
-    reserved_names,
-    row_ids,
-    set_clause,
-)
+from dbt.adapters.silt.engine.commands.writing import change_data, checks, files, generated, row_ids, set_clause
 from dbt.adapters.silt.engine.commands.writing.checks import Check
 from dbt.adapters.silt.engine.commands.writing.set_clause import AssignedColumn, CastAssignment
 from dbt.adapters.silt.engine.kernel.files.deletion_vectors import Positions
 from dbt.adapters.silt.engine.kernel.identifiers import quote
 from dbt.adapters.silt.engine.kernel.scan import change_feed, skipping
-from dbt.adapters.silt.engine.kernel.table import active_files
+from dbt.adapters.silt.engine.kernel.table import active_files, storable_schema
 from dbt.adapters.silt.engine.kernel.table.schema import StructField
 from dbt.adapters.silt.engine.kernel.transaction.changes import Operation, as_strings
 from dbt.adapters.silt.engine.sql.ast import Assignment
@@ -63,7 +55,7 @@ def update(
     """
     started = target.log.clock.now_ms()
     target.check_writable()
-    reserved_names.check_names(target.snapshot.schema, target.name)
+    storable_schema.check_names(target.snapshot.schema, target.name)
     check_condition(spark, target, rows)
     assigned = set_clause.resolve(assignments, target.snapshot.schema, rows.alias, target.name)
     result = _run(spark, target, assigned, rows, limits or Limits())
@@ -153,7 +145,7 @@ def _new_rows(
     rules = checks.table_checks(target.snapshot.schema, target.snapshot.properties, target.name)
     of_changed = tuple(replace(rule, violation=changed & rule.violation) for rule in rules)
     ids = row_ids.after(frame, target.snapshot.properties, changed)
-    rows = projection.select(frame, {**columns, _CHANGED: _CHANGED, **lost, **ids})
+    rows = frames.select(frame, {**columns, _CHANGED: _CHANGED, **lost, **ids})
     computed = {
         m.name: changed for m in generated.generated_columns(target.snapshot.schema) if m.name.lower() not in per_column
     }

@@ -1,1 +1,1 @@
-"""Converts between the engine's values and Spark's: types, errors, partitions, settings and sources."""
+"""Converts between the engine's values and Spark's: types, errors, partitions, settings, sources and storages."""

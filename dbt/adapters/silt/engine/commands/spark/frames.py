@@ -1,16 +1,23 @@
-"""DataFrames of rows of this process, and of the caller: failures become errors of this engine."""
+"""Makes DataFrames: of rows of this process, of many columns with few calls to Spark, and of rows computed once.
+
+Each executor keeps the rows that it computed. If an executor is lost, the job that reads its rows fails, and the
+statement is run again: a second computation might return different rows.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import inspect
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any, Final, TypeVar
 
 import pyarrow as pa
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, Observation, SparkSession
+from pyspark.sql import functions as F
 
+from dbt.adapters.silt.engine.commands.spark import session_settings
 from dbt.adapters.silt.engine.kernel.errors import InvalidArgumentError
 from dbt.adapters.silt.engine.kernel.identifiers import quote
 
@@ -21,6 +28,10 @@ Mapped = Callable[[], AbstractContextManager[None]]
 _MAPPED: Final = "_silt_mapped"
 _MADE: Final = frozenset(("DataFrame", "GroupedData", "DataFrameWriter", "DataFrameWriterV2"))
 """The classes that DataFrame methods return and Spark computes later; Spark Connect has classes of the same names."""
+
+_MANY: Final = 100
+_OWN: Final = "__silt_"
+_MADE_NAME: Final = f"{_OWN}made_"
 
 
 def mapping(made: T, mapped: Mapped) -> T:
@@ -115,3 +126,107 @@ def frame_of_rows(spark: SparkSession, rows: pa.Table) -> DataFrame:
     # Spark Connect reads no types from a table without rows.
     nulls = pa.Table.from_arrays([pa.nulls(1, each.type) for each in rows.schema], names=rows.column_names)
     return spark.createDataFrame(nulls).limit(0)
+
+
+def computed_once(rows: DataFrame, eager: bool = True) -> DataFrame:
+    """Returns the rows, which Spark keeps once computed; if kept rows are lost, the job that reads them fails.
+
+    Args:
+        eager: whether the rows are computed now.
+    """
+    session = rows.sparkSession
+    if isinstance(session, SparkSession):
+        return rows.localCheckpoint(eager)
+    with _active(session):
+        return rows.localCheckpoint(eager)
+
+
+def computed_once_and_observed(rows: DataFrame, metrics: Sequence[Column]) -> tuple[DataFrame, Mapping[str, Any]]:
+    """Computes and keeps the rows now, and returns them with aggregates over them.
+
+    The aggregates are observed on the pass that computes the rows if Spark runs each task once. A repeated task finds
+    the rows that the first run kept, and observes nothing (SPARK-41497): if Spark may repeat tasks, the aggregates are
+    computed from the kept rows.
+
+    Args:
+        metrics: aggregates, each with a name.
+    """
+    if not session_settings.runs_tasks_once(rows.sparkSession):
+        kept = computed_once(rows)
+        return kept, kept.agg(*metrics).collect()[0].asDict()
+    observation = Observation()
+    return computed_once(rows.observe(observation, *metrics)), observation.get
+
+
+@contextlib.contextmanager
+def _active(session: Any) -> Iterator[None]:
+    """Makes a Spark Connect session the active session of this thread.
+
+    PySpark's client assigns rows that it keeps on the server to the thread's active session, whichever session
+    requested them; only the requesting session can read them. PySpark has no public method to set the active session.
+    """
+    thread = type(session)._active_session
+    before = getattr(thread, "session", None)
+    thread.session = session
+    try:
+        yield
+    finally:
+        thread.session = before
+
+
+def select(frame: DataFrame, columns: Mapping[str, str | Column]) -> DataFrame:
+    """Returns a frame with these columns in this order.
+
+    Args:
+        columns: by name, SQL text, which takes one call, or a column of functions, which has taken several. An
+            unchanged column of a frame with many columns takes no call.
+    """
+    if len(columns) >= _MANY:
+        in_place = _in_place(frame, columns)
+        if in_place is not None:
+            return in_place
+    texts = {name: value for name, value in columns.items() if isinstance(value, str)}
+    if len(texts) == len(columns):
+        return frame.selectExpr(*(_named(text, name) for name, text in texts.items()))
+    if len(texts) < _MANY:
+        return frame.select(*(_column(value).alias(name) for name, value in columns.items()))
+    # Spark takes columns or texts in one call, not both.
+    made = {name: f"{_MADE_NAME}{position}" for position, name in enumerate(columns) if name not in texts}
+    both = frame.withColumns({made[name]: value for name, value in columns.items() if isinstance(value, Column)})
+    return both.selectExpr(*(_named(texts.get(name, made.get(name, name)), name) for name in columns))
+
+
+def with_columns(frame: DataFrame, columns: Mapping[str, str | Column]) -> DataFrame:
+    """Returns the frame with some columns replaced, by their exact names."""
+    if len(columns) < _MANY:
+        return frame.withColumns({name: _column(value) for name, value in columns.items()})
+    return select(frame, {**{name: quote(name) for name in frame.columns}, **columns})
+
+
+def _in_place(frame: DataFrame, columns: Mapping[str, str | Column]) -> DataFrame | None:
+    """Changes the frame without a call for unchanged columns, or returns None if that cannot give these columns.
+
+    `withColumns` keeps the order of the frame, and `drop` takes names: only the engine's names are certainly unique.
+    """
+    present = frame.columns
+    gone = [name for name in present if name not in columns]
+    made = {name: value for name, value in columns.items() if not _is_unchanged(name, value)}
+    after = [name for name in present if name in columns] + [name for name in made if name not in present]
+    is_few = len(made) < _MANY and all(name.startswith(_OWN) for name in gone)
+    if not is_few or after != list(columns):
+        return None
+    changed = frame.withColumns({name: _column(value) for name, value in made.items()}) if made else frame
+    return changed.drop(*gone)
+
+
+def _is_unchanged(name: str, value: str | Column) -> bool:
+    return isinstance(value, str) and (value == quote(name) or (value == name and name.startswith(_OWN)))
+
+
+def _column(value: str | Column) -> Column:
+    return F.expr(value) if isinstance(value, str) else value
+
+
+def _named(text: str, name: str) -> str:
+    quoted = quote(name)
+    return text if text == quoted else f"{text} as {quoted}"

@@ -17,7 +17,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql import types as spark_types
 
-from dbt.adapters.silt.engine.commands.spark import projection
+from dbt.adapters.silt.engine.commands.spark import frames
 from dbt.adapters.silt.engine.commands.spark.types import spark_type
 from dbt.adapters.silt.engine.kernel.identifiers import quote
 from dbt.adapters.silt.engine.kernel.table.schema import StructField, all_fields, nullable
@@ -66,7 +66,7 @@ def without_pushdown(frame: DataFrame, schema: spark_types.StructType, paths: Co
     """
     inside = _by_first(paths)
     columns = {field.name: _of_field(field, inside[field.name]) for field in schema.fields if field.name in inside}
-    return projection.with_columns(frame, columns) if columns else frame
+    return frames.with_columns(frame, columns) if columns else frame
 
 
 def _of_field(field: spark_types.StructField, paths: Collection[Path]) -> str | Column:

@@ -26,14 +26,14 @@ from dbt.adapters.silt.engine.commands.tables import column_types, schema_edits,
 from dbt.adapters.silt.engine.commands.tables.metadata_commit import MetadataChange, check_rows, commit_metadata
 from dbt.adapters.silt.engine.commands.tables.schema_edits import spelled
 from dbt.adapters.silt.engine.commands.target import Outcome, Target, WriteSettings, with_schema
-from dbt.adapters.silt.engine.commands.writing import files, generated, reserved_names, row_ids
+from dbt.adapters.silt.engine.commands.writing import files, generated, row_ids
 from dbt.adapters.silt.engine.commands.writing import rules as table_rules
 from dbt.adapters.silt.engine.commands.writing.checks import not_null_checks, table_checks
 from dbt.adapters.silt.engine.commands.writing.store_assignment import assign
 from dbt.adapters.silt.engine.kernel.errors import InvalidStatementError
 from dbt.adapters.silt.engine.kernel.identifiers import quote
 from dbt.adapters.silt.engine.kernel.scan import skipping
-from dbt.adapters.silt.engine.kernel.table import clustering, expressions, keys
+from dbt.adapters.silt.engine.kernel.table import clustering, expressions, keys, storable_schema
 from dbt.adapters.silt.engine.kernel.table.actions import Json, Metadata
 from dbt.adapters.silt.engine.kernel.table.column_mapping import is_mapped
 from dbt.adapters.silt.engine.kernel.table.properties import TableProperties
@@ -170,7 +170,7 @@ def change_columns(
 
 def _checked_metadata(target: Target, schema: StructType) -> Metadata:
     check_storable(schema, target.name, target.snapshot.schema)
-    reserved_names.check_names(schema, target.name)
+    storable_schema.check_names(schema, target.name)
     return with_schema(target, schema)
 
 

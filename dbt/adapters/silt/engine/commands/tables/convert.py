@@ -22,7 +22,6 @@ from dbt.adapters.silt.engine.commands.commit import commit
 from dbt.adapters.silt.engine.commands.spark import partitions
 from dbt.adapters.silt.engine.commands.spark.types import spark_type
 from dbt.adapters.silt.engine.commands.target import Outcome, WriteSettings
-from dbt.adapters.silt.engine.commands.writing import reserved_names
 from dbt.adapters.silt.engine.kernel.errors import (
     InvalidStatementError,
     NotATableError,
@@ -38,6 +37,7 @@ from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.progress import Progress, counted
 from dbt.adapters.silt.engine.kernel.storage.beneath import link_error
 from dbt.adapters.silt.engine.kernel.storage.store import FileStatus, ObjectMissing, Store, Tree, joined
+from dbt.adapters.silt.engine.kernel.table import storable_schema
 from dbt.adapters.silt.engine.kernel.table.actions import AddFile, Metadata
 from dbt.adapters.silt.engine.kernel.table.features import protocol_for
 from dbt.adapters.silt.engine.kernel.table.paths import LOG_FOLDER, is_absolute, log_path
@@ -89,7 +89,7 @@ def convert(
     _check_partitioning(found, partitioning, log.name)
     schema = _schema(log, found, partitioning, settings.progress)
     check_storable(schema, log.name)
-    reserved_names.check_names(schema, log.name)
+    storable_schema.check_names(schema, log.name)
     names = tuple(schema.require(member.name).name for member in partitioning)
     partitions.check_partitionable(schema, names, log.name)
     gathered = _statistics(log, found, schema, names, settings.progress) if with_statistics else None

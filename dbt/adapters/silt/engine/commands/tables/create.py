@@ -14,7 +14,7 @@ from dbt.adapters.silt.engine.commands.spark.types import column_type, query_sch
 from dbt.adapters.silt.engine.commands.tables import stats_columns
 from dbt.adapters.silt.engine.commands.tables.table_location import TableLocation, check_mode, ended_domains
 from dbt.adapters.silt.engine.commands.target import Outcome, WriteSettings
-from dbt.adapters.silt.engine.commands.writing import content, files, generated, numbering, reserved_names
+from dbt.adapters.silt.engine.commands.writing import content, files, generated, numbering
 from dbt.adapters.silt.engine.commands.writing import rules as table_rules
 from dbt.adapters.silt.engine.commands.writing.checks import table_checks
 from dbt.adapters.silt.engine.commands.writing.files import Written
@@ -27,6 +27,7 @@ from dbt.adapters.silt.engine.kernel.errors import (
 from dbt.adapters.silt.engine.kernel.files import stats_json
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
+from dbt.adapters.silt.engine.kernel.table import storable_schema
 from dbt.adapters.silt.engine.kernel.table.actions import Json, Metadata, Protocol
 from dbt.adapters.silt.engine.kernel.table.column_mapping import mapped, successor
 from dbt.adapters.silt.engine.kernel.table.features import needed_features, protocol_for, upgraded
@@ -152,7 +153,7 @@ def _schema(definition: Definition, query: DataFrame | None, table: str) -> Stru
             "a table needs at least one column", remedy="Name its columns, or give a query", table=table
         )
     check_storable(schema, table)
-    reserved_names.check_names(schema, table)
+    storable_schema.check_names(schema, table)
     return schema
 
 

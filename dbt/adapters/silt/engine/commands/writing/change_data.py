@@ -15,7 +15,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from dbt.adapters.silt.engine.commands.commit import discarded_on_error
-from dbt.adapters.silt.engine.commands.spark.computed_once import computed_once
+from dbt.adapters.silt.engine.commands.spark.frames import computed_once
 from dbt.adapters.silt.engine.commands.writing import files
 from dbt.adapters.silt.engine.commands.writing.files import Written
 from dbt.adapters.silt.engine.kernel.errors import InternalError

@@ -18,13 +18,7 @@ from pyspark.sql import Column, DataFrame, Observation
 from pyspark.sql import functions as F
 
 from dbt.adapters.silt.engine.commands.commit import discard_folder, discarded_on_error
-from dbt.adapters.silt.engine.commands.spark import (
-    errors,
-    partitions,
-    projection,
-    required_settings,
-    stored_columns,
-)
+from dbt.adapters.silt.engine.commands.spark import errors, frames, partitions, session_settings, stored_columns
 from dbt.adapters.silt.engine.commands.writing import row_ids
 from dbt.adapters.silt.engine.commands.writing.checks import Check, partition_checks
 from dbt.adapters.silt.engine.kernel.errors import InternalError, NotWrittenError
@@ -170,7 +164,7 @@ def write_change_data(df: DataFrame, log: DeltaLog, metadata: Metadata, metrics:
 
 def _write(arranged: DataFrame, log: DeltaLog, folder: str, metadata: Metadata, watched: _Watched) -> Written:
     """Writes into a new folder, and deletes the folder if the write fails."""
-    required_settings.check_session(arranged.sparkSession)
+    session_settings.check_session(arranged.sparkSession)
     check_voids(StructType.from_json(metadata.schema_string), log.name)
     with discarded_on_error(log, (Written(folder, (), 0),)):
         observed = _run(arranged, log.store, folder, metadata, watched)
@@ -203,7 +197,7 @@ def _run(df: DataFrame, store: Store, folder: str, metadata: Metadata, watched: 
     if ids or copies or df.columns != [member.name for member, _ in pairs] or stored != schema:
         columns = {kept.name: stored_columns.to_file_column(member, kept) for member, kept in pairs}
         copied = {copy: partitions.copy(schema.require(name), copy) for name, copy in copies.items()}
-        observed = projection.select(observed, {**columns, **ids, **copied})
+        observed = frames.select(observed, {**columns, **ids, **copied})
     of_storage = _OF_OBJECTS if "://" in store.root else _OF_FOLDERS
     writer = observed.write.options(**_WRITER_OPTIONS, **of_storage, compression=_codec(metadata))
     with errors.mapped():

@@ -10,7 +10,7 @@ from pyspark.errors import AnalysisException, ParseException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from dbt.adapters.silt.engine.commands.spark import projection
+from dbt.adapters.silt.engine.commands.spark import frames
 from dbt.adapters.silt.engine.commands.spark.types import kernel_schema, spark_schema
 from dbt.adapters.silt.engine.commands.writing import rules
 from dbt.adapters.silt.engine.commands.writing.conversion import conversion, fitted
@@ -71,7 +71,7 @@ def computed(rows: DataFrame, schema: StructType, when: Mapping[str, Column | No
             new = value(member, table) if condition is None else F.when(condition, value(member, table)).otherwise(old)
             columns[member.name] = new.alias(member.name, metadata=dict(member.metadata))
     more = {name: quote(name) for name in rows.columns if name not in schema}
-    return projection.select(rows, {**columns, **more})
+    return frames.select(rows, {**columns, **more})
 
 
 def check_expressions(spark: SparkSession, schema: StructType, table: str) -> None:

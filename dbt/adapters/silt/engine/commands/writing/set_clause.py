@@ -15,9 +15,8 @@ from pyspark.sql import functions as F
 
 from dbt.adapters.silt.engine.commands.spark.types import kernel_schema
 from dbt.adapters.silt.engine.commands.writing import numbering, rules
-from dbt.adapters.silt.engine.commands.writing.checks import Check, counted
+from dbt.adapters.silt.engine.commands.writing.checks import Check, counted, shown
 from dbt.adapters.silt.engine.commands.writing.conversion import Conversion, conversion, lacking, over
-from dbt.adapters.silt.engine.commands.writing.examples import shown
 from dbt.adapters.silt.engine.kernel.errors import (
     ColumnNotFoundError,
     InvalidStatementError,

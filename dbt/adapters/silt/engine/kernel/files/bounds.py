@@ -2,6 +2,9 @@
 
 Bounds are conservative: an uncertain bound is null, which means unknown. Bounds may be wider than the values
 (truncated strings and timestamps, rows deleted by a deletion vector), never narrower.
+
+In SQL, -0.0 equals 0.0, and NaN equals itself and is greater than every number. In Parquet's dictionaries and Bloom
+filters, -0.0 differs from 0.0, and the bounds of most writers leave NaN out.
 """
 
 from __future__ import annotations

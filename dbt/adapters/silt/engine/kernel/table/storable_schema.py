@@ -28,6 +28,8 @@ NO_COLUMNS: Final = StructType()
 _VOID: Final = re.compile(r"(?<![^<,:])void(?![^>,])")
 """Matches the type `void` in the text of a type, but not a member named `void`."""
 
+_RESERVED_PREFIX = "__silt_"
+
 
 def check_storable(schema: StructType, table: str | None = None, old: StructType = NO_COLUMNS) -> None:
     """Raises an error unless a table can have this schema.
@@ -137,3 +139,14 @@ def _untyped(member: StructField, table: str | None) -> TypeMismatchError:
     return TypeMismatchError(
         f"{what} in the query", remedy=f"Give it a type in the query, such as cast({value} as {typed})", table=table
     )
+
+
+def check_names(schema: StructType, table: str, what: str = "column") -> None:
+    """Checks that no column has a name that the engine reserves.
+
+    Raises:
+        InvalidNameError: if a column has such a name.
+    """
+    for name in schema.names:
+        if name.lower().startswith(_RESERVED_PREFIX):
+            raise InvalidNameError(f"the {what} `{name}` has a name that begins with {_RESERVED_PREFIX}", table=table)

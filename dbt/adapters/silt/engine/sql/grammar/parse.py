@@ -32,8 +32,7 @@ from dbt.adapters.silt.engine.sql.grammar.session import (
     use,
 )
 from dbt.adapters.silt.engine.sql.grammar.show import describe, show
-from dbt.adapters.silt.engine.sql.split import begins_script
-from dbt.adapters.silt.engine.sql.tokens import Kind, Token, syntax_error, tokenize
+from dbt.adapters.silt.engine.sql.tokens import Kind, Token, begins_script, syntax_error, tokenize
 
 
 @lru_cache(maxsize=128)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dbt.adapters.silt.engine.commands.spark import required_settings
+from dbt.adapters.silt.engine.commands.spark import session_settings
 from dbt.adapters.silt.engine.kernel.errors import SchemaNotFoundError
 from dbt.adapters.silt.engine.sql import ast
 from dbt.adapters.silt.engine.sql.ast import ObjectKind
@@ -34,7 +34,7 @@ def use(context: Context, statement: ast.Use) -> Result:
 def set_setting(context: Context, statement: ast.SetSetting) -> Result:
     """Runs SET; a setting that correctness depends on cannot be changed."""
     if statement.key is not None and statement.value is not None:
-        required_settings.check({statement.key: statement.value})
+        session_settings.check({statement.key: statement.value})
     if statement.key == BRANCH_SETTING and statement.value is not None:
         context.transaction.switch(context.namespace.database, statement.value.strip("'\""))
     return pass_to_spark(context, statement)
@@ -45,7 +45,7 @@ def reset_setting(context: Context, statement: ast.ResetSetting) -> Result:
     if statement.key in (None, BRANCH_SETTING) and context.transaction.is_joined:
         context.transaction.switch(context.namespace.database, "")
     result = pass_to_spark(context, statement)
-    required_settings.configure(context.spark)
+    session_settings.configure(context.spark)
     return result
 
 

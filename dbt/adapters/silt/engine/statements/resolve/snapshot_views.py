@@ -17,7 +17,7 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 
 from dbt.adapters.silt.engine.catalog.documents import Function
-from dbt.adapters.silt.engine.commands.reading import change_feed, difference, scan
+from dbt.adapters.silt.engine.commands.reading import change_feed, scan
 from dbt.adapters.silt.engine.commands.spark import file_source, frames, python_function
 from dbt.adapters.silt.engine.commands.spark.errors import SPARKS
 from dbt.adapters.silt.engine.commands.spark.failures.causes import first_line
@@ -99,10 +99,10 @@ class SnapshotViews:
 
         def rows() -> DataFrame:
             if found.changed is None:
-                changes = difference.read_all(self.spark, log, found.end)
+                changes = change_feed.read_all(self.spark, log, found.end)
             else:
-                changes = difference.read(self.spark, log, found.changed)
-            return difference.newest(changes, found.keys) if found.keys else changes
+                changes = change_feed.read_changed(self.spark, log, found.changed)
+            return change_feed.newest(changes, found.keys) if found.keys else changes
 
         return self._named(f"{log.name}@changes", rows)
 

@@ -18,7 +18,7 @@ from pyspark.sql import DataFrame
 from dbt.adapters.silt.engine.commands.insert import insertion
 from dbt.adapters.silt.engine.commands.insert import replace as replace_command
 from dbt.adapters.silt.engine.commands.insert.placement import Placement
-from dbt.adapters.silt.engine.commands.reading import difference
+from dbt.adapters.silt.engine.commands.reading import change_feed
 from dbt.adapters.silt.engine.commands.target import Outcome, WriteSettings
 from dbt.adapters.silt.engine.kernel.errors import (
     DataFileMissingError,
@@ -227,7 +227,7 @@ def _keys_in(context: Context, query: KeyedQuery, end: Snapshot, recorded: Build
     log, columns = query.inputs[number].log, query.roles.get(number)
     try:
         changed = changes_after(log, recorded.tables[log.name].version, end)
-        rows = difference.read(context.spark, log, changed)
+        rows = change_feed.read_changed(context.spark, log, changed)
         if columns is not None:
             named = zip(columns, query.key, strict=True)
             return rows.select(*(rows[quote(column)].alias(name) for column, name in named))

@@ -6,6 +6,7 @@ Data files would then be written to another storage than the commits.
 
 from __future__ import annotations
 
+import re
 import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -15,10 +16,29 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from dbt.adapters.silt.engine.commands.spark import session_settings
-from dbt.adapters.silt.engine.commands.spark.storage.locations import spark_path
 from dbt.adapters.silt.engine.kernel.errors import InvalidSettingError, NotWrittenError
 from dbt.adapters.silt.engine.kernel.storage.store import Store
-from dbt.adapters.silt.engine.kernel.table.paths import encode_path
+from dbt.adapters.silt.engine.kernel.table.paths import absolute_name, encode_path
+
+_PATTERN_CHARACTERS = re.compile(r"([\[\]{}*?\\])")
+_SCHEME_AND_HOST = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^/]*")
+
+
+def spark_path(root: str, log_path: str) -> str:
+    """Returns the path for `spark.read.parquet` of a path in the log.
+
+    Args:
+        root: the table's folder, an absolute local path or a URI.
+    """
+    return _PATTERN_CHARACTERS.sub(r"\\\1", absolute_name(root, log_path))
+
+
+def reported_path(name: str) -> str:
+    """Returns `_metadata.file_path` of an unescaped absolute name, without a local file's `file:` and empty host."""
+    scheme = _SCHEME_AND_HOST.match(name)
+    head = scheme[0] if scheme else ""
+    return head + encode_path(name[len(head) :])
+
 
 _of_this_machine: set[str] = set()
 

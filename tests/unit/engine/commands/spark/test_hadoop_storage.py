@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from dbt.adapters.silt.engine.commands.spark.storage.hadoop_storage import (
+from dbt.adapters.silt.engine.commands.spark.hadoop_storage import (
     REDACTED,
     all_settings,
     hadoop_settings,
