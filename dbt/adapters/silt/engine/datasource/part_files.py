@@ -155,7 +155,7 @@ class StoredRows:
             value = rows.column(column.name)[row].as_py()
         except (ValueError, OverflowError) as error:
             raise PartitionValueError(
-                f"the partition column `{column.name}` would hold a time outside the years 1 to 9999",
+                f"the partition column `{column.name}` would hold a time outside the years 1 to 9999 in UTC",
                 table=self.plan.table,
             ) from error
         return _partition_text(value, column.name, self.plan.table)

@@ -119,7 +119,7 @@ def unfit(member: StructField, name: str) -> dict[str, Column]:
     kind = getattr(member.type, "name", "")
     if kind in ("date", "timestamp", "timestamp_ntz"):
         is_known = F.unix_micros(column).between(*_YEARS) if kind == "timestamp" else F.year(column).between(1, 9999)
-        return {"a time outside the years 1 to 9999": ~is_known}
+        return {"a time outside the years 1 to 9999 in UTC": ~is_known}
     if kind not in _AS_TEXT:
         return {}
     text = column.cast("string")
@@ -179,5 +179,6 @@ def _timestamp_text(microseconds: int) -> str:
     try:
         moment = _EPOCH + timedelta(microseconds=microseconds)
     except OverflowError as error:
-        raise PartitionValueError("a timestamp outside the years 1 to 9999 cannot be a partition value") from error
+        problem = "a timestamp outside the years 1 to 9999 in UTC cannot be a partition value"
+        raise PartitionValueError(problem) from error
     return moment.replace(tzinfo=None).isoformat(timespec="microseconds") + "Z"
