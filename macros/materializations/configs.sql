@@ -1,7 +1,7 @@
 {#-- Warns once per run about configs without effect, with the models that set them. Fails for an invalid configuration before
      anything is written. --#}
 {% macro silt_check_configs() %}
-  {%- for warning in adapter.config_warnings(model, graph.nodes, selected_resources) -%}
+  {%- for warning in adapter.config_warnings(model, graph.nodes, selected_resources, graph.sources) -%}
     {%- do exceptions.warn(warning) -%}
   {%- endfor -%}
 {% endmacro %}

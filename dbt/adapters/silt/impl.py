@@ -24,7 +24,7 @@ from dbt.adapters.silt.engine.kernel.errors import InvalidNameError, SchemaNotFo
 from dbt.adapters.silt.engine.kernel.identifiers import quote, string_literal
 from dbt.adapters.silt.lazy import lazy_module
 from dbt.adapters.silt.materializations.config_names import ConfigNames
-from dbt.adapters.silt.materializations.configs import check_configs
+from dbt.adapters.silt.materializations.configs import check_configs, sample_warning
 from dbt.adapters.silt.materializations.incremental.config import IncrementalConfig
 from dbt.adapters.silt.materializations.partitioning import Partitioning, partitioning
 from dbt.adapters.silt.methods.changes import ChangeMethods
@@ -42,6 +42,7 @@ from dbt.adapters.silt.methods.snapshots import SnapshotMethods
 from dbt.adapters.silt.methods.unit_tests import UnitTestMethods
 from dbt.adapters.silt.relation import SiltRelation
 from dbt.adapters.silt.runs.node_context import full_refresh_of
+from dbt.adapters.silt.runs.once import first_time
 from dbt.adapters.silt.runs.response import SiltResponse
 
 if TYPE_CHECKING:
@@ -305,12 +306,22 @@ class SiltAdapter(  # type: ignore[misc]  # dbt hands an adapter relations of it
 
     @available.parse(lambda *_, **__: [])
     def config_warnings(
-        self, model: Mapping[str, Any], nodes: Mapping[str, Mapping[str, Any]], selected: Iterable[str]
+        self,
+        model: Mapping[str, Any],
+        nodes: Mapping[str, Mapping[str, Any]],
+        selected: Iterable[str],
+        sources: Mapping[str, Mapping[str, Any]],
     ) -> list[str]:
         """Returns warnings of configs without effect, each once in a run; fails if a schema or config is invalid."""
         self.check_place(model)
         others = [nodes[each] for each in selected if each in nodes]
-        return check_configs(model, _CONFIG_NAMES, str(self.config.project_name), others)
+        found = check_configs(model, _CONFIG_NAMES, str(self.config.project_name), others)
+        if first_time("configs outside of `config` were looked for"):
+            files = getattr(self.get_macro_resolver(), "files", {})
+            found += _CONFIG_NAMES.misplaced(files.values(), str(self.config.project_name))
+        is_sample = self.connections.invocation.context.sample
+        whole = sample_warning(others, {**nodes, **sources}) if is_sample else None
+        return found if whole is None else [*found, whole]
 
     # For macros that build statements
 

@@ -144,7 +144,7 @@ def test_filtered_rows_are_read_by_arrow(orders: House, as_json: AsJson, to_spar
         "select _metadata from orders",
         "select id from orders where current_path = 'a'",
         "select id from big",
-        "select 1",
+        "select 1.0",
         "show tables",
         "select * from information_schema.tables",
         "delete from orders where id = 1",

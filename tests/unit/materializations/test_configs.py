@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -11,7 +12,7 @@ from dbt_common.invocation import reset_invocation_id
 
 from dbt.adapters.silt.impl import SiltConfig
 from dbt.adapters.silt.materializations.config_names import ConfigNames
-from dbt.adapters.silt.materializations.configs import check_configs
+from dbt.adapters.silt.materializations.configs import check_configs, sample_warning
 
 NAMES = ConfigNames(SiltConfig)
 
@@ -156,3 +157,45 @@ def test_a_table_that_writes_differences_needs_a_key(given: dict[str, Any], mess
 @pytest.mark.parametrize("config", [{"write": "all"}, {"write": "differences", "unique_key": "id"}])
 def test_a_table_may_write_all_rows_or_differences(config: dict[str, Any]) -> None:
     assert checked(node(**config)) == []
+
+
+def test_a_sample_warns_once_of_inputs_that_are_read_completely() -> None:
+    def given(name: str, *parents: str, language: str = "sql", **config: Any) -> dict[str, Any]:
+        own = {"unique_id": name, "language": language, "depends_on": {"nodes": parents}}
+        return {**node(**config), **own, "name": name}
+
+    inputs = {
+        "people": {"name": "people", "source_name": "raw", "config": {"event_time": None}},
+        "clicks": {"name": "clicks", "source_name": "raw", "config": {"event_time": "at"}},
+        "days": given("days"),
+        "inlined": given("inlined", materialized="ephemeral"),
+    }
+    names = ("people", "clicks", "days", "inlined")
+    selected = [given("orders", *names), given("sums", "orders"), given("other", "more", language="python")]
+    reset_invocation_id()
+    said = sample_warning(selected, {**inputs, "orders": selected[0], "more": given("more")})
+    assert said is not None and said.startswith("`--sample` reads all rows of days, raw.people: configure `event_time`")
+    assert sample_warning(selected, inputs) is None
+    reset_invocation_id()
+    assert sample_warning(selected[1:2], {**inputs, "orders": given("orders", event_time="at")}) is None
+
+
+def test_configs_next_to_config_in_a_properties_file_are_named() -> None:
+    entry = {"name": "orders", "config": {"schema": "x"}, "description": "", "tags": [], "access": "public"}
+    wrong = {"name": "days", "materialized": "table", "unique_key": "id", "docs": {}}
+
+    def file(project: str, **sections: Any) -> SimpleNamespace:
+        path = SimpleNamespace(original_file_path="models/p.yml")
+        return SimpleNamespace(project_name=project, path=path, dict_from_yaml=sections)
+
+    files = [
+        file(
+            "shop", models=[entry, wrong], seeds=None, sources=[wrong], snapshots=[{"name": "s", "strategy": "check"}]
+        ),
+        file("package", models=[wrong]),
+        SimpleNamespace(project_name="shop"),
+    ]
+    assert list(NAMES.misplaced(files, "shop")) == [
+        f"models/p.yml: {what} outside of `config`, where dbt ignores them: indent them below `config:`"
+        for what in ("days has `materialized`, `unique_key`", "s has `strategy`")
+    ]

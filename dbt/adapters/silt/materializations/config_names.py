@@ -1,4 +1,7 @@
-"""Finds misspelt names of configs: dbt passes on every name, so a misspelt name would change the result."""
+"""Finds misspelt and misplaced configs.
+
+dbt passes on every name in a config, and ignores every key outside of `config`, so a mistake would change the result.
+"""
 
 from __future__ import annotations
 
@@ -55,6 +58,28 @@ class ConfigNames:
             nearest = closest(name, self._with_effect)
             if nearest is not None:
                 yield name, nearest
+
+    def misplaced(self, files: Iterable[Any], project: str) -> Iterator[str]:
+        """Yields a warning for each config in a properties file that has no effect because it is not below `config`.
+
+        Args:
+            files: the files that dbt has read.
+            project: the name of the project; files of packages are left out.
+        """
+        for file in files:
+            for section in _CONFIGURED if getattr(file, "project_name", None) == project else ():
+                for entry in (getattr(file, "dict_from_yaml", None) or {}).get(section) or ():
+                    found = [f"`{key}`" for key in entry if key in self._with_effect and key not in _PROPERTIES]
+                    if found:
+                        yield (
+                            f"{file.path.original_file_path}: {entry.get('name')} has {', '.join(found)} outside of "
+                            "`config`, where dbt ignores them: indent them below `config:`"
+                        )
+
+
+_CONFIGURED = ("models", "seeds", "snapshots")
+_PROPERTIES = frozenset("access docs enabled freshness group meta quote_columns tags".split())
+"""The names of configs that are also properties next to `config`, or were in earlier versions of dbt."""
 
 
 def closest(name: str, names: Iterable[str]) -> str | None:

@@ -62,6 +62,30 @@ def check_configs(node: Node, names: ConfigNames, project: str, others: Collecti
     ]
 
 
+def sample_warning(selected: Collection[Node], inputs: Mapping[str, Node]) -> str | None:
+    """Returns the warning that `--sample` reads all rows of inputs without `event_time`; once in a command.
+
+    Inputs that the command builds itself have only the rows of the sample.
+
+    Args:
+        selected: the nodes of the run.
+        inputs: all nodes and sources of the project, by their unique ids.
+    """
+    if not first_time("inputs without event_time are read completely"):
+        return None
+    built = {each["unique_id"] for each in selected}
+    read = {id for each in selected if each.get("language") == "sql" for id in each["depends_on"]["nodes"]} - built
+    whole = [inputs[id] for id in sorted(read & inputs.keys()) if _is_whole(inputs[id]["config"])]
+    if not whole:
+        return None
+    names = ", ".join(".".join(filter(None, (each.get("source_name"), each["name"]))) for each in whole)
+    return f"`--sample` reads all rows of {names}: configure `event_time` there, the column by which rows are sampled"
+
+
+def _is_whole(config: Mapping[str, Any]) -> bool:
+    return not config.get("event_time") and config.get("materialized") != "ephemeral"
+
+
 def _of_writing(node: Node) -> Iterator[str]:
     """Yields the problems of `write`, the config of a table that is replaced by the rows that differ."""
     config, write = node["config"], node["config"].get("write")

@@ -109,6 +109,8 @@ def test_an_answer_without_spark_equals_sparks_answer(
 @pytest.mark.parametrize(
     ("text", "source"),
     [
+        ("select 1", Source.QUERY),
+        ("SELECT 2147483647, 'a b' , 0 as x, 'it' as `y z`", Source.QUERY),
         ("select count(*) from orders", Source.LOG),
         ("select min(id) as a, max(ts), count(1) from orders version as of 1", Source.LOG),
         ("select count(*) from orders where p = 'x'", Source.LOG),
@@ -124,7 +126,28 @@ def test_common_queries_are_answered_without_spark(warehouse: Warehouse, text: s
 
 
 @pytest.mark.parametrize(
-    "text", ["select id from big", "select c from orders", "select * from orders", "select st.x from orders"]
+    "text",
+    [
+        "select id from big",
+        "select c from orders",
+        "select * from orders",
+        "select st.x from orders",
+        "select 1 + 1",
+        "select 2147483648",
+        "select 01",
+        "select 1.0",
+        "select 1L",
+        "select 1, 1",
+        "select -1",
+        "select 'it''s'",
+        "select 'a\\n'",
+        "select r'a'",
+        "select 'a' 'b'",
+        "select null",
+        "select distinct 1",
+        "select 1 x",
+        "select 1 limit 1",
+    ],
 )
-def test_queries_on_views_and_padded_strings_are_passed_to_spark(warehouse: Warehouse, text: str) -> None:
+def test_views_padded_strings_and_other_expressions_are_passed_to_spark(warehouse: Warehouse, text: str) -> None:
     assert quickly(warehouse, text) is None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from dbt.adapters.silt.engine.sql.foreign_names import type_remedy
-from dbt.adapters.silt.engine.sql.mistakes import near_beginning, remedy
+from dbt.adapters.silt.engine.sql.mistakes import lateral_remedy, near_beginning, remedy
 
 
 @pytest.mark.parametrize(
@@ -54,6 +54,9 @@ def test_a_text_with_another_mistake_has_no_remedy(sql: str) -> None:
 @pytest.mark.parametrize(
     ("sql", "at", "said"),
     [
+        ("selct id from orders", "selct", "`select` instead of `selct`"),
+        ("select id from orders limit 1, 2", ",", "`limit count offset start`"),
+        ("select {'a': 1}", "{", "`named_struct('a', 1)`"),
         ("select id form orders", "orders", "`from` instead of `form`"),
         ("select id from orders wehre id = 1", "id", "`where` instead of `wehre`"),
         ("select id from orders groupby id", "id", "`group by` instead of `groupby`"),
@@ -92,3 +95,33 @@ def test_a_type_of_another_platform_has_sparks_type(written: str, meant: str) ->
 @pytest.mark.parametrize("written", ["geography", "array<text>", "struct<a: int64>", "", "number(x)", "blub"])
 def test_an_unknown_type_has_no_remedy(written: str) -> None:
     assert type_remedy(written) is None
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "select id, x from orders cross join unnest(items) as t(x)",
+        "select id, x from orders o, explode(o.items) as t(x)",
+        "select id from orders, table(flatten(items))",
+        "select (select max(x) from orders, unnest(items) t(x)) from days",
+        "with a as (select 1) select * from a join inline(b) on true",
+    ],
+)
+def test_elements_that_are_joined_without_lateral_are_named(sql: str) -> None:
+    assert "`cross join lateral explode(a) as t(x)`" in (lateral_remedy(sql) or "")
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "select id, explode(items) from orders",
+        "select id from orders cross join lateral explode(items) as t(x)",
+        "select id from orders lateral view explode(items) t as x",
+        "select * from explode(array(1))",
+        "select a from t where f(b, explode(c))",
+        "select concat(a, inline(b)) from t",
+        "select 'unclosed",
+    ],
+)
+def test_any_other_call_needs_no_lateral(sql: str) -> None:
+    assert lateral_remedy(sql) is None

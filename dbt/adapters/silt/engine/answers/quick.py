@@ -9,7 +9,7 @@ from enum import Enum
 import pyarrow as pa
 
 from dbt.adapters.silt.engine.answers.names import Names
-from dbt.adapters.silt.engine.answers.select_text import ListedColumn, TableSelect, table_select
+from dbt.adapters.silt.engine.answers.select_text import ListedColumn, TableSelect, literal_select, table_select
 from dbt.adapters.silt.engine.arrow.read import TableRead
 from dbt.adapters.silt.engine.arrow.scan import ArrowScan
 from dbt.adapters.silt.engine.arrow.types import arrow_type
@@ -111,6 +111,7 @@ class Source(Enum):
     """The source of an answer."""
 
     LOG = "the log"
+    QUERY = "the query itself"
     FILES = "the files, by Arrow"
     SPARK = "Spark"
 
@@ -121,7 +122,7 @@ class QuickAnswer:
 
     Attributes:
         rows: in no order.
-        source: the log or the files.
+        source: the log, the files, or the query if it has no table.
     """
 
     rows: pa.Table
@@ -149,6 +150,11 @@ class Quick:
             RelationNotFoundError, ColumnNotFoundError: if Spark would not find it, either.
             TableDamagedError, StorageError: if a table cannot be read.
         """
+        literals = literal_select(scanned(statement.text)) if isinstance(statement, Query) else None
+        if literals is not None:
+            types = {name: pa.int32() if isinstance(value, int) else pa.string() for name, value in literals.items()}
+            row = pa.table({name: pa.array([value], types[name]) for name, value in literals.items()})
+            return QuickAnswer(row.slice(0, most), Source.QUERY)
         prepared = self.prepared(statement)
         try:
             return None if prepared is None else prepared.answer(most)

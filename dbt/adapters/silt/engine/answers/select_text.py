@@ -1,4 +1,4 @@
-"""Parses a query that is a single SELECT over one table: its columns, its condition and its limit."""
+"""Parses a query that is a single SELECT: over one table, with a condition and a limit, or of literals only."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dbt.adapters.silt.engine.sql.query.scanned_text import ScannedText
 from dbt.adapters.silt.engine.sql.query.scans import Block, Reference
 from dbt.adapters.silt.engine.sql.query.selects import read_select
 from dbt.adapters.silt.engine.sql.spans import Tokens, after_group
-from dbt.adapters.silt.engine.sql.tokens import Kind
+from dbt.adapters.silt.engine.sql.tokens import Kind, Token
 
 _KEYWORDS = ("SELECT", "FROM", "WHERE", "LIMIT")
 _NOT_A_LIST = frozenset(("DISTINCT", "ALL", "TRANSFORM", "STRUCT"))
@@ -120,3 +120,37 @@ def _column(tokens: Tokens, first: int, after: int) -> ListedColumn | None:
         end = after - 2 if tokens[after - 2].word == "AS" else after - 1
     path = column_path(tokens, Operand(first, end)) if end > first else None
     return None if path is None else ListedColumn(path, alias or path[-1])
+
+
+def literal_select(text: ScannedText) -> dict[str, int | str] | None:
+    """Returns the values of a SELECT of integers and strings without a table, by the names of its columns.
+
+    Returns:
+        None if the text is another query, or an item is neither a number of at most 31 bits nor a string without a
+        backslash and a quotation mark. An alias needs AS.
+    """
+    tokens = text.tokens[:-1]
+    if not tokens or tokens[0].word != "SELECT" or any(token.kind is Kind.HINT for token in tokens):
+        return None
+    found: dict[str, int | str] = {}
+    items = list(_items(tokens, 1, len(tokens)))
+    for first, after in items:
+        item = tokens[first:after]
+        named = len(item) == _WITH_ALIAS and item[1].word == "AS" and item[2].is_identifier
+        value = _literal(item[0]) if named or len(item) == 1 else None
+        if value is None:
+            return None
+        found[item[2].identifier if named else str(value)] = value
+    are_distinct = len({name.lower() for name in found}) == len(items)
+    return found if are_distinct else None
+
+
+_WITH_ALIAS = 3
+
+
+def _literal(token: Token) -> int | str | None:
+    if token.kind is Kind.NUMBER:
+        is_plain = token.text.isdecimal() and token.text == str(int(token.text))
+        return int(token.text) if is_plain and int(token.text) <= _LARGEST else None
+    value = token.text[1:-1]
+    return value if token.kind is Kind.STRING and token.text[0] == "'" and not {"'", "\\"} & set(value) else None

@@ -10,6 +10,7 @@ _TYPE: Final = re.compile(r"\s*(?P<name>[\w ]+?)\s*(?P<arguments>\([\d\s,]*\))?\
 
 _STRING: Final = "string"
 _WITHOUT_ZONE: Final = "timestamp_ntz"
+_OBJECT: Final = "map<string, string>"
 _TYPES: Final[Mapping[str, str]] = {
     **dict.fromkeys(("text", "tinytext", "mediumtext", "longtext", "ntext", "citext"), _STRING),
     **dict.fromkeys(("clob", "nclob", "uuid", "uniqueidentifier", "xml"), _STRING),
@@ -17,7 +18,13 @@ _TYPES: Final[Mapping[str, str]] = {
     **dict.fromkeys(("varchar", "varchar2", "nvarchar", "nvarchar2", "nchar", "char"), _STRING),
     **dict.fromkeys(("int64", "int8"), "bigint"),
     **dict.fromkeys(("int4", "mediumint"), "int"),
-    "int2": "smallint",
+    **dict.fromkeys(("int2", "smallserial"), "smallint"),
+    "serial": "int",
+    **dict.fromkeys(("bigserial", "uint32", "uinteger"), "bigint"),
+    **dict.fromkeys(("uint64", "ubigint"), "decimal(20, 0)"),
+    "bit": "boolean",
+    **dict.fromkeys(("time", "timetz", "time_ntz"), _STRING),
+    "object": _OBJECT,
     **dict.fromkeys(("float64", "float8", "binary_double"), "double"),
     **dict.fromkeys(("float4", "binary_float"), "float"),
     **dict.fromkeys(("number", "bignumeric", "bigdecimal"), "decimal(38, 0)"),
@@ -39,6 +46,7 @@ _WITH_LENGTH: Final[Mapping[str, str]] = {
 
 _EXPLAINED: Final[Mapping[str, str]] = {
     "decimal(38, 0)": "; its arguments are the precision and the scale",
+    _OBJECT: ", `struct<name: type, ...>` or `variant`",
     _WITHOUT_ZONE: " (a local time), or `timestamp` (an instant)",
 }
 

@@ -14,6 +14,7 @@ _NUMBER: Final = "<number>"
 _ELSEWHERE: Final[Mapping[tuple[str, ...], str]] = {
     ("*", "EXCLUDE", "("): "In Spark, write `* except (...)`",
     ("SELECT", "TOP", _NUMBER): "In Spark, write `limit` at the end of the query",
+    ("LIMIT", _NUMBER, ",", _NUMBER): "In Spark, write `limit count offset start`",
     ("FETCH", "FIRST", _NUMBER): "In Spark, write `limit`",
     ("FETCH", "NEXT", _NUMBER): "In Spark, write `limit`",
     ("DOUBLE", "PRECISION"): "In Spark, the type is `double`",
@@ -52,6 +53,10 @@ def remedy(sql: str, at: str = "") -> str | None:
         return None
     if at == "~":
         return "In Spark, write `rlike` for a regular expression"
+    if at == "{":
+        return "In Spark, write a struct as `named_struct('a', 1)`, and a map as `map('a', 1)`"
+    if tokens[0].text == at and (meant := near_beginning(at)) not in (None, at.lower()):
+        return f"Did you mean `{meant}` instead of `{at}`?"
     if at == "[":
         return "In Spark, write a name that needs quotes in backticks, and an array as `array(...)`"
     return _of_another_platform(tokens) or comma_remedy(tokens) or _of_a_keyword(tokens, at)
@@ -79,6 +84,37 @@ def _ends_a_list(tokens: Sequence[Token], at: int) -> bool:
         is_in_with = at > 1 and tokens[at - 2].word == ")" and any(each.word == "WITH" for each in tokens[:at])
         return is_in_with and later.word not in _AFTER_A_COLUMN
     return token.word in _AFTER_LISTS and (later.is_identifier or later.word == "(") and later.word not in _AFTER_LISTS
+
+
+_ELEMENTS: Final = frozenset(("UNNEST", "EXPLODE", "POSEXPLODE", "INLINE", "FLATTEN", "GENERATE_SUBSCRIPTS"))
+
+
+def lateral_remedy(sql: str) -> str | None:
+    """Returns the remedy for a query that joins the elements of a table's column without LATERAL, if it does so."""
+    try:
+        tokens = tokenize(sql)
+    except StatementSyntaxError:
+        return None
+    for at in range(1, len(tokens) - 1):
+        if tokens[at].word in _ELEMENTS and tokens[at + 1].word == "(" and _is_joined(tokens[:at]):
+            return "For each element of an array in a column, write `cross join lateral explode(a) as t(x)`"
+    return None
+
+
+def _is_joined(before: Sequence[Token]) -> bool:
+    """Returns whether the next token joins a table to those before it, without LATERAL."""
+    if before[-1].word == "(":
+        before = before[:-2] if before[-2:-1] and before[-2].word == "TABLE" else ()
+    if not before or before[-1].word not in ("JOIN", ","):
+        return False
+    depth = 0
+    for token in reversed(before):
+        depth += (token.word == ")") - (token.word == "(")
+        if depth < 0:
+            return False
+        if depth == 0 and token.word in ("FROM", "SELECT"):
+            return token.word == "FROM"
+    return False
 
 
 def _of_another_platform(tokens: Sequence[Token]) -> str | None:

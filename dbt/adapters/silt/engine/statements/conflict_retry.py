@@ -75,7 +75,7 @@ class ConflictRetry:
             while True:
                 context = context_with(_of_attempt(settings, attempt))
                 try:
-                    with missing_names.mapped(context.namespace):
+                    with missing_names.mapped(context.namespace, statement):
                         result = route(statement, context)
                 except CommitStateUnknownError:
                     raise

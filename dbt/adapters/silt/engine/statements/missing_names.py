@@ -3,24 +3,34 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 from collections.abc import Iterator
 
 from dbt.adapters.silt.engine.commands.spark import errors
-from dbt.adapters.silt.engine.kernel.errors import FunctionNotFoundError, RelationNotFoundError, SiltError
+from dbt.adapters.silt.engine.kernel.errors import (
+    ColumnNotFoundError,
+    FunctionNotFoundError,
+    RelationNotFoundError,
+    SiltError,
+)
 from dbt.adapters.silt.engine.kernel.identifiers import listed, split_name
 from dbt.adapters.silt.engine.kernel.near_names import near_names
+from dbt.adapters.silt.engine.sql.ast import Statement
 from dbt.adapters.silt.engine.sql.foreign_names import FUNCTIONS
+from dbt.adapters.silt.engine.sql.mistakes import lateral_remedy
 from dbt.adapters.silt.engine.statements.resolve.namespace import Namespace
 
 
 @contextlib.contextmanager
-def mapped(namespace: Namespace) -> Iterator[None]:
+def mapped(namespace: Namespace, statement: Statement | None = None) -> Iterator[None]:
     """Turns Spark's failures into errors of this engine like `errors.mapped`, with suggestions for a missing name.
 
     Args:
         namespace: namespace of the session in which the statement failed.
+        statement: the statement, if it is known.
 
     Raises:
+        ColumnNotFoundError: if a column is missing.
         FunctionNotFoundError: if a called function is unknown.
         RelationNotFoundError: if a table or view is missing.
         SiltError, PySparkException: if anything else fails.
@@ -28,6 +38,11 @@ def mapped(namespace: Namespace) -> Iterator[None]:
     try:
         with errors.mapped():
             yield
+    except ColumnNotFoundError as error:
+        remedy = next(filter(None, map(lateral_remedy, _texts(statement))), None)
+        if remedy is None or error.action != ColumnNotFoundError.remedy:
+            raise
+        raise ColumnNotFoundError(error.problem, remedy=remedy, table=error.table, details=error.details) from None
     except FunctionNotFoundError as error:
         name = error.details.get("function")
         remedy = None if name is None else _remedy(namespace, str(name))
@@ -39,6 +54,15 @@ def mapped(namespace: Namespace) -> Iterator[None]:
         if remedy is None:
             raise
         raise RelationNotFoundError(error.problem, remedy=remedy, table=error.table, details=error.details) from error
+
+
+def _texts(part: object) -> Iterator[str]:
+    """Yields the texts of a statement."""
+    if isinstance(part, str):
+        yield part
+    elif dataclasses.is_dataclass(part):
+        for each in dataclasses.fields(part):
+            yield from _texts(getattr(part, each.name))
 
 
 def _near_relations(namespace: Namespace, error: RelationNotFoundError) -> str | None:

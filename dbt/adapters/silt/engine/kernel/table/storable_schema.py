@@ -122,7 +122,7 @@ def _check_primitive(member: StructField, primitive: PrimitiveType | DecimalType
     if isinstance(primitive, PrimitiveType) and primitive.name not in PRIMITIVE_TYPES:
         raise TypeMismatchError(
             f"the column `{member.name}` has the type {primitive.name}, which a table cannot store",
-            remedy="Cast it in the query to a type that tables can store",
+            remedy="Cast it in the query, or declare it, as a type that tables can store, such as `string`",
             table=table,
         )
 

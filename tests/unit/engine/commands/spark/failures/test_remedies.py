@@ -29,6 +29,17 @@ def _cause(condition: str, parameters: Mapping[str, object], message: str = "") 
     ("condition", "parameters", "said"),
     [
         ("UNSUPPORTED_DATATYPE", {"typeName": '"NUMBER(10,2)"'}, "In Spark, the type is `decimal(10,2)`"),
+        ("UNSUPPORTED_TIME_TYPE", {}, "In Spark, the type is `string`"),
+        (
+            "UNSUPPORTED_DATATYPE",
+            {"typeName": '"OBJECT"'},
+            "In Spark, the type is `map<string, string>`, `struct<name: type, ...>` or `variant`",
+        ),
+        (
+            "INVALID_PARAMETER_VALUE.DATETIME_UNIT",
+            {"functionName": "`datediff`"},
+            "Write the unit without quotes, as in `datediff(day, start, end)`",
+        ),
         ("DATATYPE_MISSING_SIZE", {"type": '"VARCHAR"'}, "In Spark, the type is `string`"),
         (
             "WRONG_NUM_ARGS.WITHOUT_SUGGESTION",

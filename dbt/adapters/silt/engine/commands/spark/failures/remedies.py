@@ -25,6 +25,8 @@ def remedy_of(cause: Cause) -> str | None:
     if family in ("UNSUPPORTED_DATATYPE", "DATATYPE_MISSING_SIZE"):
         said = str(cause.parameters.get("typeName") or cause.parameters.get("type") or "")
         return type_remedy(said.strip('"'))
+    if family == "UNSUPPORTED_TIME_TYPE":
+        return type_remedy("time")
     if family == "WRONG_NUM_ARGS" and str(cause.parameters.get("actualNum")) == "1":
         spark = CALLS.get(str(cause.parameters.get("functionName", "")).strip("`"))
         return None if spark is None else f"In Spark, write {spark}"
@@ -32,7 +34,7 @@ def remedy_of(cause: Cause) -> str | None:
         return _PATTERN if "PATTERN" in cause.condition else None
     if family == "NOT_A_TABLE_FUNCTION" and "flatten" in cause.message:
         return "In Spark, write `lateral explode(a)`, or `lateral posexplode(a)` with the positions"
-    return _of_time(family, cause.parameters)
+    return _of_time(cause.condition, cause.parameters)
 
 
 def syntax_remedy(said: str, sql: str) -> str | None:
@@ -47,8 +49,9 @@ def syntax_remedy(said: str, sql: str) -> str | None:
     return double_quotes_remedy(at) if at.startswith('"') else mistakes.remedy(sql, at)
 
 
-def _of_time(family: str, parameters: Mapping[str, Any]) -> str | None:
+def _of_time(condition: str, parameters: Mapping[str, Any]) -> str | None:
     """Returns the remedy for a mistake with dates, times and their units."""
+    family = condition.partition(".")[0]
     if family == "UNRESOLVED_COLUMN":
         name = str(parameters.get("objectName", "")).strip("`")
         if name.lower() in _UNITS:
@@ -56,6 +59,8 @@ def _of_time(family: str, parameters: Mapping[str, Any]) -> str | None:
                 f"Check the column's name; if `{name}` is a unit of time, write `date_trunc('{name}', t)` or "
                 f"`datediff({name}, start, end)`"
             )
+    if family == "INVALID_PARAMETER_VALUE" and "DATETIME_UNIT" in condition:
+        return "Write the unit without quotes, as in `datediff(day, start, end)`"
     if family == "INVALID_EXTRACT_FIELD" and "epoch" in str(parameters.get("field", "")).lower():
         return "In Spark, write unix_timestamp(t)"
     found = _INTERVAL.match(str(parameters.get("sqlExpr", "")))
