@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
-from typing import Final
+from typing import Final, TypeAlias
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -144,18 +144,24 @@ def action(clauses: Clauses) -> Column:
 
 
 def new_rows(
-    joined: DataFrame, clauses: Clauses, properties: TableProperties, table: str, carried: Sequence[str] = ()
+    joined: DataFrame,
+    clauses: Clauses,
+    properties: TableProperties,
+    table: str,
+    carried: Sequence[str] = (),
+    per_clause: SettingsByClause | None = None,
 ) -> tuple[DataFrame, tuple[Check, ...]]:
     """Returns the table's new rows for the joined rows, and the checks of the changed rows.
 
     Args:
         joined: the joined rows with `ACTION`, without the ignored rows.
         carried: additional columns of `joined` to keep.
+        per_clause: the settings of all clauses, if they are known.
 
     Raises:
         TypeMismatchError: if a value's type cannot be stored in its column.
     """
-    per_clause = settings_by_clause(joined, clauses, clauses.all, table)
+    per_clause = settings_by_clause(joined, clauses, table) if per_clause is None else per_clause
     by_column = [(clause, set_clause.by_column(own)) for clause, own in per_clause]
     columns = {member.name: _column(member, clauses, by_column, table) for member in clauses.new}
     lost, lost_checks = set_clause.losses(
@@ -169,17 +175,19 @@ def new_rows(
     return generated.computed(rows, clauses.new, _computed(clauses), table), (*lost_checks, *of_changed)
 
 
-def settings_by_clause(
-    joined: DataFrame, clauses: Clauses, some: Sequence[NumberedClause], table: str
-) -> list[tuple[NumberedClause, list[CastAssignment]]]:
-    """Returns some of the clauses, each with its assignments and their conversions.
+SettingsByClause: TypeAlias = Sequence[tuple[NumberedClause, Sequence[CastAssignment]]]
+"""The clauses, each with its assignments and their conversions."""
+
+
+def settings_by_clause(joined: DataFrame, clauses: Clauses, table: str) -> SettingsByClause:
+    """Returns the settings of all clauses; Spark analyses the values once.
 
     Raises:
         The errors of `set_clause.settings`.
     """
-    flat = [each for clause in some for each in clause.assignments]
+    flat = [each for clause in clauses.all for each in clause.assignments]
     found = iter(set_clause.settings(joined, flat, table, clauses.known_types, clauses.plan.schema_evolution))
-    return [(clause, list(islice(found, len(clause.assignments)))) for clause in some]
+    return [(clause, list(islice(found, len(clause.assignments)))) for clause in clauses.all]
 
 
 def unnumbered(clauses: Clauses) -> Mapping[str, Column | None]:

@@ -14,7 +14,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from dbt.adapters.silt.engine.commands.merge import clauses as merge_clauses
-from dbt.adapters.silt.engine.commands.merge.clauses import ACTION, Clauses
+from dbt.adapters.silt.engine.commands.merge.clauses import ACTION, Clauses, SettingsByClause
 from dbt.adapters.silt.engine.commands.writing import set_clause
 from dbt.adapters.silt.engine.commands.writing.set_clause import CastAssignment
 from dbt.adapters.silt.engine.kernel.identifiers import quote
@@ -29,18 +29,18 @@ _FLOATS: Final = ("float", "double")
 _VARIANT: Final = PrimitiveType("variant")
 
 
-def with_action(joined: DataFrame, clauses: Clauses, table: str) -> DataFrame:
+def with_action(joined: DataFrame, clauses: Clauses, per_clause: SettingsByClause) -> DataFrame:
     """Adds `ACTION` to joined rows; it is `EQUAL` for rows that an update need not write, if the statement skips them.
 
-    Raises:
-        The errors of `set_clause.settings`.
+    Args:
+        per_clause: the settings of all clauses.
     """
     taken = joined.withColumn(ACTION, merge_clauses.action(clauses))
-    updates = [each for each in clauses.all if each.clause.action.verb is RowVerb.UPDATE]
+    updates = [each for each in per_clause if each[0].clause.action.verb is RowVerb.UPDATE]
     if not clauses.plan.skips_equal_rows or not updates:
         return taken
     equal = F.lit(False)
-    for clause, settings in merge_clauses.settings_by_clause(joined, clauses, updates, table):
+    for clause, settings in updates:
         equal = F.when(F.col(ACTION) == clause.number, _sets_nothing(clauses, settings)).otherwise(equal)
     return taken.withColumn(ACTION, F.when(equal, F.lit(EQUAL)).otherwise(F.col(ACTION)))
 

@@ -24,7 +24,14 @@ from pyspark.sql import functions as F
 from dbt.adapters.silt.engine.commands.commit import discarded_on_error
 from dbt.adapters.silt.engine.commands.merge import clauses as merge_clauses
 from dbt.adapters.silt.engine.commands.merge import join, source
-from dbt.adapters.silt.engine.commands.merge.clauses import ACTION, COPY, IN_SOURCE, IN_TARGET, Clauses
+from dbt.adapters.silt.engine.commands.merge.clauses import (
+    ACTION,
+    COPY,
+    IN_SOURCE,
+    IN_TARGET,
+    Clauses,
+    SettingsByClause,
+)
 from dbt.adapters.silt.engine.commands.merge.equal_rows import EQUAL, with_action
 from dbt.adapters.silt.engine.commands.merge.join import SOURCE_ROW, Sides, Source
 from dbt.adapters.silt.engine.commands.reading import positions, scan
@@ -112,8 +119,9 @@ def _pairs(sides: Sides) -> tuple[DataFrame, tuple[Check, ...]]:
     """Returns the new values of the target's matching or changed rows, each with its `_PLACE`; runs a job."""
     how = "left_outer" if sides.plan.of(MatchKind.NOT_MATCHED_BY_SOURCE) else "inner"
     joined = sides.target_rows(with_position=True).join(sides.source_rows(), F.expr(sides.on()), how)
-    joined = with_action(joined, sides.clauses, sides.target.name)
-    rows, rules = _new_rows(sides, joined.filter(f"{ACTION} > {COPY} or {IN_SOURCE}"), _PLACE)
+    settings = merge_clauses.settings_by_clause(joined, sides.clauses, sides.target.name)
+    joined = with_action(joined, sides.clauses, settings)
+    rows, rules = _new_rows(sides, joined.filter(f"{ACTION} > {COPY} or {IN_SOURCE}"), _PLACE, settings)
     return marking.kept(_only_written_values(rows) if sides.plan.skips_equal_rows else rows), rules
 
 
@@ -213,9 +221,11 @@ def _recorded(
     return file_changes.record(target, changes, metadata, present, {kind: expected[kind] for kind in present})
 
 
-def _new_rows(sides: Sides, joined: DataFrame, carried: Sequence[str] = ()) -> tuple[DataFrame, tuple[Check, ...]]:
+def _new_rows(
+    sides: Sides, joined: DataFrame, carried: Sequence[str] = (), settings: SettingsByClause | None = None
+) -> tuple[DataFrame, tuple[Check, ...]]:
     target = sides.target
-    return merge_clauses.new_rows(joined, sides.clauses, target.snapshot.properties, target.name, carried)
+    return merge_clauses.new_rows(joined, sides.clauses, target.snapshot.properties, target.name, carried, settings)
 
 
 def _write(sides: Sides, rows: DataFrame, metadata: Metadata, rules: Sequence[Check]) -> Written:
