@@ -16,7 +16,7 @@ def test_both_sessions_are_timed_in_turn(spark: SparkSession, tmp_path: Path) ->
     turns: list[int] = []
     found = measured(pair, 2, turns.append)
     assert [len(each) for each in found] == [2, 2] and turns == [0, 1, 2]
-    assert all(seconds > 0 for each in found for seconds in each)
+    assert all(timing.clock > 0 and timing.processor > 0 for each in found for timing in each)
     assert pair[0].house.sql("show tables").count() == 1, "only the stored table is left"
 
 
@@ -27,4 +27,4 @@ def test_a_creator_without_the_intended_hash_is_found(spark: SparkSession, tmp_p
     hashed.house.sql("create table stored as select parse_json('1') as v")
     with pytest.raises(RuntimeError, match="in another way than intended"):
         replace(hashed).create(7)  # a variant has no exact hash
-    assert plain.create(7) > 0
+    assert plain.create(7).clock > 0
