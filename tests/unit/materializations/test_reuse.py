@@ -12,9 +12,12 @@ from dbt.adapters.silt.engine.kernel.log.builds import Build, Effect
 from dbt.adapters.silt.materializations.reuse import (
     Surroundings,
     build_of,
+    build_of_test,
+    cannot_be_cloned,
     is_reusable,
     is_switched_off,
     runs_hooks,
+    source_target,
 )
 
 SERVERS = Surroundings({}, {}, spark="server").hash
@@ -208,3 +211,61 @@ def test_options_of_dbt_state_that_mean_the_same_are_accepted() -> None:
     same = {"require_fresh_data_from": "any", "evaluate_volatile_sql": True, "pre_clone": "never"}
     assert is_reusable(node(reuse="unchanged", state={**same, "compare_unrendered_code": False}), None)
     assert build(node(state=same)) == build(node())
+
+
+HERE, THERE = Surroundings({}, {}, schema=("silt", "dev")), Surroundings({}, {}, schema=("silt", "main"))
+
+
+def test_names_of_schemas_do_not_count_in_the_portable_hash() -> None:
+    mine = build(node(schema="marts", database="a", alias="x"), HERE)
+    theirs = build(node(schema="main_marts", alias="orders"), THERE)
+    assert mine.portable == theirs.portable and mine.code != theirs.code
+    assert mine.query == "select 1 as a" and build(node(tblproperties={"a": "b"}), HERE).portable != mine.portable
+    assert build(node(), Surroundings({"spark.sql.ansi.enabled": "false"}, {})).portable != mine.portable
+
+
+def test_a_seed_is_compared_by_its_file() -> None:
+    seed = node("", "seed", materialized="seed")
+    assert build(seed, HERE, "1").portable == build(seed, THERE, "1").portable != build(seed, THERE, "2").portable
+    assert build(seed).query is None
+
+
+@pytest.mark.parametrize(
+    ("model", "why"),
+    [
+        (node(), None),
+        (node("", "seed", materialized="seed"), None),
+        (node(materialized="incremental", unique_key="a"), "only tables and seeds are cloned"),
+        (node("select * from raw", "snapshot", materialized="snapshot"), "only tables and seeds are cloned"),
+        (node(language="python", pure=True), "python models are not compared"),
+    ],
+)
+def test_nodes_that_are_never_cloned_have_a_reason(model: dict[str, Any], why: str | None) -> None:
+    found = cannot_be_cloned(build(model))
+    assert found is None if why is None else str(found).startswith(why)
+    assert bool(build(model).portable) is (why is None)
+
+
+def test_another_target_implies_reuse_and_is_named_by_one_key() -> None:
+    assert source_target(node(reuse={"from": "prod"})) == "prod" and is_reusable(node(reuse={"from": "prod"}), None)
+    assert source_target(node(reuse="unchanged")) is None
+    for bad in ({}, {"from": ""}, {"from": None}, {"from": 1}, {"from": "prod", "to": "dev"}, {"target": "prod"}):
+        with pytest.raises(CompilationError, match="it has one key, `from`"):
+            is_reusable(node(reuse=bad), None)
+
+
+def test_a_data_test_has_no_state() -> None:
+    with pytest.raises(CompilationError, match="`state` has no meaning for a data test"):
+        is_reusable(node(resource_type="test", reuse="unchanged", state={"lag_tolerance": "1h"}), None)
+
+
+def test_a_data_test_is_known_by_its_id_and_schema_and_by_its_query() -> None:
+    test = {**node(resource_type="test"), "schema": "main"}
+    one = build_of_test(test, "select 1", HERE, 5)
+    assert one.owner == "model.shop.orders in main" and one.at_ms == 5 and one.unknown == ()
+    assert build_of_test(test, "select   1 -- one", HERE, 5).code == one.code
+    assert build_of_test(test, "select 2", HERE, 5).code != one.code
+    headed = build_of_test(
+        {**node(resource_type="test", sql_header="set x = 1"), "schema": "main"}, "select 1", HERE, 5
+    )
+    assert headed.unknown == ("it has a sql_header",)

@@ -52,7 +52,7 @@ from dbt.adapters.silt.engine.commands.target import Outcome, WriteSettings, nev
 from dbt.adapters.silt.engine.kernel.clock import Clock, SystemClock
 from dbt.adapters.silt.engine.kernel.errors import InvalidStatementError
 from dbt.adapters.silt.engine.kernel.identifiers import quote, string_literal
-from dbt.adapters.silt.engine.kernel.log.builds import Build
+from dbt.adapters.silt.engine.kernel.log.builds import Build, BuildFacts
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
 from dbt.adapters.silt.engine.kernel.progress import Progress, silent
 from dbt.adapters.silt.engine.kernel.storage.settings import StorageSettings, storages
@@ -66,13 +66,14 @@ from dbt.adapters.silt.engine.statements import damaged_tables, missing_names
 from dbt.adapters.silt.engine.statements.conflict_retry import ConflictRetry, RetryQueue
 from dbt.adapters.silt.engine.statements.execute import dataframe_write
 from dbt.adapters.silt.engine.statements.execute.affected_tables import Written, affected_tables, names_in_use
+from dbt.adapters.silt.engine.statements.resolve.build_facts import facts_of_query
 from dbt.adapters.silt.engine.statements.resolve.expansion import SqlFragment
 from dbt.adapters.silt.engine.statements.resolve.namespace import Namespace
-from dbt.adapters.silt.engine.statements.resolve.reads import ReadHistory
+from dbt.adapters.silt.engine.statements.resolve.reads import ReadHistory, Resolved
 from dbt.adapters.silt.engine.statements.resolve.resolve import Resolver
 from dbt.adapters.silt.engine.statements.resolve.snapshot_views import SnapshotViews
 from dbt.adapters.silt.engine.statements.resolve.stored_code import Allowed
-from dbt.adapters.silt.engine.statements.steps import skips
+from dbt.adapters.silt.engine.statements.steps import on_table, skips
 from dbt.adapters.silt.engine.statements.steps.context import Context, Result
 from dbt.adapters.silt.engine.statements.steps.transactions import SessionTransaction
 
@@ -533,6 +534,20 @@ class Warehouse:
             context = self._context(WriteSettings())
             alone = replace(context, resolver=replace(context.resolver, read_history=None))
             return alone.dataframe(self._read(query)).schema
+
+    def facts(self, build: Build) -> BuildFacts:
+        """Returns the facts that a build from the present versions would record; nothing is computed or written.
+
+        Args:
+            build: the build, with its query, if it has one.
+
+        Raises:
+            SiltError: if the query cannot be resolved.
+        """
+        context = self._context(WriteSettings())
+        resolved = Resolved((), ()) if build.query is None else context.resolver.query(self._read(build.query))
+        found = facts_of_query(build, resolved, context.resolver.time_zone)
+        return replace(found, portable=on_table.portable_of(context, build))
 
     def snapshot(self, name: RelationName) -> Snapshot:
         """Returns the newest snapshot of a table of the warehouse.

@@ -7,7 +7,7 @@ import json
 import os
 import re
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from importlib.metadata import PackageNotFoundError, version
@@ -24,6 +24,10 @@ from dbt.adapters.silt.runs.done_again import is_repeatable
 UNCHANGED: Final = "unchanged"
 """The value of `reuse` with which a node is reused."""
 
+_FROM: Final = "from"
+_NAMES: Final = ("database", "schema", "alias")
+"""The configs that name the table, which may differ in each target."""
+
 VARIABLE: Final = "silt_reuse"
 """The dbt variable that switches reuse off."""
 
@@ -32,7 +36,7 @@ _LAG: Final = "lag_tolerance"
 _NOT_STATE: Final = {
     "evaluate_volatile_sql": (False, "a node whose values may differ in each run is never reused: leave it out"),
     "require_fresh_data_from": ("all", "a node is built if any of its inputs has changed: leave it out"),
-    "pre_clone": ("if_missing", "no table is cloned from another target: leave it out"),
+    "pre_clone": ("if_missing", "use `reuse: {from: prod}`, which clones the tables of another target"),
     "compare_unrendered_code": (True, "the compiled code decides: leave it out"),
 }
 """The options of dbt State, each with a value that means nothing here, and why."""
@@ -96,10 +100,19 @@ class Surroundings:
     @cached_property
     def hash(self) -> str:
         """The hash of all of this and of the versions, settings and time zone that a local Spark would have."""
+        return _hash([*self._parts, self.schema])
+
+    @cached_property
+    def portable_hash(self) -> str:
+        """The hash of all of this but the schema, which is another in each target."""
+        return _hash(self._parts)
+
+    @property
+    def _parts(self) -> list[Any]:
         settings = {name: str(value) for name, value in self.spark_conf.items()}
         spark = self.spark or [_spark_version(), _spark_defaults(), *map(os.environ.get, _VARIABLES)]
         zone = settings.get("spark.sql.session.timeZone") or _local_zone()
-        return _hash([package_version, spark, zone, settings, dict(self.macros), self.schema])
+        return [package_version, spark, zone, settings, dict(self.macros)]
 
 
 def is_reusable(model: Mapping[str, Any], default: str | None) -> bool:
@@ -119,9 +132,36 @@ def is_reusable(model: Mapping[str, Any], default: str | None) -> bool:
         raise CompilationError(f"`state` cannot have {', '.join(unknown)}: its keys are {', '.join(_STATE_KEYS)}")
     _check_state(state)
     reuse = config.get("reuse", default)
+    if isinstance(reuse, Mapping):
+        source_target(model)
+        return True
     if reuse not in (*_OFF, UNCHANGED):
-        raise CompilationError(f"`reuse` cannot be {reuse!r}: set it to `{UNCHANGED}`, or to `never`")
+        raise CompilationError(
+            f"`reuse` cannot be {reuse!r}: set it to `{UNCHANGED}`, to `never`, or to a mapping such as {{from: prod}}"
+        )
     return bool(reuse == UNCHANGED)
+
+
+def source_target(model: Mapping[str, Any]) -> str | None:
+    """Returns the target whose table may be cloned, by the config `reuse: {from: prod}`; empty without it.
+
+    Raises:
+        CompilationError: if the mapping has another form.
+    """
+    reuse = model["config"].get("reuse")
+    if not isinstance(reuse, Mapping):
+        return None
+    target = reuse.get(_FROM)
+    if set(reuse) != {_FROM} or not isinstance(target, str) or not target.strip():
+        raise CompilationError(f"`reuse` cannot be {dict(reuse)!r}: it has one key, `{_FROM}`, the name of a target")
+    return target
+
+
+def cannot_be_cloned(build: Build) -> str | None:
+    """Returns why no table of another target can hold the rows of a build, if so."""
+    if build.effect is not Effect.REPLACES:
+        return "only tables and seeds are cloned, which are built from their inputs alone"
+    return None if build.portable else "python models are not compared"
 
 
 def _check_state(state: Mapping[str, Any]) -> None:
@@ -187,6 +227,8 @@ def build_of(model: Mapping[str, Any], checksum: str | None, around: Surrounding
     """
     is_sql = model.get("language", "sql") == "sql"
     code = str(model.get("compiled_code") or "")
+    is_seed = model["resource_type"] == "seed"
+    portable = _hash([_checked(model, checksum), _configs(model, _NAMES), around.portable_hash])
     return Build(
         owner=str(model["unique_id"]),
         code=_hash([normal_text(code) if is_sql else code, _checked(model, checksum), _configs(model)]),
@@ -194,9 +236,11 @@ def build_of(model: Mapping[str, Any], checksum: str | None, around: Surrounding
         at_ms=at_ms,
         effect=_effect(model, code),
         text=_snapshot_text(model, code) if model["resource_type"] == "snapshot" else None,
-        views=model["resource_type"] == "seed" or not is_sql,
+        views=is_seed or not is_sql,
         unknown=tuple(_unknown(model, is_sql, around)),
         tolerance_ms=tolerance_ms(model["config"].get("state") or {}),
+        portable=portable if is_sql and _effect(model, code) is Effect.REPLACES else "",
+        query=None if is_seed else code,
     )
 
 
@@ -261,8 +305,9 @@ def _snapshot_text(model: Mapping[str, Any], code: str) -> str:
     return "\n, ".join([code, *texts])
 
 
-def _configs(model: Mapping[str, Any]) -> list[Any]:
-    config = {name: value for name, value in model["config"].items() if name not in _NOT_OF_ROWS}
+def _configs(model: Mapping[str, Any], without: Container[str] = ()) -> list[Any]:
+    given = model["config"].items()
+    config = {name: value for name, value in given if name not in _NOT_OF_ROWS and name not in without}
     columns = model.get("columns") or {}
     typed = {
         name: [each.get("data_type"), each.get("constraints"), each.get("quote")]

@@ -7,7 +7,7 @@ import time
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 from dbt.adapters.base.meta import AdapterMeta, available
@@ -16,6 +16,7 @@ from dbt_common.exceptions import DbtDatabaseError
 
 from dbt.adapters.silt.engine.catalog.names import RelationEntry, RelationKind, RelationName
 from dbt.adapters.silt.engine.kernel.errors import RelationExistsError, ReplaceWhereMismatchError, sentence
+from dbt.adapters.silt.engine.kernel.identifiers import quote
 from dbt.adapters.silt.lazy import lazy_module
 from dbt.adapters.silt.materializations.incremental.microbatch import REMEDY
 from dbt.adapters.silt.records.units import Unit, clone_unit, main_unit, model_hook_scope
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from dbt.adapters.silt.engine.statements.execute.affected_tables import Written
     from dbt.adapters.silt.materializations import reuse, seeds
     from dbt.adapters.silt.materializations.external import project_files
+    from dbt.adapters.silt.methods import other_targets
     from dbt.adapters.silt.relation import SiltRelation
     from dbt.adapters.silt.runs import cut_relations, done_again, skips
     from dbt.adapters.silt.runs import response as responses
@@ -44,6 +46,7 @@ else:
     reuse = lazy_module("dbt.adapters.silt.materializations.reuse")
     ast = lazy_module("dbt.adapters.silt.engine.sql.ast")
     tokens = lazy_module("dbt.adapters.silt.engine.sql.tokens")
+    other_targets = lazy_module("dbt.adapters.silt.methods.other_targets")
     project_files = lazy_module("dbt.adapters.silt.materializations.external.project_files")
     cut_relations = lazy_module("dbt.adapters.silt.runs.cut_relations")
     done_again = lazy_module("dbt.adapters.silt.runs.done_again")
@@ -113,16 +116,43 @@ class UnitMethods(metaclass=AdapterMeta):
             return None
         with self.connections.exception_handler(f"look for the last build of {relation}"):
             entry = self._find(relation)
-            if entry is None or entry.kind is not RelationKind.TABLE:
+            is_table = entry is not None and entry.kind is RelationKind.TABLE
+            log = self.connections.catalog.table(entry.name) if entry is not None and is_table else None
+            if log is not None and log.snapshot().holds(unit.txn):
                 return None
-            log = self.connections.catalog.table(entry.name)
-            decision = None if log.snapshot().holds(unit.txn) else self._reuse(unit.build, model, log, full_refresh)
-        if not isinstance(decision, reuse_decision.Reused):
-            self.connections.node.context.built_because = None if decision is None else str(decision)
+            decision = None if log is None else self._reuse(unit.build, model, log, full_refresh)
+        note = "; its hooks did not run" if reuse.has_hooks(model) and not reuse.runs_hooks(model) else ""
+        if isinstance(decision, reuse_decision.Reused):
+            response = responses.SiltResponse.of_reuse(decision, note)
+            self.connections.runner.note_reuse(response)
+            return response
+        self.connections.node.context.built_because = None if decision is None else str(decision)
+        return None if self._is_built_anyway(full_refresh) else self._cloned(unit, model, relation, note)
+
+    def _is_built_anyway(self, full_refresh: bool) -> bool:
+        return full_refresh or reuse.is_switched_off(getattr(self.config, "cli_vars", None) or {})
+
+    def _cloned(self, unit: Unit, model: Mapping[str, Any], relation: SiltRelation, note: str) -> SiltResponse | None:
+        """Clones the table of another target if it holds the rows that the build would write; empty if not."""
+        name, build, context = reuse.source_target(model), unit.build, self.connections.node.context
+        if name is None or build is None or name == str(getattr(self.config, "target_name", "")):
             return None
-        is_silent = reuse.has_hooks(model) and not reuse.runs_hooks(model)
-        response = responses.SiltResponse.of_reuse(decision, "; its hooks did not run" if is_silent else "")
-        self.connections.runner.note_reuse(response)
+        with self.connections.exception_handler(f"look for the table of {relation} in the target {name}"):
+            other = other_targets.other_target(self.connections, self.config, name)
+            why_not = reuse.cannot_be_cloned(build)
+            facts = partial(self.connections.handle.warehouse.facts, build)
+            found = why_not or other_targets.source_of(self.connections, other, model, facts)
+        if not isinstance(found, tuple):
+            reasons = (context.built_because, f"not cloned from {name}: {found}")
+            context.built_because = "; ".join(each for each in reasons if each)
+            return None
+        last, version, known = found
+        source = ".".join(map(quote, last.table.split(".", 2)))
+        text = f"create or replace table {relation} shallow clone {source} version as of {version}"
+        context.built_because = None
+        response = self._write(text, replace(unit, build=replace(build, known=known)))
+        assert isinstance(response, responses.SiltResponse)
+        response.note_clone(last, name, note)
         return response
 
     @available.parse_none

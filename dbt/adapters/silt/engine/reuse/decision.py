@@ -20,6 +20,7 @@ class LastBuild:
         changed_data: whether the build added or removed rows.
         changed_since: what another commit has changed in the table since, for messages; None if nothing.
         at_ms: the time of the commit, in milliseconds since 1970-01-01 UTC.
+        target: the target of the dbt profile, if a dbt command made the build.
     """
 
     table: str
@@ -29,6 +30,7 @@ class LastBuild:
     changed_data: bool = True
     changed_since: str | None = None
     at_ms: int = 0
+    target: str | None = None
 
 
 @dataclass(frozen=True)

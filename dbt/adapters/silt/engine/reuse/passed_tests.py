@@ -15,7 +15,7 @@ from typing import Final
 
 from dbt.adapters.silt.engine.catalog.catalog import Catalog
 from dbt.adapters.silt.engine.kernel import foreign_json
-from dbt.adapters.silt.engine.kernel.log.builds import DEFINITIONS_KEY, FILES_KEY, Build, BuildFacts, local_day
+from dbt.adapters.silt.engine.kernel.log.builds import Build, BuildFacts, local_day
 from dbt.adapters.silt.engine.kernel.storage.store import DOCUMENT_BYTES, ObjectMissing, Store
 from dbt.adapters.silt.engine.reuse.decision import Built, Decision, LastBuild, decide
 from dbt.adapters.silt.engine.reuse.present import names_published_versions, present
@@ -80,7 +80,7 @@ class PassedTests:
         facts = passed.facts
         if facts.unknown or None in facts.files.values() or not names_published_versions(self.catalog, facts):
             return False
-        body = {**facts.commit_info(), DEFINITIONS_KEY: dict(facts.definitions), FILES_KEY: dict(facts.files)}
+        body = {**facts.commit_info(), **facts.inputs_info()}
         if passed.run_id is not None:
             body[_RUN] = passed.run_id
         self._store.make_folder(_FOLDER)

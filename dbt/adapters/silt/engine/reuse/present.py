@@ -13,7 +13,7 @@ from dbt.adapters.silt.engine.kernel.log.builds import INFO_KEY, Build, BuildFac
 from dbt.adapters.silt.engine.kernel.log.commit_search import last_change
 from dbt.adapters.silt.engine.kernel.log.history import Commit
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
-from dbt.adapters.silt.engine.kernel.table.actions import Json, Metadata
+from dbt.adapters.silt.engine.kernel.table.actions import Metadata
 from dbt.adapters.silt.engine.kernel.transaction.branch_log import BranchLog
 from dbt.adapters.silt.engine.reuse.decision import Decision, LastBuild, Present, PresentTable, decide
 
@@ -45,9 +45,10 @@ def last_build(log: DeltaLog, owner: str, key: str = INFO_KEY) -> LastBuild | No
     for commit in log.newest_commits():
         facts = BuildFacts.of_info(commit.info, key)
         if facts is not None and facts.owner == owner:
-            run_id = _run_id(commit.info.extra.get("dbt"))
+            run_id, target = (_of_dbt(commit, name) for name in ("runId", "target"))
             since = _changed_since(log, commit, later)
-            return LastBuild(log.name, commit.version, facts, run_id, _changes(commit), since, commit.timestamp_ms)
+            at_ms = commit.timestamp_ms
+            return LastBuild(log.name, commit.version, facts, run_id, _changes(commit), since, at_ms, target)
         later.append(commit)
     return None
 
@@ -92,18 +93,19 @@ def relation(name: str) -> RelationName | None:
 
 def names_published_versions(catalog: Catalog, facts: BuildFacts) -> bool:
     """Returns whether the facts name no version that exists on a branch only."""
-    logs = ((_log(catalog, name), read) for name, read in facts.tables.items())
+    logs = ((log_of(catalog, name), read) for name, read in facts.tables.items())
     return not any(isinstance(log, BranchLog) and read.version > log.base_version for log, read in logs)
 
 
-def _log(catalog: Catalog, name: str) -> DeltaLog | None:
+def log_of(catalog: Catalog, name: str) -> DeltaLog | None:
+    """Returns the log of a table by its full name, or None if no table has the name."""
     found = relation(name)
     entry = None if found is None else catalog.find(found)
     return catalog.table(entry.name) if entry is not None and entry.kind is RelationKind.TABLE else None
 
 
 def _table(catalog: Catalog, name: str, read: TableState, is_published: bool) -> PresentTable | None:
-    log = _log(catalog, name)
+    log = log_of(catalog, name)
     if log is None:
         return None
     snapshot = log.snapshot()
@@ -147,6 +149,7 @@ def _changed_columns(log: DeltaLog, build: Commit, later: Iterable[Commit]) -> C
     return next(each for each in later if any(isinstance(action, Metadata) for action in each.actions))
 
 
-def _run_id(origin: Json) -> str | None:
-    found = origin.get("runId") if isinstance(origin, dict) else None
+def _of_dbt(commit: Commit, name: str) -> str | None:
+    origin = commit.info.extra.get("dbt")
+    found = origin.get(name) if isinstance(origin, dict) else None
     return found if isinstance(found, str) else None

@@ -403,6 +403,12 @@ class Invocation:
                 raise DbtRuntimeError(str(error)) from error
         return retry
 
+    @property
+    def profiles_dir(self) -> str | None:
+        """The folder of profiles.yml, if dbt knows it."""
+        found = self._flag("profiles_dir")
+        return None if found is None else str(found)
+
     def _flag(self, name: str) -> Any:
         """Returns a flag of the command, or None if dbt passes no such flag."""
         return getattr(getattr(self._config, "args", None), name, None)

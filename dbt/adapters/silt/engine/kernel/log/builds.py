@@ -21,6 +21,9 @@ DEFINITIONS_KEY: Final = "readDefinitions"
 FILES_KEY: Final = "readFiles"
 """The fields of `commitInfo` for the views, functions and files that a statement has read."""
 
+CLONED_KEY: Final = "clonedFrom"
+"""The field of `commitInfo` of a clone for the id and the version of the table whose rows the clone has."""
+
 KEYS_INFO_KEY: Final = "changedKeys"
 """The field of `commitInfo` for the facts of a statement with CHANGED KEYS."""
 
@@ -63,6 +66,10 @@ class Build:
         at_ms: the time when the build is requested, in milliseconds since 1970-01-01 UTC.
         tolerance_ms: the time after a build in which changes of the rows that it read do not yet require another build,
             in milliseconds.
+        portable: hash of the configs and of the environment, without names of schemas, by which the same build of
+            another schema is recognised; empty if it is never another schema's.
+        query: the query whose relations do not count by their names in that comparison, if any.
+        known: the facts, if the texts of the statement do not contain them, as in a clone.
     """
 
     owner: str
@@ -74,6 +81,9 @@ class Build:
     views: bool = False
     unknown: tuple[str, ...] = ()
     tolerance_ms: int = 0
+    portable: str = ""
+    query: str | None = None
+    known: BuildFacts | None = None
 
 
 @dataclass(frozen=True)
@@ -101,6 +111,8 @@ class BuildFacts:
 
     Attributes:
         owner, code, environment: as in `Build`.
+        portable: hash of `Build.portable` and of the query, with ids in place of the names of tables; None if it is
+            never the same in another schema.
         unknown: why the rows may differ in each build.
         day: the date of the build, if the rows depend on it.
         zone: the session's time zone, which determines that date.
@@ -118,6 +130,7 @@ class BuildFacts:
     tables: Mapping[str, TableState] = field(default_factory=dict)
     definitions: Mapping[str, str | None] = field(default_factory=dict)
     files: Mapping[str, str | None] = field(default_factory=dict)
+    portable: str | None = None
 
     @classmethod
     def of_info(cls, info: CommitInfo, key: str = INFO_KEY) -> BuildFacts | None:
@@ -131,7 +144,8 @@ class BuildFacts:
         if not isinstance(body, Mapping) or not all(isinstance(body.get(each), str) for each in _REQUIRED):
             return None
         tables = {name: _state(each) for name, each in _mapping(body, "tables").items()}
-        unknown, day, zone = body.get("unknown", []), body.get("day"), body.get("zone")
+        unknown, day, zone, portable = (body.get(name) for name in _OPTIONAL)
+        unknown = [] if unknown is None else unknown
         if None in tables.values() or not isinstance(unknown, list) or not isinstance(day, str | None):
             return None
         return cls(
@@ -142,6 +156,7 @@ class BuildFacts:
             tables={name: state for name, state in tables.items() if state is not None},
             definitions=_texts(fields, DEFINITIONS_KEY),
             files=_texts(fields, FILES_KEY),
+            portable=portable if isinstance(portable, str) else None,
         )
 
     def commit_info(self, key: str = INFO_KEY) -> dict[str, Json]:
@@ -153,10 +168,16 @@ class BuildFacts:
         body |= {"tables": tables} if tables else {}
         body |= {"unknown": list(self.unknown)} if self.unknown else {}
         body |= {} if self.day is None else {"day": self.day, "zone": self.zone}
+        body |= {} if self.portable is None else {"portable": self.portable}
         return {key: body}
+
+    def inputs_info(self) -> dict[str, Json]:
+        """Returns the fields for the commitInfo, or for a document, for definitions and files."""
+        return {DEFINITIONS_KEY: dict(self.definitions), FILES_KEY: dict(self.files)}
 
 
 _REQUIRED: Final = ("owner", "code", "environment")
+_OPTIONAL: Final = ("unknown", "day", "zone", "portable")
 
 
 def local_day(zone: str | None, at_ms: int) -> str | None:

@@ -18,6 +18,7 @@ from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
 from dbt.adapters.silt.engine.kernel.transaction.branch_log import BranchLog
 from dbt.adapters.silt.engine.kernel.transaction.changes import RESTORE_OPERATION, ReadSet
 from dbt.adapters.silt.engine.kernel.transaction.restore import RestorePoint
+from dbt.adapters.silt.engine.reuse.origins import origin_of
 from dbt.adapters.silt.engine.sql import ast
 from dbt.adapters.silt.engine.sql.ast import TimeTravel
 from dbt.adapters.silt.engine.statements.resolve import time_travel
@@ -71,6 +72,7 @@ def clone(context: Context, statement: ast.Clone) -> Result:
 
 def _clone(context: Context, statement: ast.Clone, target: CreateTarget, source: DeltaLog) -> Maker:
     cloned = CloneSource(source.name, source, _source_snapshot(context, source, statement.at))
+    origin = origin_of(source, cloned.snapshot.metadata.id, cloned.snapshot.version)
     resolved = context.resolver.resolve([], target=target.log)
     inputs = Inputs({source.name: (cloned.snapshot.version,)}).and_earlier(resolved.inputs)
     return lambda log: cloning.clone(
@@ -78,7 +80,7 @@ def _clone(context: Context, statement: ast.Clone, target: CreateTarget, source:
         cloned,
         CloneOptions(statement.shallow, statement.properties),
         statement.mode,
-        settings_with(context, replace(resolved, inputs=inputs)),
+        settings_with(context, replace(resolved, inputs=inputs)).with_commit_info(origin.commit_info()),
     )
 
 

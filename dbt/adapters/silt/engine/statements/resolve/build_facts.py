@@ -5,11 +5,23 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
-from dbt.adapters.silt.engine.kernel.log.builds import Build, BuildFacts, TableState, local_day
+from dbt.adapters.silt.engine.kernel.identifiers import quote
+from dbt.adapters.silt.engine.kernel.log.builds import Build, BuildFacts, TableState, facts_hash, local_day
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
+from dbt.adapters.silt.engine.reuse.origins import origin_of
+from dbt.adapters.silt.engine.sql.query.edits import Edit, edited
 from dbt.adapters.silt.engine.sql.query.unrepeatable import Unrepeatable, unrepeatable
-from dbt.adapters.silt.engine.statements.resolve.expansion import ExpandedQuery, View, VirtualRelation, distinct
+from dbt.adapters.silt.engine.sql.tokens import normal_text
+from dbt.adapters.silt.engine.statements.resolve.expansion import (
+    Child,
+    ExpandedQuery,
+    FunctionCall,
+    Table,
+    View,
+    VirtualRelation,
+    distinct,
+)
 from dbt.adapters.silt.engine.statements.resolve.information_schema import Listing
 from dbt.adapters.silt.engine.statements.resolve.reads import Resolved
 
@@ -44,6 +56,52 @@ def facts_of(build: Build, resolved: Resolved, zone: str) -> BuildFacts:
             if name in inputs.metadata
         },
     )
+
+
+def portable(build: Build, query: ExpandedQuery | None) -> str | None:
+    """Returns the hash by which the same build of another schema is recognised; empty if it cannot be another's.
+
+    Args:
+        query: the build's query, if it has one.
+    """
+    try:
+        return facts_hash([build.portable, None if query is None else _without_names(query)])
+    except _NotPortableError:
+        return None
+
+
+class _NotPortableError(Exception):
+    """A text reads something that has no id."""
+
+
+def _without_names(query: ExpandedQuery) -> str:
+    """Returns the tokens of a text, with the ids of tables, and the texts of views and functions, as names.
+
+    The last part of a name stays, because it may qualify columns.
+    """
+    if len(query.children) < len(query.text.text.scan.references):
+        raise _NotPortableError
+    edits = [
+        Edit(reference.start, reference.end, quote(f"{_meaning(child)} {reference.parts[-1].lower()}"))
+        for reference, child in query.children.items()
+    ]
+    edits += [Edit(call.start, call.end, quote(_called(each))) for call, each in query.calls.items()]
+    return normal_text(edited(query.text.sql, edits))
+
+
+def _meaning(child: Child) -> str:
+    if isinstance(child, Table) and child.fixed is None:
+        snapshot = child.log.snapshot()
+        return origin_of(child.log, snapshot.metadata.id, snapshot.version).table_id
+    if isinstance(child, View) and child.fingerprint is not None:
+        return facts_hash([_without_names(child.query), list(child.columns)])
+    raise _NotPortableError
+
+
+def _called(call: FunctionCall) -> str:
+    function = call.function
+    own = [repr(each) for each in (function.parameters, function.returns, function.python)]
+    return facts_hash([*own, function.body if function.python else _without_names(call.query)])
 
 
 def facts_of_query(build: Build, resolved: Resolved, zone: str) -> BuildFacts:

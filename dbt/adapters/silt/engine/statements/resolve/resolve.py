@@ -227,6 +227,10 @@ class Resolver:
         """Resolves a single query."""
         return self.resolve([SqlFragment(sql)], view=view)
 
+    def expanded(self, sql: str) -> ExpandedQuery:
+        """Returns a query with the tables, views and functions that it names, not pinned; raises as `resolve`."""
+        return self._expanded(Expander(self.namespace, self.allowed), SqlFragment(sql), ())
+
     def check(self, function: Function) -> None:
         """Checks that Spark can call the function as it would be stored; nothing is computed.
 

@@ -20,10 +20,12 @@ from dbt.adapters.silt.engine.kernel.errors import (
     UnsupportedStatementError,
 )
 from dbt.adapters.silt.engine.kernel.log import commit_search
+from dbt.adapters.silt.engine.kernel.log.builds import Build
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
+from dbt.adapters.silt.engine.kernel.table.actions import Json
 from dbt.adapters.silt.engine.kernel.transaction.changes import merged_reads
 from dbt.adapters.silt.engine.sql.ast import MakesTable, Name, OnObject, OnTable, Statement
-from dbt.adapters.silt.engine.statements.resolve.build_facts import facts_of
+from dbt.adapters.silt.engine.statements.resolve.build_facts import facts_of, portable
 from dbt.adapters.silt.engine.statements.resolve.expansion import SqlFragment
 from dbt.adapters.silt.engine.statements.resolve.namespace import SparkRelation, WarehouseTable
 from dbt.adapters.silt.engine.statements.resolve.reads import Resolved
@@ -225,7 +227,7 @@ def is_applied(context: Context, statement: Statement) -> bool:
 def settings_with(context: Context, resolved: Resolved) -> WriteSettings:
     """Returns the statement's settings, with the reads of its texts: of its table, and of all tables."""
     commit, build = context.settings.commit, context.settings.build
-    facts = {} if build is None else facts_of(build, resolved, context.resolver.time_zone).commit_info()
+    facts = {} if build is None else _facts(context, build, resolved)
     return replace(
         context.settings,
         positions=resolved.positions,
@@ -236,6 +238,24 @@ def settings_with(context: Context, resolved: Resolved) -> WriteSettings:
             commit_info={**commit.commit_info, **resolved.inputs.commit_info(), **facts},
         ),
     )
+
+
+def _facts(context: Context, build: Build, resolved: Resolved) -> dict[str, Json]:
+    """Returns the fields of `commitInfo` for the facts of a build."""
+    if build.known is not None:
+        return {**build.known.commit_info(), **build.known.inputs_info()}
+    facts = facts_of(build, resolved, context.resolver.time_zone)
+    return replace(facts, portable=portable_of(context, build)).commit_info()
+
+
+def portable_of(context: Context, build: Build) -> str | None:
+    """Returns the hash by which the same build of another schema is recognised; empty if there cannot be another."""
+    if not build.portable:
+        return None
+    try:
+        return portable(build, None if build.query is None else context.resolver.expanded(build.query))
+    except SiltError:
+        return None  # the statement itself has been resolved
 
 
 def _already_applied(context: Context, log: DeltaLog, operation: str | None) -> Outcome | None:

@@ -1,0 +1,145 @@
+"""The origin of a clone's rows, and the comparison of builds in two schemas, without Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from dbt.adapters.silt.engine.catalog.catalog import Catalog
+from dbt.adapters.silt.engine.catalog.names import RelationName
+from dbt.adapters.silt.engine.kernel.log.builds import BuildFacts, TableState
+from dbt.adapters.silt.engine.kernel.storage.store import Store
+from dbt.adapters.silt.engine.kernel.table.actions import AddFile, Metadata
+from dbt.adapters.silt.engine.kernel.transaction.changes import Changes, Operation, ReadSet
+from dbt.adapters.silt.engine.kernel.transaction.commit import CommitSettings, commit
+from dbt.adapters.silt.engine.reuse.decision import LastBuild
+from dbt.adapters.silt.engine.reuse.origins import Origin, differences, origin_of
+from tests.unit.engine.catalog.test_branches import append, opened
+from tests.unit.engine.kernel.log_builder import METADATA, PROTOCOL
+
+SOURCE, CLONE = (RelationName("silt", "main", name) for name in ("source", "copy"))
+TABLES = (SOURCE, CLONE)
+OTHER_COLUMNS = '{"type":"struct","fields":[]}'
+
+
+def put(catalog: Catalog, at: int, path: str | None, info: Mapping[str, Any], **changes: Any) -> None:
+    """Commits a file, or nothing, to one of the tables."""
+    log = catalog.table(TABLES[at])
+    if path is not None:
+        log.store.put(path, b"data")
+    adds = () if path is None else (AddFile(path, {}, 4, 0, stats='{"numRecords": 1}'),)
+    made = Changes(Operation("CLONE"), adds, **changes)
+    commit(log, log.snapshot(), made, ReadSet(), CommitSettings(commit_info=dict(info)))
+
+
+def create(catalog: Catalog, at: int, table_id: str) -> None:
+    log = catalog.new_table(TABLES[at])
+    made = Changes(Operation("CREATE TABLE"), protocol=PROTOCOL, metadata=replace(METADATA, id=table_id))
+    commit(log, None, made, ReadSet(), CommitSettings())
+    catalog.publish_table(TABLES[at], log)
+
+
+def origin(catalog: Catalog, at: int) -> Origin:
+    log = catalog.table(TABLES[at])
+    snapshot = log.snapshot()
+    return origin_of(log, snapshot.metadata.id, snapshot.version)
+
+
+def facts(catalog: Catalog, at: int, **others: Any) -> BuildFacts:
+    snapshot = catalog.table(TABLES[at]).snapshot()
+    read = {str(TABLES[at]): TableState.of(snapshot.metadata, snapshot.version)}
+    return BuildFacts("model.shop.orders", f"code of {at}", tables=read, portable="same", **others)
+
+
+@pytest.fixture
+def catalog(store: Store) -> Catalog:
+    """A catalog with a table and an unchanged clone of it."""
+    found = opened(store)
+    create(found, 0, "source")
+    create(found, 1, "clone")
+    append(found, SOURCE, "first")
+    put(found, 1, "copied", origin(found, 0).commit_info())
+    return found
+
+
+def test_a_table_is_its_own_origin_and_a_clone_is_its_source(catalog: Catalog) -> None:
+    assert origin(catalog, 0) == Origin("source", 1)
+    assert origin(catalog, 1) == Origin("source", 1)
+    assert Origin("source", 1).commit_info() == {"clonedFrom": {"id": "source", "version": 1}}
+
+
+def test_a_clone_that_was_changed_is_its_own_origin(catalog: Catalog) -> None:
+    append(catalog, CLONE, "more")
+    assert origin(catalog, 1) == Origin("clone", 2)
+
+
+def test_a_clone_with_other_columns_is_its_own_origin(catalog: Catalog) -> None:
+    put(catalog, 1, None, {}, metadata=Metadata("clone", OTHER_COLUMNS))
+    assert origin(catalog, 1) == Origin("clone", 2)
+
+
+def test_an_empty_commit_leaves_the_origin(catalog: Catalog) -> None:
+    put(catalog, 1, None, {})
+    assert origin(catalog, 1) == Origin("source", 1)
+
+
+@pytest.mark.parametrize("written", [{"clonedFrom": "source"}, {"clonedFrom": {"id": 1, "version": 2}}, {}])
+def test_an_origin_in_another_form_does_not_count(catalog: Catalog, written: dict[str, Any]) -> None:
+    put(catalog, 1, "again", written)
+    assert origin(catalog, 1) == Origin("clone", 2)
+
+
+def compared(catalog: Catalog, mine: BuildFacts, theirs: BuildFacts, since: str | None = None) -> list[str]:
+    return list(differences(catalog, mine, LastBuild("silt.prod.orders", 4, theirs, changed_since=since)))
+
+
+def test_a_build_from_a_clone_equals_the_build_from_its_source(catalog: Catalog) -> None:
+    assert compared(catalog, facts(catalog, 1), facts(catalog, 0)) == []
+    assert compared(catalog, facts(catalog, 0), facts(catalog, 1)) == []
+
+
+def test_commits_without_rows_do_not_count(catalog: Catalog) -> None:
+    theirs = facts(catalog, 0)
+    put(catalog, 0, None, {})
+    assert compared(catalog, facts(catalog, 0), theirs) == []
+    assert compared(catalog, facts(catalog, 1), facts(catalog, 0)) == []
+
+
+def test_other_rows_of_the_source_are_a_difference(catalog: Catalog) -> None:
+    clone = facts(catalog, 1)
+    append(catalog, SOURCE, "second")
+    assert compared(catalog, clone, facts(catalog, 0)) == ["silt.main.copy has other rows than silt.main.source@v2"]
+
+
+def test_rows_that_the_log_no_longer_tells_about_are_a_difference(catalog: Catalog) -> None:
+    theirs = facts(catalog, 0)
+    for _ in range(12):
+        put(catalog, 0, None, {})
+    mine = facts(catalog, 0)
+    store = catalog.table(SOURCE).store
+    for version in range(5):
+        store.delete(f"_delta_log/{version:020}.json")
+    (found,) = compared(opened_again(catalog), mine, theirs)
+    assert found.startswith("silt.main.source ")
+
+
+def opened_again(catalog: Catalog) -> Catalog:
+    return opened(catalog.store("silt"), 2)
+
+
+def test_each_other_fact_is_a_difference(catalog: Catalog) -> None:
+    mine, theirs = facts(catalog, 1), facts(catalog, 0)
+    assert compared(catalog, mine, replace(theirs, portable="other"))[0].startswith("the code, the configs")
+    assert compared(catalog, mine, replace(theirs, portable=None)) == ["its query cannot be compared"]
+    assert compared(catalog, replace(mine, unknown=("it uses rand()",)), theirs) == ["it uses rand()"]
+    assert compared(catalog, mine, replace(theirs, day="2026-01-01")) == ["it depends on the date"]
+    assert compared(catalog, replace(mine, files={"/x": "1"}), replace(theirs, files={"/x": "1"})) == []
+    assert compared(catalog, replace(mine, files={"/x": "1"}), theirs) == ["the files that it reads are others"]
+    assert compared(catalog, mine, replace(theirs, tables={})) == ["silt.main.copy is another table"]
+    assert compared(catalog, replace(mine, tables={}), theirs) == ["silt.main.source is not read"]
+    assert compared(catalog, mine, theirs, since="it was changed by v7") == ["it was changed by v7"]
+    gone = {"silt.main.gone": TableState("x", 0, "y")}
+    assert "silt.main.gone may have changed" in compared(catalog, mine, replace(theirs, tables=gone))
