@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -11,6 +12,7 @@ import pytest
 from dbt.adapters.silt.engine.catalog.catalog import Catalog
 from dbt.adapters.silt.engine.catalog.names import RelationName
 from dbt.adapters.silt.engine.kernel.log.builds import BuildFacts, TableState
+from dbt.adapters.silt.engine.kernel.storage.memory_store import MemoryStore
 from dbt.adapters.silt.engine.kernel.storage.store import Store
 from dbt.adapters.silt.engine.kernel.table.actions import AddFile, Metadata
 from dbt.adapters.silt.engine.kernel.transaction.changes import Changes, Operation, ReadSet
@@ -18,7 +20,7 @@ from dbt.adapters.silt.engine.kernel.transaction.commit import CommitSettings, c
 from dbt.adapters.silt.engine.reuse.decision import LastBuild
 from dbt.adapters.silt.engine.reuse.origins import Origin, differences, origin_of
 from tests.unit.engine.catalog.test_branches import append, opened
-from tests.unit.engine.kernel.log_builder import METADATA, PROTOCOL
+from tests.unit.engine.kernel.log_builder import METADATA, PROTOCOL, paths
 
 SOURCE, CLONE = (RelationName("silt", "main", name) for name in ("source", "copy"))
 TABLES = (SOURCE, CLONE)
@@ -143,3 +145,44 @@ def test_each_other_fact_is_a_difference(catalog: Catalog) -> None:
     assert compared(catalog, mine, theirs, since="it was changed by v7") == ["it was changed by v7"]
     gone = {"silt.main.gone": TableState("x", 0, "y")}
     assert "silt.main.gone may have changed" in compared(catalog, mine, replace(theirs, tables=gone))
+
+
+def clone(catalog: Catalog) -> None:
+    """Replaces the copy by a clone of the source, whose files keep their names."""
+    log, base = catalog.table(CLONE), catalog.table(CLONE).snapshot()
+    wanted = {each.path: each for each in catalog.table(SOURCE).snapshot().add_files()}
+    held = {each.path: each for each in base.add_files()}
+    adds = tuple(each for path, each in wanted.items() if path not in held)
+    for each in adds:
+        log.store.put(each.path, b"data")
+    removes = tuple(each.remove(0) for path, each in held.items() if path not in wanted)
+    info = CommitSettings(commit_info=dict(origin(catalog, 0).commit_info()))
+    commit(log, base, Changes(Operation("CLONE"), adds, removes), ReadSet(whole_table=True), info)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_equal_facts_mean_equal_rows_in_random_histories(seed: int) -> None:
+    catalog, drawn = opened(MemoryStore()), random.Random(seed)
+    catalog.create_schema("silt", "main")
+    create(catalog, 0, "source")
+    create(catalog, 1, "clone")
+    seen: list[tuple[BuildFacts, frozenset[str]]] = []
+    found = 0
+    for step in range(14):
+        match drawn.randrange(5):
+            case 0:
+                append(catalog, SOURCE, f"s{step}")
+            case 1:
+                append(catalog, CLONE, f"c{step}")
+            case 2:
+                put(catalog, drawn.randrange(2), None, {})
+            case _:
+                clone(catalog)
+        rows = [frozenset(paths(catalog.table(name))) for name in TABLES]
+        seen += [(facts(catalog, at), rows[at]) for at in (0, 1)]
+        mine = facts(catalog, 1)
+        for theirs, then in seen:
+            is_equal = compared(catalog, mine, theirs) == []
+            found += is_equal
+            assert not is_equal or then == rows[1], f"step {step}: a build from other rows counts as equal"
+    assert found > 0, "no history is without an equal build: the newest facts of the copy equal themselves"
