@@ -25,6 +25,7 @@
 {% macro silt_begin() %}
   {%- do adapter.begin_own_materialization() -%}
   {%- do silt_check_configs() -%}
+  {%- do adapter.begin_later(model) -%}
 {% endmacro %}
 
 
@@ -54,5 +55,31 @@
   {%- if reused is none or adapter.runs_hooks_on_reuse(model) -%}
     {{ run_hooks(hooks, inside_transaction=True) }}
     {{ run_hooks(hooks, inside_transaction=False) }}
+    {%- do silt_run_after_publish(config.get('after_publish')) -%}
   {%- endif -%}
+{% endmacro %}
+
+
+{#-- Leaves the statements of the config to the end of a run that is published; otherwise runs them as post-hooks. --#}
+{% macro silt_run_after_publish(given) %}
+  {%- for text in ([given] if given is string else (given or [])) -%}
+    {%- set rendered = render(text) | trim -%}
+    {%- if (rendered | length) > 0 and not adapter.add_later(model, rendered) -%}
+      {%- do adapter.enter_hook(model, 'after_publish', this, should_full_refresh()) -%}
+      {%- call statement() -%}
+        {{ rendered }}
+      {%- endcall -%}
+      {%- do adapter.leave_hook() -%}
+    {%- endif -%}
+  {%- endfor -%}
+{% endmacro %}
+
+
+{#-- In a hook, such as one of `on-run-end`: leaves the statement to the end of a run that is published; the hook runs it
+     otherwise. --#}
+{% macro silt_after_publish(sql) %}
+  {%- if model is not defined or model['resource_type'] == 'macro' -%}
+    {%- do exceptions.raise_compiler_error('silt_after_publish is for hooks; an operation runs its statements at once') -%}
+  {%- endif -%}
+  {{ return('' if execute and adapter.add_later(model, sql) else sql) }}
 {% endmacro %}

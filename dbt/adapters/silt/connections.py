@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
     from dbt.adapters.silt.credentials import SiltCredentials
     from dbt.adapters.silt.engine.catalog.catalog import Catalog
+    from dbt.adapters.silt.engine.catalog.later_statements import LaterStatement, LaterStatements
     from dbt.adapters.silt.engine.catalog.names import RelationName
     from dbt.adapters.silt.materializations.reuse import Surroundings
     from dbt.adapters.silt.records.units import Unit
@@ -89,9 +90,9 @@ class SiltConnectionManager(SQLConnectionManager):
             return RunPublication(
                 self.invocation,
                 publish_mode(self.invocation.variables, given.publish, given.catalog),
-                given.database,
-                given.schema,
+                (given.database, given.schema),
                 lambda: self.environment.catalog,
+                self._run_later,
             )
 
     # Loaded with the first statement
@@ -162,6 +163,23 @@ class SiltConnectionManager(SQLConnectionManager):
     @property
     def catalog(self) -> Catalog:
         return self._publication.catalog
+
+    @property
+    def later(self) -> LaterStatements | None:
+        """The statements that run after the publication of this command; None if it is not published at its end."""
+        return self._publication.later
+
+    def _run_later(self, statement: LaterStatement) -> None:
+        """Runs a statement of this run in a session outside of its branch."""
+        handle = self.environment.open(self.runner, None, self.declared_files())
+        try:
+            response = handle.run_later(statement, self.invocation.run.run_id)
+        except Exception as error:
+            known = errors.as_dbt_error(error, lambda: self.environment.catalog)
+            raise (known or DbtRuntimeError(f"{type(error).__name__}: {error}")) from error
+        finally:
+            handle.close()
+        logger.info(f"After the publication: {statement.text.splitlines()[0]:.80}: {response}")
 
     def open(self, connection: Connection) -> Connection:  # type: ignore[override]
         """Gives the connection a session; the first starts Spark, unless the command may do without it."""

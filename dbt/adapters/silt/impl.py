@@ -32,6 +32,7 @@ from dbt.adapters.silt.methods.contracts import ContractMethods
 from dbt.adapters.silt.methods.data_tests import DataTestMethods
 from dbt.adapters.silt.methods.documentation import DocumentationMethods
 from dbt.adapters.silt.methods.incremental import IncrementalMethods
+from dbt.adapters.silt.methods.later_statements import LaterStatementMethods
 from dbt.adapters.silt.methods.losses import LossMethods
 from dbt.adapters.silt.methods.overrides import OverrideMethods
 from dbt.adapters.silt.methods.registration import RegistrationMethods
@@ -105,6 +106,8 @@ class SiltConfig(IncrementalConfig):
             again.
         pure: whether the rows of a python model depend on its code and its `dbt.ref` inputs only, so that it may be
             reused.
+        after_publish: a statement, or a list of statements, that run when the run is published, or after the post-hooks
+            if each change is visible at once.
         query_tag, query_tags: a tag of the node's Spark jobs.
         file_format, table_format: accepted for projects of other adapters; every table is a Delta table.
 
@@ -123,6 +126,7 @@ class SiltConfig(IncrementalConfig):
     reuse: Any = None
     state: dict[str, Any] | None = None
     pure: bool | None = None
+    after_publish: Any = None
     query_tag: str | None = None
     query_tags: Any = None
     file_format: str | None = None
@@ -142,6 +146,7 @@ class SiltAdapter(  # type: ignore[misc]  # dbt hands an adapter relations of it
     DataTestMethods,
     DocumentationMethods,
     IncrementalMethods,
+    LaterStatementMethods,
     LossMethods,
     OverrideMethods,
     RegistrationMethods,

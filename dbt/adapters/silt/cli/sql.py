@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from dbt.adapters.silt.cli.project.profile import Target
     from dbt.adapters.silt.cli.shell import commands, drawing, output, prompt, results, spark_process, statements
     from dbt.adapters.silt.cli.shell.results import Result
-    from dbt.adapters.silt.cli.shell.statements import Statements
+    from dbt.adapters.silt.cli.shell.statements import ShellContext, Statements
 else:
     commands = lazy_module("dbt.adapters.silt.cli.shell.commands")
     drawing = lazy_module("dbt.adapters.silt.cli.shell.drawing")
@@ -55,7 +55,7 @@ def run(arguments: Namespace) -> int:
     text = _text(arguments)
     texts = None if text is None else commands.pieces(text)
     _check_one(arguments, texts)
-    opened = statements.Statements(_context(open_warehouse(arguments), arguments.run))
+    opened = statements.Statements(shell_context(open_warehouse(arguments), arguments.run))
     try:
         if texts is None:
             prompt.Prompt(opened).run()
@@ -116,7 +116,15 @@ def _check_one(arguments: Namespace, texts: list[str] | None) -> None:
         )
 
 
-def _context(opened: OpenWarehouse, run: str | None) -> Any:
+def shell_context(opened: OpenWarehouse, run: str | None = None) -> ShellContext:
+    """Returns the warehouse and settings of a shell's statements.
+
+    Args:
+        run: the id of a run whose branch the statements read.
+
+    Raises:
+        RunNotFoundError: if no such run exists.
+    """
     target, catalog = opened.target, opened.catalog
     if target is None:
         credentials = {

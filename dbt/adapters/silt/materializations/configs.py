@@ -51,7 +51,7 @@ def check_configs(node: Node, names: ConfigNames, project: str, others: Collecti
         found += incremental_problems(config)
     elif node.get("resource_type") == "snapshot":
         found += [*blank_names(config, _OF_SNAPSHOTS), *named_twice(config)]
-    found += [*_of_writing(node), *blank_names(config, _OF_TABLES)]
+    found += [*_of_writing(node), *_of_later_statements(config), *blank_names(config, _OF_TABLES)]
     if found:
         listed = "\n".join(f"  - {each}" for each in found)
         raise CompilationError(f"The configuration of this {_kind(node)} cannot be used:\n{listed}")
@@ -99,6 +99,13 @@ def _of_writing(node: Node) -> Iterator[str]:
         yield f"`write: {DIFFERENCES}` needs `unique_key`, the columns of which each row has other values"
     else:
         yield from [*blank_names(config, ("unique_key",)), *named_twice(config)]
+
+
+def _of_later_statements(config: Mapping[str, Any]) -> Iterator[str]:
+    given = config.get("after_publish")
+    texts = [given] if isinstance(given, str) else [] if given is None else given
+    if not isinstance(texts, list | tuple) or not all(isinstance(each, str) for each in texts):
+        yield f"`after_publish` must be a statement or a list of statements, but is {given!r}"
 
 
 def _unknown(name: str, nearest: str) -> str:

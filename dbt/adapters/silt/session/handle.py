@@ -17,13 +17,14 @@ from pyspark.sql import DataFrame, SparkSession
 from dbt.adapters.silt.engine.answers.connection import AnswersWithoutSpark
 from dbt.adapters.silt.engine.answers.data_tests import PreparedTest
 from dbt.adapters.silt.engine.answers.quick import Prepared
+from dbt.adapters.silt.engine.catalog.later_statements import LaterStatement
 from dbt.adapters.silt.engine.commands.spark.errors import SPARKS
 from dbt.adapters.silt.engine.kernel.errors import SiltError
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
 from dbt.adapters.silt.engine.sql.tokens import split_statements
 from dbt.adapters.silt.engine.warehouse import Result, Warehouse
-from dbt.adapters.silt.records.units import Unit
+from dbt.adapters.silt.records.units import FIRST, Unit
 from dbt.adapters.silt.runs.agate_tables import rows_of, to_agate
 from dbt.adapters.silt.runs.cut_relations import current_text
 from dbt.adapters.silt.runs.response import SiltResponse
@@ -144,6 +145,16 @@ class SiltHandle:
 
     def cursor(self) -> SiltCursor:
         return SiltCursor(self)
+
+    def run_later(self, statement: LaterStatement, run_id: str) -> SiltResponse:
+        """Runs a statement that was left to the time after the publication of a run; a change of a table is recorded
+        in it, so it is made once.
+        """
+        warehouse, cursor = self.warehouse, self.cursor()
+        is_change = warehouse.written(warehouse.parsed(statement.text)) is not None
+        cursor.execute("", Submission(statement.text, Unit(statement.app_id, FIRST, run_id) if is_change else None))
+        cursor.drain()
+        return cursor.response
 
     def cancel(self) -> None:
         """Stops the running statement and refuses further ones; a stopped statement commits nothing."""

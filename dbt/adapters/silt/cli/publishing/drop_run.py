@@ -12,7 +12,8 @@ from dbt.adapters.silt.records.run_registry import RunRegistry
 
 _DESCRIPTION = """\
 Drops the changes of a run that was held or killed before it was published, with the files that it has written. The
-warehouse is as it was before the run."""
+warehouse is as it was before the run. For a run that was published before all statements that it has left to the time
+after its publication had run, it drops these statements."""
 
 
 def add(subparsers: Subparsers) -> None:
@@ -26,6 +27,10 @@ def run(arguments: Namespace) -> int:
     warehouse = open_warehouse(arguments)
     branches = warehouse.catalog.run_branches(warehouse.database)
     found = branches.find(arguments.run)
+    if branches.waiting(found):
+        count = branches.drop_later(found)
+        text = f"run {found.run_id}: published, and {count} statement{'' if count == 1 else 's'} after that dropped"
+        return show(Answer({"run_id": found.run_id}, [text]), arguments.json)
     branches.drop(found, branches.existing(found, to_drop=True))
     if warehouse.target_path is not None:
         RunRegistry(warehouse.target_path).mark_rolled_back(found.run_id)

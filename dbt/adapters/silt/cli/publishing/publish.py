@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
+import sys
 from argparse import Namespace
 
 from dbt.adapters.silt.cli.answers import Answer, Block, Rows
 from dbt.adapters.silt.cli.options import Subparsers, subcommand
 from dbt.adapters.silt.cli.rendering import show
-from dbt.adapters.silt.cli.warehouses import open_warehouse
+from dbt.adapters.silt.cli.shell.results import CancelledError, StatementFailedError
+from dbt.adapters.silt.cli.shell.spark_process import SparkProcess
+from dbt.adapters.silt.cli.sql import shell_context
+from dbt.adapters.silt.cli.warehouses import OpenWarehouse, open_warehouse
+from dbt.adapters.silt.engine.catalog.later_statements import LaterStatement
+from dbt.adapters.silt.engine.catalog.run_branches import BranchedRun
+from dbt.adapters.silt.engine.kernel.errors import SiltError
 from dbt.adapters.silt.records.run_registry import RunRegistry
 
+_FAILED = 2
+_FIRST = 1
 _DESCRIPTION = """\
 Publishes the changes of a run that was held, for example because a test failed, or that was killed: all at one moment.
-If another writer has changed the same rows since, nothing is published."""
+If another writer has changed the same rows since, nothing is published. Then it runs the statements that the run has
+left to the time after its publication. For a run that was published before all of them had run, it runs the rest."""
 
 
 def add(subparsers: Subparsers) -> None:
@@ -22,13 +32,34 @@ def add(subparsers: Subparsers) -> None:
 
 
 def run(arguments: Namespace) -> int:
-    """Publishes the run."""
+    """Publishes the run, and runs its later statements."""
     warehouse = open_warehouse(arguments)
     branches = warehouse.catalog.run_branches(warehouse.database)
     found = branches.find(arguments.run)
-    versions = branches.publish(found, branches.existing(found))
+    versions = {} if branches.waiting(found) else branches.publish(found, branches.existing(found))
     if warehouse.target_path is not None:
         RunRegistry(warehouse.target_path).mark_published(found.run_id)
     rows = [(table, str(version)) for table, version in sorted(versions.items())]
     blocks: list[Block] = [Rows(("table", "#version"), rows, f"run {found.run_id}: published")]
-    return show(Answer({"run_id": found.run_id, "tables": versions}, blocks), arguments.json)
+    show(Answer({"run_id": found.run_id, "tables": versions}, blocks), arguments.json)
+    return _run_later(warehouse, found)
+
+
+def _run_later(warehouse: OpenWarehouse, found: BranchedRun) -> int:
+    """Runs the later statements; returns the exit code."""
+    context = shell_context(warehouse)
+    spark = SparkProcess(context.profile, context.notice, context.is_kept)
+
+    def carry_out(statement: LaterStatement) -> None:
+        spark.run(statement.text, txn=(statement.app_id, _FIRST))
+        print(f"after the publication: {statement.text}", file=sys.stderr)
+
+    try:
+        warehouse.catalog.run_branches(warehouse.database).run_later(found, carry_out)
+        return 0
+    except (SiltError, StatementFailedError, CancelledError) as error:
+        advice = f"run the rest: silt publish {found.run_id}, or drop the rest: silt drop-run {found.run_id}"
+        print(f"a statement after the publication failed: {error}\n  {advice}", file=sys.stderr)
+        return _FAILED
+    finally:
+        spark.close()

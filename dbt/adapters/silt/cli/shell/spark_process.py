@@ -41,12 +41,15 @@ class SparkProcess:
     """The number of sessions that ended while the shell ran; settings made by their statements are lost."""
     _process: subprocess.Popen[bytes] | None = field(default=None, init=False)
 
-    def run(self, text: str, most: int | None = None, may_commit: bool = True) -> Result:
+    def run(
+        self, text: str, most: int | None = None, may_commit: bool = True, txn: tuple[str, int] | None = None
+    ) -> Result:
         """Runs a statement.
 
         Args:
             most: the maximum number of its rows to return; by default all.
             may_commit: whether it changes data or metadata.
+            txn: the application id and version under which a changed table records it.
 
         Raises:
             StatementFailedError: if it failed.
@@ -56,7 +59,7 @@ class SparkProcess:
         """
         self._start()
         try:
-            self._send({"run": text, "most": most})
+            self._send({"run": text, "most": most, "txn": txn})
             return self._result()
         except KeyboardInterrupt:
             return self._cancelled(may_commit)

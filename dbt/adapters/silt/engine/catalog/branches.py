@@ -232,6 +232,14 @@ class Branch:
         found = [self._parsed(path, _publication) for path in attempts]
         return any(each is None or self._register.close(each) for each in found)
 
+    def is_visible(self) -> bool:
+        """Returns whether an attempt to publish the branch was published; ends all attempts. Raises as
+        `was_published`.
+        """
+        paths = [path for path in self._documents() if path.endswith(_ATTEMPT)]
+        found = [self._parsed(path, _publication) for path in paths]
+        return any(each is not None and self._register.close(each) for each in found)
+
     def close(self) -> None:
         """Ends a branch that other processes may be continuing, and deletes its data files and definitions; it can
         never be published.

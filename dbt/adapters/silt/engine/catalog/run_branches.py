@@ -2,7 +2,8 @@
 
     _branches/runs/<digest>.json   the branch of a run, the run, and why it is held
 
-The document is deleted when the run is published or dropped, or too old to be published.
+The document is deleted when the run is published and its later statements have run, or it is dropped, or too old to be
+published.
 """
 
 from __future__ import annotations
@@ -10,10 +11,12 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from typing import Final
 
 from dbt.adapters.silt.engine.catalog.branches import FOLDER, Branch, delete_old_branches, is_branch_id, is_too_old
+from dbt.adapters.silt.engine.catalog.later_statements import LaterStatement, LaterStatements
 from dbt.adapters.silt.engine.kernel import foreign_json
 from dbt.adapters.silt.engine.kernel.errors import (
     ConcurrentModificationError,
@@ -160,17 +163,53 @@ class RunBranches:
         self._store.put(run.path, _text(replace(run, held=why)))
 
     def publish(self, run: BranchedRun, branch: Branch) -> dict[str, int]:
-        """Publishes a run; returns the new version of each changed table, by its name. Raises as
-        `Branch.publish_once`.
+        """Publishes a run; returns the new version of each changed table, by its name. Its later statements have not
+        run yet: see `run_later`. Raises as `Branch.publish_once`.
         """
+        is_waiting = bool(self.later(run))
         versions = branch.publish_once()
-        self._forget(run)
+        if not is_waiting:
+            self._forget(run)
         return versions
 
+    def later(self, run: BranchedRun) -> LaterStatements:
+        """Returns the statements that are to run after the publication of a run."""
+        return LaterStatements(self._store, run.branch)
+
+    def waiting(self, run: BranchedRun) -> BranchedRun | None:
+        """Returns the run with its branch if it was published, and a statement is still to run after that.
+
+        Raises:
+            CorruptLogError: if a document of the branch cannot be read.
+            StorageError: if the storage failed.
+        """
+        known = self._read(run.path)
+        is_waiting = known is not None and bool(self.later(known))
+        return known if known is not None and is_waiting and Branch(self._register, known.branch).is_visible() else None
+
+    def run_later(self, run: BranchedRun, carry_out: Callable[[LaterStatement], None]) -> int:
+        """Runs the later statements of a run that was published, at least once each; returns their number.
+
+        Raises:
+            CorruptLogError, StorageError: as `waiting`.
+            Exception: of `carry_out`; the next call begins with that statement.
+        """
+        done = self.later(run).run(carry_out)
+        if done:
+            self._forget(run)
+        return done
+
     def drop(self, run: BranchedRun, branch: Branch) -> None:
-        """Drops the changes of a run. Raises as `Branch.close`."""
+        """Drops the changes of a run, and its later statements. Raises as `Branch.close`."""
         branch.close()
+        self.later(run).forget()
         self._forget(run)
+
+    def drop_later(self, run: BranchedRun) -> int:
+        """Drops the later statements of a run that was published; returns their number. Raises as `waiting`."""
+        done = self.later(run).forget()
+        self._forget(run)
+        return done
 
     def _forget(self, run: BranchedRun) -> None:
         """Deletes the document of a run that has ended; the next process of the run deletes it otherwise."""

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from dbt.adapters.silt.engine.catalog import run_branches
     from dbt.adapters.silt.engine.catalog.branches import Branch
     from dbt.adapters.silt.engine.catalog.catalog import Catalog
+    from dbt.adapters.silt.engine.catalog.later_statements import LaterStatement, LaterStatements
 else:
     run_branches = lazy_module("dbt.adapters.silt.engine.catalog.run_branches")
 
@@ -52,23 +53,30 @@ class RunPublication:
     Args:
         invocation: the command.
         mode: when its changes become visible.
-        database, schema: those of the profile; only relations of this database are on the branch.
+        names: the database and schema of the profile; only relations of this database are on the branch.
         catalog: the relations of the warehouse.
+        carry_out: runs a statement outside of the branch, after the publication.
     """
 
     def __init__(
-        self, invocation: Invocation, mode: PublishMode, database: str, schema: str, catalog: Callable[[], Catalog]
+        self,
+        invocation: Invocation,
+        mode: PublishMode,
+        names: tuple[str, str],
+        catalog: Callable[[], Catalog],
+        carry_out: Callable[[LaterStatement], None],
     ) -> None:
         self._invocation = invocation
-        self._database = database
-        self._schema = schema
+        self._database, self._schema = names
         self._catalog = catalog
+        self._carry_out = carry_out
         self._is_on = mode is not PublishMode.AT_ONCE and invocation.which in PUBLISHING_COMMANDS
         self._mode = mode
         self._run: run_branches.BranchedRun | None = None
         self._on_branch: Catalog | None = None
-        self._failure: SiltError | None = None
+        self._failure: Exception | None = None
         self.branch: Branch | None = None
+        self.later: LaterStatements | None = None
 
     @property
     def is_on(self) -> bool:
@@ -81,17 +89,24 @@ class RunPublication:
         return self._on_branch or self._catalog()
 
     def begin(self) -> None:
-        """Opens the branch of this run, once.
+        """Opens the branch of this run, once. If an earlier process has published the run, and was killed before all of
+        its later statements had run, these run first.
 
         Raises:
-            SiltError: if it cannot be opened.
+            SiltError: if it cannot be opened, or such a statement fails.
         """
         if not self._is_on or self.branch is not None:
             return
         catalog, context = self._catalog(), self._invocation.context
         catalog.open_schema(self._database, self._schema)
         run = run_branches.BranchedRun(context.project, context.target, context.run_id)
-        self._run, self.branch = catalog.run_branches(self._database).open(run)
+        runs = catalog.run_branches(self._database)
+        published = runs.waiting(run)
+        if published is not None:
+            logger.info(f"The run {run.run_id} was published; its statements after that follow")
+            runs.run_later(published, self._carry_out)
+        self._run, self.branch = runs.open(run)
+        self.later = runs.later(self._run)
         self._on_branch = catalog.on_branch(self._database, self.branch)
 
     def end(self, end: CommandEnd) -> CommandEnd:
@@ -102,7 +117,7 @@ class RunPublication:
         try:
             return end if self.branch is None or not end.finished else self._ended(end)
         finally:
-            self._is_on, self.branch, self._on_branch = False, None, None
+            self._is_on, self.branch, self.later, self._on_branch = False, None, None, None
 
     def _ended(self, end: CommandEnd) -> CommandEnd:
         results = self._results()
@@ -112,7 +127,9 @@ class RunPublication:
             return replace(end, publication=HELD)
         self._failure = self._publish(results)
         if self._failure is None:
-            return replace(end, publication=PUBLISHED)
+            self._failure = self._run_later()
+            failed = end if self._failure is None else CommandEnd(True, Ending.FAILED, str(self._failure))
+            return replace(failed, publication=PUBLISHED)
         is_held = not isinstance(self._failure, ConcurrentModificationError)
         return CommandEnd(True, Ending.FAILED, str(self._failure), HELD if is_held else None)
 
@@ -157,6 +174,18 @@ class RunPublication:
         logger.info(_published(versions))
         self._note(versions)
         self._enter(versions, results)
+        return None
+
+    def _run_later(self) -> Exception | None:
+        """Runs the statements that were left to the time after the publication; returns the error of one that fails."""
+        assert self._run is not None
+        run_id = self._run.run_id
+        try:
+            self._catalog().run_branches(self._database).run_later(self._run, self._carry_out)
+        except (SiltError, DbtRuntimeError) as error:
+            logger.error(f"The run {run_id} is published, but a statement after the publication failed: {error}")
+            logger.error(f"  run the rest: silt publish {run_id}, or drop the rest: silt drop-run {run_id}")
+            return error
         return None
 
     def _note(self, versions: Mapping[str, int]) -> None:

@@ -1,7 +1,7 @@
 """The process that runs the statements of `silt sql` which need Spark: one after the other, in one session.
 
-A request is a line of JSON on the standard input: first the profile, then `{"run": text, "most": rows}` and
-`{"cancel": true}`. An answer is a line of JSON on the standard output, followed by an Arrow stream of the number of
+A request is a line of JSON on the standard input: first the profile, then `{"run": text, "most": rows, "txn": pair}`
+and `{"cancel": true}`. An answer is a line of JSON on the standard output, followed by an Arrow stream of the number of
 bytes that it states. Warnings and progress are written to the standard error. The process ends with its standard input.
 """
 
@@ -208,7 +208,8 @@ class _Statements:
             self._idle.wait()
             self._idle.clear()
             self._cancelled.clear()
-            threading.Thread(target=self._run, args=(request["run"], request["most"]), daemon=True).start()
+            given = (request["run"], request["most"], request["txn"])
+            threading.Thread(target=self._run, args=given, daemon=True).start()
         self._cancel()
         if self.warehouse.roll_back():
             print("silt: the open transaction was rolled back", file=sys.stderr, flush=True)
@@ -220,10 +221,10 @@ class _Statements:
             while not self._idle.wait(_INTERRUPT_SECONDS):
                 self.warehouse.spark.interruptAll()
 
-    def _run(self, text: str, most: int | None) -> None:
+    def _run(self, text: str, most: int | None, txn: tuple[str, int] | None) -> None:
         try:
             with self._shown(text):
-                answer, rows = self._answer(text, most)
+                answer, rows = self._answer(text, most, txn)
         except Exception as error:  # the process that waits for the answer reports it
             self._idle.set()
             if self._cancelled.is_set() and not isinstance(error, CommitStateUnknownError):
@@ -235,11 +236,13 @@ class _Statements:
     def _shown(self, text: str) -> AbstractContextManager[None]:
         return contextlib.nullcontext() if self.line is None else self.line.running(_NAME, text)
 
-    def _answer(self, text: str, most: int | None) -> tuple[Mapping[str, Any], pa.Table | None]:
+    def _answer(
+        self, text: str, most: int | None, txn: tuple[str, int] | None
+    ) -> tuple[Mapping[str, Any], pa.Table | None]:
         statement = self.warehouse.parsed(text)
         affected = (*self._affected, *self.entries.names(statement))
         self._affected = ()
-        result = self.warehouse.execute(statement)
+        result = self.warehouse.execute(statement, txn if self.warehouse.written(statement) else None)
         if self.warehouse.is_in_transaction:
             self._affected = affected
         else:
