@@ -122,6 +122,7 @@ def test_databases_must_have_distinct_names() -> None:
         {"isolation_level": "dirty"},
         {"max_commit_attempts": 0},
         {"statement_attempts": 0},
+        {"publish_attempts": 0},
         {"resume": "soon"},
     ],
 )

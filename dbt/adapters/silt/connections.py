@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     import agate
 
     from dbt.adapters.silt.credentials import SiltCredentials
+    from dbt.adapters.silt.dbt_seams import run_again
     from dbt.adapters.silt.engine.catalog.catalog import Catalog
     from dbt.adapters.silt.engine.catalog.later_statements import LaterStatement, LaterStatements
     from dbt.adapters.silt.engine.catalog.names import RelationName
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
     from dbt.adapters.silt.session import environment as environments
     from dbt.adapters.silt.session.handle import SiltCursor, SiltHandle
 else:
+    run_again = lazy_module("dbt.adapters.silt.dbt_seams.run_again")
     statement_runner = lazy_module("dbt.adapters.silt.runs.statement_runner")
     early_spark = lazy_module("dbt.adapters.silt.session.early_spark")
     environments = lazy_module("dbt.adapters.silt.session.environment")
@@ -64,6 +66,8 @@ class SiltConnectionManager(SQLConnectionManager):
         idle_time.send(cast("SiltCredentials", profile.credentials).keep_alive_time)
         self._publication = self._find_publication()
         self._lock = threading.Lock()
+        if self._publication.is_on:
+            run_again.run_again(self._run_again)
         self._runner: statement_runner.StatementRunner | None = None
         self._registration: registration.Registration | None = None
         self._recorder = Recorder(CommitJournal(self.invocation.target_path))
@@ -90,10 +94,19 @@ class SiltConnectionManager(SQLConnectionManager):
             return RunPublication(
                 self.invocation,
                 publish_mode(self.invocation.variables, given.publish, given.catalog),
+                given.publish_attempts,
                 (given.database, given.schema),
                 lambda: self.environment.catalog,
                 self._run_later,
             )
+
+    def _run_again(self, ran: run_again.RanNodes) -> frozenset[str]:
+        """Returns the nodes that this command runs again, as if it had been typed again."""
+        chosen = self._publication.again(ran)
+        if chosen:
+            with self._lock:
+                self._runner = None  # it counts the statements of a command
+        return chosen
 
     # Loaded with the first statement
 

@@ -77,6 +77,8 @@ class SiltCredentials(Credentials):
             `at_once`, each change is visible when its statement ends; with `after_tests`, all changes become visible
             together at the end of the command, if no node and no test has failed; with `after_run`, if no node has
             failed.
+        publish_attempts: how often a command that publishes at its end tries to do so at most. After a conflict, only
+            the nodes whose tables conflict and the nodes below them run again.
         catalog: the catalog in which tables are registered after their commits, so that other engines find them by
             name: `hive` is the Hive metastore of `spark_conf`. Not with `remote` or `keep_alive`.
     """
@@ -102,6 +104,7 @@ class SiltCredentials(Credentials):
     keep_alive: str | None = None
     reuse: str | None = None
     publish: str = "at_once"
+    publish_attempts: int = 3
     catalog: str | None = None
 
     def __post_init__(self) -> None:
@@ -113,7 +116,7 @@ class SiltCredentials(Credentials):
             self.master = self.master or "local[*]"
         if self.isolation_level is not None:
             self.isolation_level = isolation_level(self.isolation_level)
-        for name in ("max_commit_attempts", "statement_attempts"):
+        for name in ("max_commit_attempts", "statement_attempts", "publish_attempts"):
             if getattr(self, name) < 1:
                 raise ValidationError(f"`{name}` must be at least 1, not {getattr(self, name)}")
         if self.target_type:
@@ -179,6 +182,7 @@ class SiltCredentials(Credentials):
             "keep_alive",
             "reuse",
             "publish",
+            "publish_attempts",
             "catalog",
         )
 

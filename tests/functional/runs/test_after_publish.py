@@ -129,7 +129,7 @@ class TestWhatIsRefused(Publishing):
         return {
             "number.sql": CONFIG % "[1]" + "select 1 as id",
             "begun.sql": CONFIG % "'begin'" + "select 1 as id",
-            "misspelt.sql": CONFIG % "'vacume {{ this }}'" + "select 1 as id",
+            "misspelt.sql": CONFIG % "'optimize'" + "select 1 as id",
         }
 
     @pytest.fixture(scope="class")
@@ -145,7 +145,7 @@ class TestWhatIsRefused(Publishing):
         [
             ("number", "`after_publish` must be a statement or a list of statements, but is [1]"),
             ("begun", "`begin` cannot run after the publication"),
-            ("misspelt", "SILT_"),
+            ("misspelt", "SILT_SYNTAX"),
         ],
     )
     def test_a_wrong_statement_fails_its_node_before_the_publication(

@@ -8,6 +8,7 @@ from __future__ import annotations
 import inspect
 import io
 from argparse import Namespace
+from typing import Any
 
 import click
 import pytest
@@ -18,13 +19,17 @@ from dbt.cli.exceptions import ExceptionExit, ResultExit
 from dbt.config.profile import Profile
 from dbt.events import types
 from dbt.flags import set_from_args
+from dbt.graph.queue import GraphQueue
+from dbt.task.build import BuildTask
+from dbt.task.clone import CloneTask
+from dbt.task.runnable import GraphRunnableTask
 from dbt_common.events.base_types import EventLevel
 from dbt_common.events.event_manager_client import get_event_manager
 from dbt_common.events.functions import get_stdout_config
 from dbt_common.events.logger import LineFormat
 
 from dbt.adapters.silt.credentials import SiltCredentials
-from dbt.adapters.silt.dbt_seams import interruption, target_type
+from dbt.adapters.silt.dbt_seams import interruption, run_again, target_type
 from dbt.adapters.silt.records.command_result import RESULTS_FILE
 
 
@@ -89,3 +94,23 @@ def test_the_results_of_a_command_have_the_fields_that_are_read() -> None:
     assert {"unique_id", "status", "message", "adapter_response"} <= fields
     assert "invocation_id" in RunResultsMetadata.__dataclass_fields__
     assert RESULTS_FILE == "run_results.json"
+
+
+def test_a_task_runs_its_hooks_and_nodes_in_a_method_that_can_be_called_again() -> None:
+    """Nodes run again after a conflict. The method reads the nodes, their queue and the results from the task."""
+    # An earlier command in this process may have replaced the method of the class.
+    method = run_again._execute_of_dbt
+    assert list(inspect.signature(method).parameters) == ["self", "selected_uids"]
+    assert {"_flattened_nodes", "node_results", "num_nodes", "started_at"} <= names_in(method)
+    assert {"job_queue", "num_nodes"} <= names_in(GraphRunnableTask._runtime_initialize)
+    assert "execute_with_hooks" not in vars(BuildTask) and "execute_with_hooks" not in vars(CloneTask)
+
+
+def test_a_queue_of_nodes_is_made_from_a_part_of_the_graph() -> None:
+    parameters = list(inspect.signature(GraphQueue.__init__).parameters)
+    assert parameters == ["self", "graph", "manifest", "selected", "preserve_edges"]
+
+
+def names_in(function: Any) -> set[str]:
+    """The names of the attributes that a function uses."""
+    return set(function.__code__.co_names)

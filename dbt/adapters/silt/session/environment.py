@@ -241,7 +241,7 @@ class Environment:
         )
 
 
-_OF_THE_RUN = ("run_id", "resume", "target_type", "publish")
+_OF_THE_RUN = ("run_id", "resume", "target_type", "publish", "publish_attempts")
 """The fields of a profile that affect neither its warehouse nor its session."""
 _environments: dict[str, Environment] = {}
 _environments_lock = threading.Lock()

@@ -6,7 +6,8 @@ from collections.abc import Callable
 
 import pytest
 
-from dbt.adapters.silt.engine.catalog.branches import FOLDER, Branch
+from dbt.adapters.silt.engine.catalog.branch_upkeep import FOLDER
+from dbt.adapters.silt.engine.catalog.branches import Branch
 from dbt.adapters.silt.engine.catalog.catalog import Catalog
 from dbt.adapters.silt.engine.catalog.documents import View
 from dbt.adapters.silt.engine.catalog.names import RelationName

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from dbt.adapters.silt.engine.catalog import branches
+from dbt.adapters.silt.engine.catalog.branch_attempts import BranchAttempts
 from dbt.adapters.silt.engine.catalog.branches import Branch
 from dbt.adapters.silt.engine.catalog.catalog import Catalog
 from dbt.adapters.silt.engine.catalog.run_branches import BranchedRun, RunBranches
@@ -54,13 +55,13 @@ def test_what_a_session_has_changed_is_published_with_the_run(store: Store) -> N
     append(beside.table(KEPT), "beside")
     create(beside, NEW, "new")
     beside.put_view(view(NEW_VIEW, "select 2"))
-    joined.check_open()
+    joined.attempts.check_open()
     assert runs(catalog).publish(run, branch) == {"silt.main.kept": 2, "silt.main.new": 0}
     after = opened(store, 2)
     assert paths(after.table(KEPT)) == {"old", "of-the-run", "beside"}
     assert after.view(NEW_VIEW).text == "select 2"
     with pytest.raises(ConcurrentModificationError, match="was published"):
-        joined.check_open()
+        joined.attempts.check_open()
 
 
 def test_a_run_that_has_changed_nothing_publishes_what_a_session_has_changed(store: Store) -> None:
@@ -76,7 +77,7 @@ def test_a_run_that_was_published_or_dropped_cannot_be_joined(store: Store) -> N
     joined = runs(opened(store, 1)).join("run-1")
     runs(catalog).drop(run, branch)
     with pytest.raises(ConcurrentModificationError, match="was published or dropped"):
-        joined.check_open()
+        joined.attempts.check_open()
     with pytest.raises(RunNotFoundError):
         runs(opened(store, 2)).join("run-1")
 
@@ -110,7 +111,7 @@ def test_a_run_that_is_too_old_cannot_be_joined(store: Store) -> None:
     _, branch = runs(opened(store)).open(RUN)
     late = Publications(store, FixedClock(1_700_000_000_000 + week_ms + 60_000))
     with pytest.raises(ConcurrentModificationError, match="too old"):
-        Branch(late, branch.id).check_open()
+        Branch(late, branch.id).attempts.check_open()
 
 
 def story(make: MakeStore) -> None:
@@ -130,7 +131,7 @@ def story(make: MakeStore) -> None:
             joined = runs(session).join("run-1")
             log = session.on_branch("silt", joined).table(KEPT)
             append(log, "beside")
-            joined.check_open()
+            joined.attempts.check_open()
             return True
 
         published, changed = scheduler.run((publish, change), random_order(seed))
@@ -149,17 +150,17 @@ def test_no_change_that_succeeded_is_lost_while_the_run_is_published(make: MakeS
 
 
 def reads_no_document_again(patch: pytest.MonkeyPatch) -> None:
-    announce = Branch._announce
+    announce = BranchAttempts.announce
 
-    def announced(branch: Branch, publication: int | None) -> None:
+    def announced(branch: BranchAttempts, publication: int | None) -> None:
         branch._is_read_again = True
         announce(branch, publication)
 
-    patch.setattr(Branch, "_announce", announced)
+    patch.setattr(BranchAttempts, "announce", announced)
 
 
 def checks_nothing_afterwards(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(Branch, "check_open", lambda _: None)
+    patch.setattr(BranchAttempts, "check_open", lambda _: None)
 
 
 @pytest.mark.parametrize("plant", [reads_no_document_again, checks_nothing_afterwards])

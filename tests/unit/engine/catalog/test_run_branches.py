@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 import pytest
 
+from dbt.adapters.silt.engine.catalog.branch_attempts import BranchAttempts
 from dbt.adapters.silt.engine.catalog.branches import Branch
 from dbt.adapters.silt.engine.catalog.catalog import Catalog
 from dbt.adapters.silt.engine.catalog.names import RelationName
@@ -279,12 +280,12 @@ def test_a_document_that_this_package_did_not_write_stops_no_other_run(store: St
 
 
 def forgets_its_attempts(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(Branch, "_announce", lambda *_: None)
-    patch.setattr(Branch, "was_published", lambda _: False)
+    patch.setattr(BranchAttempts, "announce", lambda *_: None)
+    patch.setattr(BranchAttempts, "was_published", lambda _: False)
 
 
 def continues_after_an_attempt(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(Branch, "was_published", lambda _: False)
+    patch.setattr(BranchAttempts, "was_published", lambda _: False)
 
 
 def completes_no_names(patch: pytest.MonkeyPatch) -> None:

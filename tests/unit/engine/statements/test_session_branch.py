@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from dbt.adapters.silt import engine as silt
+from dbt.adapters.silt.engine.catalog.branch_attempts import BranchAttempts
 from dbt.adapters.silt.engine.catalog.branches import Branch
 from dbt.adapters.silt.engine.catalog.run_branches import BranchedRun, RunBranches
 from dbt.adapters.silt.engine.kernel import errors
@@ -75,15 +76,15 @@ def test_a_change_whose_run_ends_meanwhile_is_reported_as_unknown(shop: House, m
     runs, run, branch = begun(shop)
     session = shop.another()
     session.sql(SET)
-    check, calls = Branch.check_open, []
+    check, calls = BranchAttempts.check_open, []
 
-    def checked(joined: Branch) -> None:
+    def checked(joined: BranchAttempts) -> None:
         calls.append(joined)
         if len(calls) == 2:
             runs.publish(run, branch)
         check(joined)
 
-    monkeypatch.setattr(Branch, "check_open", checked)
+    monkeypatch.setattr(BranchAttempts, "check_open", checked)
     with pytest.raises(errors.CommitStateUnknownError, match="may or may not"):
         session.sql("insert into orders values (3)")
     assert shop.rows("select id from orders") == [(1,), (2,), (3,)]

@@ -1,8 +1,6 @@
 """A branch of a database: a line of its tables and names that only programs which know the branch's id read and write.
 
     _branches/<id>/<digest>.name.json           a name that the branch has changed
-    _branches/<id>/<n>.attempt.json             the n-th attempt to publish the branch, or its end
-    _branches/<id>/<id of a session>.joined     a session that works on the branch next to the process of its run
     _branches/<id>/<table's folder>/base.json   the version of the table at which the branch begins
     _branches/<id>/<table's folder>/<n>.json    the commits of the branch, numbered as in the table's log
 
@@ -11,61 +9,50 @@ Data files of a branch are in the table's folder, so publishing the branch moves
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import json
 import logging
 import threading
-from collections.abc import Callable, Iterable
-from typing import Any, Final, TypeAlias, TypeVar, cast
+from collections.abc import Collection, Iterable
+from typing import Final, TypeAlias, cast
 
+from dbt.adapters.silt.engine.catalog.branch_attempts import JOINED, BranchAttempts, Joined, documents, parsed
+from dbt.adapters.silt.engine.catalog.branch_conflicts import (
+    BranchChange,
+    Relation,
+    changes_of,
+    conflicts,
+    relation_of,
+)
+from dbt.adapters.silt.engine.catalog.branch_upkeep import FOLDER, folders
 from dbt.adapters.silt.engine.catalog.database import BranchNames
 from dbt.adapters.silt.engine.catalog.names import RelationName, name_parts
-from dbt.adapters.silt.engine.kernel import foreign_json
-from dbt.adapters.silt.engine.kernel.clock import Clock
 from dbt.adapters.silt.engine.kernel.errors import (
     ConcurrentDropError,
-    ConcurrentModificationError,
-    CorruptLogError,
     NotATableError,
     SiltError,
     VersionNotFoundError,
 )
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
-from dbt.adapters.silt.engine.kernel.publication.branch_changes import commits_on, needed_files, new_files
+from dbt.adapters.silt.engine.kernel.publication.branch_changes import commits_on, new_files
 from dbt.adapters.silt.engine.kernel.publication.documents import (
     Kind,
     Meaning,
     NameChange,
-    Status,
-    began_ms,
     new_publication,
     parse_change,
     serialize_change,
 )
 from dbt.adapters.silt.engine.kernel.publication.publications import Publications
 from dbt.adapters.silt.engine.kernel.publication.publish import OF_STATEMENTS, PublishSettings, Txn, publish
-from dbt.adapters.silt.engine.kernel.storage.store import DOCUMENT_BYTES, ObjectMissing, PutResult, Store
 from dbt.adapters.silt.engine.kernel.transaction.branch_log import BASE, BranchLog
 from dbt.adapters.silt.engine.kernel.transaction.changes import DROPPED_PROPERTY, ReadSet
 
-T = TypeVar("T")
-
 _logger = logging.getLogger(__name__)
 
-FOLDER: Final = "_branches"
 _NAME: Final = ".name.json"
-_ATTEMPT: Final = ".attempt.json"
-_JOINED: Final = ".joined"
 _Key: TypeAlias = tuple[str, str, bool]
 """The schema and the name of a relation or function, and whether it is a function."""
-_LONGEST_ID: Final = 19
-_AGE_MS: Final = 7 * 24 * 60 * 60 * 1000
-"""The age at which the commits of a branch that nothing has published are deleted, in milliseconds."""
-
-
-class _Joined(Exception):
-    """Another session works on the branch, so its documents must be read again: no session begins a change any more."""
 
 
 class Branch:
@@ -75,6 +62,9 @@ class Branch:
         register: the publications of the database.
         branch_id: the id of an existing branch, to be opened by `reopen`; by default a new branch, which exists from
             its first use on.
+
+    Attributes:
+        attempts: the attempts to publish it, and its end.
     """
 
     def __init__(self, register: Publications, branch_id: str | None = None) -> None:
@@ -83,8 +73,7 @@ class Branch:
         self._logs: dict[str, BranchLog] = {}
         self._names: dict[_Key, NameChange] = {}
         self._superseded: list[Meaning] = []
-        self._attempts = 0
-        self._is_read_again = False
+        self.attempts = BranchAttempts(register, self.id)
         self._lock = threading.RLock()
 
     def log(self, main: DeltaLog) -> BranchLog:
@@ -174,12 +163,12 @@ class Branch:
                 `publish`; nothing was applied.
             SiltError: see `publish`; the branch exists until `close`.
         """
-        settings = PublishSettings(None, OF_STATEMENTS, self._announce)
+        settings = PublishSettings(None, OF_STATEMENTS, self.attempts.announce)
         try:
-            before, versions = self._attempts, self._published(settings)
-            if self._attempts == before:  # this process has changed nothing
-                self._announce(new_publication(self._register.clock))
-        except _Joined:
+            before, versions = self.attempts.number, self._published(settings)
+            if self.attempts.number == before:  # this process has changed nothing
+                self.attempts.announce(new_publication(self._register.clock))
+        except Joined:
             versions = self.reopen()._published(settings)
         self._delete(but_attempts=True)
         return versions
@@ -191,54 +180,72 @@ class Branch:
             ConcurrentModificationError: if the branch is being published, or was published or closed.
             CorruptLogError, StorageError: as `reopen`.
         """
-        # The publisher records its attempt and then looks for sessions; a session does so in the other order.
-        self._register.store.make_folder(self._folder)
-        self._register.store.put(f"{self._folder}/{self._register.clock.new_id()}{_JOINED}", b"{}")
-        self.check_open()
+        self.attempts.note_session()
         return self.reopen()
 
-    def check_open(self) -> None:
-        """Checks that no attempt to publish or close the branch is recorded, except attempts that were aborted.
+    def conflicts(self, database: str) -> dict[Relation, str]:
+        """Returns the relations that would conflict if `publish_once` were called now, each with the reason.
+
+        Args:
+            database: the name of the database.
 
         Raises:
-            ConcurrentModificationError: if the branch is being published, or was published or closed.
-            CorruptLogError, StorageError: if its documents cannot be read.
+            SiltError: if the changes cannot be published for another reason, or the storage failed.
         """
-        found = [self._parsed(path, _publication) for path in self._documents() if path.endswith(_ATTEMPT)]
-        decisions = [self._register.documents.decision(each) for each in found if each is not None]
-        if None in found:
-            end = "was published or dropped"
-        elif any(each is not None and each.status is Status.PUBLISHED for each in decisions):
-            end = "was published"
-        elif None in decisions:
-            end = "is being published, or its process has ended while it published"
-        elif is_too_old(self.id, self._register.clock):
-            end = "is too old to be published"
-        else:
-            return
-        raise ConcurrentModificationError(
-            f"the run on whose branch this session works {end}", remedy="Run `reset silt.branch` to leave the run"
-        )
+        settings = PublishSettings(None, OF_STATEMENTS)
+        names = {RelationName(database, each.schema, each.name): each for each in self._names.values()}
+        return conflicts(self._register, self._used(), names, settings)
 
-    def was_published(self) -> bool:
-        """Ends all attempts to publish the branch; returns whether an attempt was published, or the branch is closed.
+    def changes(self) -> list[BranchChange]:
+        """Returns the tables that the branch has changed.
 
         Raises:
-            CorruptLogError: if its documents cannot be read.
-            StorageError: if the storage failed.
+            CorruptLogError, StorageError: if the branch cannot be read.
         """
-        attempts = [path for path in self._documents() if path.endswith(_ATTEMPT)]
-        self._attempts = len(attempts)
-        found = [self._parsed(path, _publication) for path in attempts]
-        return any(each is None or self._register.close(each) for each in found)
+        return changes_of(self._used())
 
-    def is_visible(self) -> bool:
-        """Returns whether an attempt to publish the branch was published; ends all attempts. Raises as
-        `was_published`.
+    def without(self, lost: Collection[Relation]) -> Branch:
+        """Begins another branch with the changes of this branch, except the changes of some relations.
+
+        Tables that this branch has only read are not on the other branch, which reads their newest versions.
+
+        Raises:
+            CorruptLogError, StorageError: if the storage failed; the other branch is then never used.
         """
-        paths = [path for path in self._documents() if path.endswith(_ATTEMPT)]
-        found = [self._parsed(path, _publication) for path in paths]
-        return any(each is not None and self._register.close(each) for each in found)
+        other = Branch(self._register)
+        for log in self._used():
+            if relation_of(log.name) not in lost and commits_on(log):
+                other._continue(self, log)
+        for change in self._names.values():
+            if (change.schema, change.name) not in lost:
+                other.change(change)
+        other._superseded = list(self._superseded)
+        return other
+
+    def _continue(self, earlier: Branch, log: BranchLog) -> None:
+        """Continues a table with the commits of another branch."""
+        store, location = self._register.store, self.location_of(log)
+        for each in store.files_below(f"{earlier._folder}/{location}"):
+            path = f"{self._folder}/{each.path.removeprefix(f'{earlier._folder}/')}"
+            store.make_folder(path.rpartition("/")[0])
+            store.put(path, store.read(each.path))
+        own = self.log(log.main)
+        own.base()
+        own.note(log.reads)
+
+    def end(self, lost: Collection[Relation]) -> None:
+        """Ends a branch that `without` has continued on another; deletes the data files of the relations that are not
+        on the other.
+
+        Raises:
+            ConcurrentModificationError: if another process has published, continued or ended it.
+            CorruptLogError, StorageError: if its documents cannot be read or written.
+        """
+        self.attempts.announce(None)
+        self._delete_files(log for log in self._used() if relation_of(log.name) in lost)
+        ended = (each for each in self._names.values() if (each.schema, each.name) in lost)
+        self._forget(each.after for each in ended if each.after is not None)
+        self._delete(but_attempts=True)
 
     def close(self) -> None:
         """Ends a branch that other processes may be continuing, and deletes its data files and definitions; it can
@@ -249,13 +256,15 @@ class Branch:
             CorruptLogError: if its documents cannot be read.
             StorageError: if the storage failed.
         """
-        self._announce(None)
-        self._delete_files()
+        self.attempts.announce(None)
+        self._delete_files(self._used())
+        self._forget_definitions()
         self._delete(but_attempts=True)
 
     def discard(self) -> None:
         """Deletes the branch, its data files and definitions; a failure leaves data files for VACUUM."""
-        self._delete_files()
+        self._delete_files(self._used())
+        self._forget_definitions()
         self._delete()
 
     @property
@@ -276,29 +285,14 @@ class Branch:
         except SiltError as error:
             _logger.warning("definitions of the branch %s are left: %s", self.id, error)
 
-    def _announce(self, publication: int | None) -> None:
-        """Records the next attempt to publish the branch, or its end; each number exists once.
-
-        Raises:
-            ConcurrentModificationError: if another process has recorded it.
-        """
-        number = self._attempts + 1
-        body = json.dumps({"publication": None if publication is None else str(publication)}).encode()
-        self._register.store.make_folder(self._folder)
-        if self._register.store.put_if_absent(f"{self._folder}/{number}{_ATTEMPT}", body) is PutResult.EXISTS:
-            raise ConcurrentModificationError("another process has published, continued or dropped these changes")
-        self._attempts = number
-        if publication is not None and not self._is_read_again:
-            self._is_read_again = any(path.endswith(_JOINED) for path in self._documents())
-            if self._is_read_again:
-                raise _Joined
-
-    def _delete_files(self) -> None:
-        for log in self._used():
+    def _delete_files(self, logs: Iterable[BranchLog]) -> None:
+        for log in logs:
             try:
                 log.store.delete_all(new_files(log))
             except SiltError as error:
                 _logger.warning("%s: data files that nothing uses are left: %s", log.name, error)
+
+    def _forget_definitions(self) -> None:
         self._forget([*self._superseded, *(each.after for each in self._names.values() if each.after is not None)])
 
     def reopen(self, leaves_lost: bool = False) -> Branch:
@@ -312,13 +306,14 @@ class Branch:
             ConcurrentDropError: if a changed table no longer exists, or no longer has the version of its base.
             CorruptLogError, StorageError: if the branch cannot be read.
         """
-        for path in self._documents():
+        store = self._register.store
+        for path in documents(store, self._folder):
             if path.endswith(_NAME):
-                self._note(self._parsed(path, parse_change))
-        for path in (file.path for file in self._register.store.files_below(self._folder)):
+                self._note(parsed(store, path, parse_change))
+        for path in (file.path for file in store.files_below(self._folder)):
             if path.endswith(f"/{BASE}"):
                 location = path.removeprefix(f"{self._folder}/").removesuffix(f"/{BASE}")
-                self._reopen_table(location, self._parsed(path, lambda body: str(body["table"])), leaves_lost)
+                self._reopen_table(location, parsed(store, path, lambda body: str(body["table"])), leaves_lost)
         self._complete_names()
         return self
 
@@ -355,28 +350,10 @@ class Branch:
             before = cast(BranchNames, self._register.names).meaning(name, is_function=False)
             self._note(NameChange(name.schema, name.identifier, before, after))
 
-    def _documents(self) -> list[str]:
-        """Returns the paths of the branch's own documents."""
-        try:
-            return [each.path for each in self._register.store.files_in_order(self._folder)]
-        except ObjectMissing:
-            return []
-
     def _note(self, change: NameChange) -> None:
         key = _key(change)
         names = {each: self._names[each] for each in self._names if each != key}
         self._names = names if change.before == change.after else {**names, key: change}
-
-    def _parsed(self, path: str, parse: Callable[[Any], T]) -> T:
-        """Returns the value in a document of the branch.
-
-        Raises:
-            CorruptLogError: if it cannot be read.
-        """
-        try:
-            return parse(foreign_json.loads(self._register.store.read(path, DOCUMENT_BYTES)))
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
-            raise CorruptLogError(f"{path} cannot be read ({error!r})") from error
 
     def _used(self) -> list[BranchLog]:
         with self._lock:
@@ -392,8 +369,8 @@ class Branch:
             if not but_attempts:
                 store.delete_folder(self._folder)
                 return
-            store.delete_all([path for path in self._documents() if path.endswith((_NAME, _JOINED))])
-            for name in _folders(store, self._folder):
+            store.delete_all([path for path in documents(store, self._folder) if path.endswith((_NAME, JOINED))])
+            for name in folders(store, self._folder):
                 store.delete_folder(f"{self._folder}/{name}")
         except SiltError as error:
             _logger.warning("the commits of the branch %s are left: %s", self.id, error)
@@ -401,62 +378,3 @@ class Branch:
 
 def _key(change: NameChange) -> _Key:
     return change.schema, change.name, change.is_function
-
-
-def _publication(body: Any) -> int | None:
-    """Returns the publication of a recorded attempt, or None if it closed the branch."""
-    return None if body["publication"] is None else int(body["publication"])
-
-
-def held_files(register: Publications, log: DeltaLog) -> dict[str, set[str]]:
-    """Returns the files of a table that branches need, by the branch's id; see `needed_files`.
-
-    Args:
-        register: the publications of the table's database.
-        log: the table.
-
-    Raises:
-        TableDamagedError: if a branch cannot be read.
-        StorageError: if the storage failed.
-    """
-    held, location = {}, register.location_of(log)
-    for branch_id, is_old in _branches(register.store, register.clock):
-        folder = f"{FOLDER}/{branch_id}/{location}"
-        if is_old or register.store.status(f"{folder}/{BASE}") is None:
-            continue
-        with contextlib.suppress(VersionNotFoundError):  # its base was cleaned up, so it can no longer be published
-            held[branch_id] = needed_files(BranchLog(log, register.store.child(folder)))
-    return held
-
-
-def delete_old_branches(store: Store, clock: Clock) -> None:
-    """Deletes the commits of branches that programs left long ago; their data files are left for VACUUM.
-
-    Raises:
-        StorageError: if the storage failed.
-    """
-    for branch_id, is_old in _branches(store, clock):
-        if is_old:
-            store.delete_folder(f"{FOLDER}/{branch_id}")
-
-
-def _branches(store: Store, clock: Clock) -> list[tuple[str, bool]]:
-    """Returns the ids of the branches, and whether each is too old to be published."""
-    return [(name, is_too_old(name, clock)) for name in _folders(store, FOLDER) if is_branch_id(name)]
-
-
-def _folders(store: Store, folder: str) -> list[str]:
-    try:
-        return store.list_folders(folder)
-    except ObjectMissing:
-        return []
-
-
-def is_branch_id(text: str) -> bool:
-    """Returns whether a text can be the id of a branch."""
-    return text.isascii() and text.isdigit() and len(text) <= _LONGEST_ID
-
-
-def is_too_old(branch_id: str, clock: Clock) -> bool:
-    """Returns whether a branch is too old to be published."""
-    return began_ms(int(branch_id)) < clock.now_ms() - _AGE_MS

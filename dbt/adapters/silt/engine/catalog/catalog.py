@@ -11,7 +11,8 @@ from copy import copy
 from typing import cast
 
 from dbt.adapters.silt.engine.catalog.branch_database import BranchDatabase
-from dbt.adapters.silt.engine.catalog.branches import Branch, delete_old_branches, held_files
+from dbt.adapters.silt.engine.catalog.branch_upkeep import delete_old_branches, held_files
+from dbt.adapters.silt.engine.catalog.branches import Branch
 from dbt.adapters.silt.engine.catalog.database import Database
 from dbt.adapters.silt.engine.catalog.documents import Function, View
 from dbt.adapters.silt.engine.catalog.folders.folder_database import FolderDatabase

@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from dbt.adapters.silt.engine.catalog.branches import FOLDER
+from dbt.adapters.silt.engine.catalog.branch_upkeep import FOLDER
 from dbt.adapters.silt.engine.kernel import foreign_json
 from dbt.adapters.silt.engine.kernel.errors import CorruptLogError
 from dbt.adapters.silt.engine.kernel.storage.store import DOCUMENT_BYTES, ObjectMissing, Store
@@ -94,7 +94,7 @@ class LaterStatements:
 
         Raises:
             CorruptLogError, StorageError: as `begin`.
-            Exception: of `carry_out`; the statement and those after it are kept.
+            Exception: of `carry_out`; the statement and the rest are kept.
         """
         done = 0
         with self._lock:
@@ -107,6 +107,12 @@ class LaterStatements:
                     self._put(_Document(document.owner, document.number, left))
                     done += 1
         return done
+
+    def copy(self, other: LaterStatements) -> None:
+        """Adds the statements to another branch. Raises as `begin`."""
+        with self._lock:
+            for each in sorted(self._documents().values(), key=lambda each: (each.number, each.owner)):
+                other._put(each)
 
     def forget(self) -> int:
         """Forgets all statements without running them; returns their number. Raises as `begin`."""
@@ -140,7 +146,7 @@ class LaterStatements:
         return self._known
 
     def _read(self, path: str) -> _Document | None:
-        """Returns the document, or None if another process has deleted it."""
+        """Returns the document; empty if another process has deleted it."""
         try:
             body = foreign_json.loads(self._store.read(path, DOCUMENT_BYTES))
             statements = tuple(LaterStatement(str(text), str(app_id)) for text, app_id in body["statements"])

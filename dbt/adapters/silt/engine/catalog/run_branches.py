@@ -11,11 +11,13 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import asdict, dataclass, replace
 from typing import Final
 
-from dbt.adapters.silt.engine.catalog.branches import FOLDER, Branch, delete_old_branches, is_branch_id, is_too_old
+from dbt.adapters.silt.engine.catalog.branch_conflicts import Relation
+from dbt.adapters.silt.engine.catalog.branch_upkeep import FOLDER, delete_old_branches, is_branch_id, is_too_old
+from dbt.adapters.silt.engine.catalog.branches import Branch
 from dbt.adapters.silt.engine.catalog.later_statements import LaterStatement, LaterStatements
 from dbt.adapters.silt.engine.kernel import foreign_json
 from dbt.adapters.silt.engine.kernel.errors import (
@@ -114,7 +116,7 @@ class RunBranches:
             known = self._read(run.path)
             if known is not None and not is_too_old(known.branch, self._register.clock):
                 branch = Branch(self._register, known.branch)
-                if not branch.was_published():
+                if not branch.attempts.was_published():
                     return known, branch.reopen()
             if known is not None:
                 self._store.delete(run.path)
@@ -135,7 +137,7 @@ class RunBranches:
             CorruptLogError, StorageError: as `open`.
         """
         branch = Branch(self._register, run.branch)
-        if branch.was_published():
+        if branch.attempts.was_published():
             self._store.delete(run.path)
             raise ConcurrentModificationError(f"another process has published or dropped the run {run.run_id}")
         return branch.reopen(leaves_lost=to_drop)
@@ -172,6 +174,28 @@ class RunBranches:
             self._forget(run)
         return versions
 
+    def begin_again(self, run: BranchedRun, branch: Branch, lost: Collection[Relation]) -> tuple[BranchedRun, Branch]:
+        """Drops the changes of some relations of a run; returns the run with the branch on which it continues.
+
+        Another branch gets the other changes, so a process or session that still works on this branch cannot lose a
+        change: it gets the error that the branch has ended.
+
+        Raises:
+            ConcurrentModificationError: if a session works on the branch, or another process has published, continued
+                or dropped the run.
+            CorruptLogError, StorageError: if the storage failed.
+        """
+        if branch.attempts.has_sessions():
+            raise ConcurrentModificationError("a session works on the branch of the run")
+        other = branch.without(lost)
+        continued = replace(run, branch=other.id, held="")
+        later = self.later(run)
+        later.copy(self.later(continued))
+        branch.end(lost)
+        self._store.put(run.path, _text(continued))
+        later.forget()
+        return continued, other
+
     def later(self, run: BranchedRun) -> LaterStatements:
         """Returns the statements that are to run after the publication of a run."""
         return LaterStatements(self._store, run.branch)
@@ -185,7 +209,11 @@ class RunBranches:
         """
         known = self._read(run.path)
         is_waiting = known is not None and bool(self.later(known))
-        return known if known is not None and is_waiting and Branch(self._register, known.branch).is_visible() else None
+        return (
+            known
+            if known is not None and is_waiting and Branch(self._register, known.branch).attempts.is_visible()
+            else None
+        )
 
     def run_later(self, run: BranchedRun, carry_out: Callable[[LaterStatement], None]) -> int:
         """Runs the later statements of a run that was published, at least once each; returns their number.

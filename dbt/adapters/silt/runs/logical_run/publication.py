@@ -7,7 +7,7 @@ by the run's id, so the same run continues on it, and it is published once.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any, Final
@@ -30,10 +30,12 @@ from dbt.adapters.silt.records.command_result import (
 )
 from dbt.adapters.silt.records.journal import CommitJournal, JournalEntry
 from dbt.adapters.silt.records.run_registry import HELD, PUBLISHED
+from dbt.adapters.silt.runs.logical_run.affected_nodes import affected_by_conflicts
 from dbt.adapters.silt.runs.logical_run.invocation import PUBLISHING_COMMANDS, Invocation
 from dbt.adapters.silt.runs.logical_run.publish_mode import PublishMode
 
 if TYPE_CHECKING:
+    from dbt.adapters.silt.dbt_seams.run_again import RanNodes
     from dbt.adapters.silt.engine.catalog import run_branches
     from dbt.adapters.silt.engine.catalog.branches import Branch
     from dbt.adapters.silt.engine.catalog.catalog import Catalog
@@ -53,6 +55,7 @@ class RunPublication:
     Args:
         invocation: the command.
         mode: when its changes become visible.
+        attempts: how often the changes are published at most, if nodes run again after a conflict.
         names: the database and schema of the profile; only relations of this database are on the branch.
         catalog: the relations of the warehouse.
         carry_out: runs a statement outside of the branch, after the publication.
@@ -62,6 +65,7 @@ class RunPublication:
         self,
         invocation: Invocation,
         mode: PublishMode,
+        attempts: int,
         names: tuple[str, str],
         catalog: Callable[[], Catalog],
         carry_out: Callable[[LaterStatement], None],
@@ -72,6 +76,7 @@ class RunPublication:
         self._carry_out = carry_out
         self._is_on = mode is not PublishMode.AT_ONCE and invocation.which in PUBLISHING_COMMANDS
         self._mode = mode
+        self._attempts_left = attempts
         self._run: run_branches.BranchedRun | None = None
         self._on_branch: Catalog | None = None
         self._failure: Exception | None = None
@@ -108,6 +113,33 @@ class RunPublication:
         self._run, self.branch = runs.open(run)
         self.later = runs.later(self._run)
         self._on_branch = catalog.on_branch(self._database, self.branch)
+
+    def again(self, ran: RanNodes) -> frozenset[str]:
+        """Returns the nodes that are to run again because their changes conflict with other programs'; empty if the
+        command is to end. The changes of these nodes are dropped.
+        """
+        self._attempts_left -= 1
+        if self.branch is None or self._attempts_left < 1 or self._why_held(ran.results) is not None:
+            return frozenset()
+        try:
+            return self._again(ran, self.branch)
+        except SiltError as error:
+            logger.debug(f"No node runs again: {error}")  # the publication meets the same error, and reports it
+            return frozenset()
+
+    def _again(self, ran: RanNodes, branch: Branch) -> frozenset[str]:
+        assert self._run is not None
+        found = affected_by_conflicts(branch, self._database, ran)
+        if found is None:
+            return frozenset()
+        catalog = self._catalog()
+        runs = catalog.run_branches(self._database)
+        self._run, self.branch = runs.begin_again(self._run, branch, found.relations)
+        self.later, self._on_branch = runs.later(self._run), catalog.on_branch(self._database, self.branch)
+        for reason in found.reasons:
+            logger.info(f"Conflict: {reason}")
+        logger.info(f"Only these nodes run again, {len(found.nodes)} of {len(ran.selected)}: {found}")
+        return found.nodes
 
     def end(self, end: CommandEnd) -> CommandEnd:
         """Publishes the changes, or holds them if the command or a node of it has failed; returns the command's end.
@@ -150,15 +182,18 @@ class RunPublication:
 
     def _reason(self, end: CommandEnd, results: Sequence[Mapping[str, Any]]) -> str | None:
         """Returns why the changes are held, or None if they are to be published."""
-        if end.ending is Ending.SUCCESS:
-            return None
+        return None if end.ending is Ending.SUCCESS else self._why_held(results, "the command")
+
+    def _why_held(self, results: Iterable[Mapping[str, Any]], otherwise: str | None = None) -> str | None:
+        """Returns why results hold the changes, `otherwise` if nothing has failed; None if they do not."""
         failed = [str(each.get("unique_id")) for each in results if is_failed(each)]
         tests = [each for each in failed if each.startswith(_TESTS)]
         nodes = [each for each in failed if each not in tests]
         if self._mode is PublishMode.AFTER_RUN and tests and not nodes:
             return None
         parts = [_count(len(nodes), "node"), _count(len(tests), "test")]
-        return f"{' and '.join(filter(None, parts)) or 'the command'} failed"
+        reason = " and ".join(filter(None, parts)) or otherwise
+        return None if reason is None else f"{reason} failed"
 
     def _publish(self, results: Sequence[Mapping[str, Any]]) -> SiltError | None:
         """Publishes the changes; returns the error if they could not be published."""

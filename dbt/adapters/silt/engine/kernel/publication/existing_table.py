@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
 from dbt.adapters.silt.engine.kernel.errors import ConcurrentDropError, MissingLogVersionError
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
+from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
 from dbt.adapters.silt.engine.kernel.publication.documents import Part
 from dbt.adapters.silt.engine.kernel.publication.prepared import Rewrite, Settle, VersionTaken
 from dbt.adapters.silt.engine.kernel.publication.prepared_commit import (
@@ -108,6 +109,14 @@ class ExistingTable:
                 pending = check_conflicts(winner, pending)
                 place = AttemptPoint(winner.version + 1, committed_at(log, winner, pending), place.attempt + 1)
 
+    def check_exists(self) -> None:
+        """Checks that the table is still the one that the branch began with.
+
+        Raises:
+            ConcurrentDropError: if it was dropped or created again.
+        """
+        _existing(self.log, self.pending.base.metadata.id, self.log.snapshot)
+
     def checked(self, settle: Settle, publication: int | None = None) -> ExistingTable:
         pending, newest, is_changed = self.pending, self.pending.base.version, self.is_changed_by_others
         for winner in _winners(self.log, newest + 1, settle, publication):
@@ -126,16 +135,21 @@ def existing_table(log: DeltaLog, part: Part) -> ExistingTable:
         ConcurrentDropError: if the table was dropped or created again.
         CorruptLogError: if the document holds no commit.
     """
-    if not log.exists():
-        raise ConcurrentDropError("the table was dropped", table=log.name)
-    base = log.snapshot_at(part.base)
-    if base.metadata.id != part.table_id:
-        raise ConcurrentDropError("the table was dropped and created again", table=log.name)
+    base = _existing(log, part.table_id, lambda: log.snapshot_at(part.base))
     reads = ReadSet(paths=frozenset(part.paths), whole_table=part.whole_table, transactions=part.transactions)
     if part.commit is None:
         return ExistingTable(log, PendingCommit(base, Changes(_ONLY_READ), reads, IsolationLevel.SERIALIZABLE), None)
     changes, info, level = parsed_commit(part)
     return ExistingTable(log, PendingCommit(base, changes, reads, level), info, is_pinned=part.pinned)
+
+
+def _existing(log: DeltaLog, table_id: str, read: Callable[[], Snapshot]) -> Snapshot:
+    if not log.exists():
+        raise ConcurrentDropError("the table was dropped", table=log.name)
+    found = read()
+    if found.metadata.id != table_id:
+        raise ConcurrentDropError("the table was dropped and created again", table=log.name)
+    return found
 
 
 def _winners(log: DeltaLog, version: int, settle: Settle, publication: int | None) -> Iterator[WinningCommit]:

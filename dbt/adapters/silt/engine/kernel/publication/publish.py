@@ -12,6 +12,7 @@ from typing import Final, TypeAlias
 from dbt.adapters.silt.engine.kernel.errors import (
     CommitAttemptsExhaustedError,
     CommitStateUnknownError,
+    ConcurrentModificationError,
     ConcurrentTransactionError,
     DataFileMissingError,
     SiltError,
@@ -134,6 +135,38 @@ def publish(
     raise CommitAttemptsExhaustedError(
         f"{_ATTEMPTS} attempts to publish the transaction lost to other publications", table=_words(tables, names)
     )
+
+
+def find_conflicts(
+    register: Publications, logs: Sequence[BranchLog], settings: PublishSettings
+) -> dict[str, ConcurrentModificationError]:
+    """Returns the conflicts of the changed tables that `publish` would meet now, by the tables' names.
+
+    Raises:
+        SiltError: as `publish`, except for a conflict; nothing is applied.
+    """
+    found = [(log, changes_on(log)) for log in logs]
+    prepared = [_prepared(log, changes, settings) for log, changes in found if changes is not None]
+    tables = [each for each in prepared if each is not None and each.is_changed]
+    with ThreadPoolExecutor(register.store.files_at_once) as pool:
+        checked = list(pool.map(partial(_checked, register), tables))
+    conflicts = {each.table or "": each for each in checked if isinstance(each, ConcurrentModificationError)}
+    if not conflicts:
+        versions = {log.name: changes.versions for log, changes in found if changes is not None}
+        try:
+            with_published_versions([each for each in checked if not isinstance(each, Exception)], versions)
+        except ConcurrentModificationError as error:
+            conflicts[error.table or ""] = error
+    return conflicts
+
+
+def _checked(register: Publications, table: PreparedTable) -> PreparedTable | ConcurrentModificationError:
+    try:
+        if isinstance(table, ExistingTable):
+            table.check_exists()
+        return table.checked(register.settle)
+    except ConcurrentModificationError as error:
+        return error
 
 
 def _words(tables: Sequence[PreparedTable], names: Sequence[NameChange]) -> str:

@@ -125,7 +125,7 @@ class SessionTransaction:
             return
         assert self._branch is not None
         try:
-            self._branch.check_open()
+            self._branch.attempts.check_open()
         except ConcurrentModificationError as error:
             if is_done:
                 problem = f"the change may or may not have been published with the run: {error.problem}"

@@ -1,0 +1,149 @@
+"""The attempts to publish a branch, its end, and the sessions that work on it next to the process of its run.
+
+_branches/<id>/<n>.attempt.json           the n-th attempt to publish the branch, or its end
+_branches/<id>/<id of a session>.joined   a session that works on the branch
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any, Final, TypeVar
+
+from dbt.adapters.silt.engine.catalog.branch_upkeep import FOLDER, is_too_old
+from dbt.adapters.silt.engine.kernel import foreign_json
+from dbt.adapters.silt.engine.kernel.errors import ConcurrentModificationError, CorruptLogError
+from dbt.adapters.silt.engine.kernel.publication.documents import Status
+from dbt.adapters.silt.engine.kernel.publication.publications import Publications
+from dbt.adapters.silt.engine.kernel.storage.store import DOCUMENT_BYTES, ObjectMissing, PutResult, Store
+
+T = TypeVar("T")
+
+_ATTEMPT: Final = ".attempt.json"
+JOINED: Final = ".joined"
+
+
+class Joined(Exception):
+    """Another session works on the branch, so its documents must be read again: no session begins a change any more."""
+
+
+class BranchAttempts:
+    """The attempts to publish a branch that several processes may publish or end.
+
+    Args:
+        register: the publications of the database.
+        branch_id: the id of the branch.
+
+    Attributes:
+        number: the number of attempts that this process knows.
+    """
+
+    def __init__(self, register: Publications, branch_id: str) -> None:
+        self._register = register
+        self._branch_id = branch_id
+        self._folder = f"{FOLDER}/{branch_id}"
+        self._is_read_again = False
+        self.number = 0
+
+    def note_session(self) -> None:
+        """Records a session that works on the branch, and checks that the branch is open.
+
+        Raises:
+            ConcurrentModificationError, CorruptLogError, StorageError: as `check_open`.
+        """
+        # The publisher records its attempt and then looks for sessions; a session does so in the other order.
+        self._register.store.make_folder(self._folder)
+        self._register.store.put(f"{self._folder}/{self._register.clock.new_id()}{JOINED}", b"{}")
+        self.check_open()
+
+    def has_sessions(self) -> bool:
+        """Returns whether a session works on the branch, or has done so."""
+        return any(path.endswith(JOINED) for path in documents(self._register.store, self._folder))
+
+    def check_open(self) -> None:
+        """Checks that no attempt to publish or close the branch is recorded, except attempts that were aborted.
+
+        Raises:
+            ConcurrentModificationError: if the branch is being published, or was published or closed.
+            CorruptLogError, StorageError: if its documents cannot be read.
+        """
+        found = self._recorded()
+        decisions = [self._register.documents.decision(each) for each in found if each is not None]
+        if None in found:
+            end = "was published or dropped"
+        elif any(each is not None and each.status is Status.PUBLISHED for each in decisions):
+            end = "was published"
+        elif None in decisions:
+            end = "is being published, or its process has ended while it published"
+        elif is_too_old(self._branch_id, self._register.clock):
+            end = "is too old to be published"
+        else:
+            return
+        raise ConcurrentModificationError(
+            f"the run on whose branch this session works {end}", remedy="Run `reset silt.branch` to leave the run"
+        )
+
+    def was_published(self) -> bool:
+        """Ends all attempts to publish the branch; returns whether an attempt was published, or the branch is closed.
+
+        Raises:
+            CorruptLogError: if its documents cannot be read.
+            StorageError: if the storage failed.
+        """
+        found = self._recorded()
+        self.number = len(found)
+        return any(each is None or self._register.close(each) for each in found)
+
+    def is_visible(self) -> bool:
+        """Returns whether an attempt to publish the branch was published; ends all attempts. Raises as
+        `was_published`.
+        """
+        return any(each is not None and self._register.close(each) for each in self._recorded())
+
+    def announce(self, publication: int | None) -> None:
+        """Records the next attempt to publish the branch, or its end; each number exists once.
+
+        Raises:
+            ConcurrentModificationError: if another process has recorded it.
+        """
+        number = self.number + 1
+        body = json.dumps({"publication": None if publication is None else str(publication)}).encode()
+        self._register.store.make_folder(self._folder)
+        if self._register.store.put_if_absent(f"{self._folder}/{number}{_ATTEMPT}", body) is PutResult.EXISTS:
+            raise ConcurrentModificationError("another process has published, continued or dropped these changes")
+        self.number = number
+        if publication is not None and not self._is_read_again:
+            self._is_read_again = self.has_sessions()
+            if self._is_read_again:
+                raise Joined
+
+    def _recorded(self) -> list[int | None]:
+        """Returns the publication of each recorded attempt, or None if it closed the branch."""
+        store = self._register.store
+        paths = [path for path in documents(store, self._folder) if path.endswith(_ATTEMPT)]
+        return [parsed(store, path, _publication) for path in paths]
+
+
+def documents(store: Store, folder: str) -> list[str]:
+    """Returns the paths of the documents of a branch, without the documents of its tables."""
+    try:
+        return [each.path for each in store.files_in_order(folder)]
+    except ObjectMissing:
+        return []
+
+
+def parsed(store: Store, path: str, parse: Callable[[Any], T]) -> T:
+    """Returns the value in a document of a branch.
+
+    Raises:
+        CorruptLogError: if it cannot be read.
+    """
+    try:
+        return parse(foreign_json.loads(store.read(path, DOCUMENT_BYTES)))
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise CorruptLogError(f"{path} cannot be read ({error!r})") from error
+
+
+def _publication(body: Any) -> int | None:
+    """Returns the publication of a recorded attempt, or None if it closed the branch."""
+    return None if body["publication"] is None else int(body["publication"])
