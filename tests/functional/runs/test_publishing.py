@@ -376,12 +376,14 @@ class TestWhatIsRefused(Publishing):
     def seeds(self) -> dict[str, str]:
         return {}
 
-    @pytest.mark.parametrize("model", ["vacuumed", "renamed"])
+    @pytest.mark.parametrize(
+        ("model", "remedy"), [("vacuumed", "the config `after_publish`"), ("renamed", "publish: after_tests")]
+    )
     def test_a_node_that_a_transaction_cannot_contain_fails_by_name_and_holds_the_run(
-        self, project: Any, model: str
+        self, project: Any, model: str, remedy: str
     ) -> None:
         _, output = run_dbt_and_capture(["run", "--select", f"+{model}"], expect_pass=False)
-        assert "SILT_UNSUPPORTED_STATEMENT" in output and "publish: after_tests" in output
+        assert "SILT_UNSUPPORTED_STATEMENT" in output and remedy in output
         assert "Held: 1 node failed" in output
         assert shown(project) == {}
 

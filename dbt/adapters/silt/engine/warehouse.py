@@ -206,6 +206,7 @@ class Warehouse:
         one_cut: bool = False,
         progress: Progress | None = None,
         branch: Branch | None = None,
+        only_looks: bool = False,
     ) -> Warehouse:
         """Returns the same warehouse, with its caches, for another session, such as that of a stream's micro-batch.
 
@@ -215,6 +216,7 @@ class Warehouse:
             progress: callback that replaces the callback of the settings.
             branch: the branch of the current database on which all statements work; by default the branch of this
                 session's run, if any.
+            only_looks: whether the statements can only read the branch, so that the run need not know of this session.
 
         Example:
             >>> warehouse.for_session(spark.newSession()).table("orders").count()
@@ -223,7 +225,7 @@ class Warehouse:
         seen = self._seen_by(spark, ReadHistory() if one_cut else None)
         seen._transaction = self._transaction.for_another_session()
         if branch is not None:
-            seen._transaction.join(self._namespace.database, branch)
+            seen._transaction.join(self._namespace.database, branch, only_looks)
         if progress is not None:
             seen.settings = replace(self.settings, progress=progress)
         return seen

@@ -166,10 +166,15 @@ class Environment:
         return OpenSession(pool, session, warehouse, line, is_lost)
 
     def warehouse(self, file_locations: Container[str] = (), branch: Branch | None = None) -> Warehouse:
-        """Returns the warehouse for a new session, whose statements are independent of each other; else as `open`."""
+        """Returns the warehouse for a new session, whose statements are independent of each other.
+
+        Args:
+            branch: the branch of the profile's database that they can only read.
+            file_locations: as for `open`.
+        """
         session = self._started().acquire()
         assert self._warehouse is not None
-        warehouse = self._warehouse.for_session(session, branch=branch)
+        warehouse = self._warehouse.for_session(session, branch=branch, only_looks=branch is not None)
         warehouse.settings = replace(warehouse.settings, file_locations=file_locations)
         return warehouse
 

@@ -7,11 +7,13 @@ import pytest
 from dbt.adapters.silt import engine as silt
 from dbt.adapters.silt.engine.catalog.branch_attempts import BranchAttempts
 from dbt.adapters.silt.engine.catalog.branches import Branch
+from dbt.adapters.silt.engine.catalog.names import RelationName
 from dbt.adapters.silt.engine.catalog.run_branches import BranchedRun, RunBranches
 from dbt.adapters.silt.engine.kernel import errors
 from tests.unit.engine.house import House
 
 RUN = BranchedRun("shop", "dev", "monday's run")
+ORDERS = RelationName("silt", "main", "orders")
 SET = 'set silt.branch = "monday\'s run"'
 
 
@@ -115,3 +117,27 @@ def test_the_rows_of_a_run_are_read_without_spark(shop: House) -> None:
         silt.read("main.orders", place, branch="tuesday")
     with pytest.raises(errors.InvalidArgumentError, match="by its path"):
         silt.read(shop.location("orders"), branch="monday")
+
+
+def test_a_session_that_only_looks_at_a_run_reads_its_branch_and_changes_nothing(shop: House) -> None:
+    runs, run, branch = begun(shop)
+    other = shop.another().warehouse
+    before = {each.path for each in other.catalog.table(ORDERS).store.files_below("")}
+    looking = other.for_session(other.spark, branch=branch, only_looks=True)
+    assert looking.sql("select count(*) from orders").first()[0] == 2
+    looking.sql("create temporary view doubled as select id * 2 as id from orders")
+    assert looking.sql("select max(id) from doubled").first()[0] == 4
+    changes = (
+        "insert into orders values (3)",
+        "create table more as select 1 as id",
+        "create view v as select 1 as id",
+    )
+    for statement in (*changes, "drop table orders", "create schema other", "optimize orders", "vacuum orders"):
+        with pytest.raises(errors.UnsupportedStatementError, match=r"only shows it.*set silt\.branch"):
+            looking.sql(statement)
+    assert {each.path for each in other.catalog.table(ORDERS).store.files_below("")} == before
+    with pytest.raises(errors.InvalidStatementError, match="belong to a run"):
+        looking.sql(SET)
+    assert runs.publish(run, branch) == {"silt.main.orders": 1}
+    with pytest.raises(errors.ConcurrentModificationError, match="Leave `--run` out"):
+        looking.sql("select count(*) from orders")

@@ -83,6 +83,16 @@ class BranchAttempts:
             f"the run on whose branch this session works {end}", remedy="Run `reset silt.branch` to leave the run"
         )
 
+    def have_ended(self) -> bool:
+        """Returns whether the branch was published or closed, as far as that is decided.
+
+        Raises:
+            CorruptLogError, StorageError: if its documents cannot be read.
+        """
+        found = self._recorded()
+        decisions = (self._register.documents.decision(each) for each in found if each is not None)
+        return None in found or any(each is not None and each.status is Status.PUBLISHED for each in decisions)
+
     def was_published(self) -> bool:
         """Ends all attempts to publish the branch; returns whether an attempt was published, or the branch is closed.
 

@@ -27,6 +27,10 @@ from dbt.adapters.silt.engine.statements.resolve.namespace import Namespace, War
 BRANCH_SETTING: Final = "silt.branch"
 """The session's setting: the id of the run on whose branch its statements work."""
 
+_LATER: Final = (
+    "Run it outside of the transaction; the config `after_publish` of a dbt node runs it when the run is published"
+)
+
 _ON_NAMES = (ast.CreateView, ast.AlterViewQuery, ast.DropView, ast.CreateFunction, ast.DropFunction)
 
 
@@ -45,6 +49,7 @@ class SessionTransaction:
     _txn: Txn = field(default=None, init=False)
     _is_of_run: bool = field(default=False, init=False)
     _is_joined: bool = field(default=False, init=False)
+    _only_looks: bool = field(default=False, init=False)
 
     @property
     def catalog(self) -> Catalog:
@@ -82,8 +87,13 @@ class SessionTransaction:
         self._branch, self._catalog, self._txn = branch, self.main.on_branch(database, branch), txn
         self._database = normalize(database)
 
-    def join(self, database: str, branch: Branch) -> None:
-        """Lets all statements work on the branch of a run, whose end is not the end of this session."""
+    def join(self, database: str, branch: Branch, only_looks: bool = False) -> None:
+        """Lets all statements work on the branch of a run, whose end is not the end of this session.
+
+        Args:
+            only_looks: whether they can only read: the run does not know of this session.
+        """
+        self._only_looks = only_looks
         self._branch, self._catalog, self._is_of_run = branch, self.main.on_branch(database, branch), True
         self._database = normalize(database)
 
@@ -91,7 +101,7 @@ class SessionTransaction:
         """Returns the transaction of another session, which works on the branch of the same run, if any."""
         other = SessionTransaction(self.main)
         if self._branch is not None and self._is_of_run:
-            other.join(self._database, self._branch)
+            other.join(self._database, self._branch, self._only_looks)
             other._is_joined = self._is_joined
         return other
 
@@ -121,6 +131,8 @@ class SessionTransaction:
             ConcurrentModificationError: if it has ended.
             CommitStateUnknownError: if it ended while a statement made its change, which may be part of it.
         """
+        if self._only_looks and self._branch is not None and self._branch.attempts.have_ended():
+            raise ConcurrentModificationError("the run was published or dropped", remedy="Leave `--run` out")
         if not self._is_joined or isinstance(statement, (ast.SetSetting, ast.ResetSetting)):
             return
         assert self._branch is not None
@@ -167,15 +179,18 @@ class SessionTransaction:
         """Checks that a statement can be part of the open transaction; returns the table that it changes, if any.
 
         Raises:
-            UnsupportedStatementError: if a transaction cannot contain the statement.
+            UnsupportedStatementError: if a transaction cannot contain the statement, or the session only looks at a
+                run.
             RelationNotFoundError: if the statement's table does not exist.
         """
-        if (
-            statement.effect is None
-            or isinstance(statement, (ast.Commit, ast.Unrecognised))
-            or (self._is_of_run and isinstance(statement, ast.CreateSchema))
-            or _is_temporary(statement, namespace)
-        ):
+        if statement.effect is None or isinstance(statement, (ast.Commit, ast.Unrecognised)):
+            return None
+        if self._only_looks and not _is_temporary(statement, namespace):
+            raise UnsupportedStatementError(
+                f"{_words(statement)} changes the run, and `silt sql --run` only shows it",
+                remedy=f"Leave `--run` out, and begin with `set {BRANCH_SETTING} = '...'` and the id of the run",
+            )
+        if (self._is_of_run and isinstance(statement, ast.CreateSchema)) or _is_temporary(statement, namespace):
             return None
         name = statement.table if isinstance(statement, ast.Optimize) else statement.changed_table
         changed_name = _changed_name(statement, namespace)
@@ -184,7 +199,8 @@ class SessionTransaction:
             return None
         is_other = statement.effect is Effect.OTHER and not isinstance(statement, ast.Optimize)
         if is_other or name is None:
-            raise UnsupportedStatementError(f"{_words(statement)} cannot be part of a transaction", remedy=OUTSIDE)
+            remedy = _LATER if isinstance(statement, ast.Vacuum) else OUTSIDE
+            raise UnsupportedStatementError(f"{_words(statement)} cannot be part of a transaction", remedy=remedy)
         meaning = namespace.meaning(name)
         log = meaning.log if isinstance(meaning, WarehouseTable) else None
         if not isinstance(log, BranchLog):
