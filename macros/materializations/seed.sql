@@ -8,7 +8,9 @@
   {%- do silt_check_configs() -%}
   {%- set target_relation = this.incorporate(type='table') -%}
   {%- set unit = adapter.main_unit(model, should_full_refresh()) -%}
-  {%- do adapter.check_seed_file(model) -%}
+  {%- for warning in adapter.check_seed_file(model, config.get('column_types'), config.get('delimiter')) or [] -%}
+    {%- do exceptions.warn(warning) -%}
+  {%- endfor -%}
   {%- set agate_table = adapter.read_seed_file(model, config.get('column_types'), config.get('delimiter')) -%}
   {%- if agate_table is none -%}
     {%- set agate_table = load_agate_table() -%}

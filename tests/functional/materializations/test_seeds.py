@@ -45,6 +45,9 @@ BAD = {
     "too_long.csv": f"id\n{'1' * 39}\n",
     "no_line.csv": "",
     "unquoted.csv": "a b\n1\n",
+    "open_quote.csv": 'id,name\n1,"a\n2,b\n',
+    "long_line.csv": "id,name\n1,a\n2,b,c\n",
+    "other_delimiter.csv": "id;name\n1;a\n",
 }
 
 
@@ -125,8 +128,24 @@ class TestSeeds:
         assert "`id` has a number of 39 digits, but only 28 would be kept" in said["too_long"]
         assert "the file of the seed no_line is empty" in said["no_line"]
         assert "Syntax error" in said["unquoted"]
+        assert 'line 2 of the seed open_quote has a quotation mark (") that is not closed' in said["open_quote"]
+        assert "line 3 of the seed long_line has 3 values, but the first line names 2 columns" in said["long_line"]
+        assert "Set `delimiter: ';'` in the seed's config" in said["other_delimiter"]
         place = RelationName(project.database, project.test_schema, "no_value")
         assert project.adapter.connections.catalog.find(place) is None
+
+    def test_names_that_dbt_changes_and_misspelt_types_are_warned_of(self, project: Any) -> None:
+        file = Path(project.project_root, "seeds", "twins.csv")
+        file.write_text("id,id,zap\n1,2,3\n")
+        Path(project.project_root, "seeds", "twins.yml").write_text(
+            "seeds: [{name: twins, config: {column_types: {zip: string}}}]\n"
+        )
+        _, said = run_dbt_and_capture(["seed", "--select", "twins"])
+        said = " ".join(said.split())
+        assert "The seed twins has 2 columns `id` in its first line" in said
+        assert "`column_types` of the seed twins names `zip`, which it does not have: did you mean `zap`?" in said
+        file.unlink()
+        file.with_suffix(".yml").unlink()
 
     def test_a_changed_file_re_creates_the_table_with_its_columns(self, project: Any, seeded: Any) -> None:
         file = Path(project.project_root, "seeds", "marked.csv")

@@ -97,17 +97,16 @@ def test_files_with_unusual_lines_are_read_as_dbt_reads_them(tmp_path: Path, tex
     assert as_we(file, []) == as_dbt(file, [])
 
 
-def test_duplicate_names_are_changed_with_a_warning_as_in_dbt(tmp_path: Path) -> None:
+def test_duplicate_names_are_changed_as_in_dbt(tmp_path: Path) -> None:
     file = written(tmp_path, [["a", "a", "", "b"], ["1", "x", "2", "007"]])
-    with warnings.catch_warnings(record=True) as of_dbt:
-        warnings.simplefilter("always")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
         expected = as_dbt(file, ["a_2", "b", "no such column"])
     with warnings.catch_warnings(record=True) as of_us:
         warnings.simplefilter("always")
         found = as_we(file, ["a_2", "b", "no such column"])
     assert found == expected
-    assert sorted(str(each.message) for each in of_us) == sorted(str(each.message) for each in of_dbt)
-    assert len(of_us) == 3
+    assert not of_us
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ import gc
 import itertools
 import os
 import re
+import warnings
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
@@ -26,11 +27,11 @@ from dbt.adapters.silt.engine.commands.spark.types import column_type
 from dbt.adapters.silt.engine.kernel.errors import (
     InvalidNameError,
     InvalidSettingError,
-    InvalidStatementError,
     StatementSyntaxError,
     TypeMismatchError,
 )
 from dbt.adapters.silt.engine.kernel.identifiers import quote
+from dbt.adapters.silt.materializations.seed_checks import seed_file
 from dbt.adapters.silt.runs.agate_tables import number_type, to_arrow
 
 _NULLS = frozenset(("", "null"))
@@ -104,7 +105,9 @@ def _table(file: Path, text_columns: Collection[str], delimiter: str) -> agate.T
     written_names, lines = _lines(file, delimiter)
     if not written_names:
         return None
-    names = agate.Table((), written_names, build_type_tester(text_columns)).column_names  # warns as for the whole file
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # `seed_checks` warns of changed names and of misspelt names of types
+        names = agate.Table((), written_names, build_type_tester(text_columns)).column_names
     columns = [_read(name, text_columns, texts) for name, texts in zip(names, _columns(lines, len(names)), strict=True)]
     rows = [agate.Row(row, names) for row in zip(*(values for _, values in columns), strict=True)]
     return agate.Table(rows, names, [kind for kind, _ in columns], _is_fork=True)
@@ -242,26 +245,9 @@ def stage(session: SparkSession, name: str, view: str, table: agate.Table, types
     return StagedSeed(name, view, table, given, numbers)
 
 
-def seed_file(model: Mapping[str, Any]) -> Path:
-    """Returns the path of a seed's file."""
-    return Path(model["root_path"] or ".", model["original_file_path"])
-
-
 def read_file(model: Mapping[str, Any], text_columns: Collection[str], delimiter: str) -> agate.Table | None:
     """Returns the rows of a seed's file as dbt would read them, or None if dbt must report why it cannot read them."""
     return read_table(seed_file(model), text_columns, delimiter)
-
-
-def check_file(model: Mapping[str, Any]) -> None:
-    """Checks that a seed's file is not empty.
-
-    Raises:
-        InvalidStatementError: if it is empty, so it has no column names.
-    """
-    if not seed_file(model).stat().st_size:
-        raise InvalidStatementError(
-            f"the file of the seed {model['name']} is empty", remedy="Add a first line with the column names"
-        )
 
 
 def _check_names(name: str, table: agate.Table) -> None:

@@ -30,6 +30,7 @@ UNUSED: Mapping[str, str] = {
     "cluster_by": f"files are not clustered as they are written; {_OPTIMIZE}",
     "liquid_clustered_by": f"files are not clustered as they are written; {_OPTIMIZE}",
     "auto_liquid_cluster": f"files are not clustered as they are written; {_OPTIMIZE}",
+    "zorder_by": f"a table is not rewritten after each run; {_OPTIMIZE}",
     "zorder": f"a table is not rewritten after each run; {_OPTIMIZE}",
     "options": "a Delta table has no options; put what readers need to know into `tblproperties`",
     "merge_schema": "`on_schema_change` decides what happens to new columns",

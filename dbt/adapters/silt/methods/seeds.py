@@ -16,10 +16,11 @@ if TYPE_CHECKING:
     from dbt.adapters.contracts.connection import AdapterResponse
 
     from dbt.adapters.silt.connections import SiltConnectionManager
-    from dbt.adapters.silt.materializations import seeds
+    from dbt.adapters.silt.materializations import seed_checks, seeds
     from dbt.adapters.silt.records.units import Unit
     from dbt.adapters.silt.relation import SiltRelation
 else:
+    seed_checks = lazy_module("dbt.adapters.silt.materializations.seed_checks")
     seeds = lazy_module("dbt.adapters.silt.materializations.seeds")
 
 
@@ -30,17 +31,23 @@ class SeedMethods(metaclass=AdapterMeta):
     write_unit: Callable[[str, Unit | None], AdapterResponse]
 
     @available.parse_none
-    def check_seed_file(self, model: Mapping[str, Any]) -> None:
-        """Rejects a seed's file for which dbt would fail without naming the cause."""
+    def check_seed_file(
+        self, model: Mapping[str, Any], types: Mapping[str, str] | None, delimiter: str | None
+    ) -> list[str]:
+        """Rejects a seed's file for which dbt would fail without naming the cause; returns warnings about its names."""
         with self.connections.exception_handler(f"look at the file of {model['name']}"):
-            seeds.check_file(model)
+            return seed_checks.check_file(model, types or (), delimiter)
 
     @available.parse_none
     def read_seed_file(
         self, model: Mapping[str, Any], types: Mapping[str, str] | None, delimiter: str
     ) -> agate.Table | None:
         """Reads the rows of a seed's file; returns None if `load_agate_table` must read it, to report a problem."""
-        return seeds.read_file(model, types or (), delimiter)
+        table = seeds.read_file(model, types or (), delimiter)
+        if table is None:
+            with self.connections.exception_handler(f"read the file of {model['name']}"):
+                seed_checks.check_lines(model, delimiter)
+        return table
 
     @available.parse_none
     def stage_seed(

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from dbt.adapters.silt.engine.reuse import present
     from dbt.adapters.silt.engine.sql import ast, tokens
     from dbt.adapters.silt.engine.statements.execute.affected_tables import Written
-    from dbt.adapters.silt.materializations import reuse, seeds
+    from dbt.adapters.silt.materializations import reuse, seed_checks
     from dbt.adapters.silt.materializations.external import project_files
     from dbt.adapters.silt.methods import other_targets
     from dbt.adapters.silt.relation import SiltRelation
@@ -50,7 +50,7 @@ else:
     project_files = lazy_module("dbt.adapters.silt.materializations.external.project_files")
     cut_relations = lazy_module("dbt.adapters.silt.runs.cut_relations")
     done_again = lazy_module("dbt.adapters.silt.runs.done_again")
-    seeds = lazy_module("dbt.adapters.silt.materializations.seeds")
+    seed_checks = lazy_module("dbt.adapters.silt.materializations.seed_checks")
     skips = lazy_module("dbt.adapters.silt.runs.skips")
     responses = lazy_module("dbt.adapters.silt.runs.response")
 
@@ -320,7 +320,7 @@ def _index_of_write(written: Sequence[Written | None], table: RelationName) -> i
 def _checksum(model: Mapping[str, Any]) -> str | None:
     """Returns the checksum of the node's raw code, or of a seed's file, as dbt has no checksum of a large file."""
     if model["resource_type"] == "seed":
-        return hashlib.sha256(seeds.seed_file(model).read_bytes()).hexdigest()
+        return hashlib.sha256(seed_checks.seed_file(model).read_bytes()).hexdigest()
     return model["checksum"]["checksum"] if model.get("checksum") else None
 
 

@@ -1,0 +1,114 @@
+"""Checks a seed's file before its rows are read: mistakes that would change rows or columns without an error."""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from io import StringIO
+from pathlib import Path
+from typing import Any, Final
+
+from dbt_common.clients.agate_helper import BOM
+
+from dbt.adapters.silt.engine.kernel.errors import InvalidStatementError, StatementSyntaxError
+from dbt.adapters.silt.engine.kernel.near_names import nearest
+
+_COMMA: Final = ","
+_DELIMITERS: Final = {_COMMA: "','", ";": "';'", "|": "'|'", "\t": '"\\t"'}
+_NEVER_CLOSED: Final = "unexpected end of data"
+
+
+def seed_file(model: Mapping[str, Any]) -> Path:
+    """Returns the path of a seed's file."""
+    return Path(model["root_path"] or ".", model["original_file_path"])
+
+
+def check_file(model: Mapping[str, Any], types: Collection[str], delimiter: str | None) -> list[str]:
+    """Checks the first line and the quotation marks of a seed's file; a file that cannot be read is left to its reader.
+
+    Args:
+        types: the names of columns in `column_types`.
+
+    Returns:
+        Warnings about names that dbt changes, and misspelt names in `column_types`.
+
+    Raises:
+        InvalidStatementError: if the file is empty, so it has no column names.
+        StatementSyntaxError: if it has another delimiter, or a quotation mark that is not closed.
+    """
+    file, name = seed_file(model), str(model["name"])
+    if not file.stat().st_size:
+        raise InvalidStatementError(
+            f"the file of the seed {name} is empty", remedy="Add a first line with the column names"
+        )
+    with contextlib.suppress(OSError, UnicodeError, TypeError, csv.Error):
+        text = file.read_text(encoding="utf-8").removeprefix(BOM)
+        names = next(csv.reader(StringIO(text), delimiter=delimiter or _COMMA), [])
+        _check_delimiter(name, text.partition("\n")[0], names, delimiter or _COMMA)
+        if text.count('"') % 2:
+            _check_quotes(name, text, delimiter or _COMMA)
+        return [*_changed_names(name, names), *_misspelt(name, types, names)]
+    return []
+
+
+def check_lines(model: Mapping[str, Any], delimiter: str | None) -> None:
+    """Checks the number of values of each line, of a file that could not be read.
+
+    Raises:
+        StatementSyntaxError: if a line has more values than the first line has names.
+    """
+    with contextlib.suppress(OSError, UnicodeError, TypeError, csv.Error):
+        text = seed_file(model).read_text(encoding="utf-8").removeprefix(BOM)
+        lines = csv.reader(StringIO(text), delimiter=delimiter or _COMMA)
+        names = next(lines, [])
+        for values in lines:
+            if len(values) > len(names):
+                raise StatementSyntaxError(
+                    f"line {lines.line_num} of the seed {model['name']} has {len(values)} values, but the first line "
+                    f"names {len(names)} columns",
+                    remedy=f"Put a value that contains `{delimiter or _COMMA}` in double quotes, or name the column",
+                )
+
+
+def _check_delimiter(name: str, line: str, names: Sequence[str], delimiter: str) -> None:
+    others = [each for each in _DELIMITERS if each != delimiter and each in line]
+    if len(names) == 1 and others and '"' not in line:
+        own = _DELIMITERS.get(delimiter, delimiter)
+        raise StatementSyntaxError(
+            f"a syntax error in the file of the seed {name}: its first line has no {own}, but {_DELIMITERS[others[0]]}",
+            remedy=f"Set `delimiter: {_DELIMITERS[others[0]]}` in the seed's config, or put the name in double quotes",
+        )
+
+
+def _check_quotes(name: str, text: str, delimiter: str) -> None:
+    lines, begun = csv.reader(StringIO(text), delimiter=delimiter, strict=True), 1
+    try:
+        for _ in lines:
+            begun = lines.line_num + 1
+    except csv.Error as error:
+        if _NEVER_CLOSED in str(error):
+            raise StatementSyntaxError(
+                f'line {begun} of the seed {name} has a quotation mark (") that is not closed, so all that follows '
+                "would be one value",
+                remedy="Close it, or write it twice within a value that is in double quotes",
+            ) from error
+
+
+def _changed_names(name: str, names: Sequence[str]) -> Iterator[str]:
+    """Yields the names that dbt changes."""
+    for each, count in Counter(names).items():
+        if each and count > 1:
+            yield f"The seed {name} has {count} columns `{each}` in its first line: dbt gives the others other names"
+    if "" in names:
+        position = names.index("") + 1
+        yield f"The seed {name} has no name for column {position} in its first line: dbt gives it one"
+
+
+def _misspelt(name: str, types: Collection[str], names: Sequence[str]) -> Iterator[str]:
+    """Yields misspelt names in `column_types`; other unknown names may be configured for all seeds of a folder."""
+    for each in types:
+        meant = None if each in names else nearest(each, [column for column in names if column not in types])
+        if meant is not None:
+            yield f"`column_types` of the seed {name} names `{each}`, which it does not have: did you mean `{meant}`?"

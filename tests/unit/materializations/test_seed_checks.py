@@ -1,0 +1,70 @@
+"""Mistakes in a seed's file that would change its rows or columns without an error."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dbt.adapters.silt.engine.kernel.errors import SiltError
+from dbt.adapters.silt.materializations.seed_checks import check_file, check_lines
+
+
+def model(folder: Path, text: str) -> dict[str, Any]:
+    (folder / "days.csv").write_text(text, encoding="utf-8")
+    return {"name": "days", "root_path": str(folder), "original_file_path": "days.csv"}
+
+
+@pytest.mark.parametrize(
+    ("text", "delimiter", "said"),
+    [
+        ("", None, "the file of the seed days is empty"),
+        ("id;name\n1;a\n", None, "its first line has no ',', but ';'. Set `delimiter: ';'` in the seed's config"),
+        ("id|name\n1|a\n", ";", "has no ';', but '|'"),
+        ("id\tname\n1\ta\n", ",", 'Set `delimiter: "\\t"`'),
+        ('id,name\n1,"a\n2,b\n', None, 'line 2 of the seed days has a quotation mark (") that is not closed'),
+        ('id,name\n1,"a\nb"\n3,"c\n', ",", "line 4 of the seed days"),
+    ],
+)
+def test_a_file_that_would_be_read_wrongly_is_refused(
+    tmp_path: Path, text: str, delimiter: str | None, said: str
+) -> None:
+    with pytest.raises(SiltError) as caught:
+        check_file(model(tmp_path, text), (), delimiter)
+    assert said in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "types", "said"),
+    [
+        ("id,name\n1,a\n", ("amount",), []),
+        ("id\n1;2\n", (), []),
+        ('"id;name"\n1\n', (), []),
+        ('id,size\n1,5" pipe\n', (), []),
+        ("\ufeffid,name\n1,a\n", ("id",), []),
+        (
+            "id,name,id\n1,a,2\n",
+            (),
+            ["The seed days has 2 columns `id` in its first line: dbt gives the others other names"],
+        ),
+        (",name\n1,a\n", (), ["The seed days has no name for column 1 in its first line: dbt gives it one"]),
+        (
+            "id,amount\n1,2\n",
+            ("amuont",),
+            ["`column_types` of the seed days names `amuont`, which it does not have: did you mean `amount`?"],
+        ),
+    ],
+)
+def test_a_file_with_other_names_is_read_with_a_warning(
+    tmp_path: Path, text: str, types: tuple[str, ...], said: list[str]
+) -> None:
+    assert check_file(model(tmp_path, text), types, None) == said
+
+
+def test_a_line_with_too_many_values_is_named(tmp_path: Path) -> None:
+    with pytest.raises(SiltError) as caught:
+        check_lines(model(tmp_path, 'id,name\n1,"a\nb"\n2,b,c\n'), ",")
+    assert "line 4 of the seed days has 3 values, but the first line names 2 columns" in str(caught.value)
+    check_lines(model(tmp_path, "id,name\n1\n"), ",")
+    check_file({"name": "days", "root_path": str(tmp_path), "original_file_path": "days.csv"}, (), ",,")
