@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from dbt.adapters.silt.session.java import find_java
+from dbt.adapters.silt.session.java_launch import find_java
 from tests.lanes.environment import ROOT, Environment, install
 from tests.lanes.lanes import DBT_1_11
 

@@ -20,7 +20,7 @@ from dbt.adapters.silt.engine.kernel.transaction.changes import Changes, Operati
 from dbt.adapters.silt.engine.kernel.transaction.commit import CommitResult, CommitSettings, commit
 from dbt.adapters.silt.engine.kernel.transaction.positions import Position, recorded_position
 from dbt.adapters.silt.engine.kernel.transaction.restore import RestorePoint
-from dbt.adapters.silt.engine.statements.resolve.silt_changes_function import Consumption, Options, consumed
+from dbt.adapters.silt.engine.statements.resolve.changes_functions import Consumption, Options, consumed
 from tests.faulty_store import Fault, FaultKind
 from tests.simulation.interleaving import Scheduler, YieldingStore, random_order
 from tests.simulation.rows_table import Rows, RowTwice, Writer

@@ -74,9 +74,9 @@ FLOORS = (
     ("cli/publishing",),
     ("runs",),
     ("credentials", "materializations/incremental", "materializations/external"),
-    ("session/stages", "session/storage", "registration"),
+    ("session/storage", "registration"),
     ("materializations", "relation", "session"),
-    ("connections", "materializations/python_models", "materializations/unit_tests", "session/statements"),
+    ("connections", "materializations/python_models", "materializations/unit_tests"),
     ("methods",),
     ("impl",),
 )
@@ -94,7 +94,7 @@ STATEMENTS_WITH_SPARK = {
         "execute.insert",
         "resolve.namespace",
         "resolve.snapshot_views",
-        "resolve.table_changes_function",
+        "resolve.changes_functions",
         "steps.changed_keys",
         "steps.context",
     )
@@ -104,7 +104,7 @@ LOOK_BEHIND_SPARK = tuple(
     f"{PACKAGE}.{name}"
     for name in (
         *(f"session.{name}" for name in ("spark", "local_spark", "connect_service", "java_launch")),
-        *("session.stages.embedded", "session.storage.hadoop"),
+        *("session.stages", "session.storage.hadoop"),
         "registration.hive_metastore",
     )
 )

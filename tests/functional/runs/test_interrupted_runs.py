@@ -19,7 +19,7 @@ from deltalake import DeltaTable
 
 from dbt.adapters.silt.command_server import control
 from dbt.adapters.silt.records.run_registry import RunRegistry
-from dbt.adapters.silt.session.java import find_java
+from dbt.adapters.silt.session.java_launch import find_java
 from tests.files import write_files
 
 _LONG = "select id as k from range(10000000000000) where hash(id) % 10000 = 0"

@@ -11,7 +11,7 @@ import pytest
 from dbt.adapters.silt.cli.shell import history
 from dbt.adapters.silt.cli.shell.completion import Completer
 from dbt.adapters.silt.cli.shell.prompt import is_whole
-from dbt.adapters.silt.engine.answers.names import Names
+from dbt.adapters.silt.engine.answers.sessions import Names
 from tests.shells import SECONDS, Typing, typing
 from tests.unit.cli.house import House, rows
 

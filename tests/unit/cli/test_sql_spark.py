@@ -17,7 +17,7 @@ from pyspark.sql import SparkSession
 
 from dbt.adapters.silt.engine.kernel.errors import CommitStateUnknownError
 from dbt.adapters.silt.registration.hive_metastore import HiveMetastore
-from dbt.adapters.silt.session.statements.process import _Answers
+from dbt.adapters.silt.session.statement_process import _Answers
 from tests import derby
 from tests.files import write_files
 from tests.shells import NEVER_ENDS, PROMPT, RUNNING, START_SECONDS, Typing, exercise, typing

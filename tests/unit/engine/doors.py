@@ -12,8 +12,8 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 
 from dbt.adapters.silt import engine as silt
-from dbt.adapters.silt.engine.answers.names import Names
 from dbt.adapters.silt.engine.answers.quick import Quick
+from dbt.adapters.silt.engine.answers.sessions import Names
 from dbt.adapters.silt.engine.kernel.errors import UnsupportedStatementError
 from dbt.adapters.silt.engine.sql.grammar.parse import parse
 from tests.unit.engine.datasource.tables import Tables

@@ -17,7 +17,7 @@ from dbt.adapters.silt.engine.kernel.storage.settings import Storages
 from dbt.adapters.silt.engine.warehouse import Warehouse
 from dbt.adapters.silt.registration.hive_metastore import HiveMetastore, RegisteredTable
 from dbt.adapters.silt.registration.registration import Registration, Settled
-from dbt.adapters.silt.session.statements.metastore_entries import MetastoreEntries
+from dbt.adapters.silt.session.statement_process import MetastoreEntries
 from tests import derby
 
 

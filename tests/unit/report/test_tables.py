@@ -19,7 +19,7 @@ from dbt.adapters.silt.engine.kernel.transaction.commit import CommitSettings
 from dbt.adapters.silt.records.run_history import log_history
 from dbt.adapters.silt.report import log_reading, tables
 from dbt.adapters.silt.report.table_content import content_of
-from dbt.adapters.silt.report.table_json import table_json
+from dbt.adapters.silt.report.tables import table_json
 from tests.unit.cli.house import House, rows
 
 VERSION, MS, OPERATION, INSERTED, UPDATED, DELETED, ADDED, REMOVED, BYTES_ADDED, BYTES_REMOVED, ROWS, FILES, BYTES = (

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from dbt.adapters.silt.session import class_archive
-from dbt.adapters.silt.session.java import archive_path, find_java
+from dbt.adapters.silt.session.java_launch import archive_path, find_java
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from dbt.adapters.silt.session.statements.process import fields_by_dbt, fields_of_target
+from dbt.adapters.silt.session.statement_process import fields_by_dbt, fields_of_target
 
 PLAIN = """
 shop:

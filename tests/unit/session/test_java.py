@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from dbt.adapters.silt.engine.kernel.errors import SparkUnavailableError
-from dbt.adapters.silt.session.java import archive_path, default_memory, driver_options, find_java
+from dbt.adapters.silt.session.java_launch import archive_path, default_memory, driver_options, find_java
 
 VERSIONS = [
     ('openjdk version "17.0.15" 2025-04-15', 17, "17.0.15"),

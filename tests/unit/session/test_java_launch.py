@@ -10,9 +10,8 @@ from typing import Any
 
 import pytest
 
-from dbt.adapters.silt.session import java, java_launch
-from dbt.adapters.silt.session.java import Java
-from dbt.adapters.silt.session.java_launch import CommandLine
+from dbt.adapters.silt.session import java_launch
+from dbt.adapters.silt.session.java_launch import CommandLine, Java
 from tests.unit.session.processes import run
 
 CONF = {"spark.master": "local[1]", "spark.driver.memory": "1g", "spark.driver.extraJavaOptions": "-Da='b c' -Dd=e"}
@@ -92,13 +91,13 @@ def test_a_java_process_that_ends_at_once_is_an_error(plain: Path) -> None:
 
 def test_the_archives_name_changes_with_sparks_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "prefix", str(tmp_path / "env"))
-    monkeypatch.setattr(java, "spark_home", lambda: tmp_path)
+    monkeypatch.setattr(java_launch, "spark_home", lambda: tmp_path)
     (tmp_path / "jars").mkdir()
-    names = {java.archive_path(Java("/j", 17, "17.0.1"))}
+    names = {java_launch.archive_path(Java("/j", 17, "17.0.1"))}
     (tmp_path / "jars" / "a.jar").write_text("a")
-    names.add(java.archive_path(Java("/j", 17, "17.0.1")))
+    names.add(java_launch.archive_path(Java("/j", 17, "17.0.1")))
     os.utime(tmp_path / "jars" / "a.jar", (1, 1))
-    names.add(java.archive_path(Java("/j", 17, "17.0.1")))
+    names.add(java_launch.archive_path(Java("/j", 17, "17.0.1")))
     assert len(names) == 3
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from dbt.adapters.silt.session.rehearsal import WAREHOUSE, rehearse
+from dbt.adapters.silt.session.class_archive import WAREHOUSE, rehearse
 
 
 def test_every_rehearsed_statement_works(spark: SparkSession, tmp_path: Path) -> None:

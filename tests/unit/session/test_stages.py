@@ -10,8 +10,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from dbt.adapters.silt.engine.commands.spark.errors import SPARKS
-from dbt.adapters.silt.session.stages import embedded, find
-from dbt.adapters.silt.session.stages.find import ProgressHandler
+from dbt.adapters.silt.session.stages import EmbeddedSpark, ProgressHandler, by_tag, stages_of
 from dbt.adapters.silt.status_lines.line import Stages
 
 ENDLESS = "select count(*) from range(0, 100000000000000, 1, 40) where hash(id) = 0"
@@ -20,7 +19,7 @@ ENDLESS = "select count(*) from range(0, 100000000000000, 1, 40) where hash(id) 
 @pytest.mark.connect(gate=True)
 def test_the_tasks_of_a_running_statement_are_reported_and_dropped_after_it(spark: SparkSession) -> None:
     session = spark.newSession()
-    stages = find.stages_of(session)
+    stages = stages_of(session)
     assert stages() == Stages()
     with ThreadPoolExecutor(1) as thread:
         endless = thread.submit(lambda: session.sql(ENDLESS).collect())
@@ -38,7 +37,7 @@ def test_the_tasks_of_a_running_statement_are_reported_and_dropped_after_it(spar
 
 def test_a_session_does_not_see_the_jobs_of_another_session(spark: SparkSession) -> None:
     here, other = spark.newSession(), spark.newSession()
-    stages = embedded.stages_of(here), embedded.stages_of(other)
+    stages = stages_of(here), stages_of(other)
     with ThreadPoolExecutor(1) as thread:
         endless = thread.submit(lambda: here.sql(ENDLESS).collect())
         deadline = time.monotonic() + 60
@@ -52,7 +51,7 @@ def test_a_session_does_not_see_the_jobs_of_another_session(spark: SparkSession)
 
 def test_all_sessions_share_one_request_to_spark(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
     now = [0.0]
-    asked = embedded.EmbeddedSpark(spark.sparkContext, lambda: now[0])
+    asked = EmbeddedSpark(spark.sparkContext, lambda: now[0])
     answers: list[float] = []
     monkeypatch.setattr(asked, "_answer", lambda: answers.append(now[0]) or ([], []))
     stages = [asked.of(spark.newSession()) for _ in range(3)]
@@ -64,7 +63,7 @@ def test_all_sessions_share_one_request_to_spark(spark: SparkSession, monkeypatc
 def test_a_spark_that_cannot_report_progress_is_not_asked_again(
     spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked, times = embedded.EmbeddedSpark(spark.sparkContext, lambda: float(len(times) * 10)), []
+    asked, times = EmbeddedSpark(spark.sparkContext, lambda: float(len(times) * 10)), []
 
     def refuse() -> None:
         times.append(1)
@@ -98,7 +97,7 @@ def test_the_jobs_of_a_tag_are_summed_up_with_the_rows_that_their_stages_read() 
 
     jobs = [job(["a", "a-1"], [1, 2], 3, 10), job(["a"], [3], 1, 6), job(["b"], [9], 0, 3)]
     stages = [stage(1, 100, 7, 5), stage(3, 0, 0, 5)]
-    found = embedded.by_tag(jobs, stages)
+    found = by_tag(jobs, stages)
     assert found["a"] == Stages(tasks_done=4, tasks=12, rows=112, size=1000)
     assert found["b"] == Stages(tasks=1)
 

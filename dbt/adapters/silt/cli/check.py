@@ -20,7 +20,7 @@ from dbt.adapters.silt.engine.kernel.maintenance.file_check import check_files
 from dbt.adapters.silt.engine.kernel.maintenance.log_check import check_log
 from dbt.adapters.silt.engine.kernel.maintenance.problems import Problem, ProblemKind
 from dbt.adapters.silt.lazy import lazy_module
-from dbt.adapters.silt.records.table_problems import problem_of
+from dbt.adapters.silt.records.run_history import problem_of
 
 if TYPE_CHECKING:
     from dbt.adapters.silt.cli import terminal

@@ -21,7 +21,7 @@ from dbt.adapters.silt.records.known_runs import KnownRun, find_run, known_runs
 from dbt.adapters.silt.records.project_records import ProjectRecords
 from dbt.adapters.silt.records.run_history import LoggedCommit, Run, TableHistory, histories, runs
 from dbt.adapters.silt.records.run_registry import RunEntry
-from dbt.adapters.silt.report.results import NodeResult, node_results
+from dbt.adapters.silt.report.artifacts import NodeResult, node_results
 
 _COMMITS = (
     f"committed {UTC}",

@@ -15,7 +15,7 @@ SWITCH: Final = "SILT_COMMAND_SERVER"
 """The environment variable that keeps `silt dbt` from using a server: `off`."""
 STATEMENTS: Final = "run-statements"
 """The internal subcommand that `silt sql` starts; it runs the statements that it receives."""
-STATEMENTS_MODULE: Final = "dbt.adapters.silt.session.statements.process"
+STATEMENTS_MODULE: Final = "dbt.adapters.silt.session.statement_process"
 
 
 def main(arguments: Sequence[str]) -> NoReturn:

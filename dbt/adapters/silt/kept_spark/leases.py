@@ -15,7 +15,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from dbt.adapters.silt.kept_spark import private_files
-from dbt.adapters.silt.kept_spark.locks import Lock, acquire, is_held
+from dbt.adapters.silt.kept_spark.private_files import Lock, acquire, is_held
 from dbt.adapters.silt.kept_spark.record import read_json
 
 GATE = "gate.lock"

@@ -16,7 +16,7 @@ from pathlib import Path
 from dbt.adapters.silt.engine.kernel.errors import KeptSparkError, SparkUnavailableError
 from dbt.adapters.silt.kept_spark import inherited_environment, leases
 from dbt.adapters.silt.kept_spark.finding import Start
-from dbt.adapters.silt.kept_spark.locks import Lock, is_held
+from dbt.adapters.silt.kept_spark.private_files import Lock, is_held
 from dbt.adapters.silt.kept_spark.watch import ALIVE, LOG
 
 READY, LIVING = 3, 4

@@ -16,15 +16,23 @@ from typing import Final
 
 from dbt.adapters.silt.engine.catalog.catalog import Catalog
 from dbt.adapters.silt.engine.catalog.names import RelationName
-from dbt.adapters.silt.engine.kernel.errors import NotATableError, RelationNotFoundError, SchemaNotFoundError, SiltError
+from dbt.adapters.silt.engine.kernel.errors import (
+    InternalError,
+    NotATableError,
+    RelationNotFoundError,
+    SchemaNotFoundError,
+    SiltError,
+    TableDamagedError,
+)
 from dbt.adapters.silt.engine.kernel.log.commit_file import RowsChanged
 from dbt.adapters.silt.engine.kernel.log.history import CommitHead, read_heads
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.transaction import lineage
 from dbt.adapters.silt.records.commit_facts import CommitFacts
-from dbt.adapters.silt.records.table_problems import problem_of
 
 _READERS: Final = 8
+
+_TOO_MUCH = (MemoryError, RecursionError)
 
 
 @dataclass(frozen=True)
@@ -212,3 +220,16 @@ def _again(attempts: Iterable[int | None]) -> int:
 
 def _distinct(names: Iterable[str | None]) -> list[str]:
     return list(dict.fromkeys(name for name in names if name))
+
+
+def problem_of(error: Exception, table: str) -> SiltError:
+    """Returns the error as an error of the engine: another program may have written the table.
+
+    Args:
+        table: the table's name, for messages.
+    """
+    if isinstance(error, SiltError):
+        return error
+    if isinstance(error, _TOO_MUCH):
+        return TableDamagedError(f"it takes too much memory to read it ({type(error).__name__})", table=table)
+    return InternalError(f"it cannot be read ({error!r:.200})", table=table)

@@ -13,9 +13,8 @@ from dbt.adapters.silt.records.kept_results import KeptResults
 from dbt.adapters.silt.records.known_runs import KnownRun, known_runs
 from dbt.adapters.silt.records.project_records import ProjectRecords
 from dbt.adapters.silt.records.run_registry import RunEntry
-from dbt.adapters.silt.report.artifacts import Artifacts, milliseconds
+from dbt.adapters.silt.report.artifacts import Artifacts, CommandResults, NodeResult, milliseconds, node_results
 from dbt.adapters.silt.report.encoding import Texts, present, row
-from dbt.adapters.silt.report.results import CommandResults, NodeResult, node_results
 from dbt.adapters.silt.report.tables import TableRead
 
 _TIMELINES: Final = 30

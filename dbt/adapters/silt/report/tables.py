@@ -1,8 +1,10 @@
-"""Reads the tables of a warehouse into the page's data, in parallel.
+"""Reads the tables of a warehouse in parallel, and writes them into the page's data, with short field names.
 
 A table that cannot be read has a problem instead of content, so that a damaged log does not hide other tables. Reading
 logs on a local disk is work for Python, which runs a single thread at a time, so many tables are read by forks of the
 process. Object stores are read by threads, which wait for them concurrently.
+
+`static/data.js` reads the output.
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ import os
 import sys
 import threading
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -22,11 +24,17 @@ from typing import Any, Final
 from dbt.adapters.silt.engine.catalog.catalog import Catalog
 from dbt.adapters.silt.engine.catalog.names import RelationName
 from dbt.adapters.silt.engine.kernel.errors import NotATableError, RelationNotFoundError, SchemaNotFoundError
+from dbt.adapters.silt.engine.kernel.log.commit_file import RowsChanged
+from dbt.adapters.silt.engine.kernel.table.actions import Metadata
+from dbt.adapters.silt.engine.kernel.table.clustering import clustering_columns
+from dbt.adapters.silt.engine.kernel.table.features import features_of
+from dbt.adapters.silt.engine.kernel.table.keys import table_keys
+from dbt.adapters.silt.engine.kernel.table.schema import StructField, StructType, all_fields
 from dbt.adapters.silt.records.commit_facts import CommitFacts
-from dbt.adapters.silt.records.table_problems import problem_of
-from dbt.adapters.silt.report.log_reading import History
-from dbt.adapters.silt.report.table_content import content_of
-from dbt.adapters.silt.report.table_json import table_json
+from dbt.adapters.silt.records.run_history import problem_of
+from dbt.adapters.silt.report.encoding import Texts, present, row
+from dbt.adapters.silt.report.log_reading import FileChange, History, Version
+from dbt.adapters.silt.report.table_content import TableContent, content_of
 
 _READERS: Final = 8
 _WORTH_FORKS: Final = 64
@@ -123,3 +131,151 @@ def _runs(history: History) -> dict[str, int]:
         if run_id is not None:
             found[run_id] = max(version.timestamp_ms, found.get(run_id, 0))
     return found
+
+
+def table_json(name: str, content: TableContent) -> dict[str, Any]:
+    """Returns the data of a table, and the strings to which numbers in its rows refer."""
+    snapshot, texts = content.snapshot, Texts()
+    layout = present(
+        sizes=[[each.files, each.bytes] for each in content.sizes],
+        partitions=[[list(each.values), each.files, each.bytes, each.rows] for each in content.partitions],
+        overlaps=[[each.column, each.files, each.mean, each.most, each.ranges] for each in content.overlaps],
+    )
+    body = {
+        "n": name,
+        **present(
+            v=snapshot.version,
+            rows=content.rows,
+            files=snapshot.num_files,
+            bytes=snapshot.size_in_bytes,
+            clustered=_clustered(content),
+            partitionCount=content.partition_count or None,
+            small=[content.small.files, content.small.packed, content.small.bytes] if content.small.files else None,
+            dead=_dead(content),
+            doubt=snapshot.doubt,
+            features=features_of(snapshot.protocol),
+            leftOut=content.history.left_out or None,
+            schemas=[_metadata(each, texts) for each in _definitions(content)],
+            commits=list(_commits(content, texts)),
+        ),
+        **layout,
+    }
+    return {**body, "texts": texts.all()}
+
+
+def _clustered(content: TableContent) -> list[str]:
+    logical = {member.physical_name: member.name for member in all_fields(content.snapshot.schema)}
+    paths = clustering_columns(content.snapshot.domains)
+    return [".".join(logical.get(part, part) for part in path) for path in paths]
+
+
+def _dead(content: TableContent) -> list[int] | None:
+    every, due = content.dead.all, content.dead.due
+    return [every.files, every.bytes, due.files, due.bytes] if every.files else None
+
+
+def _definitions(content: TableContent) -> list[Metadata]:
+    """Returns the definitions of the table in its versions, oldest first; the last definition is current."""
+    changed = [version.metadata for version in content.history.versions if version.metadata is not None]
+    return [*changed[:-1], content.snapshot.metadata]
+
+
+def _metadata(metadata: Metadata, texts: Texts) -> dict[str, Any]:
+    columns = [
+        row(
+            texts.number(name),
+            texts.number(field.sql_type),
+            None if field.nullable else 1,
+            texts.number(field.comment),
+            texts.number(field.generation_expression),
+        )
+        for name, field in _fields(StructType.from_json(metadata.schema_string))
+    ]
+    keys = {name: f"{key.sql} (not enforced)" for name, key in table_keys(metadata.configuration).items()}
+    return present(
+        columns=columns,
+        properties=dict(sorted(metadata.configuration.items())),
+        keys=keys,
+        comment=metadata.description,
+        partitioned=list(metadata.partition_columns),
+    )
+
+
+def _fields(schema: StructType, above: str = "") -> Iterator[tuple[str, StructField]]:
+    for member in schema:
+        yield above + member.name, member
+        if isinstance(member.type, StructType):
+            yield from _fields(member.type, f"{above}{member.name}.")
+
+
+def _commits(content: TableContent, texts: Texts) -> Iterator[list[Any]]:
+    """Yields the versions, oldest first."""
+    definitions = _definition_numbers(content.history)
+    sums = _sums(content)
+    for version, definition, after in zip(content.history.versions, definitions, sums, strict=True):
+        undone = content.undone.get(version.version)
+        yield _commit(version, texts, [*after, definition, undone])
+
+
+def _commit(version: Version, texts: Texts, more: Sequence[Any]) -> list[Any]:
+    info, facts, rows = version.info, CommitFacts.of_info(version.info) or CommitFacts(), RowsChanged.of(version.info)
+    change = version.change
+    files = () if change is None else (change.added, change.removed, change.bytes_added, change.bytes_removed)
+    return row(
+        version.version,
+        version.timestamp_ms,
+        texts.number(info.operation),
+        *(rows.inserted, rows.updated, rows.deleted),
+        *(files or [None] * 4),
+        *more[:3],
+        texts.number(facts.run_id or facts.invocation_id),
+        texts.number(facts.node_id),
+        texts.number(info.engine_info),
+        *more[3:],
+        *(_again(info.commit_attempts), _again(info.statement_attempts)),
+        texts.number(facts.batch_id),
+        texts.number(info.user_metadata),
+        texts.number(facts.rolled_back_run_id),
+    )
+
+
+def _again(attempts: int | None) -> int | None:
+    """Returns the number of repeated attempts, if any."""
+    return attempts - 1 if attempts is not None and attempts > 1 else None
+
+
+def _definition_numbers(history: History) -> list[int | None]:
+    """Returns the number of each version's definition; None before the first definition in the log."""
+    changes = sum(version.metadata is not None for version in history.versions)
+    number: int | None = None if changes else 0
+    found: list[int | None] = []
+    for version in history.versions:
+        if version.metadata is not None:
+            number = 0 if number is None else number + 1
+        found.append(number)
+    return found
+
+
+def _sums(content: TableContent) -> list[tuple[int | None, int | None, int | None]]:
+    """Returns rows, files and bytes of the table after each version, counted backwards from the newest."""
+    snapshot = content.snapshot
+    rows, files, size = content.rows, snapshot.num_files, snapshot.size_in_bytes
+    now: tuple[int | None, int | None, int | None] = (rows, files, size)
+    found = []
+    for version in reversed(content.history.versions):
+        found.append(now)
+        now = _before(now, version.change)
+    return found[::-1]
+
+
+def _before(
+    after: tuple[int | None, int | None, int | None], change: FileChange | None
+) -> tuple[int | None, int | None, int | None]:
+    if change is None:
+        return None, None, None
+    rows, files, size = after
+    return (
+        None if rows is None or change.rows is None else rows - change.rows,
+        None if files is None else files - change.added + change.removed,
+        None if size is None else size - change.bytes_added + change.bytes_removed,
+    )

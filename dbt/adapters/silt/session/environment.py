@@ -35,10 +35,10 @@ from dbt.adapters.silt.session.handle import OpenSession, Runner, SiltHandle
 from dbt.adapters.silt.session.spark import SessionPool, has_only_own_spark
 
 if TYPE_CHECKING:
-    from dbt.adapters.silt.session.stages import find
+    from dbt.adapters.silt.session import stages
     from dbt.adapters.silt.status_lines.display import Display
 else:
-    find = lazy_module("dbt.adapters.silt.session.stages.find")
+    stages = lazy_module("dbt.adapters.silt.session.stages")
 
 _logger = logging.getLogger(__name__)
 logger = AdapterLogger("Silt")
@@ -158,7 +158,7 @@ class Environment:
     ) -> OpenSession:
         session = pool.acquire()
         assert self._warehouse is not None
-        line = None if shown_on is None else shown_on.line(find.stages_of(session))
+        line = None if shown_on is None else shown_on.line(stages.stages_of(session))
         progress = None if line is None else line.report
         warehouse = self._warehouse.for_session(session, one_cut=True, progress=progress, branch=branch)
         warehouse.settings = replace(warehouse.settings, file_locations=file_locations)

@@ -36,7 +36,7 @@ from dbt.adapters.silt.engine.kernel.errors import InvalidSettingError, SparkUna
 from dbt.adapters.silt.kept_spark.inherited_environment import umask
 from dbt.adapters.silt.lazy import lazy_module
 from dbt.adapters.silt.session import cluster, java_launch, kept, local_spark, temporary
-from dbt.adapters.silt.session.java import (
+from dbt.adapters.silt.session.java_launch import (
     Java,
     archive_path,
     default_memory,

@@ -29,7 +29,7 @@ class SparkProcess:
     """The process of Spark.
 
     Args:
-        profile: the request that opens the warehouse, see `session.statements.process`.
+        profile: the request that opens the warehouse, see `session.statement_process`.
         notice: the message to the user when the process starts.
         is_kept: whether Spark may be kept between commands; a command server then runs the process.
     """

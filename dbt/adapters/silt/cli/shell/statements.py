@@ -10,10 +10,9 @@ from dbt.adapters.silt.cli.shell.explaining import explanation
 from dbt.adapters.silt.cli.shell.results import Explanation, Result, RowsFound
 from dbt.adapters.silt.cli.shell.spark_process import STARTS, SparkProcess
 from dbt.adapters.silt.engine.answers.explained import explained
-from dbt.adapters.silt.engine.answers.names import Names
 from dbt.adapters.silt.engine.answers.quick import Quick
 from dbt.adapters.silt.engine.answers.select_text import table_select
-from dbt.adapters.silt.engine.answers.sessions import change_no_answer, changes_session, known_zone
+from dbt.adapters.silt.engine.answers.sessions import Names, change_no_answer, changes_session, known_zone
 from dbt.adapters.silt.engine.arrow.types import uniform
 from dbt.adapters.silt.engine.catalog.catalog import Catalog
 from dbt.adapters.silt.engine.kernel.errors import (

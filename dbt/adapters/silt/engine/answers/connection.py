@@ -9,9 +9,8 @@ from typing import Any
 import pyarrow as pa
 
 from dbt.adapters.silt.engine.answers.data_tests import PreparedTest, prepared_test
-from dbt.adapters.silt.engine.answers.names import Names
 from dbt.adapters.silt.engine.answers.quick import Prepared, Quick
-from dbt.adapters.silt.engine.answers.sessions import change_no_answer, known_zone
+from dbt.adapters.silt.engine.answers.sessions import Names, change_no_answer, known_zone
 from dbt.adapters.silt.engine.arrow.types import uniform
 from dbt.adapters.silt.engine.catalog.catalog import Catalog
 from dbt.adapters.silt.engine.kernel.errors import SiltError

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import accumulate
 
-from dbt.adapters.silt.engine.answers.names import Names
 from dbt.adapters.silt.engine.answers.quick import Prepared, Quick, Source
+from dbt.adapters.silt.engine.answers.sessions import Names
 from dbt.adapters.silt.engine.catalog.documents import View
 from dbt.adapters.silt.engine.kernel.files.stats_json import num_records
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog

@@ -8,8 +8,8 @@ from enum import Enum
 
 import pyarrow as pa
 
-from dbt.adapters.silt.engine.answers.names import Names
 from dbt.adapters.silt.engine.answers.select_text import ListedColumn, TableSelect, literal_select, table_select
+from dbt.adapters.silt.engine.answers.sessions import Names
 from dbt.adapters.silt.engine.arrow.read import TableRead
 from dbt.adapters.silt.engine.arrow.scan import ArrowScan
 from dbt.adapters.silt.engine.arrow.types import arrow_type

@@ -18,9 +18,9 @@ from dbt.adapters.silt.engine.kernel.table.schema import StructType
 from dbt.adapters.silt.engine.sql import ast
 from dbt.adapters.silt.engine.statements.execute.constraints import kept, named
 from dbt.adapters.silt.engine.statements.execute.functions import refuse_calls
+from dbt.adapters.silt.engine.statements.resolve.changes_functions import check_consumer
 from dbt.adapters.silt.engine.statements.resolve.expansion import SqlFragment
 from dbt.adapters.silt.engine.statements.resolve.reads import Resolved
-from dbt.adapters.silt.engine.statements.resolve.silt_changes_function import check_consumer
 from dbt.adapters.silt.engine.statements.steps.changed_keys import settings_of
 from dbt.adapters.silt.engine.statements.steps.context import Context, Result
 from dbt.adapters.silt.engine.statements.steps.create_target import CreateTarget, create_target_of

@@ -21,7 +21,7 @@ from dbt.adapters.silt.engine.kernel.transaction.restore import RestorePoint
 from dbt.adapters.silt.engine.reuse.origins import origin_of
 from dbt.adapters.silt.engine.sql import ast
 from dbt.adapters.silt.engine.sql.ast import TimeTravel
-from dbt.adapters.silt.engine.statements.resolve import time_travel
+from dbt.adapters.silt.engine.statements.resolve import namespace
 from dbt.adapters.silt.engine.statements.resolve.reads import Inputs
 from dbt.adapters.silt.engine.statements.steps.context import Context, Result
 from dbt.adapters.silt.engine.statements.steps.create_target import CreateTarget, create_target_of
@@ -114,13 +114,13 @@ def _refuse_location(statement: ast.Clone, table: str) -> None:
 def _source_snapshot(context: Context, log: DeltaLog, at: TimeTravel | None) -> Snapshot:
     if at is None and isinstance(log, BranchLog):
         log.note(ReadSet(whole_table=True))
-    return log.snapshot() if at is None else log.snapshot_at(time_travel.version_of(context.namespace, log, at))
+    return log.snapshot() if at is None else log.snapshot_at(namespace.version_of(context.namespace, log, at))
 
 
 def _restore_point(context: Context, log: DeltaLog, to: TimeTravel) -> RestorePoint:
     """Returns the version to restore; a time after the newest commit means the newest version, as in delta-spark."""
     if to.timestamp is None:
-        return RestorePoint(time_travel.version_of(context.namespace, log, to))
-    moment_ms = time_travel.moment(context.namespace, to.timestamp)
+        return RestorePoint(namespace.version_of(context.namespace, log, to))
+    moment_ms = namespace.moment(context.namespace, to.timestamp)
     text = utc_text(moment_ms, "+00:00", "milliseconds")
     return RestorePoint(log.version_at(moment_ms, or_newest=True), text)

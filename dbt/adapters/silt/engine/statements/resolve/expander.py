@@ -15,7 +15,8 @@ from dbt.adapters.silt.engine.sql.ast import Name, TimeTravel
 from dbt.adapters.silt.engine.sql.query.quotes import for_session
 from dbt.adapters.silt.engine.sql.query.scans import Reference
 from dbt.adapters.silt.engine.sql.query.table_functions import DifferenceCall
-from dbt.adapters.silt.engine.statements.resolve import table_changes_function, time_travel
+from dbt.adapters.silt.engine.statements.resolve import changes_functions
+from dbt.adapters.silt.engine.statements.resolve.changes_functions import Consumer, Options
 from dbt.adapters.silt.engine.statements.resolve.expansion import (
     ChangeFeedScan,
     Child,
@@ -36,8 +37,8 @@ from dbt.adapters.silt.engine.statements.resolve.namespace import (
     TemporaryView,
     WarehouseTable,
     WarehouseView,
+    version_of,
 )
-from dbt.adapters.silt.engine.statements.resolve.silt_changes_function import Consumer, Options
 from dbt.adapters.silt.engine.statements.resolve.stored_code import Allowed
 
 
@@ -146,7 +147,7 @@ class Expander:
         if reference.version is None and reference.timestamp is None:
             return Table(meaning, None)
         travel = TimeTravel(reference.version, reference.timestamp)
-        return Table(meaning, meaning.log.snapshot_at(time_travel.version_of(self.session, meaning.log, travel)))
+        return Table(meaning, meaning.log.snapshot_at(version_of(self.session, meaning.log, travel)))
 
     def _changes(
         self, reference: Reference, meaning: WarehouseTable | WarehouseView | TemporaryView, namespace: Namespace
@@ -158,12 +159,12 @@ class Expander:
             )
         if reference.difference is not None:
             return self._difference(reference.difference, meaning, namespace)
-        start, *end = (table_changes_function.bound(self.session.spark, text) for text in reference.changes or ())
+        start, *end = (changes_functions.bound(self.session.spark, text) for text in reference.changes or ())
         return ChangeFeedScan(meaning, start, end[0] if end else None)
 
     def _difference(self, call: DifferenceCall, meaning: WarehouseTable, namespace: Namespace) -> DifferenceScan:
         after, until = (
-            None if text is None else table_changes_function.version(self.session.spark, text)
+            None if text is None else changes_functions.version(self.session.spark, text)
             for text in (call.after, call.until)
         )
         consumer = None if call.consumer is None else _consumer(namespace, call.consumer)

@@ -19,10 +19,9 @@ from dbt.adapters.silt.engine.sql.conditions.predicates import Relation
 from dbt.adapters.silt.engine.sql.query.edits import Edit, edited, moved
 from dbt.adapters.silt.engine.sql.query.scanned_text import ScannedText, scanned
 from dbt.adapters.silt.engine.sql.query.scans import Call, Reference
+from dbt.adapters.silt.engine.statements.resolve.changes_functions import Bound, Consumer, Options
 from dbt.adapters.silt.engine.statements.resolve.information_schema import Listing
 from dbt.adapters.silt.engine.statements.resolve.namespace import WarehouseTable
-from dbt.adapters.silt.engine.statements.resolve.silt_changes_function import Consumer, Options
-from dbt.adapters.silt.engine.statements.resolve.table_changes_function import Bound
 
 
 @dataclass(frozen=True)

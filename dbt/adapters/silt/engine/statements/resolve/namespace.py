@@ -1,4 +1,4 @@
-"""Resolves a session's names: to a temporary view, else a relation of the warehouse, else an object of Spark."""
+"""Resolves a session's names to a temporary view, a relation of the warehouse or Spark's object, and their versions."""
 
 from __future__ import annotations
 
@@ -14,13 +14,19 @@ from dbt.adapters.silt.engine.catalog.names import RelationKind, RelationName
 from dbt.adapters.silt.engine.kernel.errors import (
     FunctionNotFoundError,
     InvalidNameError,
+    InvalidStatementError,
     RelationNotFoundError,
     SchemaNotFoundError,
 )
 from dbt.adapters.silt.engine.kernel.identifiers import quote
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.near_names import near_names
-from dbt.adapters.silt.engine.sql.ast import Name, is_path
+from dbt.adapters.silt.engine.sql.ast import Name, TimeTravel, is_path
+
+_SPARK_CATALOGS = ("spark_catalog", "system")
+"""The catalogs that every Spark has."""
+
+_MOST_PARTS = 3
 
 
 @dataclass(frozen=True)
@@ -51,10 +57,6 @@ class SparkRelation:
     """A relation outside the warehouse, which Spark resolves."""
 
 
-_SPARK_CATALOGS = ("spark_catalog", "system")
-"""The catalogs that every Spark has."""
-
-_MOST_PARTS = 3
 Meaning: TypeAlias = WarehouseTable | WarehouseView | TemporaryView | SparkRelation
 
 
@@ -244,3 +246,38 @@ class Namespace:
     def _is_spark_temporary(self, identifier: str) -> bool:
         name = quote(identifier)
         return self.spark.catalog.tableExists(name) and self.spark.catalog.getTable(name).isTemporary
+
+
+def version_of(namespace: Namespace, log: DeltaLog, travel: TimeTravel) -> int:
+    """Returns the version that `version as of` or `timestamp as of` means; a version number is not checked to exist.
+
+    Raises:
+        InvalidStatementError: if the expression is not a number, or not a time.
+        VersionNotFoundError: if no version existed at that time, or the time is after the newest version.
+    """
+    if travel.version is not None:
+        return _whole_number(constant(namespace, travel.version, "bigint"), travel.version)
+    return log.version_at(moment(namespace, str(travel.timestamp)))
+
+
+def moment(namespace: Namespace, expression: str) -> int:
+    """Returns the value of a constant expression as a time, in milliseconds since 1970-01-01 UTC.
+
+    Raises:
+        InvalidStatementError: if it is not a time.
+    """
+    value = constant(namespace, f"unix_millis(cast({expression} as timestamp))", "bigint")
+    return _whole_number(value, expression)
+
+
+def constant(namespace: Namespace, expression: str, type_name: str) -> object:
+    """Returns the value of a constant expression, cast to a type."""
+    return namespace.spark.sql(f"select cast({expression} as {type_name})").collect()[0][0]
+
+
+def _whole_number(value: object, text: str) -> int:
+    if not isinstance(value, int):
+        raise InvalidStatementError(
+            f"`{text}` is not a version or a time of a table", remedy="Give a version number or a timestamp"
+        )
+    return value

@@ -18,11 +18,8 @@ from dbt.adapters.silt.engine.sql.conditions.predicates import Relation
 from dbt.adapters.silt.engine.sql.conditions.pruning import pruning_predicates
 from dbt.adapters.silt.engine.sql.query.references import Replacement, rewrite
 from dbt.adapters.silt.engine.sql.query.scans import Reference
-from dbt.adapters.silt.engine.statements.resolve import (
-    information_schema,
-    silt_changes_function,
-    table_changes_function,
-)
+from dbt.adapters.silt.engine.statements.resolve import changes_functions, information_schema
+from dbt.adapters.silt.engine.statements.resolve.changes_functions import Consumption, Options, consumed
 from dbt.adapters.silt.engine.statements.resolve.expansion import (
     ChangeFeedScan,
     Child,
@@ -37,7 +34,6 @@ from dbt.adapters.silt.engine.statements.resolve.expansion import (
 )
 from dbt.adapters.silt.engine.statements.resolve.information_schema import SCHEMA, Listing, ViewColumns
 from dbt.adapters.silt.engine.statements.resolve.reads import Read
-from dbt.adapters.silt.engine.statements.resolve.silt_changes_function import Consumption, Options, consumed
 from dbt.adapters.silt.engine.statements.resolve.snapshot_views import SnapshotViews
 
 
@@ -124,9 +120,9 @@ class Renderer:
         log, latest = child.log, self.cut[child.log]
         if isinstance(child, DifferenceScan):
             asked = self._unconsumed(child, latest)
-            sql = self.snapshot_views.difference(log, silt_changes_function.difference(log, latest, asked))
+            sql = self.snapshot_views.difference(log, changes_functions.difference(log, latest, asked))
         else:
-            found = table_changes_function.changes(log, latest, child.start, child.end)
+            found = changes_functions.changes(log, latest, child.start, child.end)
             sql = self.snapshot_views.changes(log, found)
         # The versions that have changes depend on every commit.
         self.reads.append(Read(log, latest, latest.files.slice(0, 0), TRUE, is_latest=True))

@@ -44,7 +44,7 @@ from dbt.adapters.silt.engine.statements.resolve import metadata_answers
 from dbt.adapters.silt.engine.statements.resolve.expander import Expander
 from dbt.adapters.silt.engine.statements.resolve.expansion import ExpandedQuery, SqlFragment, Table, View
 from dbt.adapters.silt.engine.statements.resolve.metadata_answers import Answer
-from dbt.adapters.silt.engine.statements.resolve.namespace import Namespace
+from dbt.adapters.silt.engine.statements.resolve.namespace import Namespace, constant
 from dbt.adapters.silt.engine.statements.resolve.reads import (
     Inputs,
     Read,
@@ -57,7 +57,6 @@ from dbt.adapters.silt.engine.statements.resolve.reads import (
 from dbt.adapters.silt.engine.statements.resolve.render import Renderer
 from dbt.adapters.silt.engine.statements.resolve.snapshot_views import SnapshotViews
 from dbt.adapters.silt.engine.statements.resolve.stored_code import Allowed, name_files
-from dbt.adapters.silt.engine.statements.resolve.time_travel import constant
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 

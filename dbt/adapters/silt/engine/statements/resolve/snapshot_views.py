@@ -28,14 +28,13 @@ from dbt.adapters.silt.engine.kernel.identifiers import quote
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
 from dbt.adapters.silt.engine.kernel.table.schema import StructType
+from dbt.adapters.silt.engine.statements.resolve.changes_functions import ChangeRange, Difference
 from dbt.adapters.silt.engine.statements.resolve.function_text import (
     python_call,
     python_code,
     signature,
     temporary_function,
 )
-from dbt.adapters.silt.engine.statements.resolve.silt_changes_function import Difference
-from dbt.adapters.silt.engine.statements.resolve.table_changes_function import ChangeRange
 
 _Key: TypeAlias = tuple[str, str, int]
 _FunctionKey: TypeAlias = tuple[str, str, str]

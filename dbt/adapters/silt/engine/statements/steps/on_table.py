@@ -26,10 +26,10 @@ from dbt.adapters.silt.engine.kernel.table.actions import Json
 from dbt.adapters.silt.engine.kernel.transaction.changes import merged_reads
 from dbt.adapters.silt.engine.sql.ast import MakesTable, Name, OnObject, OnTable, Statement
 from dbt.adapters.silt.engine.statements.resolve.build_facts import facts_of, portable
+from dbt.adapters.silt.engine.statements.resolve.changes_functions import check_consumer
 from dbt.adapters.silt.engine.statements.resolve.expansion import SqlFragment
 from dbt.adapters.silt.engine.statements.resolve.namespace import SparkRelation, WarehouseTable
 from dbt.adapters.silt.engine.statements.resolve.reads import Resolved
-from dbt.adapters.silt.engine.statements.resolve.silt_changes_function import check_consumer
 from dbt.adapters.silt.engine.statements.steps import skips
 from dbt.adapters.silt.engine.statements.steps.context import Context, Result
 from dbt.adapters.silt.engine.statements.steps.create_target import CreateTarget

@@ -15,7 +15,7 @@ import signal
 import sys
 import threading
 import traceback
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -39,16 +39,17 @@ from dbt.adapters.silt.engine.kernel.errors import (
     SparkUnavailableError,
     TableDamagedError,
 )
+from dbt.adapters.silt.engine.sql.ast import Statement
 from dbt.adapters.silt.engine.warehouse import Warehouse
 from dbt.adapters.silt.lazy import lazy_module
 from dbt.adapters.silt.materializations.external.declared import DeclaredFiles, of_artifact
+from dbt.adapters.silt.registration.registration import Registration, Settled
 from dbt.adapters.silt.runs.response import SiltResponse
+from dbt.adapters.silt.session import stages
 from dbt.adapters.silt.session.environment import Environment, environment_of
 from dbt.adapters.silt.session.errors import known_error, shown
 from dbt.adapters.silt.session.fetch import fetchable
 from dbt.adapters.silt.session.spark import stop_spark
-from dbt.adapters.silt.session.stages import find
-from dbt.adapters.silt.session.statements.metastore_entries import MetastoreEntries
 from dbt.adapters.silt.status_lines import choice
 from dbt.adapters.silt.status_lines.display import Display, StatusLine
 
@@ -63,8 +64,45 @@ _INTERRUPT_SECONDS = 0.1
 _AGAIN = "Run it again; if Spark ends often, give it more memory: `spark.driver.memory` in the profile's `spark_conf`"
 _CHANGED_BY_RENDERING = re.compile(r"[{|>\\]")
 """Jinja, and characters that can end a string with a line break, which Jinja drops."""
+
 _NAME = "sql"
 """The name of the statements in a status line."""
+
+
+@dataclass(frozen=True)
+class MetastoreEntries:
+    """The entries of a shell's tables.
+
+    Args:
+        registration: the registration in the metastore, if the profile names it.
+    """
+
+    warehouse: Warehouse
+    registration: Registration | None
+
+    def names(self, statement: Statement) -> tuple[RelationName, ...]:
+        """Returns the tables whose entries the statement may change.
+
+        Call it before the statement runs, because a drop removes them.
+        """
+        return () if self.registration is None else self.warehouse.affected_tables(statement)
+
+    def settle(self, names: tuple[RelationName, ...]) -> Iterator[str]:
+        """Registers each table, or removes its entry if the table no longer exists; yields failures as warnings.
+
+        The statement has already been committed.
+        """
+        for name in names:
+            entries = self.registration
+            assert entries is not None
+            try:
+                done = entries.settle(name)
+            except SiltError as error:
+                others = "" if entries.is_open else "; the same is true of the other tables of this session"
+                yield f"{name} is changed, but its entry in the metastore is not{others}: {error}"
+            else:
+                if done.settled is Settled.TAKEN:
+                    yield f"{done}. Drop that entry in the metastore, then run `dbt run-operation silt_register`"
 
 
 def main() -> int:
@@ -188,7 +226,7 @@ class _Statements:
     def of(
         cls, environment: Environment, warehouse: Warehouse, answers: _Answers, shown_on: Display | None
     ) -> _Statements:
-        line = None if shown_on is None else shown_on.line(find.stages_of(warehouse.spark))
+        line = None if shown_on is None else shown_on.line(stages.stages_of(warehouse.spark))
         seen = warehouse if line is None else warehouse.for_session(warehouse.spark, progress=line.report)
         return cls(seen, answers, MetastoreEntries(seen, environment.registration()), line)
 

@@ -1,1 +1,0 @@
-"""Runs statements for `silt sql`, which sends them from another process."""
