@@ -11,8 +11,8 @@ import pytest
 
 from dbt.adapters.silt.engine.kernel.clock import FixedClock
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
-from dbt.adapters.silt.engine.kernel.publication.existing_table import ExistingTable
 from dbt.adapters.silt.engine.kernel.publication.prepared import Settle
+from dbt.adapters.silt.engine.kernel.publication.publication_tables import ExistingTable
 from dbt.adapters.silt.engine.kernel.storage.memory_store import MemoryStore
 from dbt.adapters.silt.engine.kernel.storage.store import Store
 from dbt.adapters.silt.engine.kernel.transaction import commit, conflicts

@@ -12,7 +12,7 @@ import pytest
 from dbt.adapters.silt.engine.kernel.errors import ConcurrentModificationError, SiltError, UnsupportedStatementError
 from dbt.adapters.silt.engine.kernel.log.builds import INFO_KEY, BuildFacts, TableState
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
-from dbt.adapters.silt.engine.kernel.publication import existing_table, publish, published_versions
+from dbt.adapters.silt.engine.kernel.publication import publication_tables, publish, published_versions
 from dbt.adapters.silt.engine.kernel.scan.change_feed import changes_after
 from dbt.adapters.silt.engine.kernel.storage.memory_store import MemoryStore
 from dbt.adapters.silt.engine.kernel.storage.store import PutResult, Store
@@ -268,12 +268,12 @@ def forgets_the_versions(patch: pytest.MonkeyPatch) -> None:
 
 
 def pins_nothing(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(existing_table.ExistingTable, "pinned", lambda table: table)
+    patch.setattr(publication_tables.ExistingTable, "pinned", lambda table: table)
 
 
 def sees_no_other_writer(patch: pytest.MonkeyPatch) -> None:
     version = property(lambda table: table.pending.base.version + 1)
-    patch.setattr(existing_table.ExistingTable, "next_version", version)
+    patch.setattr(publication_tables.ExistingTable, "next_version", version)
 
 
 def takes_any_version(patch: pytest.MonkeyPatch) -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from dbt.adapters.silt.engine.kernel.errors import ConcurrentModificationError
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
-from dbt.adapters.silt.engine.kernel.publication import existing_table
+from dbt.adapters.silt.engine.kernel.publication import publication_tables
 from dbt.adapters.silt.engine.kernel.publication.publish import publish
 from dbt.adapters.silt.engine.kernel.storage.memory_store import MemoryStore
 from dbt.adapters.silt.engine.kernel.storage.store import Store
@@ -113,5 +113,5 @@ def test_no_row_is_lost_or_doubled_after_a_publisher_was_killed(make: Callable[[
 
 def test_a_planted_bug_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """The bug: a file that another writer has removed is moved nevertheless."""
-    monkeypatch.setattr(existing_table, "check_conflicts", lambda _, pending: pending)
+    monkeypatch.setattr(publication_tables, "check_conflicts", lambda _, pending: pending)
     assert fails(partial(story_of_a_writer, MemoryStore)) or fails(partial(story_of_kills, MemoryStore, "done"))

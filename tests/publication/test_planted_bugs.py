@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from dbt.adapters.silt.engine.kernel.publication import existing_table, prepared_commit, publications
+from dbt.adapters.silt.engine.kernel.publication import prepared, publication_tables, publications
 from dbt.adapters.silt.engine.kernel.publication.documents import Status
 from dbt.adapters.silt.engine.kernel.publication.publications import Publications
 from dbt.adapters.silt.engine.kernel.publication_marks import made_by
@@ -50,7 +50,7 @@ def decides_first(patch: pytest.MonkeyPatch) -> None:
 
 
 def puts_twice(patch: pytest.MonkeyPatch) -> None:
-    existing = existing_table.existing_table
+    existing = publication_tables.existing_table
 
     def anew(log: Any, part: Any) -> Any:
         found = existing(log, part)
@@ -62,15 +62,15 @@ def puts_twice(patch: pytest.MonkeyPatch) -> None:
 
 
 def checks_no_reads(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(existing_table.ExistingTable, "checked", lambda prepared, *_: prepared)
+    patch.setattr(publication_tables.ExistingTable, "checked", lambda table, *_: table)
 
 
 def checks_no_conflicts(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(existing_table, "check_conflicts", lambda _, pending: pending)
+    patch.setattr(publication_tables, "check_conflicts", lambda _, pending: pending)
 
 
 def leaves_no_mark(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(prepared_commit, "made_by", lambda publication: made_by(publication + 1))
+    patch.setattr(prepared, "made_by", lambda publication: made_by(publication + 1))
 
 
 BUGS = (

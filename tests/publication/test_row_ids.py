@@ -12,7 +12,7 @@ import pytest
 
 from dbt.adapters.silt.engine.kernel.errors import ConcurrentModificationError
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
-from dbt.adapters.silt.engine.kernel.publication import existing_table
+from dbt.adapters.silt.engine.kernel.publication import publication_tables
 from dbt.adapters.silt.engine.kernel.publication.publish import PublishSettings, publish
 from dbt.adapters.silt.engine.kernel.storage.memory_store import MemoryStore
 from dbt.adapters.silt.engine.kernel.storage.store import PutResult, Store
@@ -204,7 +204,7 @@ def forgets_the_mark_of_an_aborted_publication(patch: pytest.MonkeyPatch) -> Non
 
 
 def ignores_the_marks_of_winners(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(existing_table, "check_conflicts", lambda _, pending: pending)
+    patch.setattr(publication_tables, "check_conflicts", lambda _, pending: pending)
 
 
 @pytest.mark.parametrize(

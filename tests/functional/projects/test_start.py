@@ -57,11 +57,10 @@ OF_THE_ENGINE = frozenset(
         "kernel.foreign_json",
         "kernel.identifiers",
         "kernel.near_names",
-        "kernel.option_names",
         "kernel.printable",
         "kernel.storage.settings",
         "kernel.storage.urls",
-        "kernel.table.property_values",
+        "kernel.table.properties",
         "kernel.table.schema",
         "sql.tokens",
     )

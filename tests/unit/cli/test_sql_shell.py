@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from dbt.adapters.silt.cli.shell import history
+from dbt.adapters.silt.cli.shell import prompt
 from dbt.adapters.silt.cli.shell.completion import Completer
 from dbt.adapters.silt.cli.shell.prompt import is_whole
 from dbt.adapters.silt.engine.answers.sessions import Names
@@ -80,6 +80,6 @@ def test_a_semicolon_in_a_string_or_a_comment_does_not_end_a_statement() -> None
 
 
 def test_a_statement_with_significant_line_breaks_is_not_joined() -> None:
-    assert history.as_one_line("select 1\n  , 2;") == "select 1 , 2;"
-    assert history.as_one_line("select 1 -- one\n, 2;") is None
-    assert history.as_one_line("select 'a\nb';") is None
+    assert prompt.as_one_line("select 1\n  , 2;") == "select 1 , 2;"
+    assert prompt.as_one_line("select 1 -- one\n, 2;") is None
+    assert prompt.as_one_line("select 'a\nb';") is None

@@ -14,8 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dbt.adapters.silt.command_server import packages, request
-from dbt.adapters.silt.command_server.preparation import restored
 from dbt.adapters.silt.command_server.request import RUN, BrokenOffError, Request, receive, send
+from dbt.adapters.silt.dbt_seams.prepared_classes import restored
 
 _BYTES = st.binary(max_size=20).map(lambda each: each.replace(b"\0", b""))
 _TEXTS = st.lists(_BYTES).map(tuple)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dbt.adapters.silt.runs.query_comments import job_tags
+from dbt.adapters.silt.runs.node_context import job_tags
 
 
 def test_tags_of_jobs_contain_no_comma_or_line_break_and_are_not_empty() -> None:

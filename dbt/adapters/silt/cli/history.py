@@ -1,17 +1,48 @@
-"""`silt history TABLE`: shows the versions of a table, the newest first."""
+"""`silt history TABLE`: shows the versions of a table, the newest first; renders commits for the other subcommands."""
 
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
+from dataclasses import asdict
 from typing import Any
 
-from dbt.adapters.silt.cli.answers import UNKNOWN, UTC, Answer, Block, Rows, utc
-from dbt.adapters.silt.cli.commits import commit_json, counts
+from dbt.adapters.silt.cli.answers import UNKNOWN, UTC, Answer, Block, Rows, count, iso, utc
 from dbt.adapters.silt.cli.options import Subparsers, subcommand
 from dbt.adapters.silt.cli.rendering import show
 from dbt.adapters.silt.cli.warehouses import table_of, without_version
+from dbt.adapters.silt.engine.kernel.log.commit_file import RowsChanged
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.records.run_history import LoggedCommit, log_history
+
+
+def counts(rows: RowsChanged) -> list[str]:
+    """Returns the cells of rows inserted, updated and deleted."""
+    return [count(rows.inserted), count(rows.updated), count(rows.deleted)]
+
+
+def commit_json(commit: LoggedCommit) -> dict[str, Any]:
+    """Returns a commit as JSON."""
+    facts = {} if commit.facts is None else asdict(commit.facts)
+    return {
+        "version": commit.version,
+        "committed_at": iso(commit.timestamp_ms),
+        "operation": commit.operation,
+        **rows_json(commit.rows),
+        "run_id": commit.run_id,
+        "invocation_id": facts.get("invocation_id"),
+        "target": facts.get("target"),
+        "node_id": facts.get("node_id"),
+        "batch_id": facts.get("batch_id"),
+        "app_id": facts.get("app_id"),
+        "user_metadata": commit.user_metadata,
+        "engine": commit.engine,
+    }
+
+
+def rows_json(rows: RowsChanged) -> dict[str, int | None]:
+    """Returns the rows changed as members of a JSON object."""
+    return {"rows_inserted": rows.inserted, "rows_updated": rows.updated, "rows_deleted": rows.deleted}
+
 
 _COLUMNS = ("#version", f"committed {UTC}", "operation", "#inserted", "#updated", "#deleted", "run", "node", "engine")
 

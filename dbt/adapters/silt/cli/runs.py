@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from dbt.adapters.silt.cli.answers import RESULT, UNKNOWN, UTC, Answer, Block, Rows, States, count, duration, iso, utc
-from dbt.adapters.silt.cli.commits import counts, rows_json
+from dbt.adapters.silt.cli.history import counts, rows_json
 from dbt.adapters.silt.cli.options import Subparsers, subcommand
 from dbt.adapters.silt.cli.rendering import complain, show
 from dbt.adapters.silt.cli.warehouses import open_warehouse

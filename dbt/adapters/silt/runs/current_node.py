@@ -11,8 +11,7 @@ from dbt.adapters.events.logging import AdapterLogger
 from dbt_common.events.contextvars import get_node_info
 from dbt_common.exceptions import DbtInternalError, DbtRuntimeError
 
-from dbt.adapters.silt.runs.node_context import NodeContext
-from dbt.adapters.silt.runs.query_comments import node_tags
+from dbt.adapters.silt.runs.node_context import NodeContext, node_tags
 
 if TYPE_CHECKING:
     from dbt_common.events.base_types import EventMsg

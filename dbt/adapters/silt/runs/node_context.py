@@ -1,10 +1,16 @@
-"""Keeps the state of the dbt node that a thread runs, and names the unit of work of each statement."""
+"""Keeps the state of the node that a thread runs: the units of work of its statements, and the tags of its Spark jobs.
+
+The comment is the user's own text. It is added to the statement in dbt's log, to the commit and to the jobs, but not to
+the parser's input: a `/*` in it would open a second comment, and its text, which differs from run to run, would turn
+each statement into a new unit of work.
+"""
 
 from __future__ import annotations
 
+import re
 import threading
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +29,11 @@ if TYPE_CHECKING:
 else:
     ast = lazy_module("dbt.adapters.silt.engine.sql.ast")
 
+
 _WRITING_NODES = frozenset(("model", "seed", "snapshot", "function"))
+
+_QUERY_TAGS = ("query_tag", "query_tags")
+"""Configs by which projects for other adapters name a node's statements."""
 
 
 @dataclass
@@ -157,3 +167,18 @@ def log_of(catalog: Catalog, name: RelationName | None) -> DeltaLog | None:
     """Returns the log of a table, or None if no table has that name."""
     entry = None if name is None else catalog.find(name)
     return catalog.table(entry.name) if entry is not None and entry.kind is RelationKind.TABLE else None
+
+
+def node_tags(config: Any) -> tuple[str, ...]:
+    """Returns the tags of the node in a configuration that dbt is about to run; empty without a node."""
+    node = getattr(config, "model", None)
+    if node is None:
+        return ()
+    given = (node.config.get(name) for name in _QUERY_TAGS)
+    return (*node.tags, *(str(each) for each in given if each))
+
+
+def job_tags(texts: Iterable[str | None]) -> tuple[str, ...]:
+    """Returns the comments as tags of Spark's jobs, which are not empty and contain no comma; each once, in order."""
+    written = (re.sub(r"\s*,\s*", "; ", " ".join(text.split())).strip() for text in texts if text)
+    return tuple(dict.fromkeys(tag for tag in written if tag))

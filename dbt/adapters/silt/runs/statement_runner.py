@@ -23,8 +23,7 @@ from dbt.adapters.silt.records.commit_facts import CommitFacts
 from dbt.adapters.silt.records.units import StatementScope, Unit, on_run_hook_scope, run_operation_scope
 from dbt.adapters.silt.runs.current_node import CurrentNode
 from dbt.adapters.silt.runs.logical_run.invocation import Invocation
-from dbt.adapters.silt.runs.node_context import StatementUnits, log_of, scope_of_node, table_of
-from dbt.adapters.silt.runs.query_comments import job_tags
+from dbt.adapters.silt.runs.node_context import StatementUnits, job_tags, log_of, scope_of_node, table_of
 from dbt.adapters.silt.runs.recorder import Recorder
 from dbt.adapters.silt.runs.response import SiltResponse
 from dbt.adapters.silt.runs.skips import skipped, superseded

@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 from pyspark.sql import types as T
 
-from dbt.adapters.silt.materializations.unit_tests.fitting import fits
-from dbt.adapters.silt.materializations.unit_tests.literals import NO_FIELD, Cell, cells
+from dbt.adapters.silt.materializations.unit_tests.literals import NO_FIELD, Cell, cells, fits
 
 MONEY = T.DecimalType(10, 3)
 UTC = datetime.timezone.utc

@@ -7,17 +7,65 @@ import sys
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Final
 
-from dbt.adapters.silt.cli.shell import commands, history
+from dbt.adapters.silt.cli.shell import commands
 from dbt.adapters.silt.cli.shell.completion import DELIMITERS, Completer
 from dbt.adapters.silt.cli.shell.drawing import MOST_COUNTED, drawn, summary
 from dbt.adapters.silt.cli.shell.results import CancelledError, Change, Result, RowsFound, StatementFailedError
 from dbt.adapters.silt.cli.shell.statements import Statements
-from dbt.adapters.silt.engine.kernel import printable
+from dbt.adapters.silt.engine.kernel import owned_folders, printable
 from dbt.adapters.silt.engine.kernel.errors import SiltError, StatementSyntaxError
 from dbt.adapters.silt.engine.sql.tokens import split_statements, tokenize
 from dbt.adapters.silt.lazy import lazy_module
+
+_MOST: Final = 1_000
+"""The number of statements that are kept; at twice that number, the file is shortened."""
+
+
+def _history_file() -> Path:
+    """Returns the path of the file, in the user's folder for program state."""
+    folder = os.environ.get("XDG_STATE_HOME") or "~/.local/state"
+    return Path(folder).expanduser() / "silt" / "sql_history"
+
+
+def _load(file: Path) -> list[str]:
+    """Returns the last statements, the oldest first; empty if the file cannot be read."""
+    try:
+        lines = file.read_text(encoding="utf-8", errors="replace").splitlines()
+        if len(lines) > 2 * _MOST:
+            _write(file, lines[-_MOST:], os.O_TRUNC)
+    except OSError:  # a shell works without a history
+        return []
+    return lines[-_MOST:]
+
+
+def add(file: Path, statement: str) -> None:
+    """Adds a statement; does nothing if the file cannot be written."""
+    try:
+        owned_folders.create(os.fspath(file.parent))
+        _write(file, [statement], os.O_APPEND)
+    except OSError:  # as in `_load`
+        return
+
+
+def as_one_line(statement: str) -> str | None:
+    """Returns the statement on a single line, or None if it would then have another meaning."""
+    joined = " ".join(line.strip() for line in statement.splitlines())
+    try:
+        same = [token.text for token in tokenize(joined)] == [token.text for token in tokenize(statement)]
+    except StatementSyntaxError:
+        return None
+    return joined if same else None
+
+
+def _write(file: Path, lines: list[str], how: int) -> None:
+    handle = os.open(file, os.O_WRONLY | os.O_CREAT | how, 0o600)
+    with os.fdopen(handle, "w", encoding="utf-8", errors="replace") as out:
+        os.fchmod(out.fileno(), 0o600)
+        out.writelines(f"{line}\n" for line in lines)
+
 
 readline = lazy_module("readline")
 
@@ -82,15 +130,15 @@ class Prompt:
             print(each)
 
     def _remember(self, text: str) -> None:
-        typed = history.as_one_line(text) if not commands.is_command(text) else text.strip()
+        typed = as_one_line(text) if not commands.is_command(text) else text.strip()
         for line in [typed] if typed is not None else text.splitlines():
             readline.add_history(line)
-            history.add(history.history_file(), line)
+            add(_history_file(), line)
 
     def _prepare(self) -> None:
         """Sets up the line editor: history, and completion by the tab key."""
         readline.set_auto_history(False)
-        for line in history.load(history.history_file()):
+        for line in _load(_history_file()):
             readline.add_history(line)
         completer = Completer(
             lambda: self.statements.names, lambda: "\n".join([*self._lines, readline.get_line_buffer()])

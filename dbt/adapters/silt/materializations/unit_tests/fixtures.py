@@ -18,8 +18,15 @@ from dbt.adapters.silt.engine.kernel.identifiers import quote
 from dbt.adapters.silt.engine.sql.query.quotes import Quotes
 from dbt.adapters.silt.engine.warehouse import Warehouse
 from dbt.adapters.silt.materializations.row_comparison import sql_name
-from dbt.adapters.silt.materializations.unit_tests.fitting import fits, is_for_spark
-from dbt.adapters.silt.materializations.unit_tests.literals import NO_FIELD, Cell, Literals, cells, is_nested
+from dbt.adapters.silt.materializations.unit_tests.literals import (
+    NO_FIELD,
+    Cell,
+    Literals,
+    cells,
+    fits,
+    is_for_spark,
+    is_nested,
+)
 
 _NOT_COLLECTED = (T.CalendarIntervalType, T.YearMonthIntervalType, T.VariantType)
 

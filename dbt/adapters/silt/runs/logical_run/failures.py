@@ -1,12 +1,16 @@
-"""Finds the failures that a rerun is to correct, and names the command to type for a node that was not built."""
+"""Finds the nodes that a run has committed, the failures that a rerun is to correct, and the command to type."""
 
 from __future__ import annotations
 
 import shlex
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
 from typing import Any, Final
 
 from dbt.adapters.silt.records.command_result import is_failed, node_name
+from dbt.adapters.silt.records.journal import CommitJournal
 from dbt.adapters.silt.records.run_registry import RunEntry
 
 _TABLES: Final = ("model.", "seed.", "snapshot.")
@@ -76,3 +80,38 @@ def _unrepeated(results: Sequence[Mapping[str, Any]]) -> set[str]:
 
 def _built(results: Sequence[Mapping[str, Any]]) -> set[str]:
     return {each["unique_id"] for each in results if not (each.get("adapter_response") or {}).get("skipped")}
+
+
+class CommittedNodes:
+    """The nodes that each run of a project has committed; the journal is read at the first use.
+
+    Args:
+        target_path: dbt's target path.
+    """
+
+    def __init__(self, target_path: Path) -> None:
+        self._journal = CommitJournal(target_path)
+
+    def of(self, entry: RunEntry) -> frozenset[str]:
+        """Returns the unique ids that the run of a command has committed; for an operation, its macro.
+
+        Raises:
+            StorageError: if the journal cannot be read.
+        """
+        return self._by_run.get(entry.run_id, frozenset())
+
+    def may_matter(self, entry: RunEntry) -> bool:
+        """Returns whether this command matters to a later command: not if an error ended it before its first commit.
+
+        A killed command may have committed a write just before its line in the journal, and commits that are not
+        visible have no lines.
+        """
+        return not entry.is_visible or not (entry.is_unfinished and entry.has_failed) or bool(self.of(entry))
+
+    @cached_property
+    def _by_run(self) -> Mapping[str, frozenset[str]]:
+        found: dict[str, set[str]] = defaultdict(set)
+        for each in self._journal.read().entries:
+            if each.run_id and each.node_id and not each.skipped:
+                found[each.run_id].add(each.node_id)
+        return {run_id: frozenset(nodes) for run_id, nodes in found.items()}

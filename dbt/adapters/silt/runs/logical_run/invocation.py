@@ -24,12 +24,11 @@ from dbt import selected_resources
 from dbt.adapters.silt.dbt_seams import interruption
 from dbt.adapters.silt.dbt_seams.dbt_command import RETRY, CommandEnd, DbtCommand
 from dbt.adapters.silt.engine.kernel.errors import SiltError
-from dbt.adapters.silt.engine.sql import ast
+from dbt.adapters.silt.lazy import lazy_module
 from dbt.adapters.silt.records.run_registry import HIDDEN, RunEntry, RunRegistry, variables_text
 from dbt.adapters.silt.records.units import RunContext
 from dbt.adapters.silt.runs.logical_run.announcement import Announcement
-from dbt.adapters.silt.runs.logical_run.committed_nodes import CommittedNodes
-from dbt.adapters.silt.runs.logical_run.failures import last_failures, with_upstream
+from dbt.adapters.silt.runs.logical_run.failures import CommittedNodes, last_failures, with_upstream
 from dbt.adapters.silt.runs.logical_run.recorded_end import RecordedEnd
 from dbt.adapters.silt.runs.logical_run.resume import ResumeRule, resumable
 from dbt.adapters.silt.runs.logical_run.retry import PreviousResults, Retry
@@ -37,6 +36,10 @@ from dbt.adapters.silt.runs.logical_run.run_id import LogicalRun, Origin, RunSou
 
 if TYPE_CHECKING:
     from dbt_common.events.base_types import EventMsg
+
+    from dbt.adapters.silt.engine.sql import ast
+else:
+    ast = lazy_module("dbt.adapters.silt.engine.sql.ast")
 
 logger = AdapterLogger("Silt")
 

@@ -11,7 +11,7 @@ from dbt.adapters.silt.engine.kernel.log.builds import INFO_KEY, KEYS_INFO_KEY, 
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
 from dbt.adapters.silt.engine.kernel.maintenance.vacuum import named_files
 from dbt.adapters.silt.engine.kernel.publication.net_changes import last_of, net_changes
-from dbt.adapters.silt.engine.kernel.publication.prepared_commit import drops
+from dbt.adapters.silt.engine.kernel.publication.prepared import drops
 from dbt.adapters.silt.engine.kernel.table.actions import AddCDCFile, AddFile, Json, Metadata
 from dbt.adapters.silt.engine.kernel.table.paths import decode_path, is_absolute
 from dbt.adapters.silt.engine.kernel.table.properties import IsolationLevel

@@ -1,14 +1,35 @@
-"""PreparedTable: a table of a publication that is ready to be put or checked."""
+"""PreparedTable: a table of a publication that is ready to be put or checked, and its commit: marks, text and files."""
 
 from __future__ import annotations
 
+import typing
 from collections.abc import Callable, Sequence
-from typing import Protocol, TypeAlias
+from dataclasses import replace
+from typing import TypeAlias
 
+from dbt.adapters.silt.engine.kernel.clock import Clock
+from dbt.adapters.silt.engine.kernel.errors import CorruptLogError
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.publication.documents import Part
-from dbt.adapters.silt.engine.kernel.table.actions import CommitInfo
-from dbt.adapters.silt.engine.kernel.transaction.changes import Changes
+from dbt.adapters.silt.engine.kernel.publication_marks import MARK, made_by
+from dbt.adapters.silt.engine.kernel.storage.store import PinnedFolder
+from dbt.adapters.silt.engine.kernel.table.actions import (
+    AddCDCFile,
+    AddFile,
+    CommitInfo,
+    DomainMetadata,
+    Metadata,
+    Protocol,
+    RemoveFile,
+    SetTransaction,
+    parse,
+    serialize,
+)
+from dbt.adapters.silt.engine.kernel.table.paths import decode_path, is_absolute
+from dbt.adapters.silt.engine.kernel.table.properties import IsolationLevel
+from dbt.adapters.silt.engine.kernel.transaction.changes import DROPPED_PROPERTY, Changes, Operation
+from dbt.adapters.silt.engine.kernel.transaction.commit import make_durable
+from dbt.adapters.silt.engine.kernel.transaction.competing_commits import WinningCommit
 
 Settle: TypeAlias = Callable[[int], bool]
 """Settles another publication; returns whether it is published."""
@@ -28,7 +49,7 @@ class VersionTaken(Exception):
         super().__init__(table)
 
 
-class PreparedTable(Protocol):
+class PreparedTable(typing.Protocol):
     """A table of a publication: a table that exists (`ExistingTable`) or a new table (`NewTable`)."""
 
     @property
@@ -87,3 +108,59 @@ class PreparedTable(Protocol):
             StorageError: if the storage failed.
         """
         ...
+
+
+def marked(clock: Clock, publication: int, changes: Changes, info: CommitInfo) -> tuple[Changes, CommitInfo]:
+    """Returns the changes and the `commitInfo` of a commit with the marks of its publication."""
+    mark = SetTransaction(MARK, publication, clock.now_ms())
+    marked_info = replace(info, txn_id=f"{publication}-{clock.new_id()}", extra={**info.extra, **made_by(publication)})
+    return replace(changes, transactions=(*changes.transactions, mark)), marked_info
+
+
+def drops(changes: Changes) -> bool:
+    """Returns whether changes drop their table."""
+    return changes.metadata is not None and DROPPED_PROPERTY in changes.metadata.configuration
+
+
+def commit_text(info: CommitInfo, changes: Changes) -> str:
+    """Returns the text of a commit for the document of its publication."""
+    return serialize((info, *changes.actions())).decode()
+
+
+def parsed_commit(part: Part) -> tuple[Changes, CommitInfo, IsolationLevel]:
+    """Returns the changes, the `commitInfo` and the isolation level of a commit in the document of its publication.
+
+    Raises:
+        CorruptLogError: if the document holds no commit.
+    """
+    try:
+        commit = WinningCommit(part.base, tuple(parse((part.commit or "").encode())))
+        return _changes_of(commit), commit.info, IsolationLevel(commit.info.isolation_level)
+    except (ValueError, KeyError, TypeError) as error:
+        raise CorruptLogError(f"the commit in the publication's document cannot be read ({error!r})") from error
+
+
+def durable_files(log: DeltaLog, changes: Changes, folder: PinnedFolder) -> Sequence[str]:
+    """Makes the new files of a commit durable; returns their paths, relative to the table's folder.
+
+    Raises:
+        DataFileMissingError: if the storage reports that a file is missing.
+    """
+    make_durable(log, changes, folder)
+    files: tuple[AddFile | AddCDCFile, ...] = (*changes.adds, *changes.change_files)
+    decoded = (decode_path(each.path) for each in files)
+    return [path for path in decoded if path is not None and not is_absolute(path)]
+
+
+def _changes_of(commit: WinningCommit) -> Changes:
+    info = commit.info
+    return Changes(
+        Operation(info.operation or "", info.operation_parameters, info.operation_metrics or {}),
+        adds=tuple(commit.of(AddFile)),
+        removes=tuple(commit.of(RemoveFile)),
+        metadata=next(iter(commit.of(Metadata)), None),
+        protocol=next(iter(commit.of(Protocol)), None),
+        transactions=tuple(commit.of(SetTransaction)),
+        domains=tuple(commit.of(DomainMetadata)),
+        change_files=tuple(commit.of(AddCDCFile)),
+    )

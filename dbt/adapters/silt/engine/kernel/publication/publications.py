@@ -28,9 +28,8 @@ from dbt.adapters.silt.engine.kernel.publication.documents import (
     Status,
     began_ms,
 )
-from dbt.adapters.silt.engine.kernel.publication.existing_table import existing_table
-from dbt.adapters.silt.engine.kernel.publication.new_table import new_table
 from dbt.adapters.silt.engine.kernel.publication.prepared import PreparedTable, Settle, VersionTaken
+from dbt.adapters.silt.engine.kernel.publication.publication_tables import existing_table, new_table
 from dbt.adapters.silt.engine.kernel.publication.undo import undo
 from dbt.adapters.silt.engine.kernel.storage.store import PrefixStore, Store
 

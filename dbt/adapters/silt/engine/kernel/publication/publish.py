@@ -27,10 +27,8 @@ from dbt.adapters.silt.engine.kernel.publication.documents import (
     Status,
     new_publication,
 )
-from dbt.adapters.silt.engine.kernel.publication.existing_table import ExistingTable
-from dbt.adapters.silt.engine.kernel.publication.new_table import NewTable
-from dbt.adapters.silt.engine.kernel.publication.prepared import PreparedTable
-from dbt.adapters.silt.engine.kernel.publication.prepared_commit import marked
+from dbt.adapters.silt.engine.kernel.publication.prepared import PreparedTable, marked
+from dbt.adapters.silt.engine.kernel.publication.publication_tables import ExistingTable, NewTable
 from dbt.adapters.silt.engine.kernel.publication.publications import Publications
 from dbt.adapters.silt.engine.kernel.publication.published_versions import with_published_versions
 from dbt.adapters.silt.engine.kernel.table.actions import SetTransaction
