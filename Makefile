@@ -24,7 +24,7 @@ OF_SHARD = $(if $(SHARD),--shard $(SHARD))
 # The engine's tests that run Spark.
 ENGINE_ON_SPARK = tests/unit/engine tests/corpus --ignore tests/unit/engine/kernel --ignore tests/unit/engine/sql --ignore tests/unit/engine/catalog
 
-.PHONY: help setup java demo test test-changed test-long test-environment test-connect test-kept test-cloud test-projects check bench simulate processes processes-spark chaos places cluster-faults race mutants docs clean
+.PHONY: help setup java demo test test-changed test-long test-environment test-connect test-kept coverage test-cloud test-projects check bench simulate processes processes-spark chaos places cluster-faults race mutants docs clean
 .DEFAULT_GOAL := help
 
 help: ## list the targets
@@ -47,10 +47,11 @@ test: check $(SHARED) ## run check, all tests except the long tests, and a few t
 test-changed: $(SHARED) ## run the tests that the changes since BASE (HEAD) reach, nearest first, for MINUTES (5), and a smoke test of dbt
 	@$(WITH_JAVA) $(BIN)/python -m tests.changed --base $(or $(BASE),HEAD) --minutes $(or $(MINUTES),5) --workers $(WORKERS)
 
-test-long: $(SHARED) ## run the tests marked long, which include the wheel, and each lane of versions in a separate environment; LANE: one lane; WITHOUT_LANES=yes: no lanes
+test-long: $(SHARED) ## run the tests marked long, which include the wheel, the coverage of the kernel, and each lane of versions in a separate environment; LANE: one lane; WITHOUT_LANES=yes: no lanes
 	@export $(WITH_JAVA); ended=0; \
 	$(if $(LANE),,$(BIN)/python -m pytest -m long -n $(WORKERS) --dist loadscope --no-loadscope-reorder || ended=1;) \
 	$(if $(LANE),,SILT_EXAMPLES=all $(BIN)/python -m pytest -m "hypothesis and not long" -n $(WORKERS) --dist loadscope || ended=1;) \
+	$(if $(LANE),,$(MAKE) coverage || ended=1;) \
 	$(if $(LANE),,$(BIN)/python -m pytest --kept -m "kept or connect" || ended=1;) \
 	$(if $(LANE),,$(BIN)/python -m pytest --cluster -m "kept or connect" tests/functional || ended=1;) \
 	$(if $(LANE),,$(BIN)/python -m pytest --cluster $(ENGINE_ON_SPARK) || ended=1;) \
@@ -59,6 +60,12 @@ test-long: $(SHARED) ## run the tests marked long, which include the wheel, and 
 	$(if $(LANE),,$(BIN)/python -m pytest --kept --silt-dbt -m kept tests/functional || ended=1;) \
 	$(if $(WITHOUT_LANES),,$(BIN)/python -m tests.lanes --workers $(WORKERS) $(LANE) || ended=1;) \
 	exit $$ended
+
+coverage: $(STAMP) ## measure how much of engine/kernel its unit tests run, and fail below the floor in pyproject.toml
+	@$(BIN)/python -m coverage erase
+	@$(BIN)/python -m coverage run -m pytest --without-spark -m "not long" -n $(WORKERS) --dist loadscope tests/unit/engine/kernel
+	@$(BIN)/python -m coverage combine --quiet
+	@$(BIN)/python -m coverage report --skip-covered
 
 test-environment: $(SHARED) ## run the unit tests that use no Spark under unusual umasks, time zones, locales and home folders
 	@export $(WITH_JAVA); ended=0; \
