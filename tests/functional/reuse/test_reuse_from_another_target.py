@@ -121,6 +121,17 @@ class TestReuseFromAnotherTarget:
         for found in (self.build(silt_reuse=False, silt_run_id="off"), self.build("--full-refresh", silt_run_id="all")):
             assert not any(each.startswith(("cloned", "reused")) for each in found.values())
 
+    def test_a_view_under_the_name_is_replaced_by_a_model_and_kept_by_a_seed(self, project: Any) -> None:
+        self.build("--target", "prod", "--full-refresh", silt_run_id="w1")
+        for name in ("below", "rows"):
+            project.run_sql(f"drop table if exists {project.test_schema}.{name}")
+            project.run_sql(f"create view {project.test_schema}.{name} as select 1 as n")
+        found = self.build("--select", "rows", success=False)
+        assert "it is a view" in found["rows"]
+        project.run_sql(f"drop view {project.test_schema}.rows")
+        assert self.build(silt_run_id="w2")["below"].startswith("cloned: unchanged since")
+        assert project.run_sql(f"select n from {project.test_schema}.below", fetch="one")[0] == 2
+
     @pytest.mark.parametrize(
         ("value", "error"),
         [
