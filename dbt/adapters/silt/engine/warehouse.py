@@ -197,6 +197,7 @@ class Warehouse:
         databases.catalog.open_schema(*current)
         self._storage = SharedStorage(tuple(databases.stores.values()))
         self._retry_queue = RetryQueue()
+        self._owner: str | None = None
         self._transaction = SessionTransaction(databases.catalog)
         self._open(Namespace(spark, databases.catalog, *current), None)
 
@@ -464,6 +465,8 @@ class Warehouse:
             ('UPDATE', 2, 1)
         """
         parsed = self.parsed(statement) if isinstance(statement, str) else statement
+        if self._owner is not None:
+            self._allowed.check_statement(parsed, self._looking(), self._owner)
         settings = self._write_settings(parsed, txn, user_metadata)
         commit = replace(
             settings.commit,
@@ -485,14 +488,14 @@ class Warehouse:
     def parsed(self, text: str) -> Statement:
         """Parses a statement, with quotes interpreted by the session's settings.
 
-        For EXECUTE IMMEDIATE, evaluates its expression and parses the result.
+        For EXECUTE IMMEDIATE of the session's own, evaluates its expression and parses the result.
 
         Raises:
             StatementSyntaxError, UnsupportedStatementError: as in `sql`.
             InvalidStatementError: if the expression of EXECUTE IMMEDIATE is not a string.
         """
         text = self._read(text)
-        expression = immediate(text)
+        expression = immediate(text) if self._owner is None else None
         return parse(text if expression is None else self._read(self._text_of(expression)))
 
     def written(self, statement: Statement) -> Written | None:
@@ -576,6 +579,19 @@ class Warehouse:
         self._read_history = read_history
         self._session_changes: tuple[Statement, ...] = ()
 
+    def for_stored(self, owner: str) -> Warehouse:
+        """Returns the same warehouse for statements that are stored in it, where another user may have written them.
+
+        They have the permissions of a stored view, and each must change the rows or properties of a table of the
+        warehouse, or maintain it; otherwise StoredCodeError or ExternalPathError is raised.
+
+        Args:
+            owner: the program that has stored them, for messages.
+        """
+        other = copy(self)
+        other._owner = owner
+        return other
+
     def _seen_by(self, spark: SparkSession, read_history: ReadHistory | None) -> Warehouse:
         """Returns the same warehouse for another session, with the same current database and schema."""
         here, other = self._namespace, copy(self)
@@ -621,10 +637,14 @@ class Warehouse:
     def _context(self, settings: WriteSettings) -> Context:
         namespace = self._looking()
         time_zone = self.spark.conf.get("spark.sql.session.timeZone") or "UTC"
-        given = self.settings
-        allowed = Allowed(given.python_functions, given.stored_code, given.external_paths, given.file_locations)
-        resolver = Resolver(namespace, self._snapshot_views, time_zone, allowed, self._read_history)
+        resolver = Resolver(namespace, self._snapshot_views, time_zone, self._allowed, self._read_history)
+        resolver = replace(resolver, owner=self._owner)
         return Context(self.spark, namespace, resolver, settings, self._transaction)
+
+    @property
+    def _allowed(self) -> Allowed:
+        given = self.settings
+        return Allowed(given.python_functions, given.stored_code, given.external_paths, given.file_locations)
 
     def _looking(self) -> Namespace:
         """Returns the namespace for a statement, with the catalog's present names."""

@@ -6,7 +6,7 @@ import contextlib
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 import agate
@@ -17,7 +17,7 @@ from pyspark.sql import DataFrame, SparkSession
 from dbt.adapters.silt.engine.answers.connection import AnswersWithoutSpark
 from dbt.adapters.silt.engine.answers.data_tests import PreparedTest
 from dbt.adapters.silt.engine.answers.quick import Prepared
-from dbt.adapters.silt.engine.catalog.later_statements import LaterStatement
+from dbt.adapters.silt.engine.catalog.later_statements import LaterStatement, statement_of_run
 from dbt.adapters.silt.engine.commands.spark.errors import SPARKS
 from dbt.adapters.silt.engine.kernel.errors import SiltError
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
@@ -147,9 +147,12 @@ class SiltHandle:
         return SiltCursor(self)
 
     def run_later(self, statement: LaterStatement, run_id: str) -> SiltResponse:
-        """Runs a statement that was left to the time after the publication of a run; a change of a table is recorded
-        in it, so it is made once.
+        """Runs a statement that was left to the time after the publication of a run, alone in its session; a change of
+        a table is recorded in it, so it is made once.
         """
+        if statement.is_stored:
+            stored = self.warehouse.for_stored(statement_of_run(run_id))
+            self._opened = replace(self.opened(), warehouse=stored)
         warehouse, cursor = self.warehouse, self.cursor()
         is_change = warehouse.written(warehouse.parsed(statement.text)) is not None
         cursor.execute("", Submission(statement.text, Unit(statement.app_id, FIRST, run_id) if is_change else None))

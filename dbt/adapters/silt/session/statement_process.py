@@ -1,8 +1,9 @@
 """The process that runs the statements of `silt sql` which need Spark: one after the other, in one session.
 
-A request is a line of JSON on the standard input: first the profile, then `{"run": text, "most": rows, "txn": pair}`
-and `{"cancel": true}`. An answer is a line of JSON on the standard output, followed by an Arrow stream of the number of
-bytes that it states. Warnings and progress are written to the standard error. The process ends with its standard input.
+A request is a line of JSON on the standard input: first the profile, then `{"run": text, "most": rows, "txn": pair,
+"owner": name}` and `{"cancel": true}`. An answer is a line of JSON on the standard output, followed by an Arrow stream
+of the number of bytes that it states. Warnings and progress are written to the standard error. The process ends with
+its standard input.
 """
 
 from __future__ import annotations
@@ -246,7 +247,9 @@ class _Statements:
             self._idle.wait()
             self._idle.clear()
             self._cancelled.clear()
-            given = (request["run"], request["most"], request["txn"])
+            owner = request["owner"]
+            warehouse = self.warehouse if owner is None else self.warehouse.for_stored(owner)
+            given = (warehouse, request["run"], request["most"], request["txn"])
             threading.Thread(target=self._run, args=given, daemon=True).start()
         self._cancel()
         if self.warehouse.roll_back():
@@ -259,10 +262,10 @@ class _Statements:
             while not self._idle.wait(_INTERRUPT_SECONDS):
                 self.warehouse.spark.interruptAll()
 
-    def _run(self, text: str, most: int | None, txn: tuple[str, int] | None) -> None:
+    def _run(self, warehouse: Warehouse, text: str, most: int | None, txn: tuple[str, int] | None) -> None:
         try:
             with self._shown(text):
-                answer, rows = self._answer(text, most, txn)
+                answer, rows = self._answer(warehouse, text, most, txn)
         except Exception as error:  # the process that waits for the answer reports it
             self._idle.set()
             if self._cancelled.is_set() and not isinstance(error, CommitStateUnknownError):
@@ -275,12 +278,12 @@ class _Statements:
         return contextlib.nullcontext() if self.line is None else self.line.running(_NAME, text)
 
     def _answer(
-        self, text: str, most: int | None, txn: tuple[str, int] | None
+        self, warehouse: Warehouse, text: str, most: int | None, txn: tuple[str, int] | None
     ) -> tuple[Mapping[str, Any], pa.Table | None]:
-        statement = self.warehouse.parsed(text)
+        statement = warehouse.parsed(text)
         affected = (*self._affected, *self.entries.names(statement))
         self._affected = ()
-        result = self.warehouse.execute(statement, txn if self.warehouse.written(statement) else None)
+        result = warehouse.execute(statement, txn if warehouse.written(statement) else None)
         if self.warehouse.is_in_transaction:
             self._affected = affected
         else:

@@ -59,7 +59,7 @@ def test_the_relations_that_conflict_are_found_and_the_others_are_kept(store: St
     disturb(opened(store, 1))
     conflicts = branch.conflicts("silt")
     assert set(conflicts) == {_KEPT, _NEW_VIEW}
-    run, other = runs.begin_again(run, branch, conflicts)
+    run, other, _ = runs.begin_again(run, branch, conflicts, runs.later(run))
     within = opened(store, 2).on_branch("silt", other)
     seen = shown(within)
     assert seen["kept"] == BEFORE["kept"] and seen["new_view"] == "view theirs"
@@ -103,9 +103,9 @@ def test_a_process_that_still_works_on_the_branch_can_end_nothing(store: Store) 
     first, second = begun(opened(store)), begun(opened(store, 1))
     work(first[3])
     disturb(opened(store, 2))
-    first[0].begin_again(first[1], first[2], {_KEPT, _NEW_VIEW})
+    first[0].begin_again(first[1], first[2], {_KEPT, _NEW_VIEW}, first[0].later(first[1]))
     with pytest.raises(ConcurrentModificationError, match="another process"):
-        second[0].begin_again(second[1], second[2], {_KEPT})
+        second[0].begin_again(second[1], second[2], {_KEPT}, second[0].later(second[1]))
     with pytest.raises(ConcurrentModificationError):
         second[0].publish(second[1], second[2])
 
@@ -115,7 +115,7 @@ def test_a_session_on_the_branch_prevents_it(store: Store) -> None:
     work(inside)
     opened(store, 1).run_branches("silt").join(RUN.run_id)
     with pytest.raises(ConcurrentModificationError, match="a session"):
-        runs.begin_again(run, branch, {_KEPT})
+        runs.begin_again(run, branch, {_KEPT}, runs.later(run))
     assert shown(opened(store, 2).on_branch("silt", branch)) == AFTER
 
 
@@ -134,12 +134,12 @@ def test_a_run_killed_while_it_begins_again_is_published_whole(
         dying, over = Dying(store, writes, fate), False
         with contextlib.suppress(Killed):
             late = opened(dying, 2).run_branches("silt")
-            late.begin_again(run, late.existing(run), {_KEPT, _NEW_VIEW})
+            late.begin_again(run, late.existing(run), {_KEPT, _NEW_VIEW}, late.later(run))
             over = True
         dying.arrive()
         runs, run, branch, inside = begun(opened(store, 3, later_ms=60_000))
         if conflicts := branch.conflicts("silt"):
-            run, branch = runs.begin_again(run, branch, conflicts)
+            run, branch, _ = runs.begin_again(run, branch, conflicts, runs.later(run))
             inside = opened(store, 4, later_ms=60_000).on_branch("silt", branch)
         if inside.find(DROPPED) is not None or over:
             runs.later(run).add("model.a", [A])

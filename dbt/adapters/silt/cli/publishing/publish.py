@@ -12,7 +12,7 @@ from dbt.adapters.silt.cli.shell.results import CancelledError, StatementFailedE
 from dbt.adapters.silt.cli.shell.spark_process import SparkProcess
 from dbt.adapters.silt.cli.sql import shell_context
 from dbt.adapters.silt.cli.warehouses import OpenWarehouse, open_warehouse
-from dbt.adapters.silt.engine.catalog.later_statements import LaterStatement
+from dbt.adapters.silt.engine.catalog.later_statements import LaterStatement, statement_of_run
 from dbt.adapters.silt.engine.catalog.run_branches import BranchedRun
 from dbt.adapters.silt.engine.kernel.errors import SiltError
 from dbt.adapters.silt.records.run_registry import RunRegistry
@@ -51,7 +51,7 @@ def _run_later(warehouse: OpenWarehouse, found: BranchedRun) -> int:
     spark = SparkProcess(context.profile, context.notice, context.is_kept)
 
     def carry_out(statement: LaterStatement) -> None:
-        spark.run(statement.text, txn=(statement.app_id, _FIRST))
+        spark.run(statement.text, txn=(statement.app_id, _FIRST), owner=statement_of_run(found.run_id))
         print(f"after the publication: {statement.text}", file=sys.stderr)
 
     try:

@@ -42,7 +42,12 @@ class SparkProcess:
     _process: subprocess.Popen[bytes] | None = field(default=None, init=False)
 
     def run(
-        self, text: str, most: int | None = None, may_commit: bool = True, txn: tuple[str, int] | None = None
+        self,
+        text: str,
+        most: int | None = None,
+        may_commit: bool = True,
+        txn: tuple[str, int] | None = None,
+        owner: str | None = None,
     ) -> Result:
         """Runs a statement.
 
@@ -50,6 +55,7 @@ class SparkProcess:
             most: the maximum number of its rows to return; by default all.
             may_commit: whether it changes data or metadata.
             txn: the application id and version under which a changed table records it.
+            owner: the program that has stored the statement in the warehouse, if it was stored there.
 
         Raises:
             StatementFailedError: if it failed.
@@ -59,7 +65,7 @@ class SparkProcess:
         """
         self._start()
         try:
-            self._send({"run": text, "most": most, "txn": txn})
+            self._send({"run": text, "most": most, "txn": txn, "owner": owner})
             return self._result()
         except KeyboardInterrupt:
             return self._cancelled(may_commit)

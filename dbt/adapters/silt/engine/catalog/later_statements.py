@@ -11,7 +11,7 @@ import hashlib
 import json
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from dbt.adapters.silt.engine.catalog.branch_upkeep import FOLDER
@@ -29,10 +29,17 @@ class LaterStatement:
     Attributes:
         text: one statement of SQL.
         app_id: the application id under which a table that it changes records it.
+        is_stored: whether it was read from the warehouse, where another user may have written it.
     """
 
     text: str
     app_id: str
+    is_stored: bool = field(default=False, compare=False)
+
+
+def statement_of_run(run_id: str) -> str:
+    """Returns the words of messages for a statement that a run has left."""
+    return f"a statement of the run {run_id}"
 
 
 @dataclass(frozen=True)
@@ -149,7 +156,9 @@ class LaterStatements:
         """Returns the document; empty if another process has deleted it."""
         try:
             body = foreign_json.loads(self._store.read(path, DOCUMENT_BYTES))
-            statements = tuple(LaterStatement(str(text), str(app_id)) for text, app_id in body["statements"])
+            statements = tuple(
+                LaterStatement(str(text), str(app_id), is_stored=True) for text, app_id in body["statements"]
+            )
             return _Document(str(body["owner"]), int(body["number"]), statements)
         except ObjectMissing:
             return None

@@ -174,8 +174,11 @@ class RunBranches:
             self._forget(run)
         return versions
 
-    def begin_again(self, run: BranchedRun, branch: Branch, lost: Collection[Relation]) -> tuple[BranchedRun, Branch]:
-        """Drops the changes of some relations of a run; returns the run with the branch on which it continues.
+    def begin_again(
+        self, run: BranchedRun, branch: Branch, lost: Collection[Relation], later: LaterStatements
+    ) -> tuple[BranchedRun, Branch, LaterStatements]:
+        """Drops the changes of some relations of a run; returns the run with the branch on which it continues, and its
+        later statements.
 
         Another branch gets the other changes, so a process or session that still works on this branch cannot lose a
         change: it gets the error that the branch has ended.
@@ -189,12 +192,12 @@ class RunBranches:
             raise ConcurrentModificationError("a session works on the branch of the run")
         other = branch.without(lost)
         continued = replace(run, branch=other.id, held="")
-        later = self.later(run)
-        later.copy(self.later(continued))
+        copied = self.later(continued)
+        later.copy(copied)
         branch.end(lost)
         self._store.put(run.path, _text(continued))
         later.forget()
-        return continued, other
+        return continued, other, copied
 
     def later(self, run: BranchedRun) -> LaterStatements:
         """Returns the statements that are to run after the publication of a run."""
@@ -215,14 +218,19 @@ class RunBranches:
             else None
         )
 
-    def run_later(self, run: BranchedRun, carry_out: Callable[[LaterStatement], None]) -> int:
+    def run_later(
+        self, run: BranchedRun, carry_out: Callable[[LaterStatement], None], later: LaterStatements | None = None
+    ) -> int:
         """Runs the later statements of a run that was published, at least once each; returns their number.
+
+        Args:
+            later: the statements, if this process has added some of them; by default they are read.
 
         Raises:
             CorruptLogError, StorageError: as `waiting`.
             Exception: of `carry_out`; the next call begins with that statement.
         """
-        done = self.later(run).run(carry_out)
+        done = (later or self.later(run)).run(carry_out)
         if done:
             self._forget(run)
         return done

@@ -390,11 +390,11 @@ class RuleNotAllowedError(InvalidStatementError):
 
 
 class StoredCodeError(InvalidStatementError):
-    """The stored SQL of a view or function runs code, or reads through a provider that is not for plain files."""
+    """Stored SQL of a view, a function or a run runs code, or reads through a provider that is not for plain files."""
 
     code = "SILT_STORED_CODE"
     remedy = (
-        "Its SQL runs as the user who reads it: if you trust every user who can write the warehouse, set "
+        "Its SQL runs as you: if you trust every user who can write the warehouse, set "
         "`stored_code: true` in the profile (`WarehouseSettings(stored_code=True)` in a program); "
         "otherwise drop it, or define it without such code"
     )

@@ -128,14 +128,14 @@ class RunPublication:
             return frozenset()
 
     def _again(self, ran: RanNodes, branch: Branch) -> frozenset[str]:
-        assert self._run is not None
+        assert self._run is not None and self.later is not None
         found = affected_by_conflicts(branch, self._database, ran)
         if found is None:
             return frozenset()
         catalog = self._catalog()
         runs = catalog.run_branches(self._database)
-        self._run, self.branch = runs.begin_again(self._run, branch, found.relations)
-        self.later, self._on_branch = runs.later(self._run), catalog.on_branch(self._database, self.branch)
+        self._run, self.branch, self.later = runs.begin_again(self._run, branch, found.relations, self.later)
+        self._on_branch = catalog.on_branch(self._database, self.branch)
         for reason in found.reasons:
             logger.info(f"Conflict: {reason}")
         logger.info(f"Only these nodes run again, {len(found.nodes)} of {len(ran.selected)}: {found}")
@@ -216,7 +216,7 @@ class RunPublication:
         assert self._run is not None
         run_id = self._run.run_id
         try:
-            self._catalog().run_branches(self._database).run_later(self._run, self._carry_out)
+            self._catalog().run_branches(self._database).run_later(self._run, self._carry_out, self.later)
         except (SiltError, DbtRuntimeError) as error:
             logger.error(f"The run {run_id} is published, but a statement after the publication failed: {error}")
             logger.error(f"  run the rest: silt publish {run_id}, or drop the rest: silt drop-run {run_id}")

@@ -149,6 +149,7 @@ class Resolver:
         allowed: permissions of the texts of views and functions.
         read_history: reads of earlier statements of the same unit; None if each statement is its own unit.
         lists_views: whether the information schema lists the columns of views, which requires analysing them.
+        owner: the program that has stored the statement; None for a statement of the session's own.
     """
 
     namespace: Namespace
@@ -157,6 +158,7 @@ class Resolver:
     allowed: Allowed
     read_history: ReadHistory | None = None
     lists_views: bool = True
+    owner: str | None = None
 
     def resolve(
         self,
@@ -246,7 +248,7 @@ class Resolver:
     def _expanded(self, expander: Expander, text: SqlFragment, inside: tuple[str, ...]) -> ExpandedQuery:
         """Returns the expanded text; a missing name may be a keyword that a syntax error before it has displaced."""
         try:
-            return expander.query(text, self.namespace, inside, inside[0] if inside else None)
+            return expander.query(text, self.namespace, inside, inside[0] if inside else self.owner)
         except (RelationNotFoundError, SchemaNotFoundError, StoredCodeError) as error:
             if isinstance(error, StoredCodeError) and HIDDEN_SELECT not in error.problem:
                 raise

@@ -1,6 +1,7 @@
-"""Refuses forbidden code in stored views and SQL functions, before Spark sees their SQL.
+"""Refuses forbidden code in stored views, SQL functions and statements, before Spark sees their SQL.
 
-Any user who can write a catalog can write a view, which then runs as the user who reads it.
+Any user who can write a catalog can write a view, which then runs as the user who reads it, or a statement that a
+published run has left, which runs as the user who publishes or continues the run.
 `engine.sql.query.stored_texts` has the rules on the tokens of the SQL; this module has the rules on the meaning of
 names.
 """
@@ -22,6 +23,20 @@ from dbt.adapters.silt.engine.kernel.errors import (
 )
 from dbt.adapters.silt.engine.kernel.files.data_files import is_allowed
 from dbt.adapters.silt.engine.kernel.identifiers import quote
+from dbt.adapters.silt.engine.sql.ast import (
+    CommentOn,
+    Delete,
+    Insert,
+    Merge,
+    Optimize,
+    SetProperties,
+    Statement,
+    Truncate,
+    UnsetProperties,
+    Update,
+    Vacuum,
+    is_path,
+)
 from dbt.adapters.silt.engine.sql.query import stored_texts
 from dbt.adapters.silt.engine.sql.query.references import table_references
 from dbt.adapters.silt.engine.sql.query.rule_texts import problem
@@ -39,6 +54,12 @@ _OF_FILES_REMEDY: Final = (
     "`WarehouseSettings(file_locations={...})`"
 )
 
+_STORED: Final = (
+    *(Insert, Update, Delete, Merge, Truncate, Optimize, Vacuum),
+    *(CommentOn, SetProperties, UnsetProperties),
+)
+"""The kinds of statements that may be stored."""
+
 _named: set[str] = set()
 """Files read by views and functions that this process itself has created: their creator may read them."""
 
@@ -49,7 +70,8 @@ class Allowed:
 
     Args:
         python: whether functions in Python may be called.
-        stored_code: whether views and SQL functions may run scripts, call Java methods, and read by any provider.
+        stored_code: whether views, SQL functions and statements may run scripts, call Java methods, and read by any
+            provider; and whether a statement may be of any kind.
         external_paths: whether they may read files, and tables by their paths, at any location.
         file_locations: otherwise, the files and folders that it may read, each as written in the SQL.
     """
@@ -71,6 +93,24 @@ class Allowed:
         """
         if not self.stored_code:
             _refuse(stored_texts.forbidden(text), owner)
+
+    def check_statement(self, statement: Statement, namespace: Namespace, owner: str) -> None:
+        """Checks that a statement changes the rows or properties of a table of the warehouse, or maintains it.
+
+        Its queries and conditions are checked when they are resolved.
+
+        Args:
+            owner: the program that has stored the statement, for messages.
+
+        Raises:
+            StoredCodeError: if it is of another kind, or about another table.
+        """
+        if self.stored_code:
+            return
+        if not isinstance(statement, _STORED):
+            _refuse(f"`{statement.text.split(maxsplit=1)[0]}`", owner)
+        elif is_path(statement.table) or namespace.name_in_warehouse(statement.table) is None:
+            _refuse(f"the table `{'.'.join(statement.table)}` outside of the warehouse", owner)
 
     def check_function(self, function: Function) -> None:
         """Checks that the function is in a permitted language, and that its statement runs no other code.
@@ -164,6 +204,4 @@ def _reader(files: FilesCall) -> str | None:
 
 def _refuse(found: str | None, owner: str) -> None:
     if found is not None:
-        raise StoredCodeError(
-            f"its SQL contains {found}, which is not allowed in a stored view or function", table=owner
-        )
+        raise StoredCodeError(f"its SQL contains {found}, which is not allowed in stored SQL", table=owner)
