@@ -28,6 +28,7 @@ WAREHOUSE_METHODS = [
     "affected_tables",
     "changes",
     "execute",
+    "facts",
     "for_session",
     "forget_reads",
     "names_in_use",

@@ -12,16 +12,17 @@ from typing import TYPE_CHECKING, Any
 
 from dbt.adapters.base.meta import AdapterMeta, available
 
-from dbt.adapters.silt.engine.catalog.later_statements import LaterStatement
 from dbt.adapters.silt.engine.kernel.errors import UnsupportedStatementError
 from dbt.adapters.silt.lazy import lazy_module
 from dbt.adapters.silt.records.units import StatementScope, model_hook_scope, on_run_hook_scope
 
 if TYPE_CHECKING:
     from dbt.adapters.silt.connections import SiltConnectionManager
+    from dbt.adapters.silt.engine.catalog import later_statements
     from dbt.adapters.silt.engine.sql import ast, tokens
     from dbt.adapters.silt.engine.statements.steps import transactions
 else:
+    later_statements = lazy_module("dbt.adapters.silt.engine.catalog.later_statements")
     ast = lazy_module("dbt.adapters.silt.engine.sql.ast")
     tokens = lazy_module("dbt.adapters.silt.engine.sql.tokens")
     transactions = lazy_module("dbt.adapters.silt.engine.statements.steps.transactions")
@@ -58,7 +59,10 @@ class LaterStatementMethods(metaclass=AdapterMeta):
             for each in texts:
                 self._check_later(each)
             scope = self._later_scope(model)
-            later.add(model["unique_id"], [LaterStatement(each, scope.unit(each, 1).app_id) for each in texts])
+            later.add(
+                model["unique_id"],
+                [later_statements.LaterStatement(each, scope.unit(each, 1).app_id) for each in texts],
+            )
         return True
 
     def _check_later(self, text: str) -> None:
