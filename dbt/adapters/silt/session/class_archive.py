@@ -4,8 +4,6 @@ The archive belongs to a virtual environment and its versions of PySpark and of 
 not fit. `python -m dbt.adapters.silt.session.class_archive` writes it. The first dbt command that starts Spark in an
 environment without an archive runs that module in the background when it ends, except in a container and in CI. No
 process waits for it, and its failures are not reported (decision 0048).
-
-The class-data archive is created from these classes (`class_archive`).
 """
 
 from __future__ import annotations
@@ -113,6 +111,25 @@ STATEMENTS: Final = (
     "drop table main.seed",
 )
 """Statements as materializations, snapshots, tests and hooks write them."""
+
+
+def rehearse(spark: SparkSession, folder: str) -> None:
+    """Runs the statements in turn, and fetches the rows of the queries among them.
+
+    Args:
+        spark: a session of its own.
+        folder: the parent folder of the warehouse; the caller deletes it.
+
+    Raises:
+        SiltError: if a statement failed.
+    """
+    warehouse = Warehouse(spark, str(Path(folder, WAREHOUSE)))
+    rows = spark.createDataFrame(pa.table({"id": ["1", "2"], "name": ["one", None]}))
+    rows.createOrReplaceTempView("seed_rows")
+    for text in STATEMENTS:
+        frame = warehouse.execute(text).dataframe
+        if frame is not None:
+            fetchable(frame).toArrow()
 
 
 def _write_archive(path: Path, java: Java) -> bool:
@@ -238,22 +255,3 @@ def main(arguments: Sequence[str]) -> int:
 
 if __name__ == "__main__":
     sys.exit(main(sys.argv[1:]))
-
-
-def rehearse(spark: SparkSession, folder: str) -> None:
-    """Runs the statements in turn, and fetches the rows of the queries among them.
-
-    Args:
-        spark: a session of its own.
-        folder: the parent folder of the warehouse; the caller deletes it.
-
-    Raises:
-        SiltError: if a statement failed.
-    """
-    warehouse = Warehouse(spark, str(Path(folder, WAREHOUSE)))
-    rows = spark.createDataFrame(pa.table({"id": ["1", "2"], "name": ["one", None]}))
-    rows.createOrReplaceTempView("seed_rows")
-    for text in STATEMENTS:
-        frame = warehouse.execute(text).dataframe
-        if frame is not None:
-            fetchable(frame).toArrow()
