@@ -16,11 +16,12 @@
     {%- set agate_table = load_agate_table() -%}
   {%- endif -%}
   {%- do store_result('agate_table', response='OK', agate_table=agate_table) -%}
+  {%- set reused = silt_reuse(pre_hooks, unit, target_relation, should_full_refresh()) -%}
+
   {%- set existing_relation = load_cached_relation(this) -%}
   {%- if existing_relation is not none and existing_relation.is_view -%}
     {%- do exceptions.raise_compiler_error("Cannot seed to '{}', it is a view".format(existing_relation)) -%}
   {%- endif -%}
-  {%- set reused = silt_reuse(pre_hooks, unit, target_relation, should_full_refresh()) -%}
 
   {%- set earlier = adapter.earlier_result(unit, target_relation) if reused is none else reused -%}
   {%- if earlier is not none -%}

@@ -127,7 +127,9 @@ class UnitMethods(metaclass=AdapterMeta):
             self.connections.runner.note_reuse(response)
             return response
         self.connections.node.context.built_because = None if decision is None else str(decision)
-        return None if self._is_built_anyway(full_refresh) else self._cloned(unit, model, relation, note)
+        # A seed replaces no view, unless its hooks drop the view first.
+        is_refused = entry is not None and not is_table and model["resource_type"] == "seed"
+        return None if is_refused or self._is_built_anyway(full_refresh) else self._cloned(unit, model, relation, note)
 
     def _is_built_anyway(self, full_refresh: bool) -> bool:
         return full_refresh or reuse.is_switched_off(getattr(self.config, "cli_vars", None) or {})
