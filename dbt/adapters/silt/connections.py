@@ -67,7 +67,7 @@ class SiltConnectionManager(SQLConnectionManager):
         self._publication = self._find_publication()
         self._lock = threading.Lock()
         if self._publication.is_on:
-            run_again.run_again(self._run_again)
+            run_again.ask_adapters()
         self._runner: statement_runner.StatementRunner | None = None
         self._registration: registration.Registration | None = None
         self._recorder = Recorder(CommitJournal(self.invocation.target_path))
@@ -99,6 +99,11 @@ class SiltConnectionManager(SQLConnectionManager):
                 lambda: self.environment.catalog,
                 self._run_later,
             )
+
+    @property
+    def again(self) -> run_again.Again | None:
+        """Returns which nodes of a command that is published run again before it ends; None for other commands."""
+        return self._run_again if self._publication.is_on else None
 
     def _run_again(self, ran: run_again.RanNodes) -> frozenset[str]:
         """Returns the nodes that this command runs again, as if it had been typed again."""

@@ -171,3 +171,25 @@ class TestWhatCannotRunAgain(Conflicts):
         assert not result.success and "SILT_METADATA_CHANGED" in str(result.exception)
         assert started["apart"] == 1
         assert {each: rows(project, each) for each in before} == before
+
+
+class TestAnotherCommandOfTheProcess(Publishing):
+    @pytest.fixture(scope="class")
+    def models(self) -> dict[str, str]:
+        sources = """
+sources:
+  - name: own
+    schema: "{{ target.schema }}"
+    freshness: {warn_after: {count: 1, period: day}}
+    tables: [{name: orders}]
+"""
+        return {"orders.sql": HEAD + "select 1 as id", "sources.yml": sources}
+
+    @pytest.fixture(scope="class")
+    def seeds(self) -> dict[str, str]:
+        return {}
+
+    def test_it_is_not_asked_which_nodes_run_again_if_it_publishes_nothing(self, project: Any) -> None:
+        run_dbt(["build"])
+        (found,) = run_dbt(["source", "freshness"])
+        assert found.status == "pass"

@@ -38,26 +38,22 @@ Again: TypeAlias = Callable[[RanNodes], frozenset[str]]
 """Returns the nodes that a command is to run again, by their unique ids; empty if it is to end."""
 
 
-def _nothing(_: RanNodes) -> frozenset[str]:
-    return frozenset()
-
-
-_again: Again = _nothing
-
-
-def run_again(again: Again | None) -> None:
-    """Asks, when the nodes and on-run hooks of this process's commands have run, which nodes are to run again."""
-    global _again
-    _again = again or _nothing
+def ask_adapters() -> None:
+    """Lets the commands of this process ask their adapter, when their nodes and on-run hooks have run, which nodes are
+    to run again: the attribute `again` of its connection manager, if it has one, and a command is to ask.
+    """
     GraphRunnableTask.execute_with_hooks = _execute  # type: ignore[method-assign, assignment]
 
 
 def _execute(task: Any, selected_uids: Any) -> Any:
     """Replaces dbt's method of a task: runs its on-run-start hooks, its nodes and its on-run-end hooks."""
     result = _execute_of_dbt(task, selected_uids)
+    again: Again | None = getattr(get_adapter(task.config).connections, "again", None)
+    if again is None:
+        return result
     all_nodes = task._flattened_nodes
     try:
-        while chosen := _again(_ran(task, all_nodes)):
+        while chosen := again(_ran(task, all_nodes)):
             _queue(task, all_nodes, chosen)
             result = _execute_of_dbt(task, chosen)
     finally:
