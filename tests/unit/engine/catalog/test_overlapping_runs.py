@@ -59,7 +59,7 @@ class Run:
 
     def _again(self, runs: RunBranches, run: BranchedRun, branch: Branch) -> tuple[BranchedRun, Branch]:
         while lost := branch.conflicts("silt"):
-            run, branch = runs.begin_again(run, branch, lost)
+            run, branch, _ = runs.begin_again(run, branch, lost, runs.later(run))
             self._count(branch, set(lost))
         return run, branch
 

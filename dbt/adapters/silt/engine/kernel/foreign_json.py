@@ -31,12 +31,16 @@ def loads(text: str | bytes) -> Any:
     return _parsed(_PLAIN, text if isinstance(text, str) else text.decode("utf-8-sig"))
 
 
-def loads_exactly(text: str) -> Any:
-    """Parses JSON as `loads` does; a number with a fraction becomes a Decimal, never a float."""
-    return _parsed(_EXACT, text)
+def loads_exactly(text: str, is_only_shown: bool = False) -> Any:
+    """Parses JSON as `loads` does; a number with a fraction becomes a Decimal, never a float.
+
+    Args:
+        is_only_shown: whether its strings are never written again, so that they may contain half of a surrogate pair.
+    """
+    return _parsed(_EXACT, text, is_only_shown)
 
 
-def _parsed(decoder: json.JSONDecoder, text: str) -> Any:
+def _parsed(decoder: json.JSONDecoder, text: str, is_only_shown: bool = False) -> Any:
     try:
         value = decoder.decode(text)
     except RecursionError as error:
@@ -44,7 +48,7 @@ def _parsed(decoder: json.JSONDecoder, text: str) -> Any:
     # Counting and searching are fast, and very few texts have so many brackets, or escaped surrogates.
     if text.count("{") + text.count("[") > DEEPEST and _is_too_deep(value):
         raise ValueError(_TOO_DEEP)
-    if ("\\ud" in text or "\\uD" in text) and not _is_writable(value):
+    if not is_only_shown and ("\\ud" in text or "\\uD" in text) and not _is_writable(value):
         raise ValueError(_HALF)
     return value
 

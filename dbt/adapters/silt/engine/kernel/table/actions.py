@@ -465,8 +465,12 @@ def parse(data: bytes) -> list[Action]:
     return found
 
 
+_COMMIT_INFO = '{"commitInfo":'
+"""The beginning of a line with the facts of a commit, which are shown, but not copied to another commit."""
+
+
 def _loaded(line: str) -> Mapping[str, Json]:
-    wrapper = foreign_json.loads_exactly(line)
+    wrapper = foreign_json.loads_exactly(line, is_only_shown=line.startswith(_COMMIT_INFO))
     if not isinstance(wrapper, dict):
         raise ValueError("it is not a JSON object")
     return wrapper
