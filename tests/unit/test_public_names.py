@@ -30,6 +30,7 @@ WAREHOUSE_METHODS = [
     "execute",
     "facts",
     "for_session",
+    "for_stored",
     "forget_reads",
     "names_in_use",
     "parsed",
