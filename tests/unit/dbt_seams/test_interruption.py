@@ -14,6 +14,7 @@ from dbt_common.events.functions import fire_event
 from dbt_common.events.logger import LoggerConfig
 
 from dbt.adapters import silt
+from dbt.adapters.silt.impl import Plugin  # its first import writes lines to dbt's loggers
 
 
 @pytest.fixture
@@ -23,7 +24,7 @@ def streams() -> Iterator[dict[str, io.StringIO]]:
     found = {name: io.StringIO() for name in ("stdout_log", "file_log")}
     for name, stream in found.items():
         get_event_manager().add_logger(LoggerConfig(name=name, output_stream=stream, level=EventLevel.DEBUG))
-    assert silt.Plugin  # dbt reads it before anything else of the adapter
+    assert silt.Plugin is Plugin  # dbt reads it before anything else of the adapter
     yield found
     cleanup_event_logger()
 
