@@ -268,7 +268,7 @@ class Readers:
 
 @dataclass(frozen=True)
 class Killed:
-    """What was seen while processes were killed.
+    """The observations while processes were killed.
 
     Attributes:
         transactions: the number of published transactions.

@@ -137,7 +137,7 @@ class TestReuseFromAnotherTarget:
         [
             ("{'from': 'prd'}", "has no target prd; its targets are: "),
             ("{'from': 'foreign'}", "is of the type duckdb, not silt"),
-            ("{'from': 'apart'}", "which is no database of this target. Add it to `databases`"),
+            ("{'from': 'apart'}", "which is not a database of this target. Add it to `databases`"),
             ("{'from': 'secret'}", "uses the environment variable NO_SUCH_VARIABLE, which is not set"),
             ("{'from': 'prod', 'when': 'night'}", "it has one key, `from`, the name of a target"),
             ("{'from': 7}", "it has one key, `from`, the name of a target"),

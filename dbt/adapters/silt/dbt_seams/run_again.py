@@ -6,12 +6,9 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from dbt.adapters.events.logging import AdapterLogger
 from dbt.adapters.factory import get_adapter
 from dbt.graph.queue import GraphQueue
 from dbt.task.runnable import GraphRunnableMode, GraphRunnableTask
-
-logger = AdapterLogger("Silt")
 
 _OF_HOOKS = "operation"
 _execute_of_dbt = GraphRunnableTask.execute_with_hooks

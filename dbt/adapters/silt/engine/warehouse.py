@@ -231,6 +231,19 @@ class Warehouse:
             seen.settings = replace(self.settings, progress=progress)
         return seen
 
+    def for_stored(self, owner: str) -> Warehouse:
+        """Returns the same warehouse for statements that are stored in it, where another user may have written them.
+
+        They have the permissions of a stored view, and each must change the rows or properties of a table of the
+        warehouse, or maintain it; otherwise StoredCodeError or ExternalPathError is raised.
+
+        Args:
+            owner: the program that has stored them, for messages.
+        """
+        other = copy(self)
+        other._owner = owner
+        return other
+
     @property
     def catalog(self) -> Catalog:
         """The relations of the warehouse, or of the open transaction, without Spark."""
@@ -579,19 +592,6 @@ class Warehouse:
         self._read_history = read_history
         self._session_changes: tuple[Statement, ...] = ()
 
-    def for_stored(self, owner: str) -> Warehouse:
-        """Returns the same warehouse for statements that are stored in it, where another user may have written them.
-
-        They have the permissions of a stored view, and each must change the rows or properties of a table of the
-        warehouse, or maintain it; otherwise StoredCodeError or ExternalPathError is raised.
-
-        Args:
-            owner: the program that has stored them, for messages.
-        """
-        other = copy(self)
-        other._owner = owner
-        return other
-
     def _seen_by(self, spark: SparkSession, read_history: ReadHistory | None) -> Warehouse:
         """Returns the same warehouse for another session, with the same current database and schema."""
         here, other = self._namespace, copy(self)
@@ -637,8 +637,9 @@ class Warehouse:
     def _context(self, settings: WriteSettings) -> Context:
         namespace = self._looking()
         time_zone = self.spark.conf.get("spark.sql.session.timeZone") or "UTC"
-        resolver = Resolver(namespace, self._snapshot_views, time_zone, self._allowed, self._read_history)
-        resolver = replace(resolver, owner=self._owner)
+        resolver = Resolver(
+            namespace, self._snapshot_views, time_zone, self._allowed, self._read_history, owner=self._owner
+        )
         return Context(self.spark, namespace, resolver, settings, self._transaction)
 
     @property

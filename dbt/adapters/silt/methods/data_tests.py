@@ -62,8 +62,8 @@ class DataTestMethods(metaclass=AdapterMeta):
     def passed_test(self, build: Build, test: Mapping[str, Any], query: str) -> PassedResult | None:
         """Returns the result of a data test that has passed on the same input; empty if the test must run."""
         self.connections.node.context.test, self.connections.node.context.facts = build, None
-        given = getattr(self.config, "cli_vars", None) or {}
-        if self.connections.invocation.full_refresh or reuse.is_switched_off(given):
+        invocation = self.connections.invocation
+        if invocation.full_refresh or reuse.is_switched_off(invocation.variables):
             return None
         with self.connections.exception_handler(f"look for the last result of {test['name']}"):
             known = self._passed_tests()

@@ -63,8 +63,8 @@ def other_target(connections: SiltConnectionManager, config: Any, name: str) -> 
         config: dbt's configuration of the project.
 
     Raises:
-        CompilationError: if there is no such target, it is not of this adapter, its profile cannot be rendered, or its
-            warehouse is not a database of this target.
+        CompilationError: if the target does not exist or is not of this adapter, its profile cannot be rendered, or
+            its warehouse is not a database of this target.
     """
     given: SiltCredentials = config.credentials
     invocation = connections.invocation
@@ -79,7 +79,7 @@ def other_target(connections: SiltConnectionManager, config: Any, name: str) -> 
     if found.database not in databases:
         raise CompilationError(
             f"`reuse: {{from: {name}}}`: the target {name} has its tables in {found.locations[found.database]}, which "
-            "is no database of this target. Add it to `databases` of this target in the profile"
+            "is not a database of this target. Add it to `databases` of this target in the profile"
         )
     return OtherTarget(name, databases, found.database, found.schema, (given.database, given.schema))
 

@@ -132,7 +132,7 @@ class UnitMethods(metaclass=AdapterMeta):
         return None if is_refused or self._is_built_anyway(full_refresh) else self._cloned(unit, model, relation, note)
 
     def _is_built_anyway(self, full_refresh: bool) -> bool:
-        return full_refresh or reuse.is_switched_off(getattr(self.config, "cli_vars", None) or {})
+        return full_refresh or reuse.is_switched_off(self.connections.invocation.variables)
 
     def _cloned(self, unit: Unit, model: Mapping[str, Any], relation: SiltRelation, note: str) -> SiltResponse | None:
         """Clones the table of another target if it holds the rows that the build would write; empty if not."""
@@ -203,7 +203,7 @@ class UnitMethods(metaclass=AdapterMeta):
     ) -> reuse_decision.Decision:
         if full_refresh and model["resource_type"] != "snapshot":
             return reuse_decision.Built(("--full-refresh",))
-        if reuse.is_switched_off(getattr(self.config, "cli_vars", None) or {}):
+        if reuse.is_switched_off(self.connections.invocation.variables):
             return reuse_decision.Built((f"{reuse.VARIABLE} is false",))
         return present.decide_now(self.connections.catalog, log, build, str(model.get("compiled_code") or ""))
 

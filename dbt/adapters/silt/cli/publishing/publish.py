@@ -12,13 +12,13 @@ from dbt.adapters.silt.cli.shell.results import CancelledError, StatementFailedE
 from dbt.adapters.silt.cli.shell.spark_process import SparkProcess
 from dbt.adapters.silt.cli.sql import shell_context
 from dbt.adapters.silt.cli.warehouses import OpenWarehouse, open_warehouse
-from dbt.adapters.silt.engine.catalog.later_statements import LaterStatement, statement_of_run
-from dbt.adapters.silt.engine.catalog.run_branches import BranchedRun
+from dbt.adapters.silt.engine.catalog.later_statements import LaterStatement, advice_on_rest, statement_of_run
+from dbt.adapters.silt.engine.catalog.run_branches import BranchedRun, RunBranches
 from dbt.adapters.silt.engine.kernel.errors import SiltError
 from dbt.adapters.silt.records.run_registry import RunRegistry
+from dbt.adapters.silt.records.units import FIRST
 
 _FAILED = 2
-_FIRST = 1
 _DESCRIPTION = """\
 Publishes the changes of a run that was held, for example because a test failed, or that was killed: all at one moment.
 If another writer has changed the same rows since, nothing is published. Then it runs the statements that the run has
@@ -42,23 +42,23 @@ def run(arguments: Namespace) -> int:
     rows = [(table, str(version)) for table, version in sorted(versions.items())]
     blocks: list[Block] = [Rows(("table", "#version"), rows, f"run {found.run_id}: published")]
     show(Answer({"run_id": found.run_id, "tables": versions}, blocks), arguments.json)
-    return _run_later(warehouse, found)
+    return _run_later(warehouse, branches, found)
 
 
-def _run_later(warehouse: OpenWarehouse, found: BranchedRun) -> int:
+def _run_later(warehouse: OpenWarehouse, branches: RunBranches, found: BranchedRun) -> int:
     """Runs the later statements; returns the exit code."""
     context = shell_context(warehouse)
     spark = SparkProcess(context.profile, context.notice, context.is_kept)
 
     def carry_out(statement: LaterStatement) -> None:
-        spark.run(statement.text, txn=(statement.app_id, _FIRST), owner=statement_of_run(found.run_id))
+        spark.run(statement.text, txn=(statement.app_id, FIRST), owner=statement_of_run(found.run_id))
         print(f"after the publication: {statement.text}", file=sys.stderr)
 
     try:
-        warehouse.catalog.run_branches(warehouse.database).run_later(found, carry_out)
+        branches.run_later(found, carry_out)
         return 0
     except (SiltError, StatementFailedError, CancelledError) as error:
-        advice = f"run the rest: silt publish {found.run_id}, or drop the rest: silt drop-run {found.run_id}"
+        advice = advice_on_rest(found.run_id)
         print(f"a statement after the publication failed: {error}\n  {advice}", file=sys.stderr)
         return _FAILED
     finally:

@@ -9,7 +9,6 @@ Data files of a branch are in the table's folder, so publishing the branch moves
 
 from __future__ import annotations
 
-import hashlib
 import json
 import logging
 import threading
@@ -26,6 +25,7 @@ from dbt.adapters.silt.engine.catalog.branch_conflicts import (
 )
 from dbt.adapters.silt.engine.catalog.branch_upkeep import FOLDER, folders
 from dbt.adapters.silt.engine.catalog.database import BranchNames
+from dbt.adapters.silt.engine.catalog.documents import file_name
 from dbt.adapters.silt.engine.catalog.names import RelationName, name_parts
 from dbt.adapters.silt.engine.kernel.errors import (
     ConcurrentDropError,
@@ -132,7 +132,7 @@ class Branch:
             StorageError: if the storage failed; the name is not changed.
         """
         key = _key(change)
-        path = f"{self._folder}/{hashlib.sha256(repr(key).encode()).hexdigest()[:32]}{_NAME}"
+        path = f"{self._folder}/{file_name(repr(key))}{_NAME}"
         body = json.dumps(serialize_change(change), ensure_ascii=False).encode()
         with self._lock:
             self._register.store.make_folder(self._folder)

@@ -190,6 +190,11 @@ def _common_arguments(body: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
+def file_name(key: str) -> str:
+    """Returns the name, without a suffix, of the file of a document that is found by a key of any characters."""
+    return hashlib.sha256(key.encode()).hexdigest()[:32]
+
+
 def _text(body: Mapping[str, Any], key: str) -> str:
     return required(text(body, key), key)
 

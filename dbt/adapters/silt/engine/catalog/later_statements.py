@@ -7,17 +7,16 @@ A process that is killed between a statement and the record that it has run leav
 
 from __future__ import annotations
 
-import hashlib
 import json
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Any, Final
 
+from dbt.adapters.silt.engine.catalog.branch_attempts import documents, parsed
 from dbt.adapters.silt.engine.catalog.branch_upkeep import FOLDER
-from dbt.adapters.silt.engine.kernel import foreign_json
-from dbt.adapters.silt.engine.kernel.errors import CorruptLogError
-from dbt.adapters.silt.engine.kernel.storage.store import DOCUMENT_BYTES, ObjectMissing, Store
+from dbt.adapters.silt.engine.catalog.documents import file_name
+from dbt.adapters.silt.engine.kernel.storage.store import ObjectMissing, Store
 
 SUFFIX: Final = ".later.json"
 
@@ -40,6 +39,11 @@ class LaterStatement:
 def statement_of_run(run_id: str) -> str:
     """Returns the words of messages for a statement that a run has left."""
     return f"a statement of the run {run_id}"
+
+
+def advice_on_rest(run_id: str) -> str:
+    """Returns what to do with the statements of a published run after one of them has failed."""
+    return f"run the rest: silt publish {run_id}, or drop the rest: silt drop-run {run_id}"
 
 
 @dataclass(frozen=True)
@@ -105,8 +109,7 @@ class LaterStatements:
         """
         done = 0
         with self._lock:
-            documents = sorted(self._documents().values(), key=lambda each: (each.number, each.owner))
-            for document in documents:
+            for document in self._in_order():
                 left = document.statements
                 while left:
                     carry_out(left[0])
@@ -118,7 +121,7 @@ class LaterStatements:
     def copy(self, other: LaterStatements) -> None:
         """Adds the statements to another branch. Raises as `begin`."""
         with self._lock:
-            for each in sorted(self._documents().values(), key=lambda each: (each.number, each.owner)):
+            for each in self._in_order():
                 other._put(each)
 
     def forget(self) -> int:
@@ -139,28 +142,26 @@ class LaterStatements:
         known[document.owner] = document
 
     def _path(self, owner: str) -> str:
-        return f"{self._folder}/{hashlib.sha256(owner.encode()).hexdigest()[:32]}{SUFFIX}"
+        return f"{self._folder}/{file_name(owner)}{SUFFIX}"
+
+    def _in_order(self) -> list[_Document]:
+        return sorted(self._documents().values(), key=lambda each: (each.number, each.owner))
 
     def _documents(self) -> dict[str, _Document]:
         """Returns the documents by their owners; read once."""
         if self._known is None:
-            try:
-                paths = [each.path for each in self._store.files_in_order(self._folder)]
-            except ObjectMissing:
-                paths = []
-            found = [self._read(path) for path in paths if path.endswith(SUFFIX)]
+            found = [self._read(path) for path in documents(self._store, self._folder) if path.endswith(SUFFIX)]
             self._known = {each.owner: each for each in found if each is not None}
         return self._known
 
     def _read(self, path: str) -> _Document | None:
         """Returns the document; empty if another process has deleted it."""
         try:
-            body = foreign_json.loads(self._store.read(path, DOCUMENT_BYTES))
-            statements = tuple(
-                LaterStatement(str(text), str(app_id), is_stored=True) for text, app_id in body["statements"]
-            )
-            return _Document(str(body["owner"]), int(body["number"]), statements)
+            return parsed(self._store, path, _document)
         except ObjectMissing:
             return None
-        except (ValueError, KeyError, TypeError) as error:
-            raise CorruptLogError(f"{path} cannot be read ({error!r})") from error
+
+
+def _document(body: Any) -> _Document:
+    statements = tuple(LaterStatement(str(text), str(app_id), is_stored=True) for text, app_id in body["statements"])
+    return _Document(str(body["owner"]), int(body["number"]), statements)

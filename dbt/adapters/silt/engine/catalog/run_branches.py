@@ -8,18 +8,18 @@ published.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import logging
 from collections.abc import Callable, Collection
 from dataclasses import asdict, dataclass, replace
-from typing import Final
+from typing import Any, Final
 
+from dbt.adapters.silt.engine.catalog.branch_attempts import parsed
 from dbt.adapters.silt.engine.catalog.branch_conflicts import Relation
 from dbt.adapters.silt.engine.catalog.branch_upkeep import FOLDER, delete_old_branches, is_branch_id, is_too_old
 from dbt.adapters.silt.engine.catalog.branches import Branch
+from dbt.adapters.silt.engine.catalog.documents import file_name
 from dbt.adapters.silt.engine.catalog.later_statements import LaterStatement, LaterStatements
-from dbt.adapters.silt.engine.kernel import foreign_json
 from dbt.adapters.silt.engine.kernel.errors import (
     ConcurrentModificationError,
     CorruptLogError,
@@ -27,7 +27,7 @@ from dbt.adapters.silt.engine.kernel.errors import (
     SiltError,
 )
 from dbt.adapters.silt.engine.kernel.publication.publications import Publications
-from dbt.adapters.silt.engine.kernel.storage.store import DOCUMENT_BYTES, ObjectMissing, PutResult
+from dbt.adapters.silt.engine.kernel.storage.store import ObjectMissing, PutResult
 
 _logger = logging.getLogger(__name__)
 
@@ -56,7 +56,7 @@ class BranchedRun:
     def path(self) -> str:
         """The path of its document, relative to the database's root."""
         key = json.dumps([self.project, self.target, self.run_id])
-        return f"{_RUNS}/{hashlib.sha256(key.encode()).hexdigest()[:32]}.json"
+        return f"{_RUNS}/{file_name(key)}.json"
 
 
 class RunBranches:
@@ -211,12 +211,9 @@ class RunBranches:
             StorageError: if the storage failed.
         """
         known = self._read(run.path)
-        is_waiting = known is not None and bool(self.later(known))
-        return (
-            known
-            if known is not None and is_waiting and Branch(self._register, known.branch).attempts.is_visible()
-            else None
-        )
+        if known is None or not self.later(known):
+            return None
+        return known if Branch(self._register, known.branch).attempts.is_visible() else None
 
     def run_later(
         self, run: BranchedRun, carry_out: Callable[[LaterStatement], None], later: LaterStatements | None = None
@@ -271,15 +268,16 @@ class RunBranches:
 
     def _read(self, path: str) -> BranchedRun | None:
         try:
-            body = foreign_json.loads(self._store.read(path, DOCUMENT_BYTES))
-            found = BranchedRun(**{name: str(body[name]) for name in asdict(BranchedRun("", "", ""))})
+            found = parsed(self._store, path, _run)
         except ObjectMissing:
             return None
-        except (ValueError, KeyError, TypeError) as error:
-            raise CorruptLogError(f"{path} cannot be read ({error!r})") from error
         if not is_branch_id(found.branch):
             raise CorruptLogError(f"{path} cannot be read: {found.branch!r:.100} is not the id of a branch")
         return found
+
+
+def _run(body: Any) -> BranchedRun:
+    return BranchedRun(**{name: str(body[name]) for name in asdict(BranchedRun("", "", ""))})
 
 
 def _text(run: BranchedRun) -> bytes:

@@ -8,12 +8,12 @@ content stays true whatever happens later: if it is lost, or another process rep
 
 from __future__ import annotations
 
-import hashlib
 import json
 from dataclasses import dataclass, replace
 from typing import Final
 
 from dbt.adapters.silt.engine.catalog.catalog import Catalog
+from dbt.adapters.silt.engine.catalog.documents import file_name
 from dbt.adapters.silt.engine.kernel import foreign_json
 from dbt.adapters.silt.engine.kernel.log.builds import Build, BuildFacts, local_day
 from dbt.adapters.silt.engine.kernel.storage.store import DOCUMENT_BYTES, ObjectMissing, Store
@@ -51,7 +51,7 @@ class PassedTests:
     database: str
 
     def find(self, owner: str) -> PassedTest | None:
-        """Returns the last execution of a test that passed; None if there is no document that can be read.
+        """Returns the last execution of a test that passed; None without a readable document.
 
         Raises:
             StorageError: if the storage failed.
@@ -106,4 +106,4 @@ class PassedTests:
 
 
 def _path(owner: str) -> str:
-    return f"{_FOLDER}/{hashlib.sha256(owner.encode()).hexdigest()[:32]}.json"
+    return f"{_FOLDER}/{file_name(owner)}.json"

@@ -30,7 +30,7 @@ def decide_now(catalog: Catalog, log: DeltaLog, build: Build, code: str) -> Deci
     last = last_build(log, build.owner)
     if last is None:
         return decide(build, None, Present())
-    is_published = not isinstance(log, BranchLog) or last.version <= log.base_version
+    is_published = not _is_of_branch(log, last.version)
     now = present(catalog, last.facts, log.name, code, is_published)
     return decide(build, last, replace(now, day=local_day(last.facts.zone, build.at_ms)))
 
@@ -93,8 +93,12 @@ def relation(name: str) -> RelationName | None:
 
 def names_published_versions(catalog: Catalog, facts: BuildFacts) -> bool:
     """Returns whether the facts name no version that exists on a branch only."""
-    logs = ((log_of(catalog, name), read) for name, read in facts.tables.items())
-    return not any(isinstance(log, BranchLog) and read.version > log.base_version for log, read in logs)
+    return not any(_is_of_branch(log_of(catalog, name), read.version) for name, read in facts.tables.items())
+
+
+def _is_of_branch(log: DeltaLog | None, version: int) -> bool:
+    """Returns whether the branch that the log shows has a version of this number of its own."""
+    return isinstance(log, BranchLog) and version > log.base_version
 
 
 def log_of(catalog: Catalog, name: str) -> DeltaLog | None:
@@ -110,8 +114,7 @@ def _table(catalog: Catalog, name: str, read: TableState, is_published: bool) ->
         return None
     snapshot = log.snapshot()
     state = TableState.of(snapshot.metadata, snapshot.version)
-    is_unseen = is_published and isinstance(log, BranchLog) and read.version > log.base_version
-    if state.table_id != read.table_id or is_unseen:
+    if state.table_id != read.table_id or (is_published and _is_of_branch(log, read.version)):
         return PresentTable(state, None)
     changed = last_change(log, snapshot.version, read.version)
     if changed is None or changed == read.version:

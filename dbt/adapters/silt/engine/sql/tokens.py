@@ -91,7 +91,7 @@ def tokenize(text: str) -> tuple[Token, ...]:
     """
     half = None if text.isascii() else _HALF.search(text)
     if half is not None:
-        raise syntax_error("this is no character in UTF-8", text, half.start(), "Use UTF-8 in the file or terminal")
+        raise syntax_error("this is not a character in UTF-8", text, half.start(), "Use UTF-8 in the file or terminal")
     tokens: list[Token] = []
     position = 0
     while True:

@@ -36,11 +36,12 @@ from dbt.adapters.silt.runs.logical_run.publish_mode import PublishMode
 
 if TYPE_CHECKING:
     from dbt.adapters.silt.dbt_seams.run_again import RanNodes
-    from dbt.adapters.silt.engine.catalog import run_branches
+    from dbt.adapters.silt.engine.catalog import later_statements, run_branches
     from dbt.adapters.silt.engine.catalog.branches import Branch
     from dbt.adapters.silt.engine.catalog.catalog import Catalog
     from dbt.adapters.silt.engine.catalog.later_statements import LaterStatement, LaterStatements
 else:
+    later_statements = lazy_module("dbt.adapters.silt.engine.catalog.later_statements")
     run_branches = lazy_module("dbt.adapters.silt.engine.catalog.run_branches")
 
 logger = AdapterLogger("Silt")
@@ -219,7 +220,7 @@ class RunPublication:
             self._catalog().run_branches(self._database).run_later(self._run, self._carry_out, self.later)
         except (SiltError, DbtRuntimeError) as error:
             logger.error(f"The run {run_id} is published, but a statement after the publication failed: {error}")
-            logger.error(f"  run the rest: silt publish {run_id}, or drop the rest: silt drop-run {run_id}")
+            logger.error(f"  {later_statements.advice_on_rest(run_id)}")
             return error
         return None
 
