@@ -15,6 +15,7 @@ from dbt.adapters.contracts.connection import Credentials
 from dbt_common.dataclass_schema import ValidationError
 
 from dbt.adapters.silt.dbt_seams.missing_results import explain_missing_results
+from dbt.adapters.silt.dbt_seams.parse_errors import explain_parse_errors
 from dbt.adapters.silt.engine.catalog.names import check_identifier
 from dbt.adapters.silt.engine.commands.spark import shown_settings
 from dbt.adapters.silt.engine.kernel.errors import InvalidNameError, InvalidSettingError
@@ -131,9 +132,10 @@ class SiltCredentials(Credentials):
         modes = [each.value for each in PublishMode]
         if self.publish not in modes:
             raise ValidationError(f"`publish` must be one of {', '.join(modes)}, not {self.publish!r}")
-        # Not when the adapter starts: `dbt retry` reads the results of the last command, and may fail, before it
-        # creates an adapter. At that moment only the profile's class has run.
+        # Not when the adapter starts: `dbt retry` reads the results of the last command, and dbt parses the project,
+        # before it creates an adapter. At that moment only the profile's class has run.
         explain_missing_results()
+        explain_parse_errors()
 
     @property
     def quotes(self) -> sql_quotes.Quotes:

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 _SCREEN: Final = "stdout_log"
 """dbt's name of its logger for the standard output."""
 
-_SAY_NOTHING: Final = ("MainEncounteredError", "MainStackTrace")
+_STACK_TRACE: Final = "MainStackTrace"
+_SAY_NOTHING: Final = ("MainEncounteredError", _STACK_TRACE)
 """dbt's events for the error that ends a command: after Ctrl-C they show an empty message and a line of dbt's code."""
 
 
@@ -27,6 +28,17 @@ def hide_traceback() -> None:
     for logger in get_event_manager().loggers:
         if logger.name == _SCREEN:
             logger.filter = _without_interrupts(logger.filter)
+
+
+def hide_stack_trace() -> None:
+    """Hides dbt's traceback of the error that ends this command, and not the error; dbt's log file has both."""
+    for logger in get_event_manager().loggers:
+        if logger.name == _SCREEN:
+            logger.filter = _without_stack_trace(logger.filter)
+
+
+def _without_stack_trace(shown: Callable[[EventMsg], bool]) -> Callable[[EventMsg], bool]:
+    return lambda message: message.info.name != _STACK_TRACE and shown(message)
 
 
 def _without_interrupts(shown: Callable[[EventMsg], bool]) -> Callable[[EventMsg], bool]:
