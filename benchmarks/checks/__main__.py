@@ -1,30 +1,36 @@
 """Measures the cost of the checks of paths and rules: `python -m benchmarks.checks [--quick]`.
 
 Both contestants are dbt-silt, which take turns in one process; the baseline omits the checks. The check of a file
-includes its location, links, size and modification time, because one call to the system returns all of them.
+includes its location, links, size and modification time, because one call to the system returns all of them. The
+processor time of the checks within a statement is measured as well: it does not depend on the machine's other work.
 """
 
 from __future__ import annotations
 
 import argparse
 import contextlib
+import functools
 import os
+import statistics
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 from unittest.mock import patch
 
 import pyarrow as pa
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 from rich.console import Console
+from rich.table import Table
 
 from benchmarks import entrants
 from benchmarks.contestants.contestant import Need
 from benchmarks.contestants.silt import Silt
 from benchmarks.data import Rows
-from benchmarks.harness import run_case
+from benchmarks.harness import CaseResult, run_case
 from benchmarks.report import statements_table
 from dbt.adapters.silt import engine as silt
 from dbt.adapters.silt.engine.commands.writing import rules
@@ -42,6 +48,24 @@ class Checked(Silt):
 
     name = "with the checks"
 
+    def __init__(self, spark: SparkSession, folder: Path) -> None:
+        super().__init__(spark, folder)
+        self.seconds_of_checks: list[float] = []
+        """The processor time of the checks in each repetition, the warm-ups included."""
+
+    @contextlib.contextmanager
+    def watched(self) -> Iterator[None]:
+        """Measures the processor time of the checks, in all threads."""
+        took: list[float] = []
+        watch = functools.partial(_watch, took)
+        with (
+            patch.object(FileGuard, "check", watch(FileGuard.check)),
+            patch.object(FileGuard, "check_file", watch(FileGuard.check_file)),
+            patch.object(rules, "problem", watch(rule_texts.problem)),
+        ):
+            yield
+        self.seconds_of_checks.append(sum(took))
+
     def read(self, table: str) -> pa.Table:
         """Reads the rows of a table without Spark."""
         return silt.read(str(self.folder_of(table)))
@@ -56,6 +80,10 @@ class Unchecked(Checked):
 
     name = "without the checks"
 
+    @contextlib.contextmanager
+    def watched(self) -> Iterator[None]:
+        yield
+
     def execute(self, statement: str) -> None:
         with _without_checks():
             super().execute(statement)
@@ -67,6 +95,20 @@ class Unchecked(Checked):
     def read(self, table: str) -> pa.Table:
         with _without_checks():
             return super().read(table)
+
+
+def _watch(took: list[float], check: Callable[..., Any]) -> Callable[..., Any]:
+    """Returns the check with its processor seconds appended to a list at each call."""
+
+    @functools.wraps(check)
+    def watched(*arguments: Any, **named: Any) -> Any:
+        start = time.thread_time()
+        try:
+            return check(*arguments, **named)
+        finally:
+            took.append(time.thread_time() - start)
+
+    return watched
 
 
 @contextlib.contextmanager
@@ -88,6 +130,14 @@ class _CheckCase:
 
     def before(self, contestant: Checked, repetition: int) -> None:
         return
+
+    def work(self, contestant: Checked, repetition: int) -> None:
+        with contestant.watched():
+            self.statement(contestant, repetition)
+
+    def statement(self, contestant: Checked, repetition: int) -> None:
+        """Runs the statement that is timed."""
+        raise NotImplementedError
 
     def result(self, contestant: Checked, repetition: int) -> DataFrame:
         return contestant.contents(self.table)
@@ -114,7 +164,7 @@ class ReadBySpark(_OfManyFiles):
     def name(self) -> str:
         return f"read {self.size:,} files, Spark"
 
-    def work(self, contestant: Checked, repetition: int) -> None:
+    def statement(self, contestant: Checked, repetition: int) -> None:
         contestant.totals(self.table)
 
 
@@ -125,7 +175,7 @@ class ReadByArrow(_OfManyFiles):
     def name(self) -> str:
         return f"read {self.size:,} files, Arrow"
 
-    def work(self, contestant: Checked, repetition: int) -> None:
+    def statement(self, contestant: Checked, repetition: int) -> None:
         contestant.read(self.table)
 
 
@@ -140,7 +190,7 @@ class SmallMerge(_OfManyFiles):
         super().prepare(contestant)
         contestant.append(self.table, Rows(1000, 1010))
 
-    def work(self, contestant: Checked, repetition: int) -> None:
+    def statement(self, contestant: Checked, repetition: int) -> None:
         contestant.merge(self.table, Rows(1000, 1010))
 
 
@@ -164,7 +214,7 @@ class WriteWithRules(_CheckCase):
         if self.is_first:
             rule_texts.problem.cache_clear()
 
-    def work(self, contestant: Checked, repetition: int) -> None:
+    def statement(self, contestant: Checked, repetition: int) -> None:
         contestant.execute(f"insert into {contestant.reference(self.table)} (id) values ({repetition})")
 
 
@@ -191,6 +241,23 @@ def _repeat_the_file(contestant: Checked, table: str, count: int) -> None:
     commit(log, base, changes, ReadSet(), CommitSettings())
 
 
+def share(result: CaseResult, contestant: Checked) -> tuple[float, float]:
+    """Returns the median processor time of the checks in a case, in seconds, and its share of the statement's time."""
+    measured = result.measurements[-1]
+    seconds = statistics.median(contestant.seconds_of_checks[-len(measured.seconds) :])
+    return seconds, seconds / measured.median
+
+
+def shares_table(shares: dict[str, tuple[float, float]]) -> Table:
+    """Returns a line per case: the processor time of the checks in a statement, and its share of the statement."""
+    table = Table(title="Checks: processor time in a statement, and share of its time")
+    for column in ("case", "milliseconds", "share"):
+        table.add_column(column, no_wrap=True)
+    for case, (seconds, part) in shares.items():
+        table.add_row(case, f"{seconds * 1000:.2f}", f"{part:.2%}")
+    return table
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the cases and prints each median with its ratio to the baseline's."""
     options = argparse.ArgumentParser(prog="python -m benchmarks.checks", description=__doc__)
@@ -202,7 +269,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         spark = entrants.session(given, with_delta_spark=False)
         with tempfile.TemporaryDirectory() as folder:
             contestants = [each(spark, Path(folder, each.name)) for each in (Unchecked, Checked)]
-            Console().print(statements_table([run_case(case, contestants) for case in cases]))
+            results, shares = [], {}
+            for case in cases:
+                results.append(run_case(case, contestants))
+                shares[case.name] = share(results[-1], contestants[-1])
+            Console().print(statements_table(results), shares_table(shares))
     finally:
         stop_spark()
     return 0

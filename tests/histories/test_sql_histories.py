@@ -11,7 +11,7 @@ from tests.histories.checker import check
 from tests.histories.sql_clients import history_of_threads, sql_workload
 
 
-@pytest.mark.parametrize("number", [0, 1])
+@pytest.mark.parametrize("number", [0, pytest.param(1, marks=pytest.mark.long)])
 def test_statements_of_a_few_clients_have_no_anomaly(
     spark: SparkSession, tmp_path: Path, seed: int, number: int
 ) -> None:

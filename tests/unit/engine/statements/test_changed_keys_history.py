@@ -13,7 +13,7 @@ import pytest
 
 from tests.unit.engine.house import House
 
-HISTORIES = int(os.environ.get("SILT_KEYS_HISTORIES", "3"))
+HISTORIES = int(os.environ.get("SILT_KEYS_HISTORIES", "20"))
 SEED = int(os.environ.get("SILT_KEYS_SEED", "1"))
 STEPS = 3
 KEYS = ("null", "1", "2", "3", "4", "5")
@@ -121,7 +121,9 @@ def inputs(house: House) -> Iterator[House]:
     yield house
 
 
-@pytest.mark.parametrize("seed", range(SEED, SEED + HISTORIES))
+@pytest.mark.parametrize(
+    "seed", [SEED, *(pytest.param(SEED + more, marks=pytest.mark.long) for more in range(1, HISTORIES))]
+)
 def test_each_state_of_a_history_equals_a_full_build(inputs: House, seed: int) -> None:
     chance, house = random.Random(seed), inputs
     for table in TABLES:
