@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dbt.adapters.silt.engine.kernel.errors import ColumnNotFoundError
+from dbt.adapters.silt.engine.kernel.errors import ColumnNotFoundError, NotNullViolationError
 from tests.unit.engine.house import House
 
 MARKED = "tblproperties('delta.enableDeletionVectors' = 'true')"
@@ -116,6 +116,41 @@ def test_an_update_refuses_a_struct_that_lacks_a_field(house: House) -> None:
         house.sql("update t set s = named_struct('a', 1, 'inner', named_struct('x', 1, 'y', 1))")
     with pytest.raises(ColumnNotFoundError, match=r"`s\.inner` lacks s\.inner\.y"):
         house.sql("update t set s.inner = named_struct('x', 1)")
+
+
+SINGLE_FIELDS = pytest.mark.parametrize(
+    "statement",
+    [
+        "update t set s.inner.y = 5, s.`a` = 6",
+        "merge into t using (select 5 y, 6 a) n on true when matched then update set t.s.inner.y = n.y, s.a = n.a",
+        "merge skip equal rows into t using (select 5 y) n on true when matched then update set s.a = 6, s.inner.y = 5",
+    ],
+)
+
+
+@SINGLE_FIELDS
+@HOWEVER_WRITTEN
+def test_a_field_of_a_null_struct_is_set(house: House, statement: str, properties: str) -> None:
+    house.sql(f"create table t ({NESTED}) {properties}")
+    house.sql(f"insert into t values (1, null), (2, named_struct('a', 1, 'b', 2, 'inner', null)), (3, {OLD})")
+    house.sql(statement)
+    assert struct(house) == [
+        {"a": 6, "b": None, "inner": {"x": None, "y": 5}},
+        {"a": 6, "b": 2, "inner": {"x": None, "y": 5}},
+        {"a": 6, "b": 2, "inner": {"x": 3, "y": 5}},
+    ]
+
+
+@pytest.mark.parametrize(
+    "statement",
+    ["update t set s.b = 1", "merge into t using (select 1 b) n on true when matched then update set s.b = n.b"],
+)
+def test_a_field_of_a_null_struct_is_not_set_if_another_field_must_not_be_null(house: House, statement: str) -> None:
+    house.sql("create table t (id int, s struct<a: int not null, b: int>)")
+    house.sql("insert into t values (1, null)")
+    with pytest.raises(NotNullViolationError, match=r"s\.a"):
+        house.sql(statement)
+    assert struct(house) == [None]
 
 
 @HOWEVER_WRITTEN

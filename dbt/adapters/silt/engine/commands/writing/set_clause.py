@@ -13,7 +13,7 @@ from functools import reduce
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from dbt.adapters.silt.engine.commands.spark.types import kernel_schema
+from dbt.adapters.silt.engine.commands.spark.types import kernel_schema, spark_type
 from dbt.adapters.silt.engine.commands.writing import numbering, rules
 from dbt.adapters.silt.engine.commands.writing.checks import Check, counted, shown
 from dbt.adapters.silt.engine.commands.writing.conversion import Conversion, conversion, lacking, over
@@ -168,15 +168,45 @@ def as_text(settings: Sequence[CastAssignment]) -> str | None:
 
 
 def with_assignments(column: Column, settings: Sequence[CastAssignment]) -> Column:
-    """Returns a column of the table after the assignments to it and to its fields."""
+    """Returns a column of the table after the assignments to it and to its fields.
+
+    A field of a null struct is set in a struct whose other fields are null.
+    """
+    column = _with_structs(column, settings)
     for setting in settings:
         inner = setting.assignment.path[1:]
         if inner:
-            old = reduce(lambda found, member: found.getField(member.name), inner, column)
-            column = column.withField(".".join(quote(member.name) for member in inner), setting.over(old))
+            column = column.withField(_dotted(inner), setting.over(_field(column, inner)))
         else:
             column = setting.over(column)
     return column
+
+
+def _with_structs(column: Column, settings: Sequence[CastAssignment]) -> Column:
+    """Returns the column with a struct of nulls for each null struct that contains an assigned field."""
+    paths = (
+        setting.assignment.path[:length] for setting in settings for length in range(1, len(setting.assignment.path))
+    )
+    found = column
+    for path in {tuple(member.name for member in path): path for path in paths}.values():
+        inner = path[1:]
+        # Spark's withField leaves a null struct null, and loses the value.
+        present = F.coalesce(_field(column, inner), _of_nulls(path[-1].type))
+        found = found.withField(_dotted(inner), present) if inner else present
+    return found
+
+
+def _of_nulls(struct: DataType) -> Column:
+    assert isinstance(struct, StructType)
+    return F.struct(*(F.lit(None).cast(spark_type(member.type)).alias(member.name) for member in struct))
+
+
+def _field(column: Column, path: Sequence[StructField]) -> Column:
+    return reduce(lambda found, member: found.getField(member.name), path, column)
+
+
+def _dotted(path: Sequence[StructField]) -> str:
+    return ".".join(quote(member.name) for member in path)
 
 
 def losses(settings: Sequence[tuple[str, CastAssignment]], table: str) -> tuple[dict[str, Column], tuple[Check, ...]]:
