@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar
 
 from dbt.adapters.silt.engine.kernel.errors import StatementSyntaxError, UnsupportedStatementError
@@ -228,14 +228,20 @@ class Cursor:
 
     def partition(self) -> tuple[PartitionValue, ...]:
         """Parses PARTITION (a = 1, b), or nothing."""
-        return self.listed(_partition_value) if self.take("PARTITION") else ()
+        if not self.take("PARTITION"):
+            return ()
+        values = self.listed(_partition_value)
+        self._check_distinct("partition column", [each.column for each in values])
+        return values
 
     def properties(self) -> Mapping[str, str]:
         """Parses (key = value, ...), with values as text: a string's value, a number's digits, true or false."""
         if self.at("(", ")"):
             self.at_token += 2
             return {}
-        return dict(self.listed(_property))
+        pairs = self.listed(_property)
+        self._check_distinct("property", [key for key, _ in pairs])
+        return dict(pairs)
 
     def property_key(self) -> str:
         return self.string() if self.token.kind in _STRINGS else ".".join(self.dotted("a property's name"))
@@ -258,6 +264,13 @@ class Cursor:
         if self.token.kind is Kind.QUOTED or (self.token.kind is Kind.WORD and not self.at_any(*not_one)):
             return self.identifier()
         return None
+
+    def _check_distinct(self, what: str, names: Sequence[str]) -> None:
+        seen: set[str] = set()
+        for name in names:
+            if name.lower() in seen:
+                raise self.error(f"the {what} `{name}` is named twice", remedy="Name it once")
+            seen.add(name.lower())
 
     def optional_keyword(self, word: str) -> None:
         """Steps over an optional keyword, unless it is itself the name."""
