@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -54,6 +55,18 @@ def test_a_view_is_read_back_as_written(view: View) -> None:
 @given(functions)
 def test_a_function_is_read_back_as_written(function: Function) -> None:
     assert parse_function(serialize_function(function), NAME) == function
+
+
+@given(views)
+def test_the_names_of_the_querys_columns_are_read_back(view: View) -> None:
+    named = replace(view, query_columns=tuple(f"{column.name}?" for column in view.columns))
+    assert parse_view(serialize_view(named), NAME) == named
+
+
+def test_a_view_whose_query_has_another_number_of_columns_is_damaged() -> None:
+    view = View(NAME, "select 1 as id", (ViewColumn("id"),), query_columns=("id", "kind"))
+    with pytest.raises(TableDamagedError, match="1 columns for the 2 columns of its query"):
+        parse_view(serialize_view(view), NAME)
 
 
 def test_a_view_has_the_name_of_its_file() -> None:

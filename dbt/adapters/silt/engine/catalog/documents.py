@@ -28,6 +28,7 @@ class View:
     Attributes:
         text: the query, as the user wrote it.
         columns: the names and comments in the statement; empty if the query's own names are used.
+        query_columns: the query's own names, in the order of `columns`; empty if they are assigned by position.
         current_database, current_schema: the defaults of unqualified names in the text.
         created_at: milliseconds since 1970-01-01 UTC.
     """
@@ -40,12 +41,13 @@ class View:
     current_database: str | None = None
     current_schema: str | None = None
     created_at: int | None = None
+    query_columns: tuple[str, ...] = ()
 
     @property
     def fingerprint(self) -> str:
         """A hash of the inputs of its rows: the text, the columns' names, and the current database and schema."""
         names = tuple(column.name for column in self.columns)
-        return _hash(self.text, names, self.current_database, self.current_schema)
+        return _hash(self.text, (names, self.query_columns), self.current_database, self.current_schema)
 
     def commented(self, schema: StructType) -> StructType:
         """Returns the columns of its query, with the comments from the view's statement."""
@@ -101,7 +103,8 @@ class Function:
 def serialize_view(view: View) -> bytes:
     """Returns the document of a view, without its name, so that a rename moves the document unchanged."""
     columns = [{"name": column.name, "comment": column.comment} for column in view.columns]
-    return _serialize("view", text=view.text, columns=columns, **_common(view))
+    names = list(view.query_columns) or None
+    return _serialize("view", text=view.text, columns=columns, queryColumns=names, **_common(view))
 
 
 def parse_view(data: bytes, name: RelationName) -> View:
@@ -145,7 +148,10 @@ _Parsed = TypeVar("_Parsed")
 
 def _view(body: Mapping[str, Any], name: RelationName) -> View:
     columns = tuple(ViewColumn(_text(column, "name"), text(column, "comment")) for column in body["columns"])
-    return View(name=name, text=_text(body, "text"), columns=columns, **_common_arguments(body))
+    names = strings(body, "queryColumns") or ()
+    if names and len(names) != len(columns):
+        raise ValueError(f"{len(columns)} columns for the {len(names)} columns of its query")
+    return View(name=name, text=_text(body, "text"), columns=columns, query_columns=names, **_common_arguments(body))
 
 
 def _function(body: Mapping[str, Any], name: RelationName) -> Function:

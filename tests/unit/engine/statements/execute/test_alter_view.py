@@ -6,7 +6,7 @@ import pytest
 
 from dbt.adapters.silt.engine.catalog.documents import View
 from dbt.adapters.silt.engine.catalog.names import RelationName
-from dbt.adapters.silt.engine.kernel.errors import InvalidStatementError
+from dbt.adapters.silt.engine.kernel.errors import ColumnNotFoundError, InvalidStatementError
 from tests.unit.engine.house import House
 
 NUMBERS = RelationName("silt", "main", "numbers")
@@ -53,3 +53,23 @@ def test_a_view_may_not_have_two_columns_whose_names_differ_only_in_case(house: 
     assert house.rows("show views") == [("main", "v", False)]
     house.sql("create view w (a, b) as select 1 as id, 2 as ID")
     assert house.rows("select b from w") == [(2,)]
+
+
+@pytest.mark.parametrize("scope", ["", "temporary"])
+def test_a_views_own_names_follow_the_columns_of_a_table_that_is_built_again(house: House, scope: str) -> None:
+    house.sql("create table t as select 1 as a, 2 as `b c`")
+    house.sql(f"create {scope} view v (x comment 'first', y) as select * from t")
+    assert house.fetched("select x, y from v") == [(1, 2)]
+    house.sql("create or replace table t as select 3 as extra, 20 as `B C`, 10 as a")
+    assert house.fetched("select * from v") == [(10, 20)]
+    house.sql("create or replace table t as select 3 as extra, 10 as a")
+    with pytest.raises(ColumnNotFoundError, match="b c"):
+        house.sql("select x from v")
+
+
+def test_names_that_identify_no_column_of_the_query_are_assigned_by_position(house: House) -> None:
+    house.sql("create table t as select 1 as a, 2 as b")
+    house.sql("create view twice (x, y, z) as select a, b as a, 3 from t")
+    house.sql("create view counted (n, least) as select count(b), min(a) from t")
+    assert house.fetched("select x, y, z from twice") == [(1, 2, 3)]
+    assert house.another().fetched("select n, least from counted") == [(1, 1)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from dbt.adapters.silt.engine.catalog.documents import View
@@ -31,10 +32,10 @@ def create_view(context: Context, statement: ast.CreateView) -> Result:
     if_absent = statement.mode is CreateMode.CREATE_IF_NOT_EXISTS
     if if_absent and context.catalog.find(name) is not None:
         return _NOTHING
-    _check_view_query(context, name, statement)
+    found = _checked_columns(context, name, statement)
     try:
         context.catalog.put_view(
-            _view(context, name, statement),
+            _view(context, name, statement, found),
             replace=statement.mode is CreateMode.CREATE_OR_REPLACE,
             replace_table=context.settings.replace_tables,
         )
@@ -55,6 +56,7 @@ def alter_view_query(context: Context, statement: ast.AlterViewQuery) -> Result:
         view,
         text=context.kept(statement.query),
         columns=(),
+        query_columns=(),
         current_database=context.namespace.database,
         current_schema=context.namespace.schema,
     )
@@ -97,13 +99,16 @@ def _create_temporary_view(context: Context, statement: ast.CreateView) -> Resul
     if statement.mode is CreateMode.CREATE and context.namespace.is_temporary(statement.name):
         raise RelationExistsError("a temporary view with that name already exists", table=statement.name[0])
     columns = tuple(column.name for column in statement.columns)
-    _check_columns(statement.name[0], columns, context.spark.sql(resolved.texts[0]).columns)
+    found = context.spark.sql(resolved.texts[0]).columns
+    _check_columns(statement.name[0], columns, found)
     context.spark.catalog.dropTempView(statement.name[0])
-    context.namespace.temporary[statement.name[0].lower()] = TemporaryView(context.kept(statement.query), columns)
+    kept = TemporaryView(context.kept(statement.query), columns, _query_columns(columns, found))
+    context.namespace.temporary[statement.name[0].lower()] = kept
     return _NOTHING
 
 
-def _check_view_query(context: Context, name: RelationName, statement: ast.CreateView) -> None:
+def _checked_columns(context: Context, name: RelationName, statement: ast.CreateView) -> list[str]:
+    """Returns the names of the query's columns."""
     for reference in table_references(statement.query):
         if reference.files is not None:
             continue
@@ -113,8 +118,17 @@ def _check_view_query(context: Context, name: RelationName, statement: ast.Creat
                 table=str(name),
                 remedy="Create a temporary view, or a table",
             )
-    columns = tuple(column.name for column in statement.columns)
-    _check_columns(str(name), columns, _columns_of(context, name, statement.query))
+    found = _columns_of(context, name, statement.query)
+    _check_columns(str(name), tuple(column.name for column in statement.columns), found)
+    return found
+
+
+def _query_columns(columns: Sequence[object], found: Sequence[str]) -> tuple[str, ...]:
+    """Returns the query's names for a view's list of columns; empty if they may not identify its columns later."""
+    is_unique = len({name.lower() for name in found}) == len(found)
+    # A name that Spark makes of an expression with a function may be another name in another session.
+    is_lasting = not any("(" in name for name in found)
+    return tuple(found) if columns and is_unique and is_lasting else ()
 
 
 def _columns_of(context: Context, name: RelationName, query: str) -> list[str]:
@@ -140,11 +154,12 @@ def _check_columns(name: str, columns: tuple[str, ...], found: list[str]) -> Non
         seen[column.lower()] = column
 
 
-def _view(context: Context, name: RelationName, statement: ast.CreateView) -> View:
+def _view(context: Context, name: RelationName, statement: ast.CreateView, found: Sequence[str]) -> View:
     return View(
         name=name,
         text=context.kept(statement.query),
         columns=statement.columns,
+        query_columns=_query_columns(statement.columns, found),
         comment=statement.comment,
         properties=statement.properties,
         current_database=context.namespace.database,

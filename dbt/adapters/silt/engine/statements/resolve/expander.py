@@ -175,14 +175,16 @@ class Expander:
     ) -> View:
         key = quote(reference.parts[-1].lower())
         _check_no_cycle(key, inside)
-        return View(self._inner(meaning.text, namespace, (*inside, key), None), (), meaning.columns)
+        query = self._inner(meaning.text, namespace, (*inside, key), None)
+        return View(query, (), meaning.columns, meaning.query_columns)
 
     def _view(self, view: documents.View, namespace: Namespace, inside: tuple[str, ...]) -> View:
         key = str(view.name)
         _check_no_cycle(key, inside)
         scope = namespace.within(view.current_database, view.current_schema)
         columns = tuple(column.name for column in view.columns)
-        return View(self._inner(view.text, scope, (*inside, key), key), full_name(view.name), columns, view.fingerprint)
+        query = self._inner(view.text, scope, (*inside, key), key)
+        return View(query, full_name(view.name), columns, view.query_columns, view.fingerprint)
 
     def _inner(self, text: str, namespace: Namespace, inside: tuple[str, ...], owner: str | None) -> ExpandedQuery:
         """Returns the text of the innermost view or function in `inside`, expanded at the first request."""

@@ -94,12 +94,14 @@ class View:
     """A view and its query; `columns` are the view's names for the query's columns.
 
     Attributes:
+        query_columns: the query's names for `columns`; empty if they are assigned by position.
         fingerprint: fingerprint of its document; None for a temporary view.
     """
 
     query: ExpandedQuery
     name: Name
     columns: tuple[str, ...]
+    query_columns: tuple[str, ...] = ()
     fingerprint: str | None = None
 
 

@@ -50,6 +50,7 @@ class TemporaryView:
 
     text: str
     columns: tuple[str, ...]
+    query_columns: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -151,8 +151,12 @@ class Renderer:
         inner = self._query(view.query)
         if not view.columns:
             return f"({inner}\n)"
-        columns = ", ".join(quote(column) for column in view.columns)
-        return f"(select * from ({inner}\n) as __silt_view({columns}))"
+        columns = [quote(column) for column in view.columns]
+        if not view.query_columns:
+            return f"(select * from ({inner}\n) as __silt_view({', '.join(columns)}))"
+        # As in Spark, the order of the query's columns may have changed since the view was created.
+        named = (f"{quote(own)} as {column}" for own, column in zip(view.query_columns, columns, strict=True))
+        return f"(select {', '.join(named)} from ({inner}\n) as __silt_view)"
 
 
 def _listed(node: ExpandedQuery) -> Mapping[Reference, Relation]:
