@@ -11,6 +11,7 @@ from dbt.adapters.silt.engine.kernel.errors import (
     SiltError,
     TypeMismatchError,
     UnsupportedStatementError,
+    ValueNotCastableError,
 )
 from tests.unit.engine.house import House
 
@@ -215,3 +216,37 @@ def test_an_invalid_default_is_refused(house: House, default: str) -> None:
     house.sql("create table t (id int)")
     with pytest.raises(InvalidStatementError):
         house.sql(f"alter table t alter column id set default {default}")
+
+
+@pytest.mark.parametrize(
+    ("type_name", "default"),
+    [
+        ("tinyint", "300"),
+        ("int", "'abc'"),
+        ("decimal(3, 2)", "12.5"),
+        ("date", "'2020-02-30'"),
+        ("array<int>", "array('1', 'x')"),
+        ("struct<a: int>", "named_struct('a', 3000000000)"),
+    ],
+)
+@pytest.mark.parametrize("ansi", ["true", "false"])
+def test_a_default_that_its_column_cannot_hold_is_refused(
+    house: House, type_name: str, default: str, ansi: str
+) -> None:
+    house.sql("create table t (id int)")
+    house.sql(f"set spark.sql.ansi.enabled = {ansi}")
+    refused = "cannot hold its default"
+    with pytest.raises(ValueNotCastableError, match=refused):
+        house.sql(f"create or replace table t (id int, value {type_name} default {default})")
+    with pytest.raises(ValueNotCastableError, match=refused):
+        house.sql(f"alter table t add column value {type_name} default {default}")
+    house.sql(f"alter table t add column value {type_name}")
+    with pytest.raises(ValueNotCastableError, match=refused):
+        house.sql(f"alter table t alter column value set default {default}")
+
+
+@pytest.mark.parametrize(("type_name", "default"), [("tinyint", "'1'"), ("decimal(3, 2)", "1.555"), ("date", "null")])
+def test_a_default_of_another_type_is_converted(house: House, type_name: str, default: str) -> None:
+    house.sql(f"create table t (id int, value {type_name} default {default})")
+    house.sql("insert into t (id) values (1)")
+    assert house.rows(f"select value <=> cast({default} as {type_name}) from t") == [(True,)]

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import TypeVar
 
-from pyspark.errors import AnalysisException, ParseException
+from pyspark.errors import AnalysisException, ParseException, PySparkException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
@@ -14,12 +14,17 @@ from dbt.adapters.silt.engine.commands.spark import frames
 from dbt.adapters.silt.engine.commands.spark.types import kernel_schema, spark_schema
 from dbt.adapters.silt.engine.commands.writing import rules
 from dbt.adapters.silt.engine.commands.writing.conversion import conversion, fitted
-from dbt.adapters.silt.engine.kernel.errors import InvalidStatementError, SiltError, TypeMismatchError
+from dbt.adapters.silt.engine.kernel.errors import (
+    InvalidStatementError,
+    SiltError,
+    TypeMismatchError,
+    ValueNotCastableError,
+)
 from dbt.adapters.silt.engine.kernel.identifiers import quote
 from dbt.adapters.silt.engine.kernel.table.schema import (
     CURRENT_DEFAULT,
     GENERATION_EXPRESSION,
-    PrimitiveType,
+    DataType,
     StructField,
     StructType,
     all_fields,
@@ -164,6 +169,7 @@ def check_defaults(spark: SparkSession, schema: StructType, table: str) -> None:
     Raises:
         InvalidStatementError: if a default is not an expression or names a column, or if the column is generated.
         TypeMismatchError: if a default's type cannot be stored in its column.
+        ValueNotCastableError: if the column's type cannot hold the default's value.
     """
     for member in schema:
         if CURRENT_DEFAULT in member.metadata:
@@ -176,17 +182,35 @@ def _check(spark: SparkSession, member: StructField, table: str) -> None:
             f"the column `{member.name}` is generated, and cannot also have a default", table=table
         )
     try:
-        chosen = spark.range(0).select().select(F.expr(f"({rules.default(member, table)}\n)"))
-        given = kernel_schema(chosen.schema).fields[0].type
-    except (AnalysisException, ParseException) as error:
+        given, is_lost = _default_type(spark, member, table)
+    except PySparkException as error:
         reason = str(error).partition("\n")[0]
         raise InvalidStatementError(
             f"the default of the column `{member.name}`, {member.default}, cannot be used: {reason}", table=table
         ) from error
-    if given != PrimitiveType("void") and conversion(given, member.type, by_name=True) is None:
+    if is_lost:
+        raise ValueNotCastableError(
+            f"the column `{member.name}` of type {member.type.sql_name} cannot hold its default, {member.default}",
+            remedy="Give a default of the column's type",
+            table=table,
+            details={"column": member.name},
+        )
+    if conversion(given, member.type, by_name=True) is None:
         raise TypeMismatchError(
             f"the default of the column `{member.name}`, {member.default}, has the type {given.sql_name}, which cannot "
             f"be stored in type {member.type.sql_name}",
             remedy="Give a default of the column's type",
             table=table,
         )
+
+
+def _default_type(spark: SparkSession, member: StructField, table: str) -> tuple[DataType, bool]:
+    """Returns the type of a default, and whether the column's type cannot hold its value."""
+    value = F.expr(f"({rules.default(member, table)}\n)")
+    given = kernel_schema(spark.range(0).select().select(value).schema).fields[0].type
+    found = conversion(given, member.type, by_name=True)
+    if found is None or found.loses is None:
+        return given, False
+    # Each INSERT would fail or, without ANSI mode, store another value.
+    row = spark.range(1).select(found.loses(value)).first()
+    return given, bool(row and row[0])
