@@ -39,13 +39,14 @@ ROWS = (
     "(6, 5Y, 3, 4L, float('3.5'), 3.5D, 3.51, 3.5000000001, '\U0001f600', date'2023-12-31', "
     "timestamp'2024-12-31 23:59:59.123456', timestamp_ntz'2024-12-31 23:59:59.123456', null, struct(1, ''), 'a b', "
     "date'9999-12-31', 1.499)",
+    "(7, null, null, null, null, null, null, null, 'it\\'s', null, null, null, null, struct(null, 'a%'), 'a\\\\b', null, null)",
 )
 COLUMNS = ("b", "i", "L", "f", "d", "n", "big", "s", "t", "ts", "ntz", "flag", "st.x", "ST.Y", "p", "pd", "pn", "t.p")
 LITERALS = (
     *("0", "3", "-128", "127", "128", "2147483647", "-2147483648", "9223372036854775807", "9007199254740993", "16777217"),
     *("3.5", "3.50", "3.0", "-0.01", "0.1", "9999999999.99", "12345678901234567890.0000000001", "1.5", "1e0", "3.5D"),
     *("0.1D", "9007199254740992D", "1e400", "-1.5e-3", "3L", "3BD", "0.1F", "null", "true", "false"),
-    *("'a'", "'A'", "''", "'ü'", "'x'", "'\U0001f600'", "'3'", "'it''s'", "\"a\"", "'2024-01-01'", "'2024-1-1'", "'now'"),
+    *("'a'", "'A'", "''", "'ü'", "'x'", "'\U0001f600'", "'3'", "'it''s'", "\"a\"", "'it\\'s'", '"it\'s"', "'a\\\\b'", "r'a\\b'", "'\\u0061'", "'2024-01-01'", "'2024-1-1'", "'now'"),
     *("date'2024-01-01'", "date'9999-12-31'", "timestamp'2024-01-01 00:00:00'", "timestamp'2024-01-01 08:00:00Z'"),
     *("timestamp_ntz'2024-03-10 02:30:00'", "'2024-03-10 02:30:00'", "'2024-01-01 00:00:00'", "timestamp'2024-03-10'"),
     *("'1969-12-31 23:59:59.999999'", "cast('2024-01-01' as date)", "1 + 2", "i", "current_date()", "'2024-01-01T08:00:00+00:00'"),
@@ -61,7 +62,7 @@ LEAVES = st.one_of(
     st.builds("{} {} ({})".format, COLUMN, st.sampled_from(("in", "not in")), LITERAL),
     st.builds("{} is {}null".format, COLUMN, st.sampled_from(("", "not "))),
     st.builds("{} is {}distinct from {}".format, COLUMN, st.sampled_from(("", "not ")), LITERAL),
-    st.builds("{} {}like {}".format, COLUMN, st.sampled_from(("", "not ")), st.sampled_from(("'a%'", "'a'", "'ü%'", "'_'"))),
+    st.builds("{} {}like {}".format, COLUMN, st.sampled_from(("", "not ")), st.sampled_from(("'a%'", "'a'", "'ü%'", "'_'", "'a\\%'", "'it\\'%'", '"it%"', "'a\\\\\\\\b'"))),
     st.builds("{}".format, COLUMN),
 )  # fmt: skip
 CONDITIONS = st.recursive(

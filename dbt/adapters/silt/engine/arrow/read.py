@@ -26,6 +26,7 @@ from dbt.adapters.silt.engine.kernel.storage.settings import StorageSettings
 from dbt.adapters.silt.engine.kernel.table.actions import AddFile
 from dbt.adapters.silt.engine.kernel.table.expressions import TRUE, Expression
 from dbt.adapters.silt.engine.sql.conditions.exact import exact_predicate
+from dbt.adapters.silt.engine.sql.conditions.literals import default_string
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -199,7 +200,7 @@ def condition(where: str | None, snapshot: Snapshot, name: str, time_zone: str =
     if where is None:
         return TRUE
     qualifier = () if path_in(name) is not None else tuple(name.split("."))
-    return exact_predicate(where, snapshot.schema, [qualifier], time_zone)
+    return exact_predicate(where, snapshot.schema, [qualifier], time_zone, default_string)
 
 
 @dataclass(frozen=True)

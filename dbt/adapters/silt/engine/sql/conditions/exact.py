@@ -27,18 +27,26 @@ from dbt.adapters.silt.engine.sql.conditions.conditions import (
     Operand,
     structure,
 )
+from dbt.adapters.silt.engine.sql.conditions.literals import Strings, exact_string
 from dbt.adapters.silt.engine.sql.conditions.predicates import Translator, column_path, qualified_by
 from dbt.adapters.silt.engine.sql.spans import Tokens
 from dbt.adapters.silt.engine.sql.tokens import tokenize
 
 
-def exact_predicate(condition: str, schema: StructType, qualifiers: Collection[Name], time_zone: str) -> Expression:
+def exact_predicate(
+    condition: str,
+    schema: StructType,
+    qualifiers: Collection[Name],
+    time_zone: str,
+    strings: Strings = exact_string,
+) -> Expression:
     """Returns the predicate that has the condition's outcome for every row.
 
     Args:
         condition: SQL of an expression over a table.
         qualifiers: names whose last parts may qualify columns.
         time_zone: time zone of literals without a time zone.
+        strings: the meaning of strings; by default only strings with one meaning in every session are translated.
 
     Raises:
         UnsupportedStatementError: if a part of it, which the message names, can only be evaluated by Spark.
@@ -46,7 +54,7 @@ def exact_predicate(condition: str, schema: StructType, qualifiers: Collection[N
         StatementSyntaxError: as raised by `tokenize`.
     """
     tokens = tokenize(condition)
-    translator = Translator(tokens, schema, qualified_by(schema, qualifiers), time_zone)
+    translator = Translator(tokens, schema, qualified_by(schema, qualifiers), time_zone, strings)
     try:
         return _Exact(condition, tokens, translator).read(structure(tokens))
     except RecursionError:

@@ -14,14 +14,17 @@ from dataclasses import dataclass
 from datetime import date, datetime, timedelta, timezone, tzinfo
 from decimal import Decimal
 from enum import Enum
-from typing import Final
+from typing import Final, TypeAlias
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from dbt.adapters.silt.engine.kernel.table.expressions import Value
 from dbt.adapters.silt.engine.kernel.table.schema import DataType, DecimalType
 from dbt.adapters.silt.engine.sql.conditions.conditions import Operand
 from dbt.adapters.silt.engine.sql.spans import Tokens
-from dbt.adapters.silt.engine.sql.tokens import Kind, is_exact_string
+from dbt.adapters.silt.engine.sql.tokens import Kind, Token, is_exact_string, string_value
+
+Strings: TypeAlias = Callable[[Token], str | None]
+"""Returns the value of a token that is a string, if the value is known."""
 
 
 class LiteralKind(Enum):
@@ -46,23 +49,34 @@ class SqlLiteral:
     text: str
 
 
-def read_literal(tokens: Tokens, operand: Operand) -> SqlLiteral | None:
+def exact_string(token: Token) -> str | None:
+    """Returns the value of a string without quotes and escapes, which every session reads alike."""
+    return token.text[1:-1] if is_exact_string(token) else None
+
+
+def default_string(token: Token) -> str | None:
+    """Returns the value of a string with Spark's default settings for quotes and escapes."""
+    return string_value(token) if token.kind in (Kind.STRING, Kind.DOUBLE_QUOTED) else None
+
+
+def read_literal(tokens: Tokens, operand: Operand, strings: Strings = exact_string) -> SqlLiteral | None:
     """Returns the operand as a literal, if it is a literal."""
     found = tokens[operand.first : operand.after]
     if len(found) == 1:
-        return _single(found)
+        return _single(found, strings)
     if len(found) == 2 and found[0].word in ("-", "+"):
-        number = _single(found[1:]) if found[1].kind is Kind.NUMBER else None
+        number = _single(found[1:], strings) if found[1].kind is Kind.NUMBER else None
         sign = "-" if found[0].word == "-" else ""
         return None if number is None else SqlLiteral(number.kind, sign + number.text)
-    if len(found) == 2 and found[0].word in _TYPED and is_exact_string(found[1]):
-        return SqlLiteral(_TYPED[found[0].word], found[1].text[1:-1])
+    if len(found) == 2 and found[0].word in _TYPED:
+        text = strings(found[1])
+        return None if text is None else SqlLiteral(_TYPED[found[0].word], text)
     if len(found) == 6 and [found[0].word, found[1].word, found[3].word, found[5].word] == ["CAST", "(", "AS", ")"]:
-        return _cast(_single(found[2:3]), found[4].word)
+        return _cast(_single(found[2:3], strings), found[4].word)
     if len(found) == 3 and found[1].word == "::":
-        return _cast(_single(found[:1]), found[2].word)
+        return _cast(_single(found[:1], strings), found[2].word)
     if len(found) > 3 and (found[0].word, found[1].word) == ("COALESCE", "("):
-        return _first_of(tokens, operand)
+        return _first_of(tokens, operand, strings)
     return None
 
 
@@ -96,23 +110,24 @@ _TYPED: Mapping[str, LiteralKind] = {
 _WORDS = {"NULL": LiteralKind.NULL, "TRUE": LiteralKind.BOOLEAN, "FALSE": LiteralKind.BOOLEAN}
 
 
-def _single(found: Tokens) -> SqlLiteral | None:
+def _single(found: Tokens, strings: Strings) -> SqlLiteral | None:
     token = found[0]
-    if token.kind is Kind.STRING:
-        return SqlLiteral(LiteralKind.STRING, token.text[1:-1]) if is_exact_string(token) else None
+    if token.kind in (Kind.STRING, Kind.DOUBLE_QUOTED):
+        text = strings(token)
+        return None if text is None else SqlLiteral(LiteralKind.STRING, text)
     if token.kind is Kind.NUMBER:
         return _number(token.text.upper())
     kind = _WORDS.get(token.word)
     return None if kind is None else SqlLiteral(kind, token.word)
 
 
-def _first_of(tokens: Tokens, call: Operand) -> SqlLiteral | None:
+def _first_of(tokens: Tokens, call: Operand, strings: Strings) -> SqlLiteral | None:
     """Returns the first of literals of the same kind, which COALESCE returns if it is not NULL."""
     choices: list[SqlLiteral | None] = []
     first = call.first + 2
     for at in range(first, call.after):
         if tokens[at].word == "," or at == call.after - 1:
-            choices.append(read_literal(tokens, Operand(first, at)))
+            choices.append(read_literal(tokens, Operand(first, at), strings))
             first = at + 1
     kinds = {None if choice is None else choice.kind for choice in choices}
     return choices[0] if len(kinds) == 1 and kinds != {LiteralKind.NULL} else None

@@ -45,6 +45,8 @@ from dbt.adapters.silt.engine.sql.conditions.conditions import (
 from dbt.adapters.silt.engine.sql.conditions.literals import (
     LiteralKind,
     SqlLiteral,
+    Strings,
+    exact_string,
     fraction_of,
     read_literal,
     value_of,
@@ -157,6 +159,7 @@ class Translator:
     schema: StructType
     resolve: Resolve
     time_zone: str
+    strings: Strings = exact_string
 
     def translate(self, condition: Condition) -> Expression:
         """Returns the predicate that the condition implies."""
@@ -184,6 +187,9 @@ class Translator:
             case Opaque():
                 return UNKNOWN
 
+    def _literal(self, operand: Operand) -> SqlLiteral | None:
+        return read_literal(self.tokens, operand, self.strings)
+
     def _column(self, operand: Operand) -> tuple[Column, DataType] | None:
         """Returns the operand as a column of the table with its type, if it is a column."""
         parts = column_path(self.tokens, operand)
@@ -194,9 +200,9 @@ class Translator:
         return Column(path), found.type
 
     def _compared(self, operator: str, left: Operand, right: Operand) -> Expression:
-        column, literal = self._column(left), read_literal(self.tokens, right)
+        column, literal = self._column(left), self._literal(right)
         if column is None or literal is None:
-            column, literal = self._column(right), read_literal(self.tokens, left)
+            column, literal = self._column(right), self._literal(left)
             operator = _FLIPPED.get(operator, operator)
         if column is None or literal is None:
             return UNKNOWN
@@ -204,7 +210,7 @@ class Translator:
 
     def _among(self, operand: Operand, choices: tuple[Operand, ...]) -> Expression:
         column = self._column(operand)
-        literals = [read_literal(self.tokens, choice) for choice in choices]
+        literals = [self._literal(choice) for choice in choices]
         kinds = {literal.kind for literal in literals if literal is not None} - {LiteralKind.NULL}
         if column is None or None in literals or len(kinds) > 1:
             return UNKNOWN
@@ -219,12 +225,14 @@ class Translator:
         return In(column[0], tuple(values))
 
     def _liked(self, operand: Operand, pattern: Operand) -> Expression:
-        column, literal = self._column(operand), read_literal(self.tokens, pattern)
+        column, literal = self._column(operand), self._literal(pattern)
         if column is None or literal is None or literal.kind is not LiteralKind.STRING:
             return UNKNOWN
         if getattr(column[1], "name", "") != "string":
             return UNKNOWN
         text = literal.text
+        if "\\" in text:
+            return UNKNOWN  # an escaped wildcard
         prefix = text[: min((text + wildcard).index(wildcard) for wildcard in "%_")]
         if prefix == text:
             return Comparison("=", column[0], text)
