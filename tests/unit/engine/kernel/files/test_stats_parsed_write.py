@@ -15,11 +15,13 @@ from hypothesis import strategies as st
 
 from dbt.adapters.silt.engine.kernel.files.bounded_parquet import stats_texts
 from dbt.adapters.silt.engine.kernel.files.bounds import column_bounds
+from dbt.adapters.silt.engine.kernel.files.stats_json import Statistic
 from dbt.adapters.silt.engine.kernel.files.stats_parsed_write import partition_values_parsed, stats_parsed
 from dbt.adapters.silt.engine.kernel.table import active_files
 from dbt.adapters.silt.engine.kernel.table.actions import AddFile, Metadata
 from dbt.adapters.silt.engine.kernel.table.expressions import Column
 from dbt.adapters.silt.engine.kernel.table.schema import ArrayType, DecimalType, PrimitiveType, StructField, StructType
+from dbt.adapters.silt.engine.kernel.table.value_order import ValueOrder
 from tests.examples import examples
 
 PHYSICAL = "delta.columnMapping.physicalName"
@@ -178,3 +180,17 @@ def test_a_partition_value_without_a_typed_form_omits_the_column(name: str, text
 
 def test_an_unpartitioned_table_has_no_partition_values() -> None:
     assert partitions({}) is None
+
+
+@pytest.mark.parametrize(("name", "zone"), [("timestamp", "UTC"), ("timestamp_ntz", None)])
+def test_the_bounds_of_sparks_first_and_last_moments_contain_them(name: str, zone: str | None) -> None:
+    first, last = -(2**63), 2**63 - 1
+    kept = {"minValues": [first], "maxValues": [last], "nullCount": [0], "numRecords": [2]}
+
+    def read(wanted: Mapping[Statistic, ValueOrder | None]) -> dict[Statistic, pa.Array]:
+        moments = pa.timestamp("us", zone)
+        return {each: pa.array(kept[each[0]], moments if each[0].endswith("Values") else None) for each in wanted}
+
+    files = active_files.files_table([AddFile("f", {}, 1, 1)])
+    found = column_bounds(files, METADATA, [Column.of(name)], read)[Column.of(name)]
+    assert (found.minimum.to_pylist(), found.maximum.to_pylist()) == ([first], [last])

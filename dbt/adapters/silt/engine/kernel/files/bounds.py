@@ -208,14 +208,24 @@ def _from_texts(order: ValueOrder, texts: pa.Array, truncated_by: int) -> tuple[
         is_old = pc.fill_null(pc.less(values, _WHOLE_MINUTE_ZONES), False)
         # A timestamp without a zone is the writer's local time, in an unknown zone.
         below = above = pc.if_else(has_zone, pc.if_else(is_old, _MINUTE, 0), _DAY)
-    return pc.subtract(values, below), pc.add(values, pc.add(above, max(truncated_by - 1, 0)))
+    return _widened(values, below, pc.add(above, max(truncated_by - 1, 0)))
 
 
 def _from_moments(values: pa.Array, order: ValueOrder, truncated_by: int) -> tuple[pa.Array, pa.Array]:
     """Does the same as `_from_texts` for microseconds."""
     is_old = pc.fill_null(pc.less(values, _WHOLE_MINUTE_ZONES), False)
     around = pc.if_else(is_old, _MINUTE, 0) if getattr(order, "zoned", False) else pa.scalar(0, pa.int64())
-    return pc.subtract(values, around), pc.add(values, pc.add(around, max(truncated_by - 1, 0)))
+    return _widened(values, around, pc.add(around, max(truncated_by - 1, 0)))
+
+
+def _widened(values: pa.Array, below: pa.Array, above: pa.Array) -> tuple[pa.Array, pa.Array]:
+    """Returns bounds that are this much lower and higher, up to the first and the last timestamp of Spark."""
+    low, high = pc.subtract(values, below), pc.add(values, above)
+    # Arrow's sums wrap around.
+    return (
+        pc.if_else(pc.less_equal(low, values), low, pa.scalar(-(1 << 63), pa.int64())),
+        pc.if_else(pc.greater_equal(high, values), high, pa.scalar((1 << 63) - 1, pa.int64())),
+    )
 
 
 def _without_values(length: int, may_be_null: pa.Array, may_be_value: pa.Array) -> Bounds:
