@@ -62,7 +62,10 @@ def test_an_unknown_field_is_refused_with_the_nearest_known_field(written: str, 
         ("project", "; the field is `database`"),
         ("path", "; the field is `warehouse`"),
         ("driver_memory", "spark.driver.memory: 4g"),
-        ("method", "; the fields are catalog, database"),
+        ("method", "Spark runs in dbt's process"),
+        ("session_properties", "; the field is `spark_conf`"),
+        ("attach", "; the field is `databases`"),
+        ("retries", "dbt connects to no server here, so leave it out"),
     ],
 )
 def test_a_field_of_another_adapter_is_refused_with_the_field_of_a_silt_profile(written: str, said: str) -> None:
@@ -81,6 +84,23 @@ def test_a_field_of_another_adapter_is_refused_with_the_field_of_a_silt_profile(
         ({"max_commit_attempts": "many"}, "`max_commit_attempts` must be a whole number, not text"),
         ({"schema": None}, "`schema` must be text, not empty"),
         ({"spark_conf": "secret"}, "`spark_conf` must be a mapping, not text"),
+        (
+            {"spark_conf": {"spark": {"sql.ansi.enabled": "secret"}}},
+            "`spark_conf` has a mapping below `spark`: write whole names, `spark.sql.ansi.enabled: value`",
+        ),
+        (
+            {"spark_conf": {"spark.jars": ["secret"]}},
+            "`spark.jars` in `spark_conf` must be a text or a number, not a list: join it by commas",
+        ),
+        ({"catalog": "main"}, "`catalog` must be hive, not `main`: the first part of a table's name is `database`"),
+        (
+            {"warehouse": " "},
+            "the location of a warehouse is empty. Set `warehouse` to a folder or a URL, or leave it out.",
+        ),
+        (
+            {"databases": {"raw": "s3:/secret/raw"}},
+            "a location begins with `s3:/`. Write a URL with two slashes: s3://bucket/prefix.",
+        ),
     ],
 )
 def test_a_value_of_another_type_is_refused_with_the_field_and_without_the_value(

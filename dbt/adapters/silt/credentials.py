@@ -111,6 +111,7 @@ class SiltCredentials(Credentials):
     def __post_init__(self) -> None:
         check_names(self)
         check_storage(self)
+        check_spark_conf(self.spark_conf)
         if self.master and self.remote:
             raise ValidationError("a profile has either `master` or `remote`, not both")
         if not self.remote:
@@ -300,6 +301,8 @@ _NO_LOGIN: Final = (
     ": a warehouse is a folder or a bucket without a login. `warehouse` names it; the credentials of a bucket are in "
     "`storage`"
 )
+_NO_CLUSTER: Final = ": Spark runs in dbt's process; for a cluster or a server, set `master` or `remote`"
+_NO_CONNECTION: Final = ": dbt connects to no server here, so leave it out"
 _FIELDS_ELSEWHERE: Final[Mapping[str, str]] = {
     **dict.fromkeys(
         ("account", "user", "username", "password", "pass", "role", "token", "private_key_path"), _NO_LOGIN
@@ -308,6 +311,11 @@ _FIELDS_ELSEWHERE: Final[Mapping[str, str]] = {
     **dict.fromkeys(("project", "dbname"), "; the field is `database`"),
     "dataset": "; the field is `schema`",
     **dict.fromkeys(("path", "location", "location_root"), "; the field is `warehouse`"),
+    **dict.fromkeys(("method", "driver", "cluster", "organization", "compute"), _NO_CLUSTER),
+    **dict.fromkeys(("session_properties", "server_side_parameters", "settings"), "; the field is `spark_conf`"),
+    **dict.fromkeys(("attach", "catalogs"), "; the field is `databases`"),
+    **dict.fromkeys(("retries", "connect_retries", "job_retries", "retry_all", "connect_timeout"), _NO_CONNECTION),
+    **dict.fromkeys(("query_timeout", "client_session_keep_alive", "keepalives_idle", "sslmode"), _NO_CONNECTION),
 }
 """Hints for the fields of other adapters' profiles."""
 
@@ -352,6 +360,18 @@ _OF_STORAGE = {
 }
 
 
+def check_spark_conf(settings: Mapping[str, Any]) -> None:
+    """Raises ValidationError, without values, if a setting of Spark is a mapping or a list, which has no effect."""
+    for name, value in settings.items():
+        if isinstance(value, Mapping):
+            inner = next(iter(value), "name")
+            raise ValidationError(
+                f"`spark_conf` has a mapping below `{name}`: write whole names, `{name}.{inner}: value`"
+            )
+        if isinstance(value, list):
+            raise ValidationError(f"`{name}` in `spark_conf` must be a text or a number, not a list: join it by commas")
+
+
 def check_keep_alive(credentials: SiltCredentials) -> None:
     """Raises ValidationError if `keep_alive` is set with a profile or settings that a kept Spark does not support."""
     if credentials.keep_alive_time is None:
@@ -372,7 +392,10 @@ def check_catalog(credentials: SiltCredentials) -> None:
     if credentials.catalog is None:
         return
     if credentials.catalog not in CATALOGS:
-        raise ValidationError(f"`catalog` must be {' or '.join(CATALOGS)}, not `{credentials.catalog}`")
+        raise ValidationError(
+            f"`catalog` must be {' or '.join(CATALOGS)}, not `{credentials.catalog}`: the first part of a table's name "
+            "is `database`"
+        )
     for other in ("remote", "keep_alive"):
         if getattr(credentials, other):
             raise ValidationError(

@@ -5,6 +5,7 @@ Nothing here needs dbt, so that a program without dbt finds the same tables.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -31,7 +32,8 @@ def locations(database: str, warehouse: str, databases: Mapping[str, object], pr
         project_root: the base of relative folders.
 
     Raises:
-        InvalidSettingError: if a database is neither a string nor such a mapping.
+        InvalidSettingError: if a database is neither a string nor such a mapping, or its location is empty or has the
+            scheme of a URL with a single slash.
     """
     folders = {database: warehouse, **{name: _location(name, given) for name, given in databases.items()}}
     return {name: _absolute(folder, project_root) for name, folder in folders.items()}
@@ -68,6 +70,7 @@ def storages_of(
     return storages(locations, storage_settings(storage or {}), own)
 
 
+_ONE_SLASH = re.compile(r"(?:s3a?|gs|abfss?|wasbs?|hdfs|dbfs):/(?!/)", re.IGNORECASE)
 _OF_DATABASE = ("location", "storage")
 
 
@@ -88,4 +91,14 @@ def _location(name: str, given: object) -> str:
 
 
 def _absolute(folder: str, project_root: Path) -> str:
+    if not folder.strip():
+        raise InvalidSettingError(
+            "the location of a warehouse is empty", remedy="Set `warehouse` to a folder or a URL, or leave it out"
+        )
+    mistyped = _ONE_SLASH.match(folder)
+    if mistyped is not None:
+        raise InvalidSettingError(
+            f"a location begins with `{mistyped[0]}`",
+            remedy=f"Write a URL with two slashes: {mistyped[0]}/bucket/prefix",
+        )
     return folder if "://" in folder else str((project_root / Path(folder).expanduser()).resolve())
