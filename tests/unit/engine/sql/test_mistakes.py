@@ -5,7 +5,15 @@ from __future__ import annotations
 import pytest
 
 from dbt.adapters.silt.engine.sql.foreign_names import type_remedy
-from dbt.adapters.silt.engine.sql.mistakes import lateral_remedy, near_beginning, remedy
+from dbt.adapters.silt.engine.sql.mistakes import (
+    alias_remedy,
+    clause_remedy,
+    lateral_remedy,
+    near_beginning,
+    remedy,
+    selected_strings,
+    statement_remedy,
+)
 
 
 @pytest.mark.parametrize(
@@ -16,13 +24,18 @@ from dbt.adapters.silt.engine.sql.mistakes import lateral_remedy, near_beginning
         ("select a from t group by a, order by a", "`order`"),
         ("select a from t order by a, limit 5", "`limit`"),
         ("select a from t where a in (1, 2,)", "`)`"),
-        ("select a,, b from t", "`,`"),
         ("with c as (select 1), select * from c", "`select`"),
         ("select a, -- the last\n from t", "`from`"),
     ],
 )
 def test_a_comma_at_the_end_of_a_list_is_named(sql: str, before: str) -> None:
     assert remedy(sql, "x") == f"Remove the comma before {before}, or add what is missing after it"
+
+
+def test_a_missing_argument_names_the_quotes_that_texts_for_macros_of_dbt_need() -> None:
+    said = str(remedy("select split_part(name, ,, 1) from t", ","))
+    assert said.startswith("Remove the comma before `,`, or add what is missing after it; a text for a macro of dbt")
+    assert said.endswith("""`dbt.split_part('a', "','", 1)`""")
 
 
 def test_a_comma_at_the_end_of_the_text_is_named() -> None:
@@ -66,10 +79,90 @@ def test_a_text_with_another_mistake_has_no_remedy(sql: str) -> None:
         ("select [a] from t", "[", "backticks"),
         ("select cast(a as double precision) from t", "precision", "`double`"),
         ("select safe_cast(a as int) from t", "as", "`try_cast(x as type)`"),
+        ("select * exclude id from t", "id", "`* except (...)`"),
+        ("select * replace (a + 1 as a) from t", "(", "`* except (a), new_value as a`"),
+        ("select * rename (a as b) from t", "(", "`* except (a), a as new_name`"),
+        ("select approximate count(distinct a) from t", "(", "`approx_count_distinct(x)`"),
+        ("select array[1, 2]", ",", "`array(1, 2)`"),
+        ("select as struct a from t", "a", "`select struct(...)`"),
+        ("select * from t sample (10)", "(", "`tablesample (10 percent)`"),
+        ("select group_concat(a separator ',') from t", "separator", "`listagg(x, ',')`"),
+        ("select a from t where a in unnest([1])", "in", "`array_contains(list, x)`"),
+        ("select a from t at (offset => -60)", "(", "`t version as of 1`"),
+        ("select array_agg(a ignore nulls limit 1) from t", "ignore", "`array_agg` leaves nulls out"),
+        ("select array_agg(a order by b) from t", "order", "`array_sort(array_agg(x))`"),
+        ("select cast(a as varchar(max)) from t", "max", "the type is `string`"),
+        ("select a from t where a !~ 'x'", "!", "`not rlike`"),
+        ("select a # the key\nfrom t", "#", "a comment begins with `--`"),
+        ("select $$text$$", "$$", "single quotes"),
+        ("select \u201cname\u201d from t", "\u201c", "typographic quotation marks"),
+        ("select * into copy from t", "copy", "`create table ... as select ...`"),
+        ("with a as (select 1) b as (select 2) select * from a", "b", "Write a comma before `b`"),
+        ("select count(*) from t group by a where a = 1", "where", "Write WHERE before GROUP BY"),
+        ("select * from t left outer u on t.a = u.a", "u", "Write `left join`"),
+        ("select * from t join u using id", "id", "Write `using (id)`"),
+        ("alter session set timezone = 'UTC'", "session", "`set time zone 'UTC'`"),
     ],
 )
 def test_the_syntax_of_another_platform_and_a_misspelt_keyword_are_named(sql: str, at: str, said: str) -> None:
     assert said in str(remedy(sql, at))
+
+
+@pytest.mark.parametrize(
+    ("sql", "at"),
+    [
+        ("select a from t order by b order by c", "order"),
+        ("select a from t where b where c", "where"),
+        ("insert into t x y", "x"),
+        ("select a from t full outer join u z", "z"),
+        ("merge into t using u on x y", "y"),
+    ],
+)
+def test_a_clause_in_its_place_has_no_remedy(sql: str, at: str) -> None:
+    assert remedy(sql, at) is None
+
+
+@pytest.mark.parametrize(
+    ("sql", "said"),
+    [
+        ("create materialized view v as select 1", "an incremental model"),
+        ("create unique index i on t (id)", "their statistics"),
+        ("CREATE SEQUENCE s", "identity"),
+        ("grant select on t to bob", "the warehouse's folder"),
+        ("show grants on t", "the warehouse's folder"),
+        ("updte t set a = 1", "Did you mean `update`?"),
+        ("create thing t", None),
+        ("explode t", None),
+    ],
+)
+def test_a_statement_of_another_platform_has_an_alternative(sql: str, said: str | None) -> None:
+    found = statement_remedy(sql)
+    assert found is None if said is None else said in str(found)
+
+
+def test_a_clause_of_another_platform_has_an_alternative() -> None:
+    said = [clause_remedy(text) for text in ("TEMPORARY", "add new int", "modify column a int", "owner to bob")]
+    assert said == [
+        "Write `create temporary view`",
+        "Write `add column name type`",
+        "Write `alter column name type new_type`",
+        "Leave it out",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("sql", "is_alias"),
+    [
+        ("select id, sum(a) as s from t where s > 1 group by id", True),
+        ("select row_number() over (order by a) as S from t where s = 1", True),
+        ("select id from t where s > 1", False),
+        ("select a as s from t group by s", False),
+        ("select a as s, s + 1 from t where a > 1", False),
+        ("select 'unclosed", False),
+    ],
+)
+def test_only_an_alias_that_where_uses_is_named(sql: str, is_alias: bool) -> None:
+    assert ("QUALIFY" in (alias_remedy(sql, "s") or "")) is is_alias
 
 
 def test_only_a_word_like_the_beginning_of_a_statement_is_taken_for_it() -> None:
@@ -86,10 +179,17 @@ def test_only_a_word_like_the_beginning_of_a_statement_is_taken_for_it() -> None
         ("datetime", "`timestamp_ntz`"),
         ("datetime(6)", "`timestamp_ntz`"),
         ("int64", "`bigint`"),
+        ("unsigned", "`bigint`"),
+        ("super", "`variant`"),
     ],
 )
 def test_a_type_of_another_platform_has_sparks_type(written: str, meant: str) -> None:
     assert str(type_remedy(written)).startswith(f"In Spark, the type is {meant}")
+
+
+@pytest.mark.parametrize("written", ["int identity(1, 1)", "integer autoincrement", "INT AUTO_INCREMENT"])
+def test_a_generated_key_is_written_as_an_identity_column(written: str) -> None:
+    assert type_remedy(written) == "In Spark, write `bigint generated always as identity`"
 
 
 @pytest.mark.parametrize("written", ["geography", "array<text>", "struct<a: int64>", "", "number(x)", "blub"])
@@ -125,3 +225,22 @@ def test_elements_that_are_joined_without_lateral_are_named(sql: str) -> None:
 )
 def test_any_other_call_needs_no_lateral(sql: str) -> None:
     assert lateral_remedy(sql) is None
+
+
+@pytest.mark.parametrize(
+    ("sql", "found"),
+    [
+        ('select "id", a, "Full Name" from t', ["id", "Full Name"]),
+        ('with c as (select distinct "id" from t) select * from c', ["id"]),
+        ('select a, (select "b" from u) as b, "c" from t union all select "d" from v', ["b", "c", "d"]),
+        ('select count(*), "id" from t where x = "y"', ["id"]),
+        ('select "web" as channel, "x" y from t', []),
+        ('select concat("a", "b"), coalesce(a, "b"), a in ("x", "y") as z from t', []),
+        ('select "a", "b"', []),
+        ('select case when a then "b" else "c" end, a from t where b in ("c", "d")', []),
+        ("select 'id' from t", []),
+        ("select 'unclosed", []),
+    ],
+)
+def test_names_in_double_quotes_are_found_in_select_lists_only(sql: str, found: list[str]) -> None:
+    assert selected_strings(sql) == found

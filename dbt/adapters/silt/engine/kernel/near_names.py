@@ -11,14 +11,15 @@ _MOST = 3
 _SIMILAR = 0.6
 
 
-def near_names(name: str, known: Iterable[str], most: int = _MOST) -> list[str]:
+def near_names(name: str, known: Iterable[str], most: int = _MOST, similar: float = _SIMILAR) -> list[str]:
     """Returns the names whose spelling is similar to a name, in any case, the nearest first.
 
     Args:
         most: greatest number of names.
+        similar: least similarity, from 0 to 1.
     """
     by_lower = {each.lower(): each for each in known}
-    near = difflib.get_close_matches(name.lower(), list(by_lower), n=most, cutoff=_SIMILAR)
+    near = difflib.get_close_matches(name.lower(), list(by_lower), n=most, cutoff=similar)
     return [by_lower[each] for each in near]
 
 

@@ -8,6 +8,8 @@ from typing import Final
 
 _TYPE: Final = re.compile(r"\s*(?P<name>[\w ]+?)\s*(?P<arguments>\([\d\s,]*\))?\s*")
 
+_IDENTITY: Final = re.compile(r"\b(identity\s*\(|auto_?increment\b)", re.IGNORECASE)
+
 _STRING: Final = "string"
 _WITHOUT_ZONE: Final = "timestamp_ntz"
 _OBJECT: Final = "map<string, string>"
@@ -23,6 +25,8 @@ _TYPES: Final[Mapping[str, str]] = {
     **dict.fromkeys(("bigserial", "uint32", "uinteger"), "bigint"),
     **dict.fromkeys(("uint64", "ubigint"), "decimal(20, 0)"),
     "bit": "boolean",
+    "unsigned": "bigint",
+    "super": "variant",
     **dict.fromkeys(("time", "timetz", "time_ntz"), _STRING),
     "object": _OBJECT,
     **dict.fromkeys(("float64", "float8", "binary_double"), "double"),
@@ -51,18 +55,38 @@ _EXPLAINED: Final[Mapping[str, str]] = {
 }
 
 FUNCTIONS: Final[Mapping[str, str]] = {
+    "age": "datediff(day, start, end) or months_between(end, start)",
+    "approx_distinct": "approx_count_distinct(...)",
+    "approx_quantiles": "approx_percentile(x, array(0.25, 0.5, 0.75))",
+    "arbitrary": "any_value(...)",
     "arg_max": "max_by(x, y)",
     "arg_min": "min_by(x, y)",
     "array_cat": "concat(a, b)",
+    "array_concat": "concat(a, b)",
+    "array_concat_agg": "flatten(collect_list(...))",
     "array_construct": "array(...)",
+    "array_flatten": "flatten(...)",
+    "array_intersection": "array_intersect(...)",
     "array_length": "array_size(...)",
+    "array_reverse": "reverse(...)",
+    "array_slice": "slice(a, start, length)",
     "array_to_string": "array_join(...)",
+    "base64_decode_string": "cast(unbase64(x) as string)",
+    "base64_encode": "base64(...)",
+    "bitand": "a & b",
+    "bitor": "a | b",
+    "bitshiftleft": "shiftleft(...)",
+    "bitshiftright": "shiftright(...)",
     "booland_agg": "bool_and(...)",
     "boolor_agg": "bool_or(...)",
+    "charindex": "locate(part, text)",
     "convert": "cast(x as type)",
     "countif": "count_if(...)",
     "current_datetime": "localtimestamp()",
     "date_from_parts": "make_date(year, month, day)",
+    "date_parse": "to_timestamp(x, 'yyyy-MM-dd HH:mm:ss')",
+    "dateadd": "dateadd(day, 1, t)",
+    "datediff": "datediff(day, start, end)",
     "datefromparts": "make_date(year, month, day)",
     "datetime": "cast(x as timestamp_ntz)",
     "datetime_add": "t + interval 1 day",
@@ -71,27 +95,44 @@ FUNCTIONS: Final[Mapping[str, str]] = {
     "datetime_trunc": "date_trunc('unit', t)",
     "dayofweekiso": "extract(dayofweek_iso from x)",
     "div0": "if(b = 0, 0, a / b)",
+    "div0null": "coalesce(try_divide(a, b), 0)",
+    "editdistance": "levenshtein(...)",
     "ends_with": "endswith(text, part)",
     "epoch": "unix_timestamp(t)",
+    "farm_fingerprint": "xxhash64(...)",
     "format": "format_string(...)",
     "format_date": "date_format(x, 'yyyy-MM-dd')",
     "format_datetime": "date_format(x, 'yyyy-MM-dd HH:mm:ss')",
     "format_timestamp": "date_format(x, 'yyyy-MM-dd HH:mm:ss')",
+    "from_base64": "unbase64(...)",
+    "from_iso8601_timestamp": "cast(x as timestamp)",
     "gen_random_uuid": "uuid()",
+    "generate_array": "sequence(...)",
+    "generate_date_array": "sequence(start, end, interval 1 day)",
     "generate_series": "sequence(...) or range(...)",
+    "generate_timestamp_array": "sequence(start, end, interval 1 hour)",
     "generate_uuid": "uuid()",
+    "generator": "range(n)",
+    "get_path": "get_json_object(x, '$.name') or variant_get(x, '$.name')",
     "getdate": "current_timestamp()",
+    "hash_agg": "bit_xor(xxhash64(...))",
+    "hex_encode": "hex(...)",
     "iff": "if(...) or case",
     "json_extract": "get_json_object(x, '$.name')",
+    "json_extract_array_element_text": "get_json_object(x, '$[0]')",
     "json_extract_path_text": "get_json_object(x, '$.name')",
     "json_extract_scalar": "get_json_object(x, '$.name')",
+    "json_parse": "parse_json(...)",
+    "json_query": "get_json_object(x, '$.name')",
     "json_value": "get_json_object(x, '$.name')",
     "list_contains": "array_contains(...)",
     "list_value": "array(...)",
     "logical_and": "bool_and(...)",
     "logical_or": "bool_or(...)",
+    "md5_hex": "md5(...)",
     "object_agg": "map_from_entries(collect_list(struct(key, value)))",
     "object_construct": "named_struct(...) or map(...)",
+    "object_keys": "map_keys(...) or json_object_keys(...)",
     "offset": "`a[0]` for the first element of an array",
     "on": "`qualify row_number() over (partition by ... order by ...) = 1` in place of `distinct on (...)`",
     "parse_date": "to_date(x, 'yyyy-MM-dd')",
@@ -99,25 +140,40 @@ FUNCTIONS: Final[Mapping[str, str]] = {
     "parse_timestamp": "to_timestamp(x, 'yyyy-MM-dd HH:mm:ss')",
     "pg_typeof": "typeof(...)",
     "quantile_cont": "percentile(x, 0.5)",
+    "ratio_to_report": "x / sum(x) over ()",
     "regexp_contains": "regexp_like(...)",
     "regexp_matches": "regexp_like(...)",
     "row_to_json": "to_json(...)",
     "safe_cast": "try_cast(x as type)",
     "safe_divide": "try_divide(...)",
     "safe_offset": "`get(a, 0)` for the first element of an array",
+    "seq4": "the column `id` of range(n)",
+    "seq8": "the column `id` of range(n)",
+    "sha1_hex": "sha1(...)",
+    "sha256": "sha2(x, 256)",
+    "sha2_hex": "sha2(x, 256)",
+    "split_to_array": "split(...)",
+    "square": "power(x, 2)",
     "starts_with": "startswith(text, part)",
     "strftime": "date_format(x, 'yyyy-MM-dd')",
     "string_split": "split(...)",
     "string_to_array": "split(...)",
     "strpos": "locate(...)",
     "strptime": "to_timestamp(x, 'yyyy-MM-dd HH:mm:ss')",
+    "strtok": "split_part(...)",
     "struct_pack": "named_struct(...)",
     "sysdate": "current_timestamp()",
+    "sysdatetime": "current_timestamp()",
     "systimestamp": "current_timestamp()",
     "timestamp_add": "t + interval 1 day",
     "timestamp_diff": "timestampdiff(unit, start, end)",
+    "timestamp_from_parts": "make_timestamp(...)",
+    "timestamp_ntz_from_parts": "make_timestamp_ntz(...)",
     "timestamp_sub": "t - interval 1 day",
     "timestamp_trunc": "date_trunc('unit', t)",
+    "timestampadd": "timestampadd(day, 1, t)",
+    "timestampdiff": "timestampdiff(day, start, end)",
+    "to_base64": "base64(...)",
     "to_boolean": "cast(x as boolean)",
     "to_decimal": "cast(x as decimal(p, s))",
     "to_double": "cast(x as double)",
@@ -125,25 +181,39 @@ FUNCTIONS: Final[Mapping[str, str]] = {
     "to_json_string": "to_json(...)",
     "to_jsonb": "to_json(...)",
     "to_numeric": "cast(x as decimal(p, s))",
+    "to_timestamp_tz": "cast(x as timestamp)",
+    "to_variant": "cast(x as variant)",
     "today": "current_date()",
     "try_to_boolean": "try_cast(x as boolean)",
     "try_to_decimal": "try_cast(x as decimal(p, s))",
     "try_to_double": "try_cast(x as double)",
     "try_to_numeric": "try_cast(x as decimal(p, s))",
+    "try_to_timestamp_ntz": "try_cast(x as timestamp_ntz)",
     "unnest": "explode(...)",
     "uuid_string": "uuid()",
     "week": "weekofyear(...)",
     "weekiso": "weekofyear(...)",
+    "zip": "arrays_zip(...)",
 }
 """Spark's equivalents of the functions of other platforms."""
 
-CALLS: Final[Mapping[str, str]] = {
-    "to_char": "cast(x as string); `to_char` needs a format",
-    "to_number": "cast(x as decimal(p, s)); `to_number` needs a format",
-    "to_varchar": "cast(x as string); `to_varchar` needs a format",
-    "trunc": "date_trunc('day', t) for a time, or cast(x as bigint) for a number",
+NEED_A_UNIT: Final = frozenset(("dateadd", "datediff", "timestampadd", "timestampdiff"))
+"""Functions that Spark has only if their first argument is a unit of time."""
+
+CALLS: Final[Mapping[tuple[str, int], str]] = {
+    ("current_date", 1): "to_date(convert_timezone('Europe/Paris', localtimestamp()))",
+    ("current_timestamp", 1): "convert_timezone('Europe/Paris', localtimestamp())",
+    ("date", 3): "make_date(year, month, day)",
+    ("isnull", 2): "coalesce(a, b)",
+    ("last_day", 2): "last_day(d) for a month, or date_add(date_trunc('year', d) + interval 1 year, -1)",
+    **{("regexp_substr", count): "regexp_extract(text, pattern, group)" for count in range(3, 7)},
+    ("to_char", 1): "cast(x as string); `to_char` needs a format",
+    ("to_number", 1): "cast(x as decimal(p, s)); `to_number` needs a format",
+    ("to_varchar", 1): "cast(x as string); `to_varchar` needs a format",
+    ("trunc", 1): "date_trunc('day', t) for a time, or cast(x as bigint) for a number",
+    ("try_to_number", 1): "try_cast(x as decimal(p, s)); `try_to_number` needs a format",
 }
-"""Spark's equivalents of calls with one argument, which Spark's function of that name does not accept."""
+"""Spark's equivalents of calls with a number of arguments that Spark's function of that name does not accept."""
 
 
 def type_remedy(text: str) -> str | None:
@@ -152,6 +222,8 @@ def type_remedy(text: str) -> str | None:
     Args:
         text: the type as SQL, such as `number(10, 2)`.
     """
+    if _IDENTITY.search(text):
+        return "In Spark, write `bigint generated always as identity`"
     found = _TYPE.fullmatch(text)
     if found is None:
         return None

@@ -11,8 +11,26 @@ from dbt.adapters.silt.engine.kernel.errors import StatementSyntaxError
 from dbt.adapters.silt.engine.sql.tokens import Kind, Token, tokenize
 
 _NUMBER: Final = "<number>"
+_TIME_TRAVEL: Final = "In Spark, write `t timestamp as of '2026-01-31 10:00:00'`, or `t version as of 1`"
+_NO_INDEX: Final = "Leave it out: queries skip files by their statistics, and `optimize ... zorder by` orders the rows"
+_NO_GRANTS: Final = "Leave it out: everyone who can read the warehouse's folder or bucket can read the table"
 _ELSEWHERE: Final[Mapping[tuple[str, ...], str]] = {
-    ("*", "EXCLUDE", "("): "In Spark, write `* except (...)`",
+    ("*", "EXCLUDE"): "In Spark, write `* except (...)`",
+    ("*", "REPLACE", "("): "In Spark, write `* except (a), new_value as a`",
+    ("*", "RENAME"): "In Spark, write `* except (a), a as new_name`",
+    ("APPROXIMATE", "COUNT", "("): "In Spark, write `approx_count_distinct(x)`",
+    ("ARRAY", "["): "In Spark, write `array(1, 2)`",
+    ("SELECT", "AS", "STRUCT"): "In Spark, write `select struct(...)`",
+    ("SAMPLE", "("): "In Spark, write `tablesample (10 percent)`",
+    ("SEPARATOR",): "In Spark, write `listagg(x, ',')`",
+    ("IN", "UNNEST", "("): "In Spark, write `array_contains(list, x)`",
+    ("AT", "("): _TIME_TRAVEL,
+    ("BEFORE", "("): _TIME_TRAVEL,
+    ("CREATE", "TRANSIENT"): "Leave out TRANSIENT",
+    ("ALTER", "SESSION"): "In Spark, write `set time zone 'UTC'`, or `set name = value`",
+    ("VARCHAR", "(", "MAX", ")"): "In Spark, the type is `string`",
+    ("NVARCHAR", "(", "MAX", ")"): "In Spark, the type is `string`",
+    ("IGNORE", "NULLS", "LIMIT"): "In Spark, `array_agg` leaves nulls out; shorten it with `slice(a, 1, n)`",
     ("SELECT", "TOP", _NUMBER): "In Spark, write `limit` at the end of the query",
     ("LIMIT", _NUMBER, ",", _NUMBER): "In Spark, write `limit count offset start`",
     ("FETCH", "FIRST", _NUMBER): "In Spark, write `limit`",
@@ -25,6 +43,18 @@ _ELSEWHERE: Final[Mapping[tuple[str, ...], str]] = {
     ("SAFE_CAST", "("): "In Spark, write `try_cast(x as type)`",
 }
 """The remedies for the syntax of other platforms, which Spark cannot parse, by the words that begin it."""
+
+_AT: Final[Mapping[str, str]] = {
+    "~": "In Spark, write `rlike` for a regular expression",
+    "!": "In Spark, write `not rlike` for a regular expression, and `!=` for unequal values",
+    "{": "In Spark, write a struct as `named_struct('a', 1)`, and a map as `map('a', 1)`",
+    "#": "In Spark, a comment begins with `--`",
+    "$$": "In Spark, a text is in single quotes",
+    **dict.fromkeys(
+        "\u2018\u2019\u201c\u201d", "Replace typographic quotation marks by ' around text, ` around a name"
+    ),
+}
+"""The remedies for texts at which Spark's parser stops."""
 
 _AFTER_LISTS: Final = frozenset("FROM WHERE HAVING UNION INTERSECT QUALIFY".split())
 _WITH_BY: Final = frozenset(("GROUP", "ORDER", "SORT", "CLUSTER", "DISTRIBUTE"))
@@ -51,15 +81,13 @@ def remedy(sql: str, at: str = "") -> str | None:
         tokens = tokenize(sql)
     except StatementSyntaxError:
         return None
-    if at == "~":
-        return "In Spark, write `rlike` for a regular expression"
-    if at == "{":
-        return "In Spark, write a struct as `named_struct('a', 1)`, and a map as `map('a', 1)`"
+    if at in _AT:
+        return _AT[at]
     if tokens[0].text == at and (meant := near_beginning(at)) not in (None, at.lower()):
         return f"Did you mean `{meant}` instead of `{at}`?"
     if at == "[":
         return "In Spark, write a name that needs quotes in backticks, and an array as `array(...)`"
-    return _of_another_platform(tokens) or comma_remedy(tokens) or _of_a_keyword(tokens, at)
+    return _of_another_platform(tokens) or comma_remedy(tokens) or _of_a_clause(tokens, at) or _of_a_keyword(tokens, at)
 
 
 def comma_remedy(tokens: Sequence[Token]) -> str | None:
@@ -67,8 +95,12 @@ def comma_remedy(tokens: Sequence[Token]) -> str | None:
     for at, token in enumerate(tokens[:-1], start=1):
         if token.word == "," and _ends_a_list(tokens, at):
             place = "at the end" if tokens[at].kind is Kind.END else f"before `{tokens[at].text}`"
-            return f"Remove the comma {place}, or add what is missing after it"
+            quoted = _OF_MACROS if tokens[at].word == "," else ""
+            return f"Remove the comma {place}, or add what is missing after it{quoted}"
     return None
+
+
+_OF_MACROS: Final = "; a text for a macro of dbt has its own quotes inside: `dbt.split_part('a', \"','\", 1)`"
 
 
 def _ends_a_list(tokens: Sequence[Token], at: int) -> bool:
@@ -126,6 +158,32 @@ def _of_another_platform(tokens: Sequence[Token]) -> str | None:
     return None
 
 
+_AGGREGATES: Final = frozenset("ARRAY_AGG COLLECT_LIST GROUP_CONCAT LISTAGG STRING_AGG".split())
+_SIDES: Final = frozenset(("LEFT", "RIGHT", "FULL"))
+
+
+def _of_a_clause(tokens: Sequence[Token], at: str) -> str | None:
+    """Returns the remedy if the parser stopped at a clause that is in another place or form than in Spark."""
+    words = [token.word for token in tokens]
+    stop = next((place for place, token in enumerate(tokens) if place and token.text == at), None)
+    if stop is None:
+        return None
+    before = words[:stop]
+    if words[stop : stop + 2] == ["ORDER", "BY"] and _AGGREGATES.intersection(before):
+        return "In Spark, write `array_sort(array_agg(x))`, or `listagg(x, ',') within group (order by y)`"
+    if words[stop] == "WHERE" and {"GROUP", "HAVING"}.intersection(before):
+        return "Write WHERE before GROUP BY and HAVING"
+    if before[-1] == "OUTER" and before[-2] in _SIDES:
+        return f"Write `{before[-2].lower()} join`"
+    if before[-1] == "USING" and "JOIN" in before:
+        return f"Write `using ({at})`"
+    if before[-1] == "INTO" and before[0] in ("SELECT", "WITH"):
+        return "In Spark, write `create table ... as select ...`"
+    if before[-1] == ")" and before[0] == "WITH" and words[stop + 1 : stop + 3] == ["AS", "("]:
+        return f"Write a comma before `{at}`"
+    return None
+
+
 def _of_a_keyword(tokens: Sequence[Token], at: str) -> str | None:
     """Returns the remedy if the parser stopped after a misspelt keyword that the text does not contain otherwise."""
     words = {token.word for token in tokens}
@@ -135,6 +193,91 @@ def _of_a_keyword(tokens: Sequence[Token], at: str) -> str | None:
             if meant is not None and meant.partition(" ")[0].upper() not in words:
                 return f"Did you mean `{meant}` instead of `{before.text}`?"
     return None
+
+
+_STATEMENTS: Final[Mapping[tuple[str, ...], str]] = {
+    ("CREATE", "MATERIALIZED"): "Use a table instead; in dbt, an incremental model",
+    ("CREATE", "INDEX"): _NO_INDEX,
+    ("CREATE", "UNIQUE", "INDEX"): _NO_INDEX,
+    ("CREATE", "SEQUENCE"): "Declare the column as `bigint generated always as identity`",
+    ("GRANT",): _NO_GRANTS,
+    ("REVOKE",): _NO_GRANTS,
+    ("SHOW", "GRANTS"): _NO_GRANTS,
+}
+"""The remedies for statements of other platforms, by the words that begin them."""
+
+_CLAUSES: Final[Mapping[str, str]] = {
+    "ADD": "Write `add column name type`",
+    "MODIFY": "Write `alter column name type new_type`",
+    "SWAP": "Write `create or replace table ... as select ...`, which replaces a table at one moment",
+    "TEMPORARY": "Write `create temporary view`",
+}
+"""The remedies for clauses that a statement does not have here, by their first word."""
+
+
+def statement_remedy(sql: str) -> str | None:
+    """Returns the remedy for a statement that is not supported, if the statement or its first word is known."""
+    words = [word.upper() for word in sql.split()]
+    for beginning, what in _STATEMENTS.items():
+        if tuple(words[: len(beginning)]) == beginning:
+            return what
+    meant = near_beginning(words[0])
+    return None if meant in (None, words[0].lower()) else f"Did you mean `{meant}`?"
+
+
+def clause_remedy(clause: str) -> str:
+    """Returns the remedy for a clause that is not supported."""
+    return _CLAUSES.get(clause.split()[0].upper(), "Leave it out")
+
+
+def alias_remedy(sql: str, name: str) -> str | None:
+    """Returns the remedy if a missing column is an alias of a SELECT list that WHERE uses.
+
+    Args:
+        sql: the query.
+        name: the missing column.
+    """
+    try:
+        tokens = tokenize(sql)
+    except StatementSyntaxError:
+        return None
+    named = [at for at, token in enumerate(tokens) if token.is_identifier and token.identifier.lower() == name.lower()]
+    alias = next((at for at in named if at and tokens[at - 1].word == "AS"), None)
+    if alias is None or not any(tokens[at].word == "WHERE" for at in range(alias, named[-1])):
+        return None
+    return (
+        f"WHERE cannot use `{name}`, an alias of the SELECT list: write HAVING for an aggregate, QUALIFY for a window "
+        "function, or put the query into a subquery"
+    )
+
+
+def selected_strings(sql: str) -> list[str]:
+    """Returns the strings in double quotes that are items of a SELECT list before FROM, without an alias.
+
+    They are names on other platforms. Spark returns the string in each row, in a column of that name.
+    """
+    try:
+        tokens = tokenize(sql)
+    except StatementSyntaxError:
+        return []
+    found: list[str] = []
+    lists: list[tuple[int, list[str]]] = []
+    depth = 0
+    for before, token, after in zip(tokens, tokens[1:], tokens[2:], strict=False):
+        depth += (before.word == "(") - (token.word == ")")
+        lists = [each for each in lists if each[0] <= depth]
+        if before.word == "SELECT":
+            lists.append((depth, []))
+        if not lists or lists[-1][0] != depth:
+            continue
+        if token.word == "FROM":
+            found += lists.pop()[1]
+        elif token.kind is Kind.DOUBLE_QUOTED and before.word in _BEFORE_ITEMS and after.word in (",", "FROM"):
+            lists[-1][1].append(token.text[1:-1])
+    return list(dict.fromkeys(found))
+
+
+_BEFORE_ITEMS: Final = frozenset(("SELECT", "DISTINCT", "ALL", ","))
 
 
 def near_keyword(word: str) -> str | None:

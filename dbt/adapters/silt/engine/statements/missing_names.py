@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import re
 from collections.abc import Iterator
 
 from dbt.adapters.silt.engine.commands.spark import errors
@@ -11,13 +12,14 @@ from dbt.adapters.silt.engine.kernel.errors import (
     ColumnNotFoundError,
     FunctionNotFoundError,
     RelationNotFoundError,
+    SchemaNotFoundError,
     SiltError,
 )
 from dbt.adapters.silt.engine.kernel.identifiers import listed, split_name
 from dbt.adapters.silt.engine.kernel.near_names import near_names
 from dbt.adapters.silt.engine.sql.ast import Statement
-from dbt.adapters.silt.engine.sql.foreign_names import FUNCTIONS
-from dbt.adapters.silt.engine.sql.mistakes import lateral_remedy
+from dbt.adapters.silt.engine.sql.foreign_names import FUNCTIONS, NEED_A_UNIT
+from dbt.adapters.silt.engine.sql.mistakes import alias_remedy, lateral_remedy
 from dbt.adapters.silt.engine.statements.resolve.namespace import Namespace
 
 
@@ -32,28 +34,44 @@ def mapped(namespace: Namespace, statement: Statement | None = None) -> Iterator
     Raises:
         ColumnNotFoundError: if a column is missing.
         FunctionNotFoundError: if a called function is unknown.
-        RelationNotFoundError: if a table or view is missing.
+        RelationNotFoundError, SchemaNotFoundError: if a table or view, or its schema, is missing.
         SiltError, PySparkException: if anything else fails.
     """
     try:
         with errors.mapped():
             yield
     except ColumnNotFoundError as error:
-        remedy = next(filter(None, map(lateral_remedy, _texts(statement))), None)
+        remedy = next(filter(None, (_of_column(text, error.problem) for text in _texts(statement))), None)
         if remedy is None or error.action != ColumnNotFoundError.remedy:
             raise
         raise ColumnNotFoundError(error.problem, remedy=remedy, table=error.table, details=error.details) from None
     except FunctionNotFoundError as error:
         name = error.details.get("function")
-        remedy = None if name is None else _remedy(namespace, str(name))
+        remedy = _SAFE if "`safe`" in error.problem else None if name is None else _remedy(namespace, str(name))
         if remedy is None:
             raise
-        raise FunctionNotFoundError(error.problem, remedy=remedy, details=error.details) from error
+        problem = f"`{name}` needs a unit of time first" if str(name).lower() in NEED_A_UNIT else error.problem
+        raise FunctionNotFoundError(problem, remedy=remedy, details=error.details) from error
+    except SchemaNotFoundError as error:
+        remedy = _near_schemas(namespace, error)
+        if remedy is None:
+            raise
+        raise SchemaNotFoundError(error.problem, remedy=remedy, table=error.table, details=error.details) from error
     except RelationNotFoundError as error:
         remedy = _near_relations(namespace, error)
         if remedy is None:
             raise
         raise RelationNotFoundError(error.problem, remedy=remedy, table=error.table, details=error.details) from error
+
+
+def _of_column(text: str, problem: str) -> str | None:
+    """Returns the remedy for a column that a text names and that is missing, if the mistake is known."""
+    missing = _MISSING.search(problem)
+    return lateral_remedy(text) or (None if missing is None else alias_remedy(text, missing["name"]))
+
+
+_SAFE = "In Spark, functions that return null for a bad value begin with `try_`, such as `try_to_timestamp`"
+_MISSING = re.compile(r"with name `(?P<name>\w+)` cannot be resolved")
 
 
 def _texts(part: object) -> Iterator[str]:
@@ -81,13 +99,24 @@ def _near_relations(namespace: Namespace, error: RelationNotFoundError) -> str |
     return f"Did you mean {meant}? If not, build the model that creates it" if meant else None
 
 
+def _near_schemas(namespace: Namespace, error: SchemaNotFoundError) -> str | None:
+    """Returns the suggestion for a missing schema of a database, if a similar one exists."""
+    database, *schema = split_name(error.table or "")[:2]
+    if error.action != SchemaNotFoundError.remedy or not schema or not namespace.is_database(database):
+        return None
+    near = near_names(schema[0], namespace.catalog.for_statement().schemas(database))
+    return f"Did you mean {listed(near)}? If not, create the schema first" if near else None
+
+
 _PARTS = ("database", "schema", "identifier")
 _MOST = 3
+_SIMILAR = 0.75
+"""The least similarity of a function: Spark has hundreds, of which a few resemble any short name."""
 
 
 def _remedy(namespace: Namespace, name: str) -> str | None:
     """Returns the suggestion, if a known name is similar."""
     if name.lower() in FUNCTIONS:
         return f"In Spark, write {FUNCTIONS[name.lower()]}"
-    near = near_names(name, namespace.functions())
+    near = near_names(name, namespace.functions(), similar=_SIMILAR)
     return f"Did you mean {' or '.join(f'`{each}`' for each in near)}?" if near else None

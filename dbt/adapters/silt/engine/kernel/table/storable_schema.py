@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
-from typing import Final
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final, NoReturn
 
 from dbt.adapters.silt.engine.kernel.errors import InvalidNameError, TypeMismatchError, UnsupportedStatementError
 from dbt.adapters.silt.engine.kernel.identifiers import listed
@@ -47,7 +47,7 @@ def check_storable(schema: StructType, table: str | None = None, old: StructType
     known = {name for struct in _structs(old) for name in struct.names}
     repeated = repeated_names(schema)
     if repeated:
-        raise InvalidNameError(f"the columns {listed(repeated)} differ only in upper and lower case", table=table)
+        _refuse_repeated(repeated, table)
     for struct in _structs(schema):
         _check_new_names([name for name in struct.names if name not in known], table)
     for member in schema:
@@ -56,6 +56,17 @@ def check_storable(schema: StructType, table: str | None = None, old: StructType
             continue
         for primitive in primitive_types(member.type):
             _check_primitive(member, primitive, table)
+
+
+def _refuse_repeated(repeated: Sequence[str], table: str | None) -> NoReturn:
+    same = [name for name, count in Counter(repeated).items() if count > 1]
+    if same:
+        raise InvalidNameError(
+            f"the query has more than one column {listed(same)}",
+            table=table,
+            remedy="Name one of them otherwise (`b.id as other_id`), or leave it out (`b.* except (id)`)",
+        )
+    raise InvalidNameError(f"the columns {listed(repeated)} differ only in upper and lower case", table=table)
 
 
 def repeated_names(schema: StructType) -> tuple[str, ...]:

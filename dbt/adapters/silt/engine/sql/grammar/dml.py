@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import pairwise
 
 from dbt.adapters.silt.engine.kernel.identifiers import quote, quoted_list
 from dbt.adapters.silt.engine.sql.ast import (
@@ -24,12 +25,15 @@ from dbt.adapters.silt.engine.sql.ast import (
     UpdateSet,
 )
 from dbt.adapters.silt.engine.sql.cursor import Cursor
+from dbt.adapters.silt.engine.sql.tokens import tokenize
 
 
 def delete(cursor: Cursor) -> Statement:
     """Parses DELETE FROM name [alias] [WHERE condition]."""
     cursor.expect("DELETE", "FROM")
-    table, alias = cursor.name(), cursor.alias("WHERE")
+    table, alias = cursor.name(), cursor.alias("WHERE", "USING")
+    if cursor.at("USING"):
+        raise cursor.error("DELETE has no USING", _MERGE.format("delete"))
     return Delete(text=cursor.statement, table=table, alias=alias, condition=_where(cursor))
 
 
@@ -39,7 +43,22 @@ def update(cursor: Cursor) -> Statement:
     table, alias = cursor.name(), cursor.alias("SET")
     cursor.expect("SET")
     assignments = cursor.separated(_assignment(",", "WHERE"))
+    if any(_reads_a_table(each.value) for each in assignments):
+        raise cursor.error("UPDATE has no FROM", _MERGE.format("update set ..."))
     return Update(text=cursor.statement, table=table, alias=alias, assignments=assignments, condition=_where(cursor))
+
+
+_MERGE = "Write `merge into t using s on ... when matched then {}`"
+
+
+def _reads_a_table(value: str) -> bool:
+    """Returns whether the value of an assignment is followed by FROM, as in UPDATE of other platforms."""
+    tokens, depth = tokenize(value), 0
+    for before, token in pairwise(tokens):
+        depth += (before.word == "(") - (before.word == ")")
+        if depth == 0 and token.word == "FROM" and before.word not in ("DISTINCT", "."):
+            return True
+    return False
 
 
 def truncate(cursor: Cursor) -> Statement:
@@ -145,6 +164,8 @@ def _action(cursor: Cursor, kind: MatchKind) -> MergeAction:
 
 def _insert_values(cursor: Cursor) -> InsertValues:
     columns = cursor.listed(Cursor.column_path) if cursor.at("(") else ()
+    if cursor.at("ROW"):
+        raise cursor.error("INSERT ROW is not supported", "Write `insert *`")
     cursor.expect("VALUES")
     values = cursor.listed(lambda inside: inside.until(",", what="a value"))
     if columns and len(columns) != len(values):

@@ -25,6 +25,7 @@ from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.table.actions import Json
 from dbt.adapters.silt.engine.kernel.transaction.changes import merged_reads
 from dbt.adapters.silt.engine.sql.ast import MakesTable, Name, OnObject, OnTable, Statement
+from dbt.adapters.silt.engine.sql.mistakes import clause_remedy
 from dbt.adapters.silt.engine.statements.resolve.build_facts import facts_of, portable
 from dbt.adapters.silt.engine.statements.resolve.changes_functions import check_consumer
 from dbt.adapters.silt.engine.statements.resolve.expansion import SqlFragment
@@ -200,7 +201,9 @@ def refuse_unsupported(statement: Statement, table: str) -> None:
     """Raises UnsupportedStatementError if the statement has a clause that no command supports."""
     if statement.unsupported:
         raise UnsupportedStatementError(
-            f"not supported: {', '.join(statement.unsupported)}", table=table, remedy="Leave it out"
+            f"not supported: {', '.join(statement.unsupported)}",
+            table=table,
+            remedy=clause_remedy(statement.unsupported[0]),
         )
 
 

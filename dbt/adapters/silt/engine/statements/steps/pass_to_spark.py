@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dbt.adapters.silt.engine.kernel.errors import UnsupportedStatementError
 from dbt.adapters.silt.engine.sql.ast import DescribeQuery, InsertDirectory, Statement, Unrecognised
-from dbt.adapters.silt.engine.sql.mistakes import near_beginning
+from dbt.adapters.silt.engine.sql.mistakes import statement_remedy
 from dbt.adapters.silt.engine.statements.steps.context import Context, Result
 
 
@@ -39,11 +39,6 @@ def pass_unrecognised(context: Context, statement: Unrecognised) -> Result:
             raise UnsupportedStatementError(
                 f"a statement that names it is not supported: {statement.text[:80]}",
                 table=".".join(name),
-                remedy=_remedy(statement.text.split()[0]),
+                remedy=statement_remedy(statement.text) or "Use a statement that the documentation lists",
             )
     return pass_to_spark(context, statement)
-
-
-def _remedy(first: str) -> str:
-    meant = near_beginning(first)
-    return "Use a statement that the documentation lists" if meant is None else f"Did you mean `{meant}`?"

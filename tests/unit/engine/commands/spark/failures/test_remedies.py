@@ -51,7 +51,49 @@ def _cause(condition: str, parameters: Mapping[str, object], message: str = "") 
             {"c": "Y"},
             "Spark's patterns are those of Java, as in 'yyyy-MM-dd HH:mm:ss'",
         ),
+        (
+            "INVALID_PARAMETER_VALUE.DATETIME_UNIT",
+            {"functionName": "`dateadd`"},
+            "Write the unit without quotes, as in `dateadd(day, 1, t)`",
+        ),
+        (
+            "WRONG_NUM_ARGS.WITHOUT_SUGGESTION",
+            {"functionName": "`isnull`", "expectedNum": "1", "actualNum": "2"},
+            "In Spark, write coalesce(a, b)",
+        ),
+        (
+            "WRONG_NUM_ARGS.WITHOUT_SUGGESTION",
+            {"functionName": "`regexp_substr`", "expectedNum": "2", "actualNum": "6"},
+            "In Spark, write regexp_extract(text, pattern, group)",
+        ),
         ("INVALID_EXTRACT_FIELD", {"field": "`epoch`", "expr": '"ts"'}, "In Spark, write unix_timestamp(t)"),
+        ("INVALID_EXTRACT_FIELD", {"field": "`date`", "expr": '"ts"'}, "In Spark, write to_date(t)"),
+        (
+            "INVALID_TYPED_LITERAL",
+            {"valueType": '"TIMESTAMP"', "value": "'2026-01-01 00:00:00 PDT'"},
+            "Write the zone as a name or an offset, such as `America/Los_Angeles` or `-08:00`",
+        ),
+        (
+            "DATATYPE_MISMATCH.BINARY_OP_WRONG_TYPE",
+            {"sqlExpr": '"(a + name)"', "actualType": '"STRING"'},
+            "To join texts, write `a || b`",
+        ),
+        (
+            "DATATYPE_MISMATCH.BINARY_OP_DIFF_TYPES",
+            {"sqlExpr": '"(ts + 1)"', "left": '"TIMESTAMP"', "right": '"INT"'},
+            "Write `t + interval 1 day`",
+        ),
+        (
+            "COLUMN_IS_NOT_VARIANT_TYPE",
+            {},
+            "For JSON in a string, write `get_json_object(x, '$.name')` or `parse_json(x):name`",
+        ),
+        (
+            "UNRESOLVED_COLUMN.WITH_SUGGESTION",
+            {"objectName": "`days`"},
+            "Check the column's name; if `days` is a unit of time, write `date_trunc('day', t)` or "
+            "`datediff(day, start, end)`",
+        ),
         (
             "DATATYPE_MISMATCH.UNEXPECTED_INPUT_TYPE",
             {"sqlExpr": "\"date_add(d, INTERVAL '1' DAY)\"", "inputType": '"INTERVAL DAY"'},
@@ -79,6 +121,9 @@ def test_a_mistake_has_a_remedy(condition: str, parameters: Mapping[str, object]
         ("UNRESOLVED_COLUMN.WITH_SUGGESTION", {"objectName": "`o`.`idd`"}),
         ("DATATYPE_MISMATCH.UNEXPECTED_INPUT_TYPE", {"sqlExpr": '"date_add(d, x)"', "inputType": '"STRING"'}),
         ("DIVIDE_BY_ZERO", {}),
+        ("INVALID_EXTRACT_FIELD", {"field": "`blub`"}),
+        ("INVALID_TYPED_LITERAL", {"value": "'2026-01-01 25:00:00'"}),
+        ("DATATYPE_MISMATCH.BINARY_OP_WRONG_TYPE", {"sqlExpr": '"(a * name)"', "actualType": '"STRING"'}),
     ],
 )
 def test_any_other_failure_has_no_remedy_of_its_own(condition: str, parameters: Mapping[str, object]) -> None:

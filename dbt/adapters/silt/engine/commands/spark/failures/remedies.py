@@ -14,6 +14,20 @@ from dbt.adapters.silt.engine.sql.tokens import double_quotes_remedy
 _AT: Final = re.compile(r"""at or near '(?P<text>"[^"]+"|[^']+)'""")
 _PATTERN: Final = "Spark's patterns are those of Java, as in 'yyyy-MM-dd HH:mm:ss'"
 _UNITS: Final = frozenset("year quarter month week isoweek day hour minute second millisecond microsecond".split())
+_UNIT_FIRST: Final[Mapping[str, str]] = {"dateadd": "dateadd(day, 1, t)", "timestampadd": "timestampadd(day, 1, t)"}
+_PARTS: Final[Mapping[str, str]] = {
+    "date": "to_date(t)",
+    "time": "date_format(t, 'HH:mm:ss')",
+    "isoweek": "extract(week from t)",
+    "weekday": "weekday(t), which is 0 on Monday",
+    "day_of_week": "extract(dayofweek from t), which is 1 on Sunday",
+    "day_of_year": "extract(dayofyear from t)",
+    "epoch": "unix_timestamp(t)",
+    "epoch_second": "unix_timestamp(t)",
+    "epoch_millisecond": "unix_millis(t)",
+}
+"""Spark's equivalents of the fields that EXTRACT has elsewhere."""
+_ABBREVIATION: Final = re.compile(r"\d [A-Z]{3,4}'?$")
 _INTERVAL: Final = re.compile(r'"date_(?P<word>add|sub)\(')
 
 
@@ -27,14 +41,30 @@ def remedy_of(cause: Cause) -> str | None:
         return type_remedy(said.strip('"'))
     if family == "UNSUPPORTED_TIME_TYPE":
         return type_remedy("time")
-    if family == "WRONG_NUM_ARGS" and str(cause.parameters.get("actualNum")) == "1":
-        spark = CALLS.get(str(cause.parameters.get("functionName", "")).strip("`"))
+    if family == "WRONG_NUM_ARGS":
+        name, given = (str(cause.parameters.get(key, "")) for key in ("functionName", "actualNum"))
+        spark = CALLS.get((name.strip("`"), int(given))) if given.isdigit() else None
         return None if spark is None else f"In Spark, write {spark}"
     if family in ("INVALID_DATETIME_PATTERN", "INCONSISTENT_BEHAVIOR_CROSS_VERSION"):
         return _PATTERN if "PATTERN" in cause.condition else None
     if family == "NOT_A_TABLE_FUNCTION" and "flatten" in cause.message:
         return "In Spark, write `lateral explode(a)`, or `lateral posexplode(a)` with the positions"
-    return _of_time(cause.condition, cause.parameters)
+    if family == "COLUMN_IS_NOT_VARIANT_TYPE":
+        return "For JSON in a string, write `get_json_object(x, '$.name')` or `parse_json(x):name`"
+    if "UNSUPPORTED_SYNTAX" in cause.condition and "WITHIN GROUP" in cause.message:
+        return "In Spark, write `array_sort(array_agg(x))`, or `listagg(x, ',') within group (order by y)`"
+    return _of_a_sum(cause) or _of_time(cause.condition, cause.parameters)
+
+
+def _of_a_sum(cause: Cause) -> str | None:
+    """Returns the remedy for `+` between texts, or between a time and a number."""
+    said = str(cause.parameters.get("sqlExpr", ""))
+    types = "".join(str(cause.parameters.get(key, "")) for key in ("actualType", "left", "right"))
+    if not cause.condition.startswith("DATATYPE_MISMATCH.BINARY_OP") or not re.search(" [+-] ", said):
+        return None
+    if "TIMESTAMP" in types:
+        return "Write `t + interval 1 day`"
+    return "To join texts, write `a || b`" if "STRING" in types and " + " in said else None
 
 
 def syntax_remedy(said: str, sql: str) -> str | None:
@@ -54,15 +84,20 @@ def _of_time(condition: str, parameters: Mapping[str, Any]) -> str | None:
     family = condition.partition(".")[0]
     if family == "UNRESOLVED_COLUMN":
         name = str(parameters.get("objectName", "")).strip("`")
-        if name.lower() in _UNITS:
+        unit = name.lower() if name.lower() in _UNITS else name.lower().removesuffix("s")
+        if unit in _UNITS:
             return (
-                f"Check the column's name; if `{name}` is a unit of time, write `date_trunc('{name}', t)` or "
-                f"`datediff({name}, start, end)`"
+                f"Check the column's name; if `{name}` is a unit of time, write `date_trunc('{unit}', t)` or "
+                f"`datediff({unit}, start, end)`"
             )
     if family == "INVALID_PARAMETER_VALUE" and "DATETIME_UNIT" in condition:
-        return "Write the unit without quotes, as in `datediff(day, start, end)`"
-    if family == "INVALID_EXTRACT_FIELD" and "epoch" in str(parameters.get("field", "")).lower():
-        return "In Spark, write unix_timestamp(t)"
+        called = str(parameters.get("functionName", "")).strip("`")
+        return f"Write the unit without quotes, as in `{_UNIT_FIRST.get(called, 'datediff(day, start, end)')}`"
+    if family == "INVALID_EXTRACT_FIELD":
+        part = _PARTS.get(str(parameters.get("field", "")).strip("`").lower())
+        return None if part is None else f"In Spark, write {part}"
+    if family == "INVALID_TYPED_LITERAL" and _ABBREVIATION.search(str(parameters.get("value", ""))):
+        return "Write the zone as a name or an offset, such as `America/Los_Angeles` or `-08:00`"
     found = _INTERVAL.match(str(parameters.get("sqlExpr", "")))
     if family == "DATATYPE_MISMATCH" and found is not None and "INTERVAL" in str(parameters.get("inputType", "")):
         return f"In Spark, write `d {'+' if found['word'] == 'add' else '-'} interval 1 day`"
