@@ -1,4 +1,5 @@
-{% materialization view, adapter='silt' %}
+{#-- It accepts python models only to refuse them by name: dbt's own error names this macro. --#}
+{% materialization view, adapter='silt', supported_languages=['sql', 'python'] %}
   {%- set other = silt_other_materialization('view') -%}
   {%- if other is not none -%}
     {{ return(other()) }}

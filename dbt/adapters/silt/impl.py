@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     from dbt.adapters.silt.engine.commands.spark import types as spark_types
     from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
     from dbt.adapters.silt.engine.sql import tokens
-    from dbt.adapters.silt.materializations import row_comparison
+    from dbt.adapters.silt.materializations import quiet_losses, row_comparison
     from dbt.adapters.silt.materializations.external import files as external_files
     from dbt.adapters.silt.materializations.external import target as external_targets
     from dbt.adapters.silt.materializations.python_models import errors as python_errors
@@ -66,6 +66,7 @@ else:
     spark_types = lazy_module("dbt.adapters.silt.engine.commands.spark.types")
     tokens = lazy_module("dbt.adapters.silt.engine.sql.tokens")
     literals = lazy_module("dbt.adapters.silt.materializations.unit_tests.literals")
+    quiet_losses = lazy_module("dbt.adapters.silt.materializations.quiet_losses")
     row_comparison = lazy_module("dbt.adapters.silt.materializations.row_comparison")
     external_files = lazy_module("dbt.adapters.silt.materializations.external.files")
     external_targets = lazy_module("dbt.adapters.silt.materializations.external.target")
@@ -182,7 +183,7 @@ class SiltAdapter(  # type: ignore[misc]  # dbt hands an adapter relations of it
     ) -> Iterator[None]:
         named = super().connection_named(name, query_header_context, should_release_connection)
         node = self.connections.node.scope(query_header_context, lambda: self.connections.handle.is_cancelled)
-        with named, node:
+        with named, node, self.explain_missing_macros():
             self.check_materialization(query_header_context)
             yield
             self.register_own_table()
@@ -323,6 +324,8 @@ class SiltAdapter(  # type: ignore[misc]  # dbt hands an adapter relations of it
         if first_time("configs outside of `config` were looked for"):
             files = getattr(self.get_macro_resolver(), "files", {})
             found += _CONFIG_NAMES.misplaced(files.values(), str(self.config.project_name))
+        if not self.config.credentials.quotes.double_quoted_identifiers:
+            found += filter(None, [quiet_losses.selected_strings(model)])
         is_sample = self.connections.invocation.context.sample
         whole = sample_warning(others, {**nodes, **sources}) if is_sample else None
         return found if whole is None else [*found, whole]

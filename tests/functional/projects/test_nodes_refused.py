@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from dbt.tests.util import run_dbt, run_dbt_and_capture
+from dbt.tests.util import run_dbt, run_dbt_and_capture, write_file
 
 
 def model(materialized: str, config: str = "", query: str = "select 1 as id") -> str:
@@ -35,11 +35,38 @@ REFUSED = {
         model("incremental", "on_schema_change='sync_columns'"),
         "`on_schema_change` must be one of `ignore`, `fail`, `append_new_columns`, `sync_all_columns`",
     ),
+    "reads_itself": (
+        model("incremental", query="select 1 as id {% if is_incremental %} from {{ this }} {% endif %}"),
+        "read `{{ this }}` only inside `{% if is_incremental() %}`, with the parentheses",
+    ),
+    "documented": (model("table", "persist_docs={'relations': true}"), "`persist_docs` has no `relations`"),
+    "wrong_macro": (
+        model("table", query="select cast(1 as {{ dbt.type_varchar() }}) as id"),
+        "Did you mean `dbt.type_string`?",
+    ),
+    "near_macro": (
+        model("table", query="select {{ dbt.current_timestmp() }} as at"),
+        "Did you mean `dbt.current_timestamp`",
+    ),
+    "missing_package": (
+        model("table", query="select {{ dbt_utils.star(this) }}"),
+        "Add the package `dbt-labs/dbt_utils` to packages.yml, and run `dbt deps`",
+    ),
+    "near_key": (model("incremental", "unique_key='idd'"), "one of the columns id: did you mean `id`?"),
     "key_of_nothing": (
         model("incremental", "unique_key='key'"),
         "`unique_key` names key, which is not one of ",
     ),
     "key_twice": (model("incremental", "unique_key=['id', 'ID']"), "`unique_key` names `id` twice"),
+    "misspelt_time": (
+        model(
+            "incremental",
+            "incremental_strategy='microbatch', event_time='att', batch_size='day', begin=modules.datetime.date.today()"
+            ".isoformat()",
+            "select timestamp'2026-03-01' as at",
+        ),
+        "`event_time` names att, which is not one of the columns at: did you mean `at`?",
+    ),
     "batches": (
         model(
             "incremental",
@@ -69,7 +96,8 @@ class TestNodesThatCannotBeBuilt:
     @pytest.fixture(scope="class")
     def models(self) -> dict[str, str]:
         texts = {**{name: text for name, (text, _) in REFUSED.items()}, **BUILT}
-        return {f"{name}.sql": text for name, text in texts.items()}
+        python = {"viewed.py": "def model(dbt, session):\n    dbt.config(materialized='view')\n    return None\n"}
+        return {**{f"{name}.sql": text for name, text in texts.items()}, **python}
 
     @pytest.fixture(scope="class")
     def snapshots(self) -> dict[str, str]:
@@ -92,12 +120,24 @@ class TestNodesThatCannotBeBuilt:
         messages = {each["unique_id"].split(".")[-1]: each["message"] or "" for each in document["results"]}
         expected = {name: said for name, (_, said) in REFUSED.items()}
         expected |= {"kept": "`unique_key` names `id` twice", "sown": "did you mean `column_types`?"}
+        expected |= {"viewed": "a view has no python code: use `materialized: table` or `incremental`"}
         for name, said in expected.items():
             assert said in messages[name], name
             assert said in summary, name
         statuses = {each["unique_id"].split(".")[-1]: each["status"] for each in document["results"]}
         assert {name for name, status in statuses.items() if status == "success"} == BUILT.keys()
         assert project.get_tables_in_schema() == {"good": "table", "with_header": "table"}
+
+    def test_names_in_double_quotes_are_named_as_texts(self, project: Any) -> None:
+        text = model("table", query='select "id", "web" as channel from {{ ref("good") }}')
+        write_file(text, project.project_root, "models", "quoted.sql")
+        _, output = run_dbt_and_capture(["run", "--select", "good", "quoted"])
+        said = (
+            'quoted selects "id": in Spark, double quotes enclose a string, and every row gets this text. For a column'
+        )
+        assert output.count(said) == 1
+        _, output = run_dbt_and_capture(["--warn-error", "run", "--select", "quoted"], expect_pass=False)
+        assert said in output
 
     def test_a_node_that_is_not_selected_blocks_no_other_node(self, project: Any) -> None:
         assert len(run_dbt(["run", "--select", "good with_header"])) == 2

@@ -199,3 +199,35 @@ def test_configs_next_to_config_in_a_properties_file_are_named() -> None:
         f"models/p.yml: {what} outside of `config`, where dbt ignores them: indent them below `config:`"
         for what in ("days has `materialized`, `unique_key`", "s has `strategy`")
     ]
+
+
+@pytest.mark.parametrize(
+    ("given", "problem"),
+    [
+        (
+            node("table", persist_docs={"relation": True, "column": True}),
+            "`persist_docs` has no `column`: its keys are `relation` and `columns`",
+        ),
+        (
+            node("snapshot", "snapshot", hard_deletes="invalid"),
+            "`hard_deletes` must be one of ignore, invalidate, new_record, but is 'invalid'",
+        ),
+        (
+            node("snapshot", "snapshot", dbt_valid_to_current="9999-12-31"),
+            "`dbt_valid_to_current` is the expression 9999-12-31, a subtraction: write the date as "
+            "\"timestamp'9999-12-31'\"",
+        ),
+        ({**node("view"), "language": "python"}, "a view has no python code: use `materialized: table`"),
+    ],
+)
+def test_a_value_that_dbt_ignores_or_refuses_without_its_config_is_named(given: dict[str, Any], problem: str) -> None:
+    with pytest.raises(CompilationError) as caught:
+        checked(given)
+    assert problem in str(caught.value)
+
+
+def test_values_that_take_effect_are_accepted() -> None:
+    assert checked(node("table", persist_docs={"relation": True, "columns": True})) == []
+    kept = node("snapshot", "snapshot", hard_deletes="new_record", dbt_valid_to_current="date'9999-12-31'")
+    assert checked(kept) == []
+    assert checked({**node("table"), "language": "python"}) == []

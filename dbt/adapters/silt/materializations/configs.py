@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
@@ -50,7 +51,10 @@ def check_configs(node: Node, names: ConfigNames, project: str, others: Collecti
     if config.get("materialized") == "incremental":
         found += incremental_problems(config)
     elif node.get("resource_type") == "snapshot":
-        found += [*blank_names(config, _OF_SNAPSHOTS), *named_twice(config)]
+        found += [*blank_names(config, _OF_SNAPSHOTS), *named_twice(config), *_of_snapshots(config)]
+    if node.get("language") == "python" and config.get("materialized") == "view":
+        found.append("a view has no python code: use `materialized: table` or `incremental`")
+    found += [*_of_docs(config.get("persist_docs"))]
     found += [*_of_writing(node), *_of_later_statements(config), *blank_names(config, _OF_TABLES)]
     if found:
         listed = "\n".join(f"  - {each}" for each in found)
@@ -99,6 +103,32 @@ def _of_writing(node: Node) -> Iterator[str]:
         yield f"`write: {DIFFERENCES}` needs `unique_key`, the columns of which each row has other values"
     else:
         yield from [*blank_names(config, ("unique_key",)), *named_twice(config)]
+
+
+def _of_snapshots(config: Mapping[str, Any]) -> Iterator[str]:
+    """Yields the problems of values that dbt refuses without their config, or turns into other values."""
+    if config.get("hard_deletes") not in (None, *_HARD_DELETES):
+        yield f"`hard_deletes` must be one of {', '.join(_HARD_DELETES)}, but is {config['hard_deletes']!r}"
+    current = config.get("dbt_valid_to_current")
+    if isinstance(current, str) and _BARE_DATE.fullmatch(current.strip()):
+        yield (
+            f"`dbt_valid_to_current` is the expression {current}, a subtraction: write the date as "
+            f"\"timestamp'{current.strip()}'\""
+        )
+
+
+_HARD_DELETES: Final = ("ignore", "invalidate", "new_record")
+_BARE_DATE: Final = re.compile(r"\d{4}-\d{1,2}-\d{1,2}( [\d:.]+)?")
+
+
+def _of_docs(given: Any) -> Iterator[str]:
+    """Yields the problems of `persist_docs`, of which dbt ignores unknown keys."""
+    for key in given if isinstance(given, Mapping) else ():
+        if key not in _DOCUMENTED:
+            yield f"`persist_docs` has no `{key}`: its keys are `relation` and `columns`"
+
+
+_DOCUMENTED: Final = ("relation", "columns")
 
 
 def _of_later_statements(config: Mapping[str, Any]) -> Iterator[str]:

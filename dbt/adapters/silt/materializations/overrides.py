@@ -11,11 +11,39 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from dbt.adapters.silt.engine.kernel.near_names import nearest
+from dbt.adapters.silt.engine.kernel.near_names import near_names, nearest
 
 FOLLOWED = "spark"
 OWN = "silt"
 _MATERIALIZATION = re.compile(rf"materialization_(\w+)_(?:default|{FOLLOWED}|{OWN})")
+_NO_ATTRIBUTE = re.compile(r"'dict object' has no attribute '(?P<name>\w+)'")
+_NO_NAME = re.compile(r"'(?P<name>\w+)' is undefined")
+_SIMILAR = 0.75
+_PACKAGES = {
+    "audit_helper": "`dbt-labs/audit_helper`",
+    "codegen": "`dbt-labs/codegen`",
+    "dbt_date": "`godatadriven/dbt_date`",
+    "dbt_expectations": "`metaplane/dbt_expectations`",
+    "dbt_utils": "`dbt-labs/dbt_utils`",
+    "elementary": "`elementary-data/elementary`",
+    "spark_utils": "`dbt-labs/spark_utils`",
+}
+"""Packages whose macros projects call most, by the name of their namespace."""
+
+_MACROS_ELSEWHERE = {
+    "type_text": "type_string",
+    "type_varchar": "type_string",
+    "type_integer": "type_int",
+    "type_number": "type_numeric",
+    "type_decimal": "type_numeric",
+    "type_datetime": "type_timestamp",
+    "datetime_diff": "datediff",
+    "datetime_trunc": "date_trunc",
+    "date_add": "dateadd",
+    "date_diff": "datediff",
+    "string_agg": "listagg",
+    "current_timestamp_in_utc": "current_timestamp",
+}
 _BUILT_IN = frozenset(("ephemeral",))
 _NOT_OF_MODELS = frozenset(("seed", "snapshot", "test", "unit", "clone", "function"))
 
@@ -68,6 +96,29 @@ class Overrides:
         meant = nearest(name, known)
         return None if meant is None else f"The materialization `{name}` does not exist: did you mean `{meant}`?"
 
+    def missing_macro(self, said: str) -> str | None:
+        """Returns the remedy for a call of a macro that does not exist, if a similar macro or its package is known.
+
+        Args:
+            said: the message of the error, by dbt's Jinja.
+        """
+        package = _NO_NAME.search(said)
+        if package is not None and package["name"] in _PACKAGES:
+            return f"Add the package {_PACKAGES[package['name']]} to packages.yml, and run `dbt deps`"
+        found = _NO_ATTRIBUTE.search(said) or package
+        if found is None:
+            return None
+        # Of equal names, the project's own comes last, and so counts, and before it dbt's.
+        macros = sorted(self.manifest.macros.values(), key=lambda each: _rank(each.package_name, self.project))
+        known = {
+            macro.name: macro.name if macro.package_name == self.project else f"{macro.package_name}.{macro.name}"
+            for macro in macros
+            if "__" not in macro.name and not macro.name.startswith(("test_", "materialization_"))
+        }
+        name = _MACROS_ELSEWHERE.get(found["name"], found["name"])
+        near = [name] if name in known else near_names(name, known, similar=_SIMILAR)
+        return f"Did you mean {' or '.join(f'`{known[each]}`' for each in near)}?" if near else None
+
     def unused_macros(self, name: str, own: str) -> Iterator[Macro]:
         """Yields the overrides of macros that dbt's materialization of that name calls and this adapter's does not.
 
@@ -97,3 +148,7 @@ class Overrides:
                 reached.add(macro.unique_id)
                 waiting.extend(macro.depends_on.macros)
         return reached
+
+
+def _rank(package: str, project: str) -> int:
+    return 2 if package == project else int(package == "dbt")

@@ -1,4 +1,4 @@
-"""Writes warnings about rows and versions that a table loses in a write that succeeds."""
+"""Writes warnings about rows, versions and values that a table loses in a write that succeeds."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from dbt.adapters.base.impl import BaseAdapter
 from dbt.adapters.silt.engine.catalog.log_end import readable
 from dbt.adapters.silt.engine.kernel.files.stats_json import row_count
 from dbt.adapters.silt.engine.kernel.identifiers import quote, quote_if_needed
+from dbt.adapters.silt.engine.sql import mistakes
 from dbt.adapters.silt.runs.once import first_time
 
 if TYPE_CHECKING:
@@ -51,6 +52,24 @@ def emptied(name: RelationName, snapshot: Snapshot, context: RunContext) -> str 
         f"`{flag}` builds {gives}, but {name} has {'rows' if rows is None else _counted(rows, 'row')}: this command "
         "replaces the rows of existing tables, and ends the rows of snapshots with `hard_deletes`. "
         f"Use `{flag}` with a `--target` that has its own schema. To undo it: `silt rollback {context.run_id}`"
+    )
+
+
+def selected_strings(node: Mapping[str, Any]) -> str | None:
+    """Returns the warning that a query selects names in double quotes, which are strings; once in a command.
+
+    Args:
+        node: the node, as dbt passes it to macros.
+    """
+    if node.get("language", "sql") != "sql" or not first_time(f"the strings of {node.get('unique_id')}"):
+        return None
+    found = mistakes.selected_strings(node.get("compiled_code") or "")
+    if not found:
+        return None
+    texts = ", ".join(f'"{name}"' for name in found)
+    return (
+        f"{node['name']} selects {texts}: in Spark, double quotes enclose a string, "
+        f"and every row gets this text. For a column, write {', '.join(map(quote, found))}; for a text, add an alias"
     )
 
 

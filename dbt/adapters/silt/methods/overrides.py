@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from dbt.adapters.base.meta import AdapterMeta, available
@@ -45,6 +47,17 @@ class OverrideMethods(metaclass=AdapterMeta):
                 "other statements into the config `pre_hook`, `post_hook` or `sql_header`"
             )
         return statements[0] if ";" in sql else sql
+
+    @contextlib.contextmanager
+    def explain_missing_macros(self) -> Iterator[None]:
+        """Adds the likely macro, or its package, to an error about a macro that does not exist."""
+        try:
+            yield
+        except CompilationError as error:
+            remedy = self._overrides().missing_macro(str(error.msg))
+            if remedy is not None:
+                error.msg = f"{error.msg}. {remedy}"
+            raise
 
     @available.parse_none
     def other_materialization(self, name: str) -> Macro | None:

@@ -11,6 +11,7 @@ from dbt.adapters.events.logging import AdapterLogger
 from dbt_common.events.contextvars import get_node_info
 from dbt_common.exceptions import DbtInternalError, DbtRuntimeError
 
+from dbt.adapters.silt.engine.kernel.errors import RelationNotFoundError
 from dbt.adapters.silt.runs.node_context import NodeContext, node_tags
 
 if TYPE_CHECKING:
@@ -20,6 +21,10 @@ if TYPE_CHECKING:
 
 logger = AdapterLogger("Silt")
 
+_BEFORE_THE_FIRST_RUN = (
+    "It is this node's own relation, which the run creates: read `{{ this }}` only inside `{% if is_incremental() %}`, "
+    "with the parentheses"
+)
 _ON_A_THREAD = "Exception on worker thread. "
 """The prefix that dbt adds to the error of a batch."""
 
@@ -72,6 +77,16 @@ class CurrentNode:
             raise
         finally:
             self._local.context = outer
+
+    def explained(self, error: Exception) -> Exception:
+        """Returns the error, with its remedy if this thread's node reads its own relation before it exists."""
+        node = self.context.node
+        if not isinstance(error, RelationNotFoundError) or not self.context.is_writing_node:
+            return error
+        own = ".".join(str(part).lower() for part in (node.database, node.schema, node.alias))
+        if error.table != own:
+            return error
+        return RelationNotFoundError(error.problem, table=error.table, remedy=_BEFORE_THE_FIRST_RUN)
 
     def _end_batches(self, node: Any, may_raise: bool) -> None:
         """If all batches of a model have run, reports the failed batches.

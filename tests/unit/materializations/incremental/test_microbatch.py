@@ -6,7 +6,7 @@ from datetime import datetime, timezone
 from typing import Any
 
 import pytest
-from dbt_common.exceptions import CompilationError
+from dbt_common.exceptions import CompilationError, DbtDatabaseError
 
 from dbt.adapters.silt.column import SiltColumn
 from dbt.adapters.silt.materializations.incremental.microbatch import batch_window
@@ -58,3 +58,38 @@ def test_an_invalid_event_time_is_refused(arguments: dict[str, str], message: st
     with pytest.raises(CompilationError) as raised:
         window(**arguments)
     assert message in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("event_time", "message"),
+    [
+        ("tss", "`event_time` names tss, which is not one of the columns id, ts: did you mean `ts`?"),
+        ("`tss`", "`event_time` names `tss`, which is not one of the columns id, ts: did you mean `ts`?"),
+        (
+            "date(tss)",
+            "`event_time` is date(tss), which cannot be computed from the columns id, ts: no column `tss`",
+        ),
+    ],
+)
+def test_a_misspelt_event_time_is_named_with_the_columns_of_the_query(event_time: str, message: str) -> None:
+    def schema_of(text: str) -> list[SiltColumn]:
+        if text != "select 1":
+            raise DbtDatabaseError("no column `tss`")
+        return [SiltColumn("id", "int"), SiltColumn("ts", "timestamp")]
+
+    model = {"config": {"event_time": event_time, "batch_size": "day"}, "batch": {"id": "20260301"}}
+    with pytest.raises(CompilationError) as raised:
+        batch_window(model, [SiltColumn("id", "int")], schema_of, "select 1")
+    assert str(raised.value.msg) == message
+
+
+def test_a_column_that_the_query_adds_is_a_valid_event_time() -> None:
+    assert "(new) >= date" in batch_window(
+        {
+            "config": {"event_time": "new", "batch_size": "day"},
+            "batch": {"event_time_start": "2026-03-01", "event_time_end": "2026-03-02"},
+        },
+        [SiltColumn("id", "int")],
+        lambda text: [SiltColumn("new", "date")],
+        "select 1",
+    )

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from dbt_common.exceptions import CompilationError
 
 from dbt.adapters.silt.engine.kernel.identifiers import quote, unquote
+from dbt.adapters.silt.engine.kernel.near_names import nearest
 from dbt.adapters.silt.lazy import lazy_module
 
 if TYPE_CHECKING:
@@ -66,4 +67,6 @@ def without_quotes(text: str) -> str:
 
 def _no_column(text: str, columns: Sequence[str], setting: str) -> CompilationError:
     named = text.strip() or "an empty string"
-    return CompilationError(f"`{setting}` names {named}, which is not one of the columns {', '.join(columns)}")
+    near = nearest(without_quotes(text.strip()), columns)
+    meant = "" if near is None else f": did you mean `{near}`?"
+    return CompilationError(f"`{setting}` names {named}, which is not one of the columns {', '.join(columns)}{meant}")

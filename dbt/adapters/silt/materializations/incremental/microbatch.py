@@ -6,14 +6,15 @@ a date or a time without a zone counts as UTC, as in dbt's own filter on a batch
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta, timezone
 from typing import TYPE_CHECKING, Any
 
-from dbt_common.exceptions import CompilationError
+from dbt_common.exceptions import CompilationError, DbtDatabaseError
 
 from dbt.adapters.silt.engine.kernel.identifiers import quote
-from dbt.adapters.silt.materializations.incremental.config_columns import column_named
+from dbt.adapters.silt.materializations.incremental.config_columns import column_named, required_column
 
 if TYPE_CHECKING:
     from dbt.adapters.silt.column import SiltColumn
@@ -23,6 +24,7 @@ REMEDY = (
     "`model.batch.event_time_start` and `model.batch.event_time_end`"
 )
 
+_NAME = re.compile(r"[\w$]+|`[^`]+`|\"[^\"]+\"")
 _KINDS = ("timestamp", "timestamp_ntz", "date")
 
 
@@ -61,12 +63,25 @@ def batch_window(
 def _typed(
     event_time: str, columns: Sequence[SiltColumn], schema_of: Callable[[str], list[SiltColumn]], query: str
 ) -> tuple[str, str]:
-    """Returns the SQL of `event_time` and its type."""
+    """Returns the SQL of `event_time` and its type.
+
+    Raises:
+        CompilationError: if it names no column of the table or the query, or is not an expression over them.
+    """
     types = {each.name: each.dtype for each in columns}
     name = column_named(event_time, types)
     if name is not None:
         return quote(name), types[name]
-    [found] = schema_of(f"select {event_time} as event_time from (\n{query}\n)")
+    # Before the expression, so that a mistake in the query is not taken for one in `event_time`.
+    names = [each.name for each in schema_of(query)]
+    if _NAME.fullmatch(event_time.strip()):
+        required_column(event_time, names, "event_time")
+    try:
+        [found] = schema_of(f"select {event_time} as event_time from (\n{query}\n)")
+    except DbtDatabaseError as error:
+        raise CompilationError(
+            f"`event_time` is {event_time}, which cannot be computed from the columns {', '.join(names)}: {error.msg}"
+        ) from error
     return f"({event_time})", found.dtype
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import traceback
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -62,7 +63,8 @@ class ModelSource:
     def error(self, error: BaseException) -> DbtRuntimeError:
         """Returns the error for dbt, with its message and the project's lines that led to it."""
         frames = "".join(traceback.StackSummary.from_list(self._frames(error)).format())
-        return DbtRuntimeError(f"{_message(error)}\n{frames}".rstrip())
+        message = _message(error)
+        return DbtRuntimeError(f"{message}{_hint(message)}\n{frames}".rstrip())
 
     def _frames(self, error: BaseException) -> list[traceback.FrameSummary]:
         """Returns the stack frames in the model and in other modules of the project, without libraries."""
@@ -81,6 +83,23 @@ class ModelSource:
     def _is_of_project(self, file: str) -> bool:
         path = Path(file)
         return file != self.file and path.is_relative_to(self.root) and "site-packages" not in path.parts
+
+
+_ELSEWHERE = {
+    "to_pandas": "write `toPandas()`",
+    "snowflake": "import from `pyspark.sql`, such as `from pyspark.sql.functions import col`",
+    "bigframes": "`dbt.ref(...)` returns a DataFrame of PySpark, and `.toPandas()` one of pandas",
+    "databricks": "import from `pyspark.sql`, or `pyspark.pandas`",
+}
+"""Spark's equivalents of the libraries and methods of python models on other platforms."""
+
+
+def _hint(message: str) -> str:
+    """Returns the remedy for an unknown method or module of another platform, or an empty string."""
+    if not message.startswith(("ModuleNotFoundError", "PySparkAttributeError", "AttributeError")):
+        return ""
+    found = next((what for name, what in _ELSEWHERE.items() if re.search(rf"[`'\"]{name}\b", message)), None)
+    return "" if found is None else f" Python models run on PySpark: {found}."
 
 
 def _message(raised: BaseException) -> str:
