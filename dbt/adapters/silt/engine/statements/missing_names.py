@@ -84,7 +84,13 @@ def _texts(part: object) -> Iterator[str]:
 
 
 def _near_relations(namespace: Namespace, error: RelationNotFoundError) -> str | None:
-    """Returns the suggestion for a missing table or view, if a similar or the same name exists."""
+    """Returns the suggestion for a missing table or view, if a similar or the same name exists.
+
+    Spark has looked for a name of two parts, of which the first is no schema of the warehouse.
+    """
+    missing = _NO_SCHEMA.search(error.problem)
+    if missing is not None:
+        return _similar_schemas(namespace, namespace.database, missing["schema"])
     parts = split_name(error.table or "")
     if error.action != RelationNotFoundError.remedy or len(parts) != len(_PARTS):
         return None
@@ -104,8 +110,15 @@ def _near_schemas(namespace: Namespace, error: SchemaNotFoundError) -> str | Non
     database, *schema = split_name(error.table or "")[:2]
     if error.action != SchemaNotFoundError.remedy or not schema or not namespace.is_database(database):
         return None
-    near = near_names(schema[0], namespace.catalog.for_statement().schemas(database))
+    return _similar_schemas(namespace, database, schema[0])
+
+
+def _similar_schemas(namespace: Namespace, database: str, schema: str) -> str | None:
+    near = near_names(schema, namespace.catalog.for_statement().schemas(database))
     return f"Did you mean {listed(near)}? If not, create the schema first" if near else None
+
+
+_NO_SCHEMA = re.compile(r"The table or view `(?P<schema>\w+)`\.`\w+` cannot be found")
 
 
 _PARTS = ("database", "schema", "identifier")
