@@ -54,7 +54,7 @@ class OverrideMethods(metaclass=AdapterMeta):
         try:
             yield
         except CompilationError as error:
-            remedy = self._overrides().missing_macro(str(error.msg))
+            remedy = None if self._macro_resolver is None else self._overrides().missing_macro(str(error.msg))
             if remedy is not None:
                 error.msg = f"{error.msg}. {remedy}"
             raise
