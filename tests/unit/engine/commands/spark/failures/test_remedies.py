@@ -75,7 +75,7 @@ def _cause(condition: str, parameters: Mapping[str, object], message: str = "") 
         ),
         (
             "DATATYPE_MISMATCH.BINARY_OP_WRONG_TYPE",
-            {"sqlExpr": '"(a + name)"', "actualType": '"STRING"'},
+            {"sqlExpr": '"(a + name)"', "actualDataType": '"STRING"'},
             "To join texts, write `a || b`",
         ),
         (
@@ -123,7 +123,7 @@ def test_a_mistake_has_a_remedy(condition: str, parameters: Mapping[str, object]
         ("DIVIDE_BY_ZERO", {}),
         ("INVALID_EXTRACT_FIELD", {"field": "`blub`"}),
         ("INVALID_TYPED_LITERAL", {"value": "'2026-01-01 25:00:00'"}),
-        ("DATATYPE_MISMATCH.BINARY_OP_WRONG_TYPE", {"sqlExpr": '"(a * name)"', "actualType": '"STRING"'}),
+        ("DATATYPE_MISMATCH.BINARY_OP_WRONG_TYPE", {"sqlExpr": '"(a * name)"', "actualDataType": '"STRING"'}),
     ],
 )
 def test_any_other_failure_has_no_remedy_of_its_own(condition: str, parameters: Mapping[str, object]) -> None:

@@ -59,7 +59,7 @@ def remedy_of(cause: Cause) -> str | None:
 def _of_a_sum(cause: Cause) -> str | None:
     """Returns the remedy for `+` between texts, or between a time and a number."""
     said = str(cause.parameters.get("sqlExpr", ""))
-    types = "".join(str(cause.parameters.get(key, "")) for key in ("actualType", "left", "right"))
+    types = "".join(str(cause.parameters.get(key, "")) for key in ("actualDataType", "left", "right"))
     if not cause.condition.startswith("DATATYPE_MISMATCH.BINARY_OP") or not re.search(" [+-] ", said):
         return None
     if "TIMESTAMP" in types:
