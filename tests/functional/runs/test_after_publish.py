@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from dbt.tests.util import run_dbt, run_dbt_and_capture
 
 from dbt.adapters.silt.connections import SiltConnectionManager
@@ -169,3 +170,40 @@ class TestWhatIsRefused(Publishing):
             write_files(Path(project.project_root, "models"), models)
             run_dbt(["run", "--select", "noted+", *with_id("corrected")], expect_pass=name == "right")
         assert shown(project) == {"below": 0, "noted": 0, "of_right": 0}
+
+
+class TestStatementsThatTheProjectNoLongerHas(AfterPublish):
+    def test_a_hook_and_a_node_that_were_removed_since_leave_no_statement(self, project: Any) -> None:
+        settings = Path(project.project_root, "dbt_project.yml")
+        before = yaml.safe_load(settings.read_text())
+        silent = {**before, "on-run-end": "select 1"}
+        removed = {name: before[name] for name in before if name != "on-run-end"}
+        for number, (run_id, after) in enumerate({"silent": silent, "removed": removed}.items()):
+            settings.write_text(yaml.safe_dump(before))
+            run_dbt(["build", *with_id(run_id, amount="cast(null as int)")], expect_pass=False)
+            settings.write_text(yaml.safe_dump(after))
+            Path(project.project_root, "models", "totals.sql").unlink(missing_ok=True)
+            orders = "models: [{name: orders, columns: [{name: amount, data_tests: [not_null]}]}]"
+            write_files(Path(project.project_root, "models"), {"schema.yml": orders})
+            _, output = run_dbt_and_capture(["build", *with_id(run_id)])
+            assert "Published at one moment" in output, output
+            assert rows(project, "notes") == [("orders", 3)] * (number + 1), output
+
+
+class TestTheBranchOfASession(Publishing):
+    @pytest.fixture(scope="class")
+    def models(self) -> dict[str, str]:
+        hook = """{{ config(materialized='table', pre_hook="set silt.branch = 'other'") }} """
+        return {"orders.sql": HEAD + "select 1 as id", "hooked.sql": hook + "select 1 as id"}
+
+    @pytest.fixture(scope="class")
+    def seeds(self) -> dict[str, str]:
+        return {}
+
+    @pytest.mark.parametrize("publish", ["at_once", "after_tests"])
+    def test_a_hook_cannot_leave_the_run_for_the_branch_of_another(self, project: Any, publish: str) -> None:
+        variables = with_id(publish, silt_publish=publish)
+        _, output = run_dbt_and_capture(["run", "--select", "hooked", *variables], expect_pass=False)
+        assert "`silt.branch` cannot be set" in output and "Use `silt sql`" in output, output
+        run_dbt(["run", "--select", "orders", *with_id(f"{publish} alone", silt_publish=publish)])
+        assert shown(project).keys() == {"orders"}

@@ -17,6 +17,7 @@ from dbt.artifacts.schemas.run.v5.run import RunResultOutput, RunResultsMetadata
 from dbt.cli import main, requires
 from dbt.cli.exceptions import ExceptionExit, ResultExit
 from dbt.config.profile import Profile
+from dbt.contracts.graph.manifest import Manifest
 from dbt.events import types
 from dbt.flags import set_from_args
 from dbt.graph.queue import GraphQueue
@@ -104,6 +105,11 @@ def test_a_task_runs_its_hooks_and_nodes_in_a_method_that_can_be_called_again() 
     assert {"_flattened_nodes", "node_results", "num_nodes", "started_at"} <= names_in(method)
     assert {"job_queue", "num_nodes"} <= names_in(GraphRunnableTask._runtime_initialize)
     assert "execute_with_hooks" not in vars(BuildTask) and "execute_with_hooks" not in vars(CloneTask)
+
+
+def test_the_manifest_has_the_on_run_hooks_among_its_nodes() -> None:
+    """A statement that an on-run hook has left is dropped when the project no longer has the hook."""
+    assert "HookNode" in str(Manifest.__dataclass_fields__["nodes"].type)
 
 
 def test_a_queue_of_nodes_is_made_from_a_part_of_the_graph() -> None:

@@ -23,12 +23,14 @@ class RanNodes:
         relations: the unique id of each of these nodes that has a relation, by its schema and name in lower case.
         results: the unique id and the status of each node, test and on-run hook.
         with_descendants: returns nodes, by their unique ids, with all nodes and tests that are built from them.
+        of_project: the unique ids of all nodes and on-run hooks of the project, selected or not.
     """
 
     selected: frozenset[str]
     relations: Mapping[tuple[str, str], str]
     results: Collection[Mapping[str, Any]]
     with_descendants: Callable[[Collection[str]], frozenset[str]]
+    of_project: frozenset[str]
 
 
 Again: TypeAlias = Callable[[RanNodes], frozenset[str]]
@@ -70,7 +72,8 @@ def _ran(task: Any, nodes: Collection[Any]) -> RanNodes:
         known = {each for each in given if each in task.graph.nodes()}
         return frozenset({*given, *(ids & task.graph.select_children(known))})
 
-    return RanNodes(ids, relations, results, with_descendants)
+    of_project = frozenset({*task.manifest.nodes, *getattr(task.manifest, "functions", ())})
+    return RanNodes(ids, relations, results, with_descendants, of_project)
 
 
 def _queue(task: Any, nodes: Collection[Any], chosen: Collection[str]) -> None:

@@ -18,7 +18,7 @@ from tests.unit.engine.catalog.test_branch_names import AFTER, BEFORE, STORES, D
 from tests.unit.engine.catalog.test_run_branches import DAY_MS, RUN, begun, left, work
 
 A, B, C = (LaterStatement(f"vacuum {name}", f"silt/{name}") for name in "abc")
-_MOST_WRITES = 80
+_MOST_WRITES = 100
 
 
 @pytest.fixture(params=STORES.values(), ids=STORES)
@@ -54,6 +54,16 @@ def test_they_run_once_after_the_publication_in_the_order_in_which_they_were_add
     assert runs.run_later(run, done.append) == 3
     assert done == [B, A, C]
     assert waiting(opened(store, 2)) == [] and not left(store)
+
+
+def test_the_next_process_of_the_run_drops_those_of_owners_that_are_gone(store: Store) -> None:
+    _, _, later = worked(opened(store))
+    for owner, statement in (("model.a", A), ("model.b", B), ("operation.c", C)):
+        later.add(owner, [statement])
+    runs, run, branch, _ = begun(opened(store, 1))
+    runs.later(run).forget_others({"model.a", "model.d"})
+    runs.publish(run, branch)
+    assert waiting(opened(store, 2)) == [A]
 
 
 def test_a_statement_that_fails_is_run_again_with_those_after_it(store: Store) -> None:

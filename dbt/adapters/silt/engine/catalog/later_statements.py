@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -98,6 +98,13 @@ class LaterStatements:
             own = known.get(owner, _Document(owner, last + 1, ()))
             both = tuple(dict.fromkeys((*own.statements, *statements)))
             self._put(_Document(owner, own.number, both))
+
+    def forget_others(self, owners: Container[str]) -> None:
+        """Drops the statements of nodes and hooks that are not among `owners`. Raises as `begin`."""
+        with self._lock:
+            for each in self._in_order():
+                if each.owner not in owners:
+                    self._put(_Document(each.owner, each.number, ()))
 
     def run(self, carry_out: Callable[[LaterStatement], None]) -> int:
         """Runs the statements in the order in which they were added, and forgets each that has run; returns their

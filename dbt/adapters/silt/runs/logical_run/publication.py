@@ -48,6 +48,7 @@ logger = AdapterLogger("Silt")
 
 _OPERATION: Final = "PUBLISH"
 _TESTS: Final = ("test.", "unit_test.")
+_ON_RUN_HOOKS: Final = "operation."
 
 
 class RunPublication:
@@ -120,6 +121,7 @@ class RunPublication:
         command is to end. The changes of these nodes are dropped.
         """
         self._attempts_left -= 1
+        self._forget_removed(ran)
         if self.branch is None or self._attempts_left < 1 or self._why_held(ran.results) is not None:
             return frozenset()
         try:
@@ -127,6 +129,20 @@ class RunPublication:
         except SiltError as error:
             logger.debug(f"No node runs again: {error}")  # the publication meets the same error, and reports it
             return frozenset()
+
+    def _forget_removed(self, ran: RanNodes) -> None:
+        """Drops the statements that an earlier command of the run has left for a node or hook which the project no
+        longer has, or for an on-run hook that has run and has not stated them again.
+        """
+        if self.later is None:
+            return
+        try:
+            self.later.forget_others(ran.of_project)
+            for each in ran.results:
+                if str(each["unique_id"]).startswith(_ON_RUN_HOOKS):
+                    self.later.begin(str(each["unique_id"]))
+        except SiltError as error:
+            logger.warning(f"Statements that the project no longer has may run after the publication: {error}")
 
     def _again(self, ran: RanNodes, branch: Branch) -> frozenset[str]:
         assert self._run is not None and self.later is not None
