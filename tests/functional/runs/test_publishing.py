@@ -362,6 +362,39 @@ def row_ids(project: Any) -> Ids:
     return ids_of(catalog.table(RelationName(project.database, project.test_schema, "tracked")))
 
 
+class TestHooksThatDropAndCreate(Publishing):
+    @pytest.fixture(scope="class")
+    def models(self) -> dict[str, str]:
+        hooks = [
+            "drop table if exists {{ this.schema }}.copied",
+            "create table {{ this.schema }}.copied as select * from {{ this }}",
+            "create schema if not exists {{ this.schema }}_scratch",
+            "create or replace table {{ this.schema }}_scratch.t as select * from {{ this.schema }}.copied",
+            "insert into {{ this.schema }}.copied select id + 10 from {{ this.schema }}_scratch.t",
+            "drop schema {{ this.schema }}_scratch cascade",
+        ]
+        config = f"{{{{ config(materialized='table', post_hook={hooks}) }}}} "
+        return {
+            "day.sql": config + "select {{ var('id', 1) }} as id",
+            "schema.yml": "models: [{name: day, columns: [{name: id, data_tests: [not_null]}]}]",
+        }
+
+    @pytest.fixture(scope="class")
+    def seeds(self) -> dict[str, str]:
+        return {}
+
+    def test_they_change_tables_and_schemas_when_the_run_is_published(self, project: Any) -> None:
+        for number in (1, 2):
+            run_dbt(["build", *with_id(f"day {number}", id=number)])
+            assert shown(project) == {"copied": number - 1, "day": number - 1}
+            assert rows(project, "copied") == [(number,), (number + 10,)]
+        run_dbt(["build", *with_id("held", id="cast(null as int)")], expect_pass=False)
+        assert rows(project, "copied") == [(2,), (12,)]
+        assert not project.adapter.check_schema_exists(project.database, f"{project.test_schema}_scratch")
+        run_dbt(["build", *with_id("held", id=3)])
+        assert rows(project, "copied") == [(3,), (13,)]
+
+
 class TestWhatIsRefused(Publishing):
     @pytest.fixture(scope="class")
     def models(self) -> dict[str, str]:
@@ -377,7 +410,7 @@ class TestWhatIsRefused(Publishing):
         return {}
 
     @pytest.mark.parametrize(
-        ("model", "remedy"), [("vacuumed", "the config `after_publish`"), ("renamed", "publish: after_tests")]
+        ("model", "remedy"), [("vacuumed", "the config `after_publish`"), ("renamed", "deep clone")]
     )
     def test_a_node_that_a_transaction_cannot_contain_fails_by_name_and_holds_the_run(
         self, project: Any, model: str, remedy: str

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import TypeVar
 
 import pytest
@@ -20,6 +21,7 @@ from dbt.adapters.silt.engine.kernel.errors import (
     CorruptLogError,
     RelationExistsError,
     RelationNotFoundError,
+    SchemaNotFoundError,
     SiltError,
     UnsupportedStatementError,
 )
@@ -29,6 +31,7 @@ from dbt.adapters.silt.engine.kernel.publication.documents import Begun, Kind, M
 from dbt.adapters.silt.engine.kernel.publication.publications import Publications
 from dbt.adapters.silt.engine.kernel.storage.memory_store import MemoryStore
 from dbt.adapters.silt.engine.kernel.storage.store import ObjectMissing, Store
+from dbt.adapters.silt.engine.kernel.table.actions import SetTransaction
 from dbt.adapters.silt.engine.kernel.transaction.changes import Changes, Operation, ReadSet
 from dbt.adapters.silt.engine.kernel.transaction.commit import CommitSettings, commit
 from tests.memory_object_store import MemoryObjectStore
@@ -36,21 +39,27 @@ from tests.publication.tables import DyingStore, Killed
 from tests.unit.engine.kernel.log_builder import METADATA, PROTOCOL, add, paths
 
 T = TypeVar("T")
-KEPT, DROPPED, TO_VIEW, NEW, FROM_VIEW, VIEW, NEW_VIEW = (
-    RelationName("silt", "main", each) for each in ("kept", "dropped", "to_view", "new", "from_view", "v", "new_view")
+KEPT, DROPPED, AGAIN, TO_VIEW, NEW, FROM_VIEW, VIEW, NEW_VIEW = (
+    RelationName("silt", "main", each)
+    for each in ("kept", "dropped", "again", "to_view", "new", "from_view", "v", "new_view")
 )
 FUNCTION = RelationName("silt", "main", "f")
+GONE_TABLE, GONE_VIEW = (RelationName("silt", "gone", each) for each in ("t", "v"))
 CREATE = Changes(Operation("CREATE TABLE"), protocol=PROTOCOL, metadata=METADATA)
 BEFORE = {
     "kept": "table ['old']",
     "dropped": "table ['old']",
+    "again": "table ['old']",
     "to_view": "table ['old']",
     "from_view": "view select 1",
     "v": "view select 1",
     "f()": "return 1",
+    "gone.t": "table ['old']",
+    "gone.v": "view select 1",
 }
 AFTER = {
     "kept": "table ['new', 'old']",
+    "again": "table ['new']",
     "to_view": "view select 2",
     "new": "table ['new']",
     "from_view": "table ['new']",
@@ -83,6 +92,16 @@ def create(catalog: Catalog, name: RelationName, path: str, replace_view: bool =
     catalog.publish_table(name, log, replace_view)
 
 
+def create_again(inside: Catalog, name: RelationName) -> None:
+    """Creates a table that the branch has dropped."""
+    log = inside.dropped_table(name)
+    assert log is not None and inside.find(name) is None
+    base = log.snapshot()
+    removes = tuple(each.remove(1) for each in base.add_files())
+    commit(log, base, replace(CREATE, removes=removes), ReadSet(whole_table=True), CommitSettings())
+    inside.publish_table(name, log)
+
+
 def append(log: DeltaLog, path: str) -> None:
     log.store.put(path, b"data")
     commit(log, log.snapshot(), Changes(Operation("WRITE"), (add(path),)), ReadSet(), CommitSettings())
@@ -93,11 +112,14 @@ def filled(make: Callable[[], Store]) -> Store:
     store = make()
     catalog = opened(store, 99)
     catalog.create_schema("silt", "main")
-    for name in (KEPT, DROPPED, TO_VIEW):
+    for name in (KEPT, DROPPED, AGAIN, TO_VIEW):
         create(catalog, name, "old")
     for name in (FROM_VIEW, VIEW):
         catalog.put_view(view(name, "select 1"))
     catalog.put_function(function("return 1"))
+    catalog.create_schema("silt", "gone")
+    create(catalog, GONE_TABLE, "old")
+    catalog.put_view(view(GONE_VIEW, "select 1"))
     return store
 
 
@@ -105,20 +127,28 @@ def change_all(inside: Catalog) -> None:
     """Changes the database from `BEFORE` to `AFTER`."""
     append(inside.table(KEPT), "new")
     inside.drop_table(DROPPED)
+    inside.drop_table(AGAIN)
+    create_again(inside, AGAIN)
+    append(inside.table(AGAIN), "new")
     inside.put_view(view(TO_VIEW, "select 2"), replace=True, replace_table=True)
     create(inside, NEW, "new")
     create(inside, FROM_VIEW, "new", replace_view=True)
     inside.put_view(view(VIEW, "select 2"), replace=True)
     inside.put_view(view(NEW_VIEW, "select 2"))
     inside.put_function(function("return 2"), replace=True)
+    inside.drop_schema("silt", "gone", cascade=True)
 
 
 def shown(catalog: Catalog) -> dict[str, str]:
     """The relations and functions of the database, each with its content."""
     catalog = catalog.for_statement()
-    found = {each.name.identifier: content(catalog, each.name) for each in catalog.relations("silt", "main")}
-    for name in catalog.functions("silt", "main"):
-        found[f"{name.identifier}()"] = catalog.function(name).body or ""
+    found = {}
+    for schema in catalog.schemas("silt"):
+        prefix = "" if schema == "main" else f"{schema}."
+        for each in catalog.relations("silt", schema):
+            found[f"{prefix}{each.name.identifier}"] = content(catalog, each.name)
+        for name in catalog.functions("silt", schema):
+            found[f"{prefix}{name.identifier}()"] = catalog.function(name).body or ""
     return found
 
 
@@ -147,10 +177,12 @@ def test_names_change_on_the_branch_and_then_everywhere_at_once(store: Store) ->
     assert (shown(inside), shown(catalog), shown(opened(store, 1))) == (AFTER, BEFORE, BEFORE)
     assert branch.publish() == {
         "silt.main.kept": 2,
+        "silt.main.again": 2,
         "silt.main.new": 0,
         "silt.main.from_view": 0,
     }
     assert shown(catalog) == shown(opened(store, 2)) == AFTER
+    assert catalog.schemas("silt") == opened(store, 2).schemas("silt") == ["main"]
     assert not [file.path for file in store.files_below("") if "next" in file.path or "begun" in file.path]
 
 
@@ -187,13 +219,132 @@ def test_names_that_come_and_go_on_the_branch_leave_nothing(store: Store) -> Non
     assert shown(catalog) == BEFORE
 
 
-def test_a_dropped_table_cannot_be_created_again_on_the_branch(store: Store) -> None:
+def test_a_table_comes_and_goes_as_a_table_and_a_view_on_the_branch(store: Store) -> None:
+    branch, inside = branch_of(opened(store))
+    for _ in range(2):
+        inside.drop_table(AGAIN)
+        inside.put_view(view(AGAIN, "select 2"))
+        inside.drop_view(AGAIN)
+        create_again(inside, AGAIN)
+    append(inside.table(AGAIN), "new")
+    inside.drop_table(DROPPED)
+    with pytest.raises(RelationNotFoundError):
+        inside.table(DROPPED)
+    assert inside.dropped_table(KEPT) is inside.dropped_table(NEW) is None
+    branch.publish()
+    assert shown(opened(store, 1)) == {each: BEFORE[each] for each in BEFORE if each != "dropped"} | {
+        "again": "table ['new']"
+    }
+
+
+def test_a_schema_that_the_branch_has_dropped_is_missing_there_and_can_be_created_again(store: Store) -> None:
+    branch, inside = branch_of(opened(store))
+    with pytest.raises(RelationExistsError, match="not empty"):
+        inside.drop_schema("silt", "gone")
+    inside.drop_schema("silt", "gone", cascade=True)
+    again = opened(store, 1).on_branch("silt", opened(store, 1).branch("silt", branch.id))
+    for catalog in (inside, again):
+        assert catalog.schemas("silt") == ["main"] and not catalog.has_schema("silt", "gone")
+        assert catalog.find(GONE_TABLE) is None and not catalog.has_function(GONE_VIEW)
+        for missing in (
+            lambda catalog: catalog.relations("silt", "gone"),
+            lambda catalog: catalog.functions("silt", "gone"),
+            lambda catalog: catalog.table(GONE_TABLE),
+            lambda catalog: catalog.view(GONE_VIEW),
+            lambda catalog: catalog.function(GONE_VIEW),
+            lambda catalog: catalog.new_table(GONE_TABLE),
+            lambda catalog: catalog.put_view(view(GONE_VIEW, "select 2")),
+            lambda catalog: catalog.drop_schema("silt", "gone"),
+        ):
+            with pytest.raises(SchemaNotFoundError):
+                missing(catalog)
+        catalog.drop_schema("silt", "gone", if_exists=True)
+    assert opened(store, 2).has_schema("silt", "gone")
+    inside.create_schema("silt", "gone")
+    assert inside.relations("silt", "gone") == []
+    inside.put_view(view(GONE_VIEW, "select 2"))
+    branch.publish()
+    assert shown(opened(store, 3)) == {name: BEFORE[name] for name in BEFORE if name != "gone.t"} | {
+        "gone.v": "view select 2"
+    }
+
+
+def test_a_schema_without_names_is_dropped_at_the_end(store: Store) -> None:
+    branch, inside = branch_of(opened(store))
+    inside.create_schema("silt", "empty")
+    create(inside, RelationName("silt", "empty", "t"), "new")
+    inside.drop_table(RelationName("silt", "empty", "t"))
+    inside.drop_schema("silt", "empty")
+    assert opened(store, 1).schemas("silt") == ["empty", "gone", "main"]
+    assert branch.publish() == {}
+    assert opened(store, 2).schemas("silt") == ["gone", "main"]
+
+
+@pytest.mark.parametrize("meanwhile", ["create", "drop"])
+def test_a_schema_in_which_another_program_creates_a_table_remains_with_it(store: Store, meanwhile: str) -> None:
+    branch, inside = branch_of(opened(store))
+    inside.drop_schema("silt", "gone", cascade=True)
+    if meanwhile == "create":
+        create(opened(store, 1), RelationName("silt", "gone", "theirs"), "theirs")
+        branch.publish()
+        found = {name: each for name, each in shown(opened(store, 2)).items() if name.startswith("gone.")}
+        assert found == {"gone.theirs": "table ['theirs']"}
+        return
+    opened(store, 1).drop_schema("silt", "gone", cascade=True)
+    with pytest.raises(ConcurrentModificationError):
+        branch.publish()
+
+
+def test_files_of_no_relation_keep_a_schema_unless_its_content_is_dropped_too() -> None:
+    for cascade in (False, True):
+        store = filled(MemoryStore)
+        branch, inside = branch_of(opened(store))
+        inside.create_schema("silt", "files")
+        store.make_folder("files/more")
+        store.put("files/more/notes.csv", b"1")
+        inside.drop_schema("silt", "files", cascade=cascade)
+        branch.publish()
+        assert opened(store, 1).has_schema("silt", "files") is not cascade
+
+
+def test_a_dropped_table_of_the_branch_cannot_be_a_new_table(store: Store) -> None:
     _, inside = branch_of(opened(store))
     inside.drop_table(DROPPED)
     with pytest.raises(UnsupportedStatementError, match="dropped cannot be created again"):
         inside.new_table(DROPPED)
-    with pytest.raises(RelationNotFoundError):
-        inside.table(DROPPED)
+
+
+def test_a_table_that_a_killed_process_has_created_again_has_its_name(store: Store) -> None:
+    branch, inside = branch_of(opened(store))
+    inside.drop_table(AGAIN)
+    log = inside.dropped_table(AGAIN)
+    assert log is not None
+    commit(log, log.snapshot(), CREATE, ReadSet(), CommitSettings())
+    again = opened(store, 1).branch("silt", branch.id)
+    assert shown(opened(store, 2).on_branch("silt", again)) == {**BEFORE, "again": "table ['old']"}
+
+
+def test_a_table_that_is_created_again_has_done_no_unit_of_work(store: Store) -> None:
+    unit = Changes(Operation("WRITE"), transactions=(SetTransaction("unit", 7),))
+    log = opened(store).table(AGAIN)
+    commit(log, log.snapshot(), unit, ReadSet(), CommitSettings())
+    branch, inside = branch_of(opened(store))
+    inside.drop_table(AGAIN)
+    create_again(inside, AGAIN)
+    assert not inside.table(AGAIN).snapshot().holds(("unit", 7))
+    branch.publish()
+    assert not opened(store, 1).table(AGAIN).snapshot().holds(("unit", 7))
+
+
+def test_a_table_that_is_created_again_conflicts_with_a_writer(store: Store) -> None:
+    branch, inside = branch_of(opened(store))
+    inside.drop_table(AGAIN)
+    create_again(inside, AGAIN)
+    append(opened(store, 1).table(AGAIN), "theirs")
+    with pytest.raises(ConcurrentModificationError):
+        branch.publish()
+    branch.discard()
+    assert shown(opened(store, 2)) == {**BEFORE, "again": "table ['old', 'theirs']"}
 
 
 @pytest.mark.parametrize(

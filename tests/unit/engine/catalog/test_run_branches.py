@@ -28,6 +28,7 @@ from dbt.adapters.silt.engine.kernel.transaction.commit import CommitSettings, c
 from tests.publication.tables import Killed
 from tests.unit.engine.catalog.test_branch_names import (
     AFTER,
+    AGAIN,
     BEFORE,
     CREATE,
     DROPPED,
@@ -40,6 +41,7 @@ from tests.unit.engine.catalog.test_branch_names import (
     TO_VIEW,
     VIEW,
     Dying,
+    create_again,
     filled,
     function,
     opened,
@@ -75,16 +77,26 @@ def create_once(inside: Catalog, name: RelationName, replace_view: bool = False)
     append_once(inside, name)
 
 
+def create_again_once(inside: Catalog, name: RelationName) -> None:
+    found = inside.find(name)
+    if found is None or inside.table(name).snapshot().transaction_version("unit") is None:
+        inside.drop_table(name, if_exists=True)
+        create_again(inside, name)
+        append_once(inside, name)
+
+
 def work(inside: Catalog) -> None:
     """Changes the database from `BEFORE` to `AFTER`, without what an earlier process has done."""
     append_once(inside, KEPT)
     inside.drop_table(DROPPED, if_exists=True)
+    create_again_once(inside, AGAIN)
     inside.put_view(view(TO_VIEW, "select 2"), replace=True, replace_table=True)
     create_once(inside, NEW)
     create_once(inside, FROM_VIEW, replace_view=True)
     inside.put_view(view(VIEW, "select 2"), replace=True)
     inside.put_view(view(NEW_VIEW, "select 2"), replace=True)
     inside.put_function(function("return 2"), replace=True)
+    inside.drop_schema("silt", "gone", cascade=True, if_exists=True)
 
 
 def begun(catalog: Catalog, run: BranchedRun = RUN) -> tuple[RunBranches, BranchedRun, Branch, Catalog]:

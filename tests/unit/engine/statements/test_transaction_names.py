@@ -165,12 +165,111 @@ def test_bad_names_are_refused_before_anything_is_written(
     assert {path.suffix for path in files(shop) - before} == {".json"}
 
 
-def test_a_table_that_the_transaction_has_dropped_is_replaced_and_not_created_again(shop: House) -> None:
+@pytest.mark.parametrize(
+    "create",
+    [
+        "create table old as select 2L as id, 'x' as word",
+        "create or replace table old as select 2L as id, 'x' as word",
+        "create table if not exists old as select 2L as id, 'x' as word",
+        "create table old deep clone made",
+        "write",
+    ],
+)
+def test_a_table_that_the_transaction_has_dropped_is_created_again(shop: House, create: str) -> None:
+    shop.sql("insert into old values (7)", ("load", 3))
+    shop.sql("create table made as select 2L as id, 'x' as word")
     with shop.warehouse.transaction() as together:
         together.sql("drop table if exists old")
-        with pytest.raises(errors.UnsupportedStatementError, match="dropped cannot be created again"):
-            together.sql("create table old as select 2 as id")
+        with pytest.raises(errors.RelationNotFoundError):
+            together.sql("insert into old values (2)")
+        with pytest.raises(errors.RelationNotFoundError):
+            together.sql("replace table old as select 2 as id")
+        with pytest.raises(errors.RelationNotFoundError):
+            together.sql("create table old as select * from old")
+        if create == "write":
+            together.write(together.sql("select 2L as id, 'x' as word"), "old", txn=("load", 3))
+        else:
+            together.sql(create)
+        together.sql("insert into old values (3, 'y')")
+        assert sorted(together.table("old").collect()) == [(2, "x"), (3, "y")]
+        assert shop.another().rows("select * from old") == [(1,), (7,)]
+    for house in (shop, shop.another()):
+        assert house.rows("select * from old") == [(2, "x"), (3, "y")]
+    assert other_rows(shop, "old") == [(2, "x"), (3, "y")]
+    assert shop.rows("select * from old version as of 1") == [(1,), (7,)]
+
+
+def test_a_transaction_with_an_identifier_drops_and_creates_a_table_once(shop: House) -> None:
+    for amount in (1, 2):
+        with shop.warehouse.transaction(txn=("load", 7)) as together:
+            together.sql("drop table if exists old")
+            together.sql(f"create table old as select {amount} as id")
+            together.sql("insert into old values (9)")
+    assert shop.rows("select * from old") == [(1,), (9,)]
+
+
+def test_a_table_with_a_change_feed_whose_rows_have_changed_is_not_created_again(shop: House) -> None:
+    shop.sql("alter table old set tblproperties ('delta.enableChangeDataFeed' = 'true')")
+    with shop.warehouse.transaction() as together:
+        together.sql("update old set id = 2")
+        together.sql("drop table old")
+        with pytest.raises(errors.UnsupportedStatementError, match="enableChangeDataFeed"):
+            together.sql("create table old as select 3 as id")
     assert "old" not in names(shop)
+
+
+def test_tables_change_their_names_as_copies(shop: House) -> None:
+    with shop.warehouse.transaction() as together:
+        with pytest.raises(errors.UnsupportedStatementError, match=r"rename of a table.*deep clone.*drop table"):
+            together.sql("alter table old rename to before")
+        together.sql("create table next as select 2 as id")
+        together.sql("create table before deep clone old")
+        together.sql("drop table old")
+        together.sql("create table old deep clone next")
+        together.sql("drop table next")
+    assert shop.rows("select * from old") == other_rows(shop, "old") == [(2,)]
+    assert shop.rows("select * from before") == other_rows(shop, "before") == [(1,)]
+    assert "next" not in names(shop)
+
+
+@pytest.mark.parametrize("end", ["commit", "rollback"])
+def test_a_schema_is_dropped_with_its_names_at_the_end(shop: House, end: str) -> None:
+    shop.sql("create schema other")
+    shop.sql("create table other.t as select 1 as id")
+    shop.sql("create view other.v as select id from other.t")
+    shop.sql("begin")
+    with pytest.raises(errors.RelationExistsError, match="not empty"):
+        shop.sql("drop schema other")
+    shop.sql("insert into orders select id, 5 from other.v")
+    shop.sql("drop schema other cascade")
+    shop.sql("drop schema if exists other")
+    with pytest.raises(errors.RelationNotFoundError):
+        shop.sql("select * from other.t")
+    with pytest.raises(errors.UnsupportedStatementError, match="its database"):
+        shop.sql("create table other.u as select 1 as id")
+    with pytest.raises(errors.SchemaNotFoundError):
+        shop.sql("drop schema other")
+    with pytest.raises(errors.UnsupportedStatementError, match="its database"):
+        shop.sql("drop schema elsewhere.other cascade")
+    assert shop.warehouse.catalog.schemas("silt") == ["main"]
+    assert shop.another().rows("select * from other.v") == [(1,)]
+    shop.sql(end)
+    assert shop.another().warehouse.catalog.schemas("silt") == (["main"] if end == "commit" else ["main", "other"])
+    if end == "rollback":
+        assert shop.rows("select * from other.v") == [(1,)]
+
+
+@pytest.mark.parametrize("end", ["commit", "rollback"])
+def test_a_schema_is_created_at_once(shop: House, end: str) -> None:
+    shop.sql("begin")
+    shop.sql("create schema other")
+    shop.sql("create schema if not exists other")
+    with pytest.raises(errors.RelationExistsError):
+        shop.sql("create schema other")
+    shop.sql("create table other.fresh as select 1 as id")
+    assert shop.another().rows("show tables in other") == []
+    shop.sql(end)
+    assert [row.tableName for row in shop.another().fetched("show tables in other")] == ["fresh"] * (end == "commit")
 
 
 def test_a_view_has_another_name_at_the_end(shop: House) -> None:

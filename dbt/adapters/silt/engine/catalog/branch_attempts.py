@@ -12,7 +12,7 @@ from typing import Any, Final, TypeVar
 
 from dbt.adapters.silt.engine.catalog.branch_upkeep import FOLDER, is_too_old
 from dbt.adapters.silt.engine.kernel import foreign_json
-from dbt.adapters.silt.engine.kernel.errors import ConcurrentModificationError, CorruptLogError
+from dbt.adapters.silt.engine.kernel.errors import CommitStateUnknownError, ConcurrentModificationError, CorruptLogError
 from dbt.adapters.silt.engine.kernel.publication.documents import Status
 from dbt.adapters.silt.engine.kernel.publication.publications import Publications
 from dbt.adapters.silt.engine.kernel.storage.store import DOCUMENT_BYTES, ObjectMissing, PutResult, Store
@@ -80,8 +80,22 @@ class BranchAttempts:
         else:
             return
         raise ConcurrentModificationError(
-            f"the run on whose branch this session works {end}", remedy="Run `reset silt.branch` to leave the run"
+            f"the run on whose branch this session works {end}",
+            remedy="Run `reset silt.branch`, or leave the option `branch` out",
         )
+
+    def check_done(self) -> None:
+        """Checks the same after a change of a session.
+
+        Raises:
+            CommitStateUnknownError: if the change may or may not have been published with the branch.
+            CorruptLogError, StorageError: as `check_open`.
+        """
+        try:
+            self.check_open()
+        except ConcurrentModificationError as error:
+            problem = f"the change may or may not have been published with the run: {error.problem}"
+            raise CommitStateUnknownError(problem, remedy=error.remedy) from error
 
     def have_ended(self) -> bool:
         """Returns whether the branch was published or closed, as far as that is decided.

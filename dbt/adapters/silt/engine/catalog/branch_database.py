@@ -16,27 +16,38 @@ from dbt.adapters.silt.engine.catalog.documents import (
     serialize_function,
     serialize_view,
 )
+from dbt.adapters.silt.engine.catalog.log_end import is_last
 from dbt.adapters.silt.engine.catalog.names import RelationEntry, RelationKind, RelationName
 from dbt.adapters.silt.engine.kernel.errors import ConcurrentModificationError, UnsupportedStatementError
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.publication.branch_changes import OUTSIDE
 from dbt.adapters.silt.engine.kernel.publication.documents import Kind, Meaning, NameChange
+from dbt.adapters.silt.engine.kernel.publication_marks import MARK
 from dbt.adapters.silt.engine.kernel.storage.store import Store
+from dbt.adapters.silt.engine.kernel.table.actions import SetTransaction
 from dbt.adapters.silt.engine.kernel.transaction.branch_log import BranchLog
 from dbt.adapters.silt.engine.kernel.transaction.changes import (
     DROP_OPERATION,
     DROPPED_PROPERTY,
+    NOT_DONE,
     Changes,
     Operation,
     ReadSet,
 )
 from dbt.adapters.silt.engine.kernel.transaction.commit import CommitSettings, commit
 
+COPY: Final = (
+    "Run `create table ... deep clone` for the new name and `drop table` for the old name, or rename it outside of the "
+    "transaction"
+)
+"""The remedy for a rename of a table, which a transaction cannot contain."""
+
 _KINDS: Final = {Kind.TABLE: RelationKind.TABLE, Kind.VIEW: RelationKind.VIEW}
 
 
 class BranchDatabase:
-    """A database as a branch shows it. Schemas are the database's own: a new schema exists at once.
+    """A database as a branch shows it. A new schema exists at once for everyone; a schema that the branch drops exists
+    until the branch is published.
 
     Args:
         name: the name of the database.
@@ -61,18 +72,35 @@ class BranchDatabase:
         return BranchDatabase(self._name, self._main.for_statement(), self._branch)
 
     def schemas(self) -> list[str]:
-        return self._main.schemas()
+        return [each for each in self._main.schemas() if not self._branch.drops_schema(each)]
 
     def has_schema(self, schema: str) -> bool:
-        return self._main.has_schema(schema)
+        return not self._branch.drops_schema(schema) and self._main.has_schema(schema)
 
     def create_schema(self, schema: str, if_not_exists: bool) -> None:
-        self._main.create_schema(schema, if_not_exists)
+        if self._branch.drops_schema(schema):
+            self._main.create_schema(schema, if_not_exists=True)
+            self._branch.keep_schema(schema)
+        else:
+            self._main.create_schema(schema, if_not_exists)
 
-    def drop_schema(self, schema: str, cascade: bool) -> None:  # noqa: ARG002
-        raise _refused("a schema cannot be dropped", schema)
+    def drop_schema(self, schema: str, cascade: bool) -> None:
+        """Drops all names of the schema, which change when the branch is published, and then the schema itself."""
+        self._require(schema)
+        relations, functions = self.relations(schema), self.functions(schema)
+        if not cascade and (relations or functions):
+            raise name_errors.schema_not_empty(f"{self._name}.{schema}")
+        for each in relations:
+            if each.kind is RelationKind.TABLE:
+                self.drop_table(each.name, False, None)
+            else:
+                self.drop_view(each.name, False)
+        for name in functions:
+            self.drop_function(name, False)
+        self._branch.drop_schema(schema, cascade)
 
     def relations(self, schema: str) -> list[RelationEntry]:
+        self._require(schema)
         found = {each.name: each for each in self._main.relations(schema)}
         for change in self._branch.changes_in(schema):
             name = RelationName(self._name, schema, change.name)
@@ -83,6 +111,8 @@ class BranchDatabase:
 
     def find(self, name: RelationName) -> RelationEntry | None:
         change = self._branch.change_of(name)
+        if self._branch.drops_schema(name.schema):
+            return None
         if change is None:
             return self._main.find(name)
         return None if change.after is None else RelationEntry(name, _KINDS[change.after.kind])
@@ -95,7 +125,7 @@ class BranchDatabase:
         if present.after is None:
             raise name_errors.nothing(name, "table or view")
         if present.after.kind is Kind.TABLE:
-            raise _refused("a table cannot be renamed", str(name))
+            raise UnsupportedStatementError("a table cannot be renamed in a transaction", table=str(name), remedy=COPY)
         renamed = replace(self.view(name), name=new_name)
         if target.after is not None and (target.after.kind is Kind.TABLE or self.view(new_name) != renamed):
             raise name_errors.exists(new_name)
@@ -103,6 +133,7 @@ class BranchDatabase:
         self._change(present, None)
 
     def table(self, name: RelationName) -> DeltaLog:
+        self._require(name.schema)
         change = self._branch.change_of(name)
         if change is None:
             return self._branch.log(self._main.table(name))
@@ -120,15 +151,26 @@ class BranchDatabase:
         present = self._present(name)
         _check_free(name, present.after, replace_view)
         if present.before is not None and present.before.kind is Kind.TABLE:
-            raise _refused("a table that was dropped cannot be created again", str(name))
+            raise _refused("a table that was dropped cannot be created again by this program", str(name))
         return self._branch.new_log(self._main.new_table(name, replace_view=True))
 
+    def dropped_table(self, name: RelationName) -> BranchLog | None:
+        """Returns the table that the branch has dropped, or replaced by a view, and that exists outside of it.
+
+        A statement that creates a table of that name replaces the dropped table, whose log outside of the branch goes
+        on; `publish_table` then gives it its name again.
+        """
+        change = self._branch.change_of(name)
+        if change is None or change.before is None or change.before.kind is not Kind.TABLE:
+            return None
+        return None if change.after == change.before else self._branch.created(name, change.before)
+
     def publish_table(self, name: RelationName, log: DeltaLog, replace_view: bool) -> None:
-        """Gives a table that the branch has created its name on the branch."""
-        if not isinstance(log, BranchLog) or log.base() is not None:
+        """Gives a table that the branch has created, or created again, its name on the branch."""
+        if not isinstance(log, BranchLog) or (log.base() is not None and self._branch.change_of(name) is None):
             return
         present, created = self._present(name), Meaning(Kind.TABLE, self._branch.location_of(log))
-        if present.after != created:
+        if present.after != created and not is_last(log.snapshot()):
             _check_free(name, present.after, replace_view)
             self._change(present, created)
 
@@ -146,13 +188,14 @@ class BranchDatabase:
                 table=str(name),
                 version=snapshot.version,
             )
-        if log.base() is not None and DROPPED_PROPERTY not in snapshot.metadata.configuration:
+        if log.base() is not None and not is_last(snapshot):
             _end(log)
         self._change(present, None)
         if log.base() is None:
             self._branch.remove(log)
 
     def view(self, name: RelationName) -> View:
+        self._require(name.schema)
         change = self._branch.change_of(name)
         if change is None:
             return self._main.view(name)
@@ -180,6 +223,7 @@ class BranchDatabase:
             self._change(present, None)
 
     def functions(self, schema: str) -> list[RelationName]:
+        self._require(schema)
         found = set(self._main.functions(schema))
         for change in self._branch.changes_in(schema, is_function=True):
             name = RelationName(self._name, schema, change.name)
@@ -190,9 +234,12 @@ class BranchDatabase:
 
     def has_function(self, name: RelationName) -> bool:
         change = self._branch.change_of(name, is_function=True)
+        if self._branch.drops_schema(name.schema):
+            return False
         return self._main.has_function(name) if change is None else change.after is not None
 
     def function(self, name: RelationName) -> Function:
+        self._require(name.schema)
         change = self._branch.change_of(name, is_function=True)
         if change is None:
             return self._main.function(name)
@@ -225,6 +272,11 @@ class BranchDatabase:
         meaning = self.published.meaning(name, is_function)
         return NameChange(name.schema, name.identifier, meaning, meaning, is_function)
 
+    def _require(self, schema: str) -> None:
+        """Raises SchemaNotFoundError if the branch has dropped the schema."""
+        if self._branch.drops_schema(schema):
+            raise name_errors.no_schema(f"{self._name}.{schema}")
+
     def _change(self, present: NameChange, after: Meaning | None) -> None:
         self._branch.change(replace(present, after=after))
 
@@ -242,10 +294,13 @@ def _check_free(name: RelationName, present: Meaning | None, replace_view: bool)
 
 
 def _end(log: BranchLog) -> None:
-    """Commits the last version of a table on the branch."""
+    """Commits the last version of a table on the branch: a table that is created again has done no unit of work."""
     snapshot = log.snapshot()
     properties = {**snapshot.metadata.configuration, DROPPED_PROPERTY: str(log.clock.now_ms())}
-    last = Changes(Operation(DROP_OPERATION), metadata=replace(snapshot.metadata, configuration=properties))
+    metadata = replace(snapshot.metadata, configuration=properties)
+    done = (each.app_id for each in snapshot.transactions.values() if each.version >= 0 and each.app_id != MARK)
+    forgotten = tuple(SetTransaction(app_id, NOT_DONE) for app_id in done)
+    last = Changes(Operation(DROP_OPERATION), metadata=metadata, forgotten=forgotten)
     commit(log, snapshot, last, ReadSet(), CommitSettings())
 
 

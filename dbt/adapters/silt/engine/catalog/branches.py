@@ -1,6 +1,7 @@
 """A branch of a database: a line of its tables and names that only programs which know the branch's id read and write.
 
     _branches/<id>/<digest>.name.json           a name that the branch has changed
+    _branches/<id>/<digest>.schema.json         a schema that the branch drops with all its names
     _branches/<id>/<table's folder>/base.json   the version of the table at which the branch begins
     _branches/<id>/<table's folder>/<n>.json    the commits of the branch, numbered as in the table's log
 
@@ -13,7 +14,8 @@ import json
 import logging
 import threading
 from collections.abc import Collection, Iterable
-from typing import Final, TypeAlias, cast
+from dataclasses import replace
+from typing import Any, Final, TypeAlias, cast
 
 from dbt.adapters.silt.engine.catalog.branch_attempts import JOINED, BranchAttempts, Joined, documents, parsed
 from dbt.adapters.silt.engine.catalog.branch_conflicts import (
@@ -26,7 +28,8 @@ from dbt.adapters.silt.engine.catalog.branch_conflicts import (
 from dbt.adapters.silt.engine.catalog.branch_upkeep import FOLDER, folders
 from dbt.adapters.silt.engine.catalog.database import BranchNames
 from dbt.adapters.silt.engine.catalog.documents import file_name
-from dbt.adapters.silt.engine.catalog.names import RelationName, name_parts
+from dbt.adapters.silt.engine.catalog.log_end import is_last
+from dbt.adapters.silt.engine.catalog.names import RelationName, is_identifier, name_parts
 from dbt.adapters.silt.engine.kernel.errors import (
     ConcurrentDropError,
     NotATableError,
@@ -46,11 +49,12 @@ from dbt.adapters.silt.engine.kernel.publication.documents import (
 from dbt.adapters.silt.engine.kernel.publication.publications import Publications
 from dbt.adapters.silt.engine.kernel.publication.publish import OF_STATEMENTS, PublishSettings, Txn, publish
 from dbt.adapters.silt.engine.kernel.transaction.branch_log import BASE, BranchLog
-from dbt.adapters.silt.engine.kernel.transaction.changes import DROPPED_PROPERTY, ReadSet
+from dbt.adapters.silt.engine.kernel.transaction.changes import ReadSet
 
 _logger = logging.getLogger(__name__)
 
 _NAME: Final = ".name.json"
+_SCHEMA: Final = ".schema.json"
 _Key: TypeAlias = tuple[str, str, bool]
 """The schema and the name of a relation or function, and whether it is a function."""
 
@@ -72,6 +76,7 @@ class Branch:
         self._register = register
         self._logs: dict[str, BranchLog] = {}
         self._names: dict[_Key, NameChange] = {}
+        self._dropped_schemas: dict[str, bool] = {}
         self._superseded: list[Meaning] = []
         self.attempts = BranchAttempts(register, self.id)
         self._lock = threading.RLock()
@@ -141,6 +146,36 @@ class Branch:
             if known is not None and known.after is not None and known.after not in (change.before, change.after):
                 self._superseded.append(known.after)
             self._note(change)
+
+    def drops_schema(self, schema: str) -> bool:
+        """Returns whether the branch has dropped a schema."""
+        return schema in self._dropped_schemas
+
+    def drop_schema(self, schema: str, cascade: bool) -> None:
+        """Drops a schema whose names the branch has dropped; outside of the branch, when it is published and the schema
+        is then empty.
+
+        Args:
+            cascade: whether files that belong to no relation are deleted too.
+
+        Raises:
+            StorageError: if the storage failed; the schema is not dropped.
+        """
+        body = json.dumps({"schema": schema, "cascade": cascade}).encode()
+        with self._lock:
+            self._register.store.make_folder(self._folder)
+            self._register.store.put(self._schema_path(schema), body)
+            self._dropped_schemas = {**self._dropped_schemas, schema: cascade}
+
+    def keep_schema(self, schema: str) -> None:
+        """Takes back that the branch has dropped a schema.
+
+        Raises:
+            StorageError: if the storage failed; the schema is still dropped.
+        """
+        with self._lock:
+            self._register.store.delete(self._schema_path(schema))
+            self._dropped_schemas = {each: how for each, how in self._dropped_schemas.items() if each != schema}
 
     def publish(self, txn: Txn = None) -> dict[str, int]:
         """Publishes the changes of the branch, and deletes it; returns the new versions, by the tables' names.
@@ -219,6 +254,9 @@ class Branch:
         for change in self._names.values():
             if (change.schema, change.name) not in lost:
                 other.change(change)
+        for schema, cascade in self._dropped_schemas.items():
+            if not any(lost_schema == schema for lost_schema, _ in lost):
+                other.drop_schema(schema, cascade)
         other._superseded = list(self._superseded)
         return other
 
@@ -274,7 +312,19 @@ class Branch:
     def _published(self, settings: PublishSettings) -> dict[str, int]:
         versions = publish(self._register, self._used(), tuple(self._names.values()), settings)
         self._forget(self._superseded)
+        self._drop_schemas()
         return versions
+
+    def _drop_schemas(self) -> None:
+        """Drops the empty schemas that the published branch has dropped; a failure leaves them."""
+        for schema, cascade in self._dropped_schemas.items():
+            try:
+                cast(BranchNames, self._register.names).drop_empty_schema(schema, cascade)
+            except SiltError as error:
+                _logger.warning("the schema %s is empty, and is left: %s", schema, error)
+
+    def _schema_path(self, schema: str) -> str:
+        return f"{self._folder}/{file_name(schema)}{_SCHEMA}"
 
     def _forget(self, meanings: Iterable[Meaning]) -> None:
         """Deletes definitions to which no name refers. Not earlier: another process may publish the same branch."""
@@ -310,6 +360,8 @@ class Branch:
         for path in documents(store, self._folder):
             if path.endswith(_NAME):
                 self._note(parsed(store, path, parse_change))
+            if path.endswith(_SCHEMA):
+                self._dropped_schemas.update([parsed(store, path, _dropped_schema)])
         for path in (file.path for file in store.files_below(self._folder)):
             if path.endswith(f"/{BASE}"):
                 location = path.removeprefix(f"{self._folder}/").removesuffix(f"/{BASE}")
@@ -333,20 +385,22 @@ class Branch:
             del self._logs[location]
 
     def _complete_names(self) -> None:
-        """Changes the names of the tables that another process has created or dropped on the branch, if that process
-        has not changed them yet.
+        """Changes the names of the tables that another process has created, dropped or created again on the branch, if
+        that process has not changed them yet.
         """
         named = {each.after.text for each in self._names.values() if each.after and each.after.kind is Kind.TABLE}
         for location, log in self._logs.items():
             if location in named or not commits_on(log):
                 continue
-            is_dropped = DROPPED_PROPERTY in log.snapshot().metadata.configuration
-            if is_dropped or log.base() is None:
-                self._complete_name(log, None if is_dropped else Meaning(Kind.TABLE, location))
+            is_dropped = is_last(log.snapshot())
+            self._complete_name(log, None if is_dropped else Meaning(Kind.TABLE, location))
 
     def _complete_name(self, log: BranchLog, after: Meaning | None) -> None:
         name = RelationName(*name_parts(log.name))
-        if self.change_of(name) is None:
+        known = self.change_of(name)
+        if known is not None and after is not None and known.before == after:
+            self._note(replace(known, after=after))
+        elif known is None and (after is None or log.base() is None):
             before = cast(BranchNames, self._register.names).meaning(name, is_function=False)
             self._note(NameChange(name.schema, name.identifier, before, after))
 
@@ -363,17 +417,26 @@ class Branch:
         """Deletes the branch, or all of it except the record of the attempts to publish it."""
         with self._lock:
             self._logs.clear()
-            self._names = {}
+            self._names, self._dropped_schemas = {}, {}
         store = self._register.store
         try:
             if not but_attempts:
                 store.delete_folder(self._folder)
                 return
-            store.delete_all([path for path in documents(store, self._folder) if path.endswith((_NAME, JOINED))])
+            store.delete_all(
+                [path for path in documents(store, self._folder) if path.endswith((_NAME, _SCHEMA, JOINED))]
+            )
             for name in folders(store, self._folder):
                 store.delete_folder(f"{self._folder}/{name}")
         except SiltError as error:
             _logger.warning("the commits of the branch %s are left: %s", self.id, error)
+
+
+def _dropped_schema(body: Any) -> tuple[str, bool]:
+    schema = body["schema"]
+    if not isinstance(schema, str) or not is_identifier(schema):
+        raise ValueError(f"{schema!r:.100} is not the name of a schema")
+    return schema, bool(body["cascade"])
 
 
 def _key(change: NameChange) -> _Key:

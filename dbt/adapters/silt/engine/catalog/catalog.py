@@ -271,6 +271,11 @@ class Catalog:
         check_new_names(name.identifier)
         return self._database(name.database).new_table(name, replace_view)
 
+    def dropped_table(self, name: RelationName) -> DeltaLog | None:
+        """Returns the table that the branch of this catalog has dropped, if any; see `BranchDatabase.dropped_table`."""
+        found = self._databases.get(name.database)
+        return found.dropped_table(name) if isinstance(found, BranchDatabase) else None
+
     def drop_table(self, name: RelationName, if_exists: bool = False, version: int | None = None) -> None:
         """Drops a table and its files.
 

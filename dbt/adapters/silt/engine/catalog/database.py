@@ -27,6 +27,14 @@ class BranchNames(PublishedNames, Protocol):
         """Returns the document of a view or function."""
         ...
 
+    def drop_empty_schema(self, schema: str, cascade: bool) -> None:
+        """Drops a schema without relations and functions; another schema, or a schema that is missing, is left.
+
+        Args:
+            cascade: whether files that belong to no relation are deleted too.
+        """
+        ...
+
 
 class Database(Protocol):
     """The schemas, tables, views and functions of a database; its methods are described in `Catalog`.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import ExitStack
+from functools import partial
 from typing import Final, TypeVar
 
 from dbt.adapters.silt.engine.catalog import name_errors
@@ -16,6 +17,7 @@ from dbt.adapters.silt.engine.catalog.folders.folder_documents import (
     suffix_of,
 )
 from dbt.adapters.silt.engine.catalog.folders.folder_tables import FolderTables
+from dbt.adapters.silt.engine.catalog.folders.locks import exclusive
 from dbt.adapters.silt.engine.catalog.log_end import announce_end
 from dbt.adapters.silt.engine.catalog.names import RelationName, is_identifier
 from dbt.adapters.silt.engine.kernel.clock import Clock
@@ -23,6 +25,7 @@ from dbt.adapters.silt.engine.kernel.errors import CorruptLogError, SchemaNotFou
 from dbt.adapters.silt.engine.kernel.publication.documents import Begun, Kind, Meaning, NameChange
 from dbt.adapters.silt.engine.kernel.publication.prepared import Settle
 from dbt.adapters.silt.engine.kernel.publication_marks import UndecidedPublication
+from dbt.adapters.silt.engine.kernel.storage.store import ObjectMissing
 
 T = TypeVar("T")
 
@@ -63,6 +66,22 @@ class FolderNames:
 
     def forget(self, meaning: Meaning) -> None:
         """Does nothing: the document is in the meaning."""
+
+    def drop_empty_schema(self, schema: str, cascade: bool) -> None:
+        """Drops a schema without relations and functions; see `BranchNames`."""
+        try:
+            self.settle_all(schema)
+            self.exclusively(partial(self._drop_empty_schema, schema, cascade))
+        except (SchemaNotFoundError, ObjectMissing):
+            return
+        layout.empty_trash(self._store, "")
+
+    def _drop_empty_schema(self, schema: str, cascade: bool) -> None:
+        with exclusive(self._store, "", self._clock), layout.locked_schema(self._store, schema, self._clock):
+            used = bool(self._tables.names(self._store, self._database, schema))
+            used = used or any(self.documents.names(self._database, schema, suffix) for suffix in _SUFFIXES)
+            if not used and (cascade or not layout.has_files(self._store, schema)):
+                layout.move_to_trash(self._store, schema, self._clock)
 
     def note(self, begun: Begun, settle: Settle, check: Callable[[], None]) -> None:
         for change in begun.names:

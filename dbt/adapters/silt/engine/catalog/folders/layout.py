@@ -109,6 +109,12 @@ def is_occupied(store: Store, schema: str) -> bool:
     return any(name != _SCHEMA_MARKER and not name.startswith(".") for name in names)
 
 
+def has_files(store: Store, schema: str) -> bool:
+    """Returns whether the folder of a schema contains files other than the marker and hidden files, at any depth."""
+    paths = (file.path.removeprefix(f"{schema}/") for file in store.files_below(schema))
+    return any(path != _SCHEMA_MARKER and not path.startswith(".") for path in paths)
+
+
 def move_to_trash(store: Store, folder: str, clock: Clock) -> None:
     """Hides a folder from readers, by a single rename."""
     path = store.local_path(folder)

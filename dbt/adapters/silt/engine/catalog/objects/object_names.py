@@ -97,6 +97,18 @@ class ObjectNames:
         if meaning.kind is not Kind.TABLE:
             self._definitions.remove(meaning.text)
 
+    def drop_empty_schema(self, schema: str, cascade: bool) -> None:  # noqa: ARG002
+        """Drops a schema without relations and functions; see `BranchNames`."""
+
+        def dropped(names: Names) -> Names:
+            found = names.schemas.get(schema)
+            return names if found is None or not found.is_empty else names.with_schema(schema, None)
+
+        found = self._register.read().schemas.get(schema)
+        for each in () if found is None else found.relations:
+            self._ends.settle_if_ended(RelationName(self._database, schema, each))
+        self._register.change(dropped)
+
     def note(self, begun: Begun, settle: Settle, check: Callable[[], None]) -> None:
         _check(begun)
 

@@ -151,7 +151,7 @@ def commit(
     _check_not_recorded(changes, base)
     if base is not None:
         base.check_undoubted()
-        _check_not_dropped(base)
+        _check_not_dropped(log, base, changes)
     folder = log_folder_of(log, base)
     make_durable(log, changes, folder)
     pending = stamped(log, changes)
@@ -164,9 +164,12 @@ def commit(
     return _commit_after_winners(log, folder, PendingCommit(base, pending, reads, level), info, settings.max_attempts)
 
 
-def _check_not_dropped(base: Snapshot) -> None:
-    """Raises an error if the base is the last version of a dropped table, whose name was resolved before the drop."""
-    if DROPPED_PROPERTY in base.metadata.configuration:
+def _check_not_dropped(log: DeltaLog, base: Snapshot, changes: Changes) -> None:
+    """Raises an error if the base is the last version of a dropped table, whose name was resolved before the drop; on a
+    branch, which only has dropped the table when it is published, the changes may create it again.
+    """
+    is_created_again = isinstance(log, BranchLog) and changes.metadata is not None
+    if DROPPED_PROPERTY in base.metadata.configuration and not is_created_again:
         raise ConcurrentDropError("the table was dropped", table=base.table, version=base.version)
 
 

@@ -50,13 +50,13 @@ def create_table(context: Context, statement: ast.CreateTable) -> Result:
         resolved = context.resolver.resolve(texts, target=target.log, replaces_target=True)
         check_consumer(resolved.positions, target.name)
         query = context.frame(resolved) if texts else None
-        settings = _settings(context, statement, resolved, target)
+        settings, mode = _settings(context, statement, resolved, target), target.mode(statement.mode)
 
         def make(log: DeltaLog) -> Outcome:
             location = TableLocation(log, resolved.target, is_managed=target.path is None)
             if statement.differences_by and query is not None:
-                return create_by_differences(context.spark, location, definition, query, statement.mode, settings)
-            return create.create(context.spark, location, definition, query, statement.mode, settings)
+                return create_by_differences(context.spark, location, definition, query, mode, settings)
+            return create.create(context.spark, location, definition, query, mode, settings)
 
         return make
 
@@ -80,10 +80,8 @@ def create_table_like(context: Context, statement: ast.CreateTableLike) -> Resul
         resolved = context.resolver.query(f"select * from {name}")
         definition = _like(kernel_schema(context.frame(resolved).schema), statement)
         base = None if target.log is None else target.log.snapshot()
-        settings = settings_with(context, resolved)
-        return lambda log: create.create(
-            context.spark, TableLocation(log, base), definition, None, statement.mode, settings
-        )
+        settings, mode = settings_with(context, resolved), target.mode(statement.mode)
+        return lambda log: create.create(context.spark, TableLocation(log, base), definition, None, mode, settings)
 
     refuse = partial(_refuse, statement)
     return make_table(context, statement, Verb(_OPERATION, refuse), target, define)

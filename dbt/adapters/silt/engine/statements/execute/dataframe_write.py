@@ -99,7 +99,7 @@ def write(context: Context, statement: ast.WriteRows) -> Result:
     target = create_target_of(context, statement.table, CreateMode.CREATE)
     if target is None:
         raise _not_in_warehouse(statement.table)
-    if target.log is None or statement.mode in (SaveMode.ERROR, SaveMode.IGNORE):
+    if target.log is None or not target.exists or statement.mode in (SaveMode.ERROR, SaveMode.IGNORE):
         return _create(context, statement, target)
     snapshot = target.log.snapshot()
     if statement.overwrite_schema:
@@ -178,7 +178,7 @@ def _create(context: Context, statement: ast.WriteRows, target: CreateTarget) ->
         partitioned_by=statement.partition_by or (),
         query=_rows(statement),
     )
-    if target.log is None and statement.replace_where is not None:
+    if not target.exists and statement.replace_where is not None:
         # The write itself checks the rows; only this call creates the empty table.
         empty = replace(creation, mode=CreateMode.CREATE_IF_NOT_EXISTS, query=f"{_rows(statement)} where false")
         create_table.create_table(replace(context, settings=replace(context.settings, txn=None)), empty)
@@ -187,7 +187,7 @@ def _create(context: Context, statement: ast.WriteRows, target: CreateTarget) ->
         return create_table.create_table(context, creation)
     except (ConcurrentCreateError, RelationExistsError):
         is_there = create_target_of(context, statement.table, CreateMode.CREATE)
-        if statement.mode in (SaveMode.ERROR, SaveMode.IGNORE) or is_there is None or is_there.log is None:
+        if statement.mode in (SaveMode.ERROR, SaveMode.IGNORE) or is_there is None or not is_there.exists:
             raise
         return write(context, statement)
 

@@ -79,7 +79,7 @@ def _clone(context: Context, statement: ast.Clone, target: CreateTarget, source:
         TableLocation(log, resolved.target, is_managed=target.path is None),
         cloned,
         CloneOptions(statement.shallow, statement.properties),
-        statement.mode,
+        target.mode(statement.mode),
         settings_with(context, replace(resolved, inputs=inputs)).with_commit_info(origin.commit_info()),
     )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from dbt.adapters.silt.engine.catalog.names import RelationKind, RelationName
-from dbt.adapters.silt.engine.kernel.errors import ConcurrentCreateError, RelationExistsError
+from dbt.adapters.silt.engine.kernel.errors import ConcurrentCreateError, RelationExistsError, RelationNotFoundError
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.table.paths import LOG_FOLDER
 from dbt.adapters.silt.engine.sql import ast
@@ -15,12 +15,36 @@ from dbt.adapters.silt.engine.statements.steps.context import Context
 
 @dataclass(frozen=True)
 class CreateTarget:
-    """The location of a table to create, by name or by path; `log` is None if the table does not exist yet."""
+    """The location of a table to create, by name or by path.
+
+    Attributes:
+        log: the table that is replaced, if any.
+        is_view: whether the table replaces a view.
+        is_dropped: whether the open transaction has dropped the table: for the statement it does not exist.
+    """
 
     name: RelationName | None
     path: str | None
     log: DeltaLog | None
     is_view: bool = False
+    is_dropped: bool = False
+
+    @property
+    def exists(self) -> bool:
+        """Whether the statement finds a table there."""
+        return self.log is not None and not self.is_dropped
+
+    def mode(self, asked: CreateMode) -> CreateMode:
+        """Returns the mode in which a statement creates the table: a table that was dropped is replaced.
+
+        Raises:
+            RelationNotFoundError: if the statement only replaces a table, and the transaction has dropped it.
+        """
+        if not self.is_dropped:
+            return asked
+        if asked is CreateMode.REPLACE:
+            raise RelationNotFoundError("the table to replace does not exist", table=self.label)
+        return CreateMode.CREATE_OR_REPLACE
 
     @property
     def label(self) -> str:
@@ -82,8 +106,9 @@ def create_target_of(context: Context, name: Name, mode: CreateMode) -> CreateTa
     if full is None:
         return None
     entry = context.catalog.find(full)
-    if entry is None or entry.kind is RelationKind.TABLE:
-        return CreateTarget(full, None, None if entry is None else context.catalog.table(full))
-    if mode is not CreateMode.CREATE_OR_REPLACE:
+    if entry is not None and entry.kind is RelationKind.TABLE:
+        return CreateTarget(full, None, context.catalog.table(full))
+    if entry is not None and mode is not CreateMode.CREATE_OR_REPLACE:
         raise RelationExistsError("a view with that name exists", table=str(full), remedy="Drop the view first")
-    return CreateTarget(full, None, None, is_view=True)
+    dropped = context.catalog.dropped_table(full)
+    return CreateTarget(full, None, dropped, is_view=entry is not None, is_dropped=dropped is not None)

@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Final, TypeGuard
 
+from dbt.adapters.silt.engine.catalog.branch_database import COPY
 from dbt.adapters.silt.engine.catalog.branches import Branch
 from dbt.adapters.silt.engine.catalog.catalog import Catalog
-from dbt.adapters.silt.engine.catalog.names import normalize
+from dbt.adapters.silt.engine.catalog.names import RelationKind, RelationName, normalize
 from dbt.adapters.silt.engine.kernel.errors import (
     CommitStateUnknownError,
     ConcurrentModificationError,
@@ -136,13 +137,10 @@ class SessionTransaction:
         if not self._is_joined or isinstance(statement, (ast.SetSetting, ast.ResetSetting)):
             return
         assert self._branch is not None
-        try:
+        if is_done:
+            self._branch.attempts.check_done()
+        else:
             self._branch.attempts.check_open()
-        except ConcurrentModificationError as error:
-            if is_done:
-                problem = f"the change may or may not have been published with the run: {error.problem}"
-                raise CommitStateUnknownError(problem, remedy=error.remedy) from error
-            raise
 
     @property
     def ends_with_session(self) -> bool:
@@ -190,17 +188,18 @@ class SessionTransaction:
                 f"{_words(statement)} changes the run, and `silt sql --run` only shows it",
                 remedy=f"Leave `--run` out, and begin with `set {BRANCH_SETTING} = '...'` and the id of the run",
             )
-        if (self._is_of_run and isinstance(statement, ast.CreateSchema)) or _is_temporary(statement, namespace):
+        if isinstance(statement, ast.CreateSchema) or _is_temporary(statement, namespace):
+            return None
+        if isinstance(statement, ast.DropSchema):
+            self._check_schema(statement, namespace)
             return None
         name = statement.table if isinstance(statement, ast.Optimize) else statement.changed_table
         changed_name = _changed_name(statement, namespace)
         if changed_name is not None:
-            self._check_name(changed_name, namespace)
-            return None
+            return self._changed_table(statement, self._checked_name(changed_name, namespace))
         is_other = statement.effect is Effect.OTHER and not isinstance(statement, ast.Optimize)
         if is_other or name is None:
-            remedy = _LATER if isinstance(statement, ast.Vacuum) else OUTSIDE
-            raise UnsupportedStatementError(f"{_words(statement)} cannot be part of a transaction", remedy=remedy)
+            raise _not_contained(statement)
         meaning = namespace.meaning(name)
         log = meaning.log if isinstance(meaning, WarehouseTable) else None
         if not isinstance(log, BranchLog):
@@ -208,11 +207,35 @@ class SessionTransaction:
         check_can_change(log, moves_rows=isinstance(statement, ast.Optimize))
         return log
 
-    def _check_name(self, name: Name, namespace: Namespace) -> None:
-        """Checks that a statement only changes names in the transaction's database."""
+    def _check_schema(self, statement: ast.DropSchema, namespace: Namespace) -> None:
+        """Checks that a statement drops a schema of the transaction's database."""
+        *database, schema = statement.name
+        is_own = [normalize(each) for each in database or [namespace.database]] == [self._database]
+        is_elsewhere = is_own and not database and not self.catalog.has_schema(self._database, schema)
+        if not is_own or (is_elsewhere and namespace.is_spark_schema(schema)):
+            raise _not_of_database(statement.name)
+
+    def _checked_name(self, name: Name, namespace: Namespace) -> RelationName:
+        """Returns the full name that a statement changes, in the transaction's database."""
         found = None if ast.is_path(name) else namespace.name_in_warehouse(name)
         if found is None or found.database != self._database:
             raise _not_of_database(name)
+        return found
+
+    def _changed_table(self, statement: Statement, name: RelationName) -> BranchLog | None:
+        """Returns the table that the statement drops, or None if it changes no table that exists outside.
+
+        Raises:
+            UnsupportedStatementError: if a table that was dropped cannot be created again.
+        """
+        entry = self.catalog.find(name)
+        if isinstance(statement, ast.DropTable) and entry is not None and entry.kind is RelationKind.TABLE:
+            log = self.catalog.table(name)
+            return log if isinstance(log, BranchLog) else None
+        dropped = self.catalog.dropped_table(name)
+        if isinstance(statement, (ast.MakesTable, ast.WriteRows)) and isinstance(dropped, BranchLog):
+            check_can_change(dropped)
+        return None
 
     def holds(self, log: BranchLog) -> bool:
         """Returns whether the table had the transaction's own identifier before the transaction."""
@@ -234,6 +257,15 @@ class SessionTransaction:
         if branch is None:
             raise InvalidStatementError(f"no transaction is open, so nothing can be {what}", remedy="Run `begin` first")
         return branch
+
+
+def _not_contained(statement: Statement) -> UnsupportedStatementError:
+    what, remedy = _words(statement), OUTSIDE
+    if isinstance(statement, ast.Vacuum):
+        remedy = _LATER
+    elif isinstance(statement, ast.Rename):
+        what, remedy = "a rename of a table", COPY
+    return UnsupportedStatementError(f"{what} cannot be part of a transaction", remedy=remedy)
 
 
 def _not_of_database(name: Name) -> UnsupportedStatementError:
