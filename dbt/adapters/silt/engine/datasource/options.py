@@ -23,7 +23,7 @@ READ: Final = ("versionAsOf", "timestampAsOf", *FEED, *ENDING, "columns", "where
 STREAM_READ: Final = (*FEED, "skipChangeCommits", "ignoreDeletes", "maxFilesPerTrigger", "maxBytesPerTrigger")
 WRITE: Final = (
     *("partitionBy", "replaceWhere", "partitionOverwriteMode"),
-    *("txnAppId", "txnVersion", "userMetadata"),
+    *("txnAppId", "txnVersion", "userMetadata", "branch"),
 )
 STREAM_WRITE: Final = ("partitionBy", "txnAppId", "userMetadata", "checkpointLocation", "queryName")
 
@@ -162,6 +162,11 @@ def _zone(name: str) -> ZoneInfo | timezone:
 
 
 def _unknown(name: str, known: tuple[str, ...]) -> InvalidArgumentError:
+    if name == "branch":
+        return InvalidArgumentError(
+            "a stream cannot read or write the branch of a run",
+            remedy="Write its batches with `foreachBatch`, each with the option `branch`",
+        )
     found = next((each for each in _ELSEWHERE if each.lower() == name), None)
     if found is not None:
         return InvalidArgumentError(

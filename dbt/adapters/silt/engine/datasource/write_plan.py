@@ -8,32 +8,26 @@ from dataclasses import dataclass
 from pyspark.sql import types as spark_types
 
 from dbt.adapters.silt.engine.arrow.read import condition
-from dbt.adapters.silt.engine.arrow.tables import TableLocation, TableSource, path_in
+from dbt.adapters.silt.engine.arrow.tables import TableLocation
 from dbt.adapters.silt.engine.arrow.types import arrow_schema
-from dbt.adapters.silt.engine.catalog.catalog import Catalog
-from dbt.adapters.silt.engine.catalog.locations import allowed_folders, check_locations, table_location
-from dbt.adapters.silt.engine.catalog.names import RelationKind
-from dbt.adapters.silt.engine.catalog.open_databases import open_databases, open_location
 from dbt.adapters.silt.engine.commands.spark.partitions import check_partitionable
 from dbt.adapters.silt.engine.commands.spark.types import kernel_schema
 from dbt.adapters.silt.engine.datasource.options import Options, at_most_one
+from dbt.adapters.silt.engine.datasource.write_target import TargetTable
 from dbt.adapters.silt.engine.kernel.errors import (
-    ConcurrentCreateError,
     InvalidArgumentError,
     NotNullViolationError,
-    RelationExistsError,
     TypeMismatchError,
     UnsupportedFeatureError,
 )
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
-from dbt.adapters.silt.engine.kernel.storage.settings import storages
+from dbt.adapters.silt.engine.kernel.publication.branch_changes import check_can_change
 from dbt.adapters.silt.engine.kernel.table import storable_schema
 from dbt.adapters.silt.engine.kernel.table.actions import Metadata
 from dbt.adapters.silt.engine.kernel.table.expressions import TRUE, Expression
 from dbt.adapters.silt.engine.kernel.table.features import check_writable
 from dbt.adapters.silt.engine.kernel.table.identity import identities
-from dbt.adapters.silt.engine.kernel.table.paths import LOG_FOLDER
 from dbt.adapters.silt.engine.kernel.table.properties import TableProperties
 from dbt.adapters.silt.engine.kernel.table.schema import (
     CURRENT_DEFAULT,
@@ -48,6 +42,7 @@ from dbt.adapters.silt.engine.kernel.table.schema import (
 )
 from dbt.adapters.silt.engine.kernel.table.storable_schema import check_storable, check_voids
 from dbt.adapters.silt.engine.kernel.table.type_widening import is_widening
+from dbt.adapters.silt.engine.kernel.transaction.branch_log import BranchLog
 
 _REMEDY = "Write the rows with `Warehouse.write` or by SQL"
 _OF_COLUMNS = {
@@ -152,81 +147,6 @@ def _check_left_out(column: StructField, table: str) -> None:
 
 
 @dataclass(frozen=True)
-class TargetTable:
-    """A table, which need not exist, by its name or its path."""
-
-    source: TableSource
-
-    def find(self) -> DeltaLog | None:
-        """Returns the table, or None if it does not exist.
-
-        Raises:
-            RelationExistsError: if a view of that name exists.
-            SchemaNotFoundError: if the schema does not exist.
-        """
-        if self._is_path:
-            log = self._by_path()
-            return log if log.exists() else None
-        entry = self._catalog.find(self.source.relation)
-        if entry is not None and entry.kind is not RelationKind.TABLE:
-            raise RelationExistsError(
-                "a view with that name exists", table=self.source.name, remedy="Drop the view first"
-            )
-        return None if entry is None else self.source.log()
-
-    def new(self) -> DeltaLog:
-        """Returns the handle of a new table with a writable folder."""
-        return self._by_path() if self._is_path else self._catalog.new_table(self.source.relation)
-
-    def handle(self, root: str) -> DeltaLog:
-        """Returns the handle for the root of a handle that `new` returned in another process."""
-        if self._is_path:
-            log = self._by_path()
-            log.store.make_folder(LOG_FOLDER)
-            return log
-        return DeltaLog(self._catalog.store_at(root), str(self.source.relation))
-
-    def publish(self, log: DeltaLog) -> None:
-        """Publishes the name of a table whose first version is committed.
-
-        Raises:
-            ConcurrentCreateError: if another writer has meanwhile created a table of that name; this table is deleted.
-        """
-        if self._is_path:
-            return
-        try:
-            self._catalog.publish_table(self.source.relation, log)
-        except RelationExistsError as error:
-            raise ConcurrentCreateError("another writer has created the table meanwhile", table=log.name) from error
-
-    @property
-    def _is_path(self) -> bool:
-        return path_in(self.source.name) is not None
-
-    @property
-    def _databases(self) -> dict[str, str]:
-        source = self.source
-        if source.warehouse is None:
-            return {}
-        return {"silt" if self._is_path else source.relation.database: source.warehouse}
-
-    def _by_path(self) -> DeltaLog:
-        path = path_in(self.source.name) or ""
-        places = self._databases
-        allowed = allowed_folders(places, self.source.external_paths)
-        store = open_location(table_location(path), storages(places, self.source.storage), allowed)
-        return DeltaLog(store, path)
-
-    @property
-    def _catalog(self) -> Catalog:
-        if self.source.warehouse is None:
-            self.source.log()  # raises the error that a warehouse is missing
-        places = self._databases
-        check_locations(places)
-        return open_databases(places, storages(places, self.source.storage), self.source.external_paths).catalog
-
-
-@dataclass(frozen=True)
 class Asked:
     """The request of a write.
 
@@ -269,13 +189,16 @@ class Asked:
 
         Raises:
             InvalidArgumentError: if the options contradict each other or the table.
+            RunNotFoundError, ConcurrentModificationError: if the run of the option `branch` has ended.
+            UnsupportedStatementError: if the run cannot change the table (again).
             UnsupportedFeatureError: if the table needs a feature that this data source lacks.
             ColumnNotFoundError, TypeMismatchError, NotNullViolationError: if the columns do not match the table's.
         """
         at_most_one(self.options, ("replaceWhere", "partitionOverwriteMode"))
         columns = kernel_schema(given)
-        log = self.target.find()
-        return self._of_new_table(columns) if log is None else self._of_table(log, columns)
+        target = self.target
+        log = target.find()
+        return self._of_new_table(target.new(), columns) if log is None else self._of_table(log, columns)
 
     def _of_overwrite(self, name: str) -> str | None:
         text = self.options.text(name)
@@ -289,6 +212,8 @@ class Asked:
         snapshot = log.snapshot()
         metadata = snapshot.metadata
         check_writable(snapshot.protocol, log.name, metadata)
+        if isinstance(log, BranchLog):
+            check_can_change(log)
         _check_supported(metadata, log.name)
         _check_columns(snapshot.schema, columns, log.name)
         self._check_partitioning(snapshot)
@@ -296,8 +221,7 @@ class Asked:
         location = TableLocation.of(self.options.table, log.store)
         return WritePlan(log.name, location, metadata, snapshot.version, log.clock.new_id(), predicate)
 
-    def _of_new_table(self, columns: StructType) -> WritePlan:
-        log = self.target.new()
+    def _of_new_table(self, log: DeltaLog, columns: StructType) -> WritePlan:
         schema = nullable_schema(columns)
         partitioning = tuple(schema.require(name).name for name in self.options.names("partitionBy") or ())
         check_storable(schema, log.name)

@@ -26,6 +26,7 @@ from dbt.adapters.silt.engine.datasource import part_files
 from dbt.adapters.silt.engine.datasource.part_files import Written
 from dbt.adapters.silt.engine.datasource.pyspark_classes import HAS_ARROW_STREAMS
 from dbt.adapters.silt.engine.datasource.write_plan import Asked, WritePlan
+from dbt.adapters.silt.engine.datasource.write_target import TargetTable
 from dbt.adapters.silt.engine.kernel.errors import (
     ConcurrentDropError,
     ConcurrentTransactionError,
@@ -76,14 +77,24 @@ class Finished:
         """Commits the files; deletes them if the table already holds the `txn` or the commit certainly failed.
 
         Raises:
-            ConcurrentModificationError: if another writer won; nothing is applied.
-            CommitStateUnknownError: if the storage did not answer; the files are kept.
+            ConcurrentModificationError: if another writer won, or the run of the option `branch` has ended; nothing is
+                applied.
+            CommitStateUnknownError: if the storage did not answer, or the run ended meanwhile; the files are kept.
             UnsupportedStatementError: if only some rows of a file would be replaced.
         """
+        try:
+            target = self.asked.target
+            log = target.handle(self.plan.location.root) if self.plan.base_version is None else target.table()
+        except SiltError:
+            _discard(self.plan)
+            raise
         if self.plan.base_version is None:
-            self._create()
-            return
-        log = self.asked.options.table.log()
+            self._create(target, log)
+        else:
+            self._commit_once(log)
+        target.check_open()
+
+    def _commit_once(self, log: DeltaLog) -> None:
         try:
             self._commit_to(log)
         except ConcurrentTransactionError:
@@ -99,9 +110,8 @@ class Finished:
         note = self.asked.options.text("userMetadata")
         return WriteSettings(txn=self.txn, commit=CommitSettings(user_metadata=note))
 
-    def _create(self) -> None:
-        target, metadata = self.asked.target, self.plan.metadata
-        log = target.handle(self.plan.location.root)
+    def _create(self, target: TargetTable, log: DeltaLog) -> None:
+        metadata = self.plan.metadata
         protocol = protocol_for(kernel.StructType.from_json(metadata.schema_string), metadata.configuration)
         parameters = {"partitionBy": json.dumps(list(metadata.partition_columns), ensure_ascii=False)}
         operation = Operation("CREATE TABLE AS SELECT", parameters, self._metrics(()))
