@@ -1,13 +1,15 @@
 """Times changes that become visible at one moment: `python -m benchmarks.publishing`.
 
 First, a file is added to each of some tables by a commit, and to each of them on a branch, whose publication is timed.
-Then a dbt project is built with each value of `publish`, by processes that share a kept Spark.
+Then a dbt project, and the sample project on two months of flights, are built with each value of `publish`, by
+processes that share a kept Spark. Last, a table is read on the branch of a run, and as it is published.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
+import shutil
 import statistics
 import subprocess
 import sys
@@ -20,6 +22,7 @@ from typing import Final
 from rich.console import Console
 from rich.table import Table
 
+from benchmarks.publishing.reads import reads
 from benchmarks.reuse.warehouse import opened
 from dbt.adapters.silt.engine.catalog.names import RelationName
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
@@ -29,6 +32,8 @@ from dbt.adapters.silt.engine.kernel.transaction.commit import CommitSettings, c
 
 REPETITIONS: Final = 5
 MODES: Final = ("at_once", "after_tests")
+WORKS: Final = ("commits", "build", "sample", "reads")
+_SAMPLE: Final = Path(__file__).resolve().parents[2] / "sample_project"
 _SCHEMA: Final = '{"type":"struct","fields":[{"name":"id","type":"long","nullable":true,"metadata":{}}]}'
 _MODEL: Final = "{{{{ config(materialized='table') }}}} select id + {number} as id from range({rows})"
 _PROJECT: Final = {
@@ -43,13 +48,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--tables", type=int, default=50)
     parser.add_argument("--models", type=int, default=20)
     parser.add_argument("--rows", type=int, default=100_000)
+    parser.add_argument("--only", choices=WORKS, nargs="+", default=WORKS)
+    parser.add_argument("--repetitions", type=int, default=REPETITIONS)
     given = parser.parse_args(arguments)
-    table = Table("work", "one by one", "at one moment", "times", title=f"median seconds of {REPETITIONS}")
-    with tempfile.TemporaryDirectory() as folder:
-        one_by_one, published = commits(Path(folder) / "commits", given.tables)
-        table.add_row(f"commits of {given.tables} tables", *shown(one_by_one, published))
-        one_by_one, published = builds(Path(folder) / "project", given.models, given.rows)
-        table.add_row(f"dbt build of {given.models} tables", *shown(one_by_one, published))
+    times = given.repetitions
+    table = Table("work", "one by one", "at one moment", "times", title=f"median seconds of {times}")
+    with tempfile.TemporaryDirectory() as text:
+        folder = Path(text)
+        if "commits" in given.only:
+            table.add_row(f"commits of {given.tables} tables", *shown(*commits(folder / "commits", given.tables)))
+        if "build" in given.only:
+            seconds = builds(project(folder / "project", given.models, given.rows), given.models, times)
+            table.add_row(f"dbt build of {given.models} tables", *shown(*seconds))
+        if "sample" in given.only:
+            table.add_row("dbt build of the sample project", *shown(*builds(sample(folder / "sample"), None, times)))
+        if "reads" in given.only:
+            for name, seconds in reads(folder / "reads", given.rows, times).items():
+                table.add_row(f"{name}, published and on a branch", *shown(*seconds))
     Console().print(table)
     return 0
 
@@ -101,23 +116,47 @@ def append(log: DeltaLog, path: str) -> None:
     commit(log, log.snapshot(), Changes(Operation("WRITE"), (file,)), ReadSet(), CommitSettings())
 
 
-def builds(folder: Path, models: int, rows: int) -> tuple[float, float]:
-    """Returns the seconds of builds with each value of `publish`, in turns; the first two warm Spark up.
-
-    Raises:
-        RuntimeError: if a table is missing.
-        CalledProcessError: if a build fails.
-    """
+def project(folder: Path, models: int, rows: int) -> Path:
+    """Writes a project of independent tables; returns its folder."""
     (folder / "models").mkdir(parents=True)
     for name, text in _PROJECT.items():
         (folder / name).write_text(text)
     for number in range(models):
         (folder / "models" / f"m{number}.sql").write_text(_MODEL.format(number=number, rows=rows))
+    return folder
+
+
+def sample(folder: Path) -> Path:
+    """Copies the sample project, and lands two months of flights; returns its folder.
+
+    Raises:
+        CalledProcessError: if the flights cannot be landed.
+    """
+    made = shutil.ignore_patterns("landing", "warehouse", "target", "logs", "__pycache__")
+    shutil.copytree(_SAMPLE, folder, ignore=made)
+    text = (folder / "profiles.yml").read_text()
+    (folder / "profiles.yml").write_text(f"{text.rstrip()}\n      keep_alive: 5 minutes\n")
+    for month in ("1", "2"):
+        subprocess.run([sys.executable, "land.py", month], cwd=folder, check=True)
+    return folder
+
+
+def builds(folder: Path, tables: int | None, repetitions: int) -> tuple[float, float]:
+    """Returns the seconds of builds with each value of `publish`, in turns; the first two warm Spark up.
+
+    Args:
+        tables: the number of tables that the builds make, if it is checked.
+
+    Raises:
+        RuntimeError: if a table is missing.
+        CalledProcessError: if a build fails.
+    """
     seconds: dict[str, list[float]] = {mode: [] for mode in MODES}
-    for _ in range(REPETITIONS + 1):
+    for _ in range(repetitions + 1):
         for mode in MODES:
             seconds[mode].append(build(folder, mode))
-            check(folder, models)
+            if tables is not None:
+                check(folder, tables)
     one_by_one, published = (statistics.median(seconds[mode][1:]) for mode in MODES)
     return one_by_one, published
 
