@@ -8,6 +8,7 @@ from dbt.adapters.silt.engine.kernel.errors import (
     CheckViolationError,
     ColumnNotFoundError,
     InvalidStatementError,
+    NotNullViolationError,
     SiltError,
     TypeMismatchError,
     UnsupportedStatementError,
@@ -250,3 +251,13 @@ def test_a_default_of_another_type_is_converted(house: House, type_name: str, de
     house.sql(f"create table t (id int, value {type_name} default {default})")
     house.sql("insert into t (id) values (1)")
     assert house.rows(f"select value <=> cast({default} as {type_name}) from t") == [(True,)]
+
+
+def test_a_default_may_stand_before_not_null(house: House) -> None:
+    house.sql("create table t (id int, kind string default 'plain' not null, size int default 1 not null comment 'cm')")
+    house.sql("insert into t (id) values (1)")
+    house.sql("alter table t add column colour string default 'red' not null")
+    assert house.rows("select * from t") == [(1, "plain", 1, "red")]
+    for column in ("kind", "size", "colour"):
+        with pytest.raises(NotNullViolationError, match=column):
+            house.sql(f"update t set {column} = null")

@@ -25,7 +25,7 @@ from dbt.adapters.silt.engine.sql.ast import (
 )
 from dbt.adapters.silt.engine.sql.cursor import Cursor
 from dbt.adapters.silt.engine.sql.grammar.ddl import alter_view_query
-from dbt.adapters.silt.engine.sql.grammar.table import column_type, constraint, identity
+from dbt.adapters.silt.engine.sql.grammar.table import column_type, constraint, default_value, identity
 from dbt.adapters.silt.engine.sql.spans import starts_query
 
 
@@ -99,7 +99,7 @@ def _new_column(cursor: Cursor) -> NewColumn:
         elif cursor.take("COMMENT"):
             column = replace(column, comment=cursor.string())
         elif cursor.take("DEFAULT"):
-            column = replace(column, default=cursor.until(",", "COMMENT", "FIRST", "AFTER", what="a default value"))
+            column = replace(column, default=default_value(cursor))
         elif cursor.take("GENERATED"):
             column = replace(column, generated=_generated(cursor))
         elif cursor.at_any("FIRST", "AFTER"):

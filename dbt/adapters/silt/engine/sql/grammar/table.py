@@ -21,6 +21,7 @@ from dbt.adapters.silt.engine.sql.ast import (
 from dbt.adapters.silt.engine.sql.cursor import Cursor
 from dbt.adapters.silt.engine.sql.grammar.clauses import changed_keys
 from dbt.adapters.silt.engine.sql.spans import closing, starts_query
+from dbt.adapters.silt.engine.sql.tokens import Kind
 
 
 def create_table(cursor: Cursor, mode: CreateMode, unsupported: tuple[str, ...]) -> Statement:
@@ -33,8 +34,9 @@ def create_table(cursor: Cursor, mode: CreateMode, unsupported: tuple[str, ...])
     statement = CreateTable(text=cursor.statement, table=name, mode=mode, unsupported=unsupported)
     if cursor.at("(") and not _at_query(cursor):
         statement = _with_columns(cursor, statement)
+    written: set[tuple[str, ...]] = set()
     while not cursor.at_end and not _at_query(cursor):
-        statement = _with_clause(cursor, statement)
+        statement = _with_clause(cursor, statement, written)
     if cursor.at_end:
         return statement
     cursor.take("AS")
@@ -154,9 +156,11 @@ def _with_option(cursor: Cursor, column: ColumnDefinition) -> ColumnDefinition:
     if cursor.take("NULL"):
         return column
     if cursor.take("COMMENT"):
+        _check_once(cursor, "COMMENT", column.comment is not None)
         return replace(column, comment=cursor.string())
     if cursor.take("DEFAULT"):
-        return replace(column, default=cursor.until(*_AFTER_DEFAULT, what="a default value"))
+        _check_once(cursor, "DEFAULT", column.default is not None)
+        return replace(column, default=default_value(cursor))
     if cursor.take("GENERATED"):
         if (found := identity(cursor)) is not None:
             return replace(column, identity=found)
@@ -165,7 +169,38 @@ def _with_option(cursor: Cursor, column: ColumnDefinition) -> ColumnDefinition:
     raise cursor.expected("a comma, NOT NULL, COMMENT or a constraint")
 
 
-_AFTER_DEFAULT = (",", "COMMENT", "CONSTRAINT", "CHECK", "PRIMARY", "UNIQUE", "REFERENCES", "FIRST", "AFTER")
+def default_value(cursor: Cursor) -> str:
+    """Returns the text of a column's default, which ends before NOT NULL and other options of the column."""
+    first = cursor.at_token
+    while not (cursor.at_end or cursor.at_any(*_AFTER_DEFAULT) or _at_nullability(cursor, first)):
+        if not cursor.take_any(*_NULLABILITY):
+            cursor.until(*_AFTER_DEFAULT, *_NULLABILITY, what="a default value")
+    if cursor.at_token == first:
+        raise cursor.expected("a default value")
+    return cursor.cut(first, cursor.at_token)
+
+
+def _at_nullability(cursor: Cursor, first: int) -> bool:
+    """Returns whether NOT NULL or NULL comes next as an option of the column, not as a part of its default."""
+    if cursor.at_token == first:
+        return False
+    before = cursor.tokens[cursor.at_token - 1]
+    if cursor.at("NOT", "NULL") or cursor.at("!", "NULL"):
+        return before.word != "IS"
+    return cursor.at("NULL") and (not before.word or before.word in _ENDS_OF_VALUES or before.kind is Kind.NUMBER)
+
+
+def _check_once(cursor: Cursor, what: str, is_written: bool) -> None:
+    if is_written:
+        raise cursor.error(f"{what} is written twice", remedy="Write it once")
+
+
+_AFTER_DEFAULT = (
+    *(",", "COMMENT", "CONSTRAINT", "CHECK", "PRIMARY", "UNIQUE", "REFERENCES", "FIRST", "AFTER"),
+    *("DEFAULT", "GENERATED"),
+)
+_NULLABILITY = ("NOT", "!", "NULL")
+_ENDS_OF_VALUES = (")", "]", "END", "NULL", "TRUE", "FALSE")
 
 
 def identity(cursor: Cursor) -> IdentityClause | None:
@@ -234,9 +269,12 @@ def _is_enforced(cursor: Cursor) -> bool:
 # Clauses
 
 
-def _with_clause(cursor: Cursor, statement: CreateTable) -> CreateTable:
+def _with_clause(cursor: Cursor, statement: CreateTable, written: set[tuple[str, ...]]) -> CreateTable:
+    """Parses a clause, and adds its words to `written`."""
     for words, parse_clause in _CLAUSES.items():
         if cursor.take(*words):
+            _check_once(cursor, " ".join(words), words in written)
+            written.add(words)
             return parse_clause(cursor, statement)
     if not cursor.at_any(*_OTHER_CLAUSES):
         raise cursor.expected("a clause of CREATE TABLE, or AS and a query")
