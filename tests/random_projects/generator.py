@@ -38,13 +38,11 @@ STRATEGIES: Final = (
     "insert_overwrite", "replace_where", "microbatch", "changed_keys", "changed_keys", "changes", "changes",
 )  # fmt: skip
 KINDS: Final = ("view", "ephemeral", "table", "incremental", "incremental", "incremental", "incremental", "snapshot")
-_ROW_TRACKING: Final = ("delta.enableRowTracking", "true")
-"""A node that changes a table with this property fails in a run that is published at its end."""
 PROPERTIES: Final = (
     ("delta.columnMapping.mode", "name"),
     ("delta.enableChangeDataFeed", "true"),
     ("delta.enableTypeWidening", "true"),
-    _ROW_TRACKING,
+    ("delta.enableRowTracking", "true"),
     ("delta.checkpointInterval", "2"),
 )
 _OF_CONTRACTS: Final = ("append_new_columns", "fail")
@@ -159,7 +157,7 @@ class Generator:
         if kind == "incremental":
             node = self._incremental(node)
         if kind in ("table", "incremental"):
-            node = replace(node, vectors=self._likely(0.5), properties=self._properties())
+            node = replace(node, vectors=self._likely(0.5), properties=self._properties(), differs=self._likely(0.3))
             if (
                 self._likely(0.15)
                 and node.strategy != "microbatch"
@@ -185,8 +183,7 @@ class Generator:
         return replace(node, query=query, contract=True, on_schema_change=policy)
 
     def _properties(self) -> tuple[tuple[str, str], ...]:
-        refused = {_ROW_TRACKING} if self.publishes else set()
-        return tuple(each for each in PROPERTIES if self._likely(0.1) and each not in refused)
+        return tuple(each for each in PROPERTIES if self._likely(0.1))
 
     def _may_be_python(self, node: Node) -> bool:
         """Whether it may be a Python model, whose code has no Jinja, which hooks need."""

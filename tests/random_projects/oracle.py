@@ -22,6 +22,7 @@ SKIPPED: Final = "skipped"
 PARTIAL: Final = "partial success"
 _TESTS_FAILED: Final = "tests failed"
 _VERBS: Final = {"seed": ("seed",), "snapshot": ("snapshot",), "run": ("view", "table", "incremental")}
+_MAPPED_AND_RECORDED: Final = {"delta.columnMapping.mode", "delta.enableChangeDataFeed"}
 _SNAPSHOT_COLUMNS: Final = {
     strategies.START: "timestamp",
     strategies.END: "timestamp",
@@ -300,7 +301,9 @@ class Oracle:
     ) -> None:
         columns = query.columns
         rows: list[Row] = new
-        if old is not None:
+        if old is None:
+            _check_replacement(node, self.relations.get(node.name), columns)
+        else:
             assert strategy is not None
             columns = strategies.columns_after(node, old.columns, columns)
             held = [{name: strategies.fit(row.get(name), kind) for name, kind in columns.items()} for row in old.rows]
@@ -403,6 +406,22 @@ def _check(node: Node, partition_by: tuple[str, ...], rows: list[Row]) -> None:
         raise Refused("an empty string as the value of a partition")
     if node.contract and any(row["k"] is None or (row["n"] is not None and row["n"] < -98) for row in rows):
         raise Refused("a row that breaks the contract")
+
+
+def _check_replacement(node: Node, existing: Relation | None, columns: Mapping[str, str]) -> None:
+    """Refuses to drop columns of a mapped table that records its changes in the commit that replaces its rows."""
+    properties = dict(node.properties)
+    if existing is None or existing.query is not None or not _MAPPED_AND_RECORDED <= properties.keys():
+        return
+    for name, kind in existing.columns.items():
+        if not _is_continued(kind, columns.get(name)):
+            raise Refused(f"{name} would be dropped")
+
+
+def _is_continued(old: str, new: str | None) -> bool:
+    if new is None or not old.startswith("struct<"):
+        return old == new
+    return new.startswith("struct<") and strategies.fields(old).items() <= strategies.fields(new).items()
 
 
 def _is_repeatable(node: Node) -> bool:

@@ -38,6 +38,8 @@ class Node:
         updated: `merge_update_columns`.
         kept: `merge_exclude_columns`.
         deletes: whether a merge deletes rows that the query does not return, or `hard_deletes` of a snapshot.
+        differs: whether a table writes only rows that differ by `k` (`write: differences`), or a merge skips equal
+            rows (`skip_equal_rows`).
         changed_only: a column whose equal values keep a merge from updating a row (`matched_condition`).
         checked: `check_cols` of a snapshot; empty with the strategy `timestamp`.
         timed: whether a snapshot with the strategy `check` has `updated_at`.
@@ -62,6 +64,7 @@ class Node:
     updated: tuple[str, ...] = ()
     kept: tuple[str, ...] = ()
     deletes: str = ""
+    differs: bool = False
     changed_only: str = ""
     on_schema_change: str = "ignore"
     partition_by: tuple[str, ...] = ()
@@ -91,6 +94,8 @@ class Node:
         found: dict[str, Any] = {"materialized": self.kind} if self.is_model else {}
         if self.kind == "incremental":
             found |= self._incremental(begin)
+        if self.kind == "table" and self.differs:
+            found |= {"write": "differences", "unique_key": "k"}
         if self.kind == "snapshot":
             found |= self._snapshot()
         found |= {"partition_by": list(self.partition_by)} if self.partition_by else {}
@@ -122,6 +127,7 @@ class Node:
         found |= {"merge_exclude_columns": list(self.kept)} if self.kept else {}
         found |= {f"skip_{self.skipped}_step": True} if self.skipped else {}
         found |= {"not_matched_by_source_action": "delete"} if self.deletes else {}
+        found |= {"skip_equal_rows": True} if self.differs and self.strategy == "merge" else {}
         if column := self.changed_only:
             found["matched_condition"] = f"not (DBT_INTERNAL_DEST.{column} <=> DBT_INTERNAL_SOURCE.{column})"
         return found

@@ -17,7 +17,8 @@ from tests.unit.engine.house import House
 
 MARKED = "tblproperties('delta.enableDeletionVectors' = 'true')"
 RECORDED = "tblproperties('delta.enableChangeDataFeed' = 'true')"
-HOWEVER_WRITTEN = pytest.mark.parametrize("properties", ["", MARKED, RECORDED, "partitioned by (name)"])
+MAPPED = "tblproperties('delta.columnMapping.mode' = 'name', 'delta.enableChangeDataFeed' = 'true')"
+HOWEVER_WRITTEN = pytest.mark.parametrize("properties", ["", MARKED, RECORDED, MAPPED, "partitioned by (name)"])
 ROWS = "select * from values (1, 'a'), (2, 'b'), (null, null) as x(id, name)"
 
 

@@ -169,15 +169,18 @@ def test_columns_added_by_an_insert_are_mapped(tables: Tables) -> None:
     assert rows(tables, log) == [(1, {"x": 1, "y": None}, None), (2, {"x": 2, "y": "z"}, [{"w": 1}])]
 
 
-def test_a_replaced_table_continues_with_new_ids(tables: Tables) -> None:
-    log = tables.made("select 1L as id, 'x' as t", properties=BY_NAME)
+def test_a_replaced_table_keeps_the_mapping_of_columns_that_stay_and_continues_with_new_ids(tables: Tables) -> None:
+    log = tables.made("select 1L as id, 5L as t", properties=BY_NAME)
     old = log.snapshot()
     # A table created from a mapped table gets its rows, not its mapping.
     place = TableLocation(log, old)
-    create(tables.spark, place, Definition(properties=BY_NAME), tables.read(log), CreateMode.CREATE_OR_REPLACE, PLAIN)
+    query = tables.read(log).selectExpr("id", "'x' as t")
+    create(tables.spark, place, Definition(properties=BY_NAME), query, CreateMode.CREATE_OR_REPLACE, PLAIN)
     new = log.snapshot()
-    assert [member.metadata["delta.columnMapping.id"] for member in new.schema] == [3, 4]
-    assert not {member.physical_name for member in new.schema} & {member.physical_name for member in old.schema}
+    assert [member.metadata["delta.columnMapping.id"] for member in new.schema] == [1, 3]
+    assert {member.physical_name for member in new.schema} & {member.physical_name for member in old.schema} == {
+        old.schema.require("id").physical_name
+    }
     create(tables.spark, TableLocation(log, new), Definition(), tables.read(log), CreateMode.CREATE_OR_REPLACE, PLAIN)
     assert not any(member.metadata for member in log.snapshot().schema)
     assert rows(tables, log) == [(1, "x")]

@@ -21,7 +21,7 @@ from dbt.adapters.silt.engine.kernel.table.column_mapping import (
     effective,
     mapped,
     stored_schema,
-    successor,
+    succeeding,
     without_mapping,
 )
 from dbt.adapters.silt.engine.kernel.table.schema import (
@@ -135,9 +135,44 @@ def test_the_remains_of_an_earlier_mapping_are_ignored() -> None:
 
 def test_the_ids_of_a_table_that_replaces_another_continue_after_its_ids() -> None:
     replaced = mapped(metadata(PLAIN), None, ids(), "t")
-    new = mapped(metadata(PLAIN, successor(NAME, replaced)), None, ids(), "t")
+    others = StructType((StructField("q", PrimitiveType("long")), StructField("r", PrimitiveType("long"))))
+    new = mapped(succeeding(metadata(others), replaced), None, ids(), "t")
     assert [field.metadata[COLUMN_ID] for field in schema_of(new)] == [3, 4]
-    assert successor({"a": "b"}, metadata(PLAIN, {})) == {"a": "b"}
+    assert succeeding(metadata(others), metadata(PLAIN, {})) == metadata(others)
+
+
+@given(structs(TYPES))
+def test_a_table_that_replaces_another_of_the_same_columns_keeps_their_mapping(schema: StructType) -> None:
+    replaced = mapped(metadata(schema), None, ids(), "t")
+    assert mapped(succeeding(metadata(schema), replaced), None, ids(), "t") == replaced
+    unmapped = succeeding(metadata(schema, {}), replaced)
+    assert schema_of(unmapped) == schema
+
+
+def nested(inner: str) -> StructType:
+    number, text = PrimitiveType("long"), PrimitiveType(inner)
+    member = StructType((StructField("same", number), StructField("other", text)))
+    return StructType(
+        (
+            StructField("ID", number),
+            StructField("v", text),
+            StructField("l", ArrayType(text)),
+            StructField("m", MapType(number, text)),
+            StructField("s", member),
+            StructField("ls", ArrayType(MapType(number, member))),
+        )
+    )
+
+
+def test_a_column_or_field_of_another_type_has_a_new_id_and_name() -> None:
+    replaced = mapped(metadata(nested("string")), None, ids(), "t")
+    new = mapped(succeeding(metadata(nested("long")), replaced), None, iter("abcdefgh").__next__, "t")
+    check_mapping(new, "t")
+    before, after = ({field.physical_name for field in all_fields(schema_of(each))} for each in (replaced, new))
+    kept = [field.name for field in all_fields(schema_of(new)) if field.physical_name in before]
+    assert kept == ["ID", "s", "same", "ls", "same"]
+    assert len(after - before) == 5
+    assert new.configuration[MAX_COLUMN_ID] == "15"
 
 
 def test_an_incomplete_mapping_of_another_writer_is_a_damaged_log() -> None:

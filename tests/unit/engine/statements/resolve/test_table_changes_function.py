@@ -12,6 +12,7 @@ from dbt.adapters.silt.engine.kernel.errors import (
     ChangeDataNotRecordedError,
     InvalidNameError,
     InvalidStatementError,
+    UnsupportedStatementError,
     VersionNotFoundError,
 )
 from tests.unit.engine.house import House
@@ -171,6 +172,19 @@ def test_changes_are_read_in_views_joins_and_writes(house: House) -> None:
     assert house.rows("select _change_type, count(*) from recent group by 1") == [("delete", 1), ("insert", 2)]
     path = house.location("t")
     assert house.rows(f"select id from table_changes_by_path('{path}', 2)") == [(1,)]
+
+
+@pytest.mark.parametrize("mode", ["name", "id"])
+def test_the_old_and_new_rows_of_a_mapped_table_that_is_replaced_are_its_changes(house: House, mode: str) -> None:
+    properties = RECORDING.format(more=f", 'delta.columnMapping.mode' = '{mode}'")
+    create = f"create or replace table t {properties} as select"
+    house.sql(f"{create} 1 id, named_struct('a', 'x') s, array(named_struct('b', 1)) l")
+    house.sql(f"{create} 2 id, named_struct('a', 'y', 'c', 3) s, array(named_struct('b', 2)) l, 4 more")
+    found = house.rows("select id, s.a, s.c, l[0].b, more, _change_type from table_changes('main.t', 1)")
+    assert found == [(1, "x", None, 1, None, "delete"), (2, "y", 3, 2, 4, "insert")]
+    assert house.rows("select id, s.a from t version as of 0") == [(1, "x")]
+    with pytest.raises(UnsupportedStatementError, match="in the same commit as its data"):
+        house.sql(f"{create} 3 id, 5 more")
 
 
 def test_a_table_with_a_change_feed_may_not_have_a_column_of_the_feed(house: House) -> None:

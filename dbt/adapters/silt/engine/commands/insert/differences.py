@@ -26,7 +26,6 @@ from dbt.adapters.silt.engine.kernel.log.builds import content_schema
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
 from dbt.adapters.silt.engine.kernel.table.actions import Metadata, Protocol
 from dbt.adapters.silt.engine.kernel.table.expressions import Column
-from dbt.adapters.silt.engine.kernel.table.properties import TableProperties
 from dbt.adapters.silt.engine.kernel.table.schema import (
     ArrayType,
     DataType,
@@ -100,8 +99,7 @@ def _obstacle(base: Snapshot, metadata: Metadata, protocol: Protocol, query: Dat
     """Returns why all rows must be replaced although the table exists, if so."""
     before, schema = base.metadata, StructType.from_json(metadata.schema_string)
     if content_schema(before.schema_string) != content_schema(metadata.schema_string):
-        mapped = TableProperties(before.configuration).column_mapping_mode != "none"
-        return "the table uses column mapping" if mapped else "the columns have changed"
+        return "the columns have changed"
     if before.partition_columns != metadata.partition_columns or ended_domains(base):
         return "the layout has changed"
     if before.configuration != metadata.configuration or base.protocol != protocol:

@@ -29,7 +29,7 @@ from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
 from dbt.adapters.silt.engine.kernel.table import storable_schema
 from dbt.adapters.silt.engine.kernel.table.actions import Json, Metadata, Protocol
-from dbt.adapters.silt.engine.kernel.table.column_mapping import mapped, successor
+from dbt.adapters.silt.engine.kernel.table.column_mapping import mapped, succeeding
 from dbt.adapters.silt.engine.kernel.table.features import needed_features, protocol_for, upgraded
 from dbt.adapters.silt.engine.kernel.table.identity import Identity, identities
 from dbt.adapters.silt.engine.kernel.table.keys import Key, checked_keys, key_properties
@@ -130,10 +130,11 @@ def described(location: TableLocation, definition: Definition, query: DataFrame 
         id=clock.new_id() if base is None else base.metadata.id,
         schema_string=schema.to_json(),
         partition_columns=partition_columns,
-        configuration=kept if base is None else successor(kept, base.metadata),
+        configuration=kept,
         description=definition.comment or None,
         created_time=clock.now_ms(),
     )
+    described = described if base is None else succeeding(described, base.metadata)
     metadata = enabled(mapped(described, None, clock.new_id, name), (), clock.new_id, name)
     if base is None:
         return metadata, protocol_for(schema, asked)

@@ -109,11 +109,55 @@ def mapped(metadata: Metadata, before: Metadata | None, new_id: Callable[[], str
     return replace(metadata, schema_string=schema.to_json(), configuration=configuration)
 
 
-def successor(configuration: Mapping[str, str], replaced: Metadata) -> dict[str, str]:
-    """Returns the properties of a table that replaces another table and continues its column ids."""
+def succeeding(metadata: Metadata, replaced: Metadata) -> Metadata:
+    """Returns the metadata of a table that replaces another table, continues its column ids, and keeps its mapping.
+
+    A column, or a field within it, keeps its id and physical name if its name and its type stay the same, as in
+    delta-spark: the files of both tables then have it under one name, so that a change feed shows its deleted values.
+    """
     if MAX_COLUMN_ID not in replaced.configuration:
-        return dict(configuration)
-    return {**configuration, MAX_COLUMN_ID: str(max_column_id(replaced))}
+        return metadata
+    configuration = {**metadata.configuration, MAX_COLUMN_ID: str(max_column_id(replaced))}
+    schema = StructType.from_json(metadata.schema_string)
+    if is_mapped(metadata.configuration) and is_mapped(replaced.configuration):
+        schema = _continued_struct(StructType.from_json(replaced.schema_string), schema)
+    return replace(metadata, schema_string=schema.to_json(), configuration=configuration)
+
+
+def _continued_struct(old: StructType, new: StructType) -> StructType:
+    return StructType(tuple(_continued_field(old, field) for field in new))
+
+
+def _continued(old: DataType, new: DataType) -> DataType:
+    match old, new:
+        case StructType(), StructType():
+            return _continued_struct(old, new)
+        case ArrayType(), ArrayType():
+            return replace(new, element_type=_continued(old.element_type, new.element_type))
+        case MapType(), MapType():
+            key, value = _continued(old.key_type, new.key_type), _continued(old.value_type, new.value_type)
+            return replace(new, key_type=key, value_type=value)
+    return new
+
+
+def _continued_field(old: StructType, field: StructField) -> StructField:
+    before = old.field(field.name)
+    if before is None or not _has_same_values(before.type, field.type):
+        return field
+    kept = {key: before.metadata.get(key) for key in (COLUMN_ID, PHYSICAL_NAME)}
+    return replace(field, type=_continued(before.type, field.type)).with_metadata(**kept)
+
+
+def _has_same_values(old: DataType, new: DataType) -> bool:
+    """Returns whether the types are equal; the fields of structs, which have names of their own, are not compared."""
+    match old, new:
+        case StructType(), StructType():
+            return True
+        case ArrayType(), ArrayType():
+            return _has_same_values(old.element_type, new.element_type)
+        case MapType(), MapType():
+            return _has_same_values(old.key_type, new.key_type) and _has_same_values(old.value_type, new.value_type)
+    return old == new
 
 
 def max_column_id(metadata: Metadata) -> int:
