@@ -69,9 +69,12 @@
   ),
 
   snapshotted_data as (
-    select *, {{ silt_snapshot_key(strategy, table_columns) }} as dbt_unique_key
-    from {{ target_relation }}
-    where {{ silt_snapshot_is_current(names.dbt_valid_to) }}
+    select *, count(*) over (partition by dbt_unique_key) as dbt_key_rows
+    from (
+      select *, {{ silt_snapshot_key(strategy, table_columns) }} as dbt_unique_key
+      from {{ target_relation }}
+      where {{ silt_snapshot_is_current(names.dbt_valid_to) }}
+    )
   ),
 
   changes as (
@@ -110,7 +113,8 @@
       {%- elif strategy.hard_deletes == 'invalidate' %}
       when {{ is_gone }} then array('delete')
       {%- endif %}
-      when {{ strategy.row_changed }} then array('update', 'insert')
+      when {{ strategy.row_changed }}
+        then if(snapshotted_data.dbt_key_rows = 1, array('update', 'insert'), {{ silt_snapshot_table_error() }})
     end) changes as dbt_change_type
   )
 
@@ -178,6 +182,17 @@
     dbt_key_rows, ' rows of the query of {{ model.name }} have the unique key ',
     to_json(dbt_unique_key, map('ignoreNullFields', 'false')),
     '. Change the query to return one row for each key, or add columns to unique_key that tell the rows apart.'
+  ))
+{%- endmacro %}
+
+
+{#-- With several current rows of a key, as after a change of `unique_key` to fewer columns, one changed row of the query would close
+     them all and be inserted once for each. --#}
+{% macro silt_snapshot_table_error() -%}
+  raise_error(concat(
+    snapshotted_data.dbt_key_rows, {{ adapter.string_literal(' current rows of ' ~ this.schema ~ '.' ~ this.identifier ~ ' have the unique key ') }},
+    to_json(snapshotted_data.dbt_unique_key, map('ignoreNullFields', 'false')),
+    '. If the config unique_key has changed, set it back, or give the snapshot another alias, under which a new history begins.'
   ))
 {%- endmacro %}
 

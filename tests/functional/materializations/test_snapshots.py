@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from dbt.tests.util import run_dbt, run_dbt_and_capture
+from dbt.tests.util import run_dbt, run_dbt_and_capture, write_file
 
 from dbt.adapters.silt.engine import Warehouse
 from dbt.adapters.silt.engine.catalog.names import RelationName
@@ -223,6 +223,12 @@ class TestSourcesThatChangeTheirColumns:
         assert "number" in output and count(project, "all_types") == 5
 
 
+BY_LINE = """
+  - name: lines
+    relation: source('raw', 'doubles')
+    config: {{unique_key: {key}, strategy: timestamp, updated_at: changed_at}}
+"""
+
 OF_DOUBLES = """
   - name: history
     relation: source('raw', 'doubles')
@@ -257,6 +263,31 @@ class TestKeysThatAreThereTwice:
         run_dbt(["snapshot", "--select", "by_number"])
         _, output = run_dbt_and_capture(["snapshot", "--select", "by_number"], expect_pass=False)
         assert "set `updated_at` to a column with a time" in output
+
+
+class TestAChangedKey:
+    @pytest.fixture(scope="class")
+    def models(self) -> dict[str, str]:
+        return {"snapshots.yml": SOURCES + BY_LINE.format(key="[id, part]")}
+
+    def test_a_key_that_several_current_rows_share_is_refused_and_a_wider_key_is_followed(self, project: Any) -> None:
+        row = "select 7 as id, '{}' as part, timestamp'2026-0{}-01' as changed_at"
+        do(project, f"create table {{schema}}.doubles as {row.format('a', 1)} union all {row.format('b', 1)}")
+        run_dbt(["snapshot"])
+
+        write_file(SOURCES + BY_LINE.format(key="id"), project.project_root, "models", "snapshots.yml")
+        do(project, f"create or replace table {{schema}}.doubles as {row.format('a', 2)}")
+        _, output = run_dbt_and_capture(["snapshot"], expect_pass=False)
+        assert f'2 current rows of {project.test_schema}.lines have the unique key {{"id":7}}' in output
+        assert "set it back, or give the snapshot another alias" in output
+        assert snapshot_of(project, "lines").version == 0
+
+        write_file(SOURCES + BY_LINE.format(key="[id, part]"), project.project_root, "models", "snapshots.yml")
+        run_dbt(["snapshot"])
+        assert count(project, "lines") == 3
+        write_file(SOURCES + BY_LINE.format(key="[part, id]"), project.project_root, "models", "snapshots.yml")
+        run_dbt(["snapshot"])
+        assert count(project, "lines") == 3
 
 
 @pytest.mark.in_folders("the other one writes while a folder is written; test_beaten_at_each_commit.py has both places")
