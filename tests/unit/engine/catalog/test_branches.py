@@ -13,7 +13,12 @@ from dbt.adapters.silt.engine.commands.maintenance import vacuum as vacuum_comma
 from dbt.adapters.silt.engine.commands.maintenance.vacuum import Retention
 from dbt.adapters.silt.engine.commands.target import WriteSettings
 from dbt.adapters.silt.engine.kernel.clock import FixedClock
-from dbt.adapters.silt.engine.kernel.errors import RelationExistsError, RelationNotFoundError, UnsupportedStatementError
+from dbt.adapters.silt.engine.kernel.errors import (
+    ConcurrentDropError,
+    RelationExistsError,
+    RelationNotFoundError,
+    UnsupportedStatementError,
+)
 from dbt.adapters.silt.engine.kernel.publication.documents import NameChange
 from dbt.adapters.silt.engine.kernel.storage.memory_store import MemoryStore
 from dbt.adapters.silt.engine.kernel.storage.store import Store
@@ -79,6 +84,28 @@ def test_a_process_that_knows_the_id_reads_writes_and_publishes_the_branch(store
     assert files(inside) == files(catalog.on_branch("silt", branch)) == [{"first", "second"}] * 2
     again.publish()
     assert files(opened(store, 2)) == [{"first", "second"}] * 2
+
+
+def test_a_table_is_read_on_a_branch_without_opening_the_other_tables_of_the_branch(store: Store) -> None:
+    catalog, new = opened(store), RelationName("silt", "main", "new")
+    branch = catalog.new_branch("silt")
+    inside = catalog.on_branch("silt", branch)
+    for name in NAMES:
+        append(inside, name, "new")
+    commit(inside.new_table(new), None, CREATE, ReadSet(), CommitSettings())
+    inside.drop_table(NAMES[1])
+    other = opened(store, 1)
+
+    def read(name: RelationName) -> set[str]:
+        return paths(other.on_branch("silt", other.branch("silt", branch.id, only=name)).table(name))
+
+    assert (read(NAMES[0]), read(new)) == ({"new"}, set())
+    with pytest.raises(RelationNotFoundError):
+        read(NAMES[1])
+    catalog.drop_table(NAMES[1])
+    assert read(NAMES[0]) == {"new"}
+    with pytest.raises(ConcurrentDropError):
+        other.branch("silt", branch.id)
 
 
 def test_a_branch_that_is_dropped_leaves_no_file(store: Store) -> None:

@@ -76,7 +76,7 @@ class TableSource:
         catalog = opened.catalog
         if self.branch is not None:
             run = catalog.run_branches(name.database).find(self.branch)
-            catalog = catalog.on_branch(name.database, catalog.branch(name.database, run.branch))
+            catalog = catalog.on_branch(name.database, catalog.branch(name.database, run.branch, only=name))
         return catalog.table(name)
 
     @property

@@ -345,12 +345,13 @@ class Branch:
     def _forget_definitions(self) -> None:
         self._forget([*self._superseded, *(each.after for each in self._names.values() if each.after is not None)])
 
-    def reopen(self, leaves_lost: bool = False) -> Branch:
+    def reopen(self, leaves_lost: bool = False, only: RelationName | None = None) -> Branch:
         """Opens the tables and names that other processes have used on the branch; all rows of the tables count as
         read.
 
         Args:
             leaves_lost: whether changed tables that no longer exist are left out.
+            only: the only table to open, if the branch is opened to read this table.
 
         Raises:
             ConcurrentDropError: if a changed table no longer exists, or no longer has the version of its base.
@@ -365,7 +366,9 @@ class Branch:
         for path in (file.path for file in store.files_below(self._folder)):
             if path.endswith(f"/{BASE}"):
                 location = path.removeprefix(f"{self._folder}/").removesuffix(f"/{BASE}")
-                self._reopen_table(location, parsed(store, path, lambda body: str(body["table"])), leaves_lost)
+                table = parsed(store, path, lambda body: str(body["table"]))
+                if only is None or name_parts(table)[-2:] == [only.schema, only.identifier]:
+                    self._reopen_table(location, table, leaves_lost)
         self._complete_names()
         return self
 

@@ -92,9 +92,13 @@ class Catalog:
         delete_old_branches(store, register.clock)
         return Branch(register)
 
-    def branch(self, database: str, branch_id: str) -> Branch:
-        """Returns the branch of a database that another process has begun."""
-        return Branch(self._registers[check_identifier(database, "database")], branch_id).reopen()
+    def branch(self, database: str, branch_id: str, only: RelationName | None = None) -> Branch:
+        """Returns the branch of a database that another process has begun.
+
+        Args:
+            only: see `Branch.reopen`.
+        """
+        return Branch(self._registers[check_identifier(database, "database")], branch_id).reopen(only=only)
 
     def run_branches(self, database: str) -> RunBranches:
         """Returns the branches of the runs of a database."""
