@@ -232,7 +232,9 @@ def test_any_other_call_needs_no_lateral(sql: str) -> None:
     [
         ('select "id", a, "Full Name" from t', ["id", "Full Name"]),
         ('with c as (select distinct "id" from t) select * from c', ["id"]),
-        ('select a, (select "b" from u) as b, "c" from t union all select "d" from v', ["b", "c", "d"]),
+        ('select a, (select "b" from u) as b, "c" from t union all select "d" from v', ["b", "c"]),
+        ('select id, source from t union all select id, "web" from u', []),
+        ("""select 1 as id, 'a' as source union select 2, "web" from u""", []),
         ('select count(*), "id" from t where x = "y"', ["id"]),
         ('select "web" as channel, "x" y from t', []),
         ('select concat("a", "b"), coalesce(a, "b"), a in ("x", "y") as z from t', []),

@@ -254,7 +254,8 @@ def alias_remedy(sql: str, name: str) -> str | None:
 def selected_strings(sql: str) -> list[str]:
     """Returns the strings in double quotes that are items of a SELECT list before FROM, without an alias.
 
-    They are names on other platforms. Spark returns the string in each row, in a column of that name.
+    They are names on other platforms. Spark returns the string in each row, in a column of that name. The SELECT lists
+    after UNION, EXCEPT and INTERSECT are left out, because their items need no alias.
     """
     try:
         tokens = tokenize(sql)
@@ -262,12 +263,14 @@ def selected_strings(sql: str) -> list[str]:
         return []
     found: list[str] = []
     lists: list[tuple[int, list[str]]] = []
-    depth = 0
+    depth, last = 0, ""
     for before, token, after in zip(tokens, tokens[1:], tokens[2:], strict=False):
         depth += (before.word == "(") - (token.word == ")")
         lists = [each for each in lists if each[0] <= depth]
         if before.word == "SELECT":
-            lists.append((depth, []))
+            lists = [each for each in lists if each[0] < depth]
+            lists += [] if last in _SET_OPERATIONS else [(depth, [])]
+        last = before.word
         if not lists or lists[-1][0] != depth:
             continue
         if token.word == "FROM":
@@ -277,6 +280,7 @@ def selected_strings(sql: str) -> list[str]:
     return list(dict.fromkeys(found))
 
 
+_SET_OPERATIONS: Final = frozenset(("UNION", "EXCEPT", "MINUS", "INTERSECT", "ALL", "DISTINCT"))
 _BEFORE_ITEMS: Final = frozenset(("SELECT", "DISTINCT", "ALL", ","))
 
 
