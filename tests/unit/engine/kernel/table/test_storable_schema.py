@@ -23,6 +23,15 @@ def test_names_that_differ_only_in_case_are_refused_within_structs_too() -> None
             check_storable(schema)
 
 
+def test_an_empty_name_is_refused_unless_another_writer_has_given_it() -> None:
+    empty = StructType((StructField("", PrimitiveType("long")),))
+    within = StructType((StructField("list", ArrayType(empty)),))
+    for schema in (empty, within):
+        with pytest.raises(InvalidNameError, match="an empty name"):
+            check_storable(schema)
+        check_storable(schema, old=schema)
+
+
 def test_a_type_that_no_table_can_store_is_refused() -> None:
     schema = StructType((StructField("i", ArrayType(PrimitiveType("interval year to month"))),))
     with pytest.raises(TypeMismatchError, match="`i` has the type interval year to month"):

@@ -39,7 +39,7 @@ def check_storable(schema: StructType, table: str | None = None, old: StructType
 
     Raises:
         InvalidNameError: if two columns, or two members of a struct, have names that differ in case only; or a new name
-            has an invisible character.
+            is empty or has an invisible character.
         TypeMismatchError: if a column has no type, or a type that the format does not hold.
         UnsupportedFeatureError: if a column has a collation.
     """
@@ -107,6 +107,8 @@ def is_void(data_type: DataType) -> bool:
 
 def _check_new_names(names: Iterable[str], table: str | None) -> None:
     for name in names:
+        if not name:
+            raise InvalidNameError("a column has an empty name", table=table, remedy="Give it a name, with `as`")
         if not is_visible(name):
             raise InvalidNameError(
                 f"the column `{line(name)}` has an invisible character: its name looks like another name",
