@@ -217,6 +217,8 @@ def test_rows_that_violate_a_declared_constraint_create_no_table(tables: Tables)
         ("select 1 id", Definition(partition_columns=("nosuch",)), ColumnNotFoundError, "nosuch"),
         ("select 1 id", Definition(partition_columns=("id",)), UnsupportedStatementError, "all columns"),
         ("select array(1) a, 1 b", Definition(partition_columns=("a",)), UnsupportedStatementError, "array<int>"),
+        ("select 1 a, 1 b", Definition(partition_columns=("a", "A")), InvalidStatementError, "`a`, `a` name a column"),
+        ("select 1 as ``", Definition(), InvalidNameError, "an empty name"),
         (
             "select 1 id",
             Definition((ColumnDefinition("a"), ColumnDefinition("b"))),

@@ -22,8 +22,8 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 from dbt.adapters.silt.engine.commands.spark.types import spark_type
-from dbt.adapters.silt.engine.kernel.errors import PartitionValueError, UnsupportedStatementError
-from dbt.adapters.silt.engine.kernel.identifiers import quote
+from dbt.adapters.silt.engine.kernel.errors import InvalidStatementError, PartitionValueError, UnsupportedStatementError
+from dbt.adapters.silt.engine.kernel.identifiers import listed, quote
 from dbt.adapters.silt.engine.kernel.table.actions import Metadata
 from dbt.adapters.silt.engine.kernel.table.column_mapping import stored_schema
 from dbt.adapters.silt.engine.kernel.table.schema import (
@@ -61,10 +61,17 @@ def check_partitionable(schema: StructType, partition_columns: Sequence[str], ta
 
     Raises:
         ColumnNotFoundError: if a column does not exist.
+        InvalidStatementError: if a column is named twice.
         UnsupportedStatementError: if a column's values cannot be written as strings, or no other column remains.
     """
-    for name in partition_columns:
-        member = schema.require(name, table)
+    members = [schema.require(name, table) for name in partition_columns]
+    if len({member.name for member in members}) < len(members):
+        raise InvalidStatementError(
+            f"the partition columns {listed(member.name for member in members)} name a column twice",
+            remedy="Name each column once",
+            table=table,
+        )
+    for member in members:
         if isinstance(member.type, ArrayType | MapType | StructType) or member.type.name in ("binary", "variant"):
             raise UnsupportedStatementError(
                 f"the column `{member.name}` of type {member.type.sql_name} cannot be a partition column",
