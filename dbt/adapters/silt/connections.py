@@ -64,14 +64,14 @@ class SiltConnectionManager(SQLConnectionManager):
         super().__init__(profile, mp_context)
         self.invocation = Invocation(profile, lambda previous: run_id_of_commits(self.catalog, previous))
         idle_time.send(cast("SiltCredentials", profile.credentials).keep_alive_time)
+        self._recorder = Recorder(CommitJournal(self.invocation.target_path))
+        self.node = CurrentNode(self._recorder.batches)
         self._publication = self._find_publication()
         self._lock = threading.Lock()
         if self._publication.is_on:
             run_again.ask_adapters()
         self._runner: statement_runner.StatementRunner | None = None
         self._registration: registration.Registration | None = None
-        self._recorder = Recorder(CommitJournal(self.invocation.target_path))
-        self.node = CurrentNode(self._recorder.batches)
         add_callback_to_manager(self.node.on_event)
         ending.end_quickly()
         self.declared_files: Callable[[], Container[str]] = tuple

@@ -39,7 +39,6 @@ REFUSED = {
         model("incremental", query="select 1 as id {% if is_incremental %} from {{ this }} {% endif %}"),
         "read `{{ this }}` only inside `{% if is_incremental() %}`, with the parentheses",
     ),
-    "documented": (model("table", "persist_docs={'relations': true}"), "`persist_docs` has no `relations`"),
     "wrong_macro": (
         model("table", query="select cast(1 as {{ dbt.type_varchar() }}) as id"),
         "Did you mean `dbt.type_string`?",

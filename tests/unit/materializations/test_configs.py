@@ -205,10 +205,6 @@ def test_configs_next_to_config_in_a_properties_file_are_named() -> None:
     ("given", "problem"),
     [
         (
-            node("table", persist_docs={"relation": True, "column": True}),
-            "`persist_docs` has no `column`: its keys are `relation` and `columns`",
-        ),
-        (
             node("snapshot", "snapshot", hard_deletes="invalid"),
             "`hard_deletes` must be one of ignore, invalidate, new_record, but is 'invalid'",
         ),
@@ -224,6 +220,11 @@ def test_a_value_that_dbt_ignores_or_refuses_without_its_config_is_named(given: 
     with pytest.raises(CompilationError) as caught:
         checked(given)
     assert problem in str(caught.value)
+
+
+def test_an_unknown_key_of_persist_docs_is_a_warning() -> None:
+    [warning] = checked(node("table", persist_docs={"relation": True, "column": True}))
+    assert "`persist_docs` has no `column`, only `relation` and `columns`: it has no effect" in warning
 
 
 def test_values_that_take_effect_are_accepted() -> None:

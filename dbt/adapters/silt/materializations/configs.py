@@ -38,7 +38,7 @@ def check_configs(node: Node, names: ConfigNames, project: str, others: Collecti
         others: all nodes of the run; a warning also names the other nodes that it concerns.
 
     Returns:
-        Warnings, each once in a run: of configs without effect, and of a strategy that lacks its key.
+        Warnings, each once in a run: of configs and keys without effect, and of a strategy that lacks its key.
 
     Raises:
         CompilationError: the configuration cannot be used; the message lists all problems.
@@ -54,7 +54,6 @@ def check_configs(node: Node, names: ConfigNames, project: str, others: Collecti
         found += [*blank_names(config, _OF_SNAPSHOTS), *named_twice(config), *_of_snapshots(config)]
     if node.get("language") == "python" and config.get("materialized") == "view":
         found.append("a view has no python code: use `materialized: table` or `incremental`")
-    found += [*_of_docs(config.get("persist_docs"))]
     found += [*_of_writing(node), *_of_later_statements(config), *blank_names(config, _OF_TABLES)]
     if found:
         listed = "\n".join(f"  - {each}" for each in found)
@@ -62,6 +61,7 @@ def check_configs(node: Node, names: ConfigNames, project: str, others: Collecti
     return [
         *_of_a_package({} if is_own else misspelt, node),
         *_of_no_key(node),
+        *_of_docs(node),
         *unused_configs.warnings(node, others),
     ]
 
@@ -121,11 +121,12 @@ _HARD_DELETES: Final = ("ignore", "invalidate", "new_record")
 _BARE_DATE: Final = re.compile(r"\d{4}-\d{1,2}-\d{1,2}( [\d:.]+)?")
 
 
-def _of_docs(given: Any) -> Iterator[str]:
-    """Yields the problems of `persist_docs`, of which dbt ignores unknown keys."""
+def _of_docs(node: Node) -> Iterator[str]:
+    """Yields a warning for each unknown key of `persist_docs`, which dbt ignores."""
+    given = node["config"].get("persist_docs")
     for key in given if isinstance(given, Mapping) else ():
-        if key not in _DOCUMENTED:
-            yield f"`persist_docs` has no `{key}`: its keys are `relation` and `columns`"
+        if key not in _DOCUMENTED and first_time(f"persist_docs of {node.get('unique_id')} has {key}"):
+            yield f"{node['name']}: `persist_docs` has no `{key}`, only `relation` and `columns`: it has no effect"
 
 
 _DOCUMENTED: Final = ("relation", "columns")
