@@ -11,10 +11,13 @@ from dbt_common.exceptions import DbtDatabaseError, DbtRuntimeError
 from pyspark.sql import SparkSession
 
 from dbt.adapters.silt.connections import SiltConnectionManager
+from dbt.adapters.silt.runs.committed_work import CommittedBatches
+from dbt.adapters.silt.runs.current_node import CurrentNode
 
 
 def test_an_error_of_spark_is_shown_without_the_plan_of_the_query(spark: SparkSession) -> None:
-    manager = object.__new__(SiltConnectionManager)  # the handler does not use it
+    manager = object.__new__(SiltConnectionManager)
+    manager.node = CurrentNode(CommittedBatches())
     query = "select 1 as a, 2 as b union all select 3"
     with pytest.raises(DbtDatabaseError) as caught, manager.exception_handler(query):
         spark.sql(query)

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 import yaml
+from click.globals import pop_context
 from dbt.tests.util import run_dbt, run_dbt_and_capture
 
 from dbt.adapters.silt.connections import SiltConnectionManager
@@ -117,6 +118,7 @@ class TestAKillBetweenPublicationAndStatement(AfterPublish):
         monkeypatch.setattr(SiltConnectionManager, "_run_later", killed)
         with pytest.raises(BaseException, match=""):
             run_dbt(["build", *with_id("killed")])
+        pop_context()  # a killed process leaves no context of its command to later tests
         monkeypatch.undo()
         assert rows(project, "notes") == [("orders", 3)], "the first statement ran before the kill"
         _, output = run_dbt_and_capture(["build", *with_id("killed")])
