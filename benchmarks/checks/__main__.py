@@ -7,6 +7,7 @@ processor time of the checks within a statement is measured as well: it does not
 
 from __future__ import annotations
 
+import abc
 import argparse
 import contextlib
 import functools
@@ -119,7 +120,7 @@ def _without_checks() -> Iterator[None]:
 
 
 @dataclass
-class _CheckCase:
+class _CheckCase(abc.ABC):
     """A case on a table that all repetitions share."""
 
     size: int
@@ -135,9 +136,9 @@ class _CheckCase:
         with contestant.watched():
             self.statement(contestant, repetition)
 
+    @abc.abstractmethod
     def statement(self, contestant: Checked, repetition: int) -> None:
         """Runs the statement that is timed."""
-        raise NotImplementedError
 
     def result(self, contestant: Checked, repetition: int) -> DataFrame:
         return contestant.contents(self.table)

@@ -28,7 +28,7 @@ _REFUSED: Final = tuple(
         r"at path \[\]: (?P<key>Severity) must be .* Got '(?P<value>.*)'",
     )
 )
-"""dbt's messages about a config whose value cannot be used, which do not say where it is set."""
+"""dbt's messages about an unusable value of a config; they do not name the file."""
 
 _VALUES: Final[Mapping[str, str]] = {
     "check_cols": "`all`, or a list of columns: `[name, amount]`",

@@ -86,7 +86,7 @@ def _texts(part: object) -> Iterator[str]:
 def _near_relations(namespace: Namespace, error: RelationNotFoundError) -> str | None:
     """Returns the suggestion for a missing table or view, if a similar or the same name exists.
 
-    Spark has looked for a name of two parts, of which the first is no schema of the warehouse.
+    Spark looks for a name of two parts if the warehouse lacks the schema that the first part names.
     """
     missing = _NO_SCHEMA.search(error.problem)
     if missing is not None:

@@ -13,7 +13,7 @@ from pyspark.sql import functions as F
 from dbt.adapters.silt.engine.commands.spark import frames
 from dbt.adapters.silt.engine.commands.spark.types import kernel_schema, spark_schema
 from dbt.adapters.silt.engine.commands.writing import rules
-from dbt.adapters.silt.engine.commands.writing.conversion import conversion, fitted
+from dbt.adapters.silt.engine.commands.writing.conversion import Conversion, conversion, fitted
 from dbt.adapters.silt.engine.kernel.errors import (
     InvalidStatementError,
     SiltError,
@@ -24,7 +24,6 @@ from dbt.adapters.silt.engine.kernel.identifiers import quote
 from dbt.adapters.silt.engine.kernel.table.schema import (
     CURRENT_DEFAULT,
     GENERATION_EXPRESSION,
-    DataType,
     StructField,
     StructType,
     all_fields,
@@ -182,7 +181,10 @@ def _check(spark: SparkSession, member: StructField, table: str) -> None:
             f"the column `{member.name}` is generated, and cannot also have a default", table=table
         )
     try:
-        given, is_lost = _default_type(spark, member, table)
+        value = F.expr(f"({rules.default(member, table)}\n)")
+        given = kernel_schema(spark.range(0).select().select(value).schema).fields[0].type
+        way = conversion(given, member.type, by_name=True)
+        is_lost = way is not None and _is_lost(spark, value, way)
     except PySparkException as error:
         reason = str(error).partition("\n")[0]
         raise InvalidStatementError(
@@ -195,7 +197,7 @@ def _check(spark: SparkSession, member: StructField, table: str) -> None:
             table=table,
             details={"column": member.name},
         )
-    if conversion(given, member.type, by_name=True) is None:
+    if way is None:
         raise TypeMismatchError(
             f"the default of the column `{member.name}`, {member.default}, has the type {given.sql_name}, which cannot "
             f"be stored in type {member.type.sql_name}",
@@ -204,13 +206,9 @@ def _check(spark: SparkSession, member: StructField, table: str) -> None:
         )
 
 
-def _default_type(spark: SparkSession, member: StructField, table: str) -> tuple[DataType, bool]:
-    """Returns the type of a default, and whether the column's type cannot hold its value."""
-    value = F.expr(f"({rules.default(member, table)}\n)")
-    given = kernel_schema(spark.range(0).select().select(value).schema).fields[0].type
-    found = conversion(given, member.type, by_name=True)
-    if found is None or found.loses is None:
-        return given, False
-    # Each INSERT would fail or, without ANSI mode, store another value.
-    row = spark.range(1).select(found.loses(value)).first()
-    return given, bool(row and row[0])
+def _is_lost(spark: SparkSession, value: Column, way: Conversion) -> bool:
+    """Returns whether a conversion loses a value: each INSERT would fail or, without ANSI mode, store another value."""
+    if way.loses is None:
+        return False
+    row = spark.range(1).select(way.loses(value)).first()
+    return bool(row and row[0])
