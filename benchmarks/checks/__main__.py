@@ -61,7 +61,7 @@ class Checked(Silt):
         watch = functools.partial(_watch, took)
         with (
             patch.object(FileGuard, "check", watch(FileGuard.check)),
-            patch.object(FileGuard, "check_file", watch(FileGuard.check_file)),
+            patch.object(FileGuard, "check_files", watch(FileGuard.check_files)),
             patch.object(rules, "problem", watch(rule_texts.problem)),
         ):
             yield
@@ -114,7 +114,7 @@ def _watch(took: list[float], check: Callable[..., Any]) -> Callable[..., Any]:
 
 @contextlib.contextmanager
 def _without_checks() -> Iterator[None]:
-    nothing = {"check": lambda *_: None, "check_file": lambda *_: None}
+    nothing = {"check": lambda *_: None, "check_files": lambda *_: None}
     with patch.multiple(FileGuard, **nothing), patch.object(rules, "problem", lambda *_: None):
         yield
 

@@ -6,7 +6,7 @@ import contextlib
 import queue
 import threading
 from collections import deque
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Final, TypeAlias, TypedDict
@@ -88,14 +88,14 @@ class _Reader:
         raise _Ended
 
 
-def in_order(read: Read, files: Sequence[AddFile], at_once: int) -> Iterator[pa.RecordBatch]:
+def in_order(read: Read, files: Iterable[AddFile], at_once: int) -> Iterator[pa.RecordBatch]:
     """Yields the batches of the files, file by file.
 
     Args:
         read: returns the batches of a file; called in threads.
         at_once: number of files read at the same time.
     """
-    if at_once <= 1 or len(files) <= 1:
+    if at_once <= 1:
         for file in files:
             yield from read(file)
         return
@@ -116,6 +116,8 @@ def in_order(read: Read, files: Sequence[AddFile], at_once: int) -> Iterator[pa.
 
 _FOLDER_FILES: Final = 4
 _OBJECT_FILES: Final = 16
+_CHECKED_AT_ONCE: Final = 16
+"""Number of files that are compared with the log together, so that their folder is opened once."""
 
 
 class ReadOptions(TypedDict, total=False):
@@ -222,7 +224,7 @@ class TableRead:
         """
         usual = _FOLDER_FILES if self.log.store.has_folders else _OBJECT_FILES
         try:
-            yield from in_order(self._of_file, self.scan.files, usual if at_once is None else at_once)
+            yield from in_order(self._of_file, self._checked(), min(len(self.scan.files), at_once or usual))
         except (DataFileMissingError, DataFileChangedError) as error:
             raise commit_search.with_origin(self.log, self.snapshot, error) from error
 
@@ -236,8 +238,14 @@ class TableRead:
                 left -= found[-1].num_rows
         return pa.Table.from_batches(found, self.scan.schema)
 
+    def _checked(self) -> Iterator[AddFile]:
+        """Yields the files, each shortly after it was compared with the log, as before each read by Spark."""
+        log, snapshot, files = self.log, self.snapshot, self.scan.files
+        content = Content(snapshot.metadata)
+        for first in range(0, len(files), _CHECKED_AT_ONCE):
+            group = files[first : first + _CHECKED_AT_ONCE]
+            log.guard.check_files(log.store, group, content, log.name, snapshot.version)
+            yield from group
+
     def _of_file(self, file: AddFile) -> Iterator[pa.RecordBatch]:
-        """Yields the rows of a file after comparing it with the log, as before each read by Spark (`file_guard`)."""
-        log, snapshot = self.log, self.snapshot
-        log.guard.check_file(log.store, file, Content(snapshot.metadata), log.name, snapshot.version)
-        yield from read_file(self.scan, file, log.store)
+        return read_file(self.scan, file, self.log.store)

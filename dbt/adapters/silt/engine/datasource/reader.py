@@ -255,8 +255,9 @@ def file_rows(scan: ArrowScan, location: TableLocation, part: InputPartition) ->
         As in `file_read.read_file`.
     """
     store = location.open()
-    for file in part.files if isinstance(part, FilePart) else ():
-        _guard(store.root).check_file(store, file, Content(scan.metadata), scan.table, scan.version)
+    files = part.files if isinstance(part, FilePart) else ()
+    _guard(store.root).check_files(store, files, Content(scan.metadata), scan.table, scan.version)
+    for file in files:
         yield from read_file(scan, file, store)
 
 

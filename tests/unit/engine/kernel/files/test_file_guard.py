@@ -39,7 +39,7 @@ def check_each(log: DeltaLog, guard: FileGuard | None = None) -> None:
     snapshot = log.snapshot()
     found = guard or FileGuard()
     for add in snapshot.add_files():
-        found.check_file(log.store, add, Content(snapshot.metadata), log.name, snapshot.version)
+        found.check_files(log.store, [add], Content(snapshot.metadata), log.name, snapshot.version)
 
 
 both = pytest.mark.parametrize("check", [check, check_each])

@@ -65,6 +65,11 @@ class Expected:
         """Describes a file by the fields of its action; `path` is encoded as in the log."""
         return cls(decode_path(path), size or 0, modified_ms or 0, stats, has_vector)
 
+    @classmethod
+    def of_file(cls, file: AddFile) -> Expected:
+        """Describes the file of an action."""
+        return cls.of(file.path, file.size, file.modification_time, file.stats, file.deletion_vector is not None)
+
 
 @dataclass(frozen=True)
 class Content:
@@ -114,14 +119,12 @@ class FileGuard:
         else:
             check_places(store, files)
 
-    def check_file(self, store: Store, file: AddFile, content: Content, table: str, version: int) -> None:
-        """Checks a single file as `check` does; a table of one row takes longer than the check."""
+    def check_files(self, store: Store, files: Sequence[AddFile], content: Content, table: str, version: int) -> None:
+        """Checks a few files as `check` does, without a table of them, which would take longer than the check."""
         if store.is_local:
-            has_vector = file.deletion_vector is not None
-            expected = Expected.of(file.path, file.size, file.modification_time, file.stats, has_vector)
-            self._compare(store, [expected], content, table, version)
+            self._compare(store, map(Expected.of_file, files), content, table, version)
         else:
-            check_places(store, files_table([file]))
+            check_places(store, files_table(files))
 
     def _compare(self, store: Store, files: Iterable[Expected], content: Content, table: str, version: int) -> None:
         doubtful = []
