@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from dbt.adapters.silt.engine.arrow.read import read
-from dbt.adapters.silt.engine.kernel.errors import TableDamagedError
+from dbt.adapters.silt.engine.kernel.errors import DataFileChangedError, TableDamagedError
 from dbt.adapters.silt.engine.kernel.files import footers
 from dbt.adapters.silt.engine.kernel.files.footer_check import field_id, read_footer
 from dbt.adapters.silt.engine.kernel.maintenance.file_check import check_files
@@ -53,6 +53,15 @@ def of_another_type() -> bytes:
     return data[: at + 1] + b"\x0c" + data[at + 2 :]
 
 
+def damaged(data: bytes, seed: int) -> bytes:
+    """Returns the file with a few changed bits in its footer."""
+    start = len(data) - 8 - int.from_bytes(data[-8:-4], "little")
+    chance, found = random.Random(seed), bytearray(data)
+    for _ in range(chance.choice((1, 1, 2, 4))):
+        found[chance.randrange(start, len(data) - 8)] ^= 1 << chance.randrange(8)
+    return bytes(found)
+
+
 def test_an_undamaged_footer_is_read_as_arrow_reads_it() -> None:
     data = file_of(pa.table(ROWS), row_group_size=2)
     assert read_footer(pa.BufferReader(data)).equals(pq.read_metadata(pa.BufferReader(data)))
@@ -89,14 +98,10 @@ def test_a_file_that_is_not_parquet_is_refused(data: bytes) -> None:
 
 def test_a_damaged_footer_is_refused_or_can_be_used() -> None:
     data = file_of(pa.table(ROWS), row_group_size=2)
-    start = len(data) - 8 - int.from_bytes(data[-8:-4], "little")
     refused = 0
     for seed in range(1000):
-        chance, damaged = random.Random(seed), bytearray(data)
-        for _ in range(chance.choice((1, 1, 2, 4))):
-            damaged[chance.randrange(start, len(data) - 8)] ^= 1 << chance.randrange(8)
         try:
-            footer = read_footer(pa.BufferReader(bytes(damaged)))
+            footer = read_footer(pa.BufferReader(damaged(data, seed)))
         except pa.ArrowInvalid as error:
             refused += "the footer is damaged at the column" in str(error)
             continue
@@ -107,6 +112,21 @@ def test_a_damaged_footer_is_refused_or_can_be_used() -> None:
             for number in range(footer.num_columns):
                 assert group.column(number).statistics is None or group.column(number).physical_type
     assert refused > 5
+
+
+def test_a_file_that_arrow_cannot_decode_is_reported_although_its_footer_is_damaged_too(tmp_path: Path) -> None:
+    """A read without a condition does not check the footer, except to explain why Arrow failed."""
+    rows = {"id": [1, 2, None], "day": ["a", "b", None]}
+    data, log = file_of(pa.table(rows), row_group_size=2), new_log(LocalStore(str(tmp_path)))
+    put(log, 1, add("part.parquet", size=len(data)))
+    refused = 0
+    for seed in range(500):
+        (tmp_path / "part.parquet").write_bytes(damaged(data, seed))
+        try:
+            read(str(tmp_path))
+        except (TableDamagedError, DataFileChangedError):
+            refused += 1
+    assert refused > 50
 
 
 def test_the_check_of_a_table_reports_the_file(tmp_path: Path) -> None:

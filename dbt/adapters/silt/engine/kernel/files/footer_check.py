@@ -61,6 +61,17 @@ def read_footer(source: IO[bytes]) -> pq.FileMetaData:
     return found
 
 
+def checked(footer: pq.FileMetaData) -> pq.FileMetaData:
+    """Returns a footer that Arrow has read after a check of its column chunks.
+
+    Raises:
+        pa.ArrowException, OSError: if Arrow cannot look at a column chunk.
+    """
+    copy = pa.BufferOutputStream()
+    footer.write_metadata_file(copy)
+    return read_footer(pa.BufferReader(copy.getvalue()))
+
+
 def _read_at(source: IO[bytes], position: int, size: int) -> bytes:
     source.seek(position)
     return source.read(size)

@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from dbt.adapters.silt.engine.kernel.files import stats_json
+from dbt.adapters.silt.engine.kernel.files.footer_check import checked
 from dbt.adapters.silt.engine.kernel.files.plain_types import plain_type
 from dbt.adapters.silt.engine.kernel.table.schema import DataType, DecimalType
 
@@ -191,11 +192,18 @@ def may_be_wide_differences(error: Exception, footer: pq.FileMetaData, columns: 
 
     Args:
         error: an ArrowException, or an OSError, which has a number if the storage failed.
+        footer: the file's footer; it need not be checked.
         columns: the names of the columns to look at, without the fields inside them; None for all columns.
     """
-    groups = (footer.row_group(at) for at in range(footer.num_row_groups))
-    chunks = (group.column(at) for group in groups for at in range(footer.num_columns))
-    return not getattr(error, "errno", None) and any(
+    if getattr(error, "errno", None):
+        return False
+    try:
+        safe = checked(footer)
+    except (pa.ArrowException, OSError):
+        return False
+    groups = (safe.row_group(at) for at in range(safe.num_row_groups))
+    chunks = (group.column(at) for group in groups for at in range(safe.num_columns))
+    return any(
         chunk.physical_type == "INT32"
         and "DELTA_BINARY_PACKED" in chunk.encodings
         and (columns is None or chunk.path_in_schema.partition(".")[0] in columns)
