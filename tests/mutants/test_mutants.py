@@ -10,7 +10,7 @@ from textwrap import dedent, indent
 
 import pytest
 
-from dbt.adapters.silt.engine.kernel.transaction.in_commit_timestamps import in_commit_timestamp
+from dbt.adapters.silt.engine.kernel.transaction.changes import in_commit_timestamp
 from tests.mutants.__main__ import CORE, ON_SPARK, chosen, listed_equivalents, paths, score
 from tests.mutants.functions import ROOT, NotReplaceableError, modules
 from tests.mutants.kinds import mutants_of, mutated
@@ -85,7 +85,7 @@ class TestKinds:
 
 class TestFunctions:
     def test_a_mutant_changes_the_running_function_until_it_is_restored(self) -> None:
-        path = "engine/kernel/transaction/in_commit_timestamps.py"
+        path = "engine/kernel/transaction/changes.py"
         module = modules([path])[path]
         shift = next(each for each in mutants_of(module.source) if each.name == "in_commit_timestamp: shift `1` -> `2`")
         module.apply(shift)
@@ -94,7 +94,7 @@ class TestFunctions:
         assert (changed, in_commit_timestamp(5, 5)) == (7, 6)
 
     def test_a_function_that_does_not_run_cannot_be_changed(self) -> None:
-        path = "engine/kernel/transaction/in_commit_timestamps.py"
+        path = "engine/kernel/transaction/changes.py"
         module = replace(modules([path])[path], functions={})
         with pytest.raises(NotReplaceableError):
             module.apply(mutants_of(module.source)[0])

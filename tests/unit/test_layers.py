@@ -73,7 +73,6 @@ FLOORS = (
     ("command_server",),
     ("cli/shell",),
     ("cli", "runs/logical_run"),
-    ("cli/publishing",),
     ("runs",),
     ("credentials", "materializations/incremental", "materializations/external"),
     ("session/storage", "registration"),

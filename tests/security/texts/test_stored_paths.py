@@ -10,7 +10,7 @@ import pytest
 from dbt.adapters.silt.engine.catalog.documents import Function, View
 from dbt.adapters.silt.engine.catalog.names import RelationName
 from dbt.adapters.silt.engine.kernel.errors import ExternalPathError, SiltError
-from dbt.adapters.silt.engine.statements.resolve.exported_folders import MARKER, is_exported
+from dbt.adapters.silt.engine.statements.resolve.stored_code import MARKER, is_exported
 from dbt.adapters.silt.engine.warehouse import WarehouseSettings
 from tests.unit.engine.house import House, opened
 from tests.unit.engine.place import Place

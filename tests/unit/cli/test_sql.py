@@ -18,7 +18,7 @@ import pytest
 
 from dbt.adapters.silt.cli.main import main
 from dbt.adapters.silt.cli.shell import output, spark_process
-from dbt.adapters.silt.cli.shell.drawing import drawn, summary
+from dbt.adapters.silt.cli.shell.output import drawn, summary
 from dbt.adapters.silt.cli.shell.results import Change, Result, RowsFound, StatementFailedError
 from dbt.adapters.silt.cli.shell.spark_process import SparkProcess
 from dbt.adapters.silt.engine.catalog.documents import View

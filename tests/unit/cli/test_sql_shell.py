@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from dbt.adapters.silt.cli.shell import prompt
-from dbt.adapters.silt.cli.shell.completion import Completer
-from dbt.adapters.silt.cli.shell.prompt import is_whole
+from dbt.adapters.silt.cli.shell.prompt import Completer, is_whole
 from dbt.adapters.silt.engine.answers.sessions import Names
 from tests.shells import SECONDS, Typing, typing
 from tests.unit.cli.house import House, rows

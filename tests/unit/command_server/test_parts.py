@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dbt.adapters.silt.command_server import packages, request
+from dbt.adapters.silt.command_server import preparation, request
 from dbt.adapters.silt.command_server.request import RUN, BrokenOffError, Request, receive, send
 from dbt.adapters.silt.dbt_seams.prepared_classes import restored
 
@@ -75,7 +75,7 @@ def test_a_rewritten_module_counts_as_a_change(tmp_path: Path, monkeypatch: pyte
     module = ModuleType("silt_module")
     module.__file__ = str(source)
     monkeypatch.setitem(sys.modules, "silt_module", module)
-    found = packages.with_imported(packages.on_path(), time.time_ns() + 10**12)
+    found = preparation.with_imported(preparation.on_path(), time.time_ns() + 10**12)
     assert found.are_unchanged()
     source.write_text("x = 1")
     assert not found.are_unchanged()
@@ -89,7 +89,7 @@ def test_a_module_written_after_the_start_of_its_import_counts_as_changed(
     module = ModuleType("silt_module")
     module.__file__ = str(source)
     monkeypatch.setitem(sys.modules, "silt_module", module)
-    assert not packages.with_imported(packages.on_path(), 0).are_unchanged()
+    assert not preparation.with_imported(preparation.on_path(), 0).are_unchanged()
 
 
 @pytest.mark.parametrize("name", ["plugin-1.0.dist-info", "added.pth", "module.py"])
@@ -97,7 +97,7 @@ def test_an_added_package_or_module_counts_as_a_change(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.syspath_prepend(str(tmp_path))
-    found = packages.on_path()
+    found = preparation.on_path()
     (tmp_path / "__pycache__").mkdir()
     assert found.are_unchanged()
     (tmp_path / name).mkdir()

@@ -2,12 +2,7 @@
 
 from __future__ import annotations
 
-from dbt.adapters.silt.runs.committed_work import (
-    CommittedBatches,
-    CommittedWork,
-    FailedBatches,
-    committed_message,
-)
+from dbt.adapters.silt.runs.committed_work import CommittedBatches, CommittedWork, FailedBatches, committed_message
 from dbt.adapters.silt.runs.response import SiltResponse
 
 

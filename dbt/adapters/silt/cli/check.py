@@ -9,9 +9,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from dbt.adapters.silt.cli.answers import Answer, Block, Rows, number_of, size
-from dbt.adapters.silt.cli.options import Subparsers, subcommand
 from dbt.adapters.silt.cli.rendering import show
-from dbt.adapters.silt.cli.warehouses import open_warehouse, table_of
+from dbt.adapters.silt.cli.warehouses import Subparsers, open_warehouse, subcommand, table_of
 from dbt.adapters.silt.engine.catalog.catalog import Catalog
 from dbt.adapters.silt.engine.kernel.errors import NotATableError, TableDamagedError, UnsupportedFeatureError
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog

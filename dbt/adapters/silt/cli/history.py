@@ -7,9 +7,8 @@ from dataclasses import asdict
 from typing import Any
 
 from dbt.adapters.silt.cli.answers import UNKNOWN, UTC, Answer, Block, Rows, count, iso, utc
-from dbt.adapters.silt.cli.options import Subparsers, subcommand
 from dbt.adapters.silt.cli.rendering import show
-from dbt.adapters.silt.cli.warehouses import table_of, without_version
+from dbt.adapters.silt.cli.warehouses import Subparsers, subcommand, table_of, without_version
 from dbt.adapters.silt.engine.kernel.log.commit_file import RowsChanged
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.records.run_history import LoggedCommit, log_history

@@ -15,7 +15,7 @@ from dbt.adapters.silt.command_server import client
 from dbt.adapters.silt.engine.kernel.errors import NotATableError, SiltError, TableDamagedError
 
 if TYPE_CHECKING:
-    from dbt.adapters.silt.cli.options import Subcommand
+    from dbt.adapters.silt.cli.warehouses import Subcommand
 
 SUBCOMMANDS: Final = (
     "sql",
@@ -33,9 +33,6 @@ SUBCOMMANDS: Final = (
     "session",
 )
 """The subcommands in the order of the help, each a module of this package; only the chosen module is loaded."""
-
-_MODULES: Final = {"publish": "publishing.publish", "drop-run": "publishing.drop_run"}
-"""The modules of subcommands that do not have a module of their name in this package."""
 
 DBT: Final = "dbt"
 """The subcommand whose arguments are dbt's own."""
@@ -97,7 +94,7 @@ def _leave_out(*names: str) -> None:
 
 
 def _subcommand(name: str) -> Subcommand:
-    return cast("Subcommand", importlib.import_module(f"dbt.adapters.silt.cli.{_MODULES.get(name, name)}"))
+    return cast("Subcommand", importlib.import_module(f"dbt.adapters.silt.cli.{name.replace('-', '_')}"))
 
 
 def parser_of(names: Iterable[str]) -> ArgumentParser:

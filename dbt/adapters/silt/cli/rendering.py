@@ -11,8 +11,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, TextIO
 
 from dbt.adapters.silt.cli.answers import Answer, Block, Facts, States, heading, is_number, mark
-from dbt.adapters.silt.cli.tables.texts import padded, width
-from dbt.adapters.silt.engine.kernel.printable import json_text, line, lines
+from dbt.adapters.silt.engine.kernel.printable import json_text, line, lines, padded, width
 from dbt.adapters.silt.lazy import lazy_module
 
 if TYPE_CHECKING:

@@ -9,9 +9,8 @@ from dataclasses import replace
 from typing import Any
 
 from dbt.adapters.silt.cli.answers import UNKNOWN, Answer, Block, Rows, count, iso
-from dbt.adapters.silt.cli.options import Subparsers, subcommand
 from dbt.adapters.silt.cli.rendering import complain, show
-from dbt.adapters.silt.cli.warehouses import OpenWarehouse, open_warehouse
+from dbt.adapters.silt.cli.warehouses import OpenWarehouse, Subparsers, open_warehouse, subcommand
 from dbt.adapters.silt.engine.catalog.names import names_text
 from dbt.adapters.silt.engine.catalog.rollback import PutBack, Rollback
 from dbt.adapters.silt.engine.kernel.errors import RollbackRefusedError

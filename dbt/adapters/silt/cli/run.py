@@ -9,10 +9,9 @@ from typing import Any
 
 from dbt.adapters.silt.cli.answers import RESULT, UNKNOWN, UTC, Answer, Block, Facts, Rows, count, duration, iso, utc
 from dbt.adapters.silt.cli.history import commit_json, counts, rows_json
-from dbt.adapters.silt.cli.options import Subparsers, subcommand
 from dbt.adapters.silt.cli.rendering import show
 from dbt.adapters.silt.cli.runs import add_check, failed_check, report_problems, result_json, result_text
-from dbt.adapters.silt.cli.warehouses import open_warehouse
+from dbt.adapters.silt.cli.warehouses import Subparsers, open_warehouse, subcommand
 from dbt.adapters.silt.engine.kernel.errors import RunNotFoundError
 from dbt.adapters.silt.records.command_result import COUNTED
 from dbt.adapters.silt.records.journal import JournalEntry

@@ -8,9 +8,8 @@ from typing import Any
 
 from dbt.adapters.silt.cli.answers import RESULT, UNKNOWN, UTC, Answer, Block, Rows, States, count, duration, iso, utc
 from dbt.adapters.silt.cli.history import counts, rows_json
-from dbt.adapters.silt.cli.options import Subparsers, subcommand
 from dbt.adapters.silt.cli.rendering import complain, show
-from dbt.adapters.silt.cli.warehouses import open_warehouse
+from dbt.adapters.silt.cli.warehouses import Subparsers, open_warehouse, subcommand
 from dbt.adapters.silt.records.known_runs import KnownRun, known_runs
 from dbt.adapters.silt.records.project_records import ProjectRecords
 from dbt.adapters.silt.records.run_history import Run, TableHistory, histories, runs

@@ -7,10 +7,9 @@ import time
 from argparse import Namespace
 
 from dbt.adapters.silt.cli.answers import Answer
-from dbt.adapters.silt.cli.options import Subparsers, subcommand
 from dbt.adapters.silt.cli.rendering import show
 from dbt.adapters.silt.cli.report import add_runs, source_of
-from dbt.adapters.silt.cli.warehouses import open_warehouse
+from dbt.adapters.silt.cli.warehouses import Subparsers, open_warehouse, subcommand
 from dbt.adapters.silt.engine.kernel.clock import SystemClock
 from dbt.adapters.silt.report.document import document
 from dbt.adapters.silt.report.server import LiveData, ReportServer

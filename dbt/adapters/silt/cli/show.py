@@ -6,10 +6,9 @@ from argparse import ArgumentTypeError, Namespace
 from typing import TYPE_CHECKING, Any
 
 from dbt.adapters.silt.cli.answers import UNKNOWN, UTC, Answer, Block, Facts, Rows, count, iso, size, utc
-from dbt.adapters.silt.cli.options import Subparsers, subcommand
 from dbt.adapters.silt.cli.rendering import show
 from dbt.adapters.silt.cli.tables.column_statistics import ColumnStatistics, column_statistics
-from dbt.adapters.silt.cli.warehouses import snapshot_of, view_of
+from dbt.adapters.silt.cli.warehouses import Subparsers, snapshot_of, subcommand, view_of
 from dbt.adapters.silt.engine.catalog.documents import View
 from dbt.adapters.silt.engine.kernel.errors import InvalidStatementError
 from dbt.adapters.silt.engine.kernel.files.stats_json import deleted_rows, row_count

@@ -7,20 +7,18 @@ from argparse import Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dbt.adapters.silt.cli.options import Subparsers, subcommand
 from dbt.adapters.silt.cli.rendering import complain
-from dbt.adapters.silt.cli.warehouses import OpenWarehouse, open_warehouse
+from dbt.adapters.silt.cli.warehouses import OpenWarehouse, Subparsers, open_warehouse, subcommand
 from dbt.adapters.silt.engine.kernel.errors import InvalidArgumentError, InvalidStatementError
 from dbt.adapters.silt.lazy import lazy_module
 
 if TYPE_CHECKING:
     from dbt.adapters.silt.cli.project.profile import Target
-    from dbt.adapters.silt.cli.shell import commands, drawing, output, prompt, results, spark_process, statements
+    from dbt.adapters.silt.cli.shell import commands, output, prompt, results, spark_process, statements
     from dbt.adapters.silt.cli.shell.results import Result
     from dbt.adapters.silt.cli.shell.statements import ShellContext, Statements
 else:
     commands = lazy_module("dbt.adapters.silt.cli.shell.commands")
-    drawing = lazy_module("dbt.adapters.silt.cli.shell.drawing")
     output = lazy_module("dbt.adapters.silt.cli.shell.output")
     prompt = lazy_module("dbt.adapters.silt.cli.shell.prompt")
     results = lazy_module("dbt.adapters.silt.cli.shell.results")
@@ -170,7 +168,7 @@ def _is_kept(target: Target | None) -> bool:
 def _run_all(texts: list[str], opened: Statements, arguments: Namespace) -> int:
     """Runs the statements in turn, and prints or writes their results."""
     columns = prompt.terminal_columns()
-    most = None if columns is None or arguments.json or arguments.csv or arguments.parquet else drawing.MOST_COUNTED
+    most = None if columns is None or arguments.json or arguments.csv or arguments.parquet else output.MOST_COUNTED
     found: list[Result] = []
     try:
         for number, text in enumerate(texts):
@@ -193,7 +191,7 @@ def _run_all(texts: list[str], opened: Statements, arguments: Namespace) -> int:
 def _print(result: Result, columns: int | None, most: int | None, is_first: bool) -> None:
     if not is_first:
         print()
-    for line in prompt.lines(result, columns, most or drawing.MOST_COUNTED):
+    for line in prompt.lines(result, columns, most or output.MOST_COUNTED):
         print(line)
     sys.stdout.flush()
 

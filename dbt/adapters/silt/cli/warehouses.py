@@ -1,24 +1,20 @@
-"""Opens the object that the arguments name: a warehouse, a table by its name or folder, a version of a table."""
+"""Declares the options of subcommands, and opens the warehouse, table or version that they name."""
 
 from __future__ import annotations
 
 import os
 import re
-from argparse import ArgumentParser, Namespace
+from argparse import ArgumentParser, Namespace, RawDescriptionHelpFormatter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from dbt.adapters.silt.cli.project import profile
 from dbt.adapters.silt.engine.catalog.catalog import Catalog
 from dbt.adapters.silt.engine.catalog.documents import View
-from dbt.adapters.silt.engine.catalog.locations import (
-    check_locations,
-    is_local,
-    local_path,
-    table_location,
-)
+from dbt.adapters.silt.engine.catalog.locations import check_locations, is_local, local_path, table_location
 from dbt.adapters.silt.engine.catalog.names import RelationKind, RelationName, name_parts
 from dbt.adapters.silt.engine.catalog.open_databases import open_databases
 from dbt.adapters.silt.engine.kernel.errors import (
@@ -34,6 +30,13 @@ from dbt.adapters.silt.engine.kernel.storage.local_store import LocalStore
 from dbt.adapters.silt.engine.kernel.storage.settings import Storages
 from dbt.adapters.silt.engine.kernel.storage.urls import is_url
 from dbt.adapters.silt.records import locations as profile_locations
+
+if TYPE_CHECKING:
+    from argparse import _SubParsersAction
+
+    Subparsers: TypeAlias = _SubParsersAction[ArgumentParser]
+else:
+    Subparsers: TypeAlias = object
 
 _BY_PATH = "delta"
 _VERSION = re.compile(r"v?(\d{1,19})")
@@ -100,6 +103,18 @@ class OpenWarehouse:
 
     def _relations(self, database: str) -> list[RelationName]:
         return [each.name for each in self.catalog.all_relations(database)]
+
+
+class Subcommand(Protocol):
+    """The module of a subcommand."""
+
+    def add(self, subparsers: Subparsers) -> None:
+        """Declares the subcommand."""
+        ...
+
+    def run(self, arguments: Namespace) -> int:
+        """Runs the subcommand and returns its exit code."""
+        ...
 
 
 def add_warehouse_options(parser: ArgumentParser) -> None:
@@ -264,3 +279,18 @@ def _is_warehouse(folder: Path) -> bool:
     """Returns whether the folder contains schemas."""
     catalog = Catalog({profile_locations.DATABASE: LocalStore(folder)})
     return bool(catalog.schemas(profile_locations.DATABASE))
+
+
+def subcommand(subparsers: Subparsers, name: str, summary: str, description: str) -> ArgumentParser:
+    """Declares a subcommand with the options that all subcommands have.
+
+    Args:
+        summary: the line about it in the list of subcommands.
+        description: the text of its help, as sentences.
+    """
+    parser = subparsers.add_parser(
+        name, help=summary, description=description, formatter_class=RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--json", action="store_true", help="print one JSON value, for programs")
+    add_warehouse_options(parser)
+    return parser

@@ -10,8 +10,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from dbt.adapters.silt.cli.answers import UNKNOWN, Answer, Rows
-from dbt.adapters.silt.cli.options import Subparsers, subcommand
 from dbt.adapters.silt.cli.rendering import show
+from dbt.adapters.silt.cli.warehouses import Subparsers, subcommand
 from dbt.adapters.silt.engine.kernel.errors import InvalidSettingError
 
 MODULE: Final = "dbt.adapters.silt.runs.explained_reuse"

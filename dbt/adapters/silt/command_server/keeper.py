@@ -14,7 +14,7 @@ import socket
 from typing import NamedTuple, NoReturn
 
 from dbt.adapters.silt.command_server import sockets
-from dbt.adapters.silt.command_server.packages import Packages
+from dbt.adapters.silt.command_server.preparation import Packages
 from dbt.adapters.silt.command_server.remote_command import NUMBER_LENGTH
 from dbt.adapters.silt.command_server.request import (
     READY,

@@ -1,4 +1,7 @@
-"""Serves forks of a process that has imported dbt's modules. The server itself runs no command of dbt."""
+"""Serves forks of a process that has imported dbt's modules. The server itself runs no command of dbt.
+
+A fork becomes the process that `dbt` would have been if the client had started it.
+"""
 
 from __future__ import annotations
 
@@ -6,20 +9,22 @@ import contextlib
 import importlib
 import json
 import os
+import resource
 import select
 import signal
 import socket
 import sys
 import time
 from collections.abc import Iterator
-from types import FrameType
+from contextlib import suppress
+from types import FrameType, ModuleType
 from typing import Final
 
-from dbt.adapters.silt.command_server import packages, preparation, request, sockets
+from dbt.adapters.silt.command_server import preparation, request, sockets
 from dbt.adapters.silt.command_server.client import STATEMENTS, STATEMENTS_MODULE
-from dbt.adapters.silt.command_server.command import become
 from dbt.adapters.silt.command_server.idle_time import DEFAULT, IdleTime
-from dbt.adapters.silt.command_server.keeper import Keeper, ServerState
+from dbt.adapters.silt.command_server.keeper import Command, Keeper, ServerState
+from dbt.adapters.silt.command_server.request import STANDARD, Request, valid_signals
 
 _LONGEST_WAIT_SECONDS: Final = 30
 """Waits are short: `keep_alive` includes the time that the machine sleeps, but a sleeping machine ends no wait."""
@@ -51,7 +56,7 @@ class CommandServer:
         self._idle = IdleTime(keep_alive_seconds)
         self._socket_file = sockets.file_of(folder, name)
         self._began = time.time_ns()
-        self._packages = packages.on_path()
+        self._packages = preparation.on_path()
         self._keepers: set[int] = set()
         self._commands = 0
         self._last_used = self._started = _now()
@@ -87,7 +92,7 @@ class CommandServer:
         self._is_to_end = True
 
     def _note_imports(self) -> None:
-        self._packages = packages.with_imported(self._packages, self._began)
+        self._packages = preparation.with_imported(self._packages, self._began)
 
     def _wait(self, seconds: float) -> bool:
         """Waits for a connection or a signal, or until the timeout; returns whether a client has connected."""
@@ -183,4 +188,79 @@ def serve(steps: Iterator[str], keep_alive_seconds: float = DEFAULT.total_second
     keeper = CommandServer(listener, folder, name, steps, keep_alive_seconds).serve()
     if keeper is None:
         sys.exit()
-    become(keeper.command())
+    _become(keeper.command())
+
+
+def _become(command: Command) -> None:
+    """Turns a fork into the client's `dbt`: takes over everything that the client was started with."""
+    request = command.request
+    _take_streams(request.streams, command.descriptors)
+    os.umask(request.mask)
+    _take_environment(request)
+    _take_limits(request)
+    _take_program(request)
+    _renew()
+    _take_signals(request)
+
+
+def _take_streams(streams: tuple[int, ...], descriptors: list[int]) -> None:
+    """Replaces the server's streams by the client's, and changes to the client's folder."""
+    *given, folder = descriptors
+    os.fchdir(folder)
+    for number, descriptor in zip(streams, given, strict=True):
+        os.dup2(descriptor, number)
+    for each in descriptors:
+        os.close(each)
+    is_unbuffered = bool(os.environ.get("PYTHONUNBUFFERED"))
+    for number, name in zip(STANDARD, ("stdin", "stdout", "stderr"), strict=True):
+        if number not in streams:
+            os.close(number)
+            setattr(sys, name, None)
+        elif number:
+            stream = getattr(sys, name)
+            stream.reconfigure(line_buffering=number == 2 or is_unbuffered or os.isatty(number))
+
+
+def _take_environment(request: Request) -> None:
+    os.environ.clear()
+    for each in request.environment:
+        name, _, value = each.partition(b"=")
+        os.environb[name] = value
+    time.tzset()
+
+
+def _take_limits(request: Request) -> None:
+    """Sets the soft limits; the hard limits of server and client are the same (see `server_key`)."""
+    for number, limit in request.limits:
+        with suppress(ValueError, OSError):
+            resource.setrlimit(number, (limit, resource.getrlimit(number)[1]))
+    with suppress(OSError):
+        os.sched_setaffinity(0, request.processors)
+
+
+def _take_program(request: Request) -> None:
+    """Names the program as Python does for dbt's own command; dbt's messages contain this name."""
+    sys.argv = [os.fsdecode(each) for each in request.arguments]
+    sys.orig_argv = [sys.executable, *sys.argv]
+    sys.path[:] = request.path
+    main = ModuleType("__main__")
+    main.__file__ = sys.argv[0]
+    main.__dict__.update(__spec__=None, __package__=None, __cached__=None)
+    sys.modules["__main__"] = main
+
+
+def _renew() -> None:
+    """Renews caches of the import system, and state that would be equal in every fork."""
+    importlib.invalidate_caches()
+    for module, function in (("numpy.random", "seed"), ("dbt_common.events.functions", "reset_metadata_vars")):
+        if module in sys.modules:
+            getattr(sys.modules[module], function)()
+
+
+def _take_signals(request: Request) -> None:
+    for each in valid_signals():
+        if each in request.ignored:
+            signal.signal(each, signal.SIG_IGN)
+        else:
+            signal.signal(each, signal.default_int_handler if each == signal.SIGINT else signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_SETMASK, request.blocked)

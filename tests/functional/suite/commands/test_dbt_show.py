@@ -7,11 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from dbt.tests.adapter.dbt_show.test_dbt_show import (
-    BaseShowDoesNotHandleDoubleLimit,
-    BaseShowLimit,
-    BaseShowSqlHeader,
-)
+from dbt.tests.adapter.dbt_show.test_dbt_show import BaseShowDoesNotHandleDoubleLimit, BaseShowLimit, BaseShowSqlHeader
 from dbt.tests.util import run_dbt
 from dbt_common.exceptions import DbtRuntimeError
 

@@ -13,11 +13,7 @@ import pytest
 
 from dbt.adapters.silt.engine.catalog import rollback
 from dbt.adapters.silt.engine.catalog.rollback import PutBack, Rollback
-from dbt.adapters.silt.engine.kernel.errors import (
-    ConcurrentModificationError,
-    RollbackRefusedError,
-    StorageError,
-)
+from dbt.adapters.silt.engine.kernel.errors import ConcurrentModificationError, RollbackRefusedError, StorageError
 from dbt.adapters.silt.engine.kernel.maintenance import vacuum
 from dbt.adapters.silt.engine.kernel.storage.memory_store import MemoryStore
 from dbt.adapters.silt.engine.kernel.storage.store import Store

@@ -4,14 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dbt.adapters.silt.engine.changed_keys.plan_text import (
-    Item,
-    equalities,
-    is_readable,
-    item,
-    resolved_plan,
-    split,
-)
+from dbt.adapters.silt.engine.changed_keys.plan_text import Item, equalities, is_readable, item, resolved_plan, split
 from dbt.adapters.silt.engine.sql.tokens import tokenize
 
 EXPLAINED = """== Parsed Logical Plan ==

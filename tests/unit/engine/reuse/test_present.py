@@ -7,13 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from dbt.adapters.silt.engine.kernel.log.builds import (
-    Build,
-    BuildFacts,
-    TableState,
-    content_schema,
-    local_day,
-)
+from dbt.adapters.silt.engine.kernel.log.builds import Build, BuildFacts, TableState, content_schema, local_day
 from dbt.adapters.silt.engine.kernel.log.commit_search import last_change
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.storage.memory_store import MemoryStore

@@ -8,11 +8,7 @@ from typing import Any
 import pytest
 from dbt_common.exceptions import CompilationError
 
-from dbt.adapters.silt.materializations.incremental.consumed_changes import (
-    ChangesOptions,
-    changes_call,
-    takes_upserts,
-)
+from dbt.adapters.silt.materializations.incremental.consumed_changes import ChangesOptions, changes_call, takes_upserts
 
 UPSERTS = ChangesOptions("upserts", ("id", "a`b"))
 

@@ -10,14 +10,7 @@ import pytest
 from dbt.adapters.silt.engine.kernel.errors import InvalidSettingError
 from dbt.adapters.silt.materializations import reuse
 from dbt.adapters.silt.records.run_registry import RunEntry
-from dbt.adapters.silt.runs.logical_run.run_id import (
-    VARIABLES,
-    LogicalRun,
-    Origin,
-    RunSources,
-    choose_run,
-    run_id_text,
-)
+from dbt.adapters.silt.runs.logical_run.run_id import VARIABLES, LogicalRun, Origin, RunSources, choose_run, run_id_text
 
 KILLED = RunEntry("I1", "R1", "dbt run", "/shop", "2026-03-01T12:00:00+00:00")
 

@@ -18,24 +18,13 @@ from dataclasses import replace
 from typing import Any, Final, TypeAlias, cast
 
 from dbt.adapters.silt.engine.catalog.branch_attempts import JOINED, BranchAttempts, Joined, documents, parsed
-from dbt.adapters.silt.engine.catalog.branch_conflicts import (
-    BranchChange,
-    Relation,
-    changes_of,
-    conflicts,
-    relation_of,
-)
+from dbt.adapters.silt.engine.catalog.branch_conflicts import BranchChange, Relation, changes_of, conflicts, relation_of
 from dbt.adapters.silt.engine.catalog.branch_upkeep import FOLDER, folders
 from dbt.adapters.silt.engine.catalog.database import BranchNames
 from dbt.adapters.silt.engine.catalog.documents import file_name
 from dbt.adapters.silt.engine.catalog.log_end import is_last
 from dbt.adapters.silt.engine.catalog.names import RelationName, is_identifier, name_parts
-from dbt.adapters.silt.engine.kernel.errors import (
-    ConcurrentDropError,
-    NotATableError,
-    SiltError,
-    VersionNotFoundError,
-)
+from dbt.adapters.silt.engine.kernel.errors import ConcurrentDropError, NotATableError, SiltError, VersionNotFoundError
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.publication.branch_changes import commits_on, new_files
 from dbt.adapters.silt.engine.kernel.publication.documents import (

@@ -31,11 +31,7 @@ from dbt.adapters.silt.engine.catalog.objects.object_database import ObjectDatab
 from dbt.adapters.silt.engine.catalog.open_tables import OpenTables
 from dbt.adapters.silt.engine.catalog.run_branches import RunBranches
 from dbt.adapters.silt.engine.kernel.clock import Clock, SystemClock
-from dbt.adapters.silt.engine.kernel.errors import (
-    ReadOnlyStorageError,
-    SchemaNotFoundError,
-    UnsupportedStatementError,
-)
+from dbt.adapters.silt.engine.kernel.errors import ReadOnlyStorageError, SchemaNotFoundError, UnsupportedStatementError
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.publication.publications import Publications
 from dbt.adapters.silt.engine.kernel.storage.opening import open_store

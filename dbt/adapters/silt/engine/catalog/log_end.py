@@ -21,8 +21,9 @@ from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
 from dbt.adapters.silt.engine.kernel.storage.store import DOCUMENT_BYTES, ObjectMissing, PutResult, Store
 from dbt.adapters.silt.engine.kernel.table.actions import Action, CommitInfo, serialize
 from dbt.adapters.silt.engine.kernel.table.paths import LOG_FOLDER, commit_name, commit_path, parse_log_name
-from dbt.adapters.silt.engine.kernel.transaction.changes import DROP_OPERATION, DROPPED_PROPERTY
-from dbt.adapters.silt.engine.kernel.transaction.in_commit_timestamps import (
+from dbt.adapters.silt.engine.kernel.transaction.changes import (
+    DROP_OPERATION,
+    DROPPED_PROPERTY,
     has_in_commit_timestamps,
     in_commit_timestamp,
 )

@@ -40,13 +40,7 @@ from dbt.adapters.silt.engine.kernel.table.column_mapping import PARQUET_FIELD_I
 from dbt.adapters.silt.engine.kernel.table.expressions import TRUE
 from dbt.adapters.silt.engine.kernel.table.paths import log_path
 from dbt.adapters.silt.engine.kernel.table.properties import TableProperties
-from dbt.adapters.silt.engine.kernel.table.schema import (
-    ArrayType,
-    DataType,
-    MapType,
-    StructField,
-    StructType,
-)
+from dbt.adapters.silt.engine.kernel.table.schema import ArrayType, DataType, MapType, StructField, StructType
 from dbt.adapters.silt.engine.kernel.table.storable_schema import is_void
 from dbt.adapters.silt.engine.kernel.table.text_lengths import declared_type
 

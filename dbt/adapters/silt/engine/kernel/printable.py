@@ -1,4 +1,4 @@
-"""Escapes control characters for terminals: strings of tables, views and files may come from any user."""
+"""Prepares strings for terminals: escapes control characters, because the strings may come from any user, and pads."""
 
 from __future__ import annotations
 
@@ -38,3 +38,17 @@ def json_text(document: Any) -> str:
 
 def _printable(character: str) -> str:
     return character if character.isprintable() else character.encode("unicode_escape").decode("ascii")
+
+
+def width(text: str) -> int:
+    """Returns how many columns of a terminal the text takes."""
+    if text.isascii():
+        return len(text)
+    wide = sum(unicodedata.east_asian_width(character) in "WF" for character in text)
+    return len(text) + wide - sum(unicodedata.combining(character) > 0 for character in text)
+
+
+def padded(cell: str, wide: int, right: bool) -> str:
+    """Returns the text, padded with blanks to a width."""
+    space = " " * (wide - width(cell))
+    return space + cell if right else cell + space

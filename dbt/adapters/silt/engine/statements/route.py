@@ -18,18 +18,21 @@ from dbt.adapters.silt.engine.statements.execute import (
     dataframe_write,
     describe_show,
     dml,
-    drop_rename,
     functions,
     insert,
     maintenance,
-    restore_clone_convert,
-    schemas,
     session,
     views,
 )
 from dbt.adapters.silt.engine.statements.resolve.build_facts import facts_of_query
-from dbt.adapters.silt.engine.statements.steps import pass_to_spark
-from dbt.adapters.silt.engine.statements.steps.context import Context, Result
+from dbt.adapters.silt.engine.statements.steps.context import (
+    Context,
+    Result,
+    pass_to_spark,
+    pass_unrecognised,
+    pass_with_own_query,
+    pass_with_query,
+)
 
 
 def route(statement: Statement, context: Context) -> Result:
@@ -55,7 +58,7 @@ def _explain(context: Context, statement: ast.Explain) -> Result:
         raise UnsupportedStatementError(
             "EXPLAIN of anything but a query is not supported", remedy="Explain the query that the statement holds"
         )
-    return pass_to_spark.pass_with_query(context, statement, statement.statement.text)
+    return pass_with_query(context, statement, statement.statement.text)
 
 
 def _not_yet(name: str, names: Callable[[Any], ast.Name]) -> Callable[[Context, Any], Result]:
@@ -63,7 +66,7 @@ def _not_yet(name: str, names: Callable[[Any], ast.Name]) -> Callable[[Context, 
 
     def refuse(context: Context, statement: Any) -> Result:
         if not context.namespace.may_be_in_warehouse(names(statement)):
-            return pass_to_spark.pass_to_spark(context, statement)
+            return pass_to_spark(context, statement)
         raise UnsupportedStatementError(
             f"{name} is understood, but not supported", table=".".join(names(statement)), remedy="Leave it out"
         )
@@ -74,18 +77,18 @@ def _not_yet(name: str, names: Callable[[Any], ast.Name]) -> Callable[[Context, 
 _ROUTES: Mapping[type[Statement], Callable[[Context, Any], Result]] = {
     ast.Query: _query,
     ast.Explain: _explain,
-    ast.Unrecognised: pass_to_spark.pass_unrecognised,
+    ast.Unrecognised: pass_unrecognised,
     # tables, views, schemas
     ast.CreateTable: create_table.create_table,
     ast.CreateTableLike: create_table.create_table_like,
     ast.CreateView: views.create_view,
-    ast.CreateViewUsing: pass_to_spark.pass_to_spark,
+    ast.CreateViewUsing: pass_to_spark,
     ast.AlterViewQuery: views.alter_view_query,
-    ast.CreateSchema: schemas.create_schema,
-    ast.DropSchema: schemas.drop_schema,
-    ast.DropTable: drop_rename.drop_table,
+    ast.CreateSchema: session.create_schema,
+    ast.DropSchema: session.drop_schema,
+    ast.DropTable: alter.drop_table,
     ast.DropView: views.drop_view,
-    ast.Rename: drop_rename.rename,
+    ast.Rename: alter.rename,
     ast.CreateFunction: functions.create_function,
     ast.DropFunction: functions.drop_function,
     # definitions of tables
@@ -100,7 +103,7 @@ _ROUTES: Mapping[type[Statement], Callable[[Context, Any], Result]] = {
     ast.AlterOther: alter.alter_other,
     # rows
     ast.Insert: insert.insert,
-    ast.InsertDirectory: pass_to_spark.pass_with_own_query,
+    ast.InsertDirectory: pass_with_own_query,
     ast.WriteRows: dataframe_write.write,
     ast.Delete: dml.delete,
     ast.Update: dml.update,
@@ -110,7 +113,7 @@ _ROUTES: Mapping[type[Statement], Callable[[Context, Any], Result]] = {
     ast.DescribeTable: describe_show.describe_table,
     ast.DescribeHistory: describe_show.describe_history,
     ast.DescribeDetail: describe_show.describe_detail,
-    ast.DescribeQuery: pass_to_spark.pass_with_own_query,
+    ast.DescribeQuery: pass_with_own_query,
     ast.DescribeSchema: describe_show.describe_schema,
     ast.DescribeFunction: functions.describe_function,
     ast.Show: describe_show.show,
@@ -129,8 +132,8 @@ _ROUTES: Mapping[type[Statement], Callable[[Context, Any], Result]] = {
     ast.Analyze: maintenance.analyze,
     ast.Optimize: maintenance.optimize,
     ast.Vacuum: maintenance.vacuum,
-    ast.Restore: restore_clone_convert.restore,
-    ast.Clone: restore_clone_convert.clone,
-    ast.ConvertToDelta: restore_clone_convert.convert,
-    ast.Call: pass_to_spark.pass_to_spark,
+    ast.Restore: maintenance.restore,
+    ast.Clone: create_table.clone,
+    ast.ConvertToDelta: create_table.convert,
+    ast.Call: pass_to_spark,
 }

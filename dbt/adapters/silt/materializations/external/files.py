@@ -17,7 +17,7 @@ from pyspark.sql import functions as F
 from dbt.adapters.silt.column import SiltColumn
 from dbt.adapters.silt.engine.kernel.identifiers import quote
 from dbt.adapters.silt.engine.kernel.storage.store import PrefixStore, Store
-from dbt.adapters.silt.engine.statements.resolve.exported_folders import MARKER
+from dbt.adapters.silt.engine.statements.resolve.stored_code import MARKER
 from dbt.adapters.silt.materializations.external import local_files
 from dbt.adapters.silt.materializations.external.object_files import ObjectFiles
 from dbt.adapters.silt.materializations.external.sources import declared, read_files

@@ -29,7 +29,7 @@ from dbt_common.exceptions import DbtRuntimeError
 from dbt.adapters.silt.engine.kernel.clock import Clock, SystemClock
 from dbt.adapters.silt.engine.kernel.errors import NotWrittenError, SiltError, StorageError
 from dbt.adapters.silt.engine.kernel.storage.store import FileStatus, ObjectMissing, PrefixStore, PutResult, Tag, joined
-from dbt.adapters.silt.engine.statements.resolve.exported_folders import MARKER
+from dbt.adapters.silt.engine.statements.resolve.stored_code import MARKER
 from dbt.adapters.silt.materializations.external.marker import Marker, is_data
 from dbt.adapters.silt.materializations.external.target import ExternalTarget, refused
 

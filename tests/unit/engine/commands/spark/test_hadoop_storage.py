@@ -6,12 +6,7 @@ import re
 
 import pytest
 
-from dbt.adapters.silt.engine.commands.spark.hadoop_storage import (
-    REDACTED,
-    all_settings,
-    hadoop_settings,
-    services,
-)
+from dbt.adapters.silt.engine.commands.spark.hadoop_storage import REDACTED, all_settings, hadoop_settings, services
 from dbt.adapters.silt.engine.kernel.storage.settings import SECRETS, StorageSettings, storages
 from dbt.adapters.silt.engine.kernel.storage.urls import Service
 

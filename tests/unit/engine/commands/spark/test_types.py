@@ -7,11 +7,7 @@ from pyspark.sql import types as T
 
 from dbt.adapters.silt.engine.commands.spark import types
 from dbt.adapters.silt.engine.kernel.errors import StatementSyntaxError
-from dbt.adapters.silt.engine.kernel.table.schema import (
-    CHAR_VARCHAR_KEY,
-    ArrayType,
-    PrimitiveType,
-)
+from dbt.adapters.silt.engine.kernel.table.schema import CHAR_VARCHAR_KEY, ArrayType, PrimitiveType
 
 EVERY_TYPE = T.StructType(
     [

@@ -11,11 +11,7 @@ import pytest
 from dbt.adapters.silt.engine.commands.insert import insertion
 from dbt.adapters.silt.engine.commands.insert.placement import Placement
 from dbt.adapters.silt.engine.commands.tables.alter import add_constraint
-from dbt.adapters.silt.engine.commands.tables.alter_columns import (
-    add_columns,
-    change_columns,
-    drop_columns,
-)
+from dbt.adapters.silt.engine.commands.tables.alter_columns import add_columns, change_columns, drop_columns
 from dbt.adapters.silt.engine.commands.target import Outcome, WriteSettings
 from dbt.adapters.silt.engine.kernel.errors import (
     ColumnNotFoundError,

@@ -7,10 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from dbt.adapters.silt.engine.kernel.errors import (
-    CorruptCheckpointError,
-    MissingLogVersionError,
-)
+from dbt.adapters.silt.engine.kernel.errors import CorruptCheckpointError, MissingLogVersionError
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.storage.memory_store import MemoryStore
 from dbt.adapters.silt.engine.kernel.storage.store import Store

@@ -7,12 +7,7 @@ from typing import Any
 
 import pytest
 
-from dbt.adapters.silt.engine.kernel.errors import (
-    NoSpaceError,
-    NotWrittenError,
-    StorageError,
-    StorageRefusedError,
-)
+from dbt.adapters.silt.engine.kernel.errors import NoSpaceError, NotWrittenError, StorageError, StorageRefusedError
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.storage.memory_store import MemoryStore
 from dbt.adapters.silt.engine.kernel.storage.store import PutResult

@@ -12,9 +12,8 @@ from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.storage.memory_store import MemoryStore
 from dbt.adapters.silt.engine.kernel.table.actions import AddFile, DomainMetadata, Metadata, Protocol, SetTransaction
 from dbt.adapters.silt.engine.kernel.table.paths import commit_path
-from dbt.adapters.silt.engine.kernel.transaction.changes import Changes, Operation, ReadSet, as_strings
+from dbt.adapters.silt.engine.kernel.transaction.changes import Changes, Operation, ReadSet, as_strings, with_enablement
 from dbt.adapters.silt.engine.kernel.transaction.commit import CommitSettings, commit
-from dbt.adapters.silt.engine.kernel.transaction.in_commit_timestamps import with_enablement
 from dbt.adapters.silt.engine.kernel.transaction.row_tracking import (
     ROW_TRACKING_DOMAIN,
     enabled,

@@ -28,14 +28,7 @@ from dbt.adapters.silt.engine.kernel.table.identity import identities
 from dbt.adapters.silt.engine.kernel.table.properties import TableProperties
 from dbt.adapters.silt.engine.kernel.table.schema import CURRENT_DEFAULT, DataType, StructField, StructType
 from dbt.adapters.silt.engine.kernel.table.text_lengths import declared_type, has_lengths
-from dbt.adapters.silt.engine.sql.ast import (
-    Assignment,
-    InsertValues,
-    MatchKind,
-    MergeClause,
-    RowVerb,
-    UpdateSet,
-)
+from dbt.adapters.silt.engine.sql.ast import Assignment, InsertValues, MatchKind, MergeClause, RowVerb, UpdateSet
 from dbt.adapters.silt.engine.sql.query.column_names import Scope
 
 IN_TARGET: Final = "__silt_in_target"

@@ -22,11 +22,7 @@ from dbt.adapters.silt.engine.commands.tables.metadata_commit import (
 from dbt.adapters.silt.engine.commands.target import Outcome, Target, WriteSettings
 from dbt.adapters.silt.engine.commands.writing import rules as table_rules
 from dbt.adapters.silt.engine.commands.writing.checks import constraint_checks
-from dbt.adapters.silt.engine.kernel.errors import (
-    InvalidPropertyError,
-    InvalidStatementError,
-    UnsupportedFeatureError,
-)
+from dbt.adapters.silt.engine.kernel.errors import InvalidPropertyError, InvalidStatementError, UnsupportedFeatureError
 from dbt.adapters.silt.engine.kernel.near_names import nearest
 from dbt.adapters.silt.engine.kernel.table.column_mapping import MAX_COLUMN_ID, MODE, is_mapped, mapped
 from dbt.adapters.silt.engine.kernel.table.keys import Key, checked_keys, constraint_names, key_properties, table_keys

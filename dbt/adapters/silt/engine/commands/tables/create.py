@@ -19,11 +19,7 @@ from dbt.adapters.silt.engine.commands.writing import rules as table_rules
 from dbt.adapters.silt.engine.commands.writing.checks import table_checks
 from dbt.adapters.silt.engine.commands.writing.files import Written
 from dbt.adapters.silt.engine.commands.writing.store_assignment import Assigned, assign
-from dbt.adapters.silt.engine.kernel.errors import (
-    ColumnNotFoundError,
-    InvalidPropertyError,
-    InvalidStatementError,
-)
+from dbt.adapters.silt.engine.kernel.errors import ColumnNotFoundError, InvalidPropertyError, InvalidStatementError
 from dbt.adapters.silt.engine.kernel.files import stats_json
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot

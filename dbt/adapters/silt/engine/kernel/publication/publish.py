@@ -20,13 +20,7 @@ from dbt.adapters.silt.engine.kernel.errors import (
 )
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.publication.branch_changes import BranchChanges, BranchVersions, changes_on
-from dbt.adapters.silt.engine.kernel.publication.documents import (
-    Begun,
-    Decision,
-    NameChange,
-    Status,
-    new_publication,
-)
+from dbt.adapters.silt.engine.kernel.publication.documents import Begun, Decision, NameChange, Status, new_publication
 from dbt.adapters.silt.engine.kernel.publication.prepared import PreparedTable, marked
 from dbt.adapters.silt.engine.kernel.publication.publication_tables import ExistingTable, NewTable
 from dbt.adapters.silt.engine.kernel.publication.publications import Publications

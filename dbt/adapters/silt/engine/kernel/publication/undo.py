@@ -7,22 +7,13 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Final
 
-from dbt.adapters.silt.engine.kernel.errors import (
-    CommitAttemptsExhaustedError,
-    MissingLogVersionError,
-)
+from dbt.adapters.silt.engine.kernel.errors import CommitAttemptsExhaustedError, MissingLogVersionError
 from dbt.adapters.silt.engine.kernel.log.commit_file import read_commit
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
 from dbt.adapters.silt.engine.kernel.publication.net_changes import key_of
 from dbt.adapters.silt.engine.kernel.publication_marks import MARK, SETTLED, publication_of, undoes, undone_by
-from dbt.adapters.silt.engine.kernel.table.actions import (
-    AddFile,
-    DomainMetadata,
-    Metadata,
-    RemoveFile,
-    SetTransaction,
-)
+from dbt.adapters.silt.engine.kernel.table.actions import AddFile, DomainMetadata, Metadata, RemoveFile, SetTransaction
 from dbt.adapters.silt.engine.kernel.transaction.attempt import Committed, Unknown, attempt, state_unknown
 from dbt.adapters.silt.engine.kernel.transaction.changes import DROPPED_PROPERTY, NOT_DONE, Changes, Operation, ReadSet
 from dbt.adapters.silt.engine.kernel.transaction.commit import (

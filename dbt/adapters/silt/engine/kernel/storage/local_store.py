@@ -26,11 +26,7 @@ from typing import IO, cast
 
 import pyarrow
 
-from dbt.adapters.silt.engine.kernel.errors import (
-    NotWrittenError,
-    ReadOnlyStorageError,
-    StorageError,
-)
+from dbt.adapters.silt.engine.kernel.errors import NotWrittenError, ReadOnlyStorageError, StorageError
 from dbt.adapters.silt.engine.kernel.storage import beneath, storage_errors
 from dbt.adapters.silt.engine.kernel.storage.store import (
     MOST_BYTES,

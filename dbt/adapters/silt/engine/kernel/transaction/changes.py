@@ -1,10 +1,13 @@
-"""The read set and the changes of a transaction, as values."""
+"""The read set and the changes of a transaction as values, and the in-commit timestamps of changes.
+
+Source: the Delta specification, section "In-Commit Timestamps".
+"""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from dbt.adapters.silt.__version__ import version as package_version
@@ -20,7 +23,12 @@ from dbt.adapters.silt.engine.kernel.table.actions import (
     SetTransaction,
 )
 from dbt.adapters.silt.engine.kernel.table.expressions import Expression
-from dbt.adapters.silt.engine.kernel.table.properties import IsolationLevel
+from dbt.adapters.silt.engine.kernel.table.properties import (
+    ENABLEMENT_TIMESTAMP,
+    ENABLEMENT_VERSION,
+    IsolationLevel,
+    TableProperties,
+)
 
 ENGINE_INFO: Final = f"dbt-silt/{package_version}"
 """The `engineInfo` of every commit of this engine."""
@@ -39,6 +47,8 @@ RESTORED_VERSION: Final = "restoredVersion"
 
 NOT_DONE: Final = -1
 """The version of a forgotten transaction identifier: its unit of work was undone, so a rerun does it again."""
+
+_PROVENANCE = (ENABLEMENT_VERSION, ENABLEMENT_TIMESTAMP)
 
 
 @dataclass(frozen=True)
@@ -142,3 +152,36 @@ def as_json(parameter: object) -> str:
 def as_strings(metrics: Mapping[str, int | None]) -> dict[str, str]:
     """Formats metrics for `commitInfo.operationMetrics`, without unknown values."""
     return {name: str(value) for name, value in metrics.items() if value is not None}
+
+
+def has_in_commit_timestamps(metadata: Metadata | None) -> bool:
+    """Returns whether the commits of a table with this metadata have an in-commit timestamp."""
+    return metadata is not None and TableProperties(metadata.configuration).enable_in_commit_timestamps
+
+
+def needs_in_commit_timestamp(base: Metadata | None, changes: Changes) -> bool:
+    """Returns whether a commit of these changes has an in-commit timestamp, by its own or else the base's metadata."""
+    return has_in_commit_timestamps(changes.metadata or base)
+
+
+def in_commit_timestamp(now_ms: int, previous_ms: int) -> int:
+    """Returns the time of a commit: now, but always later than the commit before it."""
+    return max(now_ms, previous_ms + 1)
+
+
+def with_enablement(base: Metadata | None, changes: Changes, version: int, timestamp_ms: int) -> Changes:
+    """Adds the properties that record the first version with an in-commit timestamp.
+
+    Args:
+        base: the table's metadata before the commit; None for its first commit, which needs no such properties.
+        version, timestamp_ms: the version and time of the commit.
+    """
+    metadata = changes.metadata
+    if base is None or metadata is None or not has_in_commit_timestamps(metadata):
+        return changes
+    configuration = {key: value for key, value in metadata.configuration.items() if key not in _PROVENANCE}
+    if has_in_commit_timestamps(base):
+        configuration |= {key: value for key, value in base.configuration.items() if key in _PROVENANCE}
+    else:
+        configuration |= {ENABLEMENT_VERSION: str(version), ENABLEMENT_TIMESTAMP: str(timestamp_ms)}
+    return replace(changes, metadata=replace(metadata, configuration=configuration))

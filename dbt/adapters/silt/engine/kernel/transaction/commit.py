@@ -52,14 +52,17 @@ from dbt.adapters.silt.engine.kernel.transaction.attempt import (
     state_unknown,
 )
 from dbt.adapters.silt.engine.kernel.transaction.branch_log import BranchLog
-from dbt.adapters.silt.engine.kernel.transaction.changes import DROPPED_PROPERTY, ENGINE_INFO, Changes, ReadSet
-from dbt.adapters.silt.engine.kernel.transaction.competing_commits import PendingCommit, WinningCommit
-from dbt.adapters.silt.engine.kernel.transaction.conflicts import check_conflicts, effective_isolation_level
-from dbt.adapters.silt.engine.kernel.transaction.in_commit_timestamps import (
+from dbt.adapters.silt.engine.kernel.transaction.changes import (
+    DROPPED_PROPERTY,
+    ENGINE_INFO,
+    Changes,
+    ReadSet,
     in_commit_timestamp,
     needs_in_commit_timestamp,
     with_enablement,
 )
+from dbt.adapters.silt.engine.kernel.transaction.competing_commits import PendingCommit, WinningCommit
+from dbt.adapters.silt.engine.kernel.transaction.conflicts import check_conflicts, effective_isolation_level
 from dbt.adapters.silt.engine.kernel.transaction.positions import END_OF_TIME, is_position
 from dbt.adapters.silt.engine.kernel.transaction.row_tracking import (
     ROW_TRACKING_DOMAIN,

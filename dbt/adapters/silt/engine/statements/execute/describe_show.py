@@ -10,16 +10,12 @@ from dbt.adapters.silt.engine.catalog.names import RelationEntry, RelationKind
 from dbt.adapters.silt.engine.commands.spark.types import kernel_schema
 from dbt.adapters.silt.engine.commands.tables import describe
 from dbt.adapters.silt.engine.commands.tables.describe import Answer
-from dbt.adapters.silt.engine.kernel.errors import (
-    ColumnNotFoundError,
-    RelationNotFoundError,
-    UnsupportedStatementError,
-)
+from dbt.adapters.silt.engine.kernel.errors import ColumnNotFoundError, RelationNotFoundError, UnsupportedStatementError
 from dbt.adapters.silt.engine.kernel.identifiers import quote
 from dbt.adapters.silt.engine.kernel.table.schema import StructType
 from dbt.adapters.silt.engine.sql import ast
 from dbt.adapters.silt.engine.sql.ast import Name, ShowKind
-from dbt.adapters.silt.engine.statements.execute.schemas import named_schema
+from dbt.adapters.silt.engine.statements.execute.session import named_schema
 from dbt.adapters.silt.engine.statements.resolve.namespace import (
     Meaning,
     SparkRelation,
@@ -27,9 +23,8 @@ from dbt.adapters.silt.engine.statements.resolve.namespace import (
     WarehouseTable,
     WarehouseView,
 )
-from dbt.adapters.silt.engine.statements.steps.context import Context, Result
+from dbt.adapters.silt.engine.statements.steps.context import Context, Result, pass_to_spark
 from dbt.adapters.silt.engine.statements.steps.on_table import table_to_change
-from dbt.adapters.silt.engine.statements.steps.pass_to_spark import pass_to_spark
 
 
 def describe_table(context: Context, statement: ast.DescribeTable) -> Result:

@@ -7,20 +7,15 @@ from dataclasses import replace
 from dbt.adapters.silt.engine.catalog.documents import Function, PythonHandler
 from dbt.adapters.silt.engine.catalog.names import RelationName, check_new_names
 from dbt.adapters.silt.engine.commands.spark import python_function
-from dbt.adapters.silt.engine.kernel.errors import (
-    InvalidStatementError,
-    RelationExistsError,
-    UnsupportedStatementError,
-)
+from dbt.adapters.silt.engine.kernel.errors import InvalidStatementError, RelationExistsError, UnsupportedStatementError
 from dbt.adapters.silt.engine.kernel.identifiers import quote
 from dbt.adapters.silt.engine.sql import ast
 from dbt.adapters.silt.engine.sql.ast import CreateMode
 from dbt.adapters.silt.engine.sql.query.references import function_calls, table_references
 from dbt.adapters.silt.engine.sql.tokens import tokenize
 from dbt.adapters.silt.engine.statements.resolve import function_text
-from dbt.adapters.silt.engine.statements.steps.context import Context, Result
+from dbt.adapters.silt.engine.statements.steps.context import Context, Result, pass_to_spark
 from dbt.adapters.silt.engine.statements.steps.on_table import refuse_unsupported
-from dbt.adapters.silt.engine.statements.steps.pass_to_spark import pass_to_spark
 
 _NOTHING = Result()
 _EXISTS_REMEDY = "Use `create or replace function`"

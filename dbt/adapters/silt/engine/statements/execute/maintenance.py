@@ -1,4 +1,4 @@
-"""Runs OPTIMIZE and VACUUM and answers with delta-spark's rows; REFRESH and ANALYZE do nothing."""
+"""Runs OPTIMIZE and VACUUM, which answer with delta-spark's rows, and RESTORE; REFRESH and ANALYZE do nothing."""
 
 from __future__ import annotations
 
@@ -8,24 +8,25 @@ from datetime import datetime, timezone
 from decimal import Decimal
 
 from dbt.adapters.silt.engine.commands.maintenance import optimize as optimize_command
+from dbt.adapters.silt.engine.commands.maintenance import restore as restoring
 from dbt.adapters.silt.engine.commands.maintenance import vacuum as vacuum_command
 from dbt.adapters.silt.engine.commands.maintenance.optimize import Layout, Optimized, Sizes
 from dbt.adapters.silt.engine.commands.maintenance.vacuum import RETENTION_CHECK, Retention, Vacuumed
 from dbt.adapters.silt.engine.commands.spark.session_settings import is_checked
-from dbt.adapters.silt.engine.commands.target import Target
-from dbt.adapters.silt.engine.kernel.errors import (
-    StatementSyntaxError,
-    UnsupportedStatementError,
-)
+from dbt.adapters.silt.engine.commands.target import Outcome, Target
+from dbt.adapters.silt.engine.kernel.clock import utc_text
+from dbt.adapters.silt.engine.kernel.errors import StatementSyntaxError, UnsupportedStatementError
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
+from dbt.adapters.silt.engine.kernel.transaction.changes import RESTORE_OPERATION
+from dbt.adapters.silt.engine.kernel.transaction.restore import RestorePoint
 from dbt.adapters.silt.engine.sql import ast
-from dbt.adapters.silt.engine.sql.ast import ObjectKind
-from dbt.adapters.silt.engine.statements.execute.schemas import named_schema
+from dbt.adapters.silt.engine.sql.ast import ObjectKind, TimeTravel
+from dbt.adapters.silt.engine.statements.execute.session import named_schema
+from dbt.adapters.silt.engine.statements.resolve import namespace
 from dbt.adapters.silt.engine.statements.resolve.expansion import SqlFragment
 from dbt.adapters.silt.engine.statements.resolve.namespace import WarehouseTable
-from dbt.adapters.silt.engine.statements.steps.context import Context, Result
-from dbt.adapters.silt.engine.statements.steps.on_table import Verb, run_on_table
-from dbt.adapters.silt.engine.statements.steps.pass_to_spark import pass_to_spark
+from dbt.adapters.silt.engine.statements.steps.context import Context, Result, pass_to_spark
+from dbt.adapters.silt.engine.statements.steps.on_table import Change, Texts, Verb, change_table, run_on_table
 from dbt.adapters.silt.engine.statements.steps.qualifiers import identifier, qualifiers
 
 _HOUR_MS = 3_600_000
@@ -145,3 +146,22 @@ def _milliseconds(statement: ast.Vacuum, table: str) -> int | None:
             table=table,
         )
     return int(Decimal(re.sub(r"\s", "", text)) * _HOUR_MS)
+
+
+def restore(context: Context, statement: ast.Restore) -> Result:
+    """Runs RESTORE TABLE ... TO VERSION | TIMESTAMP AS OF."""
+
+    def run(change: Change) -> Outcome:
+        point = _restore_point(context, change.target.log, statement.to)
+        return restoring.restore(change.target, point, change.settings)
+
+    return change_table(context, statement, Verb(RESTORE_OPERATION), lambda _: Texts(), run)
+
+
+def _restore_point(context: Context, log: DeltaLog, to: TimeTravel) -> RestorePoint:
+    """Returns the version to restore; a time after the newest commit means the newest version, as in delta-spark."""
+    if to.timestamp is None:
+        return RestorePoint(namespace.version_of(context.namespace, log, to))
+    moment_ms = namespace.moment(context.namespace, to.timestamp)
+    text = utc_text(moment_ms, "+00:00", "milliseconds")
+    return RestorePoint(log.version_at(moment_ms, or_newest=True), text)

@@ -7,17 +7,12 @@ from dataclasses import replace
 
 from dbt.adapters.silt.engine.catalog.documents import View
 from dbt.adapters.silt.engine.catalog.names import RelationName, check_new_names
-from dbt.adapters.silt.engine.kernel.errors import (
-    InvalidStatementError,
-    RelationExistsError,
-    UnsupportedStatementError,
-)
+from dbt.adapters.silt.engine.kernel.errors import InvalidStatementError, RelationExistsError, UnsupportedStatementError
 from dbt.adapters.silt.engine.sql import ast
 from dbt.adapters.silt.engine.sql.ast import CreateMode, Name, ViewScope
 from dbt.adapters.silt.engine.sql.query.references import table_references
 from dbt.adapters.silt.engine.statements.resolve.namespace import TemporaryView
-from dbt.adapters.silt.engine.statements.steps.context import Context, Result
-from dbt.adapters.silt.engine.statements.steps.pass_to_spark import pass_to_spark, pass_with_query
+from dbt.adapters.silt.engine.statements.steps.context import Context, Result, pass_to_spark, pass_with_query
 
 _NOTHING = Result()
 

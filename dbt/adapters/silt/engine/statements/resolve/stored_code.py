@@ -3,18 +3,21 @@
 Any user who can write a catalog can write a view, which then runs as the user who reads it, or a statement that a
 published run has left, which runs as the user who publishes or continues the run.
 `engine.sql.query.stored_texts` has the rules on the tokens of the SQL; this module has the rules on the meaning of
-names.
+names. Every session may read the views over the folders that `external` models have written.
 """
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Container
+import stat
+from collections.abc import Container, Iterator
 from dataclasses import dataclass
 from typing import Final
 
 from dbt.adapters.silt.engine.catalog.documents import Function
 from dbt.adapters.silt.engine.commands.spark.file_formats import format_of
+from dbt.adapters.silt.engine.kernel import owned_folders
 from dbt.adapters.silt.engine.kernel.errors import (
     ExternalPathError,
     RelationNotFoundError,
@@ -42,7 +45,6 @@ from dbt.adapters.silt.engine.sql.query.references import table_references
 from dbt.adapters.silt.engine.sql.query.rule_texts import problem
 from dbt.adapters.silt.engine.sql.query.scans import Reference
 from dbt.adapters.silt.engine.sql.query.table_functions import FilesCall
-from dbt.adapters.silt.engine.statements.resolve.exported_folders import is_exported
 from dbt.adapters.silt.engine.statements.resolve.namespace import Namespace
 
 _OF_FILES: Final = re.compile(r"parquet\.(bloom|block|page|enable|dictionary|compression)|orc\.(bloom|compress|stripe)")
@@ -62,6 +64,11 @@ _STORED: Final = (
 
 _named: set[str] = set()
 """Files read by views and functions that this process itself has created: their creator may read them."""
+
+
+MARKER: Final = "_dbt_silt.json"
+"""The file in such a folder that names the model that wrote it."""
+_OF_PATTERNS: Final = re.compile(r"[*?\[\]{}\\]")
 
 
 @dataclass(frozen=True)
@@ -205,3 +212,33 @@ def _reader(files: FilesCall) -> str | None:
 def _refuse(found: str | None, owner: str) -> None:
     if found is not None:
         raise StoredCodeError(f"its SQL contains {found}, which is not allowed in stored SQL", table=owner)
+
+
+def is_exported(location: str) -> bool:
+    """Returns whether it is a folder with a model's marker, in which no link and no other user's file leads elsewhere.
+
+    Another user's view could name any folder; a folder whose files are links to private files does not count.
+
+    Args:
+        location: the location as the view's SQL names it.
+    """
+    if not os.path.isabs(location) or os.path.normpath(location) != location or _OF_PATTERNS.search(location):
+        return False
+    try:
+        if not stat.S_ISREG(os.lstat(os.path.join(location, MARKER)).st_mode) or os.path.islink(location):
+            return False
+        return owned_folders.problem(location) is None and not any(_is_link(each) for each in _entries(location))
+    except OSError:
+        return False
+
+
+def _entries(folder: str) -> Iterator[os.DirEntry[str]]:
+    with os.scandir(folder) as entries:
+        for each in entries:
+            yield each
+            if each.is_dir(follow_symlinks=False):
+                yield from _entries(each.path)
+
+
+def _is_link(entry: os.DirEntry[str]) -> bool:
+    return entry.is_symlink() or not (entry.is_file(follow_symlinks=False) or entry.is_dir(follow_symlinks=False))

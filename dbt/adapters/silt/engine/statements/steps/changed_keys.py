@@ -34,12 +34,7 @@ from dbt.adapters.silt.engine.kernel.scan import skipping
 from dbt.adapters.silt.engine.kernel.scan.change_feed import changes_after
 from dbt.adapters.silt.engine.kernel.table.expressions import Expression, renamed
 from dbt.adapters.silt.engine.kernel.transaction.changes import ReadSet, merged_reads
-from dbt.adapters.silt.engine.kernel.transaction.positions import (
-    Position,
-    app_id_of,
-    has_positions,
-    recorded_position,
-)
+from dbt.adapters.silt.engine.kernel.transaction.positions import Position, app_id_of, has_positions, recorded_position
 from dbt.adapters.silt.engine.reuse.present import last_build
 from dbt.adapters.silt.engine.sql import ast
 from dbt.adapters.silt.engine.sql.conditions.condition_text import condition_text

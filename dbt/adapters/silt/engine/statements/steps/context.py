@@ -1,4 +1,4 @@
-"""Context and Result: the environment of a statement, and its result."""
+"""Context and Result: the environment of a statement, and its result; for example of a statement that Spark runs."""
 
 from __future__ import annotations
 
@@ -11,8 +11,11 @@ from pyspark.sql import DataFrame, SparkSession
 from dbt.adapters.silt.engine.catalog.catalog import Catalog
 from dbt.adapters.silt.engine.commands.spark.session_settings import quotes_for
 from dbt.adapters.silt.engine.commands.target import Outcome, WriteSettings
+from dbt.adapters.silt.engine.kernel.errors import UnsupportedStatementError
 from dbt.adapters.silt.engine.kernel.identifiers import string_literal
 from dbt.adapters.silt.engine.kernel.log.builds import BuildFacts
+from dbt.adapters.silt.engine.sql.ast import DescribeQuery, InsertDirectory, Statement, Unrecognised
+from dbt.adapters.silt.engine.sql.mistakes import statement_remedy
 from dbt.adapters.silt.engine.sql.query.quotes import at_rest
 from dbt.adapters.silt.engine.statements.resolve.namespace import Namespace
 from dbt.adapters.silt.engine.statements.resolve.reads import Resolved
@@ -86,3 +89,39 @@ def _changes(outcome: Outcome | None) -> str:
     )
     operation = string_literal(outcome.operation)
     return f"select {operation} as operation, {', '.join(counts)}, {str(outcome.skipped).lower()} as skipped"
+
+
+def pass_to_spark(context: Context, statement: Statement) -> Result:
+    """Runs a statement that names nothing in a warehouse, unchanged."""
+    return Result(dataframe=context.spark.sql(statement.text))
+
+
+def pass_with_query(context: Context, statement: Statement, query: str | None) -> Result:
+    """Runs a statement on a relation of Spark, whose query may read tables of a warehouse."""
+    if query is None:
+        return pass_to_spark(context, statement)
+    at = statement.text.rindex(query)
+    resolved = context.resolver.query(query).texts[0]
+    text = f"{statement.text[:at]}{resolved}{statement.text[at + len(query) :]}"
+    return Result(dataframe=context.spark.sql(text))
+
+
+def pass_with_own_query(context: Context, statement: DescribeQuery | InsertDirectory) -> Result:
+    """Runs DESCRIBE QUERY or INSERT OVERWRITE DIRECTORY, which have a query and name no table."""
+    return pass_with_query(context, statement, statement.query)
+
+
+def pass_unrecognised(context: Context, statement: Unrecognised) -> Result:
+    """Runs a statement of an unknown kind, unless any of its names may be in a warehouse.
+
+    Raises:
+        UnsupportedStatementError: if it mentions a name in a warehouse.
+    """
+    for name in statement.mentions:
+        if context.namespace.may_be_in_warehouse(name):
+            raise UnsupportedStatementError(
+                f"a statement that names it is not supported: {statement.text[:80]}",
+                table=".".join(name),
+                remedy=statement_remedy(statement.text) or "Use a statement that the documentation lists",
+            )
+    return pass_to_spark(context, statement)

@@ -32,9 +32,8 @@ from dbt.adapters.silt.engine.statements.resolve.expansion import SqlFragment
 from dbt.adapters.silt.engine.statements.resolve.namespace import SparkRelation, WarehouseTable
 from dbt.adapters.silt.engine.statements.resolve.reads import Resolved
 from dbt.adapters.silt.engine.statements.steps import skips
-from dbt.adapters.silt.engine.statements.steps.context import Context, Result
+from dbt.adapters.silt.engine.statements.steps.context import Context, Result, pass_with_query
 from dbt.adapters.silt.engine.statements.steps.create_target import CreateTarget
-from dbt.adapters.silt.engine.statements.steps.pass_to_spark import pass_with_query
 
 
 def _nothing(table: str) -> None:

@@ -15,12 +15,7 @@ from dbt.adapters.silt.engine.kernel.table.actions import Action, CommitInfo, Se
 from dbt.adapters.silt.engine.kernel.transaction.changes import Changes, Operation, ReadSet
 from dbt.adapters.silt.engine.kernel.transaction.commit import CommitSettings, commit
 from dbt.adapters.silt.engine.kernel.transaction.positions import Position, app_id_of, is_position
-from dbt.adapters.silt.engine.statements.resolve.changes_functions import (
-    Consumption,
-    Options,
-    check_consumer,
-    consumed,
-)
+from dbt.adapters.silt.engine.statements.resolve.changes_functions import Consumption, Options, check_consumer, consumed
 from tests.unit.engine.kernel.log_builder import METADATA, add, log_of, new_log, put, reopened
 
 DAILY = RelationName("silt", "main", "daily")

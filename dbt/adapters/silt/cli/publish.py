@@ -6,12 +6,11 @@ import sys
 from argparse import Namespace
 
 from dbt.adapters.silt.cli.answers import Answer, Block, Rows
-from dbt.adapters.silt.cli.options import Subparsers, subcommand
 from dbt.adapters.silt.cli.rendering import show
 from dbt.adapters.silt.cli.shell.results import CancelledError, StatementFailedError
 from dbt.adapters.silt.cli.shell.spark_process import SparkProcess
 from dbt.adapters.silt.cli.sql import shell_context
-from dbt.adapters.silt.cli.warehouses import OpenWarehouse, open_warehouse
+from dbt.adapters.silt.cli.warehouses import OpenWarehouse, Subparsers, open_warehouse, subcommand
 from dbt.adapters.silt.engine.catalog.later_statements import LaterStatement, advice_on_rest, statement_of_run
 from dbt.adapters.silt.engine.catalog.run_branches import BranchedRun, RunBranches
 from dbt.adapters.silt.engine.kernel.errors import SiltError

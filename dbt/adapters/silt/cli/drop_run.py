@@ -5,9 +5,8 @@ from __future__ import annotations
 from argparse import Namespace
 
 from dbt.adapters.silt.cli.answers import Answer
-from dbt.adapters.silt.cli.options import Subparsers, subcommand
 from dbt.adapters.silt.cli.rendering import show
-from dbt.adapters.silt.cli.warehouses import open_warehouse
+from dbt.adapters.silt.cli.warehouses import Subparsers, open_warehouse, subcommand
 from dbt.adapters.silt.records.run_registry import RunRegistry
 
 _DESCRIPTION = """\

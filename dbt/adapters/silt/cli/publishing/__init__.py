@@ -1,1 +1,0 @@
-"""Ends runs that are not published yet: publishes or drops their changes."""
