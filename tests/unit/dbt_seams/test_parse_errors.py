@@ -83,6 +83,86 @@ def test_the_mistake_is_found_with_its_file_and_line(
     assert parse_advice(error, files(tmp_path, {name: text})) == said
 
 
+SNAPSHOT = "{% snapshot kept %}{{ config(unique_key='id', strategy='STRATEGY') }} select 1 as id{% endsnapshot %}"
+CONTRACT = "models:\n  - name: days\n    config: {contract: {enforced: true}}\n"
+KIND = "    columns:\n      - name: id\n        constraints: [{type: check}, {type: exclusion}]\n"
+SOURCES = "sources:\n  - name: raw\n    tables: [{name: payments}]\n"
+NOT_FOUND = "Model 'model.shop.a' (models/a.sql) depends on a node named 'NAME' which was not found"
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "error", "said"),
+    [
+        ("models/a.sql", "", NOT_FOUND.replace("NAME", "ordrs"), "Did you mean `orders`?"),
+        ("snapshots/all.sql", SNAPSHOT, NOT_FOUND.replace("NAME", "kepd"), "Did you mean `kept`?"),
+        ("snapshots/all.yml", "snapshots: [{name: kept}]", NOT_FOUND.replace("NAME", "kpet"), "Did you mean `kept`?"),
+        ("seeds/countries.csv", "id\n", NOT_FOUND.replace("NAME", "country"), "Did you mean `countries`?"),
+        (
+            "models/sources.yml",
+            SOURCES,
+            NOT_FOUND.replace("node", "source").replace("NAME", "raw.payment"),
+            "Did you mean `raw.payments`?",
+        ),
+        (
+            "snapshots/kept.sql",
+            SNAPSHOT.replace("STRATEGY", "check"),
+            "A snapshot configured with the check strategy must specify a check_cols configuration.",
+            "`strategy: check` is set in snapshots/kept.sql, line 1: add `check_cols`, `all`, or a list of columns: "
+            "`[name, amount]`",
+        ),
+        (
+            "snapshots/kept.yml",
+            "snapshots:\n  - name: kept\n    config:\n      strategy: timestamp\n",
+            "A snapshot configured with the timestamp strategy must specify an updated_at configuration.",
+            "`strategy: timestamp` is set in snapshots/kept.yml, line 4: add `updated_at`, the column with the time of "
+            "a row's last change",
+        ),
+        (
+            "snapshots/kept.sql",
+            SNAPSHOT.replace("unique_key", "key"),
+            "Snapshots must be configured with a 'strategy' and 'unique_key'.",
+            "snapshots/kept.sql lacks `unique_key`: add it to the config",
+        ),
+        (
+            "models/days.yml",
+            CONTRACT + KIND,
+            "Parsing Error\n  Invalid constraint type on column id",
+            "models/days.yml, line 6: `exclusion` is no type of constraint. The types are `check`, `not_null`, "
+            "`unique`, `primary_key`, `foreign_key`, `custom`",
+        ),
+        (
+            "models/days.yml",
+            "models:\n  - name: days\n    config:\n      contract: true\n",
+            "Internal Error\n  expected dict, got True",
+            "`contract` is True in models/days.yml, line 4: it must be a mapping, `contract: {enforced: true}`",
+        ),
+    ],
+)
+def test_the_file_with_something_missing_or_unknown_is_found(
+    tmp_path: Path, name: str, text: str, error: str, said: str
+) -> None:
+    assert parse_advice(error, files(tmp_path, {name: text})) == said
+
+
+def test_an_incremental_model_whose_contract_needs_on_schema_change_is_named(tmp_path: Path) -> None:
+    model = "{{ config(materialized='incremental') }} select 1 as id"
+    project = files(tmp_path, {"models/days.sql": model, "models/other.sql": model, "models/days.yml": CONTRACT})
+    assert parse_advice(
+        "Invalid value for on_schema_change: ignore. Models materialized as incremental with contracts enabled must "
+        "set on_schema_change to 'append_new_columns' or 'fail'",
+        project,
+    ) == (
+        "models/days.sql is incremental and has a contract: add `on_schema_change='append_new_columns'`, or `'fail'`, "
+        "to its config"
+    )
+
+
+@pytest.mark.parametrize("name", ["orders", "something_else", "landed"])
+def test_no_other_name_is_suggested_for_a_node_without_a_similar_name(tmp_path: Path, name: str) -> None:
+    project = files(tmp_path, {"macros/lande.sql": "{% macro lande() %}{% endmacro %}"})
+    assert parse_advice(NOT_FOUND.replace("NAME", name), project) is None
+
+
 def test_places_with_the_refused_value_are_preferred_to_correct_ones(tmp_path: Path) -> None:
     more = {"models/wrong.sql": "{{ config(persist_docs=true) }} select 1 as id"}
     assert "`persist_docs` is set in models/wrong.sql, line 1: it must be" in str(
