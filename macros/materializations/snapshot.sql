@@ -19,6 +19,7 @@
   {%- if earlier is not none -%}
     {%- do silt_skip(earlier) -%}
   {%- else -%}
+    {%- do adapter.check_snapshot_strategy(config.get('strategy'), context) -%}
     {%- set strategy = strategy_dispatch(config.get('strategy'))(
       model, 'snapshotted_data', 'source_data', model['config'], target_exists
     ) -%}

@@ -29,6 +29,10 @@
   {%- else -%}
     {%- do conditions.append('false') -%}
   {%- endfor -%}
+  {%- set warning = adapter.exclusion_warning(model['config'], columns) -%}
+  {%- if warning -%}
+    {%- do exceptions.warn(warning) -%}
+  {%- endif -%}
   {%- set clauses = adapter.merge_clauses(model['config'], columns, silt_query(arg_dict), target_alias, source_alias) -%}
   {%- set skips = config.get('skip_equal_rows') | string | lower == 'true' %}
   merge {{ 'with schema evolution ' if arg_dict['evolve'] }}{{ 'skip equal rows ' if skips }}into {{ arg_dict['target_relation'] }} as {{ target_alias }}

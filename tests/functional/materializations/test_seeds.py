@@ -123,7 +123,10 @@ class TestSeeds:
     def test_a_file_that_cannot_be_loaded_is_named_and_nothing_is_written(self, project: Any) -> None:
         said = messages(run_dbt(["seed", "--select", "path:seeds/bad"], expect_pass=False))
         assert "seed no_type gives the column `a` the type `texts`, unknown to Spark" in said["no_type"]
-        assert "no_value has `12,5` in row 2 of the column `amount`, which is not a decimal(6,2)" in said["no_value"]
+        assert (
+            "no_value has `12,5` in row 2 of the column `amount`, which is not of the type decimal(6,2)"
+            in said["no_value"]
+        )
         assert "the columns `id` and `ID`, whose names differ in case only" in said["two_cases"]
         assert "`id` has a number of 39 digits, but only 28 would be kept" in said["too_long"]
         assert "the file of the seed no_line is empty" in said["no_line"]

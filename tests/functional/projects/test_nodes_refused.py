@@ -26,6 +26,26 @@ REFUSED = {
     "misspelt_table": (model("tabel"), "The materialization `tabel` does not exist: did you mean `table`?"),
     "misspelt_incremental": (model("increment"), "`increment` does not exist: did you mean `incremental`?"),
     "unknown_materialization": (model("graph"), "No materialization 'graph' was found for adapter silt!"),
+    "of_another_warehouse": (
+        model("dynamic_table"),
+        "The materialization `dynamic_table` belongs to another warehouse: use `materialized: incremental`, which",
+    ),
+    "macro_as_strategy": (
+        model("incremental", "incremental_strategy='delete_insert', unique_key='id'"),
+        "`incremental_strategy` is 'delete_insert': write `delete+insert`",
+    ),
+    "wrong_order": (
+        model("table", query="select {{ dbt.datediff('day', \"date'2026-03-01'\", \"date'2026-03-02'\") }} as n"),
+        "is not a date part. Write dbt.datediff(first_date, second_date, datepart), where `datepart` is one of year, ",
+    ),
+    "wrong_part": (
+        model("table", query="select {{ dbt.date_trunc('weekday', \"date'2026-03-01'\") }} as day"),
+        "`weekday` is not a date part. Write dbt.date_trunc(datepart, date)",
+    ),
+    "wrong_unit": (
+        model("table", query="select {{ dbt.dateadd('days', 1, \"date'2026-03-01'\") }} as day"),
+        "`days` is not a date part",
+    ),
     "misspelt_view": (model("view", "persist_doc={}"), "`persist_doc` is unknown: did you mean `persist_docs`?"),
     "unknown_strategy": (
         model("incremental", "incremental_strategy='mergee'"),
@@ -85,6 +105,11 @@ BUILT = {
         "select id from of_header",
     ),
 }
+MISSPELT_STRATEGY = (
+    "{% snapshot misspelt_strategy %}"
+    "{{ config(unique_key='id', strategy='timestmp', updated_at='id', target_schema=schema) }}"
+    " select 1 as id {% endsnapshot %}"
+)
 SNAPSHOT = (
     "{% snapshot kept %}{{ config(unique_key=['id', 'id'], strategy='check', check_cols='all', target_schema=schema) }}"
     " select 1 as id {% endsnapshot %}"
@@ -100,7 +125,7 @@ class TestNodesThatCannotBeBuilt:
 
     @pytest.fixture(scope="class")
     def snapshots(self) -> dict[str, str]:
-        return {"kept.sql": SNAPSHOT}
+        return {"kept.sql": SNAPSHOT, "misspelt_strategy.sql": MISSPELT_STRATEGY}
 
     @pytest.fixture(scope="class")
     def seeds(self) -> dict[str, str]:
@@ -119,6 +144,9 @@ class TestNodesThatCannotBeBuilt:
         messages = {each["unique_id"].split(".")[-1]: each["message"] or "" for each in document["results"]}
         expected = {name: said for name, (_, said) in REFUSED.items()}
         expected |= {"kept": "`unique_key` names `id` twice", "sown": "did you mean `column_types`?"}
+        expected |= {
+            "misspelt_strategy": "not a strategy of snapshots: did you mean `timestamp`? Set it to one of `check`"
+        }
         expected |= {"viewed": "a view has no python code: use `materialized: table` or `incremental`"}
         for name, said in expected.items():
             assert said in messages[name], name

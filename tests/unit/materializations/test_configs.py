@@ -224,7 +224,16 @@ def test_a_value_that_dbt_ignores_or_refuses_without_its_config_is_named(given: 
 
 def test_an_unknown_key_of_persist_docs_is_a_warning() -> None:
     [warning] = checked(node("table", persist_docs={"relation": True, "column": True}))
-    assert "`persist_docs` has no `column`, only `relation` and `columns`: it has no effect" in warning
+    assert (
+        "`persist_docs` has no `column`, only `relation`, `columns`: it has no effect: did you mean `columns`?"
+        in warning
+    )
+
+
+def test_an_unknown_key_of_snapshot_meta_column_names_is_a_warning() -> None:
+    [warning] = checked(node("snapshot", "snapshot", snapshot_meta_column_names={"dbt_valid_frm": "begins"}))
+    assert "`snapshot_meta_column_names` has no `dbt_valid_frm`, only `dbt_valid_from`, " in warning
+    assert warning.endswith("it has no effect: did you mean `dbt_valid_from`?")
 
 
 def test_values_that_take_effect_are_accepted() -> None:

@@ -54,6 +54,16 @@ def test_a_file_that_would_be_read_wrongly_is_refused(
             ("amuont",),
             ["`column_types` of the seed days names `amuont`, which it does not have: did you mean `amount`?"],
         ),
+        (
+            "id,zip\n1,\n2,02345\n3,NULL\n",
+            ("id",),
+            [
+                "The seed days has `02345` in the column `zip`, which is read as the number 2345: to keep the zeros of "
+                "a code, add `zip: string` to the seed's `column_types`"
+            ],
+        ),
+        ("id,zip,day,code\n1,02345,2026-01-01,0x1\n", ("zip",), []),
+        ("rate,n\n0.5,0\n-0.25,10\n", (), []),
     ],
 )
 def test_a_file_with_other_names_is_read_with_a_warning(

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from dbt_common.exceptions import CompilationError
 
+from dbt.adapters.silt.engine.kernel.identifiers import listed
+from dbt.adapters.silt.engine.kernel.near_names import nearest
 from dbt.adapters.silt.materializations import unused_configs
 from dbt.adapters.silt.materializations.incremental.config import blank_names, named_twice
 from dbt.adapters.silt.materializations.incremental.config import problems as incremental_problems
@@ -61,7 +63,7 @@ def check_configs(node: Node, names: ConfigNames, project: str, others: Collecti
     return [
         *_of_a_package({} if is_own else misspelt, node),
         *_of_no_key(node),
-        *_of_docs(node),
+        *_of_keys(node),
         *unused_configs.warnings(node, others),
     ]
 
@@ -121,15 +123,27 @@ _HARD_DELETES: Final = ("ignore", "invalidate", "new_record")
 _BARE_DATE: Final = re.compile(r"\d{4}-\d{1,2}-\d{1,2}( [\d:.]+)?")
 
 
-def _of_docs(node: Node) -> Iterator[str]:
-    """Yields a warning for each unknown key of `persist_docs`, which dbt ignores."""
-    given = node["config"].get("persist_docs")
-    for key in given if isinstance(given, Mapping) else ():
-        if key not in _DOCUMENTED and first_time(f"persist_docs of {node.get('unique_id')} has {key}"):
-            yield f"{node['name']}: `persist_docs` has no `{key}`, only `relation` and `columns`: it has no effect"
+def _of_keys(node: Node) -> Iterator[str]:
+    """Yields a warning for each unknown key of a config that is a mapping, which dbt ignores."""
+    for name, known in _KEYS.items():
+        given = node["config"].get(name)
+        for key in given if isinstance(given, Mapping) else ():
+            if key not in known and first_time(f"{name} of {node.get('unique_id')} has {key}"):
+                near = nearest(str(key), known)
+                meant = f": did you mean `{near}`?" if near else ""
+                yield f"{node['name']}: `{name}` has no `{key}`, only {listed(known)}: it has no effect{meant}"
 
 
-_DOCUMENTED: Final = ("relation", "columns")
+_KEYS: Final[Mapping[str, Sequence[str]]] = {
+    "persist_docs": ("relation", "columns"),
+    "snapshot_meta_column_names": (
+        "dbt_valid_from",
+        "dbt_valid_to",
+        "dbt_scd_id",
+        "dbt_updated_at",
+        "dbt_is_deleted",
+    ),
+}
 
 
 def _of_later_statements(config: Mapping[str, Any]) -> Iterator[str]:
@@ -155,9 +169,9 @@ def _of_no_key(node: Node) -> Iterator[str]:
 
 
 def _of_a_package(misspelt: Mapping[str, str], node: Node) -> Iterator[str]:
-    for name, nearest in misspelt.items():
+    for name, meant in misspelt.items():
         if first_time(f"the config {name} of {node['package_name']} is unknown"):
             yield (
-                f"The config `{name}` is unknown and has no effect; `{nearest}` is a config "
+                f"The config `{name}` is unknown and has no effect; `{meant}` is a config "
                 f"({node['name']} of the package {node['package_name']})"
             )

@@ -44,6 +44,15 @@ _MACROS_ELSEWHERE = {
     "string_agg": "listagg",
     "current_timestamp_in_utc": "current_timestamp",
 }
+_REFRESHED = "`materialized: incremental`, which each run brings up to date, or `table`"
+_ELSEWHERE = {
+    "dynamic_table": _REFRESHED,
+    "streaming_table": _REFRESHED,
+    "distributed_table": "`table`",
+    "distributed_incremental": "`incremental`",
+}
+"""The materializations of other adapters, and what to use here."""
+
 _BUILT_IN = frozenset(("ephemeral",))
 _NOT_OF_MODELS = frozenset(("seed", "snapshot", "test", "unit", "clone", "function"))
 
@@ -88,11 +97,13 @@ class Overrides:
         return None if found is None or found.package_name in self.internal else found
 
     def missing_materialization(self, name: str) -> str | None:
-        """Returns the error for a materialization that does not exist, if a similar name exists."""
+        """Returns the error for a materialization that does not exist, if the one that is meant is known."""
         if name in _BUILT_IN or self.manifest.find_materialization_macro_by_name(self.project, name, OWN) is not None:
             return None
         found = (_MATERIALIZATION.fullmatch(macro.name) for macro in self.manifest.macros.values())
         known = {match[1] for match in found if match is not None} - _NOT_OF_MODELS | _BUILT_IN
+        if name in _ELSEWHERE:
+            return f"The materialization `{name}` belongs to another warehouse: use {_ELSEWHERE[name]}"
         meant = nearest(name, known)
         return None if meant is None else f"The materialization `{name}` does not exist: did you mean `{meant}`?"
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import csv
+import re
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from io import StringIO
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any, Final
 
@@ -17,6 +19,9 @@ from dbt.adapters.silt.engine.kernel.near_names import nearest
 
 _COMMA: Final = ","
 _DELIMITERS: Final = {_COMMA: "','", ";": "';'", "|": "'|'", "\t": '"\\t"'}
+_ZERO: Final = re.compile(r"\b0\d")
+_NUMBER: Final = re.compile(r"-?\d+(\.\d+)?")
+_NULLS: Final = ("", "null")
 _NEVER_CLOSED: Final = "unexpected end of data"
 
 
@@ -32,7 +37,7 @@ def check_file(model: Mapping[str, Any], types: Collection[str], delimiter: str 
         types: the names of columns in `column_types`.
 
     Returns:
-        Warnings about names that dbt changes, and misspelt names in `column_types`.
+        Warnings about names that dbt changes, misspelt names in `column_types`, and values that lose their zeros.
 
     Raises:
         InvalidStatementError: if the file is empty, so it has no column names.
@@ -49,7 +54,8 @@ def check_file(model: Mapping[str, Any], types: Collection[str], delimiter: str 
         _check_delimiter(name, text.partition("\n")[0], names, delimiter or _COMMA)
         if text.count('"') % 2:
             _check_quotes(name, text, delimiter or _COMMA)
-        return [*_changed_names(name, names), *_misspelt(name, types, names)]
+        zeros = _lost_zeros(name, types, csv.reader(StringIO(text), delimiter=delimiter or _COMMA))
+        return [*_changed_names(name, names), *_misspelt(name, types, names), *(zeros if _ZERO.search(text) else ())]
     return []
 
 
@@ -104,6 +110,19 @@ def _changed_names(name: str, names: Sequence[str]) -> Iterator[str]:
     if "" in names:
         position = names.index("") + 1
         yield f"The seed {name} has no name for column {position} in its first line: dbt gives it one"
+
+
+def _lost_zeros(name: str, types: Collection[str], lines: Iterable[list[str]]) -> Iterator[str]:
+    """Yields a warning for each column of numbers in which dbt reads a value such as `01234` without its zero."""
+    for column, *values in zip_longest(*lines, fillvalue=""):
+        given = [each for each in values if each.strip().lower() not in _NULLS]
+        begun = next((each for each in given if _ZERO.match(each)), None)
+        if begun is not None and column not in types and all(map(_NUMBER.fullmatch, given)):
+            read = begun.lstrip("0") if begun.strip("0.") else "0"
+            yield (
+                f"The seed {name} has `{begun}` in the column `{column}`, which is read as the number {read}: to keep "
+                f"the zeros of a code, add `{column}: string` to the seed's `column_types`"
+            )
 
 
 def _misspelt(name: str, types: Collection[str], names: Sequence[str]) -> Iterator[str]:

@@ -204,7 +204,8 @@ class StagedSeed:
             if text is not None:
                 row = list(self.table.columns[column].values()).index(text) + 1
                 raise TypeMismatchError(
-                    f"the seed {self.name} has `{text}` in row {row} of the column `{column}`, which is not a {kind}",
+                    f"the seed {self.name} has `{text}` in row {row} of the column `{column}`, which is not of the "
+                    f"type {kind}",
                     remedy="Correct the file, or the seed's `column_types`",
                     details={"column": column, "row": row, "value": text, "type": kind},
                 )

@@ -2,17 +2,41 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 
 from dbt_common.exceptions import CompilationError
 
-from dbt.adapters.silt.engine.kernel.identifiers import quote
+from dbt.adapters.silt.engine.kernel.identifiers import listed, quote
+from dbt.adapters.silt.engine.kernel.near_names import nearest
 from dbt.adapters.silt.materializations.incremental.config_columns import (
     column_named,
     qualified,
     required_column,
     without_quotes,
 )
+
+_STRATEGY = re.compile(r"snapshot_(\w+)_strategy")
+
+
+def check_strategy(strategy: str, macros: Iterable[str]) -> None:
+    """Checks that a macro exists for the strategy; dbt itself looks for the strategy of a package, `package.name`.
+
+    Args:
+        macros: the names of the macros that a snapshot may use.
+
+    Raises:
+        CompilationError: if it does not exist.
+    """
+    known = sorted({match[1] for match in map(_STRATEGY.fullmatch, macros) if match})
+    if "." in strategy or strategy in known:
+        return
+    near = nearest(strategy, known)
+    hint = f": did you mean `{near}`?" if near else "."
+    raise CompilationError(
+        f"`strategy` is {strategy!r}, which is not a strategy of snapshots{hint} Set it to one of {listed(known)}, or "
+        f"define the macro snapshot_{strategy}_strategy in the project"
+    )
 
 
 def expression(text: str, columns: Sequence[str], setting: str) -> str:

@@ -22,7 +22,12 @@ from dbt.adapters.silt.materializations.incremental.consumed_changes import (
     check_rebuild,
     takes_upserts,
 )
-from dbt.adapters.silt.materializations.incremental.first_columns import check_columns, check_predicates, names_columns
+from dbt.adapters.silt.materializations.incremental.first_columns import (
+    check_columns,
+    check_predicates,
+    exclusion_warning,
+    names_columns,
+)
 from dbt.adapters.silt.materializations.incremental.merge_clause_checks import as_list
 from dbt.adapters.silt.materializations.incremental.merge_clauses import (
     MergeClause,
@@ -81,6 +86,7 @@ class IncrementalMethods(metaclass=AdapterMeta):
         predicates of later runs.
 
         A full refresh does not read these columns, and may be meant to correct the table: it returns a warning instead.
+        It also returns a warning of a misspelt column in `merge_exclude_columns`.
         """
         check_predicates(config, strategy)
         if not names_columns(config, strategy):
@@ -96,7 +102,12 @@ class IncrementalMethods(metaclass=AdapterMeta):
             if not full_refresh:
                 raise
             return f"{error.msg}; a run without --full-refresh needs a valid value"
-        return None
+        return exclusion_warning(config, [each.name for each in columns])
+
+    @available.parse_none
+    def exclusion_warning(self, config: Mapping[str, Any], columns: list[SiltColumn]) -> str | None:
+        """Returns the warning of a misspelt column in `merge_exclude_columns`."""
+        return exclusion_warning(config, [each.name for each in columns])
 
     @available.parse(lambda *_, **__: "")
     def changed_keys_clause(self, model: Mapping[str, Any]) -> str:
@@ -174,6 +185,11 @@ class IncrementalMethods(metaclass=AdapterMeta):
 
 class SnapshotMethods(metaclass=AdapterMeta):
     """The part of the adapter that names columns in the statements of snapshots."""
+
+    @available.parse_none
+    def check_snapshot_strategy(self, strategy: str, macros: Mapping[str, Any]) -> None:
+        """Checks that a snapshot's strategy exists."""
+        snapshots.check_strategy(strategy, macros)
 
     @available.parse(lambda _, text, *__: text)
     def snapshot_expression(self, text: str, columns: Sequence[SiltColumn], setting: str) -> str:

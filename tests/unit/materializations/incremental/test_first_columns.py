@@ -7,7 +7,12 @@ from typing import Any
 import pytest
 from dbt_common.exceptions import CompilationError
 
-from dbt.adapters.silt.materializations.incremental.first_columns import check_columns, check_predicates, names_columns
+from dbt.adapters.silt.materializations.incremental.first_columns import (
+    check_columns,
+    check_predicates,
+    exclusion_warning,
+    names_columns,
+)
 
 COLUMNS = ("Id", "day of", "name")
 
@@ -96,3 +101,16 @@ def test_a_table_for_replace_where_is_refused_without_predicates(config: dict[st
         check_predicates(config, "replace_where")
     check_predicates({"predicates": "id > 1"}, "replace_where")
     check_predicates(config, "append")
+
+
+def test_a_misspelt_column_that_a_merge_should_not_update_is_named() -> None:
+    """It would be updated at every run, without an error."""
+    assert exclusion_warning({"merge_exclude_columns": ["id", "`nme`"]}, ["id", "name"]) == (
+        "`merge_exclude_columns` names `nme`, which is not one of the columns id, name, so `name` is updated: did you "
+        "mean `name`?"
+    )
+
+
+@pytest.mark.parametrize("excluded", [None, [], "NAME", ["`id`", "created_at"]])
+def test_columns_that_a_project_excludes_in_all_models_cause_no_warning(excluded: Any) -> None:
+    assert exclusion_warning({"merge_exclude_columns": excluded}, ["id", "name", "updated_at"]) is None

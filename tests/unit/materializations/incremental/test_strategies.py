@@ -42,6 +42,12 @@ def test_an_unknown_strategy_is_refused_with_the_nearest_name_and_all_names(stra
     assert said.endswith(f"Set `incremental_strategy` to one of {known}, or define that macro in the project")
 
 
+def test_the_name_of_the_macro_of_a_strategy_is_refused_with_the_name_of_the_strategy() -> None:
+    """dbt would accept it, but then a missing key would cause no warning, and a rerun would not repeat the model."""
+    with pytest.raises(CompilationError, match=r"is 'delete_insert': write `delete\+insert`"):
+        check_strategy("delete_insert", MACROS, "shop")
+
+
 @pytest.mark.parametrize("strategy", ["merge", "delete+insert"])
 @pytest.mark.parametrize("key", [None, [], ""])
 def test_a_strategy_that_lacks_its_key_warns_that_it_appends(strategy: str, key: Any) -> None:

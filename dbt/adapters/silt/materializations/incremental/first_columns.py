@@ -12,12 +12,15 @@ from typing import Any
 
 from dbt_common.exceptions import CompilationError
 
+from dbt.adapters.silt.engine.kernel.near_names import near_names
 from dbt.adapters.silt.materializations.incremental.config import named_twice
-from dbt.adapters.silt.materializations.incremental.config_columns import qualified
+from dbt.adapters.silt.materializations.incremental.config_columns import column_named, qualified, without_quotes
 from dbt.adapters.silt.materializations.incremental.merge_clause_checks import as_list
 from dbt.adapters.silt.materializations.incremental.merge_clauses import Sides, merge_clauses
 
 Config = Mapping[str, Any]
+
+_SIMILAR = 0.85
 
 _BY_COLUMNS: Mapping[str, Sequence[str]] = {
     "merge": ("merge_on_using_columns", "unique_key"),
@@ -63,6 +66,21 @@ def check_columns(config: Config, strategy: str, columns: Sequence[str]) -> None
         qualified(key, columns, "DBT_INTERNAL_DEST", setting)
     if _is_merge(config, strategy):
         merge_clauses(config, Sides(columns, columns))
+
+
+def exclusion_warning(config: Config, columns: Sequence[str]) -> str | None:
+    """Returns the warning that `merge_exclude_columns` names a column which the table lacks, but almost has.
+
+    Other unknown names cause no warning: a project may exclude the same columns in all of its models.
+    """
+    for text in as_list(config.get("merge_exclude_columns")):
+        near = [] if column_named(text, columns) else near_names(without_quotes(text.strip()), columns, 1, _SIMILAR)
+        if near:
+            return (
+                f"`merge_exclude_columns` names {text}, which is not one of the columns {', '.join(columns)}, so "
+                f"`{near[0]}` is updated: did you mean `{near[0]}`?"
+            )
+    return None
 
 
 def _keys(config: Config, strategy: str) -> tuple[str, list[str]]:

@@ -26,10 +26,14 @@ def check_strategy(strategy: str, macros: Iterable[str], project: str) -> None:
         project: the name of the project.
 
     Raises:
-        CompilationError: if it does not exist; the message begins like dbt's.
+        CompilationError: if it does not exist; the message begins like dbt's. If it is `delete_insert`.
     """
     macro = f"get_incremental_{strategy.replace('+', '_')}_sql"
     names = list(macros)
+    written = {each.replace("+", "_"): each for each in STRATEGIES if "+" in each}
+    if strategy in written:
+        # dbt finds the macro by this name, too, but what depends on the strategy would not recognise it.
+        raise CompilationError(f"`incremental_strategy` is {strategy!r}: write `{written[strategy]}`")
     if macro in names:
         return
     own = {each.replace("+", "_") for each in STRATEGIES} | {"default"}
