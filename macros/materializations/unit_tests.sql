@@ -37,8 +37,7 @@ select * from dbt_internal_unit_test_actual
 limit 0
   {%- else -%}
     {%- do silt_check_fixture_columns(rows, column_name_to_data_types, 'expected output') -%}
-    {%- set rendered = adapter.fixture_rows(rows, column_name_to_data_types, 'the expected output') -%}
-    {{ silt_fixture_query(rendered, column_name_to_quoted) }}
+    {{ silt_fixture_query(adapter.expected_rows(rows, column_name_to_data_types), column_name_to_quoted) }}
   {%- endif -%}
 {% endmacro %}
 

@@ -73,6 +73,13 @@ unit_tests:
       - {input: this, rows: [{id: 1}, {id: 2}]}
     expect:
       rows: [{id: 3, name: c}]
+  - name: columns_in_any_order
+    model: incremental
+    overrides: {macros: {is_incremental: false}}
+    given:
+      - {input: ref('all_types'), rows: [{id: 1, amount: 2}, {id: 2, amount: 1}]}
+    expect:
+      rows: [{id: 1, amount: 2}, {AMOUNT: 1, id: 2}]
   - name: without_rows
     model: incremental
     overrides: {macros: {is_incremental: false}}
@@ -87,6 +94,13 @@ unit_tests:
         rows: [{id: 1, name: a, tags: [x]}, {id: 2, name: null, tags: [y]}]
     expect:
       rows: [{id: 1, name: b, tags: [x]}, {id: 2, name: null, tags: [y]}]
+  - name: other_columns
+    model: reader
+    config: {tags: uneven}
+    given:
+      - {input: ref('all_types'), rows: [{id: 1}, {id: 2}]}
+    expect:
+      rows: [{id: 1, name: null}, {id: 2, day: null}]
 '''
 
 SOME_ROWS = '''id,name,amount,day,tags,at
@@ -111,10 +125,17 @@ class TestUnitTests:
 
     def test_rows_of_all_types_can_be_given_and_expected_in_each_format(self, project: Any) -> None:
         run_dbt(["run"])
-        results = run_dbt(["test", "--select", "test_type:unit", "--exclude", "tag:wrong"])
+        results = run_dbt(["test", "--select", "test_type:unit", "--exclude", "tag:wrong", "tag:uneven"])
         assert {(result.node.name, result.status) for result in results} == {
             (name, "pass")
-            for name in ("rows_of_every_type", "rows_as_csv", "rows_as_sql", "adds_what_is_newer", "without_rows")
+            for name in (
+                "rows_of_every_type",
+                "rows_as_csv",
+                "rows_as_sql",
+                "adds_what_is_newer",
+                "columns_in_any_order",
+                "without_rows",
+            )
         }
 
     def test_a_different_result_is_shown_cell_by_cell(self, project: Any) -> None:
@@ -122,6 +143,11 @@ class TestUnitTests:
         assert [result.status for result in results] == ["fail"]
         assert "actual differs from expected" in output
         assert "b→a" in output
+
+    def test_expected_rows_with_different_columns_are_refused(self, project: Any) -> None:
+        (result,) = run_dbt(["test", "--select", "tag:uneven"], expect_pass=False)
+        assert result.status == "error"
+        assert "the expected output has the columns `day`, `name` in only one of its rows 1 and 2" in result.message
 
 
 MAPS = """

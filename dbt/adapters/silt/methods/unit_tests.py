@@ -49,6 +49,16 @@ class UnitTestMethods(metaclass=AdapterMeta):
             warehouse = self.connections.handle.warehouse
             return fixtures.fixture(fixture, types, warehouse, self.config.credentials.quotes).rendered(rows)
 
+    @available.parse_list
+    def expected_rows(self, rows: Sequence[Mapping[str, Any]], types: Mapping[str, str]) -> list[dict[str, str]]:
+        """Returns the expected rows as `fixture_rows` does, with the columns of each row in the order of the first.
+
+        Raises:
+            DbtDatabaseError: if a value is not of its column's type, or a row has other columns than the first.
+        """
+        with self.connections.exception_handler("read the expected output"):
+            return fixtures.in_one_order(self.fixture_rows(rows, types, "the expected output"))
+
     @available.parse_none
     def check_fixture_query(self, query: str, types: Mapping[str, str], fixture: str) -> None:
         """Checks that the columns of the relation can hold the rows of a fixture that is a query.

@@ -151,6 +151,27 @@ def fixture(name: str, types: Mapping[str, str], warehouse: Warehouse, quotes: Q
     return Fixture(name, kinds, warehouse, Literals(quotes))
 
 
+def in_one_order(rows: Sequence[Mapping[str, str]]) -> list[dict[str, str]]:
+    """Returns expected rows with their columns in the order of the first row: UNION ALL combines columns by position.
+
+    Raises:
+        InvalidStatementError: if a row has other columns than the first: nothing says what the test compares.
+    """
+    first = set(rows[0])
+    for at, row in enumerate(rows, 1):
+        if others := sorted(first ^ set(row)):
+            raise InvalidStatementError(
+                f"the expected output has {_listed(others)} in only one of its rows 1 and {at}",
+                remedy="Give each expected row the same columns, with null for a value that is null",
+                details={"row": at, "columns": others},
+            )
+    return [{name: row[name] for name in rows[0]} for row in rows]
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ("the column " if len(names) == 1 else "the columns ") + ", ".join(f"`{name}`" for name in names)
+
+
 def _collected(frame: DataFrame, kinds: Mapping[str, T.DataType]) -> list[dict[str, Any]]:
     """Returns the rows of a query in the form of a fixture, with only the columns that Spark can return to Python."""
     known = {field.name.lower(): field for field in frame.schema.fields if not _holds(field.dataType, _NOT_COLLECTED)}
