@@ -1,13 +1,17 @@
-{#-- The query's columns with their comments, or nothing if no column has a comment. `persist_docs` sets the comments of nested
-     fields, because a list of columns cannot name them. --#}
-{% macro silt_documented_columns(sql, with_fields=true) -%}
-  {%- if config.persist_column_docs() and model.columns -%}
-    {%- set columns = adapter.get_column_schema_from_query(silt_with_header(sql)) -%}
-    {%- set names = adapter.documentable_names(columns) if with_fields else columns | map(attribute='name') | list -%}
-    {%- set comments = adapter.documented_comments(columns, validate_doc_columns(this, model.columns, names)) -%}
-    {%- if comments -%}
+{#-- The query's columns with their comments and `types`, or nothing if no column has one. `persist_docs` sets the comments of
+     nested fields, because a list of columns cannot name them. --#}
+{% macro silt_documented_columns(sql, with_fields=true, types={}) -%}
+  {%- set documented = config.persist_column_docs() and model.columns -%}
+  {%- if documented or types -%}
+    {%- set columns, comments = adapter.get_column_schema_from_query(silt_with_header(sql)), {} -%}
+    {%- if documented -%}
+      {%- set names = adapter.documentable_names(columns) if with_fields else columns | map(attribute='name') | list -%}
+      {%- do comments.update(adapter.documented_comments(columns, validate_doc_columns(this, model.columns, names))) -%}
+    {%- endif -%}
+    {%- if comments or types -%}
       {%- for column in columns -%}
-        {{ column.quoted }}{{ ' comment ' ~ adapter.string_literal(comments[column.name]) if column.name in comments }}
+        {{ column.quoted }}{{ ' ' ~ types[column.name] if column.name in types }}
+        {{- ' comment ' ~ adapter.string_literal(comments[column.name]) if column.name in comments }}
         {{- ',\n    ' if not loop.last }}
       {%- endfor -%}
     {%- endif -%}

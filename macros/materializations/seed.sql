@@ -31,7 +31,7 @@
     {%- set staged = adapter.stage_seed(model['name'], agate_table, view, config.get('column_types')) -%}
     {%- set query = silt_seed_query(agate_table, view, staged) -%}
     {%- call silt_write(unit, staged) -%}
-      {{ silt_create_table(target_relation.incorporate(replaces=existing_relation is not none), query, silt_documented_columns(query)) }}
+      {{ silt_create_table(target_relation.incorporate(replaces=existing_relation is not none), query, silt_documented_columns(query, types=staged.sized)) }}
     {%- endcall -%}
   {%- endif -%}
 

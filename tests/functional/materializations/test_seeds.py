@@ -36,6 +36,8 @@ GOOD = {
     "header_only.csv": "id,name\n",
     "semicolons.csv": 'a;b\n1;"x;y"\n',
     "foreign.csv": "a,b,c,d\n1,2,007,4.50\n",
+    "tabs.csv": "a\tb\n1\tx, y\n",
+    "sized.csv": "id,Short,fixed\n1,abc,x\n",
 }
 
 BAD = {
@@ -48,6 +50,7 @@ BAD = {
     "open_quote.csv": 'id,name\n1,"a\n2,b\n',
     "long_line.csv": "id,name\n1,a\n2,b,c\n",
     "other_delimiter.csv": "id;name\n1;a\n",
+    "long_value.csv": "id,name\n1,abc\n2,abcd\n",
 }
 
 
@@ -65,11 +68,14 @@ class TestSeeds:
         seeds = {
             "typed": {"+column_types": COLUMN_TYPES},
             "semicolons": {"+delimiter": ";"},
+            "tabs": {"+delimiter": "\t"},
+            "sized": {"+column_types": {"Short": "VARCHAR(3)", "fixed": "nchar(2)"}},
             "foreign": {"+column_types": {"a": "int64", "b": "number", "c": "varchar", "d": "NUMBER(6,2)"}},
             "bad": {
                 "no_type": {"+column_types": {"a": "texts"}},
                 "no_value": {"+column_types": {"amount": "decimal(6,2)"}},
                 "unquoted": {"+quote_columns": False},
+                "long_value": {"+column_types": {"name": "varchar(3)"}},
             },
         }
         return {"seeds": {"test": seeds}}
@@ -91,11 +97,17 @@ class TestSeeds:
         assert texts == ['it\'s "q"', "back\\slash\\n", "two\nlines", "日本 🎉", None, None, *plain]
         assert self.rows(project, "select id, name from {schema}.marked") == [(1, "x")]
         assert self.rows(project, "select a, b from {schema}.semicolons") == [(1, "x;y")]
+        assert self.rows(project, "select a, b from {schema}.tabs") == [(1, "x, y")]
 
     def test_types_may_have_the_names_of_other_databases(self, project: Any, seeded: dict[str, str]) -> None:
         types = ", ".join(f"typeof({name})" for name in "abcd")
         [found] = self.rows(project, f"select {types}, c, cast(d as string) from {{schema}}.foreign")
         assert tuple(found) == ("bigint", "decimal(38,0)", "string", "decimal(6,2)", "007", "4.50")
+
+    def test_the_table_has_the_lengths_of_its_types(self, project: Any, seeded: dict[str, str]) -> None:
+        described = self.rows(project, "describe table {schema}.sized")
+        assert [row[:2] for row in described] == [("id", "bigint"), ("Short", "varchar(3)"), ("fixed", "char(2)")]
+        assert self.rows(project, "select * from {schema}.sized") == [(1, "abc", "x ")]
 
     def test_column_types_are_cast_from_the_original_text_of_the_file(
         self, project: Any, seeded: dict[str, str]
@@ -134,6 +146,7 @@ class TestSeeds:
         assert 'line 2 of the seed open_quote has a quotation mark (") that is not closed' in said["open_quote"]
         assert "line 3 of the seed long_line has 3 values, but the first line names 2 columns" in said["long_line"]
         assert "Set `delimiter: ';'` in the seed's config" in said["other_delimiter"]
+        assert "has a string in `name` that is longer than varchar(3), for example abcd" in said["long_value"]
         place = RelationName(project.database, project.test_schema, "no_value")
         assert project.adapter.connections.catalog.find(place) is None
 

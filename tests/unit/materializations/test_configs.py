@@ -125,6 +125,18 @@ def test_a_config_that_is_empty_or_contains_an_empty_string_is_refused(given: di
         checked(given)
 
 
+@pytest.mark.parametrize("delimiter", ["\t", " ", ";", None])
+def test_the_delimiter_of_a_seed_may_be_any_character(delimiter: str | None) -> None:
+    assert checked(node("seed", "seed", delimiter=delimiter)) == []
+    assert checked(node("external", delimiter=delimiter)) == []
+
+
+@pytest.mark.parametrize("delimiter", ["||", "\\t", 1])
+def test_a_delimiter_of_a_seed_that_is_not_one_character_is_refused(delimiter: Any) -> None:
+    with pytest.raises(CompilationError, match="`delimiter` must be one character, but is"):
+        checked(node("seed", "seed", delimiter=delimiter))
+
+
 def test_an_empty_list_of_partitions_means_a_table_without_partitions() -> None:
     assert checked(node("table", partition_by=[], unique_key=None)) == []
 

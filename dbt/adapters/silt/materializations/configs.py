@@ -26,7 +26,7 @@ DIFFERENCES: Final = "differences"
 Node = Mapping[str, Any]
 
 _OF_SNAPSHOTS = ("unique_key", "updated_at", "check_cols", "dbt_valid_to_current")
-_OF_TABLES = ("partition_by", "liquid_clustered_by", "delimiter", "location")
+_OF_TABLES = ("partition_by", "liquid_clustered_by", "location")
 _OWN_NAMES = "a config of your own belongs in `meta`"
 
 
@@ -56,7 +56,7 @@ def check_configs(node: Node, names: ConfigNames, project: str, others: Collecti
         found += [*blank_names(config, _OF_SNAPSHOTS), *named_twice(config), *_of_snapshots(config)]
     if node.get("language") == "python" and config.get("materialized") == "view":
         found.append("a view has no python code: use `materialized: table` or `incremental`")
-    found += [*_of_writing(node), *_of_later_statements(config), *blank_names(config, _OF_TABLES)]
+    found += [*_of_writing(node), *_of_later_statements(config), *blank_names(config, _OF_TABLES), *_of_delimiter(node)]
     if found:
         listed = "\n".join(f"  - {each}" for each in found)
         raise CompilationError(f"The configuration of this {_kind(node)} cannot be used:\n{listed}")
@@ -121,6 +121,15 @@ def _of_snapshots(config: Mapping[str, Any]) -> Iterator[str]:
 
 _HARD_DELETES: Final = ("ignore", "invalidate", "new_record")
 _BARE_DATE: Final = re.compile(r"\d{4}-\d{1,2}-\d{1,2}( [\d:.]+)?")
+
+
+def _of_delimiter(node: Node) -> Iterator[str]:
+    """Yields the problem of a delimiter, which may be a blank character: a tab, or a space."""
+    given = node["config"].get("delimiter")
+    if given == "":
+        yield from blank_names(node["config"], ("delimiter",))
+    elif given is not None and node.get("resource_type") == "seed" and (not isinstance(given, str) or len(given) != 1):
+        yield f'`delimiter` must be one character, but is {given!r}: a tab is "\\t" in double quotes'
 
 
 def _of_keys(node: Node) -> Iterator[str]:

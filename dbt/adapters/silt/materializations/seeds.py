@@ -31,6 +31,7 @@ from dbt.adapters.silt.engine.kernel.errors import (
     TypeMismatchError,
 )
 from dbt.adapters.silt.engine.kernel.identifiers import quote
+from dbt.adapters.silt.engine.kernel.table.schema import CHAR_VARCHAR_KEY
 from dbt.adapters.silt.materializations.seed_checks import seed_file
 from dbt.adapters.silt.runs.agate_tables import number_type, to_arrow
 
@@ -192,6 +193,12 @@ class StagedSeed:
     table: agate.Table
     types: Mapping[str, str]
     numbers: Mapping[str, str]
+
+    @property
+    def sized(self) -> dict[str, str]:
+        """The types with a length: the table must declare them, because Spark's cast to them is a cast to string."""
+        kinds = {column: column_type(kind) for column, kind in self.types.items()}
+        return {column: kind.sql_type for column, kind in kinds.items() if CHAR_VARCHAR_KEY in kind.metadata}
 
     def check_values(self, session: SparkSession) -> None:
         """Checks that every value can be cast to its column's type.
