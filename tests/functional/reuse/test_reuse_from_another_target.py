@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 from dbt.tests.util import run_dbt, run_dbt_and_capture, write_file
+
+from dbt.adapters.silt.cli.main import main
 
 ROWS = "id,name\n1,one\n2,two\n"
 WHOLE = "{{ config(materialized='table', schema='marts') }} select id, upper(name) as name from {{ ref('stg') }}"
@@ -18,6 +21,11 @@ def model(dbt, session):
     dbt.config(pure=True)
     return dbt.ref('rows')
 """
+
+
+def folders(project: Any) -> list[str]:
+    """Returns the options of `silt` that name a project."""
+    return ["--project-dir", str(project.project_root), "--profiles-dir", str(project.profiles_dir)]
 
 
 class TestReuseFromAnotherTarget:
@@ -117,6 +125,36 @@ class TestReuseFromAnotherTarget:
         assert project.run_sql(f"select n from {project.test_schema}.below", fetch="one")[0] == 1
         write_file("select r.id, r.name from {{ ref('rows') }} as r", project.project_root, "models", "stg.sql")
 
+    def test_why_names_the_table_that_a_run_would_clone(self, project: Any, capsys: pytest.CaptureFixture[str]) -> None:
+        self.build("--target", "prod", "--full-refresh", silt_run_id="y1")
+        self.build(silt_run_id="y2")
+        for name in ("below", "rows"):
+            project.run_sql(f"drop table {project.test_schema}.{name}")
+        there = f"silt.{project.test_schema}_prod"
+        found = self.why(project, capsys, "rows", "below")
+        cloned = r"unchanged since \S+\.(\w+)@v\d+ \(target prod, run y1\)"
+        for name, (result, reasons) in found.items():
+            assert result == "cloned" and (match := re.fullmatch(cloned, reasons[0])) and match[1] == name, reasons
+        assert found["rows"][1][0].startswith(f"unchanged since {there}.rows@")
+        found = self.why(project, capsys, "+below", "chance")
+        assert found["whole"][0] == found["below"][0] == "cloned or built"
+        assert found["whole"][1][0] == "seed.test.rows is cloned before it"
+        assert found["below"][1][0] == "model.test.whole is cloned or built before it"
+        found = self.why(project, capsys, "rows", "--vars", "{silt_reuse: false}")
+        assert found["rows"] == ("built", ["its table does not exist"])
+        found = self.why(project, capsys, "merged", "chance")
+        assert found["chance"][1][-1].startswith("not cloned from prod: ")
+        assert self.build(silt_run_id="y3")["below"].startswith("cloned")
+
+    def why(
+        self, project: Any, capsys: pytest.CaptureFixture[str], *arguments: str
+    ) -> Mapping[str, tuple[str, Sequence[str]]]:
+        """Returns the result and the reasons of each node, as `silt why` explains them."""
+        capsys.readouterr()
+        assert main(["why", *arguments, "--json", *folders(project)]) == 0
+        nodes = json.loads(capsys.readouterr().out)["nodes"]
+        return {each["node"].split(".")[-1]: (each["result"], each["reasons"]) for each in nodes}
+
     def test_reuse_is_switched_off_for_a_command(self, project: Any) -> None:
         for found in (self.build(silt_reuse=False, silt_run_id="off"), self.build("--full-refresh", silt_run_id="all")):
             assert not any(each.startswith(("cloned", "reused")) for each in found.values())
@@ -144,9 +182,14 @@ class TestReuseFromAnotherTarget:
             ("{}", "it has one key, `from`, the name of a target"),
         ],
     )
-    def test_a_bad_target_is_refused_by_name(self, project: Any, value: str, error: str) -> None:
+    def test_a_bad_target_is_refused_by_name(
+        self, project: Any, value: str, error: str, capfd: pytest.CaptureFixture[str]
+    ) -> None:
         bad = "{{ config(materialized='table', reuse=" + value + ") }} select 1 as one"
         write_file(bad, project.project_root, "models", "bad.sql")
         _, output = run_dbt_and_capture(["run", "--select", "bad"], expect_pass=False)
+        assert main(["why", "bad", *folders(project)]) == 2
         (Path(project.project_root) / "models" / "bad.sql").unlink()
         assert error in output
+        said = capfd.readouterr().err
+        assert error in said and "Traceback" not in said

@@ -1,4 +1,4 @@
-"""`silt why NODE`: explains whether a run would reuse or build a node, without building it."""
+"""`silt why NODE`: explains whether a run would reuse, clone or build a node, without building it."""
 
 from __future__ import annotations
 
@@ -21,14 +21,15 @@ _OPTIONS: Final = ("project_dir", "profiles_dir", "profile", "target", "target_p
 _COLUMNS: Final = ("node", "would be", "because")
 _DESCRIPTION = """\
 Compiles the nodes with dbt, compares their code and their inputs with the last build in the log of their tables, and
-shows what a run would do with each node that has `reuse: unchanged`. Nothing is built, and no hook runs. Queries that
-the SQL runs while it is compiled are run. The inputs are taken as they are now: if a run would build an input first,
-the node is shown as built after it. Only chosen nodes are inputs in this sense: `silt why +orders` chooses them too."""
+shows what a run would do with each node that has `reuse`. Nothing is built, and no hook runs. Queries that the SQL runs
+while it is compiled are run. The inputs are taken as they are now: if a run would build an input first, the node is
+shown as built after it, or as cloned or built if it has `reuse: {from: prod}`. Only chosen nodes are inputs in this
+sense: `silt why +orders` chooses them too."""
 
 
 def add(subparsers: Subparsers) -> None:
     """Declares the subcommand."""
-    parser = subcommand(subparsers, "why", "explain whether a run would reuse or build a node", _DESCRIPTION)
+    parser = subcommand(subparsers, "why", "explain whether a run would reuse, clone or build a node", _DESCRIPTION)
     parser.add_argument("nodes", nargs="+", metavar="NODE", help="a name, or what `dbt build --select` accepts")
     parser.add_argument("--vars", metavar="YAML", help="dbt's variables")
 
@@ -50,12 +51,8 @@ def run(arguments: Namespace) -> int:
 
 def answer(explained: Sequence[dict[str, Any]]) -> Answer:
     """Renders the decisions, in the order given."""
-    rows = [(each["node"], _result(each), "; ".join(each["reasons"]) or UNKNOWN) for each in explained]
+    rows = [(each["node"], each["result"], "; ".join(each["reasons"]) or UNKNOWN) for each in explained]
     return Answer({"nodes": list(explained)}, [Rows(_COLUMNS, rows, empty="no node that has a table was chosen")])
-
-
-def _result(explained: dict[str, Any]) -> str:
-    return "reused" if explained["reused"] else "built"
 
 
 def _for_dbt(arguments: Namespace) -> Iterator[str]:

@@ -15,7 +15,12 @@ from dbt.adapters.events.logging import AdapterLogger
 from dbt_common.exceptions import DbtDatabaseError
 
 from dbt.adapters.silt.engine.catalog.names import RelationEntry, RelationKind, RelationName
-from dbt.adapters.silt.engine.kernel.errors import RelationExistsError, ReplaceWhereMismatchError, sentence
+from dbt.adapters.silt.engine.kernel.errors import (
+    RelationExistsError,
+    ReplaceWhereMismatchError,
+    SiltError,
+    sentence,
+)
 from dbt.adapters.silt.engine.kernel.identifiers import quote
 from dbt.adapters.silt.lazy import lazy_module
 from dbt.adapters.silt.materializations.incremental.microbatch import REMEDY
@@ -26,7 +31,7 @@ if TYPE_CHECKING:
     from dbt.adapters.contracts.connection import AdapterResponse
 
     from dbt.adapters.silt.connections import SiltConnectionManager
-    from dbt.adapters.silt.engine.kernel.log.builds import Build
+    from dbt.adapters.silt.engine.kernel.log.builds import Build, BuildFacts
     from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
     from dbt.adapters.silt.engine.reuse import decision as reuse_decision
     from dbt.adapters.silt.engine.reuse import present
@@ -136,17 +141,13 @@ class UnitMethods(metaclass=AdapterMeta):
 
     def _cloned(self, unit: Unit, model: Mapping[str, Any], relation: SiltRelation, note: str) -> SiltResponse | None:
         """Clones the table of another target if it holds the rows that the build would write; empty if not."""
-        name, build, context = reuse.source_target(model), unit.build, self.connections.node.context
-        if name is None or build is None or name == str(getattr(self.config, "target_name", "")):
+        build, context = unit.build, self.connections.node.context
+        if build is None or (name := self.clone_target(model)) is None:
             return None
         with self.connections.exception_handler(f"look for the table of {relation} in the target {name}"):
-            other = other_targets.other_target(self.connections, self.config, name)
-            why_not = reuse.cannot_be_cloned(build)
-            facts = partial(self.connections.handle.warehouse.facts, build)
-            found = why_not or other_targets.source_of(self.connections, other, model, facts)
-        if not isinstance(found, tuple):
-            reasons = (context.built_because, f"not cloned from {name}: {found}")
-            context.built_because = "; ".join(each for each in reasons if each)
+            found = self._clone_source(build, model, name)
+        if isinstance(found, reuse_decision.Built):
+            context.built_because = "; ".join(each for each in (context.built_because, *found.reasons) if each)
             return None
         last, version, known = found
         source = ".".join(map(quote, last.table.split(".", 2)))
@@ -154,22 +155,56 @@ class UnitMethods(metaclass=AdapterMeta):
         context.built_because = None
         response = self._write(text, replace(unit, build=replace(build, known=known)))
         assert isinstance(response, responses.SiltResponse)
-        response.note_clone(last, name, note)
+        response.note_clone(reuse_decision.Cloned(last), note)
         return response
+
+    def clone_target(self, model: Mapping[str, Any]) -> str | None:
+        """Returns the other target whose table of a node may be cloned, unless `--vars` switch reuse off."""
+        name = reuse.source_target(model)
+        is_other = name != str(getattr(self.config, "target_name", ""))
+        return name if is_other and not reuse.is_switched_off(self.connections.invocation.variables) else None
+
+    def _clone_source(
+        self, build: Build, model: Mapping[str, Any], name: str
+    ) -> tuple[reuse_decision.LastBuild, int, BuildFacts] | reuse_decision.Built:
+        """Returns the build in another target to clone, its table's version, and the facts that it has here."""
+        other = other_targets.other_target(self.connections, self.config, name)
+        facts = partial(self.connections.handle.warehouse.facts, build)
+        found = reuse.cannot_be_cloned(build) or other_targets.source_of(self.connections, other, model, facts)
+        return found if isinstance(found, tuple) else reuse_decision.Built((f"not cloned from {name}: {found}",))
 
     @available.parse_none
     def runs_hooks_on_reuse(self, model: Mapping[str, Any]) -> bool:
         """Returns whether the hooks of a node run although the node is reused."""
         return reuse.runs_hooks(model)
 
-    def explained_reuse(self, model: Mapping[str, Any]) -> reuse_decision.Decision:
-        """Decides whether a run would reuse a node, from the present states of its inputs; nothing is built."""
-        log = log_of(self.connections.catalog, self._table(model))
+    def explained_reuse(
+        self, model: Mapping[str, Any], *, may_clone: bool
+    ) -> reuse_decision.Decision | reuse_decision.Cloned:
+        """Decides whether a run would reuse a node, from the present states of its inputs; nothing is built.
+
+        Args:
+            may_clone: whether the inputs are those of a run, so that another target's table can be looked for.
+        """
         if not reuse.is_reusable(model, self.config.credentials.reuse):
             return reuse_decision.Built((f"it has no `reuse: {reuse.UNCHANGED}`",))
-        if log is None:
-            return reuse_decision.Built(("its table does not exist",))
-        return self._reuse(self._build(model, _checksum(model)), model, log, full_refresh=False)
+        name = self.clone_target(model) if may_clone else None
+        log = log_of(self.connections.catalog, self._table(model))
+        decision: reuse_decision.Decision = reuse_decision.Built(("its table does not exist",))
+        if log is None and name is None:
+            return decision
+        build = self._build(model, _checksum(model))
+        if log is not None:
+            decision = self._reuse(build, model, log, full_refresh=False)
+        if name is None or isinstance(decision, reuse_decision.Reused):
+            return decision
+        try:
+            found = self._clone_source(build, model, name)
+        except SiltError as error:  # an input that is missing here, and that a run would create first
+            return reuse_decision.Built((*decision.reasons, f"not cloned from {name}: {sentence(error.problem)}"))
+        if isinstance(found, tuple):
+            return reuse_decision.Cloned(found[0])
+        return reuse_decision.Built((*decision.reasons, *found.reasons))
 
     def _table(self, model: Mapping[str, Any]) -> RelationName:
         return RelationName(model["database"] or self.config.credentials.database, model["schema"], model["alias"])

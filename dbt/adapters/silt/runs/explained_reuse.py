@@ -1,4 +1,4 @@
-"""The program behind `silt why`: compiles nodes with dbt, and prints as JSON which of them a run would reuse."""
+"""The program behind `silt why`: compiles nodes with dbt, and prints as JSON the decision about each of them."""
 
 from __future__ import annotations
 
@@ -11,11 +11,14 @@ from typing import Any, Final
 
 from dbt.adapters.factory import FACTORY
 from dbt.cli.main import dbtRunner
+from dbt_common.exceptions import DbtRuntimeError
 
-from dbt.adapters.silt.engine.reuse.decision import Reused
+from dbt.adapters.silt.engine.reuse.decision import Built, Cloned, Reused
 
 _WITH_TABLE: Final = ("table", "incremental", "seed", "snapshot")
 """The materializations of nodes that may be reused."""
+_REUSED, _BUILT, _UNKNOWN = "reused", "built", "cloned or built"
+_RESULTS: Final = {Reused: _REUSED, Cloned: "cloned", Built: _BUILT}
 _NO_NODES: Final = "NoNodesForSelectionCriteria"
 """The name of dbt's event that a part of the selection matches no node."""
 
@@ -70,21 +73,29 @@ def main(arguments: Sequence[str]) -> int:
     if compiled.unmatched:
         print("\n".join(compiled.unmatched), file=sys.stderr)
         return 1
-    with compiled.adapter.connection_named("silt_why"):
-        print(json.dumps(list(_explained(compiled))))
+    try:
+        with compiled.adapter.connection_named("silt_why"), compiled.adapter.connections.exception_handler("explain"):
+            print(json.dumps(list(_explained(compiled))))
+    except DbtRuntimeError as error:
+        print(error, file=sys.stderr)
+        return 1
     return 0
 
 
 def _explained(compiled: Compilation) -> Iterator[dict[str, Any]]:
-    built: set[str] = set()
+    earlier: dict[str, str] = {}
     for node in compiled.nodes:
-        name, decision = node["unique_id"], compiled.adapter.explained_reuse(node)
-        before = dict.fromkeys(f"{each} is built before it" for each in compiled.inputs(name) if each in built)
-        is_reused = isinstance(decision, Reused) and not before
+        name = node["unique_id"]
+        inputs = dict.fromkeys(each for each in compiled.inputs(name) if each in earlier)
+        before = [f"{each} is {earlier[each]} before it" for each in inputs]
+        decision = compiled.adapter.explained_reuse(node, may_clone=not before)
         reasons = [*before, *(() if before and isinstance(decision, Reused) else decision.reasons)]
-        if not is_reused:
-            built.add(name)
-        yield {"node": name, "reused": is_reused, "reasons": reasons}
+        result = _RESULTS[type(decision)]
+        if before:
+            result = _BUILT if compiled.adapter.clone_target(node) is None else _UNKNOWN
+        if result != _REUSED:
+            earlier[name] = result
+        yield {"node": name, "result": result, "reused": result == _REUSED, "reasons": reasons}
 
 
 def _parents(known: Mapping[str, Any], unique_id: str) -> Sequence[str]:

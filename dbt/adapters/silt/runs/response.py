@@ -16,7 +16,7 @@ from dbt.adapters.silt.records.journal import JournalEntry
 
 if TYPE_CHECKING:
     from dbt.adapters.silt.engine.commands.target import Outcome
-    from dbt.adapters.silt.engine.reuse.decision import LastBuild, Reused
+    from dbt.adapters.silt.engine.reuse.decision import Cloned, Reused
     from dbt.adapters.silt.engine.reuse.passed_tests import PassedTest
     from dbt.adapters.silt.records.commit_facts import CommitFacts
     from dbt.adapters.silt.records.units import Unit
@@ -86,10 +86,9 @@ class SiltResponse(AdapterResponse):
             reason=str(decision),
         )
 
-    def note_clone(self, source: LastBuild, target: str, note: str) -> None:
+    def note_clone(self, decision: Cloned, note: str) -> None:
         """Describes the clone of another target's table; `note` follows in the message."""
-        run = f", run {source.run_id}" if source.run_id else ""
-        self.reason = f"unchanged since {source.table}@v{source.version} (target {target}{run})"
+        self.reason = str(decision)
         self._message = f"cloned: {self.reason}{note}"
 
     @classmethod

@@ -91,6 +91,21 @@ class Reused:
 
 
 @dataclass(frozen=True)
+class Cloned:
+    """The last build of the node in another target, `source`, holds what the build would write, and is cloned."""
+
+    source: LastBuild
+
+    @property
+    def reasons(self) -> tuple[str, ...]:
+        return (str(self),)
+
+    def __str__(self) -> str:
+        run = f", run {self.source.run_id}" if self.source.run_id else ""
+        return f"unchanged since {self.source.table}@v{self.source.version} (target {self.source.target}{run})"
+
+
+@dataclass(frozen=True)
 class Built:
     """The table must be built, for these reasons, the most important first."""
 
