@@ -19,6 +19,12 @@
 {%- endmacro %}
 
 
+{% macro silt__get_assert_columns_equivalent(sql) -%}
+  {%- do adapter.check_contract(model) -%}
+  {{ return(default__get_assert_columns_equivalent(sql)) }}
+{%- endmacro %}
+
+
 {#-- Column names in a contract are case-insensitive, as in Spark. --#}
 {% macro silt__format_column(column) -%}
   {%- set name = column.name | lower -%}

@@ -7,7 +7,8 @@
        {{ config(post_hook="{{ silt_optimize(this) }}") }} --#}
 
 {#-- Compacts small files. `where`: a condition on partition columns; `zorder_by`: a column or a list of columns. --#}
-{% macro silt_optimize(table, where=none, zorder_by=none) %}
+{% macro silt_optimize(table=none, where=none, zorder_by=none) %}
+  {%- do silt_check_table('silt_optimize', table) -%}
   {%- set columns = [zorder_by] if zorder_by is string else (zorder_by or []) -%}
   {%- set parts = ['optimize ' ~ table] -%}
   {%- do parts.append('where ' ~ where) if where -%}
@@ -18,7 +19,8 @@
 
 {#-- Deletes files that no version within the retention needs. `dry_run` only lists them; `lite` considers only files that
      the log names. --#}
-{% macro silt_vacuum(table, retain_hours=none, dry_run=false, lite=false) %}
+{% macro silt_vacuum(table=none, retain_hours=none, dry_run=false, lite=false) %}
+  {%- do silt_check_table('silt_vacuum', table) -%}
   {%- set parts = ['vacuum ' ~ table] -%}
   {%- do parts.append('lite') if lite -%}
   {%- do parts.append('retain ' ~ retain_hours ~ ' hours') if retain_hours is not none -%}
@@ -28,7 +30,8 @@
 
 
 {#-- Restores the table to a version or a timestamp. --#}
-{% macro silt_restore(table, version=none, timestamp=none) %}
+{% macro silt_restore(table=none, version=none, timestamp=none) %}
+  {%- do silt_check_table('silt_restore', table) -%}
   {%- if (version is none) == (timestamp is none) -%}
     {%- do exceptions.raise_compiler_error('silt_restore takes either a version or a timestamp') -%}
   {%- endif -%}
@@ -42,7 +45,8 @@
 
 
 {#-- Prints the versions of the table, newest first, like `silt history`. --#}
-{% macro silt_history(table, limit=none) %}
+{% macro silt_history(table=none, limit=none) %}
+  {%- do silt_check_table('silt_history', table) -%}
   {%- if model is defined and model['resource_type'] != 'macro' -%}
     {{ return('describe history ' ~ table ~ (' limit ' ~ limit if limit is not none else '')) }}
   {%- endif -%}
@@ -64,5 +68,14 @@
     {%- endcall -%}
     {%- set result = load_result('silt_operation') -%}
     {%- do print(adapter.text_table(result['table'], result['response'])) -%}
+  {%- endif -%}
+{% endmacro %}
+
+
+{% macro silt_check_table(macro, table) %}
+  {%- if not table -%}
+    {%- do exceptions.raise_compiler_error(
+      macro ~ " needs the name of a table: dbt run-operation " ~ macro ~ " --args '{table: main.orders}'"
+    ) -%}
   {%- endif -%}
 {% endmacro %}

@@ -319,6 +319,7 @@ class SiltAdapter(  # type: ignore[misc]  # dbt hands an adapter relations of it
     ) -> list[str]:
         """Returns warnings of configs without effect, each once in a run; fails if a schema or config is invalid."""
         self.check_place(model)
+        self.connections.node.know(nodes.values())
         others = [nodes[each] for each in selected if each in nodes]
         found = check_configs(model, _CONFIG_NAMES, str(self.config.project_name), others)
         if first_time("configs outside of `config` were looked for"):
@@ -326,6 +327,7 @@ class SiltAdapter(  # type: ignore[misc]  # dbt hands an adapter relations of it
             found += _CONFIG_NAMES.misplaced(files.values(), str(self.config.project_name))
         if not self.config.credentials.quotes.double_quoted_identifiers:
             found += filter(None, [quiet_losses.selected_strings(model)])
+        found += filter(None, [quiet_losses.unknown_units(model)])
         is_sample = self.connections.invocation.context.sample
         whole = sample_warning(others, {**nodes, **sources}) if is_sample else None
         return found if whole is None else [*found, whole]

@@ -46,6 +46,10 @@ REFUSED = {
         model("table", query="select {{ dbt.dateadd('days', 1, \"date'2026-03-01'\") }} as day"),
         "`days` is not a date part",
     ),
+    "by_its_name": (
+        model("table", query="select * from silt.{{ schema }}.misspelt"),
+        "The model misspelt of this project creates it: write `{{ ref('misspelt') }}`, so that dbt builds it first",
+    ),
     "misspelt_view": (model("view", "persist_doc={}"), "`persist_doc` is unknown: did you mean `persist_docs`?"),
     "unknown_strategy": (
         model("incremental", "incremental_strategy='mergee'"),
@@ -165,6 +169,12 @@ class TestNodesThatCannotBeBuilt:
         assert output.count(said) == 1
         _, output = run_dbt_and_capture(["--warn-error", "run", "--select", "quoted"], expect_pass=False)
         assert said in output
+
+    def test_a_unit_for_which_spark_returns_nulls_is_named(self, project: Any) -> None:
+        text = model("view", query="select date_trunc('isoweek', current_timestamp()) as week")
+        write_file(text, project.project_root, "models", "weekly.sql")
+        _, output = run_dbt_and_capture(["run", "--select", "weekly"])
+        assert output.count("weekly calls date_trunc('isoweek', ...): Spark has no such unit, and returns null") == 1
 
     def test_a_node_that_is_not_selected_blocks_no_other_node(self, project: Any) -> None:
         assert len(run_dbt(["run", "--select", "good with_header"])) == 2

@@ -136,6 +136,18 @@ NOT_FOUND = "Model 'model.shop.a' (models/a.sql) depends on a node named 'NAME' 
             "Internal Error\n  expected dict, got True",
             "`contract` is True in models/days.yml, line 4: it must be a mapping, `contract: {enforced: true}`",
         ),
+        (
+            "models/a.sql",
+            "",
+            "Found a cycle: model.shop.a --> model.shop.orders",
+            "These nodes read each other by `ref`: remove one of the references, or read the rows from a source",
+        ),
+        (
+            "models/a.sql",
+            "select * from {{ ref(orders) }}",
+            "The name argument to ref() must be a string, got <class 'dbt_common.clients.jinja.Undefined'>",
+            "Write the name in quotes: `{{ ref('name') }}`",
+        ),
     ],
 )
 def test_the_file_with_something_missing_or_unknown_is_found(

@@ -243,9 +243,34 @@ def test_an_unknown_key_of_persist_docs_is_a_warning() -> None:
 
 
 def test_an_unknown_key_of_snapshot_meta_column_names_is_a_warning() -> None:
-    [warning] = checked(node("snapshot", "snapshot", snapshot_meta_column_names={"dbt_valid_frm": "begins"}))
+    given = {"snapshot_meta_column_names": {"dbt_valid_frm": "begins"}}
+    kept = node("snapshot", "snapshot", snapshot_meta_column_names={"dbt_valid_from": None})
+    [warning] = checked({**kept, "unrendered_config": given})
     assert "`snapshot_meta_column_names` has no `dbt_valid_frm`, only `dbt_valid_from`, " in warning
     assert warning.endswith("it has no effect: did you mean `dbt_valid_from`?")
+
+
+@pytest.mark.parametrize(
+    ("kind", "said"),
+    [
+        (
+            "model",
+            "the model has no contract: set `contract: {enforced: true}`, with the `data_type` of each column, or",
+        ),
+        ("seed", "only a model has a contract: use data tests"),
+        ("snapshot", "only a model has a contract: use data tests"),
+    ],
+)
+def test_constraints_without_a_contract_which_dbt_ignores_are_a_warning(kind: str, said: str) -> None:
+    given = {"columns": {"id": {"constraints": [{"type": "not_null"}, {"type": "unique"}]}}}
+    [warning] = checked({**node("table", kind), **given, "constraints": [{"type": "check", "expression": "id > 0"}]})
+    assert f"the constraints `check`, `not_null` have no effect, because {said}" in warning
+
+
+def test_constraints_of_a_contract_and_keys_cause_no_warning() -> None:
+    rule = {"constraints": [{"type": "not_null", "columns": ["id"]}]}
+    assert checked({**node("table", contract={"enforced": True}), **rule}) == []
+    assert checked({**node("table"), "constraints": [{"type": "primary_key", "columns": ["id"]}]}) == []
 
 
 def test_values_that_take_effect_are_accepted() -> None:

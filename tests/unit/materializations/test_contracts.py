@@ -8,7 +8,7 @@ import pytest
 from dbt_common.contracts.constraints import ModelLevelConstraint
 from dbt_common.exceptions import CompilationError
 
-from dbt.adapters.silt.materializations.contracts import constraint_sql, table_elements
+from dbt.adapters.silt.materializations.contracts import check_contract, constraint_sql, table_elements
 
 
 def sql(constraint: dict[str, Any]) -> str | None:
@@ -49,7 +49,26 @@ def test_a_constraint_is_spelled_for_spark(constraint: dict[str, Any], text: str
     assert sql(constraint) == text
 
 
-@pytest.mark.parametrize("kind", ["check", "foreign_key", "custom"])
+@pytest.mark.parametrize("kind", ["check", "custom"])
 def test_a_constraint_without_an_expression_raises_an_error(kind: str) -> None:
     with pytest.raises(CompilationError, match=f"`{kind}` needs its `expression`"):
         sql({"type": kind, "columns": ["a"]})
+
+
+def test_a_foreign_key_without_its_table_names_the_keys_that_it_needs() -> None:
+    with pytest.raises(CompilationError, match="`foreign_key` needs the table that it refers to: add `to: ref"):
+        sql({"type": "foreign_key", "columns": ["a"]})
+
+
+@pytest.mark.parametrize("kind", ["primary_key", "unique", "foreign_key"])
+def test_a_key_of_no_columns_is_refused(kind: str) -> None:
+    with pytest.raises(CompilationError, match=f"`{kind}` needs its `columns`: add the list of columns"):
+        sql({"type": kind, "expression": "main.orders"})
+
+
+def test_each_type_of_a_contract_that_spark_lacks_is_named_with_its_column() -> None:
+    columns = {each: {"name": each, "data_type": kind} for each, kind in {"a": "strng", "b": "int", "c": ""}.items()}
+    with pytest.raises(CompilationError) as caught:
+        check_contract(columns, {"strng": "Did you mean `string`?"}.get)
+    assert str(caught.value).strip().endswith("does not have:\n    - `a` has `strng`. Did you mean `string`?")
+    check_contract({"b": columns["b"]}, {}.get)

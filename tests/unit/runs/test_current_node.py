@@ -13,6 +13,7 @@ from dbt_common.events.event_manager_client import add_callback_to_manager, clea
 from dbt_common.events.functions import fire_event
 from dbt_common.exceptions import DbtRuntimeError
 
+from dbt.adapters.silt.engine.kernel.errors import RelationNotFoundError
 from dbt.adapters.silt.runs.committed_work import CommittedBatches
 from dbt.adapters.silt.runs.current_node import CurrentNode
 from dbt.adapters.silt.runs.response import SiltResponse
@@ -31,6 +32,25 @@ def test_a_node_has_its_own_context_and_the_outer_context_is_restored_afterwards
     with current.scope(NODE, not_cancelled):
         assert current.context is not outer and current.context.node is NODE
     assert current.context is outer and outer.node is None
+
+
+@pytest.mark.parametrize(
+    ("reads", "remedy"),
+    [
+        ([], "The model orders of this project creates it: write `{{ ref('orders') }}`, so that dbt builds it first."),
+        (["model.shop.orders"], "Build it first: `dbt build --select +daily`."),
+    ],
+)
+def test_a_missing_relation_of_the_project_is_named_by_its_node(reads: list[str], remedy: str) -> None:
+    current = CurrentNode(CommittedBatches())
+    place = {"database": "silt", "schema": "main"}
+    current.know([{**vars(NODE), **place, "name": "orders", "alias": "Sales"}, {"resource_type": "test"}])
+    daily = SimpleNamespace(name="daily", alias="daily", **place, depends_on=SimpleNamespace(nodes=reads), **vars(NODE))
+    with current.scope(daily, not_cancelled):
+        said = current.explained(RelationNotFoundError("the table does not exist", table="silt.main.sales"))
+        assert str(said).endswith(f"silt.main.sales: the table does not exist. {remedy}")
+        other = RelationNotFoundError("the table does not exist", table="silt.main.other")
+        assert current.explained(other) is other
 
 
 def test_threads_do_not_see_each_others_nodes() -> None:

@@ -110,6 +110,14 @@ def _of_constraint(_: re.Match[str], files: Files) -> str | None:
     return f"{_shown(places)} is no type of constraint. The types are {listed(_KINDS)}" if places else None
 
 
+def _of_cycle(_: re.Match[str], __: Files) -> str:
+    return "These nodes read each other by `ref`: remove one of the references, or read the rows from a source"
+
+
+def _of_reference(_: re.Match[str], __: Files) -> str:
+    return "Write the name in quotes: `{{ ref('name') }}`"
+
+
 def _of_mapping(found: re.Match[str], files: Files) -> str | None:
     value = found["value"].strip("'\"")
     for key, example in _MAPPINGS.items():
@@ -135,6 +143,8 @@ _ADVICE: Final[tuple[tuple[re.Pattern[str], Callable[[re.Match[str], Files], str
         _of_incremental,
     ),
     (re.compile("Invalid constraint type on "), _of_constraint),
+    (re.compile("Found a cycle: "), _of_cycle),
+    (re.compile(r"name argument to ref\(\) must be a string, got .*Undefined"), _of_reference),
     (re.compile(r"expected dict, got (?P<value>\S+)"), _of_mapping),
 )
 """dbt's messages, each with the function that finds the mistake."""

@@ -63,6 +63,7 @@ def check_configs(node: Node, names: ConfigNames, project: str, others: Collecti
     return [
         *_of_a_package({} if is_own else misspelt, node),
         *_of_no_key(node),
+        *(_of_constraints(node) if is_own else ()),
         *_of_keys(node),
         *unused_configs.warnings(node, others),
     ]
@@ -135,7 +136,8 @@ def _of_delimiter(node: Node) -> Iterator[str]:
 def _of_keys(node: Node) -> Iterator[str]:
     """Yields a warning for each unknown key of a config that is a mapping, which dbt ignores."""
     for name, known in _KEYS.items():
-        given = node["config"].get(name)
+        # dbt drops unknown keys of configs that are classes.
+        given = (node.get("unrendered_config") or {}).get(name) or node["config"].get(name)
         for key in given if isinstance(given, Mapping) else ():
             if key not in known and first_time(f"{name} of {node.get('unique_id')} has {key}"):
                 near = nearest(str(key), known)
@@ -160,6 +162,28 @@ def _of_later_statements(config: Mapping[str, Any]) -> Iterator[str]:
     texts = [given] if isinstance(given, str) else [] if given is None else given
     if not isinstance(texts, list | tuple) or not all(isinstance(each, str) for each in texts):
         yield f"`after_publish` must be a statement or a list of statements, but is {given!r}"
+
+
+def _of_constraints(node: Node) -> Iterator[str]:
+    """Yields the warning that constraints are not enforced, because dbt ignores them without a contract."""
+    if (node["config"].get("contract") or {}).get("enforced") and node.get("resource_type", "model") == "model":
+        return
+    columns = (node.get("columns") or {}).values()
+    given = [
+        *(node.get("constraints") or ()),
+        *(each for column in columns for each in column.get("constraints") or ()),
+    ]
+    kinds = sorted({str(each["type"]) for each in given if each["type"] in _ENFORCED})
+    if kinds and first_time(f"{node.get('unique_id')} has constraints without a contract"):
+        is_model = node.get("resource_type", "model") == "model"
+        remedy = "set `contract: {enforced: true}`, with the `data_type` of each column, or use" if is_model else "use"
+        yield (
+            f"{node['name']}: the constraints {listed(kinds)} have no effect, because "
+            f"{'the model has no contract' if is_model else 'only a model has a contract'}: {remedy} data tests"
+        )
+
+
+_ENFORCED: Final = ("check", "not_null")
 
 
 def _unknown(name: str, nearest: str) -> str:

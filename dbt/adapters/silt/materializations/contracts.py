@@ -19,6 +19,25 @@ Render = Callable[[dict[str, Any]], str | None]
 _OF_THE_COLUMN = (ConstraintType.not_null, ConstraintType.custom)
 """The only constraint that the format stores in a column; all other constraints belong to the table."""
 
+_OF_COLUMNS = (ConstraintType.primary_key, ConstraintType.unique, ConstraintType.foreign_key)
+
+
+def check_contract(columns: Mapping[str, Mapping[str, Any]], type_remedy: Callable[[str], str | None]) -> None:
+    """Checks the types of a contract, before dbt compares them with the query's.
+
+    Args:
+        columns: the model's, as dbt passes them to macros.
+        type_remedy: returns the remedy for a type that cannot be stored, else None.
+
+    Raises:
+        CompilationError: if columns have unknown types; the message lists them.
+    """
+    types = {each["name"]: each.get("data_type") for each in columns.values()}
+    remedies = {name: (kind, type_remedy(str(kind))) for name, kind in types.items() if kind}
+    found = [f"  - `{name}` has `{kind}`. {remedy}" for name, (kind, remedy) in remedies.items() if remedy]
+    if found:
+        raise CompilationError("\n".join(["The contract of this model has types that Spark does not have:", *found]))
+
 
 def table_elements(
     columns: Mapping[str, Mapping[str, Any]],
@@ -53,6 +72,8 @@ def constraint_sql(constraint: ModelLevelConstraint) -> str | None:
         CompilationError: if a required part is missing.
     """
     kind, more = constraint.type, f" {constraint.expression}" if constraint.expression else ""
+    if kind in _OF_COLUMNS and not constraint.columns:
+        raise CompilationError(f"a constraint of type `{kind.value}` needs its `columns`: add the list of columns")
     columns = quoted_list(map(unquote, constraint.columns))
     end = "\n" if "--" in (constraint.expression or "") else ""
     if kind is ConstraintType.check:
@@ -65,8 +86,12 @@ def constraint_sql(constraint: ModelLevelConstraint) -> str | None:
     elif kind is ConstraintType.foreign_key and constraint.to:
         target = f" ({quoted_list(map(unquote, constraint.to_columns))})" if constraint.to_columns else ""
         text = f"foreign key ({columns}) references {constraint.to}{target}{more}"
+    elif kind is ConstraintType.foreign_key and not constraint.expression:
+        raise CompilationError(
+            "a constraint of type `foreign_key` needs the table that it refers to: add `to: ref('name')`, `to_columns`"
+        )
     elif kind is ConstraintType.foreign_key:
-        text = f"foreign key ({columns}) references {_required(constraint, 'expression')}"
+        text = f"foreign key ({columns}) references {constraint.expression}"
     else:
         text = _required(constraint, "expression")
     return f"constraint {quote(unquote(constraint.name))} {text}" if constraint.name else text

@@ -19,6 +19,7 @@ _MATERIALIZATION = re.compile(rf"materialization_(\w+)_(?:default|{FOLLOWED}|{OW
 _NO_ATTRIBUTE = re.compile(r"'dict object' has no attribute '(?P<name>\w+)'")
 _NO_NAME = re.compile(r"'(?P<name>\w+)' is undefined")
 _SIMILAR = 0.75
+_TEST = "test_"
 _PACKAGES = {
     "audit_helper": "`dbt-labs/audit_helper`",
     "codegen": "`dbt-labs/codegen`",
@@ -55,6 +56,10 @@ _ELSEWHERE = {
 
 _BUILT_IN = frozenset(("ephemeral",))
 _NOT_OF_MODELS = frozenset(("seed", "snapshot", "test", "unit", "clone", "function"))
+
+
+def _is_test(macro: str) -> bool:
+    return macro.startswith(_TEST) and "__" not in macro
 
 
 class Macro(Protocol):
@@ -119,6 +124,8 @@ class Overrides:
         found = _NO_ATTRIBUTE.search(said) or package
         if found is None:
             return None
+        if found["name"].startswith(_TEST):
+            return self._missing_test(found["name"].removeprefix(_TEST))
         # Of equal names, the project's own comes last, and so counts, and before it dbt's.
         macros = sorted(self.manifest.macros.values(), key=lambda each: _rank(each.package_name, self.project))
         known = {
@@ -129,6 +136,11 @@ class Overrides:
         name = _MACROS_ELSEWHERE.get(found["name"], found["name"])
         near = [name] if name in known else near_names(name, known, similar=_SIMILAR)
         return f"Did you mean {' or '.join(f'`{known[each]}`' for each in near)}?" if near else None
+
+    def _missing_test(self, name: str) -> str | None:
+        known = {macro.name.removeprefix(_TEST) for macro in self.manifest.macros.values() if _is_test(macro.name)}
+        near = near_names(name, known, similar=_SIMILAR)
+        return f"Did you mean the test {' or '.join(f'`{each}`' for each in near)}?" if near else None
 
     def unused_macros(self, name: str, own: str) -> Iterator[Macro]:
         """Yields the overrides of macros that dbt's materialization of that name calls and this adapter's does not.

@@ -73,6 +73,23 @@ def selected_strings(node: Mapping[str, Any]) -> str | None:
     )
 
 
+def unknown_units(node: Mapping[str, Any]) -> str | None:
+    """Returns the warning that a query calls `date_trunc` with a unit that Spark does not know; once in a command.
+
+    Args:
+        node: the node, as dbt passes it to macros.
+    """
+    if node.get("language", "sql") != "sql" or not first_time(f"the units of {node.get('unique_id')}"):
+        return None
+    found = mistakes.unknown_units(node.get("compiled_code") or "")
+    if not found:
+        return None
+    return (
+        f"{node['name']} calls date_trunc('{found[0]}', ...): Spark has no such unit, and returns null for every row. "
+        "Its units are year, quarter, month, week, day, hour, minute and second"
+    )
+
+
 def loses_rows(config: Mapping[str, Any], full_refresh: bool) -> bool:
     """Returns whether a node's write removes rows from its table if its query returns no rows.
 

@@ -32,6 +32,7 @@ from dbt.adapters.silt.engine.kernel.errors import (
 )
 from dbt.adapters.silt.engine.kernel.identifiers import quote
 from dbt.adapters.silt.engine.kernel.table.schema import CHAR_VARCHAR_KEY
+from dbt.adapters.silt.engine.sql.foreign_names import TYPES, type_remedy
 from dbt.adapters.silt.materializations.seed_checks import seed_file
 from dbt.adapters.silt.runs.agate_tables import number_type, to_arrow
 
@@ -275,6 +276,6 @@ def _check_type(name: str, column: str, kind: str) -> None:
     except StatementSyntaxError as error:
         raise InvalidSettingError(
             f"`column_types` of the seed {name} gives the column `{column}` the type `{kind}`, unknown to Spark",
-            remedy="Spark's types are string, bigint, int, double, decimal(10, 2), boolean, date, timestamp and others",
+            remedy=type_remedy(kind) or TYPES,
             details={"column": column, "type": kind},
         ) from error

@@ -12,10 +12,14 @@ from dbt.adapters.events.types import ConstraintNotEnforced
 from dbt_common.contracts.constraints import ColumnLevelConstraint, ConstraintType, ModelLevelConstraint
 from dbt_common.events.functions import warn_or_error
 
+from dbt.adapters.silt.column import SiltColumn
+from dbt.adapters.silt.engine.kernel.errors import StatementSyntaxError, UnsupportedFeatureError
+from dbt.adapters.silt.engine.sql.foreign_names import TYPES, type_remedy
 from dbt.adapters.silt.lazy import lazy_module
 from dbt.adapters.silt.materializations.contracts import (
     Documented,
     all_comments,
+    check_contract,
     comment_changes,
     constraint_sql,
     documented_comments,
@@ -24,12 +28,13 @@ from dbt.adapters.silt.materializations.contracts import (
 from dbt.adapters.silt.runs.once import first_time
 
 if TYPE_CHECKING:
-    from dbt.adapters.silt.column import SiltColumn
     from dbt.adapters.silt.connections import SiltConnectionManager
+    from dbt.adapters.silt.engine.commands.spark import types
     from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
     from dbt.adapters.silt.materializations import definition_changes
     from dbt.adapters.silt.relation import SiltRelation
 else:
+    types = lazy_module("dbt.adapters.silt.engine.commands.spark.types")
     definition_changes = lazy_module("dbt.adapters.silt.materializations.definition_changes")
 
 
@@ -64,6 +69,19 @@ class ContractMethods(metaclass=AdapterMeta):
     def comment_changes(self, columns: list[SiltColumn], documented: Documented) -> list[str]:
         """Returns the clauses of ALTER TABLE that set the documented comments of a table."""
         return comment_changes(columns, documented)
+
+    @available.parse_none
+    def check_contract(self, model: Mapping[str, Any]) -> None:
+        """Checks that Spark has the types of a model's contract.
+
+        Raises:
+            CompilationError: if Spark lacks a type.
+        """
+        is_translated = model["config"]["contract"].get("alias_types", True)
+        rename: Callable[[str], str] = SiltColumn.translate_type if is_translated else str
+        with self.connections.exception_handler(f"read the contract of {model['name']}"):
+            _ = self.connections.handle.session  # starts the Spark that parses the types
+            check_contract(model["columns"], lambda text: _type_remedy(rename(text)))
 
     @available.parse(lambda *_, **__: [])
     def table_elements(self, model: Mapping[str, Any], with_comments: bool) -> list[str]:
@@ -106,3 +124,15 @@ class ContractMethods(metaclass=AdapterMeta):
     def first_time(self, subject: str) -> bool:
         """Returns whether this is the command's first call for the subject."""
         return first_time(subject)
+
+
+def _type_remedy(text: str) -> str | None:
+    """Returns the remedy for a type that Spark does not have, else None."""
+    try:
+        types.column_type(text)
+    except StatementSyntaxError:
+        return type_remedy(text) or TYPES
+    except UnsupportedFeatureError:
+        # A view may have the type; a table refuses it by its own error.
+        return None
+    return None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from dbt.adapters.events.logging import AdapterLogger
@@ -25,6 +25,7 @@ _BEFORE_THE_FIRST_RUN = (
     "It is this node's own relation, which the run creates: read `{{ this }}` only inside `{% if is_incremental() %}`, "
     "with the parentheses"
 )
+_CREATORS = ("model", "seed", "snapshot")
 _ON_A_THREAD = "Exception on worker thread. "
 """The prefix that dbt adds to the error of a batch."""
 
@@ -38,6 +39,7 @@ class CurrentNode:
 
     def __init__(self, batches: CommittedBatches) -> None:
         self._batches = batches
+        self._creators: Mapping[str, Mapping[str, Any]] = {}
         self._local = threading.local()
 
     @property
@@ -78,15 +80,34 @@ class CurrentNode:
         finally:
             self._local.context = outer
 
+    def know(self, nodes: Iterable[Mapping[str, Any]]) -> None:
+        """Keeps the project's nodes, which create relations.
+
+        Args:
+            nodes: as dbt passes them to macros.
+        """
+        if not self._creators:
+            created = (each for each in nodes if each.get("resource_type") in _CREATORS)
+            self._creators = {_relation(each["database"], each["schema"], each["alias"]): each for each in created}
+
     def explained(self, error: Exception) -> Exception:
-        """Returns the error, with its remedy if this thread's node reads its own relation before it exists."""
+        """Returns the error, with its remedy if this thread's node reads a relation before a node creates it."""
         node = self.context.node
-        if not isinstance(error, RelationNotFoundError) or not self.context.is_writing_node:
+        if not isinstance(error, RelationNotFoundError) or node is None or error.table is None:
             return error
-        own = ".".join(str(part).lower() for part in (node.database, node.schema, node.alias))
-        if error.table != own:
+        remedy, creator = None, self._creators.get(error.table)
+        if self.context.is_writing_node and error.table == _relation(node.database, node.schema, node.alias):
+            remedy = _BEFORE_THE_FIRST_RUN
+        elif creator is not None and creator["unique_id"] in getattr(node.depends_on, "nodes", ()):
+            remedy = f"Build it first: `dbt build --select +{node.name}`"
+        elif creator is not None:
+            remedy = (
+                f"The {creator['resource_type']} {creator['name']} of this project creates it: write "
+                f"`{{{{ ref('{creator['name']}') }}}}`, so that dbt builds it first"
+            )
+        if remedy is None:
             return error
-        return RelationNotFoundError(error.problem, table=error.table, remedy=_BEFORE_THE_FIRST_RUN)
+        return RelationNotFoundError(error.problem, table=error.table, remedy=remedy)
 
     def _end_batches(self, node: Any, may_raise: bool) -> None:
         """If all batches of a model have run, reports the failed batches.
@@ -136,6 +157,10 @@ class CurrentNode:
             if hook.get("resource_type") == "operation":
                 _append_to_error(error, self.context.committed.take_message(hook.get("unique_id")))
             raise
+
+
+def _relation(*parts: Any) -> str:
+    return ".".join(str(part).lower() for part in parts)
 
 
 def _append_to_error(error: BaseException | None, message: str | None) -> None:

@@ -13,6 +13,7 @@ from dbt.adapters.silt.engine.sql.mistakes import (
     remedy,
     selected_strings,
     statement_remedy,
+    unknown_units,
 )
 
 
@@ -102,6 +103,7 @@ def test_a_text_with_another_mistake_has_no_remedy(sql: str) -> None:
         ("select * from t left outer u on t.a = u.a", "u", "Write `left join`"),
         ("select * from t join u using id", "id", "Write `using (id)`"),
         ("alter session set timezone = 'UTC'", "session", "`set time zone 'UTC'`"),
+        ("select a from t order by a limit 5\n  limit 10", "limit", "`dbt show` adds one, unless it has `--limit -1`"),
     ],
 )
 def test_the_syntax_of_another_platform_and_a_misspelt_keyword_are_named(sql: str, at: str, said: str) -> None:
@@ -192,7 +194,7 @@ def test_a_generated_key_is_written_as_an_identity_column(written: str) -> None:
     assert type_remedy(written) == "In Spark, write `bigint generated always as identity`"
 
 
-@pytest.mark.parametrize("written", ["geography", "array<text>", "struct<a: int64>", "", "number(x)", "blub"])
+@pytest.mark.parametrize("written", ["geography", "", "number(x)", "blub", "array<geography>"])
 def test_an_unknown_type_has_no_remedy(written: str) -> None:
     assert type_remedy(written) is None
 
@@ -246,3 +248,26 @@ def test_any_other_call_needs_no_lateral(sql: str) -> None:
 )
 def test_names_in_double_quotes_are_found_in_select_lists_only(sql: str, found: list[str]) -> None:
     assert selected_strings(sql) == found
+
+
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [
+        ("strng", "Did you mean `string`?"),
+        ("INTT", "Did you mean `int`?"),
+        ("array<intt>", "Did you mean `array<int>`?"),
+        ("struct<a: bigint, b: map<string, doubl>>", "Did you mean `struct<a: bigint, b: map<string, double>>`?"),
+        ("array<text>", "In Spark, write `array<string>`"),
+        ("struct<a: int64>", "In Spark, write `struct<a: bigint>`"),
+        ("decimal(40,2)", "A decimal has at most 38 digits: write `decimal(38, s)`, or store a string"),
+        ("decimal(40)", "A decimal has at most 38 digits: write `decimal(38, s)`, or store a string"),
+    ],
+)
+def test_a_misspelt_type_and_a_decimal_that_is_too_long_have_a_remedy(written: str, meant: str) -> None:
+    assert type_remedy(written) == meant
+
+
+def test_units_for_which_date_trunc_returns_null_are_found() -> None:
+    sql = "select date_trunc('dayy', t), Date_Trunc(\"isoweek\", t), date_trunc('MONTH', t), date_trunc(unit, t), 'day'"
+    assert unknown_units(sql) == ["dayy", "isoweek"]
+    assert unknown_units("select 'open") == []

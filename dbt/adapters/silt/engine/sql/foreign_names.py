@@ -6,9 +6,22 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
+from dbt.adapters.silt.engine.kernel.near_names import near_names
+
 _TYPE: Final = re.compile(r"\s*(?P<name>[\w ]+?)\s*(?P<arguments>\([\d\s,]*\))?\s*")
 
 _IDENTITY: Final = re.compile(r"\b(identity\s*\(|auto_?increment\b)", re.IGNORECASE)
+
+_DECIMAL: Final = re.compile(r"\b(?:decimal|numeric|dec)\s*\(\s*(\d+)", re.IGNORECASE)
+_MOST_DIGITS: Final = 38
+_WORD: Final = re.compile(r"[a-z_]\w*", re.IGNORECASE)
+_SIMILAR: Final = 0.75
+_SPARK_TYPES: Final = (
+    "array bigint binary boolean byte char date decimal double float int integer interval long map numeric real short "
+    "smallint string struct timestamp timestamp_ltz timestamp_ntz tinyint varchar variant"
+).split()
+TYPES: Final = "Spark's types are string, bigint, int, double, decimal(10, 2), boolean, date, timestamp and others"
+"""The remedy for a type of which nothing else is known."""
 
 _STRING: Final = "string"
 _WITHOUT_ZONE: Final = "timestamp_ntz"
@@ -226,9 +239,24 @@ def type_remedy(text: str) -> str | None:
         return "In Spark, write `bigint generated always as identity`"
     found = _TYPE.fullmatch(text)
     if found is None:
-        return None
+        return _near_type(text)
     name, arguments = found["name"].lower(), found["arguments"]
     if arguments and name in _WITH_LENGTH:
         return f"In Spark, the type is `{_WITH_LENGTH[name]}{arguments}`"
     spark = _TYPES.get(name)
-    return None if spark is None else f"In Spark, the type is `{spark}`{_EXPLAINED.get(spark, '')}"
+    return _near_type(text) if spark is None else f"In Spark, the type is `{spark}`{_EXPLAINED.get(spark, '')}"
+
+
+def _near_type(text: str) -> str | None:
+    """Returns the remedy for a wrong word inside of a type, or a decimal with too many digits."""
+    digits = _DECIMAL.search(text)
+    if digits is not None and int(digits[1]) > _MOST_DIGITS:
+        return f"A decimal has at most {_MOST_DIGITS} digits: write `decimal({_MOST_DIGITS}, s)`, or store a string"
+    for word in _WORD.finditer(text):
+        name, begun, rest = word[0].lower(), text[: word.start()].lower(), text[word.end() :].lower()
+        if name in _TYPES and name not in _SPARK_TYPES:
+            return None if rest.lstrip().startswith("(") else f"In Spark, write `{begun}{_TYPES[name]}{rest}`"
+        near = [] if name in _SPARK_TYPES else near_names(name, _SPARK_TYPES, 1, _SIMILAR)
+        if near:
+            return f"Did you mean `{begun}{near[0]}{rest}`?"
+    return None

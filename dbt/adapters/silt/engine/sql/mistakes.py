@@ -32,6 +32,7 @@ _ELSEWHERE: Final[Mapping[tuple[str, ...], str]] = {
     ("NVARCHAR", "(", "MAX", ")"): "In Spark, the type is `string`",
     ("IGNORE", "NULLS", "LIMIT"): "In Spark, `array_agg` leaves nulls out; shorten it with `slice(a, 1, n)`",
     ("SELECT", "TOP", _NUMBER): "In Spark, write `limit` at the end of the query",
+    ("LIMIT", _NUMBER, "LIMIT", _NUMBER): "Write one `limit`: `dbt show` adds one, unless it has `--limit -1`",
     ("LIMIT", _NUMBER, ",", _NUMBER): "In Spark, write `limit count offset start`",
     ("FETCH", "FIRST", _NUMBER): "In Spark, write `limit`",
     ("FETCH", "NEXT", _NUMBER): "In Spark, write `limit`",
@@ -279,6 +280,24 @@ def selected_strings(sql: str) -> list[str]:
             lists[-1][1].append(token.text[1:-1])
     return list(dict.fromkeys(found))
 
+
+def unknown_units(sql: str) -> list[str]:
+    """Returns the literal units of calls of `date_trunc` that Spark does not know, and for which it returns null."""
+    try:
+        tokens = tokenize(sql)
+    except StatementSyntaxError:
+        return []
+    called = zip(tokens, tokens[1:], tokens[2:], strict=False)
+    units = [
+        unit.text[1:-1]
+        for name, bracket, unit in called
+        if name.word == "DATE_TRUNC" and bracket.word == "(" and unit.kind in (Kind.STRING, Kind.DOUBLE_QUOTED)
+    ]
+    return [each for each in dict.fromkeys(units) if each.upper() not in UNITS]
+
+
+UNITS: Final = "YEAR YYYY YY QUARTER MONTH MM MON WEEK DAY DD HOUR MINUTE SECOND MILLISECOND MICROSECOND".split()
+"""The units that Spark's `date_trunc` knows."""
 
 _SET_OPERATIONS: Final = frozenset(("UNION", "EXCEPT", "MINUS", "INTERSECT", "ALL", "DISTINCT"))
 _BEFORE_ITEMS: Final = frozenset(("SELECT", "DISTINCT", "ALL", ","))

@@ -21,14 +21,26 @@ from dbt.adapters.silt.engine.sql.cursor import Cursor
 from dbt.adapters.silt.engine.sql.tokens import Kind, tokenize
 
 TIME_ZONE = "spark.sql.session.timeZone"
+_ELSEWHERE = {
+    "WAREHOUSE": "Leave it out: one Spark runs every statement",
+    "ROLE": "Leave it out: everyone who can read the warehouse's folder or bucket can read its tables",
+    "SECONDARY": "Leave it out: everyone who can read the warehouse's folder or bucket can read its tables",
+}
 _OF_TRANSACTION = ("TRANSACTION", "WORK")
 
 
 def use(cursor: Cursor) -> Statement:
-    """Parses USE [SCHEMA | CATALOG] name."""
+    """Parses USE [SCHEMA | CATALOG] name.
+
+    Raises:
+        UnsupportedStatementError: for the objects of other platforms.
+    """
     cursor.expect("USE")
     kind = None
     if cursor.ahead(1).is_identifier:
+        elsewhere = _ELSEWHERE.get(cursor.token.word)
+        if elsewhere is not None:
+            raise UnsupportedStatementError("it is a statement of another platform", remedy=elsewhere)
         word = cursor.take_any("SCHEMA", "DATABASE", "NAMESPACE", "CATALOG")
         kind = None if word is None else ObjectKind.DATABASE if word == "CATALOG" else ObjectKind.SCHEMA
     return Use(text=cursor.statement, name=cursor.name("a schema's name"), kind=kind)

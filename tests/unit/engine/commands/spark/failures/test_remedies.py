@@ -9,6 +9,7 @@ import pytest
 from dbt.adapters.silt.engine.commands.spark.failures.causes import Cause
 from dbt.adapters.silt.engine.commands.spark.failures.remedies import remedy_of
 from dbt.adapters.silt.engine.commands.spark.failures.texts import quoted_sql
+from dbt.adapters.silt.engine.sql.foreign_names import type_remedy
 
 _SYNTAX = """
 [PARSE_SYNTAX_ERROR] Syntax error at or near 'AS'. SQLSTATE: 42601 (line 2, pos 17)
@@ -29,6 +30,12 @@ def _cause(condition: str, parameters: Mapping[str, object], message: str = "") 
     ("condition", "parameters", "said"),
     [
         ("UNSUPPORTED_DATATYPE", {"typeName": '"NUMBER(10,2)"'}, "In Spark, the type is `decimal(10,2)`"),
+        (
+            "TABLE_OR_VIEW_NOT_FOUND",
+            {"relationName": "`public`.`orders`"},
+            "The warehouse has no schema `public`: check the name, or read a model or a source",
+        ),
+        ("DECIMAL_PRECISION_EXCEEDS_MAX_PRECISION", {"precision": "40"}, type_remedy("decimal(40)")),
         ("UNSUPPORTED_TIME_TYPE", {}, "In Spark, the type is `string`"),
         (
             "UNSUPPORTED_DATATYPE",

@@ -39,6 +39,12 @@ def remedy_of(cause: Cause) -> str | None:
     if family in ("UNSUPPORTED_DATATYPE", "DATATYPE_MISSING_SIZE"):
         said = str(cause.parameters.get("typeName") or cause.parameters.get("type") or "")
         return type_remedy(said.strip('"'))
+    if family == "TABLE_OR_VIEW_NOT_FOUND":
+        # The engine itself reports names of its schemas; all others reach Spark.
+        schema, dot, _ = str(cause.parameters.get("relationName") or "").partition(".")
+        return f"The warehouse has no schema {schema}: check the name, or read a model or a source" if dot else None
+    if family == "DECIMAL_PRECISION_EXCEEDS_MAX_PRECISION":
+        return type_remedy(f"decimal({cause.parameters.get('precision')})")
     if family == "UNSUPPORTED_TIME_TYPE":
         return type_remedy("time")
     if family == "WRONG_NUM_ARGS":

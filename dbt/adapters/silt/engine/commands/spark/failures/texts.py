@@ -8,7 +8,9 @@ from __future__ import annotations
 import re
 from typing import Final
 
-_END: Final = re.compile(r"\s*SQLSTATE: [0-9A-Z]{5}|;\n|\n== |\n+JVM stacktrace:|\n\tat ")
+_END: Final = re.compile(
+    r"\s*SQLSTATE: [0-9A-Z]{5}|;\n|\n== |\n+JVM stacktrace:|\n\tat |\s+Verify the spelling and correctness"
+)
 _LINE: Final = re.compile(r"SQLSTATE: [0-9A-Z]{5} (\(line \d+)")
 _SHOWN: Final = re.compile(r"^== SQL \(line \d+, position \d+\) ==\n(.*)\n( *)(\^+)$", re.MULTILINE)
 _QUOTED: Final = re.compile(r"^== SQL(?: \(line \d+, position \d+\))? ==\n(?P<sql>.*)", re.MULTILINE | re.DOTALL)
