@@ -19,9 +19,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from dbt.adapters.silt.engine.kernel.storage.urls import parse_url
-from dbt.adapters.silt.session import kept, local_spark
-from dbt.adapters.silt.session.storage import jars
-from dbt.adapters.silt.session.storage.jars import SparkStorage
+from dbt.adapters.silt.session import jars, kept, local_spark
+from dbt.adapters.silt.session.jars import SparkStorage
 from tests import kept_sparks
 from tests.cloud import install
 from tests.cloud.servers import ObjectServer, running_azure, running_s3

@@ -33,8 +33,8 @@ from dbt.adapters.silt.engine.catalog.names import RelationName
 from dbt.adapters.silt.engine.kernel.storage.local_store import LocalStore
 from dbt.adapters.silt.engine.kernel.storage.store import Store
 from dbt.adapters.silt.engine.kernel.storage.urls import parse_url
-from dbt.adapters.silt.session.storage import jars
-from dbt.adapters.silt.session.storage.jars import SparkStorage
+from dbt.adapters.silt.session import jars
+from dbt.adapters.silt.session.jars import SparkStorage
 from sample_project import land
 from tests import connect_server
 from tests.cloud.servers import ObjectServer, running_s3

@@ -75,7 +75,7 @@ FLOORS = (
     ("cli", "runs/logical_run"),
     ("runs",),
     ("credentials", "materializations/incremental", "materializations/external"),
-    ("session/storage", "registration"),
+    ("registration",),
     ("materializations", "relation", "session"),
     ("connections", "materializations/python_models", "materializations/unit_tests"),
     ("methods",),
@@ -104,8 +104,8 @@ PRIVATE_SPARK = ("_jvm", "_jdf", "_jsparkSession", "sparkContext")
 LOOK_BEHIND_SPARK = tuple(
     f"{PACKAGE}.{name}"
     for name in (
-        *(f"session.{name}" for name in ("spark", "local_spark", "connect_service", "java_launch")),
-        *("session.stages", "session.storage.hadoop"),
+        *(f"session.{name}" for name in ("spark", "local_spark", "keeper", "java_launch")),
+        *("session.stages", "session.jars"),
         "registration.hive_metastore",
     )
 )

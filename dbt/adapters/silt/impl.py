@@ -29,7 +29,6 @@ from dbt.adapters.silt.materializations.incremental.config import IncrementalCon
 from dbt.adapters.silt.materializations.partitioning import Partitioning, partitioning
 from dbt.adapters.silt.methods.changes import ChangeMethods, LossMethods
 from dbt.adapters.silt.methods.contracts import ContractMethods
-from dbt.adapters.silt.methods.data_tests import DataTestMethods
 from dbt.adapters.silt.methods.documentation import DocumentationMethods
 from dbt.adapters.silt.methods.incremental import IncrementalMethods, SnapshotMethods
 from dbt.adapters.silt.methods.later_statements import LaterStatementMethods
@@ -38,7 +37,7 @@ from dbt.adapters.silt.methods.registration import RegistrationMethods
 from dbt.adapters.silt.methods.rollback import RollbackMethods
 from dbt.adapters.silt.methods.schemas import SchemaMethods
 from dbt.adapters.silt.methods.seeds import SeedMethods
-from dbt.adapters.silt.methods.unit_tests import UnitTestMethods
+from dbt.adapters.silt.methods.tests import DataTestMethods, UnitTestMethods
 from dbt.adapters.silt.relation import SiltRelation
 from dbt.adapters.silt.runs.node_context import full_refresh_of
 from dbt.adapters.silt.runs.once import first_time

@@ -9,9 +9,8 @@ from pathlib import Path
 
 from dbt.adapters.silt.kept_spark import finding, inherited_environment, leases
 from dbt.adapters.silt.kept_spark.finding import Attached
-from dbt.adapters.silt.kept_spark.leases import Lease, Use
+from dbt.adapters.silt.kept_spark.leases import Lease, Record, Use
 from dbt.adapters.silt.kept_spark.private_files import Lock
-from dbt.adapters.silt.kept_spark.record import Record
 from dbt.adapters.silt.kept_spark.watch import RECORD, Watch
 
 MINUTE = 60.0

@@ -16,9 +16,8 @@ import pytest
 from dbt.adapters.silt.engine.kernel.errors import KeptSparkError
 from dbt.adapters.silt.kept_spark import finding, leases, private_files
 from dbt.adapters.silt.kept_spark.finding import Attached, attach, running
-from dbt.adapters.silt.kept_spark.leases import Lease, Use
+from dbt.adapters.silt.kept_spark.leases import Lease, Record, Use
 from dbt.adapters.silt.kept_spark.private_files import Lock, acquire, is_held
-from dbt.adapters.silt.kept_spark.record import Record
 from dbt.adapters.silt.kept_spark.watch import ALIVE, ENDED, RECORD, STOP
 from tests.unit.kept_spark.house import Starts, record, use
 

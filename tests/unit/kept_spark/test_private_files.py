@@ -11,8 +11,8 @@ import pytest
 
 from dbt.adapters.silt.engine.kernel.errors import KeptSparkError
 from dbt.adapters.silt.kept_spark import private_files
+from dbt.adapters.silt.kept_spark.leases import Record
 from dbt.adapters.silt.kept_spark.private_files import acquire
-from dbt.adapters.silt.kept_spark.record import Record
 from tests.unit.kept_spark.house import record
 
 

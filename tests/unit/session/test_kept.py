@@ -15,8 +15,8 @@ from dbt.adapters.silt.cli import session as session_command
 from dbt.adapters.silt.cli.main import main
 from dbt.adapters.silt.engine.kernel.errors import KeptSparkInUseError
 from dbt.adapters.silt.kept_spark import listing
+from dbt.adapters.silt.kept_spark.leases import Record
 from dbt.adapters.silt.kept_spark.listing import KeptSpark
-from dbt.adapters.silt.kept_spark.record import Record
 from tests.unit.session.kept_clients import Client
 
 _PATIENCE_SECONDS = 120

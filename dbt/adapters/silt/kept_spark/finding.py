@@ -10,9 +10,8 @@ from pathlib import Path
 
 from dbt.adapters.silt.engine.kernel.errors import KeptSparkError
 from dbt.adapters.silt.kept_spark import leases, private_files
-from dbt.adapters.silt.kept_spark.leases import Lease, Use
+from dbt.adapters.silt.kept_spark.leases import Lease, Record, Use
 from dbt.adapters.silt.kept_spark.private_files import Lock, acquire, is_held
-from dbt.adapters.silt.kept_spark.record import Record
 from dbt.adapters.silt.kept_spark.watch import ALIVE, ENDED, IDLE, LOG, RECORD, STOP
 
 _START = "start.lock"

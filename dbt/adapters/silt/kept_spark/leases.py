@@ -1,8 +1,9 @@
-"""Records which commands use a kept Spark: each command holds two locks for as long as it runs.
+"""Describes a kept Spark in a file, and records which commands use it.
 
-The first is the gate: commands hold it shared, and a Spark that is about to end holds it exclusively. So a Spark ends
-only if no command uses it, and no command starts to use a Spark that is ending. The second is on the command's own
-file, which is named after the user id of its sessions: when that lock is released, the keeper closes these sessions.
+Each command holds two locks for as long as it runs. The first is the gate: commands hold it shared, and a Spark that is
+about to end holds it exclusively. So a Spark ends only if no command uses it, and no command starts to use a Spark that
+is ending. The second is on the command's own file, which is named after the user id of its sessions: when that lock is
+released, the keeper closes these sessions.
 """
 
 from __future__ import annotations
@@ -11,12 +12,12 @@ import json
 import os
 import uuid
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
+from typing import Any
 
 from dbt.adapters.silt.kept_spark import private_files
 from dbt.adapters.silt.kept_spark.private_files import Lock, acquire, is_held
-from dbt.adapters.silt.kept_spark.record import read_json
 
 GATE = "gate.lock"
 USES = "uses"
@@ -76,6 +77,56 @@ class Lease:
 _held: set[Lease] = set()
 
 
+@dataclass(frozen=True)
+class Record:
+    """Describes how to reach a kept Spark.
+
+    Attributes:
+        port: the port on 127.0.0.1 on which the Spark listens.
+        token: the secret that a client must present; it is in no log and no message.
+        keeper: the id of the process that watches over the Spark.
+        java: the id of the Java process.
+        started: the time of the start, in seconds since 1970; for people only.
+        spark: the version of Spark.
+        package: the version of this package.
+        application: the id of the Spark application.
+        master: the Spark master.
+        folder: the working directory: the project's folder.
+        machine: the running system, as `inherited_environment.machine` names it.
+    """
+
+    port: int
+    token: str = field(repr=False)
+    keeper: int
+    java: int
+    started: float
+    spark: str
+    package: str
+    application: str
+    master: str
+    folder: str
+    machine: str
+
+    @property
+    def address(self) -> str:
+        return f"127.0.0.1:{self.port}"
+
+    def write(self, path: Path) -> None:
+        private_files.write(path, json.dumps(asdict(self)).encode())
+
+    @classmethod
+    def read(cls, path: Path) -> Record | None:
+        """Reads a record, or returns None if the file is missing or another version of this package wrote it.
+
+        Raises:
+            KeptSparkError: if another user can read or write the file.
+        """
+        values = read_json(path)
+        if values is None or set(values) != {each.name for each in fields(cls)}:
+            return None
+        return cls(**values)
+
+
 def _release_in_child() -> None:
     for lease in tuple(_held):
         lease.release()
@@ -118,3 +169,16 @@ def forget(folder: Path, name: str) -> None:
 def close_gate(folder: Path) -> Lock | None:
     """Locks out new commands until the lock is released; returns None if a command uses the Spark."""
     return acquire(folder / GATE, wait=False)
+
+
+def read_json(path: Path) -> dict[str, Any] | None:
+    """Reads the JSON object in a file of this user, or returns None if the file is missing or holds no object.
+
+    Raises:
+        KeptSparkError: if another user can read or write the file.
+    """
+    try:
+        values = json.loads(private_files.read(path) or b"null")
+    except ValueError:
+        return None
+    return values if isinstance(values, dict) else None

@@ -13,9 +13,8 @@ from pathlib import Path
 
 from dbt.adapters.silt.engine.kernel.errors import KeptSparkError, KeptSparkInUseError
 from dbt.adapters.silt.kept_spark import finding, inherited_environment, leases, private_files
-from dbt.adapters.silt.kept_spark.leases import Use
+from dbt.adapters.silt.kept_spark.leases import Record, Use
 from dbt.adapters.silt.kept_spark.private_files import is_held
-from dbt.adapters.silt.kept_spark.record import Record
 from dbt.adapters.silt.kept_spark.watch import ALIVE, IDLE, STOP
 
 _WAIT_SECONDS = 0.05

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Protocol
 
 from dbt.adapters.silt.kept_spark import leases, private_files
+from dbt.adapters.silt.kept_spark.leases import Record, read_json
 from dbt.adapters.silt.kept_spark.private_files import Lock
-from dbt.adapters.silt.kept_spark.record import Record, read_json
 
 RECORD = "spark.json"
 ALIVE = "alive.lock"

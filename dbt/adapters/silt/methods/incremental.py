@@ -22,12 +22,6 @@ from dbt.adapters.silt.materializations.incremental.consumed_changes import (
     check_rebuild,
     takes_upserts,
 )
-from dbt.adapters.silt.materializations.incremental.first_columns import (
-    check_columns,
-    check_predicates,
-    exclusion_warning,
-    names_columns,
-)
 from dbt.adapters.silt.materializations.incremental.merge_clause_checks import as_list
 from dbt.adapters.silt.materializations.incremental.merge_clauses import (
     MergeClause,
@@ -36,7 +30,14 @@ from dbt.adapters.silt.materializations.incremental.merge_clauses import (
     merge_clauses,
 )
 from dbt.adapters.silt.materializations.incremental.microbatch import REMEDY, batch_window
-from dbt.adapters.silt.materializations.incremental.strategies import STRATEGIES, check_strategy
+from dbt.adapters.silt.materializations.incremental.strategies import (
+    STRATEGIES,
+    check_columns,
+    check_predicates,
+    check_strategy,
+    exclusion_warning,
+    names_columns,
+)
 
 if TYPE_CHECKING:
     from dbt.adapters.silt.column import SiltColumn

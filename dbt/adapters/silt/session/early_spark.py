@@ -13,8 +13,8 @@ from dbt.adapters.silt.engine.kernel.errors import SiltError
 from dbt.adapters.silt.engine.kernel.storage.settings import Storages
 from dbt.adapters.silt.records.locations import locations as warehouse_locations
 from dbt.adapters.silt.records.locations import storages_of
+from dbt.adapters.silt.session.jars import SparkStorage
 from dbt.adapters.silt.session.spark import SessionSettings, start_spark
-from dbt.adapters.silt.session.storage.jars import SparkStorage
 
 
 def start(given: SiltCredentials, project_root: Path, meanwhile: Callable[[], object]) -> SiltError | None:

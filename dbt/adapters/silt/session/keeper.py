@@ -11,24 +11,25 @@ import json
 import os
 import secrets
 import signal
+import subprocess
 import sys
 import threading
 import time
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from py4j.protocol import Py4JError
+from pyspark.sql import SparkSession
 
 from dbt.adapters.silt.__version__ import version
 from dbt.adapters.silt.kept_spark import inherited_environment, starting
-from dbt.adapters.silt.kept_spark.record import Record
+from dbt.adapters.silt.kept_spark.leases import Record
 from dbt.adapters.silt.kept_spark.watch import RECORD, Reason, Watch, withdraw, write_end
-from dbt.adapters.silt.session import class_archive, connect_service
-from dbt.adapters.silt.session.connect_service import ConnectService
+from dbt.adapters.silt.session import class_archive
+from dbt.adapters.silt.session.jars import SparkStorage
 from dbt.adapters.silt.session.spark import SessionSettings, open_session, stop_spark
-from dbt.adapters.silt.session.storage.jars import SparkStorage
 
 _STEP_SECONDS = 0.25
 _END_SECONDS = 10
@@ -37,7 +38,7 @@ _END_SECONDS = 10
 class _Spark:
     """The Spark of this process, as the watch sees it."""
 
-    def __init__(self, service: ConnectService) -> None:
+    def __init__(self, service: _ConnectService) -> None:
         self._service = service
         self.java = service.java
 
@@ -49,6 +50,85 @@ class _Spark:
 
     def tidy(self) -> bool:
         return _succeeds(self._service.tidy)
+
+
+_SETTINGS: Mapping[str, str] = {
+    "spark.connect.grpc.binding.address": "127.0.0.1",
+    "spark.connect.grpc.binding.port": "0",
+    # A client may return to its session after its machine slept for a night; sessions of ended processes are closed.
+    "spark.connect.session.manager.defaultSessionTimeout": "-1",
+    "spark.connect.execute.manager.detachedTimeout": "30d",
+}
+"""The settings that the service is started with, which override the user's."""
+
+_DEFAULTS: Mapping[str, str] = {
+    # The records that Spark keeps of finished work: they would grow for hundreds of runs.
+    "spark.connect.execute.manager.abandonedTombstonesSize": "100",
+    "spark.sql.connect.ui.retainedSessions": "20",
+    "spark.sql.connect.ui.retainedStatements": "20",
+    "spark.sql.ui.retainedExecutions": "20",
+    "spark.ui.retainedJobs": "100",
+    "spark.ui.retainedStages": "100",
+    "spark.ui.retainedTasks": "1000",
+}
+_TOKEN = "SPARK_CONNECT_AUTHENTICATE_TOKEN"
+"""The environment variable from which Spark's Java reads the token: unlike a setting, no page shows it."""
+_IN_MEMORY = "InMemoryCatalog"
+_SERVICE = "org.apache.spark.sql.connect.service"
+
+
+class _ConnectService:
+    """The service in this process's Spark.
+
+    Args:
+        session: a session of an embedded Spark that was started with `_SETTINGS`.
+
+    Attributes:
+        java: Spark's own process.
+        application: its id as a Spark application.
+        master: the master that runs its tasks.
+    """
+
+    def __init__(self, session: SparkSession) -> None:
+        context = session.sparkContext
+        assert context._jvm is not None
+        self._session = session
+        self._jvm: Any = context._jvm
+        gateway: Any = context._gateway
+        self.java: subprocess.Popen[bytes] = gateway.proc
+        self.application = str(context.applicationId)
+        self.master = context.master
+        self._service: Any = getattr(getattr(self._jvm, f"{_SERVICE}.SparkConnectService$"), "MODULE$")
+        self._service.start(context._jsc.sc())
+
+    @property
+    def port(self) -> int:
+        return int(self._service.localPort())
+
+    def close_sessions(self, user: str) -> None:
+        """Closes the sessions of a user id: their statements are cancelled, and their resources released."""
+        manager = self._service.sessionManager()
+        key_of = getattr(self._jvm, f"{_SERVICE}.SessionKey")
+        for each in _elements(manager.listActiveSessions()):
+            if each.userId() == user:
+                manager.closeSession(key_of(user, each.sessionId()), False)
+
+    def count_sessions(self) -> int:
+        return int(self._service.sessionManager().listActiveSessions().size())
+
+    def tidy(self) -> None:
+        """Clears state shared by sessions: cached rows, global views, Python workers, names in Spark's own catalog.
+
+        No session may be open.
+        """
+        shared = self._session._jsparkSession.sharedState()
+        self._session.catalog.clearCache()
+        shared.globalTempViewManager().clear()
+        catalog = shared.externalCatalog().unwrapped()
+        if catalog.getClass().getSimpleName() == _IN_MEMORY:  # any other catalog outlives Spark
+            _forget_names(catalog)
+        _stop_python(self._jvm, self._session.sparkContext._jsc.sc().env())
+        self._jvm.java.lang.System.gc()
 
 
 def _succeeds(call: Callable[[], None]) -> bool:
@@ -81,12 +161,12 @@ def main(arguments: list[str]) -> int:
 
 def _start(folder: Path, given: Mapping[str, Any]) -> tuple[Watch, _Spark]:
     token = secrets.token_urlsafe(32)
-    os.environ[connect_service.TOKEN] = token
+    os.environ[_TOKEN] = token
     try:
         session = open_session(session_settings(given))
     finally:
-        del os.environ[connect_service.TOKEN]
-    service = ConnectService(session)
+        del os.environ[_TOKEN]
+    service = _ConnectService(session)
     record = _record(session.version, service, token)
     record.write(folder / RECORD)
     spark = _Spark(service)
@@ -95,12 +175,12 @@ def _start(folder: Path, given: Mapping[str, Any]) -> tuple[Watch, _Spark]:
 
 def session_settings(given: Mapping[str, Any]) -> SessionSettings:
     """Returns the settings of an embedded Spark to which other processes can connect."""
-    conf = {**connect_service.DEFAULTS, **given["spark_conf"], **connect_service.SETTINGS}
+    conf = {**_DEFAULTS, **given["spark_conf"], **_SETTINGS}
     storage = SparkStorage.from_dict(given["storage"]) if "storage" in given else SparkStorage()
     return SessionSettings(master=given["master"], spark_conf=conf, storage=storage)
 
 
-def _record(spark: str, service: ConnectService, token: str) -> Record:
+def _record(spark: str, service: _ConnectService, token: str) -> Record:
     return Record(
         port=service.port,
         token=token,
@@ -144,6 +224,34 @@ def _end(folder: Path, reason: Reason, spark: _Spark) -> None:
     with contextlib.suppress(Exception):  # Spark has ended already
         stop_spark()
     signal.alarm(0)
+
+
+def _elements(sequence: Any) -> Iterator[Any]:
+    """Yields the elements of a Scala sequence."""
+    yield from (sequence.apply(index) for index in range(sequence.size()))
+
+
+def _forget_names(catalog: Any) -> None:
+    """Removes the databases, tables and functions from Spark's in-memory catalog; touches no file."""
+    field = catalog.getClass().getDeclaredField("catalog")
+    field.setAccessible(True)
+    databases = field.get(catalog)
+    default = databases.apply("default")
+    default.tables().clear()
+    default.functions().clear()
+    databases.clear()
+    databases.update("default", default)
+
+
+def _stop_python(jvm: Any, environment: Any) -> None:
+    """Stops the workers of Python functions: the modules that they have imported may have changed."""
+    # By name: py4j cannot list the methods of this class, since some of their types are in packages that Spark omits.
+    field = jvm.java.lang.Class.forName("org.apache.spark.SparkEnv").getDeclaredField("pythonWorkers")
+    field.setAccessible(True)
+    factories = field.get(environment)
+    for factory in _elements(factories.values().toSeq()):
+        factory.stop()
+    factories.clear()
 
 
 if __name__ == "__main__":

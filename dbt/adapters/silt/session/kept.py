@@ -19,7 +19,7 @@ from dbt.adapters.silt.kept_spark import finding, inherited_environment, private
 from dbt.adapters.silt.kept_spark.finding import Attached
 from dbt.adapters.silt.kept_spark.leases import Use
 from dbt.adapters.silt.kept_spark.watch import Reason, how_it_ended
-from dbt.adapters.silt.session.storage.jars import SparkStorage
+from dbt.adapters.silt.session.jars import SparkStorage
 
 CLIENT = "dbt.adapters.silt.session.connect_client"
 """The module that connects. A process may import this module before it forks, but must use it only after the fork."""

@@ -35,7 +35,8 @@ from dbt.adapters.silt.engine.commands.spark.shown_settings import setting
 from dbt.adapters.silt.engine.kernel.errors import InvalidSettingError, SparkUnavailableError
 from dbt.adapters.silt.kept_spark.inherited_environment import umask
 from dbt.adapters.silt.lazy import lazy_module
-from dbt.adapters.silt.session import cluster, java_launch, kept, local_spark, temporary
+from dbt.adapters.silt.session import cluster, jars, java_launch, kept, local_spark, temporary
+from dbt.adapters.silt.session.jars import SparkStorage, not_brought
 from dbt.adapters.silt.session.java_launch import (
     Java,
     archive_path,
@@ -44,8 +45,6 @@ from dbt.adapters.silt.session.java_launch import (
     find_java,
     spark_home,
 )
-from dbt.adapters.silt.session.storage import hadoop, jars
-from dbt.adapters.silt.session.storage.jars import SparkStorage, not_brought
 
 if TYPE_CHECKING:
     from dbt.adapters.silt.session import connect_client
@@ -264,9 +263,9 @@ def _reach_storage(context: SparkContext, settings: SessionSettings) -> None:
         SparkUnavailableError: if it lacks the jars.
     """
     if settings.storage.services:
-        if lacking := hadoop.lacking(context, settings.storage):
+        if lacking := jars.lacking(context, settings.storage):
             raise not_brought(replace(settings.storage, services=tuple(lacking)), spark_home(), "they are missing")
-        hadoop.apply(context, settings.storage)
+        jars.apply(context, settings.storage)
 
 
 def _archive(java: Java) -> Path | None:
@@ -316,7 +315,7 @@ def _launch_conf(settings: SessionSettings, folder: str, options: list[str]) -> 
         **_SESSION_DEFAULTS,
         **session_settings.required(),
         **user,
-        **(hadoop.redaction(user) if settings.storage.services else {}),
+        **(jars.redaction(user) if settings.storage.services else {}),
         **jars.settings(settings.storage, user, spark_home()),
     }
 

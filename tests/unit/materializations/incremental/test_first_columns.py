@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from dbt_common.exceptions import CompilationError
 
-from dbt.adapters.silt.materializations.incremental.first_columns import (
+from dbt.adapters.silt.materializations.incremental.strategies import (
     check_columns,
     check_predicates,
     exclusion_warning,

@@ -19,8 +19,7 @@ from dbt.adapters.silt.engine.catalog.folders.locks import exclusive
 from dbt.adapters.silt.engine.kernel.clock import SystemClock
 from dbt.adapters.silt.engine.kernel.storage.local_store import LocalStore
 from dbt.adapters.silt.engine.statements.resolve.stored_code import MARKER
-from dbt.adapters.silt.materializations.external.marker import Marker, is_data
-from dbt.adapters.silt.materializations.external.target import ExternalTarget
+from dbt.adapters.silt.materializations.external.target import ExternalTarget, Marker, is_data
 
 
 def check(target: ExternalTarget) -> None:

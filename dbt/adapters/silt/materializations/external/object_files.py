@@ -30,8 +30,7 @@ from dbt.adapters.silt.engine.kernel.clock import Clock, SystemClock
 from dbt.adapters.silt.engine.kernel.errors import NotWrittenError, SiltError, StorageError
 from dbt.adapters.silt.engine.kernel.storage.store import FileStatus, ObjectMissing, PrefixStore, PutResult, Tag, joined
 from dbt.adapters.silt.engine.statements.resolve.stored_code import MARKER
-from dbt.adapters.silt.materializations.external.marker import Marker, is_data
-from dbt.adapters.silt.materializations.external.target import ExternalTarget, refused
+from dbt.adapters.silt.materializations.external.target import ExternalTarget, Marker, is_data, refused
 
 _STAGED: Final = ".dbt_silt"
 _FORGOTTEN_MS: Final = 7 * 24 * 3600 * 1000

@@ -1,7 +1,8 @@
-"""Reads the location, format and options of a model of the materialization `external`."""
+"""Reads the location, format and options of an `external` model, and the file that marks its folder as its own."""
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -12,6 +13,7 @@ from dbt_common.exceptions import DbtRuntimeError
 
 from dbt.adapters.silt.engine.catalog.locations import is_local, local_path
 from dbt.adapters.silt.engine.commands.spark.file_formats import compression_of, format_of
+from dbt.adapters.silt.engine.kernel import foreign_json
 from dbt.adapters.silt.engine.kernel.errors import InvalidSettingError
 from dbt.adapters.silt.engine.kernel.storage.urls import ObjectUrl, is_url, parse_url
 
@@ -61,6 +63,52 @@ class ExternalTarget:
     def name(self) -> str:
         """The last component of the target's location."""
         return self.location.rpartition("/")[2]
+
+
+@dataclass(frozen=True)
+class Marker:
+    """The content of a marker file.
+
+    Attributes:
+        node: the id of the model, if the folder has a valid marker.
+        files: paths relative to the folder.
+        pattern: matches the names of only these files; None if the folder contains no other files.
+    """
+
+    node: str | None = None
+    files: frozenset[str] = frozenset()
+    pattern: str | None = None
+
+    @classmethod
+    def read(cls, data: bytes) -> Marker:
+        """Parses a marker; returns an empty marker if the data is not valid."""
+        try:
+            given = foreign_json.loads(data)
+            return cls(str(given["node"]), frozenset(map(str, given["files"])), given.get("pattern"))
+        except (ValueError, KeyError, TypeError):
+            return cls()
+
+    def data(self) -> bytes:
+        known = {"pattern": self.pattern} if self.pattern else {}
+        return json.dumps({"node": self.node, **known, "files": sorted(self.files)}).encode()
+
+    def check(self, target: ExternalTarget, found: Iterable[str]) -> None:
+        """Checks that all files of the folder belong to the model.
+
+        Args:
+            found: the data files in the folder.
+
+        Raises:
+            DbtRuntimeError: if another model, or an unknown writer, has written some of them.
+        """
+        if self.node is not None and self.node != target.node:
+            raise refused(target.location, f"{self.node} wrote it; choose another `location`, or empty it")
+        others = sorted(set(found) - self.files)
+        if others and self.node is None:
+            reason = "it has no record that this model wrote it; choose another `location`, or empty it"
+            raise refused(target.location, reason)
+        if others:
+            raise refused(target.location, f"it holds `{others[0]}`, which this model did not write; move it away")
 
 
 def target_of(model: Mapping[str, Any], location: str, project_root: str, taken: Iterable[str]) -> ExternalTarget:
@@ -154,3 +202,8 @@ def _options(file_format: str, config: Mapping[str, Any], file: str | None) -> d
                 f"a file with `compression: {given['compression']}` cannot be read under the name `{name}`"
             )
     return given
+
+
+def is_data(name: str) -> bool:
+    """Returns whether readers treat a file of that name as data."""
+    return not name.rpartition("/")[2].startswith((".", "_"))

@@ -1,20 +1,39 @@
-"""Checks the strategy of an incremental model: its macro must exist, and it must have a key if it needs a key."""
+"""Checks the strategy of an incremental model: its macro, its key, and the columns that its configuration names.
+
+The columns are checked on the run that creates the table. Later runs check them when they write their statement; the
+first run writes the query's rows unchanged, so a wrong key would be found only when the table exists and is full. A key
+that names a column twice has no effect on the rows, so later runs accept it; the first run rejects it as a mistake.
+"""
 
 from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from dbt_common.exceptions import CompilationError
 
-from dbt.adapters.silt.materializations.incremental.merge_clauses import is_on
+from dbt.adapters.silt.engine.kernel.near_names import near_names
+from dbt.adapters.silt.materializations.incremental.config import named_twice
+from dbt.adapters.silt.materializations.incremental.config_columns import column_named, qualified, without_quotes
+from dbt.adapters.silt.materializations.incremental.merge_clause_checks import as_list
+from dbt.adapters.silt.materializations.incremental.merge_clauses import Sides, is_on, merge_clauses
 
 STRATEGIES = ("append", "merge", "delete+insert", "insert_overwrite", "replace_where", "microbatch", "changed_keys")
 
 _MACRO = re.compile(r"get_incremental_(\w+)_sql")
 _LIKE_ENOUGH = 0.6
+
+_Config = Mapping[str, Any]
+
+_SIMILAR = 0.85
+_BY_COLUMNS: Mapping[str, Sequence[str]] = {
+    "merge": ("merge_on_using_columns", "unique_key"),
+    "delete+insert": ("unique_key",),
+    "changed_keys": ("unique_key", "group_key"),
+}
+"""The configs that name the columns by which a strategy finds its rows; the first config that is set applies."""
 
 
 def check_strategy(strategy: str, macros: Iterable[str], project: str) -> None:
@@ -76,3 +95,75 @@ _OTHER_CHOICES = (
     "not_matched_condition",
     "not_matched_by_source_action",
 )
+
+
+def names_columns(config: _Config, strategy: str) -> bool:
+    """Returns whether the strategy reads columns that the configuration names."""
+    return _is_merge(config, strategy) or bool(_keys(config, strategy)[1])
+
+
+def check_predicates(config: _Config, strategy: str) -> None:
+    """Checks that the strategy has the predicates that it needs in every run after the first.
+
+    Raises:
+        CompilationError: if it has no predicates.
+    """
+    if strategy == "replace_where" and not as_list(config.get("predicates") or config.get("incremental_predicates")):
+        raise CompilationError(
+            "The incremental strategy 'replace_where' needs `incremental_predicates`: the condition that is true for "
+            "the rows to replace"
+        )
+
+
+def check_columns(config: _Config, strategy: str, columns: Sequence[str]) -> None:
+    """Checks that the query has every column that the strategy reads.
+
+    Args:
+        config: the model's whole configuration.
+        strategy: a strategy of the adapter, or `default`.
+        columns: columns of the model's query, in its order.
+
+    Raises:
+        CompilationError: if a config names anything else, or a column twice.
+    """
+    for problem in named_twice(config):
+        raise CompilationError(problem)
+    setting, keys = _keys(config, strategy)
+    for key in keys:
+        qualified(key, columns, "DBT_INTERNAL_DEST", setting)
+    if _is_merge(config, strategy):
+        merge_clauses(config, Sides(columns, columns))
+
+
+def exclusion_warning(config: _Config, columns: Sequence[str]) -> str | None:
+    """Returns the warning that `merge_exclude_columns` names a column which the table lacks, but almost has.
+
+    Other unknown names cause no warning: a project may exclude the same columns in all of its models.
+    """
+    for text in as_list(config.get("merge_exclude_columns")):
+        near = [] if column_named(text, columns) else near_names(without_quotes(text.strip()), columns, 1, _SIMILAR)
+        if near:
+            return (
+                f"`merge_exclude_columns` names {text}, which is not one of the columns {', '.join(columns)}, so "
+                f"`{near[0]}` is updated: did you mean `{near[0]}`?"
+            )
+    return None
+
+
+def _keys(config: _Config, strategy: str) -> tuple[str, list[str]]:
+    """Returns the config that names the columns, and its values."""
+    for setting in _BY_COLUMNS.get(_chosen(config, strategy), ()):
+        named = as_list(config.get(setting))
+        if named:
+            return setting, named
+    return "", []
+
+
+def _is_merge(config: _Config, strategy: str) -> bool:
+    return _chosen(config, strategy) == "merge"
+
+
+def _chosen(config: _Config, strategy: str) -> str:
+    if strategy != "default":
+        return strategy
+    return "merge" if config.get("unique_key") else "append"

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from dbt.adapters.silt.engine.kernel.log.history import Commit
-from dbt.adapters.silt.records.changed_inputs import changed_inputs
+from dbt.adapters.silt.runs.done_again import changed_inputs
 from tests.unit.engine.house import House
 
 NO_TABLE = "silt.main.raw may have changed: it is no longer a table of this warehouse"

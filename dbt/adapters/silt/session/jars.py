@@ -1,8 +1,14 @@
-"""Finds the jars by which Spark reaches object stores: Hadoop's connectors, which the Spark of pip lacks.
+"""Gives Spark the jars and the settings by which it reaches object stores.
+
+The jars are Hadoop's connectors, which the Spark of pip lacks.
 
 Of the AWS SDK only the modules that S3A uses are taken, without libraries that Spark has: 13 MB instead of the 686 MB
 of Hadoop's own list of dependencies. Spark's `spark.jars.packages` downloads them; if all of them are in Ivy's folder,
 or in a folder that the profile names, Spark gets these files, and no network is used.
+
+The settings of a Spark of this process are set in Hadoop's own configuration after the start, so that they appear
+neither in a command line, which all users of a machine can read, nor on a page of Spark's UI. Settings that appear
+there all the same are redacted by name.
 """
 
 from __future__ import annotations
@@ -14,8 +20,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
+from pyspark import SparkContext
+
+from dbt.adapters.silt.engine.commands.spark import hadoop_storage
 from dbt.adapters.silt.engine.kernel.errors import InvalidSettingError, SparkUnavailableError
 from dbt.adapters.silt.engine.kernel.storage.urls import Service
+
+_REDACTION = "spark.redaction.regex"
 
 
 @dataclass(frozen=True)
@@ -210,3 +221,37 @@ def _file_name(coordinate: str) -> str:
 
 def _joined(given: str | None, more: Iterable[str]) -> str:
     return ",".join([*([given] if given else []), *more])
+
+
+def redaction(given: Mapping[str, str]) -> dict[str, str]:
+    """Returns the setting that keeps secrets out of Spark's UI and its event log, combined with the user's own."""
+    own = given.get(_REDACTION)
+    return {_REDACTION: f"(?:{own})|{hadoop_storage.REDACTED}" if own else hadoop_storage.REDACTED}
+
+
+def apply(context: SparkContext, storage: SparkStorage) -> None:
+    """Sets the entries that differ, and closes connections that were opened with other settings."""
+    configuration = context._jsc.hadoopConfiguration()
+    changed = {name: value for name, value in storage.hadoop.items() if configuration.get(name) != value}
+    if storage.hadoop:
+        hadoop_storage.trust(context.applicationId)
+    if not changed:
+        return
+    was_there = any(configuration.get(name) is not None for name in changed)
+    for name, value in changed.items():
+        configuration.set(name, value)
+    if was_there:
+        _forget_connections(context)
+
+
+def lacking(context: SparkContext, storage: SparkStorage) -> list[Service]:
+    """Returns the services whose connectors this Spark lacks."""
+    jvm: Any = context._jvm
+    loadable = jvm.org.apache.spark.util.Utils.classIsLoadable
+    return [each for each in storage.services if not any(loadable(name) for name in CLASSES[each])]
+
+
+def _forget_connections(context: SparkContext) -> None:
+    """Closes Hadoop's file systems, which otherwise keep the settings that they were opened with."""
+    jvm: Any = context._jvm
+    jvm.org.apache.hadoop.fs.FileSystem.closeAll()

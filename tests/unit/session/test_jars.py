@@ -8,8 +8,8 @@ import pytest
 
 from dbt.adapters.silt.engine.kernel.errors import InvalidSettingError
 from dbt.adapters.silt.engine.kernel.storage.urls import Service
-from dbt.adapters.silt.session.storage import jars
-from dbt.adapters.silt.session.storage.jars import SparkStorage
+from dbt.adapters.silt.session import jars
+from dbt.adapters.silt.session.jars import SparkStorage
 
 S3 = SparkStorage(services=(Service.S3,))
 

@@ -1,0 +1,182 @@
+"""Macro API of tests: renders the fixtures of unit tests, and skips data tests that have passed on the same input."""
+
+from __future__ import annotations
+
+import time
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from dbt.adapters.base.meta import AdapterMeta, available
+from dbt.adapters.events.logging import AdapterLogger
+
+from dbt.adapters.silt.engine.kernel.errors import SiltError
+from dbt.adapters.silt.engine.kernel.identifiers import quote
+from dbt.adapters.silt.lazy import lazy_module
+
+if TYPE_CHECKING:
+    import agate
+
+    from dbt.adapters.silt.column import SiltColumn
+    from dbt.adapters.silt.connections import SiltConnectionManager
+    from dbt.adapters.silt.engine.kernel.log.builds import Build
+    from dbt.adapters.silt.engine.reuse import decision, passed_tests
+    from dbt.adapters.silt.materializations import reuse, row_comparison
+    from dbt.adapters.silt.materializations.unit_tests import fixtures
+    from dbt.adapters.silt.relation import SiltRelation
+    from dbt.adapters.silt.runs import agate_tables, cut_relations
+    from dbt.adapters.silt.runs import response as responses
+    from dbt.adapters.silt.runs.response import SiltResponse
+else:
+    row_comparison = lazy_module("dbt.adapters.silt.materializations.row_comparison")
+    fixtures = lazy_module("dbt.adapters.silt.materializations.unit_tests.fixtures")
+    cut_relations = lazy_module("dbt.adapters.silt.runs.cut_relations")
+    decision = lazy_module("dbt.adapters.silt.engine.reuse.decision")
+    passed_tests = lazy_module("dbt.adapters.silt.engine.reuse.passed_tests")
+    reuse = lazy_module("dbt.adapters.silt.materializations.reuse")
+    agate_tables = lazy_module("dbt.adapters.silt.runs.agate_tables")
+    responses = lazy_module("dbt.adapters.silt.runs.response")
+
+logger = AdapterLogger("Silt")
+_ENDS = ("should_warn", "should_error")
+"""The columns of a test's result for warnings and failures."""
+
+
+class UnitTestMethods(metaclass=AdapterMeta):
+    """The part of the adapter that reads fixtures."""
+
+    config: Any
+    connections: SiltConnectionManager
+    Relation: type[SiltRelation]
+    _macro_resolver: Any
+
+    @abstractmethod
+    def get_columns_in_relation(self, relation: SiltRelation) -> list[SiltColumn]:
+        """Returns the columns of a table or a view; empty if it does not exist."""
+
+    @available.parse_list
+    def fixture_rows(
+        self, rows: Sequence[Mapping[str, Any]], types: Mapping[str, str], fixture: str
+    ) -> list[dict[str, str]]:
+        """Returns the rows of a fixture, each as columns -> SQL expressions; `types` are the relation's column types.
+
+        Raises:
+            DbtDatabaseError: if a value is not of its column's type.
+        """
+        with self.connections.exception_handler(f"read {fixture}"):
+            warehouse = self.connections.handle.warehouse
+            return fixtures.fixture(fixture, types, warehouse, self.config.credentials.quotes).rendered(rows)
+
+    @available.parse_list
+    def expected_rows(self, rows: Sequence[Mapping[str, Any]], types: Mapping[str, str]) -> list[dict[str, str]]:
+        """Returns the expected rows as `fixture_rows` does, with the columns of each row in the order of the first.
+
+        Raises:
+            DbtDatabaseError: if a value is not of its column's type, or a row has other columns than the first.
+        """
+        with self.connections.exception_handler("read the expected output"):
+            return fixtures.in_one_order(self.fixture_rows(rows, types, "the expected output"))
+
+    @available.parse_none
+    def check_fixture_query(self, query: str, types: Mapping[str, str], fixture: str) -> None:
+        """Checks that the columns of the relation can hold the rows of a fixture that is a query.
+
+        Raises:
+            DbtDatabaseError: if a value is not of its column's type.
+        """
+        with self.connections.exception_handler(query):
+            warehouse = self.connections.handle.warehouse
+            fixtures.fixture(fixture, types, warehouse, self.config.credentials.quotes).check_query(query)
+
+    @available.parse_none
+    def check_given_queries(self, test: Mapping[str, Any]) -> None:
+        """Checks the inputs of a unit test that are queries: their rows must fit the relations that they replace.
+
+        Raises:
+            DbtDatabaseError: if a value is not of its column's type.
+        """
+        for each in fixtures.given_queries(test, self._macro_resolver):
+            relation = self.Relation.create_from(self.config, each.original)
+            types = {column.name: str(column.declared_type) for column in self.get_columns_in_relation(relation)}
+            self.check_fixture_query(each.query, types, f"the fixture for `{each.original.name}`")
+
+    @available.parse_list
+    def comparable_columns(self, query: str, names: Sequence[str]) -> list[str]:
+        """Converts columns of a query, as SQL, to a form in which equal values look equal."""
+        with self.connections.exception_handler(query):
+            schema = self.connections.handle.warehouse.schema_of(cut_relations.current_text(query))
+            kinds = {quote(each.name).lower(): each for each in schema}
+        found = [kinds.get(name.lower()) for name in names]
+        return [
+            name if field is None else row_comparison.with_sorted_maps(name, field.dataType)
+            for name, field in zip(names, found, strict=True)
+        ]
+
+
+@dataclass(frozen=True)
+class _PassedResult:
+    """The result of a test that is not run: the response, and the row that dbt reads."""
+
+    response: SiltResponse
+    table: agate.Table
+
+
+class DataTestMethods(metaclass=AdapterMeta):
+    """The part of the adapter that does not run a data test again on the input on which it has passed."""
+
+    config: Any
+    connections: SiltConnectionManager
+
+    @available.parse_none
+    def test_build(self, test: Mapping[str, Any], query: str) -> Build | None:
+        """Returns the description of a data test with `reuse: unchanged`; empty for any other test."""
+        context = self.connections.invocation.context
+        if context.empty or context.sample or not reuse.is_reusable(test, self.config.credentials.reuse):
+            return None
+        return reuse.build_of_test(test, query, self.connections.surroundings(), time.time_ns() // 1_000_000)
+
+    @available.parse_none
+    def passed_test(self, build: Build, test: Mapping[str, Any], query: str) -> _PassedResult | None:
+        """Returns the result of a data test that has passed on the same input; empty if the test must run."""
+        self.connections.node.context.test, self.connections.node.context.facts = build, None
+        invocation = self.connections.invocation
+        if invocation.full_refresh or reuse.is_switched_off(invocation.variables):
+            return None
+        with self.connections.exception_handler(f"look for the last result of {test['name']}"):
+            known = self._passed_tests()
+            passed = known.find(build.owner)
+            found = known.decide(build, passed, query)
+        if passed is None or not isinstance(found, decision.Reused):
+            self.connections.node.context.built_because = str(found)
+            return None
+        response = responses.SiltResponse.of_passed_test(passed)
+        logger.info(f"{test['name']}: {response}")
+        row = agate_tables.one_row({"failures": 0, **dict.fromkeys(_ENDS, False)})
+        return _PassedResult(response, row)
+
+    @available.parse_none
+    def note_test(self, response: SiltResponse, result: agate.Table) -> None:
+        """Records a data test that has run and passed, if the whole input is known."""
+        context = self.connections.node.context
+        facts, context.test = context.facts, None
+        if facts is None:
+            return
+        response.reason = ", ".join(facts.unknown) or context.built_because
+        if not _has_passed(result):
+            return
+        try:
+            self._passed_tests().note(passed_tests.PassedTest(facts, self.connections.invocation.run_id))
+        except SiltError as error:
+            logger.debug(f"The result of the test is not recorded, so the test will run again: {error}")
+
+    def _passed_tests(self) -> passed_tests.PassedTests:
+        return passed_tests.PassedTests(self.connections.catalog, self.config.credentials.database)
+
+
+def _has_passed(result: agate.Table) -> bool:
+    """Returns whether the result of a test is a single row without a failure and without a warning."""
+    if len(result.rows) != 1:
+        return False
+    values = dict(zip(map(str.lower, result.column_names), result.rows[0], strict=True))
+    return all(values.get(name) is False for name in _ENDS)

@@ -1,1 +1,0 @@
-"""Provides Spark with the settings and jars for object stores."""
