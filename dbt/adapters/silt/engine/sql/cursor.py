@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TypeVar
+from typing import TypeAlias, TypeVar
 
 from dbt.adapters.silt.engine.kernel.errors import StatementSyntaxError, UnsupportedStatementError
-from dbt.adapters.silt.engine.sql.ast import Name, PartitionValue, TimeTravel
+from dbt.adapters.silt.engine.sql.ast import Name, PartitionValue, Statement, TimeTravel
 from dbt.adapters.silt.engine.sql.spans import after_time_travel, closing
 from dbt.adapters.silt.engine.sql.tokens import Kind, Token, double_quotes_remedy, string_value, syntax_error
 
@@ -297,3 +297,7 @@ def _property(cursor: Cursor) -> tuple[str, str]:
         return key, cursor.string()
     value = cursor.until(",", what="a value")
     return key, value.lower() if value.lower() in ("true", "false") else value
+
+
+FirstWords: TypeAlias = Mapping[str, Callable[[Cursor], Statement | None]]
+"""The first words of statements, each with the function that parses them; it returns None for an unknown statement."""

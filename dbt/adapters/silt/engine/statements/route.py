@@ -6,7 +6,7 @@ only if it mentions no relation of a warehouse.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 from dbt.adapters.silt.engine.kernel.errors import InternalError, UnsupportedStatementError
@@ -28,6 +28,7 @@ from dbt.adapters.silt.engine.statements.resolve.build_facts import facts_of_que
 from dbt.adapters.silt.engine.statements.steps.context import (
     Context,
     Result,
+    Routes,
     pass_to_spark,
     pass_unrecognised,
     pass_with_own_query,
@@ -74,66 +75,24 @@ def _not_yet(name: str, names: Callable[[Any], ast.Name]) -> Callable[[Context, 
     return refuse
 
 
-_ROUTES: Mapping[type[Statement], Callable[[Context, Any], Result]] = {
+_ROUTES: Routes = {
+    **create_table.ROUTES,
+    **views.ROUTES,
+    **session.ROUTES,
+    **alter.ROUTES,
+    **functions.ROUTES,
+    **insert.ROUTES,
+    **dataframe_write.ROUTES,
+    **dml.ROUTES,
+    **describe_show.ROUTES,
+    **maintenance.ROUTES,
     ast.Query: _query,
     ast.Explain: _explain,
     ast.Unrecognised: pass_unrecognised,
-    # tables, views, schemas
-    ast.CreateTable: create_table.create_table,
-    ast.CreateTableLike: create_table.create_table_like,
-    ast.CreateView: views.create_view,
     ast.CreateViewUsing: pass_to_spark,
-    ast.AlterViewQuery: views.alter_view_query,
-    ast.CreateSchema: session.create_schema,
-    ast.DropSchema: session.drop_schema,
-    ast.DropTable: alter.drop_table,
-    ast.DropView: views.drop_view,
-    ast.Rename: alter.rename,
-    ast.CreateFunction: functions.create_function,
-    ast.DropFunction: functions.drop_function,
-    # definitions of tables
-    ast.AddColumns: alter.add_columns,
-    ast.DropColumns: alter.drop_columns,
-    ast.AlterColumns: alter.alter_columns_,
-    ast.SetProperties: alter.set_properties,
-    ast.UnsetProperties: alter.unset_properties,
-    ast.AddConstraint: alter.add_constraint,
-    ast.DropConstraint: alter.drop_constraint,
-    ast.CommentOn: alter.comment_on,
-    ast.AlterOther: alter.alter_other,
-    # rows
-    ast.Insert: insert.insert,
     ast.InsertDirectory: pass_with_own_query,
-    ast.WriteRows: dataframe_write.write,
-    ast.Delete: dml.delete,
-    ast.Update: dml.update,
-    ast.Merge: dml.merge,
-    ast.Truncate: dml.truncate,
-    # answers
-    ast.DescribeTable: describe_show.describe_table,
-    ast.DescribeHistory: describe_show.describe_history,
-    ast.DescribeDetail: describe_show.describe_detail,
     ast.DescribeQuery: pass_with_own_query,
-    ast.DescribeSchema: describe_show.describe_schema,
-    ast.DescribeFunction: functions.describe_function,
-    ast.Show: describe_show.show,
-    # the session
-    ast.Use: session.use,
-    ast.SetSetting: session.set_setting,
-    ast.ResetSetting: session.reset_setting,
-    # transactions
-    ast.Begin: session.begin,
-    ast.Commit: session.commit,
-    ast.Rollback: session.rollback,
-    # maintenance
     ast.Cache: _not_yet("CACHE TABLE", lambda s: s.table),
     ast.Uncache: _not_yet("UNCACHE TABLE", lambda s: s.table or ()),
-    ast.Refresh: maintenance.refresh,
-    ast.Analyze: maintenance.analyze,
-    ast.Optimize: maintenance.optimize,
-    ast.Vacuum: maintenance.vacuum,
-    ast.Restore: maintenance.restore,
-    ast.Clone: create_table.clone,
-    ast.ConvertToDelta: create_table.convert,
     ast.Call: pass_to_spark,
 }

@@ -23,13 +23,13 @@ from dbt.adapters.silt.engine.sql.ast import (
     Statement,
     UnsetProperties,
 )
-from dbt.adapters.silt.engine.sql.cursor import Cursor
+from dbt.adapters.silt.engine.sql.cursor import Cursor, FirstWords
 from dbt.adapters.silt.engine.sql.grammar.ddl import alter_view_query
 from dbt.adapters.silt.engine.sql.grammar.table import column_type, constraint, default_value, identity
 from dbt.adapters.silt.engine.sql.spans import starts_query
 
 
-def alter(cursor: Cursor) -> Statement | None:
+def _alter(cursor: Cursor) -> Statement | None:
     """Parses ALTER TABLE | VIEW name action; None for any other ALTER."""
     cursor.expect("ALTER")
     word = cursor.take_any("TABLE", "VIEW")
@@ -214,3 +214,6 @@ _ACTIONS: Mapping[tuple[str, ...], Callable[[Cursor, Name], Statement]] = {
     ("CHANGE",): _change_column,
     ("DROP", "CONSTRAINT"): _drop_constraint,
 }
+
+
+FIRST_WORDS: FirstWords = {"ALTER": _alter}

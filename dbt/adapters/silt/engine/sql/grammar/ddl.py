@@ -24,14 +24,14 @@ from dbt.adapters.silt.engine.sql.ast import (
     ViewColumn,
     ViewScope,
 )
-from dbt.adapters.silt.engine.sql.cursor import Cursor
+from dbt.adapters.silt.engine.sql.cursor import Cursor, FirstWords
 from dbt.adapters.silt.engine.sql.grammar.table import column_type, create_table
 
 SCHEMA_WORDS = ("SCHEMA", "DATABASE", "NAMESPACE")
 TEMPORARY_WORDS = ("TEMPORARY", "TEMP")
 
 
-def create(cursor: Cursor) -> Statement | None:
+def _create(cursor: Cursor) -> Statement | None:
     """Parses CREATE or REPLACE of a table, view, schema or function; None for any other object."""
     mode = CreateMode.CREATE
     if cursor.take("REPLACE"):
@@ -56,7 +56,7 @@ def create(cursor: Cursor) -> Statement | None:
     return None
 
 
-def drop(cursor: Cursor) -> Statement | None:
+def _drop(cursor: Cursor) -> Statement | None:
     """Parses DROP of a table, view, schema or function; None for any other object."""
     cursor.expect("DROP")
     temporary = cursor.take_any(*TEMPORARY_WORDS) is not None
@@ -77,7 +77,7 @@ def drop(cursor: Cursor) -> Statement | None:
     return None
 
 
-def comment_on(cursor: Cursor) -> Statement | None:
+def _comment_on(cursor: Cursor) -> Statement | None:
     """Parses COMMENT ON kind name IS 'text' | NULL."""
     cursor.expect("COMMENT", "ON")
     kind = _COMMENTED.get(cursor.token.word)
@@ -261,3 +261,11 @@ def _option(cursor: Cursor, language: Language) -> Language:
 
 _OF_A_LANGUAGE = ("HANDLER", "RUNTIME_VERSION", "PACKAGES")
 _AFTER_RETURNS = tuple("RETURN COMMENT LANGUAGE DETERMINISTIC NOT CONTAINS READS SQL AS".split())
+
+
+FIRST_WORDS: FirstWords = {
+    "CREATE": _create,
+    "REPLACE": _create,
+    "DROP": _drop,
+    "COMMENT": _comment_on,
+}

@@ -24,11 +24,11 @@ from dbt.adapters.silt.engine.sql.ast import (
     UpdateAll,
     UpdateSet,
 )
-from dbt.adapters.silt.engine.sql.cursor import Cursor
+from dbt.adapters.silt.engine.sql.cursor import Cursor, FirstWords
 from dbt.adapters.silt.engine.sql.tokens import tokenize
 
 
-def delete(cursor: Cursor) -> Statement:
+def _delete(cursor: Cursor) -> Statement:
     """Parses DELETE FROM name [alias] [WHERE condition]."""
     cursor.expect("DELETE", "FROM")
     table, alias = cursor.name(), cursor.alias("WHERE", "USING")
@@ -37,7 +37,7 @@ def delete(cursor: Cursor) -> Statement:
     return Delete(text=cursor.statement, table=table, alias=alias, condition=_where(cursor))
 
 
-def update(cursor: Cursor) -> Statement:
+def _update(cursor: Cursor) -> Statement:
     """Parses UPDATE name [alias] SET column = value, ... [WHERE condition]."""
     cursor.expect("UPDATE")
     table, alias = cursor.name(), cursor.alias("SET")
@@ -61,14 +61,14 @@ def _reads_a_table(value: str) -> bool:
     return False
 
 
-def truncate(cursor: Cursor) -> Statement:
+def _truncate(cursor: Cursor) -> Statement:
     """Parses TRUNCATE TABLE name [PARTITION (...)]."""
     cursor.expect("TRUNCATE", "TABLE")
     table = cursor.name()
     return Truncate(text=cursor.statement, table=table, partition=cursor.partition())
 
 
-def merge(cursor: Cursor) -> Statement:
+def _merge(cursor: Cursor) -> Statement:
     """Parses MERGE [WITH SCHEMA EVOLUTION] [SKIP EQUAL ROWS] INTO name [alias] USING source ON condition WHEN ..."""
     cursor.expect("MERGE")
     schema_evolution = cursor.take("WITH", "SCHEMA", "EVOLUTION")
@@ -187,3 +187,11 @@ def _assignment(*stops: str) -> Callable[[Cursor], Assignment]:
         return Assignment(column, cursor.until(*stops, what="a value"))
 
     return assignment
+
+
+FIRST_WORDS: FirstWords = {
+    "DELETE": _delete,
+    "UPDATE": _update,
+    "MERGE": _merge,
+    "TRUNCATE": _truncate,
+}

@@ -6,13 +6,13 @@ from dataclasses import replace
 
 from dbt.adapters.silt.engine.kernel.errors import UnsupportedStatementError
 from dbt.adapters.silt.engine.sql.ast import Insert, InsertDirectory, InsertMode, Statement
-from dbt.adapters.silt.engine.sql.cursor import Cursor
+from dbt.adapters.silt.engine.sql.cursor import Cursor, FirstWords
 from dbt.adapters.silt.engine.sql.grammar.clauses import changed_keys
 from dbt.adapters.silt.engine.sql.spans import after_group, starts_query, starts_query_in_parentheses
 from dbt.adapters.silt.engine.sql.tokens import Kind
 
 
-def insert(cursor: Cursor) -> Statement:
+def _insert(cursor: Cursor) -> Statement:
     """Parses INSERT [WITH SCHEMA EVOLUTION] INTO | OVERWRITE [TABLE] name ... query."""
     first = cursor.at_token
     cursor.expect("INSERT")
@@ -164,3 +164,6 @@ def _could_be_query(cursor: Cursor, index: int) -> bool:
     before = cursor.tokens[index - 1]
     ends_value = before.word in (")", "]") if before.kind is Kind.SYMBOL else before.word not in _ASKS_FOR_VALUE
     return ends_value and starts_query_in_parentheses(cursor.tokens, index)
+
+
+FIRST_WORDS: FirstWords = {"INSERT": _insert}

@@ -14,10 +14,10 @@ from dbt.adapters.silt.engine.sql.ast import (
     Statement,
     Vacuum,
 )
-from dbt.adapters.silt.engine.sql.cursor import Cursor
+from dbt.adapters.silt.engine.sql.cursor import Cursor, FirstWords
 
 
-def analyze(cursor: Cursor) -> Statement:
+def _analyze(cursor: Cursor) -> Statement:
     """Parses ANALYZE TABLE name ... | ANALYZE TABLES [IN schema] ..."""
     cursor.expect("ANALYZE")
     if cursor.take("TABLES"):
@@ -30,7 +30,7 @@ def analyze(cursor: Cursor) -> Statement:
     return Analyze(text=cursor.statement, kind=kind, name=name)
 
 
-def optimize(cursor: Cursor) -> Statement:
+def _optimize(cursor: Cursor) -> Statement:
     """Parses OPTIMIZE [TABLE] name [FULL] [WHERE condition] [ZORDER BY (columns)]."""
     cursor.expect("OPTIMIZE")
     cursor.optional_keyword("TABLE")
@@ -45,7 +45,7 @@ def optimize(cursor: Cursor) -> Statement:
     return statement
 
 
-def vacuum(cursor: Cursor) -> Statement:
+def _vacuum(cursor: Cursor) -> Statement:
     """Parses VACUUM name [LITE | FULL] [RETAIN n HOURS] [DRY RUN]."""
     cursor.expect("VACUUM")
     cursor.optional_keyword("TABLE")
@@ -67,7 +67,7 @@ def vacuum(cursor: Cursor) -> Statement:
     return statement
 
 
-def restore(cursor: Cursor) -> Statement:
+def _restore(cursor: Cursor) -> Statement:
     """Parses RESTORE [TABLE] name TO VERSION | TIMESTAMP AS OF value."""
     cursor.expect("RESTORE")
     cursor.optional_keyword("TABLE")
@@ -79,7 +79,7 @@ def restore(cursor: Cursor) -> Statement:
     return Restore(text=cursor.statement, table=table, to=to)
 
 
-def convert(cursor: Cursor) -> Statement | None:
+def _convert(cursor: Cursor) -> Statement | None:
     """Parses CONVERT TO DELTA name [NO STATISTICS] [PARTITIONED BY (column type, ...)]."""
     if not cursor.take("CONVERT", "TO", "DELTA"):
         return None
@@ -97,3 +97,12 @@ def convert(cursor: Cursor) -> Statement | None:
 def _typed_column(cursor: Cursor) -> ColumnDefinition:
     (name,) = cursor.column_path()[:1]
     return ColumnDefinition(name, cursor.until(",", what="a type"))
+
+
+FIRST_WORDS: FirstWords = {
+    "ANALYZE": _analyze,
+    "OPTIMIZE": _optimize,
+    "VACUUM": _vacuum,
+    "RESTORE": _restore,
+    "CONVERT": _convert,
+}

@@ -6,32 +6,14 @@ and types as text, so that Spark sees what the user wrote. It does not guess at 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from functools import lru_cache
 
 from dbt.adapters.silt.engine.kernel.errors import UnsupportedStatementError
 from dbt.adapters.silt.engine.sql.ast import Explain, Name, Query, Statement, Unrecognised
-from dbt.adapters.silt.engine.sql.cursor import Cursor
-from dbt.adapters.silt.engine.sql.grammar.alter import alter
+from dbt.adapters.silt.engine.sql.cursor import Cursor, FirstWords
+from dbt.adapters.silt.engine.sql.grammar import alter, ddl, dml, insert, maintenance, session, show
 from dbt.adapters.silt.engine.sql.grammar.clauses import pushed_down, take_ctes
-from dbt.adapters.silt.engine.sql.grammar.ddl import comment_on, create, drop
-from dbt.adapters.silt.engine.sql.grammar.dml import delete, merge, truncate, update
-from dbt.adapters.silt.engine.sql.grammar.insert import insert, refuse_multi_insert
-from dbt.adapters.silt.engine.sql.grammar.maintenance import analyze, convert, optimize, restore, vacuum
-from dbt.adapters.silt.engine.sql.grammar.session import (
-    begin,
-    cache,
-    call,
-    clear_cache,
-    commit,
-    refresh,
-    reset_setting,
-    rollback,
-    set_setting,
-    uncache,
-    use,
-)
-from dbt.adapters.silt.engine.sql.grammar.show import describe, show
+from dbt.adapters.silt.engine.sql.grammar.insert import refuse_multi_insert
 from dbt.adapters.silt.engine.sql.tokens import Kind, Token, begins_script, syntax_error, tokenize
 
 
@@ -86,11 +68,10 @@ def _query(cursor: Cursor) -> Statement:
     """Parses a query, or a change of rows after a WITH."""
     if cursor.at("WITH"):
         ctes = take_ctes(cursor)
-        change = _CHANGES.get(cursor.token.word)
+        change = _FAMILIES[cursor.token.word](cursor) if cursor.token.word in _CHANGES else None
         if change is not None:
-            statement = change(cursor)
             cursor.finished()
-            return pushed_down(statement, ctes)
+            return pushed_down(change, ctes)
     refuse_multi_insert(cursor)
     if not cursor.at_end:
         cursor.rest()
@@ -152,39 +133,16 @@ def _mentioned(cursor: Cursor) -> Name:
 
 
 _QUERIES = frozenset(("SELECT", "WITH", "VALUES", "TABLE", "FROM", "(", "MAP", "REDUCE"))
-_CHANGES: Mapping[str, Callable[[Cursor], Statement]] = {
-    "INSERT": insert,
-    "DELETE": delete,
-    "UPDATE": update,
-    "MERGE": merge,
-}
-_FAMILIES: Mapping[str, Callable[[Cursor], Statement | None]] = {
-    "CREATE": create,
-    "REPLACE": create,
-    "DROP": drop,
-    "COMMENT": comment_on,
+_CHANGES = frozenset(("INSERT", "DELETE", "UPDATE", "MERGE"))
+"""The first words of the statements that can follow a WITH."""
+
+_FAMILIES: FirstWords = {
     "COPY": _copy,
-    "ALTER": alter,
-    **_CHANGES,
-    "TRUNCATE": truncate,
-    "DESCRIBE": describe,
-    "DESC": describe,
-    "SHOW": show,
-    "USE": use,
-    "SET": set_setting,
-    "RESET": reset_setting,
-    "BEGIN": begin,
-    "START": begin,
-    "COMMIT": commit,
-    "ROLLBACK": rollback,
-    "CALL": call,
-    "CACHE": cache,
-    "UNCACHE": uncache,
-    "CLEAR": clear_cache,
-    "REFRESH": refresh,
-    "ANALYZE": analyze,
-    "OPTIMIZE": optimize,
-    "VACUUM": vacuum,
-    "RESTORE": restore,
-    "CONVERT": convert,
+    **ddl.FIRST_WORDS,
+    **alter.FIRST_WORDS,
+    **insert.FIRST_WORDS,
+    **dml.FIRST_WORDS,
+    **show.FIRST_WORDS,
+    **session.FIRST_WORDS,
+    **maintenance.FIRST_WORDS,
 }

@@ -17,7 +17,7 @@ from dbt.adapters.silt.engine.sql.ast import (
     Uncache,
     Use,
 )
-from dbt.adapters.silt.engine.sql.cursor import Cursor
+from dbt.adapters.silt.engine.sql.cursor import Cursor, FirstWords
 from dbt.adapters.silt.engine.sql.tokens import Kind, tokenize
 
 TIME_ZONE = "spark.sql.session.timeZone"
@@ -29,7 +29,7 @@ _ELSEWHERE = {
 _OF_TRANSACTION = ("TRANSACTION", "WORK")
 
 
-def use(cursor: Cursor) -> Statement:
+def _use(cursor: Cursor) -> Statement:
     """Parses USE [SCHEMA | CATALOG] name.
 
     Raises:
@@ -46,7 +46,7 @@ def use(cursor: Cursor) -> Statement:
     return Use(text=cursor.statement, name=cursor.name("a schema's name"), kind=kind)
 
 
-def set_setting(cursor: Cursor) -> Statement | None:
+def _set_setting(cursor: Cursor) -> Statement | None:
     """Parses SET key = value; None if it sets a variable, a role or a collation."""
     cursor.expect("SET")
     if cursor.take("CATALOG"):
@@ -67,13 +67,13 @@ def set_setting(cursor: Cursor) -> Statement | None:
     return SetSetting(text=cursor.statement, key=key, value=value)
 
 
-def reset_setting(cursor: Cursor) -> Statement:
+def _reset_setting(cursor: Cursor) -> Statement:
     """Parses RESET [key]."""
     cursor.expect("RESET")
     return ResetSetting(text=cursor.statement, key=None if cursor.at_end else _key(cursor))
 
 
-def begin(cursor: Cursor) -> Statement | None:
+def _begin(cursor: Cursor) -> Statement | None:
     """Parses BEGIN [TRANSACTION | WORK] or START TRANSACTION; None for other statements with START."""
     if cursor.take("START"):
         return Begin(text=cursor.statement) if cursor.take("TRANSACTION") else None
@@ -82,21 +82,21 @@ def begin(cursor: Cursor) -> Statement | None:
     return Begin(text=cursor.statement)
 
 
-def commit(cursor: Cursor) -> Statement:
+def _commit(cursor: Cursor) -> Statement:
     """Parses COMMIT [TRANSACTION | WORK]."""
     cursor.expect("COMMIT")
     cursor.take_any(*_OF_TRANSACTION)
     return Commit(text=cursor.statement)
 
 
-def rollback(cursor: Cursor) -> Statement:
+def _rollback(cursor: Cursor) -> Statement:
     """Parses ROLLBACK [TRANSACTION | WORK]."""
     cursor.expect("ROLLBACK")
     cursor.take_any(*_OF_TRANSACTION)
     return Rollback(text=cursor.statement)
 
 
-def call(cursor: Cursor) -> Statement:
+def _call(cursor: Cursor) -> Statement:
     """Parses CALL procedure(...)."""
     cursor.expect("CALL")
     procedure = cursor.name("a procedure's name")
@@ -104,7 +104,7 @@ def call(cursor: Cursor) -> Statement:
     return Call(text=cursor.statement, procedure=procedure)
 
 
-def cache(cursor: Cursor) -> Statement:
+def _cache(cursor: Cursor) -> Statement:
     """Parses CACHE [LAZY] TABLE name [OPTIONS (...)] [[AS] query]."""
     cursor.expect("CACHE")
     cursor.take("LAZY")
@@ -116,20 +116,20 @@ def cache(cursor: Cursor) -> Statement:
     return Cache(text=cursor.statement, table=name, query=None if cursor.at_end else cursor.rest())
 
 
-def uncache(cursor: Cursor) -> Statement:
+def _uncache(cursor: Cursor) -> Statement:
     """Parses UNCACHE TABLE [IF EXISTS] name."""
     cursor.expect("UNCACHE", "TABLE")
     cursor.if_exists()
     return Uncache(text=cursor.statement, table=cursor.name())
 
 
-def clear_cache(cursor: Cursor) -> Statement:
+def _clear_cache(cursor: Cursor) -> Statement:
     """Parses CLEAR CACHE."""
     cursor.expect("CLEAR", "CACHE")
     return Uncache(text=cursor.statement, table=None)
 
 
-def refresh(cursor: Cursor) -> Statement | None:
+def _refresh(cursor: Cursor) -> Statement | None:
     """Parses REFRESH [TABLE] name; None for a function or a path."""
     cursor.expect("REFRESH")
     if cursor.take("TABLE"):
@@ -177,3 +177,19 @@ def immediate(text: str) -> str | None:
         pass
     cursor.finished()
     return expression
+
+
+FIRST_WORDS: FirstWords = {
+    "USE": _use,
+    "SET": _set_setting,
+    "RESET": _reset_setting,
+    "BEGIN": _begin,
+    "START": _begin,
+    "COMMIT": _commit,
+    "ROLLBACK": _rollback,
+    "CALL": _call,
+    "CACHE": _cache,
+    "UNCACHE": _uncache,
+    "CLEAR": _clear_cache,
+    "REFRESH": _refresh,
+}

@@ -16,12 +16,12 @@ from dbt.adapters.silt.engine.sql.ast import (
     ShowKind,
     Statement,
 )
-from dbt.adapters.silt.engine.sql.cursor import Cursor
+from dbt.adapters.silt.engine.sql.cursor import Cursor, FirstWords
 from dbt.adapters.silt.engine.sql.spans import starts_query
 from dbt.adapters.silt.engine.sql.tokens import Kind
 
 
-def describe(cursor: Cursor) -> Statement | None:
+def _describe(cursor: Cursor) -> Statement | None:
     """Parses DESCRIBE of a table, its history or detail, a query, a schema or a function; None for any other object."""
     cursor.take_any("DESCRIBE", "DESC")
     names_follow = cursor.ahead(1).is_identifier or cursor.ahead(1).kind in (Kind.STRING, Kind.DOUBLE_QUOTED)
@@ -45,7 +45,7 @@ def describe(cursor: Cursor) -> Statement | None:
     return _table(cursor)
 
 
-def show(cursor: Cursor) -> Statement | None:
+def _parse_show(cursor: Cursor) -> Statement | None:
     """Parses SHOW of objects of the catalog; None for any other object."""
     cursor.expect("SHOW")
     for words, what in _SHOWN.items():
@@ -151,3 +151,10 @@ def _pattern(cursor: Cursor) -> str | None:
     if cursor.take("LIKE") and cursor.token.is_identifier:
         return ".".join(cursor.dotted())
     return cursor.string() if cursor.token.kind in (Kind.STRING, Kind.DOUBLE_QUOTED) else None
+
+
+FIRST_WORDS: FirstWords = {
+    "DESCRIBE": _describe,
+    "DESC": _describe,
+    "SHOW": _parse_show,
+}

@@ -20,13 +20,13 @@ from dbt.adapters.silt.engine.statements.execute.constraints import kept, named
 from dbt.adapters.silt.engine.statements.execute.functions import refuse_calls
 from dbt.adapters.silt.engine.statements.execute.views import drop_temporary
 from dbt.adapters.silt.engine.statements.resolve.namespace import WarehouseView
-from dbt.adapters.silt.engine.statements.steps.context import Context, Result, pass_to_spark
+from dbt.adapters.silt.engine.statements.steps.context import Context, Result, Routes, pass_to_spark
 from dbt.adapters.silt.engine.statements.steps.on_table import Texts, Verb, change_table, refuse_unsupported
 
 _NOTHING = Result()
 
 
-def add_columns(context: Context, statement: ast.AddColumns) -> Result:
+def _add_columns(context: Context, statement: ast.AddColumns) -> Result:
     """Runs ALTER TABLE ... ADD COLUMNS."""
     for column in statement.columns:
         refuse_calls(context, column.default, "a column's default", ".".join(statement.table))
@@ -48,7 +48,7 @@ def add_columns(context: Context, statement: ast.AddColumns) -> Result:
     )
 
 
-def drop_columns(context: Context, statement: ast.DropColumns) -> Result:
+def _drop_columns(context: Context, statement: ast.DropColumns) -> Result:
     """Runs ALTER TABLE ... DROP COLUMNS."""
     return _altered(
         context,
@@ -59,7 +59,7 @@ def drop_columns(context: Context, statement: ast.DropColumns) -> Result:
     )
 
 
-def alter_columns_(context: Context, statement: ast.AlterColumns) -> Result:
+def _alter_columns(context: Context, statement: ast.AlterColumns) -> Result:
     """Runs ALTER TABLE ... ALTER | CHANGE | RENAME COLUMN."""
     for change in statement.changes:
         refuse_calls(context, change.default, "a column's default", ".".join(statement.table))
@@ -74,7 +74,7 @@ def alter_columns_(context: Context, statement: ast.AlterColumns) -> Result:
     )
 
 
-def set_properties(context: Context, statement: ast.SetProperties) -> Result:
+def _set_properties(context: Context, statement: ast.SetProperties) -> Result:
     """Runs ALTER TABLE | VIEW ... SET TBLPROPERTIES."""
     return _view_or_table_altered(
         context,
@@ -84,7 +84,7 @@ def set_properties(context: Context, statement: ast.SetProperties) -> Result:
     )
 
 
-def unset_properties(context: Context, statement: ast.UnsetProperties) -> Result:
+def _unset_properties(context: Context, statement: ast.UnsetProperties) -> Result:
     """Runs ALTER TABLE | VIEW ... UNSET TBLPROPERTIES."""
 
     def unset(view: View) -> View:
@@ -99,7 +99,7 @@ def unset_properties(context: Context, statement: ast.UnsetProperties) -> Result
     )
 
 
-def add_constraint(context: Context, statement: ast.AddConstraint) -> Result:
+def _add_constraint(context: Context, statement: ast.AddConstraint) -> Result:
     """Runs ALTER TABLE ... ADD CONSTRAINT: CHECK is enforced, keys are recorded."""
     refuse_calls(context, statement.constraint.condition, "a check constraint", ".".join(statement.table))
 
@@ -114,7 +114,7 @@ def add_constraint(context: Context, statement: ast.AddConstraint) -> Result:
     return _altered(context, statement, add)
 
 
-def drop_constraint(context: Context, statement: ast.DropConstraint) -> Result:
+def _drop_constraint(context: Context, statement: ast.DropConstraint) -> Result:
     """Runs ALTER TABLE ... DROP CONSTRAINT."""
     return _altered(
         context,
@@ -123,7 +123,7 @@ def drop_constraint(context: Context, statement: ast.DropConstraint) -> Result:
     )
 
 
-def comment_on(context: Context, statement: ast.CommentOn) -> Result:
+def _comment_on(context: Context, statement: ast.CommentOn) -> Result:
     """Runs COMMENT ON TABLE | VIEW | COLUMN."""
     if statement.kind in (ObjectKind.SCHEMA, ObjectKind.DATABASE):
         raise UnsupportedStatementError(
@@ -144,7 +144,7 @@ def comment_on(context: Context, statement: ast.CommentOn) -> Result:
     )
 
 
-def alter_other(context: Context, statement: ast.AlterOther) -> Result:
+def _alter_other(context: Context, statement: ast.AlterOther) -> Result:
     """Passes any other ALTER on a relation of Spark to Spark, and refuses it on a relation of a warehouse."""
     if not context.namespace.may_be_in_warehouse(statement.name):
         return pass_to_spark(context, statement)
@@ -177,7 +177,7 @@ def _default(context: Context, text: str | None) -> str | None:
     return None if text is None or text.strip().lower() == "null" else context.kept(text)
 
 
-def drop_table(context: Context, statement: ast.DropTable) -> Result:
+def _drop_table(context: Context, statement: ast.DropTable) -> Result:
     """Runs DROP TABLE: ends the log, deletes the folder. A temporary view of that name takes precedence."""
     if drop_temporary(context, statement.table):
         return _NOTHING
@@ -194,7 +194,7 @@ def drop_table(context: Context, statement: ast.DropTable) -> Result:
     return _NOTHING
 
 
-def rename(context: Context, statement: ast.Rename) -> Result:
+def _rename(context: Context, statement: ast.Rename) -> Result:
     """Runs ALTER TABLE | VIEW ... RENAME TO; a new name without a schema keeps the old schema."""
     if context.namespace.is_temporary(statement.name):
         return _rename_temporary(context, statement)
@@ -228,3 +228,18 @@ def _rename_temporary(context: Context, statement: ast.Rename) -> Result:
         )
     context.namespace.temporary[new[0].lower()] = context.namespace.temporary.pop(statement.name[0].lower())
     return _NOTHING
+
+
+ROUTES: Routes = {
+    ast.DropTable: _drop_table,
+    ast.Rename: _rename,
+    ast.AddColumns: _add_columns,
+    ast.DropColumns: _drop_columns,
+    ast.AlterColumns: _alter_columns,
+    ast.SetProperties: _set_properties,
+    ast.UnsetProperties: _unset_properties,
+    ast.AddConstraint: _add_constraint,
+    ast.DropConstraint: _drop_constraint,
+    ast.CommentOn: _comment_on,
+    ast.AlterOther: _alter_other,
+}

@@ -31,7 +31,7 @@ from dbt.adapters.silt.engine.statements.resolve.changes_functions import check_
 from dbt.adapters.silt.engine.statements.resolve.expansion import SqlFragment
 from dbt.adapters.silt.engine.statements.resolve.reads import Inputs, Resolved
 from dbt.adapters.silt.engine.statements.steps.changed_keys import settings_of
-from dbt.adapters.silt.engine.statements.steps.context import Context, Result, pass_to_spark, pass_with_query
+from dbt.adapters.silt.engine.statements.steps.context import Context, Result, Routes, pass_to_spark, pass_with_query
 from dbt.adapters.silt.engine.statements.steps.create_target import CreateTarget, create_target_of
 from dbt.adapters.silt.engine.statements.steps.keyed_query import keyed_query
 from dbt.adapters.silt.engine.statements.steps.on_table import (
@@ -78,7 +78,7 @@ def create_table(context: Context, statement: ast.CreateTable) -> Result:
     return make_table(context, statement, Verb(_OPERATION, refuse), target, define)
 
 
-def create_table_like(context: Context, statement: ast.CreateTableLike) -> Result:
+def _create_table_like(context: Context, statement: ast.CreateTableLike) -> Result:
     """Runs CREATE TABLE ... CREATE TABLE ... LIKE, which copies the schema of another relation without its rows."""
     target = create_target_of(context, statement.table, statement.mode)
     if target is None:
@@ -180,7 +180,7 @@ def _definition(context: Context, statement: ast.CreateTable, table: str) -> Def
     )
 
 
-def clone(context: Context, statement: ast.Clone) -> Result:
+def _run_clone(context: Context, statement: ast.Clone) -> Result:
     """Runs CREATE TABLE ... SHALLOW | DEEP CLONE."""
     target = create_target_of(context, statement.table, statement.mode)
     source = table_to_change(context, statement.source)
@@ -215,7 +215,7 @@ def _clone(context: Context, statement: ast.Clone, target: CreateTarget, source:
     )
 
 
-def convert(context: Context, statement: ast.ConvertToDelta) -> Result:
+def _convert(context: Context, statement: ast.ConvertToDelta) -> Result:
     """Runs CONVERT TO DELTA of a folder; a folder inside a schema's folder is found by its name afterwards."""
     source = statement.source
     is_folder = len(source) == 2 and source[0].lower() in ("parquet", "delta")
@@ -246,3 +246,11 @@ def _source_snapshot(context: Context, log: DeltaLog, at: TimeTravel | None) -> 
     if at is None and isinstance(log, BranchLog):
         log.note(ReadSet(whole_table=True))
     return log.snapshot() if at is None else log.snapshot_at(namespace.version_of(context.namespace, log, at))
+
+
+ROUTES: Routes = {
+    ast.CreateTable: create_table,
+    ast.CreateTableLike: _create_table_like,
+    ast.Clone: _run_clone,
+    ast.ConvertToDelta: _convert,
+}

@@ -28,7 +28,7 @@ from dbt.adapters.silt.engine.sql.cursor import Cursor
 from dbt.adapters.silt.engine.sql.tokens import tokenize
 from dbt.adapters.silt.engine.statements.execute import create_table, insert
 from dbt.adapters.silt.engine.statements.resolve.namespace import Namespace
-from dbt.adapters.silt.engine.statements.steps.context import Context, Result
+from dbt.adapters.silt.engine.statements.steps.context import Context, Result, Routes
 from dbt.adapters.silt.engine.statements.steps.create_target import CreateTarget, create_target_of
 
 _MODES: Final[Mapping[str, SaveMode]] = {
@@ -94,7 +94,7 @@ def statement(table: str, view: str, mode: str, options: Mapping[str, Any]) -> a
     return written
 
 
-def write(context: Context, statement: ast.WriteRows) -> Result:
+def _write(context: Context, statement: ast.WriteRows) -> Result:
     """Creates the table, or appends to or overwrites an existing table."""
     target = create_target_of(context, statement.table, CreateMode.CREATE)
     if target is None:
@@ -182,14 +182,14 @@ def _create(context: Context, statement: ast.WriteRows, target: CreateTarget) ->
         # The write itself checks the rows; only this call creates the empty table.
         empty = replace(creation, mode=CreateMode.CREATE_IF_NOT_EXISTS, query=f"{_rows(statement)} where false")
         create_table.create_table(replace(context, settings=replace(context.settings, txn=None)), empty)
-        return write(context, statement)
+        return _write(context, statement)
     try:
         return create_table.create_table(context, creation)
     except (ConcurrentCreateError, RelationExistsError):
         is_there = create_target_of(context, statement.table, CreateMode.CREATE)
         if statement.mode in (SaveMode.ERROR, SaveMode.IGNORE) or is_there is None or not is_there.exists:
             raise
-        return write(context, statement)
+        return _write(context, statement)
 
 
 def _replacement(context: Context, statement: ast.WriteRows, target: CreateTarget, there: Snapshot) -> ast.CreateTable:
@@ -249,3 +249,8 @@ def _full_name(target: CreateTarget) -> Name:
 
 def _rows(statement: ast.WriteRows) -> str:
     return f"select * from {quote(statement.view)}"
+
+
+ROUTES: Routes = {
+    ast.WriteRows: _write,
+}

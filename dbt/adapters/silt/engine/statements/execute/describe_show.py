@@ -23,11 +23,11 @@ from dbt.adapters.silt.engine.statements.resolve.namespace import (
     WarehouseTable,
     WarehouseView,
 )
-from dbt.adapters.silt.engine.statements.steps.context import Context, Result, pass_to_spark
+from dbt.adapters.silt.engine.statements.steps.context import Context, Result, Routes, pass_to_spark
 from dbt.adapters.silt.engine.statements.steps.on_table import table_to_change
 
 
-def describe_table(context: Context, statement: ast.DescribeTable) -> Result:
+def _describe_table(context: Context, statement: ast.DescribeTable) -> Result:
     """Runs DESCRIBE [EXTENDED] of a table, a view or a column."""
     meaning = context.namespace.meaning(statement.table)
     if isinstance(meaning, SparkRelation):
@@ -42,7 +42,7 @@ def describe_table(context: Context, statement: ast.DescribeTable) -> Result:
     return _answer(context, describe.columns(_schema_of(context, statement.table, meaning)))
 
 
-def describe_history(context: Context, statement: ast.DescribeHistory) -> Result:
+def _describe_history(context: Context, statement: ast.DescribeHistory) -> Result:
     """Runs DESCRIBE HISTORY."""
     table = table_to_change(context, statement.table)
     if table is None:
@@ -50,7 +50,7 @@ def describe_history(context: Context, statement: ast.DescribeHistory) -> Result
     return _answer(context, describe.history(table.log, statement.limit))
 
 
-def describe_detail(context: Context, statement: ast.DescribeDetail) -> Result:
+def _describe_detail(context: Context, statement: ast.DescribeDetail) -> Result:
     """Runs DESCRIBE DETAIL."""
     table = table_to_change(context, statement.table)
     if table is None:
@@ -58,7 +58,7 @@ def describe_detail(context: Context, statement: ast.DescribeDetail) -> Result:
     return _answer(context, describe.detail(table.log, table.log.snapshot()))
 
 
-def describe_schema(context: Context, statement: ast.DescribeSchema) -> Result:
+def _describe_schema(context: Context, statement: ast.DescribeSchema) -> Result:
     """Runs DESCRIBE SCHEMA."""
     schema = named_schema(context, statement.name)
     if schema is None:
@@ -90,7 +90,7 @@ def _column(context: Context, statement: ast.DescribeTable, schema: StructType) 
     return _answer(context, Answer(rows, "info_name string, info_value string"))
 
 
-def show(context: Context, statement: ast.Show) -> Result:
+def _show(context: Context, statement: ast.Show) -> Result:
     """Runs SHOW on objects of the catalog; Spark shows its own objects."""
     shown = _SHOWN[statement.what](context, statement)
     return pass_to_spark(context, statement) if shown is None else _answer(context, shown)
@@ -233,3 +233,12 @@ def _like(names: Iterable[str], pattern: str | None) -> list[str]:
         return sorted(names)
     choices = [re.compile(fnmatch.translate(each.strip().lower())) for each in pattern.split("|")]
     return sorted(name for name in names if any(choice.match(name.lower()) for choice in choices))
+
+
+ROUTES: Routes = {
+    ast.DescribeTable: _describe_table,
+    ast.DescribeHistory: _describe_history,
+    ast.DescribeDetail: _describe_detail,
+    ast.DescribeSchema: _describe_schema,
+    ast.Show: _show,
+}

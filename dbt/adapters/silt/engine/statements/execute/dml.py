@@ -18,12 +18,12 @@ from dbt.adapters.silt.engine.sql.grammar.clauses import expressions, with_expre
 from dbt.adapters.silt.engine.statements.resolve.merge_keys import MergeSides, merge_keys
 from dbt.adapters.silt.engine.statements.resolve.namespace import WarehouseTable
 from dbt.adapters.silt.engine.statements.resolve.reads import Resolved
-from dbt.adapters.silt.engine.statements.steps.context import Context, Result
+from dbt.adapters.silt.engine.statements.steps.context import Context, Result, Routes
 from dbt.adapters.silt.engine.statements.steps.on_table import Change, Texts, Verb, change_table
 from dbt.adapters.silt.engine.statements.steps.qualifiers import SOURCE_ALIAS, identifier, qualifiers, rows_of
 
 
-def delete(context: Context, statement: ast.Delete) -> Result:
+def _delete(context: Context, statement: ast.Delete) -> Result:
     """Runs DELETE FROM."""
 
     def run(change: Change) -> Outcome:
@@ -34,14 +34,14 @@ def delete(context: Context, statement: ast.Delete) -> Result:
     return change_table(context, statement, Verb(delete_command.OPERATION), _texts(statement), run)
 
 
-def truncate(context: Context, statement: ast.Truncate) -> Result:
+def _truncate(context: Context, statement: ast.Truncate) -> Result:
     """Runs TRUNCATE TABLE; with a partition, a delete of that partition."""
     if statement.partition:
         condition = " and ".join(f"{quote(part.column)} <=> {part.value}" for part in statement.partition)
         as_delete = ast.Delete(
             text=statement.text, unsupported=statement.unsupported, table=statement.table, condition=condition
         )
-        return delete(context, as_delete)
+        return _delete(context, as_delete)
     return change_table(
         context,
         statement,
@@ -51,7 +51,7 @@ def truncate(context: Context, statement: ast.Truncate) -> Result:
     )
 
 
-def update(context: Context, statement: ast.Update) -> Result:
+def _update(context: Context, statement: ast.Update) -> Result:
     """Runs UPDATE ... SET."""
 
     def run(change: Change) -> Outcome:
@@ -67,7 +67,7 @@ def update(context: Context, statement: ast.Update) -> Result:
     return change_table(context, statement, Verb(update_command.OPERATION), _texts(statement), run)
 
 
-def merge(context: Context, statement: ast.Merge) -> Result:
+def _merge(context: Context, statement: ast.Merge) -> Result:
     """Runs MERGE INTO."""
 
     def texts(table: WarehouseTable) -> Texts:
@@ -146,3 +146,11 @@ def _source_qualifiers(context: Context, source: ast.MergeSource) -> dict[Name, 
         return {}
     full = context.namespace.name_in_warehouse(source.name)
     return {} if full is None else {(full.database, full.schema, full.identifier): full.identifier}
+
+
+ROUTES: Routes = {
+    ast.Delete: _delete,
+    ast.Update: _update,
+    ast.Merge: _merge,
+    ast.Truncate: _truncate,
+}

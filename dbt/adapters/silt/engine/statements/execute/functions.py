@@ -14,14 +14,14 @@ from dbt.adapters.silt.engine.sql.ast import CreateMode
 from dbt.adapters.silt.engine.sql.query.references import function_calls, table_references
 from dbt.adapters.silt.engine.sql.tokens import tokenize
 from dbt.adapters.silt.engine.statements.resolve import function_text
-from dbt.adapters.silt.engine.statements.steps.context import Context, Result, pass_to_spark
+from dbt.adapters.silt.engine.statements.steps.context import Context, Result, Routes, pass_to_spark
 from dbt.adapters.silt.engine.statements.steps.on_table import refuse_unsupported
 
 _NOTHING = Result()
 _EXISTS_REMEDY = "Use `create or replace function`"
 
 
-def create_function(context: Context, statement: ast.CreateFunction) -> Result:
+def _create_function(context: Context, statement: ast.CreateFunction) -> Result:
     """Runs CREATE FUNCTION ... RETURN, or LANGUAGE PYTHON: Spark checks that it can be called and computes nothing."""
     if statement.temporary:
         return _create_temporary(context, statement)
@@ -40,7 +40,7 @@ def create_function(context: Context, statement: ast.CreateFunction) -> Result:
     return _NOTHING
 
 
-def drop_function(context: Context, statement: ast.DropFunction) -> Result:
+def _drop_function(context: Context, statement: ast.DropFunction) -> Result:
     """Runs DROP FUNCTION on the warehouse's function of that name, otherwise on Spark's."""
     name = None if statement.temporary else context.namespace.name_in_warehouse(statement.name)
     if name is None or (not context.catalog.has_function(name) and _is_sparks(context, statement.name)):
@@ -49,7 +49,7 @@ def drop_function(context: Context, statement: ast.DropFunction) -> Result:
     return _NOTHING
 
 
-def describe_function(context: Context, statement: ast.DescribeFunction) -> Result:
+def _describe_function(context: Context, statement: ast.DescribeFunction) -> Result:
     """Runs DESCRIBE FUNCTION [EXTENDED], in Spark's format."""
     function = context.namespace.function(statement.name) if statement.name else None
     if function is None:
@@ -162,3 +162,10 @@ def _refuse_body(context: Context, name: RelationName, body: str) -> None:
 def _is_sparks(context: Context, name: ast.Name) -> bool:
     """Returns whether a single-part name is a function that Spark itself knows."""
     return len(name) == 1 and context.spark.catalog.functionExists(quote(name[0]))
+
+
+ROUTES: Routes = {
+    ast.CreateFunction: _create_function,
+    ast.DropFunction: _drop_function,
+    ast.DescribeFunction: _describe_function,
+}

@@ -27,7 +27,7 @@ from dbt.adapters.silt.engine.sql.tokens import tokenize
 from dbt.adapters.silt.engine.statements.resolve.merge_keys import MergeSides, merge_keys
 from dbt.adapters.silt.engine.statements.resolve.namespace import WarehouseTable
 from dbt.adapters.silt.engine.statements.steps.changed_keys import replace_changed_keys
-from dbt.adapters.silt.engine.statements.steps.context import Context, Result
+from dbt.adapters.silt.engine.statements.steps.context import Context, Result, Routes
 from dbt.adapters.silt.engine.statements.steps.on_table import Change, Texts, Verb, change_table
 from dbt.adapters.silt.engine.statements.steps.qualifiers import SOURCE_ALIAS, identifier, qualifiers, rows_of
 
@@ -311,3 +311,8 @@ def _is_computed(field: StructField, values: Sequence[str], table: str) -> bool:
 
 def _written(value: str, field: StructField, table: str) -> str:
     return rules.typed_default(field, table) if _is_default(value) else value
+
+
+ROUTES: Routes = {
+    ast.Insert: insert,
+}

@@ -25,7 +25,7 @@ from dbt.adapters.silt.engine.statements.execute.session import named_schema
 from dbt.adapters.silt.engine.statements.resolve import namespace
 from dbt.adapters.silt.engine.statements.resolve.expansion import SqlFragment
 from dbt.adapters.silt.engine.statements.resolve.namespace import WarehouseTable
-from dbt.adapters.silt.engine.statements.steps.context import Context, Result, pass_to_spark
+from dbt.adapters.silt.engine.statements.steps.context import Context, Result, Routes, pass_to_spark
 from dbt.adapters.silt.engine.statements.steps.on_table import Change, Texts, Verb, change_table, run_on_table
 from dbt.adapters.silt.engine.statements.steps.qualifiers import identifier, qualifiers
 
@@ -42,7 +42,7 @@ _DELETED = "path string, numDeletedFiles bigint, sizeOfDataDeleted bigint, numDe
 _TO_DELETE = "path string, length bigint, modificationTime timestamp"
 
 
-def optimize(context: Context, statement: ast.Optimize) -> Result:
+def _optimize(context: Context, statement: ast.Optimize) -> Result:
     """Runs OPTIMIZE: returns a row with the table's path and delta-spark's metrics, except the clustering metrics."""
 
     def refuse(table: str) -> None:
@@ -64,7 +64,7 @@ def optimize(context: Context, statement: ast.Optimize) -> Result:
     return run_on_table(context, statement, Verb(optimize_command.OPERATION, refuse), run)
 
 
-def vacuum(context: Context, statement: ast.Vacuum) -> Result:
+def _vacuum(context: Context, statement: ast.Vacuum) -> Result:
     """Runs VACUUM: returns a row with the table's path and counts, or, for a dry run, a row per file to delete."""
 
     def retention(table: str) -> Retention:
@@ -83,12 +83,12 @@ def vacuum(context: Context, statement: ast.Vacuum) -> Result:
     return run_on_table(context, statement, Verb(operation, refuse=retention), run)
 
 
-def refresh(context: Context, statement: ast.Refresh) -> Result:
+def _refresh(context: Context, statement: ast.Refresh) -> Result:
     """Runs REFRESH, which does nothing, because each statement sees the newest version."""
     return Result() if context.namespace.may_be_in_warehouse(statement.table) else pass_to_spark(context, statement)
 
 
-def analyze(context: Context, statement: ast.Analyze) -> Result:
+def _analyze(context: Context, statement: ast.Analyze) -> Result:
     """Runs ANALYZE, which does nothing, because statistics are always kept."""
     if statement.name is None:
         return Result()
@@ -148,7 +148,7 @@ def _milliseconds(statement: ast.Vacuum, table: str) -> int | None:
     return int(Decimal(re.sub(r"\s", "", text)) * _HOUR_MS)
 
 
-def restore(context: Context, statement: ast.Restore) -> Result:
+def _restore(context: Context, statement: ast.Restore) -> Result:
     """Runs RESTORE TABLE ... TO VERSION | TIMESTAMP AS OF."""
 
     def run(change: Change) -> Outcome:
@@ -165,3 +165,12 @@ def _restore_point(context: Context, log: DeltaLog, to: TimeTravel) -> RestorePo
     moment_ms = namespace.moment(context.namespace, to.timestamp)
     text = utc_text(moment_ms, "+00:00", "milliseconds")
     return RestorePoint(log.version_at(moment_ms, or_newest=True), text)
+
+
+ROUTES: Routes = {
+    ast.Refresh: _refresh,
+    ast.Analyze: _analyze,
+    ast.Optimize: _optimize,
+    ast.Vacuum: _vacuum,
+    ast.Restore: _restore,
+}

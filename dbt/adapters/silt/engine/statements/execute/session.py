@@ -6,14 +6,14 @@ from dbt.adapters.silt.engine.commands.spark import session_settings
 from dbt.adapters.silt.engine.kernel.errors import SchemaNotFoundError, UnsupportedStatementError
 from dbt.adapters.silt.engine.sql import ast
 from dbt.adapters.silt.engine.sql.ast import CreateMode, Name, ObjectKind
-from dbt.adapters.silt.engine.statements.steps.context import Context, Result, pass_to_spark
+from dbt.adapters.silt.engine.statements.steps.context import Context, Result, Routes, pass_to_spark
 from dbt.adapters.silt.engine.statements.steps.transactions import BRANCH_SETTING
 
 _NOTHING = Result()
 _VERSIONS = "table string, version bigint"
 
 
-def use(context: Context, statement: ast.Use) -> Result:
+def _use(context: Context, statement: ast.Use) -> Result:
     """Runs USE, which sets the schema or database in which later names are looked up."""
     name, namespace = statement.name, context.namespace
     if len(name) == 1 and statement.kind is not ObjectKind.DATABASE and namespace.is_schema(name[0]):
@@ -30,7 +30,7 @@ def use(context: Context, statement: ast.Use) -> Result:
     return _NOTHING
 
 
-def set_setting(context: Context, statement: ast.SetSetting) -> Result:
+def _set_setting(context: Context, statement: ast.SetSetting) -> Result:
     """Runs SET; a setting that correctness depends on cannot be changed."""
     if statement.key is not None and statement.value is not None:
         session_settings.check({statement.key: statement.value})
@@ -39,7 +39,7 @@ def set_setting(context: Context, statement: ast.SetSetting) -> Result:
     return pass_to_spark(context, statement)
 
 
-def reset_setting(context: Context, statement: ast.ResetSetting) -> Result:
+def _reset_setting(context: Context, statement: ast.ResetSetting) -> Result:
     """Runs RESET; the settings that correctness depends on are set again at once."""
     if statement.key in (None, BRANCH_SETTING) and context.transaction.is_joined:
         context.transaction.switch(context.namespace.database, "")
@@ -48,25 +48,25 @@ def reset_setting(context: Context, statement: ast.ResetSetting) -> Result:
     return result
 
 
-def begin(context: Context, statement: ast.Begin) -> Result:  # noqa: ARG001
+def _begin(context: Context, statement: ast.Begin) -> Result:  # noqa: ARG001
     """Runs BEGIN: the following statements are published together by COMMIT."""
     context.transaction.begin(context.namespace.database)
     return _NOTHING
 
 
-def commit(context: Context, statement: ast.Commit) -> Result:  # noqa: ARG001
+def _commit(context: Context, statement: ast.Commit) -> Result:  # noqa: ARG001
     """Runs COMMIT, which returns the new version of each changed table."""
     versions = context.transaction.commit()
     return context.rows(sorted(versions.items()), _VERSIONS)
 
 
-def rollback(context: Context, statement: ast.Rollback) -> Result:  # noqa: ARG001
+def _rollback(context: Context, statement: ast.Rollback) -> Result:  # noqa: ARG001
     """Runs ROLLBACK, which drops the changes of the transaction."""
     context.transaction.rollback()
     return _NOTHING
 
 
-def create_schema(context: Context, statement: ast.CreateSchema) -> Result:
+def _create_schema(context: Context, statement: ast.CreateSchema) -> Result:
     """Runs CREATE SCHEMA in a database of the catalog."""
     schema = _schema_name(context, statement.name)
     if schema is None:
@@ -81,7 +81,7 @@ def create_schema(context: Context, statement: ast.CreateSchema) -> Result:
     return _NOTHING
 
 
-def drop_schema(context: Context, statement: ast.DropSchema) -> Result:
+def _drop_schema(context: Context, statement: ast.DropSchema) -> Result:
     """Runs DROP SCHEMA; this engine raises the error for a schema that neither the catalog nor Spark has."""
     schema = _schema_name(context, statement.name)
     if schema is None or (not context.catalog.has_schema(*schema) and _is_spark_schema(context, statement.name)):
@@ -120,3 +120,15 @@ def named_schema(context: Context, name: Name | None) -> tuple[str, str] | None:
     if not context.catalog.has_schema(name[0], name[1]):
         raise SchemaNotFoundError(f"there is no schema `{name[1]}` in database `{name[0]}`")
     return name[0].lower(), name[1].lower()
+
+
+ROUTES: Routes = {
+    ast.CreateSchema: _create_schema,
+    ast.DropSchema: _drop_schema,
+    ast.Use: _use,
+    ast.SetSetting: _set_setting,
+    ast.ResetSetting: _reset_setting,
+    ast.Begin: _begin,
+    ast.Commit: _commit,
+    ast.Rollback: _rollback,
+}

@@ -12,12 +12,12 @@ from dbt.adapters.silt.engine.sql import ast
 from dbt.adapters.silt.engine.sql.ast import CreateMode, Name, ViewScope
 from dbt.adapters.silt.engine.sql.query.references import table_references
 from dbt.adapters.silt.engine.statements.resolve.namespace import TemporaryView
-from dbt.adapters.silt.engine.statements.steps.context import Context, Result, pass_to_spark, pass_with_query
+from dbt.adapters.silt.engine.statements.steps.context import Context, Result, Routes, pass_to_spark, pass_with_query
 
 _NOTHING = Result()
 
 
-def create_view(context: Context, statement: ast.CreateView) -> Result:
+def _create_view(context: Context, statement: ast.CreateView) -> Result:
     """Runs CREATE VIEW; the query is stored as SQL, and expanded at each use."""
     if statement.scope is not ViewScope.PERSISTENT:
         return _create_temporary_view(context, statement)
@@ -40,7 +40,7 @@ def create_view(context: Context, statement: ast.CreateView) -> Result:
     return _NOTHING
 
 
-def alter_view_query(context: Context, statement: ast.AlterViewQuery) -> Result:
+def _alter_view_query(context: Context, statement: ast.AlterViewQuery) -> Result:
     """Runs ALTER VIEW ... AS."""
     name = context.namespace.writable(statement.name)
     if name is None:
@@ -59,7 +59,7 @@ def alter_view_query(context: Context, statement: ast.AlterViewQuery) -> Result:
     return _NOTHING
 
 
-def drop_view(context: Context, statement: ast.DropView) -> Result:
+def _drop_view(context: Context, statement: ast.DropView) -> Result:
     """Runs DROP VIEW; a temporary view of that name takes precedence."""
     if drop_temporary(context, statement.name):
         return _NOTHING
@@ -160,3 +160,10 @@ def _view(context: Context, name: RelationName, statement: ast.CreateView, found
         current_database=context.namespace.database,
         current_schema=context.namespace.schema,
     )
+
+
+ROUTES: Routes = {
+    ast.CreateView: _create_view,
+    ast.AlterViewQuery: _alter_view_query,
+    ast.DropView: _drop_view,
+}

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final, TypeAlias
 
 from pyspark.sql import DataFrame, SparkSession
 
@@ -89,6 +89,10 @@ def _changes(outcome: Outcome | None) -> str:
     )
     operation = string_literal(outcome.operation)
     return f"select {operation} as operation, {', '.join(counts)}, {str(outcome.skipped).lower()} as skipped"
+
+
+Routes: TypeAlias = Mapping[type[Statement], Callable[[Context, Any], Result]]
+"""The kinds of statements that a module runs, each with its function."""
 
 
 def pass_to_spark(context: Context, statement: Statement) -> Result:
