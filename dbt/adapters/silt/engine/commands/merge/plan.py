@@ -14,16 +14,7 @@ from dbt.adapters.silt.engine.kernel.errors import InvalidStatementError
 from dbt.adapters.silt.engine.kernel.table.actions import Json
 from dbt.adapters.silt.engine.kernel.table.expressions import TRUE, Column, Expression
 from dbt.adapters.silt.engine.kernel.transaction.changes import as_json
-from dbt.adapters.silt.engine.sql.ast import (
-    InsertAll,
-    InsertValues,
-    MatchKind,
-    MergeClause,
-    Name,
-    RowVerb,
-    UpdateAll,
-    UpdateSet,
-)
+from dbt.adapters.silt.engine.sql import ast
 
 
 @dataclass(frozen=True)
@@ -64,7 +55,7 @@ class MergePlan:
     target_alias: str
     source_alias: str
     condition: str
-    clauses: tuple[MergeClause, ...]
+    clauses: tuple[ast.MergeClause, ...]
     schema_evolution: bool = False
     skips_equal_rows: bool = False
     keys: tuple[KeyEquality, ...] = ()
@@ -78,19 +69,19 @@ class MergePlan:
         """The SQL of the condition ON, which pairs rows."""
         return self.as_run or self.condition
 
-    def of(self, kind: MatchKind) -> tuple[MergeClause, ...]:
+    def of(self, kind: ast.MatchKind) -> tuple[ast.MergeClause, ...]:
         """Returns the clauses of that kind, in order."""
         return tuple(clause for clause in self.clauses if clause.kind is kind)
 
     @property
     def inserts_only(self) -> bool:
-        return all(clause.kind is MatchKind.NOT_MATCHED for clause in self.clauses)
+        return all(clause.kind is ast.MatchKind.NOT_MATCHED for clause in self.clauses)
 
     @property
     def deletes_every_match(self) -> bool:
         """Whether every matched row is simply deleted: it may then match more than once."""
-        matched = self.of(MatchKind.MATCHED)
-        return len(matched) == 1 and matched[0].action.verb is RowVerb.DELETE and matched[0].condition is None
+        matched = self.of(ast.MatchKind.MATCHED)
+        return len(matched) == 1 and matched[0].action.verb is ast.RowVerb.DELETE and matched[0].condition is None
 
 
 def check(plan: MergePlan, table: str) -> None:
@@ -103,9 +94,9 @@ def check(plan: MergePlan, table: str) -> None:
         raise InvalidStatementError("MERGE needs at least one WHEN clause", table=table)
     for clause in plan.clauses:
         verb = clause.action.verb
-        if (verb is RowVerb.INSERT) is not (clause.kind is MatchKind.NOT_MATCHED):
+        if (verb is ast.RowVerb.INSERT) is not (clause.kind is ast.MatchKind.NOT_MATCHED):
             raise InvalidStatementError(f"{clause.kind.sql} cannot have the action {verb.value.upper()}", table=table)
-    for kind in MatchKind:
+    for kind in ast.MatchKind:
         if any(clause.condition is None for clause in plan.of(kind)[:-1]):
             raise InvalidStatementError(
                 f"a {kind.sql} clause without a condition precedes another clause, which would never be reached",
@@ -118,27 +109,27 @@ def operation_parameters(plan: MergePlan) -> dict[str, Json]:
     """Returns the statement's `commitInfo.operationParameters`, in delta-spark's spelling."""
     return {
         "predicate": json.dumps([plan.condition], ensure_ascii=False),
-        "matchedPredicates": _described(plan.of(MatchKind.MATCHED)),
-        "notMatchedPredicates": _described(plan.of(MatchKind.NOT_MATCHED)),
-        "notMatchedBySourcePredicates": _described(plan.of(MatchKind.NOT_MATCHED_BY_SOURCE)),
+        "matchedPredicates": _described(plan.of(ast.MatchKind.MATCHED)),
+        "notMatchedPredicates": _described(plan.of(ast.MatchKind.NOT_MATCHED)),
+        "notMatchedBySourcePredicates": _described(plan.of(ast.MatchKind.NOT_MATCHED_BY_SOURCE)),
     }
 
 
-def assigned_names(plan: MergePlan) -> Iterator[Name]:
+def assigned_names(plan: MergePlan) -> Iterator[ast.Name]:
     """Yields the columns that clauses set by name, as written."""
     for clause in plan.clauses:
-        if isinstance(clause.action, UpdateSet):
+        if isinstance(clause.action, ast.UpdateSet):
             yield from (each.column for each in clause.action.assignments)
-        elif isinstance(clause.action, InsertValues):
+        elif isinstance(clause.action, ast.InsertValues):
             yield from clause.action.columns
 
 
 def has_star(plan: MergePlan) -> bool:
     """Returns whether some clause sets every column."""
-    return any(isinstance(clause.action, UpdateAll | InsertAll) for clause in plan.clauses)
+    return any(isinstance(clause.action, ast.UpdateAll | ast.InsertAll) for clause in plan.clauses)
 
 
-def _described(clauses: Sequence[MergeClause]) -> str:
+def _described(clauses: Sequence[ast.MergeClause]) -> str:
     described = []
     for clause in clauses:
         predicate = {} if clause.condition is None else {"predicate": clause.condition}

@@ -189,9 +189,9 @@ class _Parser:
         if word == "BETWEEN":
             return self._between(left, at + 1)
         if word == "IN":
-            return self._among(left, at + 1)
+            return self._in_list(left, at + 1)
         if word == "LIKE" and self.tokens[at + 1].word not in ("ANY", "SOME", "ALL"):
-            return self._liked(left, at + 1)
+            return self._like(left, at + 1)
         if word == "IS":
             return self._is(left, at + 1)
         if self.tokens[at + 1].word in ("ANY", "SOME", "ALL"):
@@ -208,7 +208,7 @@ class _Parser:
             raise _NoStructure
         return AllOf((Compared(">=", left, low), Compared("<=", left, high))), at
 
-    def _among(self, left: Operand, at: int) -> _Step:
+    def _in_list(self, left: Operand, at: int) -> _Step:
         behind = self._behind_group(at)
         if starts_query_in_parentheses(self.tokens, at):
             return Opaque(), behind
@@ -218,7 +218,7 @@ class _Parser:
             choices.append(choice)
         return (Among(left, tuple(choices)) if at == behind - 1 else Opaque()), behind
 
-    def _liked(self, left: Operand, at: int) -> _Step:
+    def _like(self, left: Operand, at: int) -> _Step:
         pattern, at = self._operand(at)
         behind = self._behind_escape(at)
         return (Liked(left, pattern) if behind == at else Opaque()), behind

@@ -176,9 +176,9 @@ class Translator:
             case Compared(operator, left, right):
                 return self._compared(operator, left, right)
             case Among(value, choices):
-                return self._among(value, choices)
+                return self._in_list(value, choices)
             case Liked(value, pattern):
-                return self._liked(value, pattern)
+                return self._like(value, pattern)
             case NullTest(value):
                 column = self._column(value)
                 return UNKNOWN if column is None else IsNull(column[0])
@@ -208,7 +208,7 @@ class Translator:
             return UNKNOWN
         return _comparison(operator, column, literal, self.time_zone)
 
-    def _among(self, operand: Operand, choices: tuple[Operand, ...]) -> Expression:
+    def _in_list(self, operand: Operand, choices: tuple[Operand, ...]) -> Expression:
         column = self._column(operand)
         literals = [self._literal(choice) for choice in choices]
         kinds = {literal.kind for literal in literals if literal is not None} - {LiteralKind.NULL}
@@ -224,7 +224,7 @@ class Translator:
             values.append(value)
         return In(column[0], tuple(values))
 
-    def _liked(self, operand: Operand, pattern: Operand) -> Expression:
+    def _like(self, operand: Operand, pattern: Operand) -> Expression:
         column, literal = self._column(operand), self._literal(pattern)
         if column is None or literal is None or literal.kind is not LiteralKind.STRING:
             return UNKNOWN

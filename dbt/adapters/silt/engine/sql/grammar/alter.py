@@ -6,68 +6,52 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from dbt.adapters.silt.engine.kernel.errors import UnsupportedStatementError
-from dbt.adapters.silt.engine.sql.ast import (
-    AddColumns,
-    AddConstraint,
-    AlterColumns,
-    AlterOther,
-    ColumnChange,
-    DropColumns,
-    DropConstraint,
-    Name,
-    NewColumn,
-    ObjectKind,
-    Position,
-    Rename,
-    SetProperties,
-    Statement,
-    UnsetProperties,
-)
+from dbt.adapters.silt.engine.sql import ast
 from dbt.adapters.silt.engine.sql.cursor import Cursor, FirstWords
 from dbt.adapters.silt.engine.sql.grammar.ddl import alter_view_query
 from dbt.adapters.silt.engine.sql.grammar.table import column_type, constraint, default_value, identity
 from dbt.adapters.silt.engine.sql.spans import starts_query
 
 
-def _alter(cursor: Cursor) -> Statement | None:
+def _alter(cursor: Cursor) -> ast.Statement | None:
     """Parses ALTER TABLE | VIEW name action; None for any other ALTER."""
     cursor.expect("ALTER")
     word = cursor.take_any("TABLE", "VIEW")
     if word is None:
         return None
-    kind = ObjectKind.TABLE if word == "TABLE" else ObjectKind.VIEW
+    kind = ast.ObjectKind.TABLE if word == "TABLE" else ast.ObjectKind.VIEW
     name = cursor.name()
     first = cursor.at_token
     statement = _shared_action(cursor, kind, name)
     if (
         statement is None
-        and kind is ObjectKind.VIEW
+        and kind is ast.ObjectKind.VIEW
         and (cursor.at("AS") or cursor.at("(") or starts_query(cursor.tokens, cursor.at_token))
     ):
         statement = alter_view_query(cursor, name)
-    if statement is None and kind is ObjectKind.TABLE:
+    if statement is None and kind is ast.ObjectKind.TABLE:
         statement = _table_action(cursor, name)
     if statement is None:
         cursor.at_token = first
         action = cursor.rest("an action such as ADD COLUMN or RENAME TO")
-        statement = AlterOther(text=cursor.statement, kind=kind, name=name, unsupported=(action,))
+        statement = ast.AlterOther(text=cursor.statement, kind=kind, name=name, unsupported=(action,))
     return statement
 
 
-def _shared_action(cursor: Cursor, kind: ObjectKind, name: Name) -> Statement | None:
+def _shared_action(cursor: Cursor, kind: ast.ObjectKind, name: ast.Name) -> ast.Statement | None:
     """Parses the actions that tables and views share: RENAME TO and properties."""
     if cursor.take("RENAME", "TO"):
-        return Rename(text=cursor.statement, kind=kind, name=name, new_name=cursor.name("the new name"))
+        return ast.Rename(text=cursor.statement, kind=kind, name=name, new_name=cursor.name("the new name"))
     if cursor.take("SET", "TBLPROPERTIES"):
-        return SetProperties(text=cursor.statement, kind=kind, name=name, properties=cursor.properties())
+        return ast.SetProperties(text=cursor.statement, kind=kind, name=name, properties=cursor.properties())
     if cursor.take("UNSET", "TBLPROPERTIES"):
         if_exists = cursor.if_exists()
         keys = tuple(cursor.properties())
-        return UnsetProperties(text=cursor.statement, kind=kind, name=name, keys=keys, if_exists=if_exists)
+        return ast.UnsetProperties(text=cursor.statement, kind=kind, name=name, keys=keys, if_exists=if_exists)
     return None
 
 
-def _table_action(cursor: Cursor, table: Name) -> Statement | None:
+def _table_action(cursor: Cursor, table: ast.Name) -> ast.Statement | None:
     for words, parse_action in _ACTIONS.items():
         if cursor.take(*words):
             return parse_action(cursor, table)
@@ -81,18 +65,18 @@ def _table_action(cursor: Cursor, table: Name) -> Statement | None:
         cursor.expect("ADD")
         found = constraint(cursor)
         if found is not None:
-            return AddConstraint(text=cursor.statement, table=table, constraint=found)
+            return ast.AddConstraint(text=cursor.statement, table=table, constraint=found)
     return None
 
 
-def _add_columns(cursor: Cursor, table: Name) -> Statement:
+def _add_columns(cursor: Cursor, table: ast.Name) -> ast.Statement:
     if_not_exists = cursor.if_not_exists()
     columns = cursor.listed(_new_column) if cursor.at("(") else cursor.separated(_new_column)
-    return AddColumns(text=cursor.statement, table=table, columns=columns, if_not_exists=if_not_exists)
+    return ast.AddColumns(text=cursor.statement, table=table, columns=columns, if_not_exists=if_not_exists)
 
 
-def _new_column(cursor: Cursor) -> NewColumn:
-    column = NewColumn(cursor.column_path(), column_type(cursor))
+def _new_column(cursor: Cursor) -> ast.NewColumn:
+    column = ast.NewColumn(cursor.column_path(), column_type(cursor))
     while not (cursor.at_end or cursor.at(",")):
         if cursor.not_null():
             column = replace(column, nullable=False)
@@ -124,33 +108,33 @@ def _generated(cursor: Cursor) -> str:
     return cursor.group().strip()
 
 
-def _position(cursor: Cursor) -> Position:
+def _position(cursor: Cursor) -> ast.Position:
     if cursor.take("FIRST"):
-        return Position()
+        return ast.Position()
     cursor.expect("AFTER")
-    return Position(after=cursor.column())
+    return ast.Position(after=cursor.column())
 
 
-def _drop_columns(cursor: Cursor, table: Name) -> Statement:
+def _drop_columns(cursor: Cursor, table: ast.Name) -> ast.Statement:
     if_exists = cursor.if_exists()
     columns = cursor.listed(Cursor.column_path) if cursor.at("(") else cursor.separated(Cursor.column_path)
-    return DropColumns(text=cursor.statement, table=table, columns=columns, if_exists=if_exists)
+    return ast.DropColumns(text=cursor.statement, table=table, columns=columns, if_exists=if_exists)
 
 
-def _rename_column(cursor: Cursor, table: Name) -> Statement:
+def _rename_column(cursor: Cursor, table: ast.Name) -> ast.Statement:
     path = cursor.column_path()
     cursor.expect("TO")
-    change = ColumnChange(path, new_name=cursor.identifier("the new name"))
-    return AlterColumns(text=cursor.statement, table=table, changes=(change,))
+    change = ast.ColumnChange(path, new_name=cursor.identifier("the new name"))
+    return ast.AlterColumns(text=cursor.statement, table=table, changes=(change,))
 
 
-def _alter_columns(cursor: Cursor, table: Name) -> Statement:
+def _alter_columns(cursor: Cursor, table: ast.Name) -> ast.Statement:
     changes = cursor.separated(_column_change)
-    return AlterColumns(text=cursor.statement, table=table, changes=changes, unsupported=_other_actions(cursor))
+    return ast.AlterColumns(text=cursor.statement, table=table, changes=changes, unsupported=_other_actions(cursor))
 
 
-def _column_change(cursor: Cursor) -> ColumnChange:
-    change = ColumnChange(cursor.column_path())
+def _column_change(cursor: Cursor) -> ast.ColumnChange:
+    change = ast.ColumnChange(cursor.column_path())
     while not (cursor.at_end or cursor.at(",")):
         if cursor.take("COMMENT"):
             change = replace(change, comment=cursor.string())
@@ -178,7 +162,7 @@ def _other_actions(cursor: Cursor) -> tuple[str, ...]:
     return () if cursor.at_end else (f"ALTER COLUMN {cursor.rest()}",)
 
 
-def _change_column(cursor: Cursor, table: Name) -> Statement:
+def _change_column(cursor: Cursor, table: ast.Name) -> ast.Statement:
     """Parses Hive's CHANGE [COLUMN] old new type [COMMENT] [FIRST | AFTER], or the syntax of ALTER COLUMN."""
     path = cursor.column_path()
     if cursor.at_any("COMMENT", "TYPE", "SET", "DROP", "FIRST", "AFTER"):
@@ -191,18 +175,18 @@ def _change_column(cursor: Cursor, table: Name) -> Statement:
             remedy="Add a generated column under another name",
         )
     new_name = None if column.path[-1] == path[-1] else column.path[-1]
-    change = ColumnChange(path, new_name, column.type, column.comment, None, column.position)
-    return AlterColumns(text=cursor.statement, table=table, changes=(change,))
+    change = ast.ColumnChange(path, new_name, column.type, column.comment, None, column.position)
+    return ast.AlterColumns(text=cursor.statement, table=table, changes=(change,))
 
 
-def _drop_constraint(cursor: Cursor, table: Name) -> Statement:
+def _drop_constraint(cursor: Cursor, table: ast.Name) -> ast.Statement:
     if_exists = cursor.if_exists()
     name = cursor.identifier("a constraint's name")
     cursor.take_any("RESTRICT", "CASCADE")
-    return DropConstraint(text=cursor.statement, table=table, constraint=name, if_exists=if_exists)
+    return ast.DropConstraint(text=cursor.statement, table=table, constraint=name, if_exists=if_exists)
 
 
-_ACTIONS: Mapping[tuple[str, ...], Callable[[Cursor, Name], Statement]] = {
+_ACTIONS: Mapping[tuple[str, ...], Callable[[Cursor, ast.Name], ast.Statement]] = {
     ("ADD", "COLUMNS"): _add_columns,
     ("ADD", "COLUMN"): _add_columns,
     ("DROP", "COLUMNS"): _drop_columns,

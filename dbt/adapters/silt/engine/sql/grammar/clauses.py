@@ -6,22 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, TypeVar
 
-from dbt.adapters.silt.engine.sql.ast import (
-    Assignment,
-    ChangedKeys,
-    Delete,
-    Insert,
-    InsertDirectory,
-    InsertValues,
-    Merge,
-    MergeAction,
-    MergeClause,
-    MergeSource,
-    Name,
-    Statement,
-    Update,
-    UpdateSet,
-)
+from dbt.adapters.silt.engine.sql import ast
 from dbt.adapters.silt.engine.sql.cursor import Cursor
 from dbt.adapters.silt.engine.sql.mistakes import comma_remedy
 from dbt.adapters.silt.engine.sql.spans import closing, starts_query, starts_query_in_parentheses
@@ -37,13 +22,13 @@ def take_ctes(cursor: Cursor) -> str:
     return cursor.cut(first, cursor.at_token)
 
 
-def pushed_down(statement: Statement, ctes: str) -> Statement:
+def pushed_down(statement: ast.Statement, ctes: str) -> ast.Statement:
     """Returns the statement with the common table expressions in all of its queries."""
-    if isinstance(statement, (Insert, InsertDirectory)):
-        return replace(statement, query=_before(ctes, statement.query))
-    if isinstance(statement, Delete | Update | Merge):
+    if isinstance(statement, (ast.Insert, ast.InsertDirectory)):
+        return replace(statement, query=_with_ctes(ctes, statement.query))
+    if isinstance(statement, ast.Delete | ast.Update | ast.Merge):
         statement = with_expressions(statement, lambda text: _within(ctes, text))
-    if isinstance(statement, Merge):
+    if isinstance(statement, ast.Merge):
         return replace(statement, source=_source(ctes, statement.source))
     return statement
 
@@ -60,7 +45,7 @@ def _skip_one(cursor: Cursor) -> None:
     cursor.group()
 
 
-def _before(ctes: str, query: str) -> str:
+def _with_ctes(ctes: str, query: str) -> str:
     return f"{ctes} ({query})" if tokenize(query)[0].word == "WITH" else f"{ctes} {query}"
 
 
@@ -73,33 +58,33 @@ def _within(ctes: str, expression: str) -> str:
         if tokens[index].word == "(" and starts_query(tokens, index + 1):
             last = closing(tokens, index)
             pieces.append(expression[done : tokens[index].end])
-            pieces.append(_before(ctes, expression[tokens[index].end : tokens[last].start]))
+            pieces.append(_with_ctes(ctes, expression[tokens[index].end : tokens[last].start]))
             done, index = tokens[last].start, last
         index += 1
     return "".join(pieces) + expression[done:]
 
 
-def _source(ctes: str, source: MergeSource) -> MergeSource:
+def _source(ctes: str, source: ast.MergeSource) -> ast.MergeSource:
     """Returns the source as a query, because its name may be a common table expression's."""
     alias = source.name[-1] if source.alias is None and source.name else source.alias
-    return MergeSource(_before(ctes, source.query), alias=alias)
+    return ast.MergeSource(_with_ctes(ctes, source.query), alias=alias)
 
 
-def changed_keys(cursor: Cursor) -> ChangedKeys:
+def changed_keys(cursor: Cursor) -> ast.ChangedKeys:
     """Parses (columns) [MAPPED TO input (columns), ...] [OR REPLACE ALL], after CHANGED KEYS."""
     columns = cursor.listed(Cursor.column)
     inputs = cursor.separated(_input) if cursor.take("MAPPED", "TO") else ()
-    return ChangedKeys(columns, inputs, cursor.take("OR", "REPLACE", "ALL"))
+    return ast.ChangedKeys(columns, inputs, cursor.take("OR", "REPLACE", "ALL"))
 
 
-def _input(cursor: Cursor) -> tuple[Name, tuple[str, ...]]:
+def _input(cursor: Cursor) -> tuple[ast.Name, tuple[str, ...]]:
     return cursor.name(), cursor.listed(Cursor.column)
 
 
-RowStatement = TypeVar("RowStatement", bound=Delete | Update | Merge)
+RowStatement = TypeVar("RowStatement", bound=ast.Delete | ast.Update | ast.Merge)
 
 
-def expressions(statement: Delete | Update | Merge) -> tuple[str, ...]:
+def expressions(statement: ast.Delete | ast.Update | ast.Merge) -> tuple[str, ...]:
     """Returns the text of each expression, once; the source of a MERGE is a query and is not included."""
     found: dict[str, None] = {}
 
@@ -114,25 +99,25 @@ def expressions(statement: Delete | Update | Merge) -> tuple[str, ...]:
 def with_expressions(statement: RowStatement, change: Callable[[str], str]) -> RowStatement:
     """Returns the statement with each of its expressions changed."""
     changed: dict[str, Any] = {"condition": None if statement.condition is None else change(statement.condition)}
-    if isinstance(statement, Update):
+    if isinstance(statement, ast.Update):
         changed["assignments"] = _assignments(statement.assignments, change)
-    elif isinstance(statement, Merge):
+    elif isinstance(statement, ast.Merge):
         changed["clauses"] = tuple(_clause(clause, change) for clause in statement.clauses)
     return replace(statement, **changed)
 
 
-def _assignments(assignments: tuple[Assignment, ...], change: Callable[[str], str]) -> tuple[Assignment, ...]:
-    return tuple(Assignment(each.column, change(each.value)) for each in assignments)
+def _assignments(assignments: tuple[ast.Assignment, ...], change: Callable[[str], str]) -> tuple[ast.Assignment, ...]:
+    return tuple(ast.Assignment(each.column, change(each.value)) for each in assignments)
 
 
-def _clause(clause: MergeClause, change: Callable[[str], str]) -> MergeClause:
+def _clause(clause: ast.MergeClause, change: Callable[[str], str]) -> ast.MergeClause:
     condition = None if clause.condition is None else change(clause.condition)
-    return MergeClause(clause.kind, _action(clause.action, change), condition)
+    return ast.MergeClause(clause.kind, _action(clause.action, change), condition)
 
 
-def _action(action: MergeAction, change: Callable[[str], str]) -> MergeAction:
-    if isinstance(action, UpdateSet):
-        return UpdateSet(_assignments(action.assignments, change))
-    if isinstance(action, InsertValues):
-        return InsertValues(action.columns, tuple(change(value) for value in action.values))
+def _action(action: ast.MergeAction, change: Callable[[str], str]) -> ast.MergeAction:
+    if isinstance(action, ast.UpdateSet):
+        return ast.UpdateSet(_assignments(action.assignments, change))
+    if isinstance(action, ast.InsertValues):
+        return ast.InsertValues(action.columns, tuple(change(value) for value in action.values))
     return action

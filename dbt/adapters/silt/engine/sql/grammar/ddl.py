@@ -5,25 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from dbt.adapters.silt.engine.sql.ast import (
-    AlterViewQuery,
-    CommentOn,
-    CreateFunction,
-    CreateMode,
-    CreateSchema,
-    CreateView,
-    CreateViewUsing,
-    DropFunction,
-    DropSchema,
-    DropTable,
-    DropView,
-    Language,
-    ObjectKind,
-    Parameter,
-    Statement,
-    ViewColumn,
-    ViewScope,
-)
+from dbt.adapters.silt.engine.sql import ast
 from dbt.adapters.silt.engine.sql.cursor import Cursor, FirstWords
 from dbt.adapters.silt.engine.sql.grammar.table import column_type, create_table
 
@@ -31,15 +13,15 @@ SCHEMA_WORDS = ("SCHEMA", "DATABASE", "NAMESPACE")
 TEMPORARY_WORDS = ("TEMPORARY", "TEMP")
 
 
-def _create(cursor: Cursor) -> Statement | None:
+def _create(cursor: Cursor) -> ast.Statement | None:
     """Parses CREATE or REPLACE of a table, view, schema or function; None for any other object."""
-    mode = CreateMode.CREATE
+    mode = ast.CreateMode.CREATE
     if cursor.take("REPLACE"):
-        mode = CreateMode.REPLACE
+        mode = ast.CreateMode.REPLACE
     else:
         cursor.expect("CREATE")
         if cursor.take("OR", "REPLACE"):
-            mode = CreateMode.CREATE_OR_REPLACE
+            mode = ast.CreateMode.CREATE_OR_REPLACE
     external = cursor.take("EXTERNAL")
     is_global = cursor.take("GLOBAL")
     temporary = cursor.take_any(*TEMPORARY_WORDS) is not None
@@ -47,7 +29,13 @@ def _create(cursor: Cursor) -> Statement | None:
         unsupported = tuple(word for word, is_there in (("EXTERNAL", external), ("TEMPORARY", temporary)) if is_there)
         return create_table(cursor, if_not_exists(cursor, mode), unsupported)
     if cursor.take("VIEW"):
-        scope = ViewScope.GLOBAL_TEMPORARY if is_global else ViewScope.TEMPORARY if temporary else ViewScope.PERSISTENT
+        scope = (
+            ast.ViewScope.GLOBAL_TEMPORARY
+            if is_global
+            else ast.ViewScope.TEMPORARY
+            if temporary
+            else ast.ViewScope.PERSISTENT
+        )
         return _create_view(cursor, if_not_exists(cursor, mode), scope)
     if cursor.take("FUNCTION"):
         return _create_function(cursor, if_not_exists(cursor, mode), temporary)
@@ -56,28 +44,28 @@ def _create(cursor: Cursor) -> Statement | None:
     return None
 
 
-def _drop(cursor: Cursor) -> Statement | None:
+def _drop(cursor: Cursor) -> ast.Statement | None:
     """Parses DROP of a table, view, schema or function; None for any other object."""
     cursor.expect("DROP")
     temporary = cursor.take_any(*TEMPORARY_WORDS) is not None
     if cursor.take_any(*SCHEMA_WORDS):
         if_exists, name = cursor.if_exists(), cursor.name("a schema's name")
         cascade = cursor.take_any("CASCADE", "RESTRICT") == "CASCADE"
-        return DropSchema(text=cursor.statement, name=name, if_exists=if_exists, cascade=cascade)
+        return ast.DropSchema(text=cursor.statement, name=name, if_exists=if_exists, cascade=cascade)
     if cursor.take("TABLE"):
         if_exists, name = cursor.if_exists(), cursor.name()
-        return DropTable(text=cursor.statement, table=name, if_exists=if_exists, purge=cursor.take("PURGE"))
+        return ast.DropTable(text=cursor.statement, table=name, if_exists=if_exists, purge=cursor.take("PURGE"))
     if cursor.take("VIEW"):
         if_exists = cursor.if_exists()
-        return DropView(text=cursor.statement, name=cursor.name("a view's name"), if_exists=if_exists)
+        return ast.DropView(text=cursor.statement, name=cursor.name("a view's name"), if_exists=if_exists)
     if cursor.take("FUNCTION"):
         if_exists = cursor.if_exists()
         name = cursor.name("a function's name")
-        return DropFunction(text=cursor.statement, name=name, if_exists=if_exists, temporary=temporary)
+        return ast.DropFunction(text=cursor.statement, name=name, if_exists=if_exists, temporary=temporary)
     return None
 
 
-def _comment_on(cursor: Cursor) -> Statement | None:
+def _comment_on(cursor: Cursor) -> ast.Statement | None:
     """Parses COMMENT ON kind name IS 'text' | NULL."""
     cursor.expect("COMMENT", "ON")
     kind = _COMMENTED.get(cursor.token.word)
@@ -87,10 +75,10 @@ def _comment_on(cursor: Cursor) -> Statement | None:
     name = cursor.name("a name")
     cursor.expect("IS")
     comment = None if cursor.take("NULL") else cursor.string("a string or NULL")
-    return CommentOn(text=cursor.statement, kind=kind, name=name, comment=comment)
+    return ast.CommentOn(text=cursor.statement, kind=kind, name=name, comment=comment)
 
 
-def if_not_exists(cursor: Cursor, mode: CreateMode) -> CreateMode:
+def if_not_exists(cursor: Cursor, mode: ast.CreateMode) -> ast.CreateMode:
     """Returns the mode, taking IF NOT EXISTS into account.
 
     Raises:
@@ -98,28 +86,28 @@ def if_not_exists(cursor: Cursor, mode: CreateMode) -> CreateMode:
     """
     if not cursor.at("IF", "NOT") and not cursor.at("IF", "!"):
         return mode
-    if mode is not CreateMode.CREATE:
+    if mode is not ast.CreateMode.CREATE:
         raise cursor.error("REPLACE and IF NOT EXISTS cannot be combined")
-    return CreateMode.CREATE_IF_NOT_EXISTS if cursor.if_not_exists() else mode
+    return ast.CreateMode.CREATE_IF_NOT_EXISTS if cursor.if_not_exists() else mode
 
 
-def alter_view_query(cursor: Cursor, name: tuple[str, ...]) -> Statement:
+def alter_view_query(cursor: Cursor, name: tuple[str, ...]) -> ast.Statement:
     """Parses ALTER VIEW name [AS] query, with the cursor at AS or at the query."""
     cursor.take("AS")
-    return AlterViewQuery(text=cursor.statement, name=name, query=cursor.rest())
+    return ast.AlterViewQuery(text=cursor.statement, name=name, query=cursor.rest())
 
 
-_COMMENTED: Mapping[str, ObjectKind] = {
-    "TABLE": ObjectKind.TABLE,
-    "VIEW": ObjectKind.VIEW,
-    "COLUMN": ObjectKind.COLUMN,
-    "CATALOG": ObjectKind.DATABASE,
-    **dict.fromkeys(SCHEMA_WORDS, ObjectKind.SCHEMA),
+_COMMENTED: Mapping[str, ast.ObjectKind] = {
+    "TABLE": ast.ObjectKind.TABLE,
+    "VIEW": ast.ObjectKind.VIEW,
+    "COLUMN": ast.ObjectKind.COLUMN,
+    "CATALOG": ast.ObjectKind.DATABASE,
+    **dict.fromkeys(SCHEMA_WORDS, ast.ObjectKind.SCHEMA),
 }
 
 
-def _create_schema(cursor: Cursor, mode: CreateMode) -> Statement:
-    statement = CreateSchema(text=cursor.statement, name=cursor.name("a schema's name"), mode=mode)
+def _create_schema(cursor: Cursor, mode: ast.CreateMode) -> ast.Statement:
+    statement = ast.CreateSchema(text=cursor.statement, name=cursor.name("a schema's name"), mode=mode)
     while not cursor.at_end:
         if cursor.take("COMMENT"):
             statement = replace(statement, comment=cursor.string())
@@ -132,11 +120,11 @@ def _create_schema(cursor: Cursor, mode: CreateMode) -> Statement:
     return statement
 
 
-def _create_view(cursor: Cursor, mode: CreateMode, scope: ViewScope) -> Statement:
+def _create_view(cursor: Cursor, mode: ast.CreateMode, scope: ast.ViewScope) -> ast.Statement:
     name = cursor.name("a view's name")
-    if scope is not ViewScope.PERSISTENT and (cursor.at("USING") or _types_before_using(cursor)):
+    if scope is not ast.ViewScope.PERSISTENT and (cursor.at("USING") or _types_before_using(cursor)):
         return _create_view_using(cursor, name)
-    statement = CreateView(text=cursor.statement, name=name, query="", mode=mode, scope=scope)
+    statement = ast.CreateView(text=cursor.statement, name=name, query="", mode=mode, scope=scope)
     if cursor.at("("):
         statement = replace(statement, columns=cursor.listed(_view_column))
     while not cursor.take("AS"):
@@ -144,7 +132,7 @@ def _create_view(cursor: Cursor, mode: CreateMode, scope: ViewScope) -> Statemen
     return replace(statement, query=cursor.rest())
 
 
-def _view_clause(cursor: Cursor, statement: CreateView) -> CreateView:
+def _view_clause(cursor: Cursor, statement: ast.CreateView) -> ast.CreateView:
     if cursor.take("COMMENT"):
         return replace(statement, comment=cursor.string())
     if cursor.take("TBLPROPERTIES"):
@@ -162,9 +150,9 @@ def _view_clause(cursor: Cursor, statement: CreateView) -> CreateView:
     raise cursor.expected("AS and a query")
 
 
-def _view_column(cursor: Cursor) -> ViewColumn:
+def _view_column(cursor: Cursor) -> ast.ViewColumn:
     name = cursor.column()
-    return ViewColumn(name, cursor.string() if cursor.take("COMMENT") else None)
+    return ast.ViewColumn(name, cursor.string() if cursor.take("COMMENT") else None)
 
 
 def _types_before_using(cursor: Cursor) -> bool:
@@ -176,18 +164,18 @@ def _types_before_using(cursor: Cursor) -> bool:
     return inner.at("USING")
 
 
-def _create_view_using(cursor: Cursor, name: tuple[str, ...]) -> Statement:
+def _create_view_using(cursor: Cursor, name: tuple[str, ...]) -> ast.Statement:
     if cursor.at("("):
         cursor.group()
     cursor.expect("USING")
     using = ".".join(cursor.dotted("a data source")).lower()
     options = cursor.properties() if cursor.take("OPTIONS") else {}
-    return CreateViewUsing(text=cursor.statement, name=name, using=using, options=options)
+    return ast.CreateViewUsing(text=cursor.statement, name=name, using=using, options=options)
 
 
-def _create_function(cursor: Cursor, mode: CreateMode, temporary: bool) -> Statement:
+def _create_function(cursor: Cursor, mode: ast.CreateMode, temporary: bool) -> ast.Statement:
     """Parses name (parameters) [RETURNS type] [characteristics] RETURN body | AS 'code'; or AS 'a Java class'."""
-    statement = CreateFunction(
+    statement = ast.CreateFunction(
         text=cursor.statement, name=cursor.name("a function's name"), mode=mode, temporary=temporary
     )
     if not cursor.at("("):
@@ -208,16 +196,16 @@ def _create_function(cursor: Cursor, mode: CreateMode, temporary: bool) -> State
     return replace(statement, body=cursor.rest("an expression or a query"))
 
 
-def _parameters(cursor: Cursor) -> tuple[Parameter, ...]:
+def _parameters(cursor: Cursor) -> tuple[ast.Parameter, ...]:
     if cursor.at("(", ")"):
         cursor.at_token += 2
         return ()
     return cursor.listed(_parameter)
 
 
-def _parameter(cursor: Cursor) -> Parameter:
+def _parameter(cursor: Cursor) -> ast.Parameter:
     name = cursor.identifier("a parameter")
-    parameter = Parameter(name, column_type(cursor))
+    parameter = ast.Parameter(name, column_type(cursor))
     while not cursor.at_end and not cursor.at(","):
         if cursor.take("DEFAULT"):
             parameter = replace(parameter, default=cursor.until(",", "COMMENT", what="a default value"))
@@ -228,7 +216,7 @@ def _parameter(cursor: Cursor) -> Parameter:
     return parameter
 
 
-def _characteristic(cursor: Cursor, statement: CreateFunction) -> CreateFunction:
+def _characteristic(cursor: Cursor, statement: ast.CreateFunction) -> ast.CreateFunction:
     """Parses a clause between the type and the body; clauses that Spark derives itself are read and dropped."""
     if cursor.take("COMMENT"):
         return replace(statement, comment=cursor.string())
@@ -238,7 +226,7 @@ def _characteristic(cursor: Cursor, statement: CreateFunction) -> CreateFunction
         return replace(statement, deterministic=True)
     if cursor.take("LANGUAGE"):
         name = cursor.identifier("a language").upper()
-        return statement if name == "SQL" else replace(statement, language=Language(name))
+        return statement if name == "SQL" else replace(statement, language=ast.Language(name))
     if statement.language is not None and cursor.at_any(*_OF_A_LANGUAGE):
         return replace(statement, language=_option(cursor, statement.language))
     if cursor.take("CONTAINS", "SQL") or cursor.take("READS", "SQL", "DATA"):
@@ -249,7 +237,7 @@ def _characteristic(cursor: Cursor, statement: CreateFunction) -> CreateFunction
     raise cursor.expected("RETURN and the function's body")
 
 
-def _option(cursor: Cursor, language: Language) -> Language:
+def _option(cursor: Cursor, language: ast.Language) -> ast.Language:
     word = cursor.take_any(*_OF_A_LANGUAGE)
     cursor.take("=")
     if word == "HANDLER":

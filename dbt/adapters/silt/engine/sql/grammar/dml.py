@@ -6,38 +6,21 @@ from collections.abc import Callable
 from itertools import pairwise
 
 from dbt.adapters.silt.engine.kernel.identifiers import quote, quoted_list
-from dbt.adapters.silt.engine.sql.ast import (
-    Assignment,
-    Delete,
-    DeleteRow,
-    InsertAll,
-    InsertValues,
-    MatchKind,
-    Merge,
-    MergeAction,
-    MergeClause,
-    MergeSource,
-    Name,
-    Statement,
-    Truncate,
-    Update,
-    UpdateAll,
-    UpdateSet,
-)
+from dbt.adapters.silt.engine.sql import ast
 from dbt.adapters.silt.engine.sql.cursor import Cursor, FirstWords
 from dbt.adapters.silt.engine.sql.tokens import tokenize
 
 
-def _delete(cursor: Cursor) -> Statement:
+def _delete(cursor: Cursor) -> ast.Statement:
     """Parses DELETE FROM name [alias] [WHERE condition]."""
     cursor.expect("DELETE", "FROM")
     table, alias = cursor.name(), cursor.alias("WHERE", "USING")
     if cursor.at("USING"):
         raise cursor.error("DELETE has no USING", _MERGE.format("delete"))
-    return Delete(text=cursor.statement, table=table, alias=alias, condition=_where(cursor))
+    return ast.Delete(text=cursor.statement, table=table, alias=alias, condition=_where(cursor))
 
 
-def _update(cursor: Cursor) -> Statement:
+def _update(cursor: Cursor) -> ast.Statement:
     """Parses UPDATE name [alias] SET column = value, ... [WHERE condition]."""
     cursor.expect("UPDATE")
     table, alias = cursor.name(), cursor.alias("SET")
@@ -45,7 +28,9 @@ def _update(cursor: Cursor) -> Statement:
     assignments = cursor.separated(_assignment(",", "WHERE"))
     if any(_reads_a_table(each.value) for each in assignments):
         raise cursor.error("UPDATE has no FROM", _MERGE.format("update set ..."))
-    return Update(text=cursor.statement, table=table, alias=alias, assignments=assignments, condition=_where(cursor))
+    return ast.Update(
+        text=cursor.statement, table=table, alias=alias, assignments=assignments, condition=_where(cursor)
+    )
 
 
 _MERGE = "Write `merge into t using s on ... when matched then {}`"
@@ -61,14 +46,14 @@ def _reads_a_table(value: str) -> bool:
     return False
 
 
-def _truncate(cursor: Cursor) -> Statement:
+def _truncate(cursor: Cursor) -> ast.Statement:
     """Parses TRUNCATE TABLE name [PARTITION (...)]."""
     cursor.expect("TRUNCATE", "TABLE")
     table = cursor.name()
-    return Truncate(text=cursor.statement, table=table, partition=cursor.partition())
+    return ast.Truncate(text=cursor.statement, table=table, partition=cursor.partition())
 
 
-def _merge(cursor: Cursor) -> Statement:
+def _merge(cursor: Cursor) -> ast.Statement:
     """Parses MERGE [WITH SCHEMA EVOLUTION] [SKIP EQUAL ROWS] INTO name [alias] USING source ON condition WHEN ..."""
     cursor.expect("MERGE")
     schema_evolution = cursor.take("WITH", "SCHEMA", "EVOLUTION")
@@ -79,12 +64,12 @@ def _merge(cursor: Cursor) -> Statement:
     source = _source(cursor)
     cursor.expect("ON")
     condition = cursor.until("WHEN", what="a condition")
-    clauses: list[MergeClause] = []
+    clauses: list[ast.MergeClause] = []
     while cursor.at("WHEN"):
         clauses.append(_clause(cursor))
     if not clauses:
         raise cursor.expected("WHEN MATCHED or WHEN NOT MATCHED")
-    return Merge(
+    return ast.Merge(
         text=cursor.statement,
         table=table,
         source=source,
@@ -96,7 +81,7 @@ def _merge(cursor: Cursor) -> Statement:
     )
 
 
-def _source(cursor: Cursor) -> MergeSource:
+def _source(cursor: Cursor) -> ast.MergeSource:
     """Parses a query in parentheses or a relation, with optional alias and column aliases."""
     name = None
     if cursor.at("("):
@@ -111,13 +96,13 @@ def _source(cursor: Cursor) -> MergeSource:
     if alias is not None and cursor.at("("):
         columns = quoted_list(cursor.listed(Cursor.column))
         query = f"SELECT * FROM {relation} AS {quote(alias)} ({columns})"
-    return MergeSource(query, name=name, alias=alias)
+    return ast.MergeSource(query, name=name, alias=alias)
 
 
-def _relation(cursor: Cursor) -> tuple[str, Name | None]:
+def _relation(cursor: Cursor) -> tuple[str, ast.Name | None]:
     """Returns the text of a table with time travel or of a table-valued function, and the table's name, if any."""
     first = cursor.at_token
-    name: Name | None = cursor.dotted("a table or a query in parentheses")
+    name: ast.Name | None = cursor.dotted("a table or a query in parentheses")
     if cursor.at("("):
         cursor.group()
         name = None
@@ -127,42 +112,42 @@ def _relation(cursor: Cursor) -> tuple[str, Name | None]:
     return cursor.cut(first, cursor.at_token), name
 
 
-def _clause(cursor: Cursor) -> MergeClause:
+def _clause(cursor: Cursor) -> ast.MergeClause:
     cursor.expect("WHEN")
     kind = _match_kind(cursor)
     condition = cursor.until("THEN", what="a condition") if cursor.take("AND") else None
     cursor.expect("THEN")
-    return MergeClause(kind, _action(cursor, kind), condition)
+    return ast.MergeClause(kind, _action(cursor, kind), condition)
 
 
-def _match_kind(cursor: Cursor) -> MatchKind:
+def _match_kind(cursor: Cursor) -> ast.MatchKind:
     if cursor.take("MATCHED"):
-        return MatchKind.MATCHED
+        return ast.MatchKind.MATCHED
     if not (cursor.take("NOT", "MATCHED") or cursor.take("!", "MATCHED")):
         raise cursor.expected("MATCHED or NOT MATCHED")
     if cursor.take("BY", "SOURCE"):
-        return MatchKind.NOT_MATCHED_BY_SOURCE
+        return ast.MatchKind.NOT_MATCHED_BY_SOURCE
     cursor.take("BY", "TARGET")
-    return MatchKind.NOT_MATCHED
+    return ast.MatchKind.NOT_MATCHED
 
 
-def _action(cursor: Cursor, kind: MatchKind) -> MergeAction:
-    if kind is MatchKind.NOT_MATCHED:
+def _action(cursor: Cursor, kind: ast.MatchKind) -> ast.MergeAction:
+    if kind is ast.MatchKind.NOT_MATCHED:
         cursor.expect("INSERT")
-        return InsertAll() if cursor.take("*") else _insert_values(cursor)
+        return ast.InsertAll() if cursor.take("*") else _insert_values(cursor)
     if cursor.take("DELETE"):
-        return DeleteRow()
+        return ast.DeleteRow()
     if not cursor.take("UPDATE", "SET"):
         raise cursor.expected("UPDATE SET or DELETE")
     if cursor.at("*"):
-        if kind is MatchKind.NOT_MATCHED_BY_SOURCE:
+        if kind is ast.MatchKind.NOT_MATCHED_BY_SOURCE:
             raise cursor.error("UPDATE SET * takes its values from a source row, which does not exist here")
         cursor.expect("*")
-        return UpdateAll()
-    return UpdateSet(cursor.separated(_assignment(",", "WHEN")))
+        return ast.UpdateAll()
+    return ast.UpdateSet(cursor.separated(_assignment(",", "WHEN")))
 
 
-def _insert_values(cursor: Cursor) -> InsertValues:
+def _insert_values(cursor: Cursor) -> ast.InsertValues:
     columns = cursor.listed(Cursor.column_path) if cursor.at("(") else ()
     if cursor.at("ROW"):
         raise cursor.error("INSERT ROW is not supported", "Write `insert *`")
@@ -170,21 +155,21 @@ def _insert_values(cursor: Cursor) -> InsertValues:
     values = cursor.listed(lambda inside: inside.until(",", what="a value"))
     if columns and len(columns) != len(values):
         raise cursor.error(f"the INSERT names {len(columns)} columns, but has {len(values)} values")
-    return InsertValues(columns, values)
+    return ast.InsertValues(columns, values)
 
 
 def _where(cursor: Cursor) -> str | None:
     return cursor.rest("a condition") if cursor.take("WHERE") else None
 
 
-def _assignment(*stops: str) -> Callable[[Cursor], Assignment]:
+def _assignment(*stops: str) -> Callable[[Cursor], ast.Assignment]:
     """Returns a parser of `column = value`, in which the value ends before any of these words."""
 
-    def assignment(cursor: Cursor) -> Assignment:
+    def assignment(cursor: Cursor) -> ast.Assignment:
         column = cursor.column_path()
         if not cursor.take_any("=", "=="):
             raise cursor.expected("=")
-        return Assignment(column, cursor.until(*stops, what="a value"))
+        return ast.Assignment(column, cursor.until(*stops, what="a value"))
 
     return assignment
 

@@ -4,37 +4,28 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from dbt.adapters.silt.engine.sql.ast import (
-    Analyze,
-    ColumnDefinition,
-    ConvertToDelta,
-    ObjectKind,
-    Optimize,
-    Restore,
-    Statement,
-    Vacuum,
-)
+from dbt.adapters.silt.engine.sql import ast
 from dbt.adapters.silt.engine.sql.cursor import Cursor, FirstWords
 
 
-def _analyze(cursor: Cursor) -> Statement:
+def _analyze(cursor: Cursor) -> ast.Statement:
     """Parses ANALYZE TABLE name ... | ANALYZE TABLES [IN schema] ..."""
     cursor.expect("ANALYZE")
     if cursor.take("TABLES"):
         name = cursor.name("a schema's name") if cursor.take_any("IN", "FROM") else None
-        kind = ObjectKind.SCHEMA
+        kind = ast.ObjectKind.SCHEMA
     else:
         cursor.expect("TABLE")
-        name, kind = cursor.name(), ObjectKind.TABLE
+        name, kind = cursor.name(), ast.ObjectKind.TABLE
     cursor.rest("COMPUTE STATISTICS")
-    return Analyze(text=cursor.statement, kind=kind, name=name)
+    return ast.Analyze(text=cursor.statement, kind=kind, name=name)
 
 
-def _optimize(cursor: Cursor) -> Statement:
+def _optimize(cursor: Cursor) -> ast.Statement:
     """Parses OPTIMIZE [TABLE] name [FULL] [WHERE condition] [ZORDER BY (columns)]."""
     cursor.expect("OPTIMIZE")
     cursor.optional_keyword("TABLE")
-    statement = Optimize(text=cursor.statement, table=cursor.name_or_path())
+    statement = ast.Optimize(text=cursor.statement, table=cursor.name_or_path())
     statement = replace(statement, full=cursor.take("FULL"))
     if cursor.take("WHERE"):
         statement = replace(statement, condition=cursor.until("ZORDER", what="a condition"))
@@ -45,11 +36,11 @@ def _optimize(cursor: Cursor) -> Statement:
     return statement
 
 
-def _vacuum(cursor: Cursor) -> Statement:
+def _vacuum(cursor: Cursor) -> ast.Statement:
     """Parses VACUUM name [LITE | FULL] [RETAIN n HOURS] [DRY RUN]."""
     cursor.expect("VACUUM")
     cursor.optional_keyword("TABLE")
-    statement = Vacuum(text=cursor.statement, table=cursor.name_or_path())
+    statement = ast.Vacuum(text=cursor.statement, table=cursor.name_or_path())
     while not cursor.at_end:
         if cursor.take("RETAIN"):
             statement = replace(statement, retain_hours=cursor.until("HOURS", "HOUR", what="a number of hours"))
@@ -67,7 +58,7 @@ def _vacuum(cursor: Cursor) -> Statement:
     return statement
 
 
-def _restore(cursor: Cursor) -> Statement:
+def _restore(cursor: Cursor) -> ast.Statement:
     """Parses RESTORE [TABLE] name TO VERSION | TIMESTAMP AS OF value."""
     cursor.expect("RESTORE")
     cursor.optional_keyword("TABLE")
@@ -76,14 +67,14 @@ def _restore(cursor: Cursor) -> Statement:
     to = cursor.time_travel()
     if to is None:
         raise cursor.expected("TO VERSION AS OF or TO TIMESTAMP AS OF")
-    return Restore(text=cursor.statement, table=table, to=to)
+    return ast.Restore(text=cursor.statement, table=table, to=to)
 
 
-def _convert(cursor: Cursor) -> Statement | None:
+def _convert(cursor: Cursor) -> ast.Statement | None:
     """Parses CONVERT TO DELTA name [NO STATISTICS] [PARTITIONED BY (column type, ...)]."""
     if not cursor.take("CONVERT", "TO", "DELTA"):
         return None
-    statement = ConvertToDelta(text=cursor.statement, source=cursor.name_or_path())
+    statement = ast.ConvertToDelta(text=cursor.statement, source=cursor.name_or_path())
     while not cursor.at_end:
         if cursor.take("NO", "STATISTICS"):
             statement = replace(statement, statistics=False)
@@ -94,9 +85,9 @@ def _convert(cursor: Cursor) -> Statement | None:
     return statement
 
 
-def _typed_column(cursor: Cursor) -> ColumnDefinition:
+def _typed_column(cursor: Cursor) -> ast.ColumnDefinition:
     (name,) = cursor.column_path()[:1]
-    return ColumnDefinition(name, cursor.until(",", what="a type"))
+    return ast.ColumnDefinition(name, cursor.until(",", what="a type"))
 
 
 FIRST_WORDS: FirstWords = {

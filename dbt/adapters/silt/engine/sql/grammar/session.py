@@ -3,20 +3,7 @@
 from __future__ import annotations
 
 from dbt.adapters.silt.engine.kernel.errors import UnsupportedStatementError
-from dbt.adapters.silt.engine.sql.ast import (
-    Begin,
-    Cache,
-    Call,
-    Commit,
-    ObjectKind,
-    Refresh,
-    ResetSetting,
-    Rollback,
-    SetSetting,
-    Statement,
-    Uncache,
-    Use,
-)
+from dbt.adapters.silt.engine.sql import ast
 from dbt.adapters.silt.engine.sql.cursor import Cursor, FirstWords
 from dbt.adapters.silt.engine.sql.tokens import Kind, tokenize
 
@@ -29,7 +16,7 @@ _ELSEWHERE = {
 _OF_TRANSACTION = ("TRANSACTION", "WORK")
 
 
-def _use(cursor: Cursor) -> Statement:
+def _use(cursor: Cursor) -> ast.Statement:
     """Parses USE [SCHEMA | CATALOG] name.
 
     Raises:
@@ -42,69 +29,69 @@ def _use(cursor: Cursor) -> Statement:
         if elsewhere is not None:
             raise UnsupportedStatementError("it is a statement of another platform", remedy=elsewhere)
         word = cursor.take_any("SCHEMA", "DATABASE", "NAMESPACE", "CATALOG")
-        kind = None if word is None else ObjectKind.DATABASE if word == "CATALOG" else ObjectKind.SCHEMA
-    return Use(text=cursor.statement, name=cursor.name("a schema's name"), kind=kind)
+        kind = None if word is None else ast.ObjectKind.DATABASE if word == "CATALOG" else ast.ObjectKind.SCHEMA
+    return ast.Use(text=cursor.statement, name=cursor.name("a schema's name"), kind=kind)
 
 
-def _set_setting(cursor: Cursor) -> Statement | None:
+def _set_setting(cursor: Cursor) -> ast.Statement | None:
     """Parses SET key = value; None if it sets a variable, a role or a collation."""
     cursor.expect("SET")
     if cursor.take("CATALOG"):
         name = (cursor.string(),) if cursor.token.kind is Kind.STRING else cursor.name("a catalog's name")
-        return Use(text=cursor.statement, name=name, kind=ObjectKind.DATABASE)
+        return ast.Use(text=cursor.statement, name=name, kind=ast.ObjectKind.DATABASE)
     if cursor.take("TIME", "ZONE"):
         zone = cursor.string() if cursor.token.kind in (Kind.STRING, Kind.DOUBLE_QUOTED) else cursor.rest("a time zone")
-        return SetSetting(text=cursor.statement, key=TIME_ZONE, value=zone)
+        return ast.SetSetting(text=cursor.statement, key=TIME_ZONE, value=zone)
     if cursor.at_any("VAR", "VARIABLE", "ROLE", "COLLATION", "PATH") and cursor.ahead(1).word not in ("=", "."):
         return None
     if cursor.at_end or cursor.at("-"):
         _skip_all(cursor)
-        return SetSetting(text=cursor.statement)
+        return ast.SetSetting(text=cursor.statement)
     key = _key(cursor)
     value = None
     if cursor.take("="):
         value = _raw(cursor)
-    return SetSetting(text=cursor.statement, key=key, value=value)
+    return ast.SetSetting(text=cursor.statement, key=key, value=value)
 
 
-def _reset_setting(cursor: Cursor) -> Statement:
+def _reset_setting(cursor: Cursor) -> ast.Statement:
     """Parses RESET [key]."""
     cursor.expect("RESET")
-    return ResetSetting(text=cursor.statement, key=None if cursor.at_end else _key(cursor))
+    return ast.ResetSetting(text=cursor.statement, key=None if cursor.at_end else _key(cursor))
 
 
-def _begin(cursor: Cursor) -> Statement | None:
+def _begin(cursor: Cursor) -> ast.Statement | None:
     """Parses BEGIN [TRANSACTION | WORK] or START TRANSACTION; None for other statements with START."""
     if cursor.take("START"):
-        return Begin(text=cursor.statement) if cursor.take("TRANSACTION") else None
+        return ast.Begin(text=cursor.statement) if cursor.take("TRANSACTION") else None
     cursor.expect("BEGIN")
     cursor.take_any(*_OF_TRANSACTION)
-    return Begin(text=cursor.statement)
+    return ast.Begin(text=cursor.statement)
 
 
-def _commit(cursor: Cursor) -> Statement:
+def _commit(cursor: Cursor) -> ast.Statement:
     """Parses COMMIT [TRANSACTION | WORK]."""
     cursor.expect("COMMIT")
     cursor.take_any(*_OF_TRANSACTION)
-    return Commit(text=cursor.statement)
+    return ast.Commit(text=cursor.statement)
 
 
-def _rollback(cursor: Cursor) -> Statement:
+def _rollback(cursor: Cursor) -> ast.Statement:
     """Parses ROLLBACK [TRANSACTION | WORK]."""
     cursor.expect("ROLLBACK")
     cursor.take_any(*_OF_TRANSACTION)
-    return Rollback(text=cursor.statement)
+    return ast.Rollback(text=cursor.statement)
 
 
-def _call(cursor: Cursor) -> Statement:
+def _call(cursor: Cursor) -> ast.Statement:
     """Parses CALL procedure(...)."""
     cursor.expect("CALL")
     procedure = cursor.name("a procedure's name")
     cursor.group()
-    return Call(text=cursor.statement, procedure=procedure)
+    return ast.Call(text=cursor.statement, procedure=procedure)
 
 
-def _cache(cursor: Cursor) -> Statement:
+def _cache(cursor: Cursor) -> ast.Statement:
     """Parses CACHE [LAZY] TABLE name [OPTIONS (...)] [[AS] query]."""
     cursor.expect("CACHE")
     cursor.take("LAZY")
@@ -113,27 +100,27 @@ def _cache(cursor: Cursor) -> Statement:
     if cursor.take("OPTIONS"):
         cursor.properties()
     cursor.take("AS")
-    return Cache(text=cursor.statement, table=name, query=None if cursor.at_end else cursor.rest())
+    return ast.Cache(text=cursor.statement, table=name, query=None if cursor.at_end else cursor.rest())
 
 
-def _uncache(cursor: Cursor) -> Statement:
+def _uncache(cursor: Cursor) -> ast.Statement:
     """Parses UNCACHE TABLE [IF EXISTS] name."""
     cursor.expect("UNCACHE", "TABLE")
     cursor.if_exists()
-    return Uncache(text=cursor.statement, table=cursor.name())
+    return ast.Uncache(text=cursor.statement, table=cursor.name())
 
 
-def _clear_cache(cursor: Cursor) -> Statement:
+def _clear_cache(cursor: Cursor) -> ast.Statement:
     """Parses CLEAR CACHE."""
     cursor.expect("CLEAR", "CACHE")
-    return Uncache(text=cursor.statement, table=None)
+    return ast.Uncache(text=cursor.statement, table=None)
 
 
-def _refresh(cursor: Cursor) -> Statement | None:
+def _refresh(cursor: Cursor) -> ast.Statement | None:
     """Parses REFRESH [TABLE] name; None for a function or a path."""
     cursor.expect("REFRESH")
     if cursor.take("TABLE"):
-        return Refresh(text=cursor.statement, table=cursor.name())
+        return ast.Refresh(text=cursor.statement, table=cursor.name())
     return None
 
 

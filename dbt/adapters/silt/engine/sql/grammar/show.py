@@ -4,48 +4,37 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from dbt.adapters.silt.engine.sql.ast import (
-    DescribeDetail,
-    DescribeFunction,
-    DescribeHistory,
-    DescribeQuery,
-    DescribeSchema,
-    DescribeTable,
-    Name,
-    Show,
-    ShowKind,
-    Statement,
-)
+from dbt.adapters.silt.engine.sql import ast
 from dbt.adapters.silt.engine.sql.cursor import Cursor, FirstWords
 from dbt.adapters.silt.engine.sql.spans import starts_query
 from dbt.adapters.silt.engine.sql.tokens import Kind
 
 
-def _describe(cursor: Cursor) -> Statement | None:
+def _describe(cursor: Cursor) -> ast.Statement | None:
     """Parses DESCRIBE of a table, its history or detail, a query, a schema or a function; None for any other object."""
     cursor.take_any("DESCRIBE", "DESC")
     names_follow = cursor.ahead(1).is_identifier or cursor.ahead(1).kind in (Kind.STRING, Kind.DOUBLE_QUOTED)
     if names_follow and cursor.take("HISTORY"):
         table = cursor.name_or_path()
-        return DescribeHistory(text=cursor.statement, table=table, limit=_limit(cursor))
+        return ast.DescribeHistory(text=cursor.statement, table=table, limit=_limit(cursor))
     if names_follow and cursor.take("DETAIL"):
-        return DescribeDetail(text=cursor.statement, table=cursor.name_or_path())
+        return ast.DescribeDetail(text=cursor.statement, table=cursor.name_or_path())
     if names_follow and cursor.take_any("SCHEMA", "DATABASE", "NAMESPACE"):
         extended = _option(cursor, "EXTENDED")
-        return DescribeSchema(text=cursor.statement, name=cursor.name("a schema's name"), extended=extended)
+        return ast.DescribeSchema(text=cursor.statement, name=cursor.name("a schema's name"), extended=extended)
     if cursor.at("FUNCTION") and cursor.ahead(1).kind is not Kind.END:
         return _function(cursor)
     if names_follow and cursor.at_any("CATALOG", "PROCEDURE", "VOLUME", "SHARE"):
         return None
     if cursor.at("QUERY") and cursor.ahead(1).word != "." and cursor.ahead(1).kind is not Kind.END:
         cursor.at_token += 1
-        return DescribeQuery(text=cursor.statement, query=cursor.rest())
+        return ast.DescribeQuery(text=cursor.statement, query=cursor.rest())
     if not cursor.at("TABLE") and (cursor.at("(") or starts_query(cursor.tokens, cursor.at_token)):
-        return DescribeQuery(text=cursor.statement, query=cursor.rest())
+        return ast.DescribeQuery(text=cursor.statement, query=cursor.rest())
     return _table(cursor)
 
 
-def _parse_show(cursor: Cursor) -> Statement | None:
+def _parse_show(cursor: Cursor) -> ast.Statement | None:
     """Parses SHOW of objects of the catalog; None for any other object."""
     cursor.expect("SHOW")
     for words, what in _SHOWN.items():
@@ -54,11 +43,11 @@ def _parse_show(cursor: Cursor) -> Statement | None:
     if cursor.ahead(1).word == "FUNCTIONS":
         scope = cursor.identifier().lower()
         cursor.expect("FUNCTIONS")
-        return _show(cursor, ShowKind.FUNCTIONS, scope)
+        return _show(cursor, ast.ShowKind.FUNCTIONS, scope)
     return None
 
 
-def _table(cursor: Cursor) -> Statement:
+def _table(cursor: Cursor) -> ast.Statement:
     _option(cursor, "TABLE")
     extended = _option(cursor, "EXTENDED") or _option(cursor, "FORMATTED")
     name = cursor.name_or_path()
@@ -66,7 +55,9 @@ def _table(cursor: Cursor) -> Statement:
     column = None if cursor.at_end or cursor.at("AS", "JSON") else cursor.column_path()
     if cursor.take("AS", "JSON"):
         unsupported = (*unsupported, "AS JSON")
-    return DescribeTable(text=cursor.statement, table=name, extended=extended, column=column, unsupported=unsupported)
+    return ast.DescribeTable(
+        text=cursor.statement, table=name, extended=extended, column=column, unsupported=unsupported
+    )
 
 
 def _option(cursor: Cursor, word: str) -> bool:
@@ -85,65 +76,65 @@ def _limit(cursor: Cursor) -> int | None:
     return int(cursor.tokens[cursor.at_token - 1].text)
 
 
-def _function(cursor: Cursor) -> Statement:
+def _function(cursor: Cursor) -> ast.Statement:
     cursor.expect("FUNCTION")
     extended = _option(cursor, "EXTENDED")
     if cursor.token.kind is Kind.SYMBOL:
         cursor.at_token += 1
-        name: Name = ()
+        name: ast.Name = ()
     elif cursor.token.kind in (Kind.STRING, Kind.DOUBLE_QUOTED):
         name = (cursor.string(),)
     else:
         name = cursor.name("a function's name")
-    return DescribeFunction(text=cursor.statement, name=name, extended=extended)
+    return ast.DescribeFunction(text=cursor.statement, name=name, extended=extended)
 
 
-_SHOWN: Mapping[tuple[str, ...], ShowKind] = {
-    ("TABLES",): ShowKind.TABLES,
-    ("TABLE", "EXTENDED"): ShowKind.TABLE_EXTENDED,
-    ("VIEWS",): ShowKind.VIEWS,
-    ("SCHEMAS",): ShowKind.SCHEMAS,
-    ("DATABASES",): ShowKind.SCHEMAS,
-    ("NAMESPACES",): ShowKind.SCHEMAS,
-    ("CATALOGS",): ShowKind.CATALOGS,
-    ("COLUMNS",): ShowKind.COLUMNS,
-    ("CREATE", "TABLE"): ShowKind.CREATE_TABLE,
-    ("TBLPROPERTIES",): ShowKind.PROPERTIES,
-    ("PARTITIONS",): ShowKind.PARTITIONS,
-    ("FUNCTIONS",): ShowKind.FUNCTIONS,
+_SHOWN: Mapping[tuple[str, ...], ast.ShowKind] = {
+    ("TABLES",): ast.ShowKind.TABLES,
+    ("TABLE", "EXTENDED"): ast.ShowKind.TABLE_EXTENDED,
+    ("VIEWS",): ast.ShowKind.VIEWS,
+    ("SCHEMAS",): ast.ShowKind.SCHEMAS,
+    ("DATABASES",): ast.ShowKind.SCHEMAS,
+    ("NAMESPACES",): ast.ShowKind.SCHEMAS,
+    ("CATALOGS",): ast.ShowKind.CATALOGS,
+    ("COLUMNS",): ast.ShowKind.COLUMNS,
+    ("CREATE", "TABLE"): ast.ShowKind.CREATE_TABLE,
+    ("TBLPROPERTIES",): ast.ShowKind.PROPERTIES,
+    ("PARTITIONS",): ast.ShowKind.PARTITIONS,
+    ("FUNCTIONS",): ast.ShowKind.FUNCTIONS,
 }
-_OF_A_TABLE = frozenset((ShowKind.CREATE_TABLE, ShowKind.PROPERTIES, ShowKind.PARTITIONS))
+_OF_A_TABLE = frozenset((ast.ShowKind.CREATE_TABLE, ast.ShowKind.PROPERTIES, ast.ShowKind.PARTITIONS))
 
 
-def _show(cursor: Cursor, what: ShowKind, scope: str | None = None) -> Statement:
+def _show(cursor: Cursor, what: ast.ShowKind, scope: str | None = None) -> ast.Statement:
     if what in _OF_A_TABLE:
         return _show_of_table(cursor, what)
-    name: Name | None = None
+    name: ast.Name | None = None
     if cursor.take_any("FROM", "IN"):
-        name = cursor.name("a table's name" if what is ShowKind.COLUMNS else "a schema's name")
-    if what is ShowKind.COLUMNS:
+        name = cursor.name("a table's name" if what is ast.ShowKind.COLUMNS else "a schema's name")
+    if what is ast.ShowKind.COLUMNS:
         if name is None:
             raise cursor.expected("IN and a table's name")
         if cursor.take_any("FROM", "IN"):
             name = (*cursor.name("a schema's name"), *name)
     pattern = _pattern(cursor)
     unsupported = ("PARTITION",) if cursor.partition() else ()
-    return Show(text=cursor.statement, what=what, name=name, pattern=pattern, scope=scope, unsupported=unsupported)
+    return ast.Show(text=cursor.statement, what=what, name=name, pattern=pattern, scope=scope, unsupported=unsupported)
 
 
-def _show_of_table(cursor: Cursor, what: ShowKind) -> Statement:
+def _show_of_table(cursor: Cursor, what: ast.ShowKind) -> ast.Statement:
     name = cursor.name()
     key = None
     unsupported: tuple[str, ...] = ()
-    if what is ShowKind.PROPERTIES and cursor.at("("):
+    if what is ast.ShowKind.PROPERTIES and cursor.at("("):
         inside = cursor.group_cursor()
         key = inside.property_key()
         inside.finished()
-    if what is ShowKind.PARTITIONS and cursor.partition():
+    if what is ast.ShowKind.PARTITIONS and cursor.partition():
         unsupported = ("PARTITION",)
-    if what is ShowKind.CREATE_TABLE and cursor.take("AS", "SERDE"):
+    if what is ast.ShowKind.CREATE_TABLE and cursor.take("AS", "SERDE"):
         unsupported = ("AS SERDE",)
-    return Show(text=cursor.statement, what=what, name=name, key=key, unsupported=unsupported)
+    return ast.Show(text=cursor.statement, what=what, name=name, key=key, unsupported=unsupported)
 
 
 def _pattern(cursor: Cursor) -> str | None:

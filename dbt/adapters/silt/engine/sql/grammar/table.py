@@ -6,32 +6,21 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
-from dbt.adapters.silt.engine.sql.ast import (
-    Clone,
-    ColumnDefinition,
-    Constraint,
-    ConstraintKind,
-    CreateMode,
-    CreateTable,
-    CreateTableLike,
-    IdentityClause,
-    Statement,
-    TimeTravel,
-)
+from dbt.adapters.silt.engine.sql import ast
 from dbt.adapters.silt.engine.sql.cursor import Cursor
 from dbt.adapters.silt.engine.sql.grammar.clauses import changed_keys
 from dbt.adapters.silt.engine.sql.spans import closing, starts_query
 from dbt.adapters.silt.engine.sql.tokens import Kind
 
 
-def create_table(cursor: Cursor, mode: CreateMode, unsupported: tuple[str, ...]) -> Statement:
+def create_table(cursor: Cursor, mode: ast.CreateMode, unsupported: tuple[str, ...]) -> ast.Statement:
     """Parses CREATE TABLE, with the cursor at the table's name."""
     name = cursor.name()
     if cursor.take("LIKE"):
-        return _like(cursor, CreateTableLike(text=cursor.statement, table=name, source=cursor.name(), mode=mode))
+        return _like(cursor, ast.CreateTableLike(text=cursor.statement, table=name, source=cursor.name(), mode=mode))
     if cursor.at("SHALLOW", "CLONE") or cursor.at("DEEP", "CLONE") or cursor.at("CLONE"):
         return _clone(cursor, name, mode)
-    statement = CreateTable(text=cursor.statement, table=name, mode=mode, unsupported=unsupported)
+    statement = ast.CreateTable(text=cursor.statement, table=name, mode=mode, unsupported=unsupported)
     if cursor.at("(") and not _at_query(cursor):
         statement = _with_columns(cursor, statement)
     written: set[tuple[str, ...]] = set()
@@ -43,20 +32,20 @@ def create_table(cursor: Cursor, mode: CreateMode, unsupported: tuple[str, ...])
     return replace(statement, query=cursor.rest())
 
 
-def constraint(cursor: Cursor) -> Constraint | None:
+def constraint(cursor: Cursor) -> ast.Constraint | None:
     """Parses [CONSTRAINT name] CHECK | PRIMARY KEY | FOREIGN KEY | UNIQUE ..., or nothing."""
     name = cursor.identifier("a constraint's name") if cursor.take("CONSTRAINT") else None
     if cursor.take("CHECK"):
-        found = Constraint(ConstraintKind.CHECK, name, condition=cursor.group())
+        found = ast.Constraint(ast.ConstraintKind.CHECK, name, condition=cursor.group())
     elif cursor.take("PRIMARY", "KEY"):
-        found = Constraint(ConstraintKind.PRIMARY_KEY, name, columns=_key_columns(cursor))
+        found = ast.Constraint(ast.ConstraintKind.PRIMARY_KEY, name, columns=_key_columns(cursor))
     elif cursor.take("FOREIGN", "KEY"):
-        found = Constraint(ConstraintKind.FOREIGN_KEY, name, columns=_key_columns(cursor))
+        found = ast.Constraint(ast.ConstraintKind.FOREIGN_KEY, name, columns=_key_columns(cursor))
         found = _with_references(cursor, found)
     elif cursor.take("UNIQUE"):
-        found = Constraint(ConstraintKind.UNIQUE, name, columns=_key_columns(cursor))
+        found = ast.Constraint(ast.ConstraintKind.UNIQUE, name, columns=_key_columns(cursor))
     elif cursor.at("REFERENCES"):
-        found = _with_references(cursor, Constraint(ConstraintKind.FOREIGN_KEY, name))
+        found = _with_references(cursor, ast.Constraint(ast.ConstraintKind.FOREIGN_KEY, name))
     elif name is not None:
         raise cursor.expected("CHECK, PRIMARY KEY, FOREIGN KEY or UNIQUE")
     else:
@@ -110,7 +99,7 @@ def _is_column(cursor: Cursor, index: int) -> bool:
 # Columns
 
 
-def _with_columns(cursor: Cursor, statement: CreateTable) -> CreateTable:
+def _with_columns(cursor: Cursor, statement: ast.CreateTable) -> ast.CreateTable:
     inside = cursor.group_cursor()
     while True:
         statement = _with_column_or_constraint(inside, statement)
@@ -120,12 +109,12 @@ def _with_columns(cursor: Cursor, statement: CreateTable) -> CreateTable:
     return statement
 
 
-def _with_column_or_constraint(cursor: Cursor, statement: CreateTable) -> CreateTable:
+def _with_column_or_constraint(cursor: Cursor, statement: ast.CreateTable) -> ast.CreateTable:
     if _at_constraint(cursor):
         found = constraint(cursor)
         if found is not None:
             return replace(statement, constraints=(*statement.constraints, found))
-    column = ColumnDefinition(cursor.column())
+    column = ast.ColumnDefinition(cursor.column())
     if not (cursor.at_end or cursor.at(",") or cursor.at_any(*AFTER_TYPE)):
         column = replace(column, type=column_type(cursor))
     while not (cursor.at_end or cursor.at(",")):
@@ -133,7 +122,7 @@ def _with_column_or_constraint(cursor: Cursor, statement: CreateTable) -> Create
         if found is None:
             column = _with_option(cursor, column)
             continue
-        if found.kind is not ConstraintKind.CHECK and not found.columns:
+        if found.kind is not ast.ConstraintKind.CHECK and not found.columns:
             found = replace(found, columns=(column.name,))
         statement = replace(statement, constraints=(*statement.constraints, found))
     return replace(statement, columns=(*statement.columns, column))
@@ -149,7 +138,7 @@ def _at_constraint(cursor: Cursor) -> bool:
     )
 
 
-def _with_option(cursor: Cursor, column: ColumnDefinition) -> ColumnDefinition:
+def _with_option(cursor: Cursor, column: ast.ColumnDefinition) -> ast.ColumnDefinition:
     """Parses NOT NULL, COMMENT, DEFAULT or GENERATED of a column."""
     if cursor.not_null():
         return replace(column, nullable=False)
@@ -203,7 +192,7 @@ _NULLABILITY = ("NOT", "!", "NULL")
 _ENDS_OF_VALUES = (")", "]", "END", "NULL", "TRUE", "FALSE")
 
 
-def identity(cursor: Cursor) -> IdentityClause | None:
+def identity(cursor: Cursor) -> ast.IdentityClause | None:
     """Parses ALWAYS | BY DEFAULT AS IDENTITY [(...)] after GENERATED; None, without reading, for other text."""
     first = cursor.at_token
     by_default = cursor.take("BY", "DEFAULT")
@@ -221,7 +210,7 @@ def identity(cursor: Cursor) -> IdentityClause | None:
             raise inside.expected("START WITH or INCREMENT BY, each once")
     if found.get("step") == 0:
         raise cursor.error("an identity column cannot be incremented by 0")
-    return IdentityClause(**found, by_default=by_default)
+    return ast.IdentityClause(**found, by_default=by_default)
 
 
 def _whole_number(cursor: Cursor) -> int:
@@ -244,7 +233,7 @@ def _key_column(cursor: Cursor) -> str:
     return name
 
 
-def _with_references(cursor: Cursor, key: Constraint) -> Constraint:
+def _with_references(cursor: Cursor, key: ast.Constraint) -> ast.Constraint:
     cursor.expect("REFERENCES")
     key = replace(key, references=cursor.name(), referenced_columns=_key_columns(cursor))
     while cursor.take("ON", "UPDATE") or cursor.take("ON", "DELETE") or cursor.take("MATCH"):
@@ -269,7 +258,7 @@ def _is_enforced(cursor: Cursor) -> bool:
 # Clauses
 
 
-def _with_clause(cursor: Cursor, statement: CreateTable, written: set[tuple[str, ...]]) -> CreateTable:
+def _with_clause(cursor: Cursor, statement: ast.CreateTable, written: set[tuple[str, ...]]) -> ast.CreateTable:
     """Parses a clause, and adds its words to `written`."""
     for words, parse_clause in _CLAUSES.items():
         if cursor.take(*words):
@@ -297,11 +286,11 @@ def _other_clause(cursor: Cursor) -> str:
 _OTHER_CLAUSES = ("ROW", "STORED", "SKEWED", "CLUSTERED", "DEFAULT", "WITH")
 
 
-def _using(cursor: Cursor, statement: CreateTable) -> CreateTable:
+def _using(cursor: Cursor, statement: ast.CreateTable) -> ast.CreateTable:
     return replace(statement, using=".".join(cursor.dotted("a format")).lower())
 
 
-def _partitioned_by(cursor: Cursor, statement: CreateTable) -> CreateTable:
+def _partitioned_by(cursor: Cursor, statement: ast.CreateTable) -> ast.CreateTable:
     inside = cursor.group_cursor()
     while True:
         statement = _with_partition(inside, statement)
@@ -311,7 +300,7 @@ def _partitioned_by(cursor: Cursor, statement: CreateTable) -> CreateTable:
     return statement
 
 
-def _with_partition(cursor: Cursor, statement: CreateTable) -> CreateTable:
+def _with_partition(cursor: Cursor, statement: ast.CreateTable) -> ast.CreateTable:
     first = cursor.at_token
     name = cursor.column_path()
     if cursor.at("("):
@@ -324,13 +313,13 @@ def _with_partition(cursor: Cursor, statement: CreateTable) -> CreateTable:
     return replace(statement, partitioned_by=(*statement.partitioned_by, ".".join(name)))
 
 
-def _cluster_by(cursor: Cursor, statement: CreateTable) -> CreateTable:
+def _cluster_by(cursor: Cursor, statement: ast.CreateTable) -> ast.CreateTable:
     if cursor.take("NONE") or cursor.take("AUTO"):
         return statement
     return replace(statement, clustered_by=cursor.listed(Cursor.column_path))
 
 
-_CLAUSES: Mapping[tuple[str, ...], Callable[[Cursor, CreateTable], CreateTable]] = {
+_CLAUSES: Mapping[tuple[str, ...], Callable[[Cursor, ast.CreateTable], ast.CreateTable]] = {
     ("USING",): _using,
     ("PARTITIONED", "BY"): _partitioned_by,
     ("CLUSTER", "BY"): _cluster_by,
@@ -348,7 +337,7 @@ _CLAUSES: Mapping[tuple[str, ...], Callable[[Cursor, CreateTable], CreateTable]]
 # LIKE and CLONE
 
 
-def _like(cursor: Cursor, statement: CreateTableLike) -> CreateTableLike:
+def _like(cursor: Cursor, statement: ast.CreateTableLike) -> ast.CreateTableLike:
     while not cursor.at_end:
         if cursor.take("USING"):
             statement = replace(statement, using=".".join(cursor.dotted("a format")).lower())
@@ -363,12 +352,12 @@ def _like(cursor: Cursor, statement: CreateTableLike) -> CreateTableLike:
     return statement
 
 
-def _clone(cursor: Cursor, name: tuple[str, ...], mode: CreateMode) -> Statement:
+def _clone(cursor: Cursor, name: tuple[str, ...], mode: ast.CreateMode) -> ast.Statement:
     shallow = cursor.take("SHALLOW")
     cursor.take("DEEP")
     cursor.expect("CLONE")
     source, at = versioned_name(cursor)
-    statement = Clone(text=cursor.statement, table=name, source=source, shallow=shallow, mode=mode, at=at)
+    statement = ast.Clone(text=cursor.statement, table=name, source=source, shallow=shallow, mode=mode, at=at)
     while not cursor.at_end:
         if cursor.take("TBLPROPERTIES"):
             statement = replace(statement, properties=cursor.properties())
@@ -379,6 +368,6 @@ def _clone(cursor: Cursor, name: tuple[str, ...], mode: CreateMode) -> Statement
     return statement
 
 
-def versioned_name(cursor: Cursor) -> tuple[tuple[str, ...], TimeTravel | None]:
+def versioned_name(cursor: Cursor) -> tuple[tuple[str, ...], ast.TimeTravel | None]:
     """Parses a table's name, with the version or time that may follow it."""
     return cursor.name(), cursor.time_travel()

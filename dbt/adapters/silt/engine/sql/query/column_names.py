@@ -201,11 +201,11 @@ class _Reader:
     def _word_after_operand(self) -> None:
         word = self.tokens[self.at].word if self.state is _State.OPERATOR else ""
         if word == "AS":
-            self._as()
+            self._skip_alias_or_type()
         else:
             self._step(_State.OPERAND if word in _WORDS_BEFORE_OPERAND else _State.OPERATOR)
 
-    def _as(self) -> None:
+    def _skip_alias_or_type(self) -> None:
         """Steps past an alias, or the type of a cast."""
         self.at += 1
         if self.groups[-1].called in _CASTS:

@@ -122,10 +122,10 @@ def problem(text: str, with_chance: bool = False) -> str | None:
     if closing(tokens, 0) != len(tokens) - 2:
         return "parentheses that do not match"
     allowed = DETERMINISTIC | OF_CHANCE if with_chance else DETERMINISTIC
-    return next((found for at in range(len(tokens)) if (found := _at(tokens, at, allowed))), None)
+    return next((found for at in range(len(tokens)) if (found := _problem_at(tokens, at, allowed))), None)
 
 
-def _at(tokens: Tokens, at: int, allowed: frozenset[str]) -> str | None:
+def _problem_at(tokens: Tokens, at: int, allowed: frozenset[str]) -> str | None:
     token = tokens[at]
     if token.word in ("SELECT", "USING"):
         return "a query"

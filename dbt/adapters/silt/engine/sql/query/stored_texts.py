@@ -49,7 +49,7 @@ def forbidden(sql: str) -> str | None:
     closed = closings(text.tokens)
     if len(closed) * 2 != sum(token.word in ("(", ")") for token in text.tokens):
         raise syntax_error("parentheses do not match", sql, 0)
-    found = (_at(text.tokens, at, closed) for at in range(len(text.tokens) - 1))
+    found = (_forbidden_at(text.tokens, at, closed) for at in range(len(text.tokens) - 1))
     return next((each for each in found if each is not None), None) or _unseen(text)
 
 
@@ -75,7 +75,7 @@ def forbidden_in_signature(parameters: tuple[Parameter, ...], returns: str | Non
     return next((found for found in defaults if found is not None), None)
 
 
-def _at(tokens: Tokens, at: int, closed: dict[int, int]) -> str | None:
+def _forbidden_at(tokens: Tokens, at: int, closed: dict[int, int]) -> str | None:
     token, following = tokens[at], tokens[at + 1]
     if token.word == "USING" and (following.kind in _STRINGS or following.word in ("?", ":")):
         return "a script (`using '...'`)"

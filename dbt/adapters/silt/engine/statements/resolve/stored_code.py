@@ -26,20 +26,7 @@ from dbt.adapters.silt.engine.kernel.errors import (
 )
 from dbt.adapters.silt.engine.kernel.files.data_files import is_allowed
 from dbt.adapters.silt.engine.kernel.identifiers import quote
-from dbt.adapters.silt.engine.sql.ast import (
-    CommentOn,
-    Delete,
-    Insert,
-    Merge,
-    Optimize,
-    SetProperties,
-    Statement,
-    Truncate,
-    UnsetProperties,
-    Update,
-    Vacuum,
-    is_path,
-)
+from dbt.adapters.silt.engine.sql import ast
 from dbt.adapters.silt.engine.sql.query import stored_texts
 from dbt.adapters.silt.engine.sql.query.references import table_references
 from dbt.adapters.silt.engine.sql.query.rule_texts import problem
@@ -57,8 +44,8 @@ _OF_FILES_REMEDY: Final = (
 )
 
 _STORED: Final = (
-    *(Insert, Update, Delete, Merge, Truncate, Optimize, Vacuum),
-    *(CommentOn, SetProperties, UnsetProperties),
+    *(ast.Insert, ast.Update, ast.Delete, ast.Merge, ast.Truncate, ast.Optimize, ast.Vacuum),
+    *(ast.CommentOn, ast.SetProperties, ast.UnsetProperties),
 )
 """The kinds of statements that may be stored."""
 
@@ -101,7 +88,7 @@ class Allowed:
         if not self.stored_code:
             _refuse(stored_texts.forbidden(text), owner)
 
-    def check_statement(self, statement: Statement, namespace: Namespace, owner: str) -> None:
+    def check_statement(self, statement: ast.Statement, namespace: Namespace, owner: str) -> None:
         """Checks that a statement changes the rows or properties of a table of the warehouse, or maintains it.
 
         Its queries and conditions are checked when they are resolved.
@@ -116,7 +103,7 @@ class Allowed:
             return
         if not isinstance(statement, _STORED):
             _refuse(f"`{statement.text.split(maxsplit=1)[0]}`", owner)
-        elif is_path(statement.table) or namespace.name_in_warehouse(statement.table) is None:
+        elif ast.is_path(statement.table) or namespace.name_in_warehouse(statement.table) is None:
             _refuse(f"the table `{'.'.join(statement.table)}` outside of the warehouse", owner)
 
     def check_function(self, function: Function) -> None:
